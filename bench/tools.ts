@@ -169,8 +169,8 @@ const importer = `
     messages.at(-1).role === "tool"
       ? { message: { role: "assistant", content: [{ type: "text", text: "done" }] }, stopReason: "stop", usage }
       : { message: { role: "assistant", content: [call] }, stopReason: "tool_calls", usage };
-  const input = { type: "object", properties: { place: { type: "string" } }, required: ["place"] };
-  const look = tool({ name: "look", description: "Looks", inputSchema: input, execute: async ({ place }) => place });
+  const inputSchema = { type: "object", properties: { place: { type: "string" } }, required: ["place"] };
+  const look = tool({ name: "look", description: "Looks", inputSchema, execute: async ({ place }) => place });
   const agent = new Agent({ name: "first", model: { provider: "bench", modelId: "bench", generate, stream() {} }, tools: [look] });
   const { status } = await (await runtime.submit(agent, "go")).result();
   if (status !== "completed") throw new Error(status);
@@ -181,12 +181,31 @@ const importer = `
   );
 `;
 
+/**
+ * A whole first run in a new process: imports the package, makes an agent with a tool and a scripted model, and invokes it. With the
+ * argument `call`, the model calls the tool first, which loads ajv and compiles the tool's schema.
+ */
+const firstRun = `
+  const { Agent, tool } = await import("reeve");
+  const usage = { inputTokens: 10, outputTokens: 5, cacheReadTokens: 0, cacheWriteTokens: 0, reasoningTokens: 0 };
+  const answer = { message: { role: "assistant", content: [{ type: "text", text: "done" }] }, stopReason: "stop", usage };
+  const call = { type: "tool_call", callId: "call_0", toolName: "look", input: { place: "Gien" } };
+  const script = [answer];
+  if (process.argv[1] === "call")
+    script.unshift({ message: { role: "assistant", content: [call] }, stopReason: "tool_calls", usage });
+  const inputSchema = { type: "object", properties: { place: { type: "string" } }, required: ["place"] };
+  const look = tool({ name: "look", description: "Looks", inputSchema, execute: async ({ place }) => place });
+  const model = { provider: "bench", modelId: "bench", generate: async () => script.shift(), stream() {} };
+  const { status } = await new Agent({ name: "first", model, tools: [look] }).invoke("go");
+  if (status !== "completed") throw new Error(status);
+`;
+
 interface FreshProcess {
   /** Milliseconds. */
   readonly import: number;
   readonly open: number;
   readonly run: number;
-  /** At the import. */
+  /** Time of the import. */
   readonly loaded: number;
 }
 
@@ -196,7 +215,7 @@ const stages = {
   run: { name: "first run there, with a tool of a JSON Schema", goal: null },
 } as const;
 
-/** Of the package as it is published: in a copy that is bundled. */
+/** Measures a bundled copy, as the package is published. */
 async function* importing(): AsyncIterable<Row> {
   const folder = await mkdtemp(join(tmpdir(), "reeve-import-"));
   try {
@@ -210,6 +229,7 @@ async function* importing(): AsyncIterable<Row> {
       const value = median(times.map((each) => each[stage]));
       yield { ...stages[stage], value, unit: "ms", against: null };
     }
+    yield* wholeProcesses(folder);
     const { loaded } = await importOnce(folder, "count");
     yield {
       name: "provider, browser, MCP and driver modules it loads",
@@ -223,8 +243,47 @@ async function* importing(): AsyncIterable<Row> {
   }
 }
 
+/** Wall-clock time of a process from its start to its exit, against that of an empty Node process. The three kinds take turns. */
+async function* wholeProcesses(folder: string): AsyncIterable<Row> {
+  const kinds = [
+    { code: "", argument: "" },
+    { code: firstRun, argument: "answer" },
+    { code: firstRun, argument: "call" },
+  ];
+  const times: number[][] = [[], [], []];
+  for (let round = 0; round < imports; round++) {
+    for (let turn = 0; turn < kinds.length; turn++) {
+      const kind = (round + turn) % kinds.length;
+      const { code, argument } = kinds[kind] as { code: string; argument: string };
+      const started = performance.now();
+      await runEval(folder, code, argument);
+      times[kind]?.push(performance.now() - started);
+    }
+  }
+  const [empty = 0, answered = 0, withCall = 0] = times.map(median);
+  yield {
+    name: "first run of a process, against an empty one",
+    value: answered,
+    unit: "ms",
+    against: empty,
+    goal: { atMost: 4 },
+  };
+  yield {
+    name: "the same with a tool call that loads ajv",
+    value: withCall,
+    unit: "ms",
+    against: empty,
+    goal: null,
+  };
+}
+
 async function importOnce(cwd: string, what: "time" | "count"): Promise<FreshProcess> {
-  const args = ["--input-type=module", "--eval", importer, "--", what];
+  return JSON.parse(await runEval(cwd, importer, what)) as FreshProcess;
+}
+
+/** Runs a module given as text in a new Node process, and returns what the process printed. */
+async function runEval(cwd: string, code: string, argument: string): Promise<string> {
+  const args = ["--input-type=module", "--eval", code, "--", argument];
   const { stdout } = await promisify(execFile)(process.execPath, args, { cwd });
-  return JSON.parse(stdout) as FreshProcess;
+  return stdout;
 }

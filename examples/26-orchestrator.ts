@@ -1,4 +1,4 @@
-// A lead hands tasks to two others, side by side. One finds no seat: the lead is told so and goes on.
+// A lead hands tasks to two agents in parallel. One gets no seat; the lead receives the refusal and continues.
 import assert from "node:assert/strict";
 import { Agent, HookManager, OrchestratorAgent, Priority } from "reeve";
 import { scriptedModel } from "reeve/testing";
@@ -44,5 +44,5 @@ assert.equal(status, "completed");
 assert.deepEqual(output.split("\n"), [
   "To be named.",
   "To be named, and its patents are granted.",
-  "third was not hired: every seat is taken (3 seats). Do it yourself, or try again when someone has finished",
+  "third was not spawned: every seat is taken (3 seats). Do the task yourself, or try again when another agent has finished",
 ]);

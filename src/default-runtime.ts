@@ -1,15 +1,16 @@
 import type { Runtime } from "./kernel/index.ts";
 import { openRuntime } from "./open-runtime.ts";
 
-let opened: Promise<Runtime> | undefined;
+let runtime: Promise<Runtime> | undefined;
 
 /**
- * Where agents run that are not told where: in memory, for as long as the process lives. Opened by the first that needs it. A run that
- * only waits is not dropped: it would be found again by a look round that does not keep the process alive. One that ended is let go of
- * after a minute, so that a server does not fill up. A session stays; one that nobody named and nobody came back to, for an hour.
+ * Returns the runtime of agents that are invoked without one. It is opened on first use, stores everything in memory
+ * and lasts until the process ends. It does not keep the process alive, and therefore never drops a waiting run from
+ * memory: the poll that would find the run again does not keep the process alive either. So that a server does not run
+ * out of memory, an ended run is deleted after a minute, and an unnamed session an hour after its last message.
  */
 export function defaultRuntime(): Promise<Runtime> {
-  return (opened ??= openRuntime({
+  return (runtime ??= openRuntime({
     keepAlive: false,
     sameName: "replace",
     keepEndedRunsMs: 60_000,

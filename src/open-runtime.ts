@@ -8,8 +8,9 @@ const prices = priceCatalog();
 /**
  * Opens a runtime on a store, and resumes the runs in the store that no other worker drives.
  *
- * The import is dynamic so that a program which only defines agents and tools does not load the worker: Node compiles and evaluates the
- * modules on the first call. Gain, in `npm run bench -- tools`, row "import of reeve, fresh process": 29 %.
+ * The import is dynamic so that a program which only defines agents and tools does not load the worker: Node compiles
+ * and evaluates the modules on the first call. Gain, in `npm run bench -- tools`, row "import of reeve, fresh process":
+ * 29 %.
  */
 export async function openRuntime(options: RuntimeOptions = {}): Promise<Runtime> {
   const { createRuntime } = await import("./runtime/create-runtime.ts");

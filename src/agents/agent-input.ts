@@ -9,27 +9,27 @@ import {
   type WorkerBrief,
 } from "../kernel/index.ts";
 
-/** What an agent is asked: words, words with images and files, or a request that says what the answer is to be. */
+/** The input of an agent: a text, a text with images and files, or a request that also describes the answer. */
 export type AgentInput = string | readonly UserPart[] | AgentRequest;
 
 export interface AgentRequest {
   readonly prompt: string | readonly UserPart[];
-  /** The answer is to be JSON that fits. */
+  /** A JSON Schema that the answer must match. */
   readonly output?: JsonSchema;
 }
 
-/** An input as it is used. */
+/** An input in the form in which an invocation uses it. */
 export interface ReadInput {
   readonly prompt: string;
   readonly attachments: readonly UserPart[];
   readonly message: UserMessage;
   readonly output?: JsonSchema;
-  /** Of a worker's brief only. */
+  /** Instructions for this invocation. Only the parent of a worker can give them. */
   readonly instructions?: string;
   readonly history?: WorkerBrief["history"];
 }
 
-/** `undefined`: an agent cannot be asked this. */
+/** Reads an input. Returns `undefined` if it is not a valid input of an agent. */
 export function readInput(input: JsonValue): ReadInput | undefined {
   if (typeof input === "string") return ofParts(input);
   if (isParts(input)) return ofParts(input);
@@ -47,7 +47,7 @@ export function readInput(input: JsonValue): ReadInput | undefined {
   };
 }
 
-/** What an agent is asked in a message of another is shown as JSON where it is no input. */
+/** Reads the message of another agent. A body that is not an input is converted to JSON text. */
 export function readMessage(body: JsonValue): ReadInput {
   return readInput(body) ?? ofParts(JSON.stringify(body));
 }
@@ -55,7 +55,7 @@ export function readMessage(body: JsonValue): ReadInput {
 export function refusedInput(name: string): Fault {
   return new Fault(
     "invalid_argument",
-    `agent ${name} takes a text as its input, a list of text, image and file parts, or { prompt, output } with one of these as the prompt`,
+    `invalid input of agent ${name}: expected a text, a list of text, image and file parts, or { prompt, output } with one of these as the prompt`,
   );
 }
 
@@ -66,7 +66,7 @@ function ofParts(content: string | readonly UserPart[]): ReadInput {
   return { prompt: words, attachments, message: opening(words, attachments) };
 }
 
-/** The first message of an invocation. Providers refuse a text that is empty. */
+/** The first message of an invocation. An empty text is left out, because providers refuse it. */
 export function opening(prompt: string, attachments: readonly UserPart[]): UserMessage {
   if (attachments.length === 0) return userMessage(prompt);
   return userMessage([...(prompt === "" ? [] : [{ type: "text", text: prompt } as const]), ...attachments]);

@@ -1,13 +1,16 @@
 import type { Delta, Event, JsonValue, RunHandle, RunResult } from "../kernel/index.ts";
 
-/** A run as it happens: its events and the pieces of its text, from the first. It starts when it is first read, or asked for. */
+/**
+ * The events and text deltas of a run, from the first one on. The run starts when the stream is first read or its
+ * result is requested.
+ */
 export class AgentStream<Result = RunResult<JsonValue>> implements AsyncIterable<Event | Delta> {
   readonly #start: () => Promise<RunHandle>;
   readonly #shape: (result: RunResult<JsonValue>) => Result | Promise<Result>;
   readonly #cancelOnBreak: boolean;
   #run: Promise<RunHandle> | undefined;
 
-  /** `shape`: how a result is given to whoever asks for it. */
+  /** `shape` converts the result of the run to the type that `result()` returns. */
   constructor(
     start: () => Promise<RunHandle>,
     shape: (result: RunResult<JsonValue>) => Result | Promise<Result>,
@@ -18,7 +21,7 @@ export class AgentStream<Result = RunResult<JsonValue>> implements AsyncIterable
     this.#cancelOnBreak = cancelOnBreak;
   }
 
-  /** For orders: `cancel`, `steer`, `approve` and the like. */
+  /** The handle of the run, with `cancel`, `steer`, `approve` and the like. */
   run(): Promise<RunHandle> {
     return (this.#run ??= this.#start());
   }
@@ -28,11 +31,11 @@ export class AgentStream<Result = RunResult<JsonValue>> implements AsyncIterable
     return this.#shape(await run.result());
   }
 
-  /** C3: whoever leaves detaches, unless `cancelOnBreak` was asked for. */
+  /** C3: a reader that leaves the loop detaches, and the run continues, unless `cancelOnBreak` is set. */
   [Symbol.asyncIterator](): AsyncIterator<Event | Delta, undefined> {
     let events: AsyncIterator<Event | Delta> | undefined;
     return {
-      // The run's own promise, once it is there: a delta does not wait a second time.
+      // Returns the promise of the run's own iterator once it exists, so that each delta is awaited only once.
       next: () => {
         if (events !== undefined) return events.next() as Promise<IteratorResult<Event | Delta, undefined>>;
         return this.#begin().then((begun) => {

@@ -57,81 +57,94 @@ import { ToolSpecs } from "./tool-specs.ts";
 
 export interface AgentOptions {
   readonly name: string;
-  /** Tells instances of one agent apart: its id is `name/key`. */
+  /** Distinguishes several instances of one agent. The id is then `name/key`. */
   readonly key?: string;
-  /** What it is good at: others choose it by this. */
+  /** What the agent is good at. Other agents choose it by this text. */
   readonly description?: string;
-  /** What it thinks with. An architecture that only sets others to work needs none. */
+  /** The model of the agent. Architectures that only delegate to other agents need none. */
   readonly model?: Model;
-  /** By role, where a role is to have another than `model`: `planner`, `critic`, `judge` and what else the architecture says. */
+  /**
+   * Models for single roles of the architecture, such as `planner`, `critic` or `judge`. A role without an entry uses
+   * `model`.
+   */
   readonly models?: Readonly<Record<string, Model>>;
-  /** Asked once for each invocation, which goes by them to its end. */
+  /** The system prompt, or a source that builds it. A source is asked once per invocation. */
   readonly instructions?: string | Pick<PromptSource, "build">;
-  /** A list, which may change while it stands, as that of `mcpServers` does; or what gives one whenever it is asked. */
+  /**
+   * A list of tools, which may change over time as that of `mcpServers` does, or a function that returns the current
+   * list.
+   */
   readonly tools?: ToolList;
-  /** How it thinks: an architecture, or the name of a registered one. ReAct unless told. */
+  /** The architecture, or the name of a registered one. Default: `"react"`. */
   readonly architecture?: Architecture | string;
-  /** Of one loop. 25 unless told; `budget.maxTurns` caps the whole task. */
+  /**
+   * Maximum number of turns of this agent's loop in one invocation. `budget.maxTurns` limits the turns of the task and
+   * its descendants instead. Default: 25.
+   */
   readonly maxTurns?: number;
   readonly budget?: Partial<ExecutionBudget>;
-  /** Of runs it is the root of. */
+  /** Limits on the agents of runs in which this agent is the root. */
   readonly spawnBudget?: Partial<SpawnBudget>;
   /**
    * Agents that this agent may spawn, in addition to those of its architecture. They are registered with it. An entry given as a
    * `SubAgentConfig` also adds the tool `handoff_<key>`.
    */
   readonly subAgents?: readonly SubAgent[];
-  /** Live state the model is shown before each turn and nobody keeps, such as a browser's. */
+  /** Sources of live state, such as a browser's, that the model sees before each turn and that is never stored. */
   readonly ephemeral?: readonly EphemeralSource[];
-  /** Who watches it: a `HookManager`. */
+  /** An observer of the agent's events, usually a `HookManager`. */
   readonly hooks?: EventObserver;
-  /** Asked in this order, at the stages they have a method for. */
+  /** Guardrails, called in this order at the stages that they implement. */
   readonly guardrails?: readonly Guardrail[];
   readonly permissions?: Permissions;
-  /** What has a say at the tool gate beside them: may block a call or patch its result. */
+  /** Extensions that may block a tool call or change its result at the tool gate. */
   readonly extensions?: readonly ToolExtension[];
-  /** Hooks of the tool gate. */
+  /** Hooks that run before and after tool calls at the tool gate. */
   readonly toolHooks?: HookRegistry;
-  /** What the model is shown of a long conversation. The summariser is paid by the run. */
+  /** Creates the strategy that shortens a long conversation for the model. The run pays for summaries. */
   readonly compaction?: (summarize: Summarizer) => CompactionStrategy;
-  /** The first is outermost, at each level it is for. */
+  /** Middleware. The first one is the outermost at each of its levels. */
   readonly middleware?: readonly Layer[];
-  /** Each may vote to go on when it would end. */
+  /** Hooks that may continue an invocation that would end. */
   readonly stopHooks?: readonly StopHook[];
   readonly memory?: Memory;
-  /** Where its conversations are kept, if not in the runtime's sessions. */
+  /** A store for conversations, used instead of the runtime's sessions. */
   readonly history?: HistoryProvider;
   readonly telemetry?: Telemetry;
   readonly auditLog?: AuditLog;
-  /** How many inputs that wait are heard at a time; `one` unless told. */
+  /** How many waiting inputs one drain returns. Default: `"one"`. */
   readonly steering?: DrainMode;
   readonly followUps?: DrainMode;
   /**
-   * What messages that wait for it are: each a conversation and a run of its own, unless told, side by side with those of other senders; or,
-   * together, one input that lists them as JSON, to one run at a time.
+   * How messages to this agent are handled. With `"each"` every message starts its own run and conversation, in
+   * parallel with those of other senders. With `"together"` all waiting messages become one input, listed as JSON, of
+   * one run at a time. Default: `"each"`.
    */
   readonly inbox?: InboxMode;
-  /** J9: change it when the order or meaning of its steps changes. */
+  /** J9: the version of the agent's code. Change it when the order or meaning of its steps changes. */
   readonly version?: string;
 }
 
-/** What the package around hands in, since an agent knows no runtime. */
+/** The parts that the package injects, because the agents layer knows no runtime. */
 export interface AgentHome {
   readonly runtime: () => Promise<Runtime>;
   readonly check: SchemaCheck;
 }
 
 export interface StreamOptions extends InvokeOptions {
-  /** C3: leaving the loop cancels the run, which otherwise goes on. */
+  /** C3: whether leaving the loop cancels the run. Default: `false`, the run continues. */
   readonly cancelOnBreak?: boolean;
 }
 
-/** A role of its own: layers tell a summary from an answer by it, and a `route` may ask a cheaper model. */
+/**
+ * The model role of summaries, so that middleware can tell them from answers and `route` may choose a cheaper model.
+ */
 const summaryRole = "summary";
 
 /**
- * An agent: what it is (model, instructions, tools), how it thinks (its architecture) and what it is held to (budget, guardrails,
- * permissions, hooks, middleware). `invoke` and `stream` start a run of it; a worker that hosts it runs the same code for messages.
+ * An agent: its model, instructions and tools, its architecture, and its policy (budget, guardrails, permissions,
+ * hooks, middleware). `invoke` and `stream` start a run. A worker that hosts the agent executes the same code for inbox
+ * messages.
  */
 export class AgentCore implements HostedAgent {
   readonly id: AgentId;
@@ -159,7 +172,7 @@ export class AgentCore implements HostedAgent {
     this.name = name;
     this.description = options.description ?? "";
     this.architecture = architectureOf(options);
-    // B2: refused here, not when the first run is paid for.
+    // B2: an invalid budget is refused here, before a run costs anything.
     executionBudget(budget);
     this.budget = budget;
     this.inbox = options.inbox ?? "each";
@@ -171,7 +184,7 @@ export class AgentCore implements HostedAgent {
     if (!Number.isSafeInteger(maxTurns) || maxTurns < 1)
       throw new Fault(
         "invalid_argument",
-        `maxTurns of agent ${name} is ${maxTurns}: it must be an integer from 1`,
+        `invalid maxTurns ${maxTurns} of agent ${name}: expected an integer from 1`,
       );
     this.subAgents = subAgentsOf(this.architecture, agentsOf(subAgents));
     if (this.subAgents.length > 0) refuseNamesakesBelow(this);
@@ -204,12 +217,12 @@ export class AgentCore implements HostedAgent {
     };
   }
 
-  /** As they are now: a call of a turn finds what its server has by then. */
+  /** The tools at this moment. The list may change between the calls of a turn. */
   get tools(): readonly Tool[] {
     return toolsIn(this.#tools);
   }
 
-  /** What it was made of, for one that is like it but for `changes`. */
+  /** Returns an agent with the same options except for `changes`. */
   with(changes: Partial<AgentOptions>): AgentCore {
     return new AgentCore({ ...this.#options, ...changes }, this.#home);
   }
@@ -234,18 +247,18 @@ export class AgentCore implements HostedAgent {
     return output;
   }
 
-  /** Runs it on an input, and gives what it came to, however that ended: look at `status`. */
+  /** Runs the agent on an input and resolves with the result, whatever its status. */
   async invoke(input: AgentInput, options: InvokeOptions = {}): Promise<RunResult<JsonValue>> {
     const run = await this.submit(input, options);
     return run.result();
   }
 
-  /** The same, as it happens. */
+  /** Like `invoke`, but returns the events and text deltas while the run proceeds. */
   stream(input: AgentInput, options: StreamOptions = {}): AgentStream {
     return this.streamAs(input, options, (result) => result);
   }
 
-  /** Invokes it again and again in one session, until what it says will do. */
+  /** Invokes the agent repeatedly in one session until the `until` predicate accepts the answer. */
   async runUntil(input: AgentInput, options: RunUntilOptions<JsonValue>): Promise<RunResult<JsonValue>> {
     const { clock } = options.runtime ?? (await this.#runtime());
     const deadlineMs = this.budget?.deadlineMs ?? null;
@@ -260,7 +273,7 @@ export class AgentCore implements HostedAgent {
     return new AgentStream(() => this.submit(input, { ...options, streaming: true }), shape, cancelOnBreak);
   }
 
-  /** A run that ended on a fault, or was paused, goes on; so does one that a process that died left behind. */
+  /** Resumes a run that ended on a fault, was paused, or was left by a process that died. */
   async resume(
     runId: string,
     { runtime }: Pick<InvokeOptions, "runtime"> = {},
@@ -270,7 +283,7 @@ export class AgentCore implements HostedAgent {
     return run.result();
   }
 
-  /** To a run of it that waits for a signal, or will. */
+  /** Sends a signal to a run that waits for it now or later. */
   async signal(
     runId: string,
     name: string,
@@ -281,13 +294,13 @@ export class AgentCore implements HostedAgent {
     await run.signal(name, value);
   }
 
-  /** Starts a run and does not wait for it. */
+  /** Starts a run and returns its handle without waiting for the result. */
   async submit(
     input: AgentInput,
     { runtime, timeoutMs, output, ...options }: InvokeOptions & { readonly streaming?: boolean } = {},
   ): Promise<RunHandle> {
     const at = runtime ?? (await this.#runtime());
-    // Callers without types say so that there is none.
+    // Callers without types may pass `budget: null` for no budget.
     const budget = options.budget ?? {};
     const deadlineMs =
       timeoutMs == null ? budget.deadlineMs : Math.min(timeoutMs, budget.deadlineMs ?? Infinity);
@@ -305,7 +318,7 @@ export class AgentCore implements HostedAgent {
     });
   }
 
-  /** Each is a conversation of its own, unless told: who wrote one does not see the others. */
+  /** Groups the inbox messages of this activation into inputs. By default each message is its own conversation. */
   #mailIn({ messages }: TaskInbox): readonly {
     readonly given: ReadInput;
     readonly messages: readonly Message[];
@@ -318,12 +331,12 @@ export class AgentCore implements HostedAgent {
   async #find(runId: string, given: Runtime | undefined): Promise<RunHandle> {
     const runtime = given ?? (await this.#runtime());
     const run = await runtime.find(runId);
-    if (run === undefined) throw new Fault("not_found", `there is no run ${runId} in this runtime's store`);
-    // Where nobody hosts its agent it would be waited for in vain.
+    if (run === undefined) throw new Fault("not_found", `run ${runId} not found in this runtime's store`);
+    // A worker without the agent would never finish the run, so waiting for it would never end.
     if (run.agentId !== this.id)
       throw new Fault(
         "invalid_argument",
-        `${runId} is a run of ${run.agentId}, not of ${this.id}: ask that one`,
+        `${runId} is a run of agent ${run.agentId}, not of ${this.id}; call the method on that agent`,
       );
     runtime.register(this);
     return run;
@@ -333,7 +346,7 @@ export class AgentCore implements HostedAgent {
     if (this.#home !== undefined) return this.#home.runtime();
     throw new Fault(
       "invalid_argument",
-      `agent ${this.name} has no runtime of its own: submit it to one, or hand one in as the option runtime`,
+      `agent ${this.name} has no default runtime; submit it to a runtime, or pass the option \`runtime\``,
     );
   }
 }
@@ -357,7 +370,7 @@ function modelsOf(
   if (model === undefined && models["main"] === undefined && thinks) {
     throw new Fault(
       "invalid_argument",
-      `agent ${name} thinks by ${architecture} and has nothing to think with: give it a model`,
+      `agent ${name} has no model, but its architecture ${architecture} requires one; set the option \`model\``,
     );
   }
   const main = model ?? models["main"];
@@ -378,16 +391,19 @@ function callPathOf(
   return pipeline.callPath({ ...(gate && { gate }), ...(observer && { observer }) });
 }
 
-/** As they are now; of what comes later under one name the first counts (`ToolSpecs`). */
+/** Refuses two tools of one name. For tools that are added later, the first one with a name is used (`ToolSpecs`). */
 function refuseTwice(agent: string, tools: readonly Tool[]): void {
   const names = new Set<string>();
   for (const { name } of tools) {
-    if (names.has(name)) throw new Fault("invalid_argument", `agent ${agent} has two tools named ${name}`);
+    if (names.has(name))
+      throw new Fault("invalid_argument", `agent ${agent} has two tools named ${name}; rename one of them`);
     names.add(name);
   }
 }
 
-/** That the model is shown less than was said is told in the log. */
+/**
+ * Creates the prompt window of an invocation. It emits an event when the model sees less than the whole conversation.
+ */
 function promptWindow(ctx: RunContext, compaction: NonNullable<AgentOptions["compaction"]>): PromptWindow {
   const onCompact = (change: WindowChange): void => {
     const data = { architecture: "agent", name: "agent.messages_snipped", data: { ...change } };
@@ -399,6 +415,6 @@ function promptWindow(ctx: RunContext, compaction: NonNullable<AgentOptions["com
 function unchecked(): never {
   throw new Fault(
     "unsupported",
-    "nothing here can check an answer against a JSON Schema: use the Agent of the package reeve",
+    "no JSON Schema validator is available; use the Agent class of the package reeve",
   );
 }

@@ -17,19 +17,21 @@ import {
 } from "../kernel/index.ts";
 import { unanswered } from "./said-entries.ts";
 
-/** What is wrong with a value by a schema; nothing when it fits. */
+/** Returns what is wrong with a value according to a schema; an empty list if the value is valid. */
 export type SchemaCheck = (
   schema: JsonSchema,
   value: JsonValue,
 ) => readonly string[] | Promise<readonly string[]>;
 
-/** Throws if a schema is none, before anything is paid for it. */
+/** Throws if a schema is invalid, before any call is paid. */
 export function acceptSchema(check: SchemaCheck, schema: JsonSchema): void | Promise<void> {
   const problems = check(schema, null);
   if (problems instanceof Promise) return problems.then(() => undefined);
 }
 
-/** Throws if nobody could give an answer in a form, before anything is paid for it. */
+/**
+ * Throws if neither the architecture nor a model of the agent can give a structured answer, before any call is paid.
+ */
 export function acceptForm(
   agent: HostedAgent,
   { name, supportsStructuredOutput = true }: Architecture,
@@ -37,37 +39,43 @@ export function acceptForm(
   if (!supportsStructuredOutput && modelFor(agent, "main") === undefined)
     throw new Fault(
       "invalid_argument",
-      `the answer of ${agent.id}, by ${name}, is all that was said, which fits no schema: give it a model to put that into the form, or ask the agent that gives the last answer for it`,
+      `agent ${agent.id} cannot give structured output: its architecture ${name} returns free text; set the option \`model\`, or request the output from the agent that gives the last answer`,
     );
 }
 
-/** How often the model is asked again when its answer does not fit; each is a call that is paid. */
+/** How often the model is asked again if its answer does not match. Each attempt is a paid call. */
 const maxRepairs = 2;
 
 export function formatOf(schema: JsonSchema): ResponseFormat {
   return { type: "json", schema, name: "answer" };
 }
 
-/** For models whose providers cannot hold them to a format, and for architectures that ask several times. */
+/**
+ * Adds the schema to the instructions, for models without structured output and for architectures with several model
+ * calls.
+ */
 export function withFormat(instructions: string, schema: JsonSchema): string {
-  const asked = `Your final answer must be JSON that fits this JSON Schema, and nothing else:\n${JSON.stringify(schema)}`;
+  const asked = `Your final answer must be JSON that matches this JSON Schema, and nothing else:\n${JSON.stringify(schema)}`;
   return instructions === "" ? asked : `${instructions}\n\n${asked}`;
 }
 
-/** The same for work on the way to the answer. */
+/** Removes the schema from the instructions, for intermediate work of an architecture. */
 export function withoutFormat(instructions: string, format: ResponseFormat | null): string {
   if (format?.type !== "json" || format.schema === undefined) return instructions;
   return instructions.replace(withFormat("", format.schema), "").trimEnd();
 }
 
-/** How an answer is made to fit. */
+/** How an answer is made to match its schema. */
 interface Fitting {
   readonly check: SchemaCheck;
-  /** A team that has no model of its own can ask nobody again. */
+  /** Whether a model can be asked again. A team without its own model cannot. */
   readonly canAsk: boolean;
 }
 
-/** Makes an answer fit whatever architecture came to it: as it is, or by asking again with what was wrong. */
+/**
+ * Makes the answer of any architecture match the schema: unchanged if it matches, otherwise by asking again with the
+ * problems.
+ */
 export async function fitAnswer(
   session: AgentSession,
   deps: Dependencies,
@@ -79,7 +87,7 @@ export async function fitAnswer(
     if ("value" in read) return read.value;
     if (repairs === maxRepairs || !canAsk) {
       const { problems } = read;
-      throw new Fault("model_format_error", `the answer does not fit its schema: ${problems.join("; ")}`, {
+      throw new Fault("model_format_error", `the answer does not match its schema: ${problems.join("; ")}`, {
         details: { problems },
       });
     }
@@ -100,19 +108,19 @@ async function repair(
     session.messages = session.messages.append(assistantMessage(session.output));
   session.messages = session.messages.append(
     userMessage(
-      `That does not fit the JSON Schema ${JSON.stringify(schema)}: ${problems.join("; ")}. Answer again, with the whole JSON and nothing else.`,
+      `That does not match the JSON Schema ${JSON.stringify(schema)}: ${problems.join("; ")}. Answer again with the complete JSON and nothing else.`,
     ),
   );
   const { message, usage, stopReason } = await ctx.llm({
     transcript: await history.getPromptWindow(session.id),
     instructions: session.instructions,
-    // Providers refuse a conversation with calls in it that knows of no tools.
+    // Providers refuse a conversation that contains tool calls but lists no tools.
     tools: tools.list(),
     toolChoice: "none",
     responseFormat: formatOf(schema),
     role,
   });
-  // S1: a model may call all the same.
+  // S1: the model may call a tool nevertheless; such calls get a result that says that they were not executed.
   const open = unanswered(message, { reason: "an answer was asked for, and nothing else", settled: [] });
   session.messages = session.messages.append(message, ...(open === undefined ? [] : [open]));
   session.cumulativeUsage = addUsage(session.cumulativeUsage, usage);
@@ -138,8 +146,8 @@ async function readAnswer(
 const fence = "```";
 
 /**
- * Models like to put JSON into a code block: what is in it, if the text is one. Looked for in one pass, however many blanks are in it: an
- * expression that goes back over them stops the whole process for minutes.
+ * Returns the content of a code block if the whole text is one, because models often wrap JSON in a code block. It
+ * scans the text once: a backtracking regular expression could block the process for minutes on long white space.
  */
 export function unfenced(text: string): string {
   const whole = text.trim();
@@ -148,7 +156,7 @@ export function unfenced(text: string): string {
   return isBlock ? whole.slice(opened.length, -fence.length).trim() : text;
 }
 
-/** The first code block among other words. */
+/** Returns the content of the first code block in a text. */
 export function fencedIn(text: string): string | undefined {
   const opened = /```(?:json)?[^\S\n]*\n/u.exec(text);
   if (opened === null) return undefined;

@@ -13,18 +13,18 @@ import {
 
 type Spending = Pick<RunResult, "usage" | "costUsd" | "unreported" | "turns">;
 
-/** What of a budget a run spends; its time is not of it. */
-type RunLedger = Omit<ExecutionBudget, "deadlineMs">;
+/** The dimensions of a budget that a run spends; time is not one of them. */
+type SpendCaps = Omit<ExecutionBudget, "deadlineMs">;
 export type SpentDimension = Exclude<BudgetDimension, "agents">;
 
-/** What several runs used together, and what is left of caps on it. */
+/** Adds up what several runs used and computes what is left of their common caps. */
 export class Bill {
-  readonly #caps: RunLedger;
+  readonly #caps: SpendCaps;
   #total: Spending = { usage: noUsage, costUsd: 0, unreported: { tokens: 0, costUsd: 0 }, turns: 0 };
-  /** Of those whose cost is known. */
+  /** Sum of the known costs. */
   #nanoUsd = 0;
 
-  constructor(caps: RunLedger) {
+  constructor(caps: SpendCaps) {
     this.#caps = caps;
   }
 
@@ -32,8 +32,8 @@ export class Bill {
     return this.#total.costUsd;
   }
 
-  /** What the next may spend. */
-  get left(): RunLedger {
+  /** The amounts that the next run may spend. */
+  get left(): SpendCaps {
     const { maxTokens, maxCostUsd, maxTurns } = this.#caps;
     const { usage, unreported: lost, turns } = this.#total;
     return {
@@ -44,7 +44,7 @@ export class Bill {
     };
   }
 
-  /** Of which nothing is left. */
+  /** The first dimension of which nothing is left. */
   get exhausted(): SpentDimension | undefined {
     const { maxTokens, maxCostUsd, maxTurns } = this.left;
     if (maxCostUsd === 0) return "costUsd";

@@ -12,14 +12,17 @@ import {
 import type { AgentRunResult } from "./middleware/agent-run.ts";
 import { saidEntries } from "./said-entries.ts";
 
-/** How an invocation came to its end. */
+/** The end of an invocation. */
 export interface Closing extends AgentRunResult {
-  /** In the middle of things: calls may be open. */
+  /** Whether the invocation was stopped, so that calls may be unanswered. */
   readonly isStopped?: boolean;
   readonly performed?: string | undefined;
 }
 
-/** S1: an invocation that was stopped is closed like one that came to its end. One that failed is not: it may be gone on with. */
+/**
+ * S1: whether an error stops an invocation, which is then closed like a completed one. An invocation that failed is not
+ * closed, because it can be resumed.
+ */
 export function stopOf(
   error: unknown,
 ): Pick<Closing, "status" | "interruptionReason" | "performed"> | undefined {
@@ -34,13 +37,15 @@ export function stopOf(
     : undefined;
 }
 
-/** Which of a task's invocations it is, from 0, and what those before it left to be kept. */
+/** The index of an invocation within its task, from 0, with the session changes that earlier invocations left. */
 export interface Place {
   readonly number: number;
   readonly kept: SessionChange[];
 }
 
-/** Commits with the end of the task: what was said is visible with the events that say so. */
+/**
+ * Closes an invocation in the commit that ends the task, so that its entries become visible together with `agent_end`.
+ */
 export function closeInvocation(
   ctx: RunContext,
   session: AgentSession,

@@ -12,41 +12,46 @@ import {
 import type { AgentOptions } from "./agent.ts";
 import { askRole, architectureEvent } from "./architectures/role-call.ts";
 
-/** Something that came in. */
+/** One message that an information agent received. */
 export interface InformationItem {
-  /** Who published or sent it; `null`: someone outside. */
+  /** The sender or publisher; `null` for a caller outside the runtime. */
   readonly from: string | null;
   readonly body: JsonValue;
 }
 
 export interface InformationOptions {
-  /** The topics it follows, as `type/source`. */
+  /** The topics that the agent follows, as `type/source`. */
   readonly sources: readonly string[];
-  /** Where it publishes what it made of them. */
+  /** The topic to which the agent publishes its result. */
   readonly topic: string;
-  /** What is made of the items that came in; a model's summary unless told. Nothing is published of `null` or an empty text. */
+  /**
+   * Combines the received items. Default: a summary by the agent's model. `null` and an empty text are not published.
+   */
   readonly aggregate?: (items: readonly InformationItem[]) => JsonValue | Promise<JsonValue>;
 }
 
-/** The input by which it begins to follow its sources. */
+/** The input with which the agent starts to follow its sources. */
 export const startInput = "start";
 
 /**
- * An agent that follows topics, makes one thing of what came in and publishes it. What comes while it is at work waits for its next
- * activation, which has it all together: returning is waiting for the next.
+ * The options of an agent that follows topics, combines what arrives and publishes the result. Messages that arrive
+ * while it runs are handled together in its next activation.
  */
 export function information<Options extends InformationOptions>(
   options: Options,
 ): Omit<Options, keyof InformationOptions> & Required<Pick<AgentOptions, "architecture" | "inbox">> {
   const { sources, topic, aggregate, ...rest } = options;
   if (sources.length === 0)
-    throw new Fault("invalid_argument", "an information agent needs topics to follow: sources is empty");
+    throw new Fault(
+      "invalid_argument",
+      "invalid sources: the list is empty; an InformationAgent needs at least one topic to follow",
+    );
   const followed = [...new Set(sources)].map(topicOf);
   const published = topicOf(topic);
   if (followed.includes(published))
     throw new Fault(
       "invalid_argument",
-      `${topic} is among the sources and is published to: it would hear itself for ever. Publish to another topic`,
+      `invalid topic ${topic}: the agent also follows it and would receive its own messages; publish to another topic`,
     );
   return { ...rest, inbox: "together", architecture: new Information(followed, published, aggregate) };
 }
@@ -72,7 +77,8 @@ class Information implements Architecture {
 
   async *run(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<EmittableEvent> {
     const { ctx } = deps;
-    // Messages started it, and are all of its input; else someone asked it, who may want it to start.
+    // A null input means that inbox messages started the task. Otherwise a caller invoked the agent, possibly with the
+    // start input.
     const isMail = ctx.input === null;
     if (!isMail) {
       for (const topic of this.#sources) await ctx.follow(topic);
@@ -101,8 +107,8 @@ class Information implements Architecture {
     return askRole(session, deps, {
       role: "summarizer",
       instructions:
-        session.instructions || "Summarise what came in, in a few sentences. Leave nothing important out.",
-      prompt: `What came in:\n${list.join("\n")}`,
+        session.instructions || "Summarise the messages in a few sentences. Include everything important.",
+      prompt: `Messages:\n${list.join("\n")}`,
     });
   }
 }

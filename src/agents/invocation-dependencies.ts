@@ -30,7 +30,7 @@ import {
 import type { SchemaCheck } from "./answer-format.ts";
 import type { OpenSessions } from "./prompt-history.ts";
 
-/** What stays the same in every scope of an invocation. */
+/** The dependencies that are the same in every scope of an invocation. */
 export interface InvocationParts extends Pick<
   Dependencies,
   "memory" | "permissions" | "hooks" | "telemetry" | "auditLog" | "ephemeral" | "streaming"
@@ -38,11 +38,14 @@ export interface InvocationParts extends Pick<
   readonly agent: HostedAgent;
   readonly sessionId: AgentSession["id"];
   readonly sessions: OpenSessions;
-  /** A window that summarises does so in the scope it is looked through: elsewhere a call may be open (J2). */
+  /**
+   * Returns the conversation for a scope. A window makes its summaries in the scope that reads it, because another
+   * scope may have a call in flight (J2).
+   */
   readonly historyIn: (ctx: RunContext) => AgentContext;
   readonly budget: Budget;
   readonly check: SchemaCheck;
-  /** As they were frozen when the invocation began. */
+  /** The tool specifications that were frozen when the invocation began. */
   readonly specs: readonly ToolSpec[];
 }
 
@@ -60,7 +63,7 @@ interface Scope extends Pick<Dependencies, "steering" | "followUps" | "outputFor
   readonly maxTurns: number;
 }
 
-/** What an architecture works through, in one of its scopes. */
+/** The dependencies of an architecture in one scope of an invocation. */
 export class InvocationDependencies implements Dependencies {
   readonly #parts: InvocationParts;
   readonly #scope: Scope;
@@ -181,7 +184,7 @@ export class InvocationDependencies implements Dependencies {
 
   withExtraTools(tools: readonly Tool[], onResult?: ExtraToolListener): Dependencies {
     const { extra: outer, watchers: others } = this.#scope;
-    // One that is not to be found is not told of, and its results are another's.
+    // Tools that a tool of an outer scope hides are not called, so their results are not reported to this listener.
     const own = tools.filter(
       ({ name }, index) => ![...outer, ...tools.slice(0, index)].some((tool) => tool.name === name),
     );
@@ -203,7 +206,7 @@ export class InvocationDependencies implements Dependencies {
   }
 }
 
-/** The agent's tools and those of the scope; on a name that is there twice, the scope's. */
+/** The agent's tools and those of the scope. If two have the same name, the scope's tool is used. */
 class JournaledTools implements ToolHost {
   readonly #parts: InvocationParts;
   readonly #scope: Scope;
@@ -243,7 +246,7 @@ class JournaledTools implements ToolHost {
   }
 }
 
-/** Watchers are told of results in the order of the calls, so that what they make of them is the same on every replay. */
+/** Calls a listener with the results in the order of the calls, so that every replay calls it in the same order. */
 function inOrder(
   calls: Parameters<ToolHost["callAll"]>[0],
   watchers: readonly ResultWatcher[],
@@ -268,7 +271,7 @@ export function specOf({ name, description, inputSchema }: Tool): ToolSpec {
   return { name, description, inputSchema };
 }
 
-/** A model that is asked through the journal. Messages are a conversation of their own: nothing is added to any session. */
+/** A model whose calls are journaled. Its messages form a separate conversation; no session is changed. */
 class JournaledModel implements Model {
   readonly provider: string;
   readonly modelId: string;
@@ -296,7 +299,7 @@ class JournaledModel implements Model {
     };
   }
 
-  /** Whoever watches the run has seen the pieces when the answer is there; here it comes in one. */
+  /** Returns the whole answer as one part. Readers of the run have received the deltas before. */
   async *stream(request: ModelRequest): AsyncIterable<ModelStreamPart> {
     const response = await this.generate(request);
     const text = messageText(response.message);

@@ -14,7 +14,7 @@ import type {
   RunContext,
 } from "../kernel/index.ts";
 
-/** What an agent goes by in each of its invocations. */
+/** The settings of an agent that every invocation uses. */
 export interface InvocationPlan extends Pick<
   InvocationParts,
   "agent" | "memory" | "permissions" | "hooks" | "telemetry" | "auditLog"

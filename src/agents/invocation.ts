@@ -28,10 +28,10 @@ import { heardFromHooks, hookEvent } from "./stop-hook.ts";
 import { TaskBudget } from "./task-budget.ts";
 import { historyKey, planTurn } from "./turn-plan.ts";
 
-/** How often stop hooks may send an invocation on. */
+/** Maximum number of times that stop hooks may continue one invocation. */
 const maxContinuations = 15;
 
-/** One invocation, from what is asked to what is said. `place` tells those of one task apart. */
+/** Executes one invocation. `place` is its index within the task. */
 export function invokeIn(
   plan: InvocationPlan,
   ctx: RunContext,
@@ -50,13 +50,13 @@ class Invocation {
   readonly #turn: Turn;
   readonly #place: Place;
   readonly #sessions = new OpenSessions();
-  /** Made when it first thinks. */
+  /** Created when the architecture runs for the first time. */
   #deps: Dependencies | undefined;
   #session: AgentSession;
-  /** What the architecture is to answer, and how much had been said by then. */
+  /** The prompt of the current round, and the number of messages before it. */
   #prompt: string;
   #roundFrom: number;
-  /** The last answer of the rounds before, where a stop hook asked for another. */
+  /** The last answer of earlier rounds, if a stop hook continued the invocation. */
   #before = "";
   #thought: AgentRunResult | undefined;
   #isClosed = false;
@@ -105,7 +105,7 @@ class Invocation {
     }
   }
 
-  /** S1: once, by whoever comes to it: the invocation itself, or who gives it up where it stands. */
+  /** S1: closes a stopped invocation exactly once, either by the invocation itself or when its code is abandoned. */
   #closeStopped(error: unknown): void {
     if (this.#isClosed) return;
     this.#reportMetadata();
@@ -117,7 +117,7 @@ class Invocation {
     this.#end({ output: isGuarded ? "" : this.#output, isStopped: true, ...stop });
   }
 
-  /** What there is of an answer: a round that says nothing takes nothing back. In the conversation it says only what it said itself. */
+  /** The answer so far. A round without an answer keeps the one before. The session only gets what this round said. */
   get #output(): string {
     const { output } = this.#session;
     return isBlank(output) ? this.#before || output : output;
@@ -128,7 +128,7 @@ class Invocation {
     closeInvocation(this.#ctx, this.#session, this.#turn, this.#place, closing);
   }
 
-  /** S1: of an answer that a stop broke off, what was shown is what there is of it, here and in the session. */
+  /** S1: keeps the part of an interrupted answer that readers received, as output and in the session. */
   #keepPartial(error: unknown): void {
     const partial = error instanceof CancellationError ? error.partial : "";
     if (partial === "" || this.#guardsOutput) return;
@@ -146,7 +146,7 @@ class Invocation {
     return this.#sessions.add(agentSession({ id, instructions, messages: history, attachments }));
   }
 
-  /** A layer that asks twice is answered by two conversations: nothing of the first is in the other, nor in what is shown of it. */
+  /** Runs the architecture. If middleware calls it twice, each call gets its own conversation. */
   #thinking(): Promise<AgentRunResult> {
     if (this.#deps !== undefined) this.#session = this.#begin();
     this.#deps = this.#dependencies();
@@ -201,7 +201,7 @@ class Invocation {
     return thought;
   }
 
-  /** An architecture may leave the conversation to its agent: then it was a question and an answer. */
+  /** Adds the question and the answer to the session for an architecture that added no messages itself. */
   #say(prompt: string, answer: string = this.#session.output): void {
     const session = this.#session;
     if (session.messages.length === this.#roundFrom)
@@ -211,7 +211,9 @@ class Invocation {
     session.attachments = none;
   }
 
-  /** The last to speak is looked at first: most often that was the answer. */
+  /**
+   * Whether the conversation contains the answer. The last message is checked first, because it usually is the answer.
+   */
   get #isAnswered(): boolean {
     const { messages } = this.#session;
     for (let index = messages.length - 1; index >= this.#roundFrom; index--)
@@ -219,7 +221,7 @@ class Invocation {
     return false;
   }
 
-  /** What a layer made of the answer is what was said. */
+  /** Uses the result that middleware returned as the answer. */
   #adopt(result: AgentRunResult): void {
     const session = this.#session;
     const answer = jsonText(result.output);
@@ -231,7 +233,7 @@ class Invocation {
     }
   }
 
-  /** A layer answered without letting the agent think, or when it had failed half way. */
+  /** The conversation for a result that middleware returned without running the agent, or after the agent failed. */
   #answeredInPlace({ output }: AgentRunResult): Transcript {
     const { messages, settled } = this.#session;
     const asked = messages.length === this.#turn.history.length ? [this.#given.message] : [];
@@ -243,7 +245,7 @@ class Invocation {
     );
   }
 
-  /** Nothing to wait for unless the application keeps the history. */
+  /** Closes the invocation. Returns a promise only if the application keeps the history. */
   #close(result: AgentRunResult): Promise<void> | undefined {
     const ctx = this.#ctx;
     const { status, interruptionReason } = result;
@@ -272,7 +274,7 @@ class Invocation {
     if (Object.keys(metadata).length > 0) this.#ctx.report({ metadata: { ...metadata } });
   }
 
-  /** What has not been looked at yet is not given out. */
+  /** Whether output guardrails exist; output that they have not checked is not reported. */
   get #guardsOutput(): boolean {
     return this.#plan.guardrails.some((guardrail) => guardrail.onOutput !== undefined);
   }

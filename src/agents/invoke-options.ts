@@ -1,10 +1,10 @@
 import type { JsonSchema, Runtime, SubmitOptions } from "../kernel/index.ts";
 
 export interface InvokeOptions extends Omit<SubmitOptions, "streaming"> {
-  /** Of the whole run: tightens the deadline. `null`: it does not. */
+  /** Maximum time for the whole run in milliseconds; tightens the deadline of the budget. `null` sets no limit. */
   readonly timeoutMs?: number | null;
-  /** Where it is to run; the default runtime unless told. */
+  /** The runtime that executes the run. Default: the default runtime of the package. */
   readonly runtime?: Runtime;
-  /** The answer is to be JSON that fits. */
+  /** A JSON Schema that the answer must match. */
   readonly output?: JsonSchema | undefined;
 }

@@ -10,7 +10,7 @@ import {
 
 interface TextArgument {
   readonly description: string;
-  /** One of these; any text unless told. */
+  /** The allowed values. If absent, any text is allowed. */
   readonly choices?: readonly string[];
   readonly optional?: boolean;
 }
@@ -19,7 +19,7 @@ export interface OwnToolOptions<Name extends string> {
   readonly name: string;
   readonly description: string;
   readonly input: Readonly<Record<Name, TextArgument>>;
-  /** It waits for other agents: no timeout. */
+  /** Whether the tool waits for other agents and therefore has no timeout. */
   readonly suspends?: boolean;
   readonly concurrency?: ToolConcurrency;
   readonly execute: (
@@ -28,7 +28,10 @@ export interface OwnToolOptions<Name extends string> {
   ) => ToolResult | Promise<ToolResult>;
 }
 
-/** A tool that an architecture brings: its arguments are texts. An optional one that is not given is empty. */
+/**
+ * Creates a tool that an architecture adds to the agent. Its arguments are texts; an optional argument that is absent
+ * is an empty text.
+ */
 export function ownTool<Name extends string>(
   options: OwnToolOptions<Name>,
 ): Tool<Readonly<Record<Name, string>>> {
@@ -50,7 +53,7 @@ export function ownTool<Name extends string>(
       if (problems.length > 0) {
         throw new Fault(
           "invalid_argument",
-          `the arguments of ${name} do not fit its schema: ${problems.join("; ")}. Call it again with these mended`,
+          `invalid arguments of ${name}: ${problems.join("; ")}. Correct them and call the tool again`,
         );
       }
       const values = entries.map(([key]) => [key, (given as JsonObject)[key] ?? ""]);

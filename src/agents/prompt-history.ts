@@ -12,15 +12,15 @@ import type { PromptWindow } from "./compaction/prompt-window.ts";
 
 export interface PromptHistoryOptions {
   readonly agentId: AgentId;
-  /** Where the messages are: a `HistoryProvider`, or the sessions of an invocation. */
+  /** The source of the messages: a `HistoryProvider`, or the sessions of an invocation. */
   readonly history: {
     read(key: HistoryKey): Transcript | Promise<Transcript | readonly ChatMessage[]>;
   };
-  /** What is shown of each session that grows; all of it where there is none (F1). */
+  /** Creates the window that shortens a growing session. If absent, the model sees the whole session (F1). */
   readonly window?: (() => PromptWindow) | undefined;
 }
 
-/** `AgentContext` as it is meant to be: a history somebody keeps, and a strategy that trims what is shown of it. */
+/** The standard `AgentContext`: a stored history and a strategy that shortens what the model sees. */
 export class PromptHistory implements AgentContext {
   readonly agentId: AgentId;
   readonly #options: PromptHistoryOptions;
@@ -54,9 +54,9 @@ export class PromptHistory implements AgentContext {
   }
 }
 
-/** The sessions of one invocation: its own, and those in roles of their own. */
+/** The sessions of one invocation: its own, and one for each role that has its own. */
 export class OpenSessions {
-  /** The first; most often there are no others. */
+  /** The first session. Most invocations have no other. */
   #own: AgentSession | undefined;
   #others: Map<SessionId, AgentSession> | undefined;
 
@@ -66,7 +66,7 @@ export class OpenSessions {
     return session;
   }
 
-  /** An id that no session of this invocation has: the name, or the name and a number. */
+  /** Returns an id that no session of this invocation has: the name, or the name with a number. */
   free(name: string): SessionId {
     let id = parseSessionId(name);
     for (let number = 2; this.#find(id) !== undefined; number++) id = parseSessionId(`${name}_${number}`);

@@ -13,41 +13,50 @@ import type { AgentInput } from "./agent-input.ts";
 import type { InvokeOptions } from "./invoke-options.ts";
 import { Bill, type SpentDimension } from "./bill.ts";
 
-/** What `until` is shown after each invocation. */
+/** The state that `until` receives after each invocation. */
 export interface RoundState<Output> {
   readonly result: RunResult<Output>;
-  /** From 1. */
+  /** The number of the iteration, from 1. */
   readonly iteration: number;
-  /** Of all iterations so far; `null`: not known. */
+  /** The cost of all iterations so far; `null` if it is unknown. */
   readonly costUsd: number | null;
 }
 
-/** `budget` and `timeoutMs` are of all iterations together, `until` included; the agent's own budget is of each. */
+/**
+ * `budget` and `timeoutMs` apply to all iterations together, including `until`. The agent's own budget applies to each.
+ */
 export interface RunUntilOptions<Output> extends Omit<InvokeOptions, "runId"> {
-  /** `true`: it will do. A text is what to say to it next; `false`, or a text without words, says only to go on. */
+  /**
+   * Returns `true` to accept the answer, or the text to send next. `false` and a blank text continue with a standard
+   * text.
+   */
   readonly until: (state: RoundState<Output>) => boolean | string | Promise<boolean | string>;
-  /** 20 unless told. */
+  /** Maximum number of iterations. Default: 20. */
   readonly maxIterations?: number;
-  /** How often it may say the same in the same words before it is given up; 3 unless told. */
+  /** How many times in a row the agent may give the same answer before the loop stops. Default: 3. */
   readonly maxUnchanged?: number;
-  /** The same as `budget.maxCostUsd`. */
+  /** An alias of `budget.maxCostUsd`. */
   readonly maxCostUsd?: number;
-  /** Asking again under the same id, after a crash, pays for nothing that was answered. Each iteration's run adds its number to it. */
+  /**
+   * The id of the whole loop. A second call with the same id, for example after a crash, repeats no finished iteration.
+   * Each iteration's run appends its number.
+   */
   readonly runId?: string;
 }
 
-/** The agent that is asked. */
+/** The agent that the loop invokes. */
 export interface AskedAgent<Output> {
   readonly invoke: (input: AgentInput, options: InvokeOptions) => Promise<RunResult<Output>>;
-  /** That of the runtime it is asked in. */
+  /** The clock of the runtime. */
   readonly clock: Clock;
-  /** Of each run, by the agent's own budget; `null`: it has none. */
+  /** The deadline of each run according to the agent's own budget; `null` if it has none. */
   readonly deadlineMs: number | null;
 }
 
 /**
- * A run for each iteration, all in one session. Stops when `until` says so, when an iteration did not complete, or at a guard; a guard
- * leaves `run_until:<reason>` as the interruption, and the last answer there was. What it used is that of all iterations.
+ * Executes one run per iteration, all in one session. It stops when `until` accepts the answer, when an iteration does
+ * not complete, or at a limit. At a limit, the interruption reason is `run_until:<reason>` and the output is the last
+ * answer. The usage covers all iterations.
  */
 export async function runUntil<Output>(
   { invoke, clock, deadlineMs: eachMs }: AskedAgent<Output>,
@@ -76,7 +85,7 @@ export async function runUntil<Output>(
     });
     sessionId = result.sessionId;
     bill.add(result);
-    // Not by the clock: asked again under its id, the loop is told of a stop that was long ago.
+    // The clock cannot decide this: a repeated call with the same id learns of a stop that happened long ago.
     const isLoops =
       answered !== undefined || eachMs === null || (deadlineMs !== null && eachMs >= deadlineMs);
     const stop = stopOf(result, left, deadlineMs !== null && isLoops);
@@ -118,8 +127,8 @@ function statusAt(guard: Guard): RunResult["status"] {
 }
 
 /**
- * The guard on all iterations that stopped one, which had what was left as its own. `undefined`: none did. `isTimed`: one that is out of
- * time is out of the loop's, as far as can be told.
+ * The limit of the whole loop that stopped an iteration, or `undefined`. An iteration receives what is left of the
+ * loop's budget. `isTimed` means that an iteration that ran out of time is attributed to the loop's limit.
  */
 function stopOf(
   { status, error: failure }: RunResult<unknown>,
@@ -142,28 +151,31 @@ function isSame(one: RunResult<unknown>, other: RunResult<unknown>): boolean {
   );
 }
 
-/** Callers without types may return anything: what was not meant as `false` must not be paid for, round after round. */
+/**
+ * Converts the result of `until` to the next message. It throws for invalid results, because every further iteration
+ * costs money.
+ */
 function wordsOf(verdict: unknown): string {
   if (typeof verdict === "string" && verdict.trim() !== "") return verdict;
-  if (verdict === false || typeof verdict === "string") return "Go on: it is not done yet.";
+  if (verdict === false || typeof verdict === "string") return "Continue: it is not done.";
   throw new Fault(
     "invalid_argument",
-    `until returned ${describeValue(verdict)}: it must be true if it will do, false if not, or a text that is said next`,
+    `invalid result ${describeValue(verdict)} of until: expected true to accept the answer, false to continue, or the text to send next`,
   );
 }
 
 function requireCount(name: "maxIterations" | "maxUnchanged", value: number): void {
   if (Number.isSafeInteger(value) && value >= 1) return;
-  throw new Fault("invalid_argument", `${name} is ${value}: it must be an integer from 1`);
+  throw new Fault("invalid_argument", `invalid ${name} ${value}: expected an integer from 1`);
 }
 
-/** Before anything is paid. */
+/** Refuses a run id that is too long for the iteration numbers, before any call is paid. */
 function requireRoom(runId: string, maxIterations: number): void {
   const { length } = `${parseRunId(runId)}-${maxIterations}`;
   if (length <= longestRunId) return;
   throw new Fault(
     "invalid_argument",
-    `runId has ${runId.length} characters: with the number of an iteration, up to ${maxIterations}, it has ${length}, and ${longestRunId} is the most`,
+    `invalid runId: it has ${runId.length} characters, and ${length} with the number of an iteration up to ${maxIterations}; expected at most ${longestRunId}`,
   );
 }
 

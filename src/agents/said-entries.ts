@@ -14,23 +14,24 @@ import {
   type Turn,
 } from "../kernel/index.ts";
 
-/** What was said, as a session keeps it. */
+/** The messages of an invocation, as a session stores them. */
 export interface MessageBatch {
   readonly changes: readonly SessionChange[];
   readonly leafId: string | null;
 }
 
-/** Why an invocation was stopped, and which calls of its last message had their result by then. */
+/** Why an invocation was stopped, and which calls of its last message had a result by then. */
 export interface Stopped extends Pick<AgentSession, "settled"> {
   readonly reason: string;
-  /** The call that had been carried out when it was stopped. */
+  /** The id of the call whose tool had been executed when the stop came. */
   readonly performed?: string | undefined;
 }
 
 /**
- * What was said in an invocation, one entry after another. Ids follow from the task and the place, so that whoever writes them again
- * writes nothing: of a root the first is the user's, there since the submission (S2). `place` tells the invocations of one task apart. `stopped`: calls stay unanswered (S1), and
- * all of it is a branch of its own, which is left when the run is resumed and comes to its end.
+ * The session entries of an invocation. Their ids follow from the task and the position, so writing them twice has no
+ * effect; the first entry of a root is the user's, which exists since the submission (S2). `place` is the index of the
+ * invocation within its task. If `stopped` is set, unanswered calls get a result (S1), and the entries form a branch
+ * that is left when the run is resumed and completes.
  */
 export function saidEntries(
   { facts, taskId, agentId }: RunContext,
@@ -67,7 +68,10 @@ export function saidEntries(
   return { changes, leafId };
 }
 
-/** S1: no call without its result is ever visible. What was done is not said to be undone: a model would do it again. */
+/**
+ * S1: results for the calls of a message that have none, because no call without a result is ever visible. An executed
+ * call is not reported as not executed, because the model would repeat it.
+ */
 export function unanswered(
   last: ChatMessage | undefined,
   { reason, settled, performed }: Stopped,

@@ -10,26 +10,27 @@ import {
   type Usage,
 } from "../kernel/index.ts";
 
-/** What a stop hook is shown of an invocation that would end. */
+/** The state of an invocation that is about to end, for stop hooks. */
 export interface StopState {
   readonly output: string;
   readonly turns: number;
   readonly usage: Usage;
-  /** How often it has been sent on, from 0. */
+  /** How often stop hooks have continued the invocation so far. */
   readonly continued: number;
   readonly facts: RunFacts;
 }
 
 /**
- * A vote to go on: the text it returns is said to the agent, which works on in the same session; nothing, or a text without words, lets it
- * end. Journaled, so asked once (J1). What it throws is recorded, and counts as nothing (S4); so is what is no text.
+ * A hook that may continue an invocation that is about to end. A returned text is sent to the agent, which continues in
+ * the same session; nothing, or a blank text, lets it end. The result is journaled, so the hook is called once (J1). A
+ * thrown error or an invalid result is recorded and has no effect (S4).
  */
 export interface StopHook {
   readonly name: string;
   shouldContinue(state: StopState): string | undefined | Promise<string | undefined>;
 }
 
-/** The first hook that wants to go on has the word. */
+/** The text of the first hook that continues the invocation. */
 export async function heardFromHooks(
   hooks: readonly StopHook[],
   ctx: RunContext,
@@ -54,13 +55,13 @@ export async function heardFromHooks(
   return undefined;
 }
 
-/** Callers without types may return anything: what is not heard must not be paid for, round after round. */
+/** Checks the result of a stop hook. It throws for invalid results, because every further round costs money. */
 function wordsOf({ name }: StopHook, said: unknown): string | null {
   if (said === undefined || said === null || said === false) return null;
   if (typeof said === "string") return said.trim() === "" ? null : said;
   throw new Fault(
     "invalid_argument",
-    `the stop hook ${name} returned ${describeValue(said)}: it must be what to say to the agent, or nothing to let it end`,
+    `invalid result ${describeValue(said)} of stop hook ${name}: expected the text to send to the agent, or nothing to let it end`,
   );
 }
 

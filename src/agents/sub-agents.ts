@@ -13,18 +13,26 @@ import { toWorkerResult, stopIfBudgetSpent, describeWorkerFailure } from "./arch
 import { toolsIn, type ToolList } from "./tool-list.ts";
 import { ownTool, refusal } from "./own-tool.ts";
 
-/** An agent that tasks can be handed to. */
+/** A sub-agent with the settings of its hand-off tool. */
 export interface SubAgentConfig {
   readonly agent: HostedAgent & { readonly description?: string };
-  /** NORMAL unless told. H3: HIGH and CRITICAL may take a seat from someone below. */
+  /**
+   * The priority of the spawned task. H3: HIGH and CRITICAL may preempt a task of lower priority. Default: `NORMAL`.
+   */
   readonly priority?: Priority;
-  /** H5: one that takes longer is cancelled. 120,000 unless told; `null`: it may take as long as it likes. */
+  /**
+   * H5: maximum time for the answer in milliseconds; a task that takes longer is cancelled. `null` sets no limit.
+   * Default: 120_000.
+   */
   readonly askTimeoutMs?: number | null;
-  /** Its tool is `handoff_<key>`. The agent's name, made fit for a tool's, unless told. */
+  /**
+   * The tool is named `handoff_<key>`. Default: the agent's name, with characters replaced that a tool name may not
+   * contain.
+   */
   readonly key?: string;
-  /** What to hand to it. The agent's own unless told. */
+  /** Describes to the model what to hand to the agent. Default: the agent's own description. */
   readonly description?: string;
-  /** Tightens the agent's own, and is tightened by what its employer has left (B6). */
+  /** B6: tightens the agent's own budget, and is tightened by what the parent has left. */
   readonly budget?: Partial<ExecutionBudget>;
 }
 
@@ -96,7 +104,7 @@ function keyOf({ key, agent }: SubAgentConfig): string {
   if (keyRule.test(key)) return key;
   throw new Fault(
     "invalid_argument",
-    `the key of sub-agent ${agent.id} is ${JSON.stringify(key)}: it must be 1 to 56 letters, digits, _ and -`,
+    `invalid key ${JSON.stringify(key)} of sub-agent ${agent.id}: expected 1 to 56 letters, digits, _ and -`,
   );
 }
 
@@ -105,13 +113,13 @@ function handoffTool(key: string, config: SubAgentConfig): Tool {
   if (askTimeoutMs !== null && !(askTimeoutMs > 0))
     throw new Fault(
       "invalid_argument",
-      `askTimeoutMs of sub-agent ${agent.id} is ${askTimeoutMs}: it must be a number of milliseconds above 0, or null`,
+      `invalid askTimeoutMs ${askTimeoutMs} of sub-agent ${agent.id}: expected milliseconds above 0, or null`,
     );
   const about = description === "" ? "" : ` ${description}`;
   return ownTool({
     name: `handoff_${key}`,
-    description: `Hands a task to ${key} and gives its answer. It knows nothing but what the task says.${about}`,
-    input: { task: { description: "All that it needs to know" } },
+    description: `Hands a task to ${key} and returns its answer. ${key} knows only what the task says.${about}`,
+    input: { task: { description: "The task, with everything that the agent needs to know" } },
     suspends: true,
     execute: ({ task }, { ctx }) => handOff(ctx, key, task, { ...config, askTimeoutMs }),
   });
@@ -130,7 +138,7 @@ async function handOff(
   if (spawned.kind === "refused") {
     const { reason, holders } = spawned;
     return refusal(
-      `${describeWorkerFailure(key, spawned)}. Do it yourself, or try again when someone has finished`,
+      `${describeWorkerFailure(key, spawned)}. Do the task yourself, or try again when another agent has finished`,
       {
         agent: key,
         refused: reason,
@@ -143,10 +151,10 @@ async function handOff(
   ctx.emitEvent(eventDraft("handoff", { target: agent.id, childTaskId: taskId, task }));
   const asked = await ctx.ask(handle, null, askTimeoutMs === null ? {} : { timeoutMs: askTimeoutMs });
   const metadata: JsonObject = { agent: key, taskId };
-  // One that was told to stop may take a while to: it is not waited for.
+  // A cancelled child may need a while to end; the parent does not wait for it.
   if (asked.kind === "timed_out")
     return refusal(
-      `${key} did not answer within ${askTimeoutMs} ms and was stopped. Hand it a smaller task, or do it yourself`,
+      `${key} did not answer within ${askTimeoutMs} ms and was cancelled. Hand it a smaller task, or do it yourself`,
       { ...metadata, status: "timed_out" },
     );
   const end = toWorkerResult(await ctx.join(handle));

@@ -7,7 +7,7 @@ import {
 } from "../kernel/index.ts";
 import { ExecutionTracker, type Amounts } from "./policy/execution-tracker.ts";
 
-/** A task's purse, to look at. */
+/** A read-only view of a task's account. */
 export class TaskBudget implements Budget {
   readonly #ctx: RunContext;
 

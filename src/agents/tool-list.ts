@@ -1,11 +1,11 @@
 import type { Tool } from "../kernel/index.ts";
 
-/** Tools that may come and go. */
+/** A list of tools, or a function that returns the current list. */
 export type ToolList = readonly Tool[] | (() => readonly Tool[]);
 
 const none: readonly Tool[] = [];
 
-/** Those there are now. */
+/** The tools in a list at this moment. */
 export function toolsIn(list: ToolList = none): readonly Tool[] {
   return typeof list === "function" ? list() : list;
 }

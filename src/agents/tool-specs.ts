@@ -2,8 +2,9 @@ import type { Tool, ToolSpec } from "../kernel/index.ts";
 import { specOf } from "./invocation-dependencies.ts";
 
 /**
- * What a model is told of an agent's tools: one and the same list for as long as it would say the same. Of several of one name, which a list
- * that changes may come to have, it is told of the first, which is the one that is called; providers refuse a name that is there twice.
+ * The tool specifications that the model receives. The same array is returned until the tools change. If two tools have
+ * the same name, the model receives the first one, which is also the one that is called, because providers refuse
+ * duplicate names.
  */
 export class ToolSpecs {
   #listed: readonly ToolSpec[];
@@ -30,7 +31,10 @@ export class ToolSpecs {
   }
 }
 
-/** Frozen, as a turn has them (J1): what is compiled for the list of a turn before is right for the first. */
+/**
+ * Creates the frozen specifications of a list of tools (J1). Frozen like those of a turn, so that V8 does not recompile
+ * code that was compiled for the list of an earlier turn.
+ */
 function specsOf(tools: readonly Tool[]): readonly ToolSpec[] {
   return Object.freeze(tools.map((tool) => Object.freeze(specOf(tool))));
 }

@@ -14,7 +14,7 @@ import type { InvocationPlan } from "./invocation-plan.ts";
 
 const none: readonly never[] = [];
 
-/** What an invocation goes by. At once, unless instructions or a history have to be asked for. */
+/** Determines what an invocation starts with. It is synchronous unless instructions or a history have to be loaded. */
 export function planTurn(
   { agent, instructions, history, toolSpecs }: InvocationPlan,
   ctx: RunContext,
@@ -23,7 +23,7 @@ export function planTurn(
   { input, sessionId, channel }: TurnOpening,
 ): TurnPlan | Promise<TurnPlan> {
   const tools = toolSpecs.of(agent.tools ?? none);
-  // A user's input is no place for orders to the agent; its employer's is.
+  // Instructions in the input are accepted from a parent task, not from a user.
   const brief = ctx.taskId === root ? undefined : given;
   const planned = (built: string, fromCache: boolean, before = brief?.history): TurnPlan => {
     const text = joined(built, brief?.instructions ?? "");
@@ -48,8 +48,8 @@ function joined(text: string, orders: string): string {
 }
 
 /**
- * Where a history of the application's own keeps a conversation: as the runtime's sessions do, so that no worker or asker sees what
- * another said, nor a worker what it did for another user. `undefined`: it is not to be kept.
+ * The key under which an application's own history store keeps a conversation, or `undefined` if it is not to be kept.
+ * As in the runtime's sessions, workers and users are kept apart.
  */
 export function historyKey(
   { agentId }: RunContext,

@@ -9,12 +9,15 @@ import {
 } from "../kernel/index.ts";
 import { architectureEvent } from "./architectures/role-call.ts";
 
-/** What a person is asked under: the same as by the tool `ask_human`, so that whoever shows one shows the other. */
+/**
+ * The name under which a person is asked, the same as that of the tool `ask_human`, so that user interfaces treat both
+ * alike.
+ */
 const toolName = "ask_human";
 
 /**
- * Stands for a person: what it is asked is put to them and waits, over restarts, with the clock standing still, and what they say is its
- * answer. A no, or no answer, is an answer too; `metadata` says which it was.
+ * An architecture that forwards its input to a person and returns the person's answer. The wait is durable and stops
+ * the deadline clock. A refusal, or no answer, is a valid outcome; `metadata` tells which it was.
  */
 export class UserProxy implements Architecture {
   readonly name = "user_proxy";

@@ -43,8 +43,8 @@ import { LocalEngine } from "./worker/local-engine.ts";
 import { RetentionSweep } from "./worker/retention-sweep.ts";
 
 /**
- * Opens the store if necessary, starts a worker on it and resumes the runs in it that no worker drives. Unlike the public `openRuntime`,
- * knows no prices unless `options.prices` is given.
+ * Opens the store if necessary, starts a worker on it and resumes the runs in it that no worker drives. Unlike the
+ * public `openRuntime`, knows no prices unless `options.prices` is given.
  */
 export async function createRuntime(options: RuntimeOptions = {}): Promise<Runtime> {
   const { clock = systemClock, hash = sha256 } = options;
@@ -71,12 +71,16 @@ function storeOf(options: RuntimeOptions, hash: Hash, clock: Clock): Promise<Sto
     });
   const [name] = Object.entries({ auditKey, inbox }).find(([, value]) => value !== undefined) ?? [];
   if (name === undefined) return Promise.resolve(store);
-  throw new Fault("invalid_argument", `${name} is for a store named by its address: give this store its own`);
+  throw new Fault(
+    "invalid_argument",
+    `${name} applies only to a store given by its address: pass ${name} to the store that you open yourself`,
+  );
 }
 
 /** Options that say how long something is kept. */
 type RetentionOption = "keepEndedRunsMs" | "keepUnnamedSessionsMs";
 
+/** A runtime whose worker runs in this process. */
 class LocalRuntime implements Runtime {
   readonly clock: Clock;
   readonly #worker: WorkerContext;
@@ -152,6 +156,7 @@ class LocalRuntime implements Runtime {
       leases: store.leases,
       clock,
       workerId: options.workerId ?? `worker-${uuidSource.next()}`,
+      // Many more runs than tasks: a run whose tasks wait for a slot or a model still counts as driven.
       concurrency: Math.max(concurrency * 16, 1_024),
       agents: () => this.#agents.versions,
       pollMs: requireNumber("pollMs", options.pollMs ?? 500, 1),
@@ -188,8 +193,8 @@ class LocalRuntime implements Runtime {
   }
 
   /**
-   * Binds the run to the agents it is submitted with. The binding is removed if the submission created no run: it was refused, became
-   * steering for another run, or a run with this id already exists.
+   * Binds the run to the agents it is submitted with. The binding is removed if the submission created no run: it was
+   * refused, became steering for another run, or a run with this id already exists.
    */
   async #submitBound(agent: HostedAgent, input: JsonValue, options: SubmitOptions): Promise<RunRecord> {
     const agents = agentTree(agent);
@@ -307,6 +312,7 @@ class LocalRuntime implements Runtime {
     );
   }
 
+  /** Forgets the owner of a run that it has released. */
   #release(runId: RunId, owner: RunOwner): void {
     if (owner.refusal === undefined) this.#refusals.delete(runId);
     else this.#refusals.set(runId, owner.refusal);
@@ -314,11 +320,13 @@ class LocalRuntime implements Runtime {
     this.#trackObservers(runId, owner);
   }
 
+  /** The worker context for a run, with the agents that the run is bound to. */
   #workerFor(runId: RunId): WorkerContext {
     const agents = this.#agents.forRun(runId);
     return agents === undefined ? this.#worker : { ...this.#worker, agents };
   }
 
+  /** `close` and `RunHandle.result` wait for the observers of a released run. */
   #trackObservers(runId: RunId, owner: RunOwner): void {
     const forget = (): void => {
       if (this.#observing.get(runId) === settled) this.#observing.delete(runId);
@@ -330,7 +338,7 @@ class LocalRuntime implements Runtime {
     if (settled !== undefined) this.#observing.set(runId, settled);
   }
 
-  /** Nothing to wait for where nobody observes, nor for a run that another process works on: its observers are there. */
+  /** Resolves when the observers of a run have processed its events. `undefined` if there are none in this process. */
   readonly #observed = (runId: RunId): Promise<void> | undefined => {
     const observed = this.#owned.get(runId)?.whenObserved();
     return observed === undefined
@@ -338,7 +346,7 @@ class LocalRuntime implements Runtime {
       : observed.then(() => this.#observing.get(runId));
   };
 
-  /** A change of a run is no change of an inbox. */
+  /** Called by the store with the run that has changed; without one, anything may have changed, including inboxes. */
   #noteChange(runId: RunId | undefined): void {
     this.#engine.wake(runId);
     if (runId !== undefined) {

@@ -3,32 +3,43 @@ import { sha256 } from "./process/sha256.ts";
 import { memoryStore } from "./stores/memory/store.ts";
 import { systemClock } from "./process/system-sources.ts";
 
-/** `"memory:"` or `"sqlite:PATH"`. */
+/** Address of a store: `"memory:"`, or `"sqlite:PATH"` with the path of a database file. */
 export type StoreAddress = "memory:" | `sqlite:${string}`;
 
 export interface OpenStoreOptions {
+  /** Hash function for content and the event chain. Default: SHA-256. */
   readonly hash?: Hash;
+  /** Clock of the store's own maintenance. Default: the machine's clock. */
   readonly clock?: Clock;
-  /** E1: the events' chain is keyed with it. The same one is needed by everyone who writes or verifies. */
+  /**
+   * E1: secret key of the event chain, which makes the chain an HMAC. Every process that writes to or verifies the
+   * store needs the same key. Not for a store in memory. If absent, the chain is plain hashing.
+   */
   readonly auditKey?: string;
-  /** What becomes of messages that are handed back. */
+  /**
+   * How often and when an inbox message is delivered again after a run failed to process it. Default: `{ maxDeliveries:
+   * 5, baseDelayMs: 1_000, maxDelayMs: 300_000 }`.
+   */
   readonly inbox?: Partial<InboxSettings>;
 }
 
-/** A store's driver is loaded when it is asked for, not with this package. */
+/** Opens the store with this address. The driver of SQLite is loaded on the first call, not with the package. */
 export async function openStore(address: string, options: OpenStoreOptions = {}): Promise<Store> {
-  const { hash = sha256, clock = systemClock, auditKey, inbox: mail = {} } = options;
+  const { hash = sha256, clock = systemClock, auditKey, inbox = {} } = options;
   const [scheme, path] = [address.slice(0, address.indexOf(":")), address.slice(address.indexOf(":") + 1)];
   if (address === "memory:") {
-    if (auditKey === undefined) return memoryStore({ hash, inbox: mail });
-    throw new Fault("invalid_argument", "a store in memory takes no auditKey: nobody else can write to it");
+    if (auditKey === undefined) return memoryStore({ hash, inbox });
+    throw new Fault(
+      "invalid_argument",
+      "a store in memory takes no auditKey, because no other process can write to it: omit auditKey",
+    );
   }
   if (scheme === "sqlite" && path !== "") {
     const { sqliteStore } = await import("./stores/sqlite/store.ts");
-    return sqliteStore({ path, hash, clock, inbox: mail, ...(auditKey === undefined ? {} : { auditKey }) });
+    return sqliteStore({ path, hash, clock, inbox, ...(auditKey === undefined ? {} : { auditKey }) });
   }
   throw new Fault(
     "invalid_argument",
-    `${JSON.stringify(address)} is not a store: use "memory:", "sqlite:PATH" or a store`,
+    `invalid store ${JSON.stringify(address)}: expected "memory:" or "sqlite:PATH"`,
   );
 }

@@ -17,18 +17,19 @@ import type { VersionPolicy } from "./process/worker-context.ts";
 /** Options of `openRuntime`. Durations are milliseconds. */
 export interface RuntimeOptions {
   /**
-   * Where runs, events and sessions are stored: `"memory:"`, `"sqlite:PATH"`, or a store that the caller has opened. Default: `"memory:"`.
-   * `close()` closes the store in each case.
+   * Where runs, events and sessions are stored: `"memory:"`, `"sqlite:PATH"`, or a store that the caller has opened.
+   * Default: `"memory:"`. `close()` closes the store in each case.
    */
   readonly store?: StoreAddress | Store;
   /**
-   * E1: secret key of the event chain, which makes the chain an HMAC. Only for a store given by its address; a store in memory takes none.
-   * If absent, the chain is plain SHA-256.
+   * E1: secret key of the event chain, which makes the chain an HMAC. Only for a store given by its address; a store in
+   * memory takes none. If absent, the chain is plain SHA-256.
    */
   readonly auditKey?: string;
   /**
-   * How often and when an inbox message is delivered again after a run failed to process it. Only for a store given by its address.
-   * Default: `{ maxDeliveries: 5, baseDelayMs: 1_000, maxDelayMs: 300_000 }`; the delay grows by a factor of 4 with each delivery.
+   * How often and when an inbox message is delivered again after a run failed to process it. Only for a store given by
+   * its address. Default: `{ maxDeliveries: 5, baseDelayMs: 1_000, maxDelayMs: 300_000 }`; the delay grows by a factor
+   * of 4 with each delivery.
    */
   readonly inbox?: Partial<InboxSettings>;
   /** Clock for deadlines, delays and timestamps. Default: the machine's clock. */
@@ -42,78 +43,93 @@ export interface RuntimeOptions {
   /** Price per token of each model. Default: `priceCatalog()`. */
   readonly prices?: PriceTable;
   /**
-   * What a call of a model without a known price does in a run with a cost cap. `"refuse"`: the call fails with `unknown_price`.
-   * `"ignore"`: the call runs and counts as 0 USD. Default: `"refuse"`.
+   * What a call of a model without a known price does in a run with a cost cap. `"refuse"`: the call fails with
+   * `unknown_price`. `"ignore"`: the call runs and counts as 0 USD. Default: `"refuse"`.
    */
   readonly unknownPrice?: UnknownPrice;
   /**
-   * B5: share of a cap, above 0 and at most 1, at which the runtime emits `budget_warning`, once per task and dimension. Default: 0.8.
+   * B5: share of a cap, above 0 and at most 1, at which the runtime emits `budget_warning`, once per task and
+   * dimension. Default: 0.8.
    */
   readonly warnAt?: number;
   /**
-   * J9: what the worker does with a run that another version of its agent started: `"resume"` it with this version, `"pin"` it to a worker
-   * that hosts its version, or `"refuse"` it, so that it fails. Default: `"resume"`.
+   * J9: what the worker does with a run that another version of its agent started: `"resume"` it with this version,
+   * `"pin"` it to a worker that hosts its version, or `"refuse"` it, so that it fails. Default: `"resume"`.
    */
   readonly versionPolicy?: VersionPolicy;
   /**
-   * How a failed model call is retried inside its step. Default:
-   * `{ enabled: true, maxRetries: 3, baseDelayMs: 2_000, jitter: 0, maxDelayMs: 120_000 }`; the delay doubles with each retry.
+   * How a failed model call is retried inside its step. Default: `{ enabled: true, maxRetries: 3, baseDelayMs: 2_000,
+   * jitter: 0, maxDelayMs: 120_000 }`; the delay doubles with each retry.
    */
   readonly retry?: Partial<RetrySettings>;
   /**
-   * How a task whose code threw an unexpected error is restarted. Default: `{ maxRetries: 3, baseDelayMs: 5_000, maxDelayMs: 300_000 }`;
-   * the delay doubles with each restart.
+   * How a task whose code threw an unexpected error is restarted. Default: `{ maxRetries: 3, baseDelayMs: 5_000,
+   * maxDelayMs: 300_000 }`; the delay doubles with each restart.
    */
   readonly runRetry?: Partial<RunRetry>;
-  /** Maximum number of tasks of this worker whose code runs at the same time. A task that waits does not count. Default: 64. */
+  /**
+   * Maximum number of tasks of this worker whose code runs at the same time. A task that waits does not count. Default:
+   * 64.
+   */
   readonly concurrency?: number;
-  /** Time after which a run that only waits is dropped from memory. It is loaded again when its wait ends. Default: 5_000. */
+  /**
+   * Time after which a run that only waits is dropped from memory. It is loaded again when its wait ends. Default:
+   * 5_000.
+   */
   readonly suspendAfterMs?: number;
   /**
-   * Interval at which the worker polls the store for due runs and for runs of workers that have died. Changes that the store reports are
-   * picked up at once. Default: 500.
+   * Interval at which the worker polls the store for due runs and for runs of workers that have died. Changes that the
+   * store reports are picked up at once. Default: 500.
    */
   readonly pollMs?: number;
   /** Whether the runtime keeps the process alive until `close()`. A run in progress always does. Default: `true`. */
   readonly keepAlive?: boolean;
   /**
-   * What `register` and `submit` do with an agent whose name is taken by another agent. `"refuse"`: they throw `already_exists`.
-   * `"replace"`: the new agent takes the name, and a run keeps the agents it was submitted with for as long as this process drives it.
-   * Default: `"refuse"`.
+   * What `register` and `submit` do with an agent whose name is taken by another agent. `"refuse"`: they throw
+   * `already_exists`. `"replace"`: the new agent takes the name, and a run keeps the agents it was submitted with for
+   * as long as this process drives it. Default: `"refuse"`.
    */
   readonly sameName?: "refuse" | "replace";
   /**
-   * Time that the calls of a task may still take after the task was cancelled, missed its deadline or ran out of hand-off time. A call that
-   * has not settled by then is abandoned and charged in full as unreported. Default: 5_000.
+   * Time that the calls of a task may still take after the task was cancelled, missed its deadline or exceeded the
+   * timeout of its hand-off. A call that has not settled by then is abandoned and charged in full as unreported. Agent
+   * code that does not end then is abandoned as well. Default: 5_000.
    */
   readonly stopGraceMs?: number;
   /**
-   * Time for which `close()` waits for calls in flight. A call that has not settled by then is abandoned and charged in full as unreported.
-   * Default: 10_000.
+   * Time for which `close()` waits for calls in flight. A call that has not settled by then is abandoned and charged in
+   * full as unreported; the next owner of the run repeats it. Default: 10_000.
    */
   readonly closeGraceMs?: number;
   /** Signals of the process on which the runtime closes itself, for example `["SIGTERM"]`. Default: none. */
   readonly closeOn?: readonly NodeJS.Signals[];
-  /** Name of this worker in the store's leases; it must be unique among the workers of a store. Default: `worker-` and a UUID. */
+  /**
+   * Name of this worker in the store's leases; it must be unique among the workers of a store. Default: `worker-` and a
+   * UUID.
+   */
   readonly workerId?: string;
   /**
-   * Time for which a run is kept after its end. Then the run and its events are deleted; its session stays. With 0, only a caller that
-   * already waits for the result receives it. If absent, ended runs are kept until `collect()` deletes them.
+   * Time for which a run is kept after its end. Then the run and its events are deleted; its session stays. With 0,
+   * only a caller that already waits for the result receives it. If absent, ended runs are kept until `collect()`
+   * deletes them.
    */
   readonly keepEndedRunsMs?: number;
   /**
-   * Time for which an unnamed session is kept after its last message. A session is unnamed if its run was submitted without a `sessionId`
-   * and no other run has used the session. It is kept at least as long as its run. If absent, sessions are kept until `deleteSession()`.
+   * Time for which an unnamed session is kept after its last message. A session is unnamed if its run was submitted
+   * without a `sessionId` and no other run has used the session. It is kept at least as long as its run. If absent,
+   * sessions are kept until `deleteSession()`.
    */
   readonly keepUnnamedSessionsMs?: number;
-  /** Receives errors that no caller can receive, for example a run that cannot be loaded. Default: a process warning. */
+  /**
+   * Receives errors that no caller can receive, for example a run that cannot be loaded. Default: a process warning.
+   */
   readonly onError?: (error: Fault) => void;
 }
 
 /** Returns `value`, or throws `invalid_argument` if it is below `min` or not a number. */
 export function requireNumber(name: keyof RuntimeOptions, value: number, min: number): number {
   if (value >= min) return value;
-  throw new Fault("invalid_argument", `${name} is ${value}: it must be a number from ${min}`);
+  throw new Fault("invalid_argument", `${name} is ${value}: it must be a number of at least ${min}`);
 }
 
 /** Returns `warnAt`, or throws `invalid_argument` if it is not a share of a cap. */

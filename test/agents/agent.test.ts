@@ -9,7 +9,7 @@ import {
   type Store,
 } from "../../src/kernel/index.ts";
 import { scriptedModel, type ScriptedReply } from "../../src/testing/index.ts";
-import { foundRun } from "../runtime/find-run.ts";
+import { findRun } from "../runtime/find-run.ts";
 
 const look = tool({
   name: "look",
@@ -127,7 +127,7 @@ describe("an agent that works alone", () => {
     await one.close();
     const two = await openRuntime({ store, unknownPrice: "ignore" });
     two.register(scout());
-    handle = await foundRun(two, handle);
+    handle = await findRun(two, handle);
     await handle.signal("seen", "rain");
     expect((await handle.result()).output).toBe("Go to Blois.");
     expect({ asked, builds }).toEqual({ asked: true, builds: 1 });
@@ -308,7 +308,7 @@ describe("an agent that works alone", () => {
       error: {
         code: "invalid_argument",
         message:
-          "agent scout takes a text as its input, a list of text, image and file parts, " +
+          "invalid input of agent scout: expected a text, a list of text, image and file parts, " +
           "or { prompt, output } with one of these as the prompt",
       },
     });

@@ -24,10 +24,10 @@ describe("ids are given as texts", () => {
     await runtime.close();
   });
 
-  const notRun = { code: "invalid_argument", message: expect.stringContaining("is not a run id") };
-  const notSession = { code: "invalid_argument", message: expect.stringContaining("is not a session id") };
-  const notTask = { code: "invalid_argument", message: expect.stringContaining("is not a task id") };
-  const notAgent = { code: "invalid_argument", message: expect.stringContaining("is not an agent name") };
+  const notRun = { code: "invalid_argument", message: expect.stringContaining("invalid run id") };
+  const notSession = { code: "invalid_argument", message: expect.stringContaining("invalid session id") };
+  const notTask = { code: "invalid_argument", message: expect.stringContaining("invalid task id") };
+  const notAgent = { code: "invalid_argument", message: expect.stringContaining("invalid agent name") };
 
   test.each(["refuse", "replace"] as const)(
     "what is none is refused, and nothing is asked (sameName: %s)",

@@ -40,8 +40,8 @@ describe("an information agent", () => {
     await until(() => heard.length === 2);
     expect(heard).toEqual(["Rain in the east.", "Snow in the west."]);
     expect(asked(model)).toEqual([
-      'What came in:\n- publisher: It rains in Sens.\n- publisher: {"town":"Blois","rain":true}',
-      "What came in:\n- publisher: It snows in Reno.",
+      'Messages:\n- publisher: It rains in Sens.\n- publisher: {"town":"Blois","rain":true}',
+      "Messages:\n- publisher: It snows in Reno.",
     ]);
     await runtime.close();
   });
@@ -82,10 +82,10 @@ describe("an information agent", () => {
   });
 
   test.each<[string, Partial<InformationAgentOptions>, string]>([
-    ["nothing to follow", { sources: [] }, "sources is empty"],
-    ["what is no topic", { sources: ["news"] }, "is not a topic id"],
-    ["to hear itself", { topic: "news/eu" }, "it would hear itself for ever"],
-    ["to think with nothing", {}, "give it a model"],
+    ["nothing to follow", { sources: [] }, "invalid sources: the list is empty"],
+    ["what is no topic", { sources: ["news"] }, "invalid topic id"],
+    ["to hear itself", { topic: "news/eu" }, "would receive its own messages"],
+    ["to think with nothing", {}, "set the option `model`"],
   ])("refuses %s", (_what, options, message) => {
     expect(() => newsroom(options)).toThrow(message);
   });

@@ -137,7 +137,7 @@ describe("an agent", () => {
     const agent = new Agent({ name: "strict", model: scriptedModel([]) });
     await expect(agent.invoke(null as never, { output: sized })).rejects.toMatchObject({
       code: "invalid_argument",
-      message: expect.stringContaining("agent strict takes a text"),
+      message: expect.stringContaining("invalid input of agent strict: expected a text"),
     });
   });
 });
@@ -270,7 +270,7 @@ describe("orders", () => {
     const { runId } = await owner.invoke("Go", { runtime });
     const refused = {
       code: "invalid_argument",
-      message: `${runId} is a run of owner, not of other: ask that one`,
+      message: `${runId} is a run of agent owner, not of other; call the method on that agent`,
     };
     await expect(other.resume(runId, { runtime })).rejects.toMatchObject(refused);
     await expect(other.signal(runId, "go", null, { runtime })).rejects.toMatchObject(refused);

@@ -80,7 +80,7 @@ describe("invoke", () => {
     const { agent } = scout([]);
     await expect(agent.invoke({ question: 1 } as never)).rejects.toMatchObject({
       code: "invalid_argument",
-      message: expect.stringContaining("agent scout takes a text as its input"),
+      message: expect.stringContaining("invalid input of agent scout: expected a text"),
     });
   });
 
@@ -232,15 +232,15 @@ describe("stream", () => {
 });
 
 describe("what an agent is made of", () => {
-  test("nothing to think with is refused", () => {
+  test("an agent without a model is refused if its architecture requires one", () => {
     expect(() => new Agent({ name: "empty" })).toThrow(
-      "agent empty thinks by react and has nothing to think with",
+      "agent empty has no model, but its architecture react requires one",
     );
   });
 
   test("two tools of one name are refused, and turns below one", () => {
     expect(() => scout([], { tools: [look, look] })).toThrow("agent scout has two tools named look");
-    expect(() => scout([], { maxTurns: 0 })).toThrow("maxTurns of agent scout is 0");
+    expect(() => scout([], { maxTurns: 0 })).toThrow("invalid maxTurns 0 of agent scout");
   });
 
   test("two agents of one name are refused wherever it could hire them", () => {
@@ -268,7 +268,7 @@ describe("what an agent is made of", () => {
       by(supervisor({ workers: { one }, spawnable: twin() })),
       by(deepAgent({ subAgents: { one, two: twin() } })),
     ];
-    for (const make of made) expect(make).toThrow("with all it may hire, has two agents named twin");
+    for (const make of made) expect(make).toThrow("with its sub-agents, has two agents named twin");
     expect(by(supervisor({ workers: { one }, spawnable: one }))).not.toThrow();
   });
 
@@ -284,7 +284,7 @@ describe("what an agent is made of", () => {
     }));
     expect((await new Agent({ name: "p", architecture: "parrot" }).invoke("Polly")).output).toBe("Polly");
     expect(() => registerArchitecture("react", () => ({}) as never)).toThrow(
-      "there is an architecture react already",
+      "architecture react already exists",
     );
     expect(() => scout([], { architecture: "zen" })).toThrow(
       /there is no architecture zen; there are: .*react.*parrot/,

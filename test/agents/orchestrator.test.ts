@@ -12,7 +12,7 @@ import type { HookPayload, Tool } from "../../src/kernel/index.ts";
 import { scriptedModel, type ScriptStep } from "../../src/testing/index.ts";
 import { settle, until } from "../runtime/runtime-setup.ts";
 import { asked, company, resultsIn, runAlone, worker } from "./company.ts";
-import { foundRun } from "../runtime/find-run.ts";
+import { findRun } from "../runtime/find-run.ts";
 
 const handOff = (key: string, task: string) => ({ name: `handoff_${key}`, input: { task } });
 
@@ -82,7 +82,7 @@ describe("an orchestrator", () => {
     const { result, events } = await runAlone(agent);
     expect(result.output).toBe("I read it myself.");
     expect(resultsIn(model)).toEqual([
-      "error: reader was not hired: every seat is taken (1 seat). Do it yourself, or try again when someone has finished",
+      "error: reader was not spawned: every seat is taken (1 seat). Do the task yourself, or try again when another agent has finished",
     ]);
     expect(events.map(({ type }) => type)).not.toContain("handoff");
     expect(reader.model.calls).toEqual([]);
@@ -101,10 +101,12 @@ describe("an orchestrator", () => {
     const { result } = await runAlone(agent);
     expect(result).toMatchObject({ status: "completed", output: "Never mind." });
     const [failed, exhausted, outOfTurns] = resultsIn(model);
-    expect(failed).toContain("error: broken ended as failed: bad key");
-    expect(exhausted).toMatch(/^error: poor ended as budget_exhausted: .*So far it said: So far so good\.$/u);
+    expect(failed).toContain("error: broken ended with status failed: bad key");
+    expect(exhausted).toMatch(
+      /^error: poor ended with status budget_exhausted: .*Its output so far: So far so good\.$/u,
+    );
     expect(outOfTurns).toBe(
-      "error: tired ended as max_turns: max_turns_exceeded. So far it said: So far so good.",
+      "error: tired ended with status max_turns: max_turns_exceeded. Its output so far: So far so good.",
     );
   });
 
@@ -123,7 +125,7 @@ describe("an orchestrator", () => {
     const { result, events } = await ended(run);
     expect(result.output).toBe("Without it, then.");
     expect(resultsIn(model)).toEqual([
-      "error: slow did not answer within 120000 ms and was stopped. Hand it a smaller task, or do it yourself",
+      "error: slow did not answer within 120000 ms and was cancelled. Hand it a smaller task, or do it yourself",
     ]);
     const end = events.find(({ type, taskId }) => type === "task_end" && taskId === "t1");
     expect(end?.data).toMatchObject({ status: "cancelled", failure: { message: "the hand-off timed out" } });
@@ -210,7 +212,7 @@ describe("an orchestrator", () => {
     await closed;
     const second = await open();
     second.register(agent);
-    run = await foundRun(second, run);
+    run = await findRun(second, run);
     await clock.advance(1_000);
     expect((await run.result()).output).toBe("Done.");
     expect(model.calls).toHaveLength(2);
@@ -273,7 +275,7 @@ describe("an orchestrator", () => {
       "sub-agents a.b and a_b have the same tool name handoff_a_b",
     ],
     ["a key that fits no tool", [{ agent: worker("a", []).agent, key: "a b" }], "1 to 56 letters"],
-    ["no time", [{ agent: worker("a", []).agent, askTimeoutMs: 0 }], "askTimeoutMs of sub-agent a is 0"],
+    ["no time", [{ agent: worker("a", []).agent, askTimeoutMs: 0 }], "invalid askTimeoutMs 0 of sub-agent a"],
   ])("refuses %s", (_what, subAgents, message) => {
     expect(() => lead([], subAgents)).toThrow(message);
   });

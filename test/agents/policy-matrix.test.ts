@@ -72,7 +72,7 @@ describe.each(Object.entries(architectureCases))("%s", (_name, thinker) => {
         error: { code: "budget_exhausted", details: { dimension: "turns", limit: maxTurns } },
       });
       expect(result.turns).toBeLessThanOrEqual(maxTurns);
-      expect(outside.asked).toBeLessThanOrEqual(maxTurns);
+      expect(outside.modelCalls).toBeLessThanOrEqual(maxTurns);
       const mustShow = maxTurns === calm.turns - 1 && thinker.hasNoPartial !== true;
       expect(mustShow ? result.output : "whatever there is").toMatch(/./);
     }

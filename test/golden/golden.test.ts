@@ -71,5 +71,5 @@ test("J9: a journal that is read as something else than it was is found", async 
   await rm(path);
   const other = fileOf(text.replaceAll('"step","note"', '"step","nota"'));
   const halted = (await findingsAfter(other)).find(({ run, what }) => run === "halted" && what === "result");
-  expect(halted?.value).toMatchObject({ status: "failed", failure: { code: "journal_mismatch" } });
+  expect(halted?.value).toMatchObject({ status: "failed", error: { code: "journal_mismatch" } });
 });

@@ -22,32 +22,40 @@ import { architectureEvent } from "./role-call.ts";
 import { requestedOutput, spawnOptionsOf, TeamMembers, workerBrief, type Member } from "./team-members.ts";
 import { endOnWorkerInterruption } from "./worker-interruption.ts";
 
+/** Options of `actorCritic`. */
 export interface ActorCriticOptions {
-  /** Does the work. */
+  /** Agent that writes the answer. */
   readonly actor: HostedAgent | Member;
-  /** Judges it, from 0 to 1, and says what is wrong. Another model than the actor's sees other mistakes. */
+  /**
+   * Agent that scores the answer from 0 to 1 and lists its issues. A critic with another model than the actor finds
+   * other mistakes.
+   */
   readonly critic: HostedAgent | Member;
-  /** Of a piece of work and a critique each. 3 unless told. */
+  /** Maximum number of rounds of one answer and one critique each. Default: 3. */
   readonly maxRounds?: number;
-  /** From this score on the work is done. 0.9 unless told. */
+  /** Score from 0 to 1 that approves an answer. Default: 0.9. */
   readonly approvalThreshold?: number;
-  /** Both remember what they did in this session, in earlier invocations too. Not unless told: then each round knows what it is told. */
+  /**
+   * Whether both agents remember their work in this session, also from earlier invocations. `false` means that each
+   * round sees only its own prompt and the conversation. Default: `false`.
+   */
   readonly remember?: boolean;
 }
 
+/** The parsed reply of the critic. */
 interface Critique {
-  /** Of a critique that names none: 0. */
+  /** Score from 0 to 1. A critique without a readable score counts as 0. */
   readonly score: number;
   readonly issues: readonly string[];
   readonly summary: string;
 }
 
-const criticDuty =
-  'You judge an answer to a task; you do not answer it yourself. Reply with JSON and nothing else: {"score": <0 to 1, how good it is>, "issues": ["<what to change>"], "summary": "<one sentence>"}.';
+const criticInstructions =
+  'You judge an answer to a task; you do not answer the task yourself. Reply with JSON and nothing else: {"score": <0 to 1, how good the answer is>, "issues": ["<what to change>"], "summary": "<one sentence>"}.';
 
 /**
- * One agent works, another judges, again and again until the work is good enough; what there is after the last round is given as it is,
- * and `metadata` says that it was not approved.
+ * One agent answers and another judges the answer, round by round, until the critic approves. After the last round the
+ * latest answer is returned as it is, and `metadata.actorCritic.approved` is `false`.
  */
 export class ActorCritic implements Architecture {
   readonly name = "actor-critic";
@@ -77,7 +85,7 @@ export class ActorCritic implements Architecture {
       const task = critique === undefined ? prompt : revision(prompt, session.output, critique);
       const brief = { ...this.#brief({ ...promptContext, prompt: task }), ...requestedOutput(promptContext) };
       const isRevision = critique !== undefined;
-      const result = await this.#hire(
+      const result = await this.#spawn(
         deps,
         "actor",
         brief,
@@ -85,7 +93,7 @@ export class ActorCritic implements Architecture {
       );
       if (!adoptWorkerResult(session, deps, "actor", result, isRevision)) {
         yield architectureEvent("actor_critic", "empty_answer", { round });
-        // The work is what it was, and was judged.
+        // The previous answer stays, and the critic has already judged it.
         if (isRevision) return;
       }
       yield architectureEvent("actor_critic", "actor_completed", { round, output: session.output });
@@ -109,24 +117,29 @@ export class ActorCritic implements Architecture {
 
   async #judge(deps: Dependencies, promptContext: PromptContext, answer: string): Promise<Critique> {
     const task = markdownSections({ Task: promptContext.prompt, Answer: answer });
-    const brief = this.#brief({ ...promptContext, prompt: task }, criticDuty);
-    return parseCritique(requireAnswer(deps, "critic", await this.#hire(deps, "critic", brief)));
+    const brief = this.#brief({ ...promptContext, prompt: task }, criticInstructions);
+    return parseCritique(requireAnswer(deps, "critic", await this.#spawn(deps, "critic", brief)));
   }
 
-  #brief(promptContext: PromptContext, duty?: string): WorkerBrief {
-    const { history, ...brief } = workerBrief(promptContext, duty);
+  #brief(promptContext: PromptContext, roleInstructions?: string): WorkerBrief {
+    const { history, ...brief } = workerBrief(promptContext, roleInstructions);
     return { ...brief, ...(history && !this.#remember && { history }) };
   }
 
-  #hire(
+  #spawn(
     deps: Dependencies,
     role: "actor" | "critic",
     input: WorkerBrief,
-    heard?: WorkerJob["onPartialText"],
+    onPartialText?: WorkerJob["onPartialText"],
   ): ReturnType<typeof runWorker> {
     const member = this.#team.get(role);
     const options = spawnOptionsOf(member, this.#remember ? role : undefined);
-    return runWorker(deps, { worker: member.agent, input, options, ...(heard && { onPartialText: heard }) });
+    return runWorker(deps, {
+      worker: member.agent,
+      input,
+      options,
+      ...(onPartialText && { onPartialText: onPartialText }),
+    });
   }
 }
 
@@ -135,23 +148,38 @@ function revision(task: string, answer: string, { issues, summary }: Critique): 
   return markdownSections({
     Task: task,
     "Your answer so far": answer,
-    "What a critic says of it": points.join("\n"),
-    "What to do now": "Give the whole answer anew, with what the critic asks for where that is right.",
+    "What a critic says about it": points.join("\n"),
+    "What to do now":
+      "Write the whole answer again. Change what the critic asks for where the critic is right.",
   });
 }
 
-/** JSON, or a score and words. */
-function parseCritique(said: string): Critique {
-  const read = findObjectWith(said, ["score", "issues", "summary"]);
-  const { issues, summary } = read ?? {};
+/** Parses a critique that is JSON, or free text with a score. */
+function parseCritique(reply: string): Critique {
+  const parsed = findObjectWith(reply, ["score", "issues", "summary"]);
+  const { issues, summary } = parsed ?? {};
   return {
-    score: parseScore(said) ?? 0,
+    score: parseScore(reply) ?? 0,
     issues: Array.isArray(issues) ? issues.map((issue: JsonValue) => jsonText(issue)) : [],
-    summary: typeof summary === "string" ? summary : read === undefined ? said.trim() : "",
+    summary: typeof summary === "string" ? summary : parsed === undefined ? reply.trim() : "",
   };
 }
 
-/** One agent that works and one that judges, until the work is good enough. */
+/**
+ * Creates an architecture in which one agent answers and another judges the answer, until the judge approves or the
+ * rounds are used up. Use it if the judge should be an agent of its own, for example with another model than the
+ * author.
+ *
+ * @example
+ * ```ts
+ * import { Agent } from "reeve";
+ * import { actorCritic } from "reeve/architectures";
+ *
+ * const author = new Agent({ name: "author", model: "anthropic/claude-sonnet-5" });
+ * const editor = new Agent({ name: "editor", model: "anthropic/claude-sonnet-5" });
+ * const team = new Agent({ name: "magazine", architecture: actorCritic({ actor: author, critic: editor }) });
+ * ```
+ */
 export function actorCritic(options: ActorCriticOptions): ActorCritic {
   return new ActorCritic(options);
 }

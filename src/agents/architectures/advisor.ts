@@ -8,16 +8,24 @@ import {
 } from "./prompt-context.ts";
 import { requestedOutput, workerBrief, type TeamMembers } from "./team-members.ts";
 
-/** Who does a piece of thinking for a team: the team's own agent, by one call to the model of that role; or an agent that is hired. */
+/**
+ * The party that fills a role of a team, such as judge or coordinator. `"self"` makes one call to the model that the
+ * team's own agent has for the role; an agent is spawned as a worker.
+ */
 export type Advisor = "self" | HostedAgent;
 
+/** A request to an advisor: the prompt of a role, and who fills the role. */
 export interface AdvisorRequest extends RolePrompt {
+  /** The agent to spawn, or `"self"` for a call to the team's own model. */
   readonly by: Advisor;
-  /** What is said is the answer. */
+  /**
+   * Whether the reply is the answer of the invocation. The reply then follows the requested output format. Default:
+   * `false`.
+   */
   readonly answers?: boolean;
 }
 
-/** One that is hired and comes to no answer stops whoever needs it. */
+/** Asks an advisor and returns the text of its reply. Throws if an advisor that was spawned ends without an answer. */
 export async function askAdvisor(
   session: AgentSession,
   deps: Dependencies,
@@ -26,15 +34,18 @@ export async function askAdvisor(
 ): Promise<string> {
   if (by === "self")
     return (answers ? askAnsweringRole : askSupportingRole)(session, deps, promptContext, call);
-  const { role, duty, prompt } = call;
+  const { role, roleInstructions, prompt } = call;
   const input = {
-    ...workerBrief({ ...promptContext, prompt }, duty),
+    ...workerBrief({ ...promptContext, prompt }, roleInstructions),
     ...(answers && requestedOutput(promptContext)),
   };
   return requireAnswer(deps, role, await runWorker(deps, { worker: by, input }));
 }
 
-/** All who may be hired, as `Architecture.declaredWorkers` gives them. */
+/**
+ * Returns every agent that a team may spawn, by name, for `Architecture.declaredWorkers`: its members and the advisors
+ * that are agents.
+ */
 export function teamWorkers(
   where: string,
   { agents }: TeamMembers,
@@ -46,7 +57,7 @@ export function teamWorkers(
     if (role in workers)
       throw new Fault(
         "invalid_argument",
-        `${where} has a ${role} and an agent of that name: give the agent another`,
+        `${where} has a ${role} and a member named "${role}": give the member another name`,
       );
     workers[role] = by;
   }

@@ -5,11 +5,14 @@ import type { PromptContext } from "./prompt-context.ts";
 import { isBlank } from "./answer-text.ts";
 import { userMessagesAfter } from "./user-messages.ts";
 
-/** What is tried again and again, each time in a session of its own that begins with what was said before. */
+/**
+ * The attempts at one task. Each attempt runs in a session of its own that starts with the messages from before the
+ * task.
+ */
 export class Attempts {
   readonly #promptContext: PromptContext;
   readonly #initialMessages: Transcript;
-  /** What the user added, to whichever attempt. */
+  /** Messages that the user added during any attempt, in order. */
   readonly #additions: ChatMessage[] = [];
 
   constructor(promptContext: PromptContext, initialMessages: Transcript) {
@@ -17,11 +20,12 @@ export class Attempts {
     this.#initialMessages = initialMessages;
   }
 
-  /** As the next attempt is told it. */
+  /** The task as the next attempt sees it: the prompt and everything the user added since. */
   get task(): string {
     return [this.#promptContext.prompt, ...this.#additions.map(messageText)].join("\n\n");
   }
 
+  /** Prepares a session for the next attempt. */
   begin(inner: AgentSession): Attempt {
     inner.messages = this.#initialMessages;
     inner.attachments = this.#promptContext.attachments;
@@ -33,13 +37,19 @@ export class Attempts {
     };
   }
 
-  /** However it ended. */
+  /**
+   * Collects what the user added during an attempt. Call it for every attempt, also for one that failed or was
+   * cancelled.
+   */
   end(attempt: Attempt): void {
     this.#additions.push(...userMessagesAfter(attempt.inner, this.#initialMessages.length));
     attempt.additionsAtEnd = this.#additions.length;
   }
 
-  /** What it said and came to is the invocation's. What the user said to other attempts is there too, as it was said. */
+  /**
+   * Makes the messages and the outcome of an attempt those of the invocation. Messages that the user added to other
+   * attempts are kept in their order.
+   */
   adopt(session: AgentSession, { inner, additionsAtStart, additionsAtEnd }: Attempt): void {
     adoptOutcome(session, inner);
     if (this.#additions.length === 0) return;
@@ -53,16 +63,22 @@ export class Attempts {
   }
 }
 
+/** One attempt at a task. */
 export interface Attempt {
+  /** The session that the attempt runs in. */
   readonly inner: AgentSession;
-  /** How much of what the user added it began with. */
+  /** Number of the user's additions that existed when the attempt started. */
   readonly additionsAtStart: number;
-  /** And ended with. */
+  /** Number of the user's additions that existed when the attempt ended. */
   additionsAtEnd: number;
+  /** Score of the attempt from 0 to 1; 0 until it is evaluated. */
   score: number;
 }
 
-/** The later among equals. One that says nothing is not better than one that says something, whatever its score. */
+/**
+ * Whether an attempt is better than an earlier one. An attempt with text beats one without, whatever the scores;
+ * otherwise the higher score wins, and the later attempt wins a tie.
+ */
 export function isBetter(one: Attempt, other: Attempt): boolean {
   const [hasText, otherHasText] = [!isBlank(one.inner.output), !isBlank(other.inner.output)];
   return hasText === otherHasText ? one.score >= other.score : hasText;

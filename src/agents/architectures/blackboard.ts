@@ -15,36 +15,44 @@ import { spawnOptionsOf, TeamMembers, workerBrief, type Members } from "./team-m
 import { isBlank, setAnswer } from "./answer-text.ts";
 import { endOnWorkerInterruption } from "./worker-interruption.ts";
 
+/** Options of `blackboard`. */
 export interface BlackboardOptions {
-  /** Those who write on the board. */
+  /** Agents that write on the board, by name. */
   readonly agents: Members;
-  /** Chooses who writes next, and when it is done. Without one all write in turn, until one writes an answer. */
+  /**
+   * Chooses the next agent and decides when the question is answered. If absent, the agents write in turn until one of
+   * them writes an entry of kind `answer`.
+   */
   readonly coordinator?: Advisor;
-  /** Makes the answer of what is on the board. Without one the last entry of kind `answer` is the answer. */
+  /** Writes the answer from the board. If absent, the last entry of kind `answer` is the answer. */
   readonly decider?: Advisor;
-  /** One entry each, at most. 10 unless told. */
+  /** Maximum number of rounds; each round adds at most one entry. Default: 10. */
   readonly maxRounds?: number;
 }
 
+/** One entry of the board. */
 interface Entry {
   readonly agent: string;
-  /** `note`, `answer`, `problem`, or what the agent calls it. */
+  /** `note`, `answer`, `problem`, or another kind that the agent chose. */
   readonly kind: string;
   readonly content: string;
 }
 
+/** The coordinator's decision for one round. */
 interface Choice {
   readonly terminate: boolean;
   readonly nextAgent: string;
   readonly instruction: string;
 }
 
-const contributorDuty =
-  'You and others work on a question by writing on a board that all of you see. Add what you know and nobody has written yet. Reply with JSON and nothing else: {"kind": "note", or "answer" if it answers the question, "content": "<your entry>", "private": "<what only you are to see when it is your turn again, or empty>"}. A reply that is no JSON is a note.';
+const contributorInstructions =
+  'You and other agents work on a question by writing on a board that all of you see. Add what you know that is not on the board yet. Reply with JSON and nothing else: {"kind": "note", or "answer" if it answers the question, "content": "<your entry>", "private": "<a note that only you see when it is your turn again, or empty>"}. A reply that is not JSON counts as a note.';
 
 /**
- * Agents write on a board that all see, one at a time, until the question is answered. Each is hired anew for its entry and sees the
- * board, and what it wrote for itself alone. Roles: `coordinator`, `decider`.
+ * Agents write on a shared board, one at a time, until the question is answered. Each agent is spawned for one entry
+ * and sees the board and its own private notes.
+ *
+ * Roles: `coordinator`, `decider`.
  */
 export class Blackboard implements Architecture {
   readonly name = "blackboard";
@@ -103,7 +111,7 @@ export class Blackboard implements Architecture {
       const input = contributionBrief(promptContext, board, nextAgent, instruction);
       const result = await runWorker(deps, { worker: member.agent, input, options: spawnOptionsOf(member) });
       const entry = board.add(nextAgent, result);
-      // B5: better than nothing, should the money end here.
+      // B5: keeps the best entry as the output, in case the budget runs out before the answer.
       setAnswer(session, board.best);
       yield architectureEvent(this.name, "contribution", { round, ...entry });
       stopIfBudgetSpent(deps, [result]);
@@ -136,7 +144,8 @@ export class Blackboard implements Architecture {
         by: this.#decider,
         role: "decider",
         answers: true,
-        duty: "Others have worked on a question on a board. Answer the question from what is on it, and say nothing else.",
+        roleInstructions:
+          "Other agents worked on a question on a shared board. Answer the question from the entries of the board, and write nothing else.",
         prompt: markdownSections({ Question: promptContext.prompt, Board: board.render() }),
       });
       if (!setAnswer(session, decided)) yield architectureEvent(this.name, "empty_answer");
@@ -147,7 +156,9 @@ export class Blackboard implements Architecture {
     });
   }
 
-  /** `undefined`: nobody, this round. */
+  /**
+   * Chooses the next agent. `undefined` means that the coordinator's reply names no agent, so this round has no entry.
+   */
   async #choose(
     session: AgentSession,
     deps: Dependencies,
@@ -161,7 +172,7 @@ export class Blackboard implements Architecture {
     const reply = await askAdvisor(session, deps, promptContext, {
       by: this.#coordinator,
       role: "coordinator",
-      duty: `Others work on a question by writing on a board, one at a time. You choose who writes next, or that the question is answered; you do not answer it. There are:\n${this.#agents.describeAll()}\nReply with JSON and nothing else: {"terminate": <true when it is answered>, "nextAgent": "<one of the names>", "instruction": "<what it is to look at>"}.`,
+      roleInstructions: `Other agents work on a question by writing on a shared board, one at a time. You choose who writes next, or decide that the question is answered; you do not answer it yourself. Agents:\n${this.#agents.describeAll()}\nReply with JSON and nothing else: {"terminate": <true if the question is answered>, "nextAgent": "<one of the names>", "instruction": "<what the agent should look at>"}.`,
       prompt: markdownSections({
         Question: promptContext.prompt,
         Board: board.render(),
@@ -172,20 +183,22 @@ export class Blackboard implements Architecture {
   }
 }
 
-/** What was written, and for whom. */
+/** The shared entries of a board, and the private notes of each agent. */
 class Board {
   readonly entries: Entry[] = [];
   readonly #private = new Map<string, string[]>();
 
-  /** Of kind `answer`, the last. */
+  /** Content of the last entry of kind `answer`. */
   get answer(): string | undefined {
     return this.entries.findLast(({ kind }) => kind === "answer")?.content;
   }
 
+  /** The answer, or else the last entry that is not a problem; empty if there is none. */
   get best(): string {
     return this.answer ?? this.entries.findLast(isContribution)?.content ?? "";
   }
 
+  /** Adds the reply of a worker, or a `problem` entry if the worker gave no answer. */
   add(agent: string, result: WorkerResult): Entry {
     const { entry, privateNote } =
       result.kind === "answered"
@@ -222,10 +235,10 @@ function contributionBrief(
   const prompt = markdownSections({
     Question: promptContext.prompt,
     Board: board.render(),
-    "What you wrote for yourself": board.privateNotes(agent).join("\n\n"),
+    "Your private notes": board.privateNotes(agent).join("\n\n"),
     "What to look at": instruction,
   });
-  return workerBrief({ ...promptContext, prompt }, contributorDuty);
+  return workerBrief({ ...promptContext, prompt }, contributorInstructions);
 }
 
 function parseEntry(agent: string, reply: string): { readonly entry: Entry; readonly privateNote: string } {
@@ -241,7 +254,7 @@ function parseEntry(agent: string, reply: string): { readonly entry: Entry; read
   };
 }
 
-/** Who writes nothing for others to see has not answered. */
+/** An entry with blank content never counts as an answer. */
 function entryOf(agent: string, kind: string, content: string): Entry {
   return { agent, kind: isBlank(content) ? "note" : kind, content };
 }
@@ -259,7 +272,24 @@ function parseChoice(reply: string): Choice | undefined {
   };
 }
 
-/** Agents that work on a question by writing on a board that all of them see. */
+/**
+ * Creates an architecture in which agents work on a question by writing on a shared board. Use it if you cannot know
+ * in advance which agents have to contribute.
+ *
+ * @example
+ * ```ts
+ * import { Agent } from "reeve";
+ * import { blackboard } from "reeve/architectures";
+ *
+ * const chemist = new Agent({ name: "chemist", model: "anthropic/claude-sonnet-5" });
+ * const lawyer = new Agent({ name: "lawyer", model: "anthropic/claude-sonnet-5" });
+ * const team = new Agent({
+ *   name: "experts",
+ *   model: "anthropic/claude-sonnet-5",
+ *   architecture: blackboard({ agents: { chemist, lawyer }, coordinator: "self", decider: "self" }),
+ * });
+ * ```
+ */
 export function blackboard(options: BlackboardOptions): Blackboard {
   return new Blackboard(options);
 }

@@ -15,27 +15,35 @@ import { answerBrief, spawnOptionsOf, TeamMembers, workerBrief, type Members } f
 import { isBlank, setAnswer } from "./answer-text.ts";
 import { endOnWorkerInterruption } from "./worker-interruption.ts";
 
+/** Options of `debate`. */
 export interface DebateOptions {
-  /** At least two. Those that think by other models, or with other instructions, disagree in other ways. */
+  /** At least two agents, by name. Agents with different models or instructions find different arguments. */
   readonly debaters: Members;
-  /** The first, in which nobody knows what the others say, counts. 2 unless told. */
+  /** Maximum number of rounds. In the first round, no debater sees the answers of the others. Default: 2. */
   readonly rounds?: number;
-  /** Ends as soon as all say the same, more or less. Unless told not to. */
+  /** Whether to end the debate as soon as all answers are nearly the same. Default: `true`. */
   readonly detectConvergence?: boolean;
-  /** How alike answers must be for that: the share of words they have in common, from 0 to 1. 0.85 unless told. */
+  /**
+   * Similarity from 0 to 1 at which two answers count as the same: the words that both contain as a share of the words
+   * that either contains. Default: 0.85.
+   */
   readonly convergenceThreshold?: number;
-  /** Puts the answers together. Without one the answer that most gave is the answer. */
+  /** Writes the final answer from the answers of the last round. If absent, the most frequent answer wins. */
   readonly judge?: Advisor;
 }
 
+/** The latest answer of one debater. */
 interface Position {
   readonly name: string;
   readonly answer: string;
 }
 
 /**
- * Several agents answer, each by itself, then again in view of what the others said; a judge or a vote makes one answer of it. Each round
- * hires anew. A debater that comes to no answer is out; the rest go on. Role: `judge`.
+ * Several agents answer independently and then again after reading the other answers; a judge or a vote decides on one
+ * answer. The agents are spawned again in every round. A debater without an answer leaves the debate, and the others
+ * continue.
+ *
+ * Role: `judge`.
  */
 export class Debate implements Architecture {
   readonly name = "debate";
@@ -83,7 +91,7 @@ export class Debate implements Architecture {
       const answers = answersIn(results);
       if (answers.length > 0) positions = answers;
       else adoptFirstResult(session, deps, results);
-      // B5: better than nothing, should the money end here.
+      // B5: keeps the most frequent answer as the output, in case the budget runs out before the end.
       setAnswer(session, vote(positions));
       stopIfBudgetSpent(deps, Object.values(results));
       if (positions.length < 2) break;
@@ -101,7 +109,8 @@ export class Debate implements Architecture {
         by: this.#judge,
         role: "judge",
         answers: true,
-        duty: "Several answers to one question were given. Say which is right and why the others are not, to yourself; reply with the best answer and nothing else, taking from each what is good.",
+        roleInstructions:
+          "You see several answers to one question. Decide for yourself which one is right and why the others are not. Reply with the best answer and nothing else; use what is good in each.",
         prompt: markdownSections({ Question: prompt, Answers: listPositions(positions) }),
       });
       if (!setAnswer(session, judgement)) yield architectureEvent(this.name, "empty_answer");
@@ -132,17 +141,20 @@ export class Debate implements Architecture {
   }
 }
 
-/** B5: what the first of them had said by then, whoever left first, where nothing whole was said before. */
+/**
+ * B5: if the debaters are cancelled before any answer is complete, keeps the partial text of the first debater in the
+ * order of `names`, not of the one that was cancelled first.
+ */
 function keepFirstPartialText(
   session: AgentSession,
   names: readonly string[],
 ): (name: string, text: string) => void {
   const partialTexts = new Map<string, string>();
-  const isWhole = session.output !== "";
+  const hasAnswer = session.output !== "";
   return (name, text) => {
     partialTexts.set(name, text);
     const first = names.find((each) => partialTexts.has(each)) ?? name;
-    if (!isWhole) session.output = partialTexts.get(first) ?? "";
+    if (!hasAnswer) session.output = partialTexts.get(first) ?? "";
   };
 }
 
@@ -155,9 +167,9 @@ function rebuttal(
   const prompt = markdownSections({
     Question: promptContext.prompt,
     "Your answer so far": own,
-    "What the others say": listPositions(positions.filter((each) => each.name !== name)),
+    "What the other debaters say": listPositions(positions.filter((each) => each.name !== name)),
     "What to do now":
-      "Look at what the others say. Keep what you are sure of, change what they have right, and give your whole answer.",
+      "Read the other answers. Keep what you are sure of, change what the others have right, and write your whole answer.",
   });
   return workerBrief({ ...promptContext, prompt }).prompt;
 }
@@ -175,17 +187,20 @@ function responseData(
   result: WorkerResult,
 ): { readonly answer: string } | { readonly why: string } {
   if (result.kind !== "answered") return { why: describeWorkerFailure(name, result) };
-  return isBlank(result.text) ? { why: `${name} said nothing` } : { answer: result.text };
+  return isBlank(result.text) ? { why: `${name} gave an empty answer` } : { answer: result.text };
 }
 
-/** In the order of the debaters. */
+/** Returns the answers that are not blank, in the order of the debaters. */
 function answersIn(results: Readonly<Record<string, WorkerResult>>): readonly Position[] {
   return Object.entries(results).flatMap(([name, result]) =>
     result.kind === "answered" && !isBlank(result.text) ? [{ name, answer: result.text }] : [],
   );
 }
 
-/** Nobody answered: the first one's end is the debate's; where that had nothing to say, what was said before holds. */
+/**
+ * Ends the debate with the result of the first debater if no debater answered. The answer of an earlier round stays if
+ * that debater has no text.
+ */
 function adoptFirstResult(
   session: AgentSession,
   deps: Dependencies,
@@ -195,7 +210,7 @@ function adoptFirstResult(
   if (first !== undefined) adoptWorkerResult(session, deps, ...first, session.output !== "");
 }
 
-/** Each with each other. */
+/** Whether every pair of answers is at least as similar as the threshold. */
 function haveConverged(positions: readonly Position[], threshold: number): boolean {
   const words = positions.map(({ answer }) => new Set(normalised(answer).split(" ").map(withoutPunctuation)));
   return words.every((one, index) =>
@@ -203,32 +218,41 @@ function haveConverged(positions: readonly Position[], threshold: number): boole
   );
 }
 
-/** Jaccard's: what both have of what either has. */
+/** Jaccard similarity: the words that both sets contain as a share of the words that either contains. */
 function jaccard(one: ReadonlySet<string>, other: ReadonlySet<string>): number {
   const shared = [...one].filter((word) => other.has(word)).length;
   return shared / (one.size + other.size - shared);
 }
 
-/** What most say, whatever their case and punctuation; of as many, what was said first, in the words of whoever said it first. */
+/**
+ * Returns the most frequent answer, compared without case and punctuation. A tie goes to the answer that came first, in
+ * its original wording.
+ */
 function vote(positions: readonly Position[]): string {
   const votes = new Map<string, { readonly answer: string; count: number }>();
   for (const { answer } of positions) {
     const ballot = normalised(answer);
-    const known = votes.get(ballot);
-    if (known === undefined) votes.set(ballot, { answer, count: 1 });
-    else known.count++;
+    const counted = votes.get(ballot);
+    if (counted === undefined) votes.set(ballot, { answer, count: 1 });
+    else counted.count++;
   }
-  let won = { answer: "", count: 0 };
-  for (const each of votes.values()) if (each.count > won.count) won = each;
-  return won.answer;
+  let winner = { answer: "", count: 0 };
+  for (const each of votes.values()) if (each.count > winner.count) winner = each;
+  return winner.answer;
 }
 
-/** Without what makes no difference: case, blanks, and marks around it or at its end. A sign or a point inside a number does. */
+/**
+ * Removes differences that do not matter: case, white space, and punctuation around the text. Signs and decimal points
+ * inside numbers stay.
+ */
 function normalised(answer: string): string {
   return withoutPunctuation(answer.toLowerCase().replaceAll(/\s+/gu, " ").trim());
 }
 
-/** In one pass: an expression that looks for marks at the end looks at every run of them, as often as it is long. */
+/**
+ * Removes punctuation around a text in one pass. A regular expression anchored at the end takes quadratic time on long
+ * runs of punctuation.
+ */
 function withoutPunctuation(text: string): string {
   let from = 0;
   let to = text.length;
@@ -240,7 +264,24 @@ function withoutPunctuation(text: string): string {
 const marksBefore = "\"'*`([{";
 const marksAfter = "\"'*`)]}.,;:!?";
 
-/** Several agents that answer, look at each other's answers and answer again; a judge or a vote has the last word. */
+/**
+ * Creates an architecture in which several agents answer, read each other's answers and answer again; a judge or a
+ * vote decides. Use it if a wrong answer is expensive.
+ *
+ * @example
+ * ```ts
+ * import { Agent } from "reeve";
+ * import { debate } from "reeve/architectures";
+ *
+ * const optimist = new Agent({ name: "optimist", model: "anthropic/claude-sonnet-5" });
+ * const sceptic = new Agent({ name: "sceptic", model: "anthropic/claude-sonnet-5" });
+ * const team = new Agent({
+ *   name: "panel",
+ *   model: "anthropic/claude-sonnet-5",
+ *   architecture: debate({ debaters: { optimist, sceptic }, judge: "self" }),
+ * });
+ * ```
+ */
 export function debate(options: DebateOptions): Debate {
   return new Debate(options);
 }

@@ -8,27 +8,33 @@ import {
   type ToolOutput,
 } from "../../kernel/index.ts";
 
+/** Every status of a todo. */
 export const todoStatuses = ["pending", "in_progress", "completed"] as const;
 
+/** One item of a deep agent's plan. */
 export interface Todo {
   readonly content: string;
   readonly status: (typeof todoStatuses)[number];
 }
 
-/** What an agent has in front of it: a list of things to do, and files that are nowhere but in its conversation. */
+/** The plan and the virtual files of a deep agent. The files exist only in the conversation, not on a disk. */
 export interface DeepAgentState {
   readonly todos: readonly Todo[];
+  /** Content of each file, by path. */
   readonly files: ReadonlyMap<string, string>;
 }
 
 const emptyState: DeepAgentState = { todos: [], files: new Map() };
 
-/** Under which a result says that a call was carried out with other arguments than the model gave. */
+/**
+ * Key in a tool result for the arguments that a call was executed with, if they differ from the ones the model gave.
+ * Stored in conversations.
+ */
 const replacedArgumentsKey = "carriedOut";
 
 /**
- * The desk of a session: a fold over its calls and their results, so that it is the same after a restart, and in the next invocation of the
- * same conversation. Costs what is new: what was folded is kept.
+ * Derives the state of a deep agent from the tool calls and results of its session, so the state is the same after a
+ * restart and in the next invocation. Each call is folded once; later reads only process new messages.
  */
 export class DeepAgentStateReader {
   readonly #session: AgentSession;
@@ -39,7 +45,7 @@ export class DeepAgentStateReader {
     this.#session = session;
   }
 
-  /** With what is done of the calls under way. */
+  /** Returns the current state, including the calls of the current turn that already have a result. */
   current(): DeepAgentState {
     const { messages, settled } = this.#session;
     for (; this.#length < messages.length; this.#length++) {
@@ -53,8 +59,8 @@ export class DeepAgentStateReader {
   }
 
   /**
-   * What a call says beside its words when somebody, at the gate say, gave it other arguments than those the conversation shows.
-   * `undefined`: nobody did.
+   * Returns what a result must add if the call was executed with other arguments than the conversation shows, for
+   * example because a person edited them at the gate. `undefined` means that the arguments are the same.
    */
   replacedArguments(callId: string, input: JsonObject): JsonObject | undefined {
     const calls = callsAt(this.#session, this.#session.messages.length - 1);
@@ -110,11 +116,12 @@ function foldCall(
   }
 }
 
-/** Literally: `$&` in the new text is no reference. */
+/** Replaces the first occurrence literally: `$&` in the new text is not a reference. */
 function replaceOnce(text: string, input: JsonObject): string {
   return text.replace(textMember(input, "old_text"), () => textMember(input, "new_text"));
 }
 
+/** Returns the valid todos of the arguments of `write_todos`; invalid entries are left out. */
 export function validTodos(input: JsonObject): readonly Todo[] {
   const { todos } = input;
   return Array.isArray(todos) ? todos.filter((each: JsonValue) => isTodo(each)) : [];

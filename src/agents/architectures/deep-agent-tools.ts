@@ -2,22 +2,27 @@ import { Fault, type JsonObject, type JsonValue, type Tool, type ToolResult } fr
 import { ownTool, refusal, said } from "../own-tool.ts";
 import { validTodos, todoStatuses, type DeepAgentStateReader } from "./deep-agent-state.ts";
 
-/** How much there may be on a desk: it is part of a conversation. */
+/**
+ * Limits of a deep agent's plan and files. Both are part of the conversation, so they must stay small. A call beyond a
+ * limit is refused with a reason that the model sees.
+ */
 export interface DeepAgentLimits {
+  /** Maximum number of todos. Default: 50. */
   readonly maxTodos: number;
+  /** Maximum number of files. Default: 100. */
   readonly maxFiles: number;
-  /** Of one file. */
+  /** Maximum length of one file in characters. Default: 100_000. */
   readonly maxFileCharacters: number;
 }
 
-const path = { description: "Where the file is, such as notes/plan.md" };
+const path = { description: "Path of the file, such as notes/plan.md" };
 
-/** To look at the files, and change nothing. */
+/** Creates the tools that list and read the virtual files. */
 export function readTools(reader: DeepAgentStateReader): readonly Tool[] {
   return [
     ownTool({
       name: "ls",
-      description: "Lists your files. They are your own notes and drafts: nobody else has them.",
+      description: "Lists your files. They are your own notes and drafts; no other agent can see them.",
       input: {},
       execute: () => {
         const lines = [...reader.current().files].map(
@@ -28,7 +33,7 @@ export function readTools(reader: DeepAgentStateReader): readonly Tool[] {
     }),
     ownTool({
       name: "read_file",
-      description: "Gives the text of one of your files.",
+      description: "Returns the content of one of your files.",
       input: { path },
       execute: (input) => {
         const text = reader.current().files.get(input.path);
@@ -38,7 +43,10 @@ export function readTools(reader: DeepAgentStateReader): readonly Tool[] {
   ] as readonly Tool[];
 }
 
-/** To keep a plan and files. Each waits for those before it: a file that is written is there for the next call of the turn. */
+/**
+ * Creates the tools that change the plan and the virtual files. The calls of a turn run in order, so a later call sees
+ * the file that an earlier one wrote.
+ */
 export function writeTools(reader: DeepAgentStateReader, limits: DeepAgentLimits): readonly Tool[] {
   const { maxFiles, maxFileCharacters } = limits;
   const confirm = (callId: string, input: JsonObject, summary: string): ToolResult => {
@@ -50,26 +58,26 @@ export function writeTools(reader: DeepAgentStateReader, limits: DeepAgentLimits
     todosTool(limits, confirm),
     ownTool({
       name: "write_file",
-      description: "Writes one of your files: a new one, or the whole of one in place of what it was.",
-      input: { path, content: { description: "The whole text", optional: true } },
+      description: "Writes one of your files. Creates the file, or replaces its whole content.",
+      input: { path, content: { description: "The whole content of the file", optional: true } },
       concurrency: "sequential",
       execute: (input, { callId }) => {
         const { files } = reader.current();
         const { length } = input.content;
         if (length > maxFileCharacters) return fileTooLong(length, maxFileCharacters);
         if (!files.has(input.path) && files.size >= maxFiles)
-          return refusal(`there are ${files.size} files, and there may be no more: write to one of them`);
+          return refusal(`there are already ${files.size} files, which is the maximum: write to one of them`);
         return confirm(callId, { ...input }, `wrote ${input.path}: ${length} characters`);
       },
     }),
     ownTool({
       name: "edit_file",
-      description: "Puts a text in place of another in one of your files. The old text must be there once.",
+      description: "Replaces a text in one of your files. The old text must occur exactly once.",
       input: {
         path,
-        old_text: { description: "What is there, to the letter, with enough around it to be found once" },
+        old_text: { description: "The exact text to replace, with enough context to occur only once" },
         new_text: {
-          description: "What is to be there; leave it out to take the old text away",
+          description: "The new text; leave it out to delete the old text",
           optional: true,
         },
       },
@@ -81,8 +89,8 @@ export function writeTools(reader: DeepAgentStateReader, limits: DeepAgentLimits
         if (times !== 1)
           return refusal(
             times === 0
-              ? `the old text is not in ${input.path}: read it, and give the text to the letter`
-              : `the old text is in ${input.path} ${times} times: give more of what is around it`,
+              ? `the old text does not occur in ${input.path}: read the file and give the exact text`
+              : `the old text occurs ${times} times in ${input.path}: include more of the surrounding text`,
           );
         const length = text.length - input.old_text.length + input.new_text.length;
         if (length > maxFileCharacters) return fileTooLong(length, maxFileCharacters);
@@ -99,7 +107,7 @@ function todosTool(
   const frame = ownTool({
     name: "write_todos",
     description:
-      "Keeps your plan: write the whole list whenever it changes. Work on one thing at a time, and mark it completed before the next.",
+      "Stores your plan. Write the whole list whenever it changes. Work on one item at a time and mark it as completed before you start the next.",
     input: {},
     concurrency: "sequential",
     execute: () => said(""),
@@ -113,18 +121,18 @@ function todosTool(
       if (Array.isArray(list) && todos.length === list.length) return { todos };
       throw new Fault(
         "invalid_argument",
-        `todos must be a list of { content, status }, with a content and one of the statuses ${todoStatuses.join(", ")}`,
+        `todos must be a list of { content, status }, each with a non-empty content and one of the statuses ${todoStatuses.join(", ")}`,
       );
     },
     execute: async (input, { callId }) => {
       const { todos } = input as { readonly todos: ReturnType<typeof validTodos> };
       if (todos.length > maxTodos)
-        return refusal(`${todos.length} things to do are too many: ${maxTodos} at most`);
+        return refusal(`${todos.length} todos are too many: the maximum is ${maxTodos}`);
       const open = todos.filter(({ status }) => status !== "completed").length;
       return confirm(
         callId,
         { todos: todos.map((each) => ({ ...each })) },
-        `${todos.length} things to do, ${open} of them open`,
+        `stored ${todos.length} todos, ${open} of them not completed`,
       );
     },
   };
@@ -150,9 +158,9 @@ const todosSchema: JsonObject = {
 
 function fileNotFound(reader: DeepAgentStateReader, name: string): ToolResult {
   const names = [...reader.current().files.keys()].toSorted().join(", ");
-  return refusal(`there is no file ${name}; there are: ${names || "none"}`);
+  return refusal(`there is no file ${name}; existing files: ${names || "none"}`);
 }
 
 function fileTooLong(length: number, limit: number): ToolResult {
-  return refusal(`that would be ${length} characters, and a file has ${limit} at most: use several files`);
+  return refusal(`the file would have ${length} characters, and the maximum is ${limit}: use several files`);
 }

@@ -16,17 +16,23 @@ import { architectureEvent } from "./role-call.ts";
 import { generalAgent, taskTool, type SubAgent } from "./task-tool.ts";
 import { DeepAgentStateReader, type DeepAgentState } from "./deep-agent-state.ts";
 
+/** Options of `deepAgent`. The limits default to 50 todos, 100 files and 100,000 characters per file. */
 export interface DeepAgentOptions extends Partial<DeepAgentLimits> {
-  /** Whom it may hire, by the name it calls them. */
+  /** Agents that the deep agent may spawn with its `task` tool, by the name it uses for them. */
   readonly subAgents?: Readonly<Record<string, HostedAgent | SubAgent>>;
-  /** Whether it may also set itself to a task, with a fresh mind. `true` unless told. */
+  /**
+   * Whether the `task` tool also offers `general`: the agent itself, with its own tools and an empty conversation.
+   * Default: `true`.
+   */
   readonly general?: boolean;
 }
 
 /**
- * For long work: a loop of ReAct with a plan that is written down, files of its own to keep what does not fit its mind, and others to
- * hand tasks to. Plan and files are a fold over the conversation: they are there after a restart, and in its next invocation.
- * Roles: `general` for tasks it sets itself.
+ * A ReAct loop for long work that keeps a written plan, has virtual files for notes, and delegates tasks. The plan and
+ * the files are derived from the conversation, so they survive a restart and are available in the next invocation of
+ * the session.
+ *
+ * Roles: `general` for tasks that the agent gives to itself.
  */
 export class DeepAgent implements Architecture {
   readonly name = "deep-agent";
@@ -45,7 +51,7 @@ export class DeepAgent implements Architecture {
     if (general && Object.hasOwn(subAgents, generalAgent))
       throw new Fault(
         "invalid_argument",
-        `a sub-agent of ${where} is named ${generalAgent}, which is what it calls itself: choose another name, or say general: false`,
+        `${where} has a sub-agent named ${generalAgent}, which is the name of the built-in sub-agent: choose another name or set general: false`,
       );
     this.#subAgents = Object.fromEntries(entries);
     this.#general = general;
@@ -56,7 +62,7 @@ export class DeepAgent implements Architecture {
     };
   }
 
-  // oxlint-disable-next-line require-yield -- as the protocol has it
+  // oxlint-disable-next-line require-yield -- `Architecture.run` must return an async iterable
   async *run(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<EmittableEvent> {
     const { ctx } = deps;
     const inner = deps.freshSession("deep", instructionsOf(session));
@@ -100,7 +106,8 @@ export class DeepAgent implements Architecture {
     const subAgents = this.#subAgents;
     const general = this.#general;
     if (!general && Object.keys(subAgents).length === 0) return stateTools;
-    // The general agent looks at the files: what it wrote would be known nowhere after a restart.
+    // The general agent may only read the files: what it wrote would not be in this conversation and would be lost
+    // after a restart.
     const instructions = withoutFormat(session.instructions, deps.outputFormat);
     return [
       ...stateTools,
@@ -109,7 +116,24 @@ export class DeepAgent implements Architecture {
   }
 }
 
-/** A loop with a plan, files and helpers, for long work. */
+/**
+ * Creates a deep agent: a ReAct loop with a todo list, virtual files and sub-agents. Use it for long work that does
+ * not fit into one conversation; give the agent a large `maxTurns`.
+ *
+ * @example
+ * ```ts
+ * import { Agent } from "reeve";
+ * import { deepAgent } from "reeve/architectures";
+ *
+ * const researcher = new Agent({ name: "researcher", model: "anthropic/claude-sonnet-5", description: "Finds sources." });
+ * const author = new Agent({
+ *   name: "author",
+ *   model: "anthropic/claude-sonnet-5",
+ *   maxTurns: 200,
+ *   architecture: deepAgent({ subAgents: { researcher } }),
+ * });
+ * ```
+ */
 export function deepAgent(options?: DeepAgentOptions): DeepAgent {
   return new DeepAgent(options);
 }
@@ -120,7 +144,7 @@ function toSubAgent(subAgent: HostedAgent | SubAgent): SubAgent {
 
 function instructionsOf({ instructions }: AgentSession): string {
   const way =
-    "You do long work in small steps. Write a plan with write_todos before you begin, unless the task is a single step, and keep it up to date. Keep what you find out in files, and read them again when you need them. Hand tasks that can be done apart to others with task, several in one turn where none needs another. When everything is done, give the answer.";
+    "You do long work in small steps. Before you begin, write a plan with write_todos, unless the task is a single step, and keep the plan up to date. Write what you find out to files, and read them again when you need them. Delegate tasks that can be done separately with task; delegate several in one turn if they do not depend on each other. When everything is done, give the answer.";
   return instructions === "" ? way : `${instructions}\n\n${way}`;
 }
 

@@ -23,26 +23,37 @@ import {
   type ThoughtOperation,
 } from "./thought-operations.ts";
 
+/** Options of `graphOfThoughts`. */
 export interface GraphOfThoughtsOptions {
-  /** What is done with thoughts, in this order. The best thought of the last one is the answer. See `usualOperations`. */
+  /**
+   * Operations in the order in which they run. The best thought of the last one is the answer. Default:
+   * `usualOperations`.
+   */
   readonly operations?: readonly ThoughtOperation[];
-  /** `false`: one call after another; the answer is the same. */
+  /**
+   * Whether calls of one operation run in parallel. `false` runs them one after another, with the same answer. Default:
+   * `true`.
+   */
   readonly parallel?: boolean;
 }
 
+/** One candidate answer. */
 interface Thought {
   readonly id: string;
   readonly text: string;
-  /** The thoughts it was made of. */
+  /** Ids of the thoughts that this one was made from. */
   readonly from: readonly string[];
+  /** Score from 0 to 1; `null` until it is scored. */
   readonly score: number | null;
-  /** Why it has its score. */
+  /** The evaluator's reply, which explains the score. */
   readonly reason: string;
 }
 
 /**
- * Works on whole answers by a small graph of operations: several drafts, scores, the best, several made into one, rewritten. Unlike a tree's,
- * its thoughts may have several parents. Roles: `thinker`, `evaluator`, `aggregator`, `refiner`.
+ * Works on whole answers with a graph of operations: drafts several, scores them, keeps the best, merges and refines
+ * them. Unlike in a tree, a thought may have several parents.
+ *
+ * Roles: `thinker`, `evaluator`, `aggregator`, `refiner`.
  */
 export class GraphOfThoughts implements Architecture {
   readonly name = "graph-of-thoughts";
@@ -85,11 +96,29 @@ export class GraphOfThoughts implements Architecture {
   }
 }
 
-/** Answers that are drafted, scored, put together and rewritten, as a graph of operations says. */
+/**
+ * Creates an architecture that drafts several answers, scores, merges and refines them. Use it if several partly good
+ * answers can be combined into a better one, such as for reports or designs.
+ *
+ * @example
+ * ```ts
+ * import { Agent } from "reeve";
+ * import { graphOfThoughts } from "reeve/architectures";
+ *
+ * const agent = new Agent({
+ *   name: "designer",
+ *   model: "anthropic/claude-sonnet-5",
+ *   architecture: graphOfThoughts({
+ *     operations: [{ do: "generate", count: 4 }, { do: "score" }, { do: "keep_best", count: 2 }, { do: "aggregate" }],
+ *   }),
+ * });
+ * ```
+ */
 export function graphOfThoughts(options?: GraphOfThoughtsOptions): GraphOfThoughts {
   return new GraphOfThoughts(options);
 }
 
+/** What the operations of one run work with. */
 interface ThoughtWorkParts {
   readonly session: AgentSession;
   readonly deps: Dependencies;
@@ -97,9 +126,10 @@ interface ThoughtWorkParts {
   readonly parallel: boolean;
 }
 
+/** The thoughts of one run, and the operations on them. */
 class ThoughtOperations {
   readonly #parts: ThoughtWorkParts;
-  /** By id, in the order in which they came up; with its score, once it has one. */
+  /** Thoughts by id in the order of their creation, each with its score if it has one. */
   readonly #thoughts = new Map<string, Thought>();
 
   constructor(parts: ThoughtWorkParts) {
@@ -126,10 +156,13 @@ class ThoughtOperations {
     }
   }
 
-  /** Numbered when all are there: not by who came first. Who said nothing had no thought. */
+  /**
+   * Adds thoughts in the order of the calls, not of the replies, so that ids are the same on replay. A blank reply adds
+   * no thought.
+   */
   #add(fresh: readonly Omit<Thought, "id" | "score" | "reason">[]): readonly Thought[] {
-    const reason = fresh.filter(({ text }) => !isBlank(text));
-    return reason.map((each) => {
+    const withText = fresh.filter(({ text }) => !isBlank(text));
+    return withText.map((each) => {
       const thought: Thought = { ...each, id: `t${this.#thoughts.size + 1}`, score: null, reason: "" };
       this.#thoughts.set(thought.id, thought);
       return thought;
@@ -142,7 +175,7 @@ class ThoughtOperations {
     const texts = await mapInBranches(deps, { role: "thinker", items, parallel }, (scoped, number) =>
       askAnsweringRole(session, scoped, promptContext, {
         role: "thinker",
-        duty: `You write one of ${count} answers to the same task, number ${number}, that do not know each other. Take a way of your own to it.`,
+        roleInstructions: `You write answer number ${number} of ${count} independent answers to the same task. Find an approach of your own.`,
         prompt: markdownSections({ Task: promptContext.prompt }),
       }),
     );
@@ -152,26 +185,28 @@ class ThoughtOperations {
   async #score(thoughts: readonly Thought[]): Promise<readonly Thought[]> {
     const { session, deps, promptContext, parallel } = this.#parts;
     const items = thoughts.filter(({ score }) => score === null);
-    const reason = await mapInBranches(deps, { role: "evaluator", items, parallel }, (scoped, { text }) =>
+    const replies = await mapInBranches(deps, { role: "evaluator", items, parallel }, (scoped, { text }) =>
       askSupportingRole(session, scoped, promptContext, {
         role: "evaluator",
-        duty: 'You judge how well an answer does its task: right, complete, as asked. Answer with JSON and nothing else: {"score": a number from 0 (useless) to 1 (nothing to add), "reason": what is wrong or missing}.',
+        roleInstructions:
+          'You judge whether an answer is correct, complete and follows the task. Reply with JSON and nothing else: {"score": a number from 0 (useless) to 1 (nothing to improve), "reason": what is wrong or missing}.',
         prompt: markdownSections({ Task: promptContext.prompt, Answer: text }),
       }),
     );
     for (const [index, thought] of items.entries()) {
-      const reply = reason[index] ?? "";
+      const reply = replies[index] ?? "";
       this.#thoughts.set(thought.id, { ...thought, score: parseScore(reply) ?? 0, reason: reply });
     }
     return thoughts.map((each) => this.#thoughts.get(each.id) ?? each);
   }
 
-  /** One; of an aggregator that says nothing, the best of those it was given. */
+  /** Merges several thoughts into one. If the aggregator's reply is blank, returns the best of the given thoughts. */
   async #aggregate(thoughts: readonly Thought[]): Promise<readonly Thought[]> {
     const { session, deps, promptContext } = this.#parts;
     const text = await askAnsweringRole(session, deps, promptContext, {
       role: "aggregator",
-      duty: "Several answers to one task are given. Write one that has what is right in each and the mistakes of none. Give the whole answer and nothing else.",
+      roleInstructions:
+        "You see several answers to one task. Write one answer that contains what is right in each, without their mistakes. Give the whole answer and nothing else.",
       prompt: markdownSections({
         Task: promptContext.prompt,
         ...Object.fromEntries(
@@ -202,7 +237,8 @@ class ThoughtOperations {
         (scoped, { text, reason }) =>
           askAnsweringRole(session, scoped, promptContext, {
             role: "refiner",
-            duty: "Write the answer to the task anew, better by what its judge says. Give the whole answer and nothing else.",
+            roleInstructions:
+              "Rewrite the answer to the task so that it fixes what the judgement criticises. Give the whole answer and nothing else.",
             prompt: markdownSections({ Task: promptContext.prompt, Answer: text, Judgement: reason }),
           }),
       );
@@ -221,7 +257,10 @@ function uniqueThoughts(thoughts: readonly Thought[]): readonly Thought[] {
   return [...new Map(thoughts.map((each) => [each.id, each])).values()];
 }
 
-/** Best first; among equals the later one, which was made of more. */
+/**
+ * Sorts thoughts by score, best first. A tie goes to the later thought, which was made from more; thoughts without a
+ * score come last.
+ */
 function ranked(thoughts: readonly Thought[]): readonly Thought[] {
   return thoughts.toReversed().toSorted((one, other) => (other.score ?? -1) - (one.score ?? -1));
 }

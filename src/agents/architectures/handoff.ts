@@ -13,35 +13,43 @@ import {
 } from "../../kernel/index.ts";
 import { ownTool, said } from "../own-tool.ts";
 
-/** Whom a peer hands over to, and with what. */
+/** A handoff of the conversation from one peer of a swarm to another. */
 export interface Handoff {
+  /** Name of the peer that continues. */
   readonly target: string;
-  /** What the target is told, if it is told in words. */
+  /** Text for the target; empty if the target takes structured input. */
   readonly message: string;
-  /** What it is told in the form it asks for. */
+  /** Structured input for the target, by the target's schema; `null` if the target takes a message. */
   readonly input: JsonValue;
-  /** What the peer had said by then, where that is to be passed on. */
+  /**
+   * Messages of the peer's conversation, which starts with its own input. Empty unless the swarm passes on the full
+   * history. The key is stored in task metadata.
+   */
   readonly said: readonly ChatMessage[];
 }
 
-/** Someone who can be handed over to. */
+/** A peer that can be handed over to. */
 export interface HandoffTarget {
   readonly name: string;
   readonly description: string;
-  /** What it is to be told, by this schema, through a tool of its own; words, unless told. */
+  /**
+   * Schema of the input that the target needs. The target then gets a tool of its own, `transfer_to_<name>`. If absent,
+   * a handoff carries a message.
+   */
   readonly input?: JsonSchema;
 }
 
+/** Metadata key of a handoff. Stored in results and task metadata. */
 const key = "handOver";
 
-/** The hand-over that a peer's task ended on; `undefined`: it answered. */
+/** Returns the handoff that a peer's task ended with. `undefined` means that the peer answered. */
 export function readHandoff(metadata: JsonObject): Handoff | undefined {
   return metadata[key] as unknown as Handoff | undefined;
 }
 
 /**
- * How a peer thinks, with tools to hand over to others. A hand-over ends its turn, and its task; it comes back to whoever hired it as
- * metadata.
+ * Wraps the architecture of a peer and adds tools to hand the conversation over. A handoff ends the peer's turn and
+ * task, and is returned to the swarm as metadata of the task.
  */
 export class HandoffArchitecture implements Architecture {
   readonly name: string;
@@ -50,12 +58,12 @@ export class HandoffArchitecture implements Architecture {
   readonly #targets: readonly HandoffTarget[];
   readonly #passFullHistory: boolean;
 
-  constructor(base: Architecture, targets: readonly HandoffTarget[], passesOn: boolean) {
+  constructor(base: Architecture, targets: readonly HandoffTarget[], passFullHistory: boolean) {
     this.name = base.name;
     this.base = base;
     this.requiresModel = base.requiresModel ?? true;
     this.#targets = targets;
-    this.#passFullHistory = passesOn;
+    this.#passFullHistory = passFullHistory;
   }
 
   async *run(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<EmittableEvent> {
@@ -64,7 +72,8 @@ export class HandoffArchitecture implements Architecture {
     const equipped = deps.withExtraTools(this.#tools(deps), ({ isError, metadata }, { callId }) => {
       if (!isError) calls.set(callId, metadata?.[key] as unknown as HandoffCall);
     });
-    // Whoever sends it on, in the same session, wants to hear it.
+    // A stop hook can run this architecture again in the same session; a handoff of the earlier pass must not count
+    // then.
     delete session.metadata[key];
     yield* this.base.run(session, equipped, prompt);
     const handoff = finalHandoff(session.messages.slice(from), calls);
@@ -78,19 +87,20 @@ export class HandoffArchitecture implements Architecture {
   }
 
   #tools(deps: Dependencies): readonly Tool[] {
-    const inWords = this.#targets.filter(({ input }) => input === undefined);
+    const withMessage = this.#targets.filter(({ input }) => input === undefined);
     const typed = this.#targets.flatMap(({ input, ...target }) =>
       input === undefined ? [] : [transferTool(deps, target, input)],
     );
-    return inWords.length === 0 ? typed : [handoffTool(inWords), ...typed];
+    return withMessage.length === 0 ? typed : [handoffTool(withMessage), ...typed];
   }
 }
 
 type HandoffCall = Pick<Handoff, "target" | "message" | "input">;
 
 /**
- * The hand-over that a conversation ends on; of several in one turn the first counts. One that something was said after, or that was made in
- * an attempt that is not the answer, is none. A base that keeps no conversation is taken at its first.
+ * Returns the handoff that a conversation ends with; the first one if a turn makes several. A handoff that is followed
+ * by another message, or that was made in a discarded attempt, does not count. If the base keeps no conversation, its
+ * first handoff counts.
  */
 function finalHandoff(
   messages: readonly ChatMessage[],
@@ -106,10 +116,10 @@ function handoffTool(targets: readonly HandoffTarget[]): Tool {
   const list = targets.map(({ name, description }) => `- ${name}: ${description}`);
   return ownTool({
     name: "handoff",
-    description: `Hands the conversation over to someone who is better placed to go on with it; you are done then. There are:\n${list.join("\n")}`,
+    description: `Hands the conversation over to another agent that is better suited to continue. Your own turn ends with it. Agents:\n${list.join("\n")}`,
     input: {
-      target: { description: "Who is to go on", choices: targets.map(({ name }) => name) },
-      message: { description: "What they are to do, and what they need to know for it" },
+      target: { description: "Name of the agent that continues", choices: targets.map(({ name }) => name) },
+      message: { description: "What the agent should do, and what it needs to know" },
     },
     concurrency: "sequential",
     execute: ({ target, message }) => handoffResult(target, message, null),
@@ -123,10 +133,10 @@ function transferTool(
 ): Tool {
   const toolName = `transfer_to_${name}`;
   return {
-    // Texts only is what it looks like; what its arguments are is for the schema to say.
+    // `ownTool` describes text arguments only; the schema below replaces its description of the input.
     ...ownTool({
       name: toolName,
-      description: `Hands the conversation over to ${name}; you are done then. ${description}`,
+      description: `Hands the conversation over to ${name}. Your own turn ends with it. ${description}`,
       input: {},
       concurrency: "sequential",
       execute: () => said(""),
@@ -137,7 +147,7 @@ function transferTool(
       if (problems.length === 0) return input;
       throw new Fault(
         "invalid_argument",
-        `the arguments of ${toolName} do not fit its schema: ${problems.join("; ")}. Call it again with these mended`,
+        `the arguments of ${toolName} do not fit its schema: ${problems.join("; ")}. Fix these problems and call it again`,
       );
     },
     execute: async (input: unknown) => handoffResult(name, "", input as JsonValue),

@@ -2,7 +2,7 @@ export type { Architecture } from "../../kernel/index.ts";
 export { drawAgent } from "./mermaid.ts";
 export { architectureNames, registerArchitecture } from "./registry.ts";
 
-// One agent that thinks in another way.
+// Architectures of one agent.
 export { DeepAgent, deepAgent, type DeepAgentOptions } from "./deep-agent.ts";
 export type { DeepAgentLimits } from "./deep-agent-tools.ts";
 export { GraphOfThoughts, graphOfThoughts, type GraphOfThoughtsOptions } from "./graph-of-thoughts.ts";
@@ -15,7 +15,7 @@ export type { SubAgent } from "./task-tool.ts";
 export { usualOperations, type ThoughtOperation } from "./thought-operations.ts";
 export { TreeOfThoughts, treeOfThoughts, type TreeOfThoughtsOptions } from "./tree-of-thoughts.ts";
 
-// Several agents.
+// Architectures of several agents.
 export { ActorCritic, actorCritic, type ActorCriticOptions } from "./actor-critic.ts";
 export type { Advisor } from "./advisor.ts";
 export { Blackboard, blackboard, type BlackboardOptions } from "./blackboard.ts";

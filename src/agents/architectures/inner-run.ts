@@ -6,7 +6,10 @@ import {
   type EmittableEvent,
 } from "../../kernel/index.ts";
 
-/** Runs an architecture inside another, telling what it yields where it works: in a branch, into the branch. */
+/**
+ * Runs an architecture inside another one and emits its events to the context of `deps`. In a branch, the events go to
+ * that branch.
+ */
 export async function runAndEmit(
   architecture: Architecture,
   session: AgentSession,
@@ -16,17 +19,20 @@ export async function runAndEmit(
   for await (const draft of architecture.run(session, deps, prompt)) deps.ctx.emitEvent(draft);
 }
 
-/** A session of an architecture's own, inside that of an invocation. */
+/** An architecture to run in a session of its own, inside the session of an invocation. */
 export interface InnerRun {
+  /** The architecture to run. */
   readonly base: Architecture;
+  /** The session that the architecture runs in. */
   readonly inner: AgentSession;
   readonly deps: Dependencies;
   readonly prompt: string;
 }
 
 /**
- * Runs an architecture in a session of its own. What it took counts in the invocation's, however it ends. B5: one that is stopped leaves
- * what it had said, where nothing better was there.
+ * Runs an architecture in a session of its own. Its turns and usage count for the invocation, however it ends. B5: if
+ * the inner run is stopped, its output so far becomes the output of the invocation, unless the invocation has one
+ * already.
  */
 export async function* runInner(session: AgentSession, run: InnerRun): AsyncGenerator<EmittableEvent, void> {
   const { base, inner, deps, prompt } = run;
@@ -41,7 +47,7 @@ export async function* runInner(session: AgentSession, run: InnerRun): AsyncGene
   }
 }
 
-/** What was said and come to in an inner session is what was said and come to in the invocation's. */
+/** Copies messages, output, interruption and metadata of an inner session to the session of the invocation. */
 export function adoptOutcome(session: AgentSession, inner: AgentSession): void {
   session.messages = inner.messages;
   session.settled = inner.settled;

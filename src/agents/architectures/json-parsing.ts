@@ -3,9 +3,9 @@ import { fencedIn, unfenced } from "../answer-format.ts";
 import { jsonSpansIn } from "./json-spans.ts";
 
 /**
- * The JSON a model wrote, likeliest first: all that it said, a code block, or what stands among its words, the longest before the rest, of
- * two the later.
- * Whoever asks takes the first that is what it looks for: a note or a link beside an answer may be JSON, too.
+ * Yields the JSON values of a model's reply, the most likely one first: the whole reply, then a code block, then lists
+ * and objects inside the text, the longest first and the later of two equally long ones first. The caller takes the
+ * first value with the shape it needs, because notes and links beside the answer may be valid JSON too.
  */
 export function* jsonValuesIn(text: string): Iterable<JsonValue> {
   const reply = withoutThinking(text);
@@ -21,20 +21,21 @@ export function* jsonValuesIn(text: string): Iterable<JsonValue> {
   }
 }
 
-/** The first object a model wrote that has one of these members. */
+/** Returns the first object in a model's reply that has one of these members. */
 export function findObjectWith(text: string, names: readonly string[]): JsonObject | undefined {
   for (const value of jsonValuesIn(text))
     if (isJsonObject(value) && names.some((name) => Object.hasOwn(value, name))) return value;
   return undefined;
 }
 
+/** Whether a JSON value is an object and not a list. */
 export function isJsonObject(value: JsonValue | undefined): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 const thinkingEnd = "</think>";
 
-/** Some servers leave what a model thought in its answer. */
+/** Removes the model's thinking up to `</think>`, which some servers leave in the reply. */
 export function withoutThinking(text: string): string {
   const end = text.lastIndexOf(thinkingEnd);
   const rest = end < 0 ? "" : text.slice(end + thinkingEnd.length);
@@ -42,8 +43,9 @@ export function withoutThinking(text: string): string {
 }
 
 /**
- * A score from 0 to 1, clamped: the member `score` of a JSON answer, or the first number after the word, or a number alone. `40%`, `4/10`
- * and `4 out of 10` are understood. `undefined`: none.
+ * Parses a score and clamps it to 0 to 1. Reads the member `score` of a JSON reply, the first number after the word
+ * "score", or a reply that is only a number. Understands `40%`, `4/10` and `4 out of 10`. `undefined` means that there
+ * is no score.
  */
 export function parseScore(text: string): number | undefined {
   for (const value of jsonValuesIn(text)) {
@@ -56,7 +58,7 @@ export function parseScore(text: string): number | undefined {
   return parseFraction(written ?? (/^[-.\d\s%/]+$/u.test(reply) ? reply : ""));
 }
 
-/** What a text begins with, as a share of 1. */
+/** Parses the number at the start of a text as a fraction of 1. */
 export function parseFraction(text: string): number | undefined {
   const read = /^\s*(-?(?:\d+(?:\.\d+)?|\.\d+))\s*(?:(%)|(?:\/|out of)\s*(\d+))?/iu.exec(text);
   if (read === null) return undefined;
@@ -65,7 +67,7 @@ export function parseFraction(text: string): number | undefined {
   return Math.min(1, Math.max(0, share));
 }
 
-/** `undefined`: it is no JSON. */
+/** Parses JSON. `undefined` means that the text is not JSON. */
 export function tryParseJson(text: string): JsonValue | undefined {
   try {
     return JSON.parse(text) as JsonValue;

@@ -1,12 +1,14 @@
-/** Of lists and objects inside each other: nobody plans in more, and the stack bears it. */
+/**
+ * Maximum nesting of lists and objects. No real plan is deeper, and the recursive scanner stays within the call stack.
+ */
 const maxDepth = 200;
 const opening = /[[{]/gu;
 const blanks = " \t\n\r";
 const atom = /true|false|null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/uy;
 
 /**
- * The JSON lists and objects that stand among the words of a text, each whole and none inside another. Of one that breaks off nothing is
- * given: a part of it would pass for all of it. The time it takes is in proportion to the text, whatever that is.
+ * Yields the complete JSON lists and objects inside a text; none of them is inside another one. A list that breaks off
+ * yields nothing, because a part would be taken for the whole. Takes time linear in the length of the text.
  */
 export function* jsonSpansIn(text: string): Iterable<string> {
   for (let from = 0; ;) {
@@ -19,11 +21,11 @@ export function* jsonSpansIn(text: string): Iterable<string> {
   }
 }
 
-/** From an opening bracket to the closing one, or to where it is no JSON. */
+/** Scans from an opening bracket to the matching closing one, or to the first position that is not JSON. */
 class JsonScanner {
   readonly #text: string;
   position: number;
-  /** Where a string began that was the last to be read; -1: something else was. */
+  /** Start of the string that was scanned last; -1 if the last token was not a string. */
   #string = -1;
 
   constructor(text: string, at: number) {
@@ -32,8 +34,9 @@ class JsonScanner {
   }
 
   /**
-   * Where to look on. Where it breaks it does so for every bracket that is open. But a quotation mark it broke behind may have been the
-   * words' own: what was taken for a string is looked at again. No string begins there twice, so this is done once for each.
+   * Position at which the search for the next span continues. A syntax error breaks all open brackets, so the scan
+   * continues after it. But a quotation mark just before the error may belong to the prose, so what was taken for a
+   * string is scanned again, at most once per string.
    */
   get resumeAt(): number {
     return this.#string < 0 ? this.position : this.#string + 1;

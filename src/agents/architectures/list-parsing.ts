@@ -1,54 +1,55 @@
 import type { JsonObject, JsonValue } from "../../kernel/index.ts";
 import { isJsonObject, jsonValuesIn, withoutThinking } from "./json-parsing.ts";
 
-/** A line with a bullet or a number, also in bold or as a heading, and perhaps a box to tick. */
+/** Matches a line with a bullet or a number, also in bold, as a heading, or with a checkbox. */
 const listLine =
   /^\s*(?:#{1,6}\s+)?(?:\*\*|__)?(?:[-*•]|(?:step\s+)?\d+[.):])(?:\*\*|__)?\s+(?:\[[ x]?\]\s+)?(\S.*)$/iu;
 
 /**
- * The things a model listed: a JSON list of texts or of objects with a text, such a list in a member of an object, or lines with a bullet
- * or a number. `undefined`: none of these; an empty list is one.
+ * Parses the items that a model listed: a JSON list of texts or of objects with a text, such a list inside an object,
+ * or lines with bullets or numbers. An empty list is a valid result; `undefined` means that the text contains no list.
  */
 export function parseTextList(text: string): readonly string[] | undefined {
-  let lone: readonly string[] | undefined;
+  let singleObject: readonly string[] | undefined;
   let isEmpty = false;
   for (const value of jsonValuesIn(text)) {
     const list = findList(value, (item) => itemText(item) !== "");
     if (list === undefined) continue;
     const texts = list.map(itemText).filter((each) => each !== "");
-    const isLone = isJsonObject(value) && list[0] === value;
-    if (texts.length > 0 && !isLone) return texts;
-    if (texts.length > 0) lone ??= texts;
+    const isSingleObject = isJsonObject(value) && list[0] === value;
+    if (texts.length > 0 && !isSingleObject) return texts;
+    if (texts.length > 0) singleObject ??= texts;
     isEmpty ||= list.length === 0;
   }
   const lines = withoutThinking(text).split("\n").flatMap(lineItem);
-  // A box to tick is an empty list, too.
-  return lines.length > 0 ? lines : (lone ?? (isEmpty ? [] : undefined));
+  // Lines come first: the checkbox `[ ]` of a line parses as an empty JSON list.
+  return lines.length > 0 ? lines : (singleObject ?? (isEmpty ? [] : undefined));
 }
 
 function lineItem(line: string): readonly string[] {
   const item = listLine.exec(line)?.[1]?.trim();
   if (item === undefined) return [];
   const isBold = /^[#\s]*(?:\*\*|__)/u.test(line);
-  // What made its number bold ends somewhere in it.
+  // The bold markup that started before the number ends inside the item.
   return [isBold ? item.replace(/\*\*|__/u, "").trim() : item];
 }
 
-/** What models call the list they were asked for, as they do not call what they write beside it. */
+/** Names that models give to the requested list, and not to other lists beside it. */
 const listNames = new Set(["actions", "calls", "plan", "steps", "tasks", "thoughts", "todos", "tool_calls"]);
 
-/** What stands under `1`, `2` or `step 1` is listed, too. */
+/** Matches the key of a numbered item: `1`, `2` or `step 1`. */
 const stepNumber = /^(?:step[\s_-]*)?\d+$/iu;
 
-/** Of lists that are parts of one: `phase 1`, `Week_2`. */
+/** Matches the key of a numbered list that is a part of the plan: `phase 1` or `Week_2`. */
 const partNumber = /^[\p{L}\s_-]*\d+$/u;
 
-/** A plan within a plan's steps, and no further. */
+/** Maximum depth of plans inside plans that are searched for a list. */
 const maxNesting = 2;
 
 /**
- * A list; of an object's lists the one whose name says so, or else what is numbered, or else the first in which something `fits`; an object
- * that has none by itself, as a list of one. Empty only where the list that is meant is empty, or all are. `undefined`: no list that is meant.
+ * Finds the list that a model means. In an object this is a list with a typical name, else the numbered members, else
+ * the first list with an item that `fits`; an object without lists counts as a list of one. Returns an empty list only
+ * if the meant list or all lists are empty, and `undefined` if no list is meant.
  */
 export function findList(
   value: JsonValue,
@@ -60,8 +61,8 @@ export function findList(
   if (lists.length === 0) return [value];
   const named = lists.filter(({ name }) => isListName(name));
   const isFit = ({ list }: NamedList): boolean => list.some(fits);
-  const meant = named.find(isFit) ?? named.find(isEmptyList) ?? lists.find(isFit);
-  return meant?.list ?? (lists.every(isEmptyList) ? [] : undefined);
+  const chosen = named.find(isFit) ?? named.find(isEmptyList) ?? lists.find(isFit);
+  return chosen?.list ?? (lists.every(isEmptyList) ? [] : undefined);
 }
 
 function isEmptyList({ list }: NamedList): boolean {
@@ -73,17 +74,18 @@ interface NamedList {
   readonly list: readonly JsonValue[];
 }
 
-/** What is numbered first, as one; also those of a plan that is an object. */
-function listsIn(value: JsonObject, opened: number): readonly NamedList[] {
+/**
+ * Returns the lists of an object: first all numbered members as one list with an empty name, then the other lists,
+ * including the lists of nested plans.
+ */
+function listsIn(value: JsonObject, depth: number): readonly NamedList[] {
   const members = Object.entries(value);
   const numbered = members.filter(isNumbered);
   const others = members
     .filter((member) => !isNumbered(member))
     .flatMap(([name, each]) => {
       if (isList(each)) return [{ name, list: each }];
-      return isJsonObject(each) && isListName(name) && opened > 0
-        ? openNestedPlan(name, each, opened - 1)
-        : [];
+      return isJsonObject(each) && isListName(name) && depth > 0 ? openNestedPlan(name, each, depth - 1) : [];
     });
   if (numbered.length === 0) return others;
   return [{ name: "", list: numbered.flatMap(([, each]) => (isList(each) ? each : [each])) }, ...others];
@@ -93,9 +95,12 @@ function isNumbered([name, value]: readonly [string, JsonValue]): boolean {
   return (isList(value) ? partNumber : stepNumber).test(name);
 }
 
-/** Where none of its lists is the one that is meant, they are parts of it: those that are numbered, or all. */
-function openNestedPlan(name: string, value: JsonObject, opened: number): readonly NamedList[] {
-  const lists = listsIn(value, opened);
+/**
+ * Returns the lists of a nested plan. If none of them has a typical name, they are parts of one list: the numbered
+ * ones, or else all.
+ */
+function openNestedPlan(name: string, value: JsonObject, depth: number): readonly NamedList[] {
+  const lists = listsIn(value, depth);
   if (lists.length === 0 || lists.some((each) => isListName(each.name))) return lists;
   const numbered = lists.filter((each) => each.name === "");
   const parts = numbered.length > 0 ? numbered : lists;
@@ -106,10 +111,13 @@ function isListName(name: string): boolean {
   return listNames.has(name.toLowerCase());
 }
 
-/** What models call the thing itself, as they do not call its reason. */
+/** Names that models give to the text of an item, and not to its reason. */
 const textNames = new Set(["action", "content", "description", "step", "task", "text", "thought", "title"]);
 
-/** A text, or an object's: the longest under a name that says so, for a short one beside it is its number or title; or the longest. */
+/**
+ * Returns the text of an item. In an object this is the longest text with a typical name, because a shorter one is its
+ * number or title; else the longest text.
+ */
 function itemText(value: JsonValue): string {
   if (typeof value === "string") return value.trim();
   if (!isJsonObject(value)) return "";

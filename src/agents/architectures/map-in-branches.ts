@@ -1,13 +1,18 @@
 import type { Dependencies } from "../../kernel/index.ts";
 
+/** Items to process in a role, each in a branch. */
 export interface BranchedItems<Item> {
+  /** Role whose model is called. Names the branches `<role>_1`, `<role>_2`, ... */
   readonly role: string;
   readonly items: readonly Item[];
-  /** `false`: one after another. What comes of it is the same. */
+  /** Whether to process the items in parallel. `false` processes them one after another, with the same results. */
   readonly parallel: boolean;
 }
 
-/** The same work on several things, each in a branch of its own (J2); results in the order of the things. */
+/**
+ * Processes every item, each in a branch of its own (J2: each branch has its own step addresses, so their order does
+ * not matter). Returns the results in the order of the items.
+ */
 export async function mapInBranches<Item, Value>(
   deps: Dependencies,
   { role, items, parallel }: BranchedItems<Item>,

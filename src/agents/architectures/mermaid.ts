@@ -1,8 +1,9 @@
 import type { HostedAgent, Architecture } from "../../kernel/index.ts";
 
 /**
- * A Mermaid flowchart of an agent: how it thinks, around what, and whom it sets to work, all the way down. An agent that comes up again is
- * drawn once. One that is no `Agent` of this package, or whose architecture declares nobody, has nobody below it.
+ * Draws a Mermaid flowchart of an agent: its architecture, the architectures that this one wraps, and all workers,
+ * recursively. An agent that occurs several times is drawn once. An agent is drawn without workers if it is not an
+ * `Agent` of this package or its architecture declares none.
  */
 export function drawAgent(agent: HostedAgent): string {
   const chart = new Chart();
@@ -13,18 +14,18 @@ export function drawAgent(agent: HostedAgent): string {
 class Chart {
   readonly #nodes: string[] = [];
   readonly #arrows: string[] = [];
-  readonly #drawn = new Map<HostedAgent, string>();
+  readonly #nodeIds = new Map<HostedAgent, string>();
 
   agent(agent: HostedAgent): string {
-    const known = this.#drawn.get(agent);
+    const known = this.#nodeIds.get(agent);
     if (known !== undefined) return known;
-    const node = `a${this.#drawn.size + 1}`;
-    this.#drawn.set(agent, node);
+    const node = `a${this.#nodeIds.size + 1}`;
+    this.#nodeIds.set(agent, node);
     const architecture = architectureOf(agent);
-    const ways =
+    const architectures =
       architecture === undefined ? [] : architectureChain(architecture).map(({ name }) => escaped(name));
-    const how = ways.length === 0 ? "" : `<br/><i>${ways.join(" over ")}</i>`;
-    this.#nodes.push(`  ${node}["${escaped(agent.id)}${how}"]`);
+    const label = architectures.length === 0 ? "" : `<br/><i>${architectures.join(" over ")}</i>`;
+    this.#nodes.push(`  ${node}["${escaped(agent.id)}${label}"]`);
     for (const [role, worker] of Object.entries(architecture?.declaredWorkers() ?? {}))
       this.#arrows.push(`  ${node} -->|"${escaped(role)}"| ${this.agent(worker)}`);
     return node;
@@ -35,7 +36,7 @@ class Chart {
   }
 }
 
-/** An architecture, that around which it is wrapped, and so on. */
+/** Returns an architecture, its base, the base of that, and so on. */
 function architectureChain(architecture: Architecture): readonly Architecture[] {
   const chain: Architecture[] = [];
   let next: Architecture | undefined = architecture;
@@ -55,7 +56,7 @@ function architectureOf(agent: HostedAgent): Architecture | undefined {
   return typeof declares === "function" ? (architecture as Architecture) : undefined;
 }
 
-/** A name is text, whatever it is: no markup, no end of the label, no line of its own. */
+/** Escapes a name for a label: no markup, no quotes, no line breaks. */
 function escaped(text: string): string {
   return text
     .replaceAll(/\s+/gu, " ")

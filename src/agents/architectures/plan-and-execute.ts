@@ -20,35 +20,41 @@ import { architectureEvent } from "./role-call.ts";
 import { setAnswer } from "./answer-text.ts";
 import { appendUserMessages } from "./user-messages.ts";
 
+/** Options of `planAndExecute`. */
 export interface PlanAndExecuteOptions {
-  /** Those of a longer plan that come after are not carried out, and the answer is written knowing it. 8 unless told. */
+  /** Maximum number of steps. Steps of a longer plan are not executed; the prompt of the synthesizer lists them. Default: 8. */
   readonly maxSteps?: number;
-  /** What carries out each step, with the agent's tools. ReAct unless told. */
+  /** Architecture that executes each step, with the agent's tools. Default: `react()`. */
   readonly base?: Architecture;
-  /** The agent's `maxTurns` unless told. */
+  /** Maximum number of turns of one step. Default: the agent's `maxTurns`. */
   readonly maxTurnsPerStep?: number;
 }
 
+/** A step that was executed. */
 interface DoneStep {
   readonly step: string;
   readonly result: string;
-  /** Why it ended early; `null`: it did not. */
+  /** Why the step ended early; `null` means that it did not. */
   readonly interruptionReason: string | null;
 }
 
+/** A plan and its progress. */
 interface Plan {
-  /** How much had been said when it was made. */
+  /** Number of messages in the session when the plan was made. */
   readonly from: number;
   readonly steps: readonly string[];
-  /** Beyond the bound. */
+  /** Steps beyond `maxSteps`, which are not executed. */
   readonly left: readonly string[];
   readonly done: DoneStep[];
+  /** What the user added while the plan was executed. */
   readonly userAdditions: string[];
 }
 
 /**
- * Plans first, then carries out one step after another, each in a session of its own that sees the plan and the results so far, then
- * writes the answer. Roles: `planner`, `executor`, `synthesizer`.
+ * Makes a plan, executes its steps one after another and writes the answer. Each step runs in a session of its own that
+ * sees the task, the plan and the results so far.
+ *
+ * Roles: `planner`, `executor`, `synthesizer`.
  */
 export class PlanAndExecute implements Architecture {
   readonly name = "plan-and-execute";
@@ -69,7 +75,7 @@ export class PlanAndExecute implements Architecture {
     yield architectureEvent("plan", "planner_started");
     const reply = await askSupportingRole(session, deps, promptContext, {
       role: "planner",
-      duty: `You plan work that others carry out. Split the task into the fewest steps that do it, ${this.#maxSteps} at most, each of which can be understood on its own, and in the order in which they are to be done. Answer with a JSON list of texts and nothing else; an empty list when the task can be answered at once.`,
+      roleInstructions: `You plan work that others carry out. Split the task into as few steps as possible, ${this.#maxSteps} at most. Each step must be understandable on its own, and the steps must be in the order in which they are to be done. Reply with a JSON list of texts and nothing else. Reply with an empty list if the task can be answered at once.`,
       prompt: markdownSections({ Task: prompt, Tools: toolLines(deps) }),
     });
     const parsedSteps = parseTextList(reply);
@@ -89,7 +95,8 @@ export class PlanAndExecute implements Architecture {
     yield architectureEvent("plan", "synthesizer_started");
     const answer = await askAnsweringRole(session, deps, promptContext, {
       role: "synthesizer",
-      duty: "Answer the task from the results of the work that was done for it. Say what is missing, if anything is; do not mention the plan.",
+      roleInstructions:
+        "Answer the task from the results of the work that was done for it. If something is missing, say what; do not mention the plan.",
       prompt: markdownSections({
         Task: prompt,
         "The user added": plan.userAdditions.join("\n"),
@@ -105,7 +112,7 @@ export class PlanAndExecute implements Architecture {
     return this.base.declaredWorkers();
   }
 
-  /** In a session of its own. What the user says meanwhile is heard by the steps that come after. */
+  /** Executes one step in a session of its own. What the user adds meanwhile is shown to the following steps. */
   async *#carryOut(
     session: AgentSession,
     deps: Dependencies,
@@ -143,15 +150,32 @@ export class PlanAndExecute implements Architecture {
   }
 }
 
-/** Plans, carries out step by step, answers. */
+/**
+ * Creates an architecture that plans first, then executes the plan step by step, then writes the answer. Use it for
+ * tasks of several parts that build on each other.
+ *
+ * @example
+ * ```ts
+ * import { Agent } from "reeve";
+ * import { planAndExecute } from "reeve/architectures";
+ *
+ * const agent = new Agent({
+ *   name: "migrator",
+ *   model: "anthropic/claude-sonnet-5",
+ *   architecture: planAndExecute({ maxSteps: 5 }),
+ * });
+ * ```
+ */
 export function planAndExecute(options?: PlanAndExecuteOptions): PlanAndExecute {
   return new PlanAndExecute(options);
 }
 
 function instructionsOf({ instructionsWithoutFormat }: PromptContext): string {
-  const duty =
-    "You carry out one step of a plan. Do this step and no other, and end with its result in words that the next steps can use.";
-  return instructionsWithoutFormat === "" ? duty : `${instructionsWithoutFormat}\n\n${duty}`;
+  const roleInstructions =
+    "You carry out one step of a plan. Do only this step, and end with its result in words that the next steps can use.";
+  return instructionsWithoutFormat === ""
+    ? roleInstructions
+    : `${instructionsWithoutFormat}\n\n${roleInstructions}`;
 }
 
 function toolLines({ tools }: Dependencies): string {
@@ -164,7 +188,7 @@ function toolLines({ tools }: Dependencies): string {
 function resultsOf({ done }: Plan): string {
   return done
     .map(({ step, result, interruptionReason }, index) => {
-      const early = interruptionReason === null ? "" : ` (it ended early: ${interruptionReason})`;
+      const early = interruptionReason === null ? "" : ` (ended early: ${interruptionReason})`;
       return `${index + 1}. ${step}${early}\n${result}`;
     })
     .join("\n\n");

@@ -2,19 +2,25 @@ import type { AgentSession, Dependencies, ResponseFormat, Transcript, UserPart }
 import { withoutFormat } from "../answer-format.ts";
 import { askRole } from "./role-call.ts";
 
-/** What an invocation is asked, with all it takes to understand it. Looked up once, when an architecture begins. */
+/**
+ * The prompt of an invocation with everything that a role needs to work on it. Loaded once, when an architecture
+ * starts.
+ */
 export interface PromptContext {
   readonly prompt: string;
-  /** The conversation before it, as a model is to see it. */
+  /** The conversation before the prompt, as the model sees it. */
   readonly history: Transcript;
+  /** Images and files that came with the prompt. */
   readonly attachments: readonly UserPart[];
-  /** As the agent is told, with what its answer is to look like. */
+  /** Instructions of the agent, including the description of the requested output format. */
   readonly instructions: string;
-  /** The same without that: for work on the way to the answer. */
+  /** Instructions of the agent without the description of the output format, for roles that do not write the answer. */
   readonly instructionsWithoutFormat: string;
+  /** Output format that the caller requested; `null` means free text. */
   readonly format: ResponseFormat | null;
 }
 
+/** Loads the prompt context of an invocation, including its prompt window. */
 export async function loadPromptContext(
   session: AgentSession,
   deps: Dependencies,
@@ -24,63 +30,64 @@ export async function loadPromptContext(
   const { outputFormat: format } = deps;
   const history = await deps.history.getPromptWindow(session.id);
   const instructionsWithoutFormat = withoutFormat(instructions, format);
-  return {
-    prompt,
-    history: history,
-    attachments,
-    instructions,
-    instructionsWithoutFormat: instructionsWithoutFormat,
-    format,
-  };
+  return { prompt, history, attachments, instructions, instructionsWithoutFormat, format };
 }
 
+/** One call to a model in a role. */
 export interface RolePrompt {
+  /** Name of the role, which selects the model. */
   readonly role: string;
-  /** What the role is there for. */
-  readonly duty: string;
-  /** What it is to look at this time, question included. */
+  /** What the role does and in which form it replies. */
+  readonly roleInstructions: string;
+  /** What the role works on in this call, including the prompt of the invocation. */
   readonly prompt: string;
 }
 
-/** One call to a role that works towards the answer: plans, judges, criticises. */
+/**
+ * Makes one model call in a role that supports the answer, such as planner, judge or critic. Returns the text of the
+ * reply.
+ */
 export function askSupportingRole(
   session: AgentSession,
   deps: Dependencies,
   { history, attachments, instructionsWithoutFormat }: PromptContext,
-  { role, duty, prompt }: RolePrompt,
+  { role, roleInstructions, prompt }: RolePrompt,
 ): Promise<string> {
   const context =
     instructionsWithoutFormat === ""
       ? ""
-      : `\n\nThe agent you work for is told:\n${instructionsWithoutFormat}`;
+      : `\n\nInstructions of the agent you work for:\n${instructionsWithoutFormat}`;
   return askRole(session, deps, {
     role,
-    instructions: `${duty}${context}`,
+    instructions: `${roleInstructions}${context}`,
     prompt,
-    history: history,
+    history,
     attachments,
   });
 }
 
-/** One call to a role whose words may be the answer: as the agent is told, and in the form that is wanted. */
+/**
+ * Makes one model call in a role whose reply may be the answer. The role gets the agent's instructions and the
+ * requested output format. Returns the text of the reply.
+ */
 export function askAnsweringRole(
   session: AgentSession,
   deps: Dependencies,
   { history, attachments, instructions, format }: PromptContext,
-  { role, duty, prompt }: RolePrompt,
+  { role, roleInstructions, prompt }: RolePrompt,
 ): Promise<string> {
-  const allInstructions = instructions === "" ? duty : `${instructions}\n\n${duty}`;
+  const allInstructions = instructions === "" ? roleInstructions : `${instructions}\n\n${roleInstructions}`;
   return askRole(session, deps, {
     role,
     instructions: allInstructions,
     prompt,
-    history: history,
+    history,
     attachments,
     ...(format && { format }),
   });
 }
 
-/** Parts of a prompt under their titles; empty ones are left out. */
+/** Joins parts of a prompt, each under its title as a Markdown heading. Empty parts are left out. */
 export function markdownSections(parts: Readonly<Record<string, string>>): string {
   return Object.entries(parts)
     .filter(([, text]) => text !== "")

@@ -21,20 +21,24 @@ import { architectureEvent } from "./role-call.ts";
 import { isBlank } from "./answer-text.ts";
 import { isBetter, Attempts, type Attempt } from "./attempts.ts";
 
+/** Options of `reflexion`. */
 export interface ReflexionOptions {
-  /** 3 unless told. */
+  /** Maximum number of attempts. Default: 3. */
   readonly maxAttempts?: number;
-  /** An attempt that scores this much will do. 0.8 unless told. */
+  /** Score from 0 to 1 at which an attempt is accepted. Default: 0.8. */
   readonly threshold?: number;
-  /** Shown to an attempt: the latest. 5 unless told. */
+  /** Maximum number of lessons that an attempt sees; the latest are shown. Default: 5. */
   readonly maxLessons?: number;
-  /** The agent's `maxTurns` unless told. */
+  /** Maximum number of turns of one attempt. Default: the agent's `maxTurns`. */
   readonly maxTurnsPerAttempt?: number;
 }
 
 /**
- * Tries, has the attempt scored, draws a lesson from one that will not do and tries again from the start, knowing it. The best attempt
- * is the answer. With a memory the lessons are kept for the user's later tasks. Roles: `evaluator`, `reflector`, and those of the base.
+ * Makes an attempt, has it scored, derives a lesson if the score is too low, and tries again from the start with the
+ * lessons. The best attempt is the answer. If the agent has a memory, lessons are stored for later tasks of the same
+ * user.
+ *
+ * Roles: `evaluator`, `reflector`, and the roles of the base.
  */
 export class Reflexion implements Architecture {
   readonly name = "reflexion";
@@ -76,11 +80,11 @@ export class Reflexion implements Architecture {
       const inner = deps.freshSession(`attempt_${attempt}`, withLessons(session.instructions, recentLessons));
       const current = attempts.begin(inner);
       yield* this.#try(session, deps, { attempts, current, best });
-      // One that ends on a call, such as to forward or hand over, gives what that gives.
+      // An attempt that ends with a tool call, such as a forward or a handoff, has a result without text of its own.
       if (isBlank(inner.output) && inner.messages.at(-1)?.role !== "tool")
         yield architectureEvent("reflexion", "empty_answer", { attempt });
       const { task } = attempts;
-      // B5: better than nothing, should the money end at the evaluator.
+      // B5: keeps the best attempt so far as the output, in case the budget runs out during the evaluation.
       attempts.adopt(session, bestSoFar(best, current));
       const evaluation = await evaluate(session, deps, promptContext, task, inner);
       const score = (current.score = parseScore(evaluation) ?? 0);
@@ -90,7 +94,7 @@ export class Reflexion implements Architecture {
       session.metadata["reflexion"] = { scores: [...scores], lessons: [...lessons] };
       yield architectureEvent("reflexion", "evaluated", { attempt, score, said: evaluation });
       if (best.score >= this.#threshold) {
-        // One that ended early and is good enough all the same is an answer.
+        // An attempt that ended early but has a sufficient score counts as a complete answer.
         session.interrupted = false;
         session.interruptionReason = null;
         yield architectureEvent("reflexion", "threshold_met", { attempt, score });
@@ -120,7 +124,10 @@ export class Reflexion implements Architecture {
     return this.base.declaredWorkers();
   }
 
-  /** S1: what is stopped is closed with what the attempt had said, unless there was an answer before it. */
+  /**
+   * Runs one attempt. S1: if the attempt is stopped, the session is closed with its messages, unless an earlier attempt
+   * has an answer.
+   */
   async *#try(
     session: AgentSession,
     deps: Dependencies,
@@ -139,12 +146,30 @@ export class Reflexion implements Architecture {
   }
 }
 
-/** Attempts, each knowing the lessons of those before: `reflexion(planAndExecute())`. */
+/**
+ * Creates an architecture that repeats a base architecture (default: `react()`) with lessons from failed attempts
+ * until an evaluator accepts one. Use it if a first attempt often fails and a model can say why.
+ *
+ * @example
+ * ```ts
+ * import { Agent } from "reeve";
+ * import { planAndExecute, reflexion } from "reeve/architectures";
+ *
+ * const agent = new Agent({
+ *   name: "solver",
+ *   model: "anthropic/claude-sonnet-5",
+ *   architecture: reflexion(planAndExecute(), { maxAttempts: 2, threshold: 0.9 }),
+ * });
+ * ```
+ */
 export function reflexion(base?: Architecture, options?: ReflexionOptions): Reflexion {
   return new Reflexion(base, options);
 }
 
-/** Before an attempt is judged: the best of those that were, if that says anything. */
+/**
+ * Returns the attempt to keep until the current one is scored: the best earlier one, or the current one if the best has
+ * no text.
+ */
 function bestSoFar(best: Attempt | undefined, current: Attempt): Attempt {
   return best === undefined || isBlank(best.inner.output) ? current : best;
 }
@@ -164,11 +189,12 @@ function evaluate(
 ): Promise<string> {
   return askSupportingRole(session, deps, promptContext, {
     role: "evaluator",
-    duty: 'You judge how well an answer does its task: right, complete, as asked. Answer with JSON and nothing else: {"score": a number from 0 (useless) to 1 (nothing to add), "reason": what is wrong or missing}.',
+    roleInstructions:
+      'You judge whether an answer is correct, complete and follows the task. Reply with JSON and nothing else: {"score": a number from 0 (useless) to 1 (nothing to improve), "reason": what is wrong or missing}.',
     prompt: markdownSections({
       Task: task,
       Answer: output || "(none)",
-      "It ended early": interruptionReason ?? "",
+      "Ended early": interruptionReason ?? "",
     }),
   });
 }
@@ -185,22 +211,26 @@ function reflect(
 ): Promise<string> {
   return askSupportingRole(session, deps, promptContext, {
     role: "reflector",
-    duty: "An attempt at a task did not do. Say in one sentence what to do differently next time: specific, and useful without having seen this attempt.",
+    roleInstructions:
+      "An attempt at a task was not good enough. Say in one sentence what to do differently next time. Be specific, and write for a reader who has not seen this attempt.",
     prompt: markdownSections({
       Task: task,
       Answer: inner.output || "(none)",
-      "It ended early": inner.interruptionReason ?? "",
+      "Ended early": inner.interruptionReason ?? "",
       Judgement: evaluation,
     }),
   });
 }
 
-/** What became of a use of the memory. One that fails costs lessons, not the run. */
+/** Result of reading from or writing to the memory. A failure is reported as an event and does not fail the run. */
 type MemoryUse<Value extends JsonObject> = Value | { readonly problem: string };
 
 const lessonKind = "lesson";
 
-/** Other things may be remembered of the user: among as many more, those that are lessons. */
+/**
+ * Recalls lessons for a task. The memory may also hold other episodes of the user, so five times as many are read and
+ * filtered.
+ */
 function recallLessons(
   { ctx }: Dependencies,
   memory: Memory,
@@ -220,7 +250,10 @@ function recallLessons(
   );
 }
 
-/** Found again by the words of its task. J6: kept once, however often the step is tried. */
+/**
+ * Stores a lesson together with its task, so that a similar task finds it. J6: the idempotency key is the id, so a
+ * repeated step stores it once.
+ */
 function storeLesson(
   { ctx }: Dependencies,
   memory: Memory,

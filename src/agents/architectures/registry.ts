@@ -8,7 +8,7 @@ import { rewoo } from "./rewoo.ts";
 import { selfRefine } from "./self-refine.ts";
 import { treeOfThoughts } from "./tree-of-thoughts.ts";
 
-/** Those that need nothing to be told. */
+/** Built-in architectures that need no options, by name. */
 const builtIn: Readonly<Record<string, () => Architecture>> = {
   react: () => react(),
   "plan-and-execute": () => planAndExecute(),
@@ -20,7 +20,7 @@ const builtIn: Readonly<Record<string, () => Architecture>> = {
   "deep-agent": () => deepAgent(),
 };
 
-/** Those that must be told whom they set to work. */
+/** Team architectures, which need options, and how to create them. */
 const teamUsages: Readonly<Record<string, string>> = {
   router: "router({ routes })",
   supervisor: "supervisor({ workers })",
@@ -32,29 +32,34 @@ const teamUsages: Readonly<Record<string, string>> = {
 
 const registered = new Map<string, () => Architecture>();
 
-/** Makes an architecture of your own known by a name, for `new Agent({ architecture: name })`. Built-in names stay what they are. */
+/**
+ * Registers an architecture under a name, for `new Agent({ architecture: name })`. Throws `already_exists` for the name
+ * of a built-in architecture or one that is registered already.
+ */
 export function registerArchitecture(name: string, make: () => Architecture): void {
   if (Object.hasOwn(builtIn, name) || Object.hasOwn(teamUsages, name) || registered.has(name))
-    throw new Fault("already_exists", `there is an architecture ${name} already: choose another name`);
-  if (name.trim() === "") throw new Fault("invalid_argument", "an architecture's name is empty");
+    throw new Fault("already_exists", `architecture ${name} already exists: choose another name`);
+  if (name.trim() === "")
+    throw new Fault("invalid_argument", "the name of an architecture is empty: give a name");
   registered.set(name, make);
 }
 
-/** What `new Agent({ architecture })` knows by name, built-in ones first. */
+/** Returns the names that `new Agent({ architecture })` accepts, the built-in ones first. */
 export function architectureNames(): readonly string[] {
   return [...Object.keys(builtIn), ...registered.keys()];
 }
 
+/** Creates a new instance of the architecture with this name. */
 export function createArchitecture(name: string): Architecture {
   const make = Object.hasOwn(builtIn, name) ? builtIn[name] : registered.get(name);
   if (make !== undefined) return make();
   if (Object.hasOwn(teamUsages, name))
     throw new Fault(
       "invalid_argument",
-      `${name} has to be told of its agents: give architecture: ${teamUsages[name]} in place of its name`,
+      `architecture ${name} needs its agents: give architecture: ${teamUsages[name]} instead of the name`,
     );
   throw new Fault(
     "not_found",
-    `there is no architecture ${name}; there are: ${architectureNames().join(", ")}. Register yours with registerArchitecture`,
+    `there is no architecture ${name}; there are: ${architectureNames().join(", ")}. Register your own with registerArchitecture`,
   );
 }

@@ -27,13 +27,15 @@ import {
   type PlannedCall,
 } from "./tool-plan.ts";
 
+/** Options of `rewoo`. */
 export interface ReWooOptions {
-  /** Calls of a longer plan that come after are not made. 8 unless told. */
+  /** Maximum number of tool calls. Calls of a longer plan are not made; the prompt of the solver lists them. Default: 8. */
   readonly maxSteps?: number;
-  /** `false`: one call after another, also where none needs another. */
+  /** Whether calls that do not depend on each other are made in parallel. Default: `true`. */
   readonly parallelLevels?: boolean;
 }
 
+/** The result of one planned call. */
 interface Evidence {
   readonly id: string;
   readonly tool: string;
@@ -43,8 +45,10 @@ interface Evidence {
 }
 
 /**
- * Plans every tool call before the first is made, makes those that need nothing of each other side by side, and answers from what they
- * gave: two model calls, however many tools. A call that fails is evidence too. Roles: `planner`, `solver`.
+ * Plans every tool call before the first one is made, makes independent calls in parallel, and answers from their
+ * results. This takes two model calls for any number of tools; a failed call is evidence too.
+ *
+ * Roles: `planner`, `solver`.
  */
 export class ReWoo implements Architecture {
   readonly name = "rewoo";
@@ -61,7 +65,7 @@ export class ReWoo implements Architecture {
     yield architectureEvent("rewoo", "planner_started");
     const reply = await askSupportingRole(session, deps, promptContext, {
       role: "planner",
-      duty: `You plan the tool calls that a task needs, all of them before the first is made; you do not see their results. Answer with a JSON list and nothing else: [{"id": "E1", "tool": "name", "args": {}}], ${this.#maxSteps} calls at most. Where a call needs what an earlier one gives, write {{E1}} into its args, alone or inside a text. Calls that do not need each other are made at once. Answer with an empty list when no tool is needed.`,
+      roleInstructions: `You plan all tool calls that a task needs before the first one is made; you do not see their results. Reply with a JSON list and nothing else: [{"id": "E1", "tool": "name", "args": {}}], ${this.#maxSteps} calls at most. If a call needs the output of an earlier call, write {{E1}} into its args, alone or inside a text. Calls that do not depend on each other are made at once. Reply with an empty list if no tool is needed.`,
       prompt: markdownSections({ Task: prompt, Tools: toolLines(deps) }),
     });
     const plan = parseToolPlan(reply);
@@ -97,11 +101,12 @@ export class ReWoo implements Architecture {
     yield architectureEvent("rewoo", "solver_started");
     const answer = await askAnsweringRole(session, deps, promptContext, {
       role: "solver",
-      duty: "Answer the task from what the tools gave. A tool that failed gave nothing: say what is missing, if anything is.",
+      roleInstructions:
+        "Answer the task from the outputs of the tools. A failed tool has no usable output. If something is missing, say what.",
       prompt: markdownSections({
         Task: prompt,
-        "What the tools gave": evidenceText(evidence),
-        "Planned, and not done": left.map((call) => canonicalJson(toJson(call))).join("\n"),
+        "Tool outputs": evidenceText(evidence),
+        "Planned, but not done": left.map((call) => canonicalJson(toJson(call))).join("\n"),
       }),
     });
     if (!setAnswer(session, answer)) yield architectureEvent("rewoo", "empty_answer");
@@ -113,12 +118,30 @@ export class ReWoo implements Architecture {
   }
 }
 
-/** All tool calls planned at once, made level by level, then the answer. */
+/**
+ * Creates an architecture that plans all tool calls at once, makes them, and then answers. Use it if the calls can be
+ * foreseen and you want to avoid a model call per turn.
+ *
+ * @example
+ * ```ts
+ * import { Agent } from "reeve";
+ * import { rewoo } from "reeve/architectures";
+ *
+ * const agent = new Agent({
+ *   name: "reporter",
+ *   model: "anthropic/claude-sonnet-5",
+ *   architecture: rewoo({ maxSteps: 4 }),
+ * });
+ * ```
+ */
 export function rewoo(options?: ReWooOptions): ReWoo {
   return new ReWoo(options);
 }
 
-/** `known`: what the calls before gave, by id; these are added to it. A call that cannot be made gives nothing that others could use. */
+/**
+ * Makes the calls of one level and adds their outputs to `outputs`. A call that cannot be made has the output
+ * `undefined`, so calls that need it cannot be made either.
+ */
 async function makeCalls(
   { ctx, tools }: Dependencies,
   calls: readonly PlannedCall[],
@@ -137,8 +160,7 @@ async function makeCalls(
   for (const { id } of calls) outputs.set(id, evidenceById.get(id)?.output);
   return checked.map(
     ({ call, problem = "" }) =>
-      evidenceById.get(call.id) ??
-      evidenceOf(call, { output: `It was not called: ${problem}.`, isError: true }),
+      evidenceById.get(call.id) ?? evidenceOf(call, { output: `Not called: ${problem}.`, isError: true }),
   );
 }
 
@@ -153,7 +175,7 @@ function callProblem({ args, problem }: PlannedCall, outputs: CallOutputs): stri
   if (problem !== undefined) return problem;
   const unknown = unknownPlaceholders(args, outputs);
   if (unknown.length === 0) return undefined;
-  return `nothing is known for ${unknown.map((name) => `{{${name}}}`).join(", ")} in its args`;
+  return `no output is known for ${unknown.map((name) => `{{${name}}}`).join(", ")} in its args`;
 }
 
 function outcomeOf(result: ToolResult | undefined): Pick<Evidence, "output" | "isError"> {
@@ -183,7 +205,7 @@ function toolLines({ tools }: Dependencies): string {
       ({ name, description, inputSchema }) =>
         `- ${name}: ${description}\n  args: ${canonicalJson(inputSchema)}`,
     );
-  return lines.join("\n") || "There are none.";
+  return lines.join("\n") || "No tools.";
 }
 
 function interrupt(session: AgentSession, reason: string, output: string): void {

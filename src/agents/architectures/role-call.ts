@@ -12,20 +12,23 @@ import {
 } from "../../kernel/index.ts";
 import { opening } from "../agent-input.ts";
 
+/** One model call in a role. */
 export interface RoleCall {
-  /** Whose model is asked; the main one where the role has none of its own. */
+  /** Role whose model is called. If the role has no model of its own, the main model is called. */
   readonly role: string;
   readonly instructions: string;
   readonly prompt: string;
-  /** What was said before the prompt; nothing unless told. */
+  /** Conversation before the prompt. Default: empty. */
   readonly history?: Transcript;
   readonly attachments?: readonly UserPart[];
+  /** Requested format of the reply. If absent, the reply is free text. */
   readonly format?: ResponseFormat;
 }
 
 /**
- * One model call in a role: a turn, told and counted, that sees nothing but what it is given and leaves nothing in the conversation. In a branch
- * of `ctx.parallel`, give it the branch's dependencies (`scopeForWorker`).
+ * Makes one model call in a role and returns the text of the reply. The call counts as a turn, sees only what `call`
+ * contains and adds nothing to the conversation. In a branch of `ctx.parallel`, pass the dependencies of the branch
+ * (`scopeForWorker`).
  */
 export async function askRole(session: AgentSession, deps: Dependencies, call: RoleCall): Promise<string> {
   const { role, instructions, prompt, history = Transcript.empty, attachments = [], format } = call;
@@ -44,7 +47,7 @@ export async function askRole(session: AgentSession, deps: Dependencies, call: R
   return messageText(message);
 }
 
-/** What an architecture says of itself: `plan.created`. */
+/** Creates an event of an architecture. Its name is `<architecture>.<name>`, for example `plan.created`. */
 export function architectureEvent(architecture: string, name: string, data: JsonObject = {}): EmittableEvent {
   return eventDraft("architecture_event", { architecture, name: `${architecture}.${name}`, data });
 }

@@ -1,17 +1,21 @@
 import { parseFraction, withoutThinking } from "./json-parsing.ts";
 
+/** The classifier's decision. */
 export interface RouteChoice {
-  /** `undefined`: none that there is. */
+  /** Name of an existing route; `undefined` if the reply names none. */
   readonly route: string | undefined;
-  /** Who does not say is not sure at all: 0. */
+  /** Confidence from 0 to 1. A reply without a readable confidence counts as 0. */
   readonly confidence: number;
 }
 
 const quotes = `"'*\`\u201C\u201D\u2018\u2019\u201E\u00AB\u00BB`;
 const separator = `[${quotes}_]*\\s*[:=\uFF1A]`;
-/** Whole, so that no part of it is tried: what is searched is as long as a model makes it. */
+/**
+ * Matches a whole name. The lookahead prevents backtracking into parts of a name, which takes quadratic time on long
+ * replies.
+ */
 const name = `([A-Za-z0-9_-]+)(?![A-Za-z0-9_-])`;
-/** A name as it is written behind the word: in bold, in quotes, in the brackets that it was asked for with. */
+/** Matches a name after the word "route", also in bold, in quotes or in the angle brackets of the requested format. */
 const named = `route${separator}(?:[${quotes}<([{\\s]|__?\\s)*${name}`;
 const lineStart = `^[ \\t>#{_${quotes}-]*(?:\\d{1,3}[.)][ \\t${quotes}_]*)?`;
 const confidenceLabel = `confidence${separator}`;
@@ -32,9 +36,9 @@ const confidenceValue = new RegExp(
 );
 
 /**
- * The route a model chose among those there are. As it was asked for, with its confidence behind it, before a line that says nothing else,
- * and of these the last word counts, also where it is no route: what stands before may be the way there. Among other words, which may not
- * be of the choice at all, only routes there are count. A reply may also be a name and nothing else.
+ * Parses the route that a model chose; of several matches the last counts, because earlier ones may be reasoning. Tries
+ * the requested format first, then a line that contains only a route; both count even with an unknown name. Then tries a
+ * line that starts with an existing route, an existing route anywhere, and a reply that is only a name.
  */
 export function parseRouteChoice(text: string, names: readonly string[]): RouteChoice {
   const reply = withoutThinking(text);
@@ -48,7 +52,10 @@ export function parseRouteChoice(text: string, names: readonly string[]): RouteC
   return { route: routeOf(choice?.[1], names), confidence: confidenceIn(reply, choice?.index ?? 0) };
 }
 
-/** By its name, or that without its case or the marks that a name may itself begin or end with. */
+/**
+ * Finds a route by its exact name, then without regard to case, then without leading and trailing underscores (Markdown
+ * emphasis).
+ */
 function routeOf(wanted: string | undefined, names: readonly string[]): string | undefined {
   if (wanted === undefined) return undefined;
   const bare = wanted.replace(/^_+/u, "").replace(/(?<!_)_+$/u, "");
@@ -59,7 +66,7 @@ function routeOf(wanted: string | undefined, names: readonly string[]): string |
   );
 }
 
-/** What is said of it after the choice, or else at all. */
+/** Returns the first confidence after the choice, or else the last one in the reply. */
 function confidenceIn(reply: string, from: number): number {
   const all = [...reply.matchAll(confidenceValue)];
   const written = all.find(({ index }) => index >= from) ?? all.at(-1);

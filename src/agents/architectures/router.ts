@@ -15,23 +15,28 @@ import { parseRouteChoice, type RouteChoice } from "./route-choice.ts";
 import { answerBrief, spawnOptionsOf, TeamMembers, type Members } from "./team-members.ts";
 import { endOnWorkerInterruption } from "./worker-interruption.ts";
 
+/** Options of `router`. */
 export interface RouterOptions {
-  /** The specialists, by the name of their route. Described well, they are chosen well. */
+  /** The specialists, by the name of their route. The classifier chooses by their descriptions. */
   readonly routes: Members;
-  /** Below it, a choice is none. From 0 to 1; 0 unless told, when any will do. */
+  /** Minimum confidence of the classifier, from 0 to 1. A choice below it is ignored. Default: 0. */
   readonly requireConfidence?: number;
-  /** Where to go without a choice. Without one it is a dead end: the run fails as `router_unresolved`. */
+  /**
+   * Route to take if the classifier makes no valid choice. If absent, the invocation is interrupted with
+   * `router_unresolved`.
+   */
   readonly fallbackRoute?: string;
   /**
-   * `per_route`, unless told: each specialist remembers what it said in this session, and nothing else. `shared`: whoever is chosen is shown
-   * the whole conversation.
+   * What a specialist sees of the session. `per_route`: what this specialist and the user said in earlier invocations.
+   * `shared`: the whole conversation. Default: `per_route`.
    */
   readonly conversationScope?: "per_route" | "shared";
 }
 
 /**
- * Chooses one specialist by one call, and what that one says is the answer: there is no second call to put it into other words. Role:
- * `classifier`.
+ * Chooses one specialist with one model call; the specialist's answer is the answer, without another model call.
+ *
+ * Role: `classifier`.
  */
 export class Router implements Architecture {
   readonly name = "router";
@@ -47,7 +52,7 @@ export class Router implements Architecture {
     if (fallbackRoute !== undefined && this.#routes.find(fallbackRoute) === undefined)
       throw new Fault(
         "invalid_argument",
-        `fallbackRoute of router is ${fallbackRoute}, which is no route; there are: ${this.#routes.names.join(", ")}`,
+        `fallbackRoute of router is ${fallbackRoute}, which is not a route; routes: ${this.#routes.names.join(", ")}`,
       );
     if (conversationScope !== "per_route" && conversationScope !== "shared")
       throw new Fault(
@@ -93,7 +98,9 @@ export class Router implements Architecture {
     return this.#routes.agents;
   }
 
-  /** One that remembers by itself is shown nothing of what others said. */
+  /**
+   * Leaves out the conversation with scope `per_route`: the specialist then has a session of its own that it remembers.
+   */
   #brief(promptContext: PromptContext): WorkerInput {
     const { history, ...brief } = answerBrief(promptContext);
     return this.#isShared && history !== undefined ? { ...brief, history } : brief;
@@ -106,14 +113,31 @@ export class Router implements Architecture {
   ): Promise<RouteChoice> {
     const reply = await askSupportingRole(session, deps, promptContext, {
       role: "classifier",
-      duty: `You choose who is to answer a message; you do not answer it. There are:\n${this.#routes.describeAll()}\nReply with two lines and nothing else:\nroute: <one of the names>\nconfidence: <how sure you are, from 0 to 1>`,
+      roleInstructions: `You choose which agent answers a message; you do not answer it yourself. Agents:\n${this.#routes.describeAll()}\nReply with two lines and nothing else:\nroute: <one of the names>\nconfidence: <how sure you are, from 0 to 1>`,
       prompt: promptContext.prompt,
     });
     return parseRouteChoice(reply, this.#routes.names);
   }
 }
 
-/** One call that chooses a specialist, whose answer is the answer. */
+/**
+ * Creates an architecture that chooses one specialist with one model call and returns the specialist's answer. Use it
+ * if exactly one of several specialists can answer each message.
+ *
+ * @example
+ * ```ts
+ * import { Agent } from "reeve";
+ * import { router } from "reeve/architectures";
+ *
+ * const billing = new Agent({ name: "billing", model: "anthropic/claude-sonnet-5", description: "Answers questions about invoices." });
+ * const tech = new Agent({ name: "tech", model: "anthropic/claude-sonnet-5", description: "Solves technical problems." });
+ * const team = new Agent({
+ *   name: "support",
+ *   model: "anthropic/claude-sonnet-5",
+ *   architecture: router({ routes: { billing, tech }, fallbackRoute: "tech" }),
+ * });
+ * ```
+ */
 export function router(options: RouterOptions): Router {
   return new Router(options);
 }

@@ -21,7 +21,7 @@ import {
 import { setAnswer } from "./answer-text.ts";
 import { WorkerInterruption } from "./worker-interruption.ts";
 
-/** What a worker's task came to. H4: a refused seat is one of them. */
+/** The result of spawning a worker: its answer, an end without an answer, or, by H4, a refused seat. */
 export type WorkerResult =
   | {
       readonly kind: "answered";
@@ -37,15 +37,23 @@ export type WorkerResult =
     }
   | ({ readonly kind: "refused" } & Pick<Extract<SpawnOutcome, { kind: "refused" }>, "reason" | "holders">);
 
+/** A task for a worker agent. */
 export interface WorkerJob {
+  /** The agent to spawn. */
   readonly worker: HostedAgent;
   readonly input: WorkerInput;
   readonly options?: SpawnOptions;
-  /** B5: what the worker had said when it was stopped together with whoever hired it. Not asked of one that had said nothing. */
+  /**
+   * B5: called with the worker's output so far if the worker is cancelled together with its parent. Not called if the
+   * output is empty.
+   */
   readonly onPartialText?: (text: string) => void;
 }
 
-/** Hires a worker and waits for its end. H4: where every seat is taken it waits for one, unless whoever asked for it can do something else. */
+/**
+ * Spawns a worker and waits until it ends. H4: waits for a seat if all are taken, unless `options.onFull` says
+ * otherwise.
+ */
 export async function runWorker(
   deps: Dependencies,
   { worker, input, options, onPartialText }: WorkerJob,
@@ -62,13 +70,14 @@ export async function runWorker(
   }
 }
 
-/** Several side by side, by name. */
+/** Runs several workers in parallel and returns their results by name. */
 export async function runWorkers(
   deps: Dependencies,
   jobs: Readonly<Record<string, WorkerJob>>,
 ): Promise<Readonly<Record<string, WorkerResult>>> {
   const names = Object.keys(jobs);
-  // A branch's name begins with a letter; a worker's may be a number.
+  // The prefix makes a valid branch name: a branch name starts with a letter, and the name of a worker may start with a
+  // digit.
   const branches = Object.entries(jobs).map(([name, job]) => [
     `hire_${name}`,
     (ctx: Dependencies["ctx"]) => runWorker(deps.scopeForWorker(deps.role, ctx), job),
@@ -79,6 +88,7 @@ export async function runWorkers(
   return Object.fromEntries(names.map((name) => [name, results[`hire_${name}`] as WorkerResult]));
 }
 
+/** Converts the outcome of a worker's task. */
 export function toWorkerResult(outcome: TaskOutcome): WorkerResult {
   const { output, metadata = {} } = outcome;
   const text = jsonText(output);
@@ -89,8 +99,9 @@ export function toWorkerResult(outcome: TaskOutcome): WorkerResult {
 }
 
 /**
- * What a worker said. One that did not come to an answer stops whoever needs it: by a stop of its own, if there is one, or as it was stopped
- * itself, by a bound or a dead end (`boundByWorkers` sees to that), an exhausted budget, a guardrail; anything else is `child_failed`.
+ * Returns the text of a worker's answer. If the worker ended without one, throws what ends its parent in the same way:
+ * the parent's own cancellation, a `WorkerInterruption` (see `endOnWorkerInterruption`), an exhausted budget or a
+ * tripped guardrail. Any other end is a `child_failed` fault.
  */
 export function requireAnswer(
   { ctx }: Pick<Dependencies, "ctx">,
@@ -119,8 +130,9 @@ export function requireAnswer(
 }
 
 /**
- * B5: what stopped a worker is that its employer's own budget or time, or one above it, is spent: then the employer stops too, also one that
- * goes on without a worker's answer. Whoever was hired is younger than whoever hired it, so the number of the task whose budget it was tells.
+ * B5: throws if a worker was stopped because the budget or the deadline of its parent, or of a task above the parent,
+ * is exhausted. The parent must then stop too, even if it could continue without the worker's answer. A parent has a
+ * lower task number than its children, so the number of the task whose budget is exhausted decides.
  */
 export function stopIfBudgetSpent({ ctx }: Pick<Dependencies, "ctx">, results: Iterable<WorkerResult>): void {
   for (const result of results) {
@@ -137,8 +149,9 @@ function taskNumber(taskId: string): number {
 }
 
 /**
- * What a worker came to is what its employer comes to. B5: what it had said is there also when it stops its employer, unless that has
- * something `whole` already. `false`: it said nothing.
+ * Makes the result of a worker the result of its parent: sets the output, and throws as `requireAnswer` does if there
+ * is no answer. B5: the output of a stopped worker is kept too, unless the parent already has an answer (`hasAnswer`).
+ * Returns `false` if the worker's text is blank.
  */
 export function adoptWorkerResult(
   session: AgentSession,
@@ -153,14 +166,14 @@ export function adoptWorkerResult(
   return hasText;
 }
 
-/** For a worker whose words are its employer's. */
+/** Returns an `onPartialText` callback that keeps a cancelled worker's output as the output of its parent. */
 export function keepPartialText(session: AgentSession): NonNullable<WorkerJob["onPartialText"]> {
   return (text) => {
     setAnswer(session, text);
   };
 }
 
-/** In words a model can react to. */
+/** Describes why a worker gave no answer, for a model or a fault message. */
 export function describeWorkerFailure(
   name: string,
   result: Exclude<WorkerResult, { kind: "answered" }>,
@@ -168,6 +181,6 @@ export function describeWorkerFailure(
   if (result.kind === "refused") return describeRefusal(name, result);
   const { failure, interruption } = result.outcome;
   const cause = failure?.message ?? interruption?.reason;
-  const partial = result.text === "" ? "" : `. So far it said: ${result.text}`;
-  return `${name} ended as ${result.status}${cause === undefined ? "" : `: ${cause}`}${partial}`;
+  const partial = result.text === "" ? "" : `. Its output so far: ${result.text}`;
+  return `${name} ended with status ${result.status}${cause === undefined ? "" : `: ${cause}`}${partial}`;
 }

@@ -18,16 +18,19 @@ import { architectureEvent } from "./role-call.ts";
 import { isBlank, setAnswer } from "./answer-text.ts";
 import { userTextsAfter } from "./user-messages.ts";
 
+/** Options of `selfRefine`. */
 export interface SelfRefineOptions {
-  /** Of a critique and a new version each. 3 unless told. */
+  /** Maximum number of rounds of one critique and one new version each. Default: 3. */
   readonly maxRounds?: number;
-  /** A critique with these words in it ends the rounds, whatever their case. `no issues` unless told. */
+  /** Phrase in a critique that ends the rounds, in any case. Default: `no issues`. */
   readonly stopPhrase?: string;
 }
 
 /**
- * Lets its base answer, then criticises and rewrites the answer until the critic has nothing left to say. Critic and refiner use no
- * tools. Roles: `critic`, `refiner`, and those of the base.
+ * Runs a base architecture, then criticises and rewrites its answer until the critic finds no more issues. Critic and
+ * refiner use no tools.
+ *
+ * Roles: `critic`, `refiner`, and the roles of the base.
  */
 export class SelfRefine implements Architecture {
   readonly name = "self-refine";
@@ -43,14 +46,17 @@ export class SelfRefine implements Architecture {
     this.#maxRounds = requireCount("selfRefine", "maxRounds", maxRounds);
     this.#stopPhrase = stopPhrase.trim();
     if (this.#stopPhrase === "")
-      throw new Fault("invalid_argument", "stopPhrase of selfRefine is empty: every critique would end it");
+      throw new Fault(
+        "invalid_argument",
+        "stopPhrase of selfRefine is empty, so every critique would end the rounds: give a phrase",
+      );
   }
 
   async *run(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<EmittableEvent> {
     const promptContext = await loadPromptContext(session, deps, prompt);
     const from = session.messages.length;
     yield* this.base.run(session, deps, prompt);
-    // What ends on a tool's result, as a hand-over does, is no answer.
+    // A conversation that ends with a tool result, such as a handoff, has no answer to refine.
     if (session.interrupted || session.messages.at(-1)?.role === "tool") return;
     const task = [prompt, ...userTextsAfter(session, from)].join("\n\n");
     for (let round = 1; round <= this.#maxRounds; round++) {
@@ -58,7 +64,7 @@ export class SelfRefine implements Architecture {
       yield architectureEvent("self_refine", "round_started", { round });
       const critique = await askSupportingRole(session, deps, promptContext, {
         role: "critic",
-        duty: `You look for what is wrong with an answer or missing from it. Say what to change, point by point, and nothing else. If there is nothing worth changing, say: ${this.#stopPhrase}.`,
+        roleInstructions: `You look for what is wrong with an answer or missing from it. List what to change, point by point, and write nothing else. If nothing is worth changing, reply: ${this.#stopPhrase}.`,
         prompt: markdownSections({ Task: task, Answer: session.output }),
       });
       yield architectureEvent("self_refine", "critique", { round, critique });
@@ -68,7 +74,8 @@ export class SelfRefine implements Architecture {
       }
       const version = await askAnsweringRole(session, deps, promptContext, {
         role: "refiner",
-        duty: "Write the answer to the task anew, with what the critique asks for. Give the whole answer and nothing else.",
+        roleInstructions:
+          "Rewrite the answer to the task so that it follows the critique. Give the whole answer and nothing else.",
         prompt: markdownSections({ Task: task, Answer: session.output, Critique: critique }),
       });
       session.metadata["selfRefine"] = { rounds: round };
@@ -76,7 +83,7 @@ export class SelfRefine implements Architecture {
         yield architectureEvent("self_refine", "empty_answer", { round });
         continue;
       }
-      // What was said before is the base's first version, if it was said at all.
+      // Replaces the base's answer in the conversation, if the base put one there.
       if (session.messages.slice(from).some(({ role }) => role === "assistant"))
         session.messages = withAnswer(session.messages, session.output);
       yield architectureEvent("self_refine", "refined", { round, output: session.output });
@@ -89,7 +96,22 @@ export class SelfRefine implements Architecture {
   }
 }
 
-/** An answer, criticised and rewritten until nothing is left to say. */
+/**
+ * Creates an architecture that criticises and rewrites the answer of a base architecture (default: `react()`). Use it
+ * for texts, where a second version is usually better than the first.
+ *
+ * @example
+ * ```ts
+ * import { Agent } from "reeve";
+ * import { react, selfRefine } from "reeve/architectures";
+ *
+ * const agent = new Agent({
+ *   name: "writer",
+ *   model: "anthropic/claude-sonnet-5",
+ *   architecture: selfRefine(react(), { maxRounds: 2 }),
+ * });
+ * ```
+ */
 export function selfRefine(base?: Architecture, options?: SelfRefineOptions): SelfRefine {
   return new SelfRefine(base, options);
 }

@@ -21,24 +21,30 @@ import { architectureEvent } from "./role-call.ts";
 import { spawnOptionsOf, isMemberName, memberNameRule, TeamMembers, type Members } from "./team-members.ts";
 import { isBlank } from "./answer-text.ts";
 
+/** Options of `supervisor`. */
 export interface SupervisorOptions {
+  /** Agents to delegate to, by name. */
   readonly workers: Members;
-  /** What is made to think by it. ReAct unless told. */
+  /** Architecture that gets the delegation tools. Default: `react()`. */
   readonly base?: Architecture;
-  /** Makes workers of its own as it goes, out of this agent: each has the instructions it is given. None unless told. */
+  /**
+   * Agent from which the model may create workers with instructions of its choice (`spawn_worker`). If absent, the
+   * model cannot create workers.
+   */
   readonly spawnable?: HostedAgent;
-  /** How many of these in one invocation. 5 unless told. */
+  /** Maximum number of workers that the model creates in one invocation. Default: 5. */
   readonly maxSpawned?: number;
-  /** Workers remember what they did in this session, in earlier invocations too. Not unless told. */
+  /** Whether workers remember their work in this session, also from earlier invocations. Default: `false`. */
   readonly remember?: boolean;
 }
 
-/** No worker can have this name. */
+/** Name of `spawnable` among the declared workers. No member can have this name. */
 const spawnableRole = "(spawned)";
 
 /**
- * Any architecture, with workers to delegate to: those of one turn work side by side. `forward_message` gives a worker's last answer as
- * the final one, word for word, without another call. What a worker came to, good or bad, is a result to react to (H4).
+ * Adds workers to any architecture: the model delegates tasks with `delegate`, and several tasks of one turn run in
+ * parallel. `forward_message` makes a worker's last answer the final answer verbatim, without another model call. H4: a
+ * worker that fails or gets no seat is a tool result that the model can react to.
  */
 export class Supervisor implements Architecture {
   readonly name = "supervisor";
@@ -48,7 +54,9 @@ export class Supervisor implements Architecture {
   readonly #spawnable: HostedAgent | undefined;
   readonly #maxSpawned: number;
   readonly #remember: boolean;
-  /** Of invocations under way: an architecture may be run several times in one. */
+  /**
+   * State by session: a session that runs this architecture several times, as a stop hook makes it do, keeps one state.
+   */
   readonly #states = new WeakMap<AgentSession, DelegationState>();
 
   constructor({ workers, base = react(), spawnable, maxSpawned = 5, remember = false }: SupervisorOptions) {
@@ -59,14 +67,14 @@ export class Supervisor implements Architecture {
       if (inner instanceof Supervisor)
         throw new Fault(
           "invalid_argument",
-          `supervisor is wrapped around a supervisor, and each would bring a tool ${delegateName}: give all workers to one of them, or make an agent of the inner one and let it be a worker`,
+          `supervisor has another supervisor as its base, and both add a tool ${delegateName}: give all workers to one of them, or make the inner one an agent and add it as a worker`,
         );
     }
     for (const name of Object.keys(base.declaredWorkers())) {
       if (this.#workers.find(name) !== undefined)
         throw new Fault(
           "invalid_argument",
-          `${base.name}, which supervisor is wrapped around, has a worker ${name}, too: give one of them another name`,
+          `supervisor and its base ${base.name} both have a worker named ${name}: rename one of them`,
         );
     }
     this.#spawnable = spawnable;
@@ -103,35 +111,35 @@ export class Supervisor implements Architecture {
 
   #delegateTool(state: DelegationState, deps: Dependencies): Tool {
     const queue = new Queue();
-    const more = this.#spawnable === undefined ? "" : "\nand those you make with spawn_worker";
+    const more = this.#spawnable === undefined ? "" : "\nand the workers that you create with spawn_worker";
     return ownTool({
       name: delegateName,
-      description: `Has a worker do a task and gives its answer. It knows nothing but what the task says. There are:\n${this.#workers.describeAll()}${more}`,
+      description: `Delegates a task to a worker and returns its answer. The worker knows only what the task says. Workers:\n${this.#workers.describeAll()}${more}`,
       input: {
-        worker: { description: "Whose task it is" },
-        task: { description: "All that it needs to know" },
+        worker: { description: "Name of the worker" },
+        task: { description: "Everything the worker needs to know" },
       },
       suspends: true,
       execute: async ({ worker, task }, { ctx }) => {
         const job = this.#jobOf(state, worker, task);
         if (job === undefined) return refusal(this.#unknown(state, worker));
-        // H4: the model can react to a refusal.
+        // H4: the model can react to a refused seat.
         const work = (): ReturnType<typeof runWorker> =>
           runWorker(deps.scopeForWorker(deps.role, ctx), {
             ...job,
             options: { onFull: "refuse", ...job.options },
           });
-        // One that remembers does one thing after another, or it would remember only one of them.
+        // Tasks for a worker that remembers run one after another: in parallel, only one of them would be remembered.
         const isAlone = job.options?.retention === HistoryRetention.PERMANENT;
         const result = await (isAlone ? queue.next(worker, work) : work());
         stopIfBudgetSpent(deps, [result]);
         if (result.kind === "answered")
           return isBlank(result.text)
-            ? refusal(`${worker} said nothing`, { delegated: worker })
+            ? refusal(`${worker} gave an empty answer`, { delegated: worker })
             : said(result.text, { delegated: worker });
         const why = result.kind === "refused" ? { refused: result.reason } : { status: result.status };
         const advice =
-          result.kind === "refused" ? ". Do it yourself, or try again when someone has finished" : "";
+          result.kind === "refused" ? ". Do it yourself, or try again when another worker has finished" : "";
         return refusal(`${describeWorkerFailure(worker, result)}${advice}`, { delegated: worker, ...why });
       },
     });
@@ -140,21 +148,22 @@ export class Supervisor implements Architecture {
   #spawnTool(state: DelegationState): Tool {
     return ownTool({
       name: "spawn_worker",
-      description: `Makes a worker for tasks that none of the others is for. At most ${this.#maxSpawned}.`,
+      description: `Creates a worker for tasks that no other worker is suited for. You can create at most ${this.#maxSpawned}.`,
       input: {
-        name: { description: `What to call it: ${memberNameRule}` },
-        instructions: { description: "What it is and how it works" },
+        name: { description: `Name of the new worker: ${memberNameRule}` },
+        instructions: { description: "What the worker does and how" },
       },
       concurrency: "sequential",
       execute: ({ name, instructions }, { ctx }) => {
         const { spawned } = state;
         if (this.#workers.find(name) !== undefined || spawned.has(name))
-          return refusal(`there is a worker ${name} already: choose another name`);
-        if (!isMemberName(name)) return refusal(`${name} is no name for a worker: use ${memberNameRule}`);
+          return refusal(`there is already a worker ${name}: choose another name`);
+        if (!isMemberName(name))
+          return refusal(`${name} is not a valid name for a worker: use ${memberNameRule}`);
         if (spawned.size >= this.#maxSpawned)
-          return refusal(`there are ${spawned.size} workers you made, which is all you may: use one of them`);
+          return refusal(`you have created ${spawned.size} workers, which is the maximum: use one of them`);
         ctx.emitEvent(architectureEvent(this.name, "worker_spawned", { worker: name, instructions }));
-        return said(`${name} is there: delegate to it`, { spawned: name, instructions });
+        return said(`created worker ${name}: delegate to it`, { spawned: name, instructions });
       },
     });
   }
@@ -175,16 +184,19 @@ export class Supervisor implements Architecture {
   }
 }
 
-/** What was made of an invocation's workers so far. J7: read from the results of calls, which are there on a replay too. */
+/**
+ * What happened to the workers of an invocation so far. J7: derived from tool results, which a replay returns as well.
+ */
 class DelegationState {
-  /** The last of each worker. */
+  /** Last answer of each worker, by name. */
   readonly answers = new Map<string, string>();
-  /** Workers that were made up, with their instructions. */
+  /** Instructions of the workers that the model created, by name. */
   readonly spawned = new Map<string, string>();
   delegations = 0;
-  /** By call: as it was said when it was forwarded. */
+  /** Forwarded answers, by the id of the `forward_message` call. */
   readonly #forwarded = new Map<string, Forwarded>();
 
+  /** Updates the state from the result of one call. */
   record(callId: string, { isError, output, metadata = {} }: ToolResult): void {
     const { delegated, spawned, instructions, forwarded } = metadata as ResultMetadata;
     if (delegated !== undefined) this.delegations++;
@@ -195,7 +207,10 @@ class DelegationState {
     if (spawned !== undefined) this.spawned.set(spawned, instructions ?? "");
   }
 
-  /** What a conversation ends on, the model having had no word after it. Not what was forwarded in an attempt that is not the answer. */
+  /**
+   * Returns the answer that the last message of the conversation forwards. An answer that was forwarded in a discarded
+   * attempt does not count.
+   */
   forwardedAt({ messages }: AgentSession): Forwarded | undefined {
     const last = messages.at(-1);
     const results = last?.role === "tool" ? last.content : [];
@@ -209,6 +224,7 @@ interface Forwarded {
   readonly answer: string;
 }
 
+/** Metadata of the results of this architecture's tools. */
 interface ResultMetadata extends JsonObject {
   readonly delegated?: string;
   readonly spawned?: string;
@@ -223,14 +239,17 @@ function forwardTool({ answers }: DelegationState): Tool {
   return ownTool({
     name: forwardName,
     description:
-      "Gives a worker's last answer as your final answer, word for word. Use it instead of repeating what a worker said, and call nothing after it.",
-    input: { worker: { description: "Whose answer it is" } },
-    // After what is delegated in the same turn.
+      "Makes a worker's last answer your final answer, verbatim. Use it instead of repeating what a worker said, and do not call another tool after it.",
+    input: { worker: { description: "Name of the worker" } },
+    // Sequential calls run after the delegations of the same turn.
     concurrency: "sequential",
     execute: ({ worker }) =>
       answers.has(worker)
-        ? { ...said(`the answer of ${worker} is your answer`, { forwarded: worker }), terminate: "always" }
-        : refusal(`${worker} has said nothing to forward: delegate to it first, or answer yourself`),
+        ? {
+            ...said(`the answer of ${worker} is your final answer`, { forwarded: worker }),
+            terminate: "always",
+          }
+        : refusal(`${worker} has no answer to forward: delegate to it first, or answer yourself`),
   });
 }
 
@@ -240,7 +259,7 @@ function outputText(output: ToolOutput): string {
   return textOf(output.parts);
 }
 
-/** Work under one name, one after another, in the order it came in. */
+/** Runs functions with the same name one after another, in the order in which they were added. */
 class Queue {
   readonly #last = new Map<string, Promise<unknown>>();
 
@@ -252,7 +271,24 @@ class Queue {
   }
 }
 
-/** Any architecture, with workers to delegate to. */
+/**
+ * Creates an architecture that adds workers to a base architecture, so that its model can delegate tasks. Use it if
+ * parts of a task can be done in parallel, or if a worker's answer should be passed on verbatim.
+ *
+ * @example
+ * ```ts
+ * import { Agent } from "reeve";
+ * import { supervisor } from "reeve/architectures";
+ *
+ * const researcher = new Agent({ name: "researcher", model: "anthropic/claude-sonnet-5", description: "Finds sources." });
+ * const writer = new Agent({ name: "writer", model: "anthropic/claude-sonnet-5", description: "Writes texts." });
+ * const team = new Agent({
+ *   name: "lead",
+ *   model: "anthropic/claude-sonnet-5",
+ *   architecture: supervisor({ workers: { researcher, writer } }),
+ * });
+ * ```
+ */
 export function supervisor(options: SupervisorOptions): Supervisor {
   return new Supervisor(options);
 }

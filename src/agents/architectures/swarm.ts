@@ -22,43 +22,64 @@ import { architectureEvent } from "./role-call.ts";
 import { spawnOptionsOf, TeamMembers, workerBrief, type Member } from "./team-members.ts";
 import { endOnWorkerInterruption } from "./worker-interruption.ts";
 
-/** What a hand-over is, for whoever decides what the one it goes to is told. */
+/** A handoff between two peers, as `inputFilter` sees it. */
 export interface SwarmHandOver {
+  /** Name of the peer that hands over. */
   readonly from: string;
+  /** Name of the peer that continues. */
   readonly to: string;
+  /** Text for the target; empty if the target has an input schema. */
   readonly message: string;
-  /** By the schema of the one it goes to; `null` where it has none. */
+  /** Input by the schema of the target; `null` if the target has no schema. */
   readonly input: JsonValue;
-  /** The conversation so far; empty without `passFullHistory`. */
+  /** The conversation so far; empty if `passFullHistory` is `false`. */
   readonly history: readonly ChatMessage[];
 }
 
+/** A peer of a swarm, with the options to spawn it. */
 export interface SwarmPeer extends Omit<Member, "agent"> {
+  /** The agent to spawn. */
   readonly agent: AgentCore;
-  /** What it is to be told when it is handed over to, by a tool `transfer_to_<name>` of its own. A message, unless told. */
+  /**
+   * JSON Schema of the input that this peer needs in a handoff. The other peers then use a tool `transfer_to_<name>`.
+   * If absent, a handoff carries a text message.
+   */
   readonly input?: JsonSchema;
-  /** Makes of a hand-over what this peer is told. Asked once, journaled. */
+  /**
+   * Builds the brief of this peer from a handoff. Called once per handoff; the result is journaled. If absent, the peer
+   * gets the message or the input, and the history.
+   */
   readonly inputFilter?: (handOver: SwarmHandOver) => WorkerBrief | Promise<WorkerBrief>;
 }
 
+/** Options of `swarm`. */
 export interface SwarmOptions {
-  /** At least two, who hand over to each other as they see fit. */
+  /** At least two agents, by name. Each may hand the conversation over to any other. */
   readonly peers: Readonly<Record<string, AgentCore | SwarmPeer>>;
-  /** Who begins. The first unless told. */
+  /** Name of the peer that starts. Default: the first peer. */
   readonly entry?: string;
-  /** One more is `max_handoffs`. 8 unless told. */
+  /** Maximum number of handoffs. One more interrupts the invocation with `max_handoffs`. Default: 8. */
   readonly maxHandoffs?: number;
-  /** Two that hand over to each other, there and back and there again, are stopped: `swarm_cycle`. Unless told not to. */
+  /**
+   * Whether to interrupt the invocation with `swarm_cycle` if two peers hand over to each other twice in a row.
+   * Default: `true`.
+   */
   readonly detectCycles?: boolean;
-  /** Whoever is handed over to is shown the whole conversation. Unless told not to: then it is told the message alone. */
+  /**
+   * Whether a peer sees the whole conversation. `false` means that it sees only the message or the input of the
+   * handoff. Default: `true`.
+   */
   readonly passFullHistory?: boolean;
-  /** Peers work as `<agent>@<name>`: tells swarms apart that share an agent. The peers' names unless told. */
+  /**
+   * Name of the swarm. Peers run as agents named `<agent>@<name>`, so swarms that share an agent need different names.
+   * Default: the names of the peers, joined with a dot.
+   */
   readonly name?: string;
 }
 
 /**
- * Peers without a boss: one at a time has the conversation and answers, or hands it over to another. Each is hired for its part, with tools
- * to hand over that the agent itself does not have.
+ * Peers without a supervisor: one peer at a time has the conversation and either answers or hands it over. Each peer is
+ * spawned for its part with handoff tools that the agent itself does not have.
  */
 export class Swarm implements Architecture {
   readonly name = "swarm";
@@ -82,7 +103,7 @@ export class Swarm implements Architecture {
       if (input !== undefined && !isRecord(input))
         throw new Fault(
           "invalid_argument",
-          `input of peer ${name} of swarm is ${describeValue(input)}: it must be a JSON Schema, as an object`,
+          `input of peer ${name} of swarm is ${describeValue(input)}: it must be a JSON Schema object`,
         );
       if (inputFilter !== undefined && typeof inputFilter !== "function")
         throw new Fault(
@@ -115,7 +136,7 @@ export class Swarm implements Architecture {
     if (plain.find(this.#entry) === undefined)
       throw new Fault(
         "invalid_argument",
-        `entry of swarm is ${this.#entry}, which is no peer; there are: ${plain.names.join(", ")}`,
+        `entry of swarm is ${this.#entry}, which is not a peer; peers: ${plain.names.join(", ")}`,
       );
     this.#maxHandoffs = requireCount("swarm", "maxHandoffs", maxHandoffs);
     this.#detectCycles = detectCycles;
@@ -130,7 +151,7 @@ export class Swarm implements Architecture {
     const promptContext = await loadPromptContext(session, deps, prompt);
     const path = [this.#entry];
     let input = this.#opening(promptContext);
-    // Whoever answers in the end, by hand-overs or not, answers for the swarm.
+    // Every peer gets these, because any peer may write the answer of the swarm.
     const { prompt: _prompt, history: _history, ...carriedOver } = input;
     let history: readonly ChatMessage[] = [
       ...(input.history ?? []),
@@ -174,7 +195,7 @@ export class Swarm implements Architecture {
         yield architectureEvent(this.name, "cycle_detected", { path: path.slice(-4) });
         return stop(session, "swarm_cycle");
       }
-      // The first message of what it said is what it was told.
+      // The first message of the peer's conversation is its own input, which the history already contains.
       history = [...history, ...handoff.said.slice(1)];
       const brief = await this.#brief(deps, { from: active, to: target, handoff, history });
       input = { ...carriedOver, ...brief };
@@ -187,7 +208,7 @@ export class Swarm implements Architecture {
     return this.#peers.agents;
   }
 
-  /** Before anything is paid: nobody could ever be handed over to by a schema that is none. */
+  /** Checks the input schemas before the first model call. A handoff by an invalid schema would never succeed. */
   async #acceptSchemas(deps: Dependencies): Promise<void> {
     for (const [name, schema] of this.#schemas) {
       try {
@@ -202,7 +223,8 @@ export class Swarm implements Architecture {
   #opening(promptContext: PromptContext): WorkerBrief {
     const { format } = promptContext;
     const schema = format?.type === "json" ? format.schema : undefined;
-    // In words: a peer that hands over owes no answer, so none is held to it.
+    // The output format is part of the instructions only: a peer that hands over gives no answer, so it is not
+    // enforced.
     const { history, ...brief } = workerBrief(promptContext, schema && withFormat("", schema));
     return this.#passFullHistory && history !== undefined ? { ...brief, history } : brief;
   }
@@ -224,7 +246,7 @@ export class Swarm implements Architecture {
         if (isRecord(brief) && readInput(brief) !== undefined) return brief;
         throw new Fault(
           "invalid_argument",
-          `inputFilter of peer ${to} of swarm gave ${describeValue(brief)}: it must give { prompt, instructions?, history? }, the prompt a text or a list of parts`,
+          `inputFilter of peer ${to} of swarm returned ${describeValue(brief)}: it must return { prompt, instructions?, history? }, with a text or a list of parts as prompt`,
         );
       });
       return filtered as unknown as WorkerBrief;
@@ -243,13 +265,26 @@ function isRecord(value: unknown): boolean {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** There and back and there again. */
+/** Whether the last four peers are two peers that alternate. */
 function isCycle(path: readonly string[]): boolean {
   const [a, b, c, d] = path.slice(-4);
   return d !== undefined && a === c && b === d && a !== b;
 }
 
-/** Peers who hand the conversation over to each other. */
+/**
+ * Creates an architecture of peers that hand the conversation over to each other. Use it if the peer that gets a
+ * message may not be the one that can answer it.
+ *
+ * @example
+ * ```ts
+ * import { Agent } from "reeve";
+ * import { swarm } from "reeve/architectures";
+ *
+ * const reception = new Agent({ name: "reception", model: "anthropic/claude-sonnet-5", description: "Greets customers." });
+ * const bank = new Agent({ name: "bank", model: "anthropic/claude-sonnet-5", description: "Handles payments." });
+ * const team = new Agent({ name: "office", architecture: swarm({ peers: { reception, bank }, entry: "reception" }) });
+ * ```
+ */
 export function swarm(options: SwarmOptions): Swarm {
   return new Swarm(options);
 }

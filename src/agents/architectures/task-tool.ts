@@ -6,43 +6,49 @@ import { markdownSections } from "./prompt-context.ts";
 import { react } from "./react.ts";
 import type { DeepAgentStateReader } from "./deep-agent-state.ts";
 
+/** An agent that a deep agent may spawn, with the options to spawn it. */
 export interface SubAgent extends SpawnOptions {
+  /** The agent to spawn. */
   readonly agent: HostedAgent;
-  /** What it is good at; the agent's own description unless told. */
+  /** What the agent is good at, shown to the model. Default: the agent's own description. */
   readonly description?: string;
 }
 
-/** The agent itself, with nothing in mind but the task: for work that would fill its conversation. */
+/** Name of the built-in sub-agent: the agent itself, with a conversation that contains only the task. */
 export const generalAgent = "general";
 
+/** Everything the `task` tool needs from its deep agent. */
 export interface TaskToolParts {
+  /** Agents that can be spawned, by name. */
   readonly subAgents: Readonly<Record<string, SubAgent>>;
-  /** Whether there is `generalAgent`. */
+  /** Whether `generalAgent` can be chosen. */
   readonly general: boolean;
+  /** Access to the files that can be handed over. */
   readonly reader: DeepAgentStateReader;
   readonly deps: Dependencies;
-  /** Those that the general agent is to have beside its own. */
+  /** Tools that the general agent gets in addition to the agent's own. */
   readonly generalTools: readonly Tool[];
-  /** What it is told. */
+  /** Instructions of the general agent. */
   readonly instructions: string;
 }
 
 /**
- * Has a task done by someone else, who knows nothing but what the task says and the files that are handed over. Those that are agents are
- * hired; H4: a refused seat is a result to react to. Several of one turn work side by side.
+ * Creates the tool that delegates a task. The sub-agent sees only the task and the files that are handed over. An agent
+ * is spawned as a child task; H4: a refused seat is a tool result that the model can react to. Several calls of one
+ * turn run in parallel.
  */
 export function taskTool(parts: TaskToolParts): Tool {
   const { subAgents, general, reader, deps, generalTools, instructions } = parts;
   const names = [...Object.keys(subAgents), ...(general ? [generalAgent] : [])];
   const lines = Object.entries(subAgents).map(([name, each]) => `- ${name}: ${descriptionOf(each)}`);
-  if (general) lines.push(`- ${generalAgent}: you, with your tools and a fresh mind`);
+  if (general) lines.push(`- ${generalAgent}: yourself, with your tools and an empty conversation`);
   return ownTool({
     name: "task",
-    description: `Has a task done by somebody else, and gives what it came to. They know nothing but what you tell them. There are:\n${lines.join("\n")}`,
+    description: `Delegates a task to a sub-agent and returns its result. The sub-agent knows only what you tell it. Sub-agents:\n${lines.join("\n")}`,
     input: {
-      agent: { description: "Who is to do it", choices: names },
-      task: { description: "All they need to know, and what you want back" },
-      files: { description: "Paths of your files to hand over, one on each line", optional: true },
+      agent: { description: "Name of the sub-agent", choices: names },
+      task: { description: "Everything the sub-agent needs to know, and what it should return" },
+      files: { description: "Paths of your files to hand over, one per line", optional: true },
     },
     suspends: true,
     execute: async ({ agent, task, files }, { ctx }) => {
@@ -56,12 +62,14 @@ export function taskTool(parts: TaskToolParts): Tool {
         const scoped = deps.scopeForWorker(generalAgent, ctx).withExtraTools(generalTools);
         await runAndEmit(react(), inner, scoped, prompt);
         return inner.interrupted
-          ? refusal(`it ended early: ${inner.interruptionReason}. So far it said: ${inner.output}`)
+          ? refusal(
+              `${generalAgent} ended early: ${inner.interruptionReason}. Its output so far: ${inner.output}`,
+            )
           : said(inner.output);
       }
-      const { agent: worker, description: _said, ...more } = subAgent;
-      // H4: the model can react to a refusal.
-      const options = { onFull: "refuse", ...more } as const;
+      const { agent: worker, description: _description, ...spawnOptions } = subAgent;
+      // H4: the model can react to a refused seat.
+      const options = { onFull: "refuse", ...spawnOptions } as const;
       const result = await runWorker(deps.scopeForWorker(deps.role, ctx), { worker, input: prompt, options });
       stopIfBudgetSpent(deps, [result]);
       if (result.kind === "answered") return said(result.text, { agent });

@@ -8,41 +8,45 @@ import {
 import { refuseNamesakes } from "../namesakes.ts";
 import type { PromptContext } from "./prompt-context.ts";
 
-/** An agent in a team, and how it is hired. */
+/** An agent in a team, with the options to spawn it. */
 export interface Member extends Omit<SpawnOptions, "role"> {
+  /** The agent to spawn. */
   readonly agent: HostedAgent;
-  /** What it is good at: it is chosen by this. The agent's own unless told. */
+  /** What the agent is good at; models choose a member by its description. Default: the agent's own description. */
   readonly description?: string;
 }
 
+/** The members of a team, by their names in the team. */
 export type Members = Readonly<Record<string, HostedAgent | Member>>;
 
-/** Fit for a part of a tool's name, and of a session's. */
+/** Describes valid names of members. Such a name can be part of a tool name and of a session id. */
 export const memberNameRule = "1 to 48 letters, digits, _ and -";
 
+/** Whether a name follows `memberNameRule`. */
 export function isMemberName(name: string): boolean {
   return /^[A-Za-z0-9_-]{1,48}$/u.test(name);
 }
 
-/** Those a team is made of, by the names they have in it. */
+/** The checked members of a team. */
 export class TeamMembers {
+  /** Names of the members, in the order of the options. */
   readonly names: readonly string[];
-  /** As `Architecture.declaredWorkers` gives them. */
+  /** Agents of the members by name, for `Architecture.declaredWorkers`. */
   readonly agents: Readonly<Record<string, HostedAgent>>;
   readonly #members: ReadonlyMap<string, Member>;
 
-  constructor(where: string, what: string, members: Members, least = 1) {
+  constructor(where: string, option: string, members: Members, minimum = 1) {
     this.names = Object.keys(members);
-    if (this.names.length < least)
+    if (this.names.length < minimum)
       throw new Fault(
         "invalid_argument",
-        `${where} needs ${least === 1 ? "at least one agent" : `at least ${least} agents`}: ${what} has ${this.names.length}`,
+        `${where} needs ${minimum === 1 ? "at least one agent" : `at least ${minimum} agents`}: ${option} has ${this.names.length}`,
       );
     for (const name of this.names) {
       if (!isMemberName(name))
         throw new Fault(
           "invalid_argument",
-          `${JSON.stringify(name)} in ${what} of ${where} is no name for an agent in a team: use ${memberNameRule}`,
+          `${JSON.stringify(name)} in ${option} of ${where} is not a valid name for a member of a team: use ${memberNameRule}`,
         );
     }
     const list = Object.entries(members).map(([name, each]): [string, Member] => [name, toMember(each)]);
@@ -54,24 +58,26 @@ export class TeamMembers {
     this.agents = Object.fromEntries(list.map(([name, { agent }]) => [name, agent]));
   }
 
-  /** For those that models name. */
+  /** Returns the member with a name that a model chose; `undefined` if there is none. */
   find(name: string): Member | undefined {
     return this.#members.get(name);
   }
 
+  /** Returns the member with this name. Throws `not_found` if there is none. */
   get(name: string): Member {
     const member = this.#members.get(name);
     if (member !== undefined) return member;
-    throw new Fault("not_found", `there is no ${name}; there are: ${this.names.join(", ")}`);
+    throw new Fault("not_found", `there is no member ${name}; members: ${this.names.join(", ")}`);
   }
 
+  /** Returns the description of a member: the one in the team, else the agent's own, else the agent's id. */
   describe(name: string): string {
     const { agent, description } = this.get(name);
     const own: unknown = Reflect.get(agent, "description");
     return description ?? (typeof own === "string" && own !== "" ? own : agent.id);
   }
 
-  /** As a model is shown them. */
+  /** Lists all members with their descriptions, for a prompt. */
   describeAll(): string {
     return this.names.map((name) => `- ${name}: ${this.describe(name)}`).join("\n");
   }
@@ -81,27 +87,32 @@ function toMember(member: HostedAgent | Member): Member {
   return "agent" in member ? member : { agent: member };
 }
 
-/** How a member is hired. `remembers`: it goes on with what it did in this role for this user, in the run's session. */
+/**
+ * Returns the options to spawn a member. With `rememberedRole`, the member continues the conversation it has had in
+ * this role, in the session of the run.
+ */
 export function spawnOptionsOf(
-  { agent: _agent, description: _said, ...options }: Member,
-  remembers?: string,
+  { agent: _agent, description: _description, ...options }: Member,
+  rememberedRole?: string,
 ): SpawnOptions {
-  return remembers === undefined
+  return rememberedRole === undefined
     ? options
-    : { ...options, retention: HistoryRetention.PERMANENT, role: remembers };
+    : { ...options, retention: HistoryRetention.PERMANENT, role: rememberedRole };
 }
 
 /**
- * A question as it was put to the agent, for a worker that is to work on it: with its files, what was said before, and what the agent is
- * told, beside what the worker is there for.
+ * Builds the brief of a worker from the prompt of an invocation: the prompt with its attachments, the conversation,
+ * what the worker does (`roleInstructions`) and the instructions of the agent it works for.
  */
 export function workerBrief(
   { prompt, attachments, history, instructionsWithoutFormat }: PromptContext,
-  duty = "",
+  roleInstructions = "",
 ): WorkerBrief {
   const context =
-    instructionsWithoutFormat === "" ? "" : `The agent you work for is told:\n${instructionsWithoutFormat}`;
-  const instructions = [duty, context].filter((part) => part !== "").join("\n\n");
+    instructionsWithoutFormat === ""
+      ? ""
+      : `Instructions of the agent you work for:\n${instructionsWithoutFormat}`;
+  const instructions = [roleInstructions, context].filter((part) => part !== "").join("\n\n");
   return {
     prompt: attachments.length === 0 ? prompt : [{ type: "text", text: prompt }, ...attachments],
     ...(instructions !== "" && { instructions }),
@@ -109,11 +120,14 @@ export function workerBrief(
   };
 }
 
-/** The same for a worker whose answer may be the answer: in the form that is wanted. */
+/**
+ * Like `workerBrief`, for a worker whose answer may be the answer of the invocation: adds the requested output schema.
+ */
 export function answerBrief(promptContext: PromptContext): WorkerBrief {
   return { ...workerBrief(promptContext), ...requestedOutput(promptContext) };
 }
 
+/** Returns the requested output schema as part of a brief; empty if the caller requested no schema. */
 export function requestedOutput({ format }: PromptContext): Pick<WorkerBrief, "output"> {
   return format?.type === "json" && format.schema !== undefined ? { output: format.schema } : {};
 }

@@ -1,45 +1,53 @@
 import { describeValue, Fault } from "../../kernel/index.ts";
 import { requireCount, requireScore } from "./option-checks.ts";
 
+/** Options that every operation has. */
 interface OperationBase {
-  /** For others to refer to; `op_3` unless told, counted from 1. */
+  /**
+   * Name by which later operations refer to this one. Default: `op_` and the position of the operation, counted from 1.
+   */
   readonly name?: string;
-  /** Whose thoughts it works on: operations before it. The one right before it unless told. */
+  /** Names of earlier operations whose thoughts this one works on. Default: the operation just before it. */
   readonly from?: readonly string[];
 }
 
-/** What is done with thoughts, each of which is a whole answer. */
+/** An operation on thoughts. A thought is a whole answer. */
 export type ThoughtOperation = OperationBase &
   (
     | {
-        /** So many answers, each from scratch. 3 unless told. Whatever comes before it is not looked at. */
+        /** Writes `count` independent answers from scratch. Ignores the thoughts of earlier operations. */
         readonly do: "generate";
+        /** Number of answers. Default: 3. */
         readonly count?: number;
       }
     | {
-        /** Each that has no score gets one. */
+        /** Scores every thought that has no score. */
         readonly do: "score";
       }
     | {
-        /** The best; what has no score comes last. 1 unless told. */
+        /** Keeps the `count` best thoughts. Thoughts without a score come last. */
         readonly do: "keep_best";
+        /** Number of thoughts to keep. Default: 1. */
         readonly count?: number;
       }
     | {
-        /** One thought made of several. */
+        /** Merges all thoughts into one. */
         readonly do: "aggregate";
       }
     | {
-        /** Each is criticised by its score's reason and rewritten, until it scores `threshold` or the rounds are used up. A version that scores lower is dropped. */
+        /**
+         * Rewrites each thought by the reason for its score, until it reaches `threshold` or the rounds are used up. A
+         * version with a lower score is dropped.
+         */
         readonly do: "refine";
-        /** 1 unless told. */
+        /** Maximum number of rewrites of one thought. Default: 1. */
         readonly maxRounds?: number;
-        /** 0.9 unless told. */
+        /** Score from 0 to 1 at which a thought is not rewritten any more. Default: 0.9. */
         readonly threshold?: number;
       }
   );
 
-/** An operation with all it needs said. */
+/** An operation with all defaults filled in. */
 export type ResolvedOperation = { readonly name: string; readonly from: readonly string[] } & (
   | { readonly do: "generate"; readonly count: number }
   | { readonly do: "score" }
@@ -48,7 +56,10 @@ export type ResolvedOperation = { readonly name: string; readonly from: readonly
   | { readonly do: "refine"; readonly maxRounds: number; readonly threshold: number }
 );
 
-/** Three drafts, the best two made into one and refined; the best of these is the answer. */
+/**
+ * The default operations: writes three drafts, merges the best two and refines the result. The best of these three is
+ * the answer.
+ */
 export const usualOperations: readonly ThoughtOperation[] = Object.freeze([
   { name: "drafts", do: "generate", count: 3 },
   { name: "scored", do: "score" },
@@ -60,24 +71,28 @@ export const usualOperations: readonly ThoughtOperation[] = Object.freeze([
 
 const where = "graphOfThoughts";
 
-/** Refers only to what stands before, so it has no circle and comes to an end. */
+/**
+ * Checks the operations and fills in their defaults. An operation may only refer to earlier ones, so the graph has no
+ * cycle.
+ */
 export function resolveOperations(operations: readonly ThoughtOperation[]): readonly ResolvedOperation[] {
-  if (operations.length === 0)
-    throw invalidOperations('there is no operation: give at least { do: "generate" }');
+  if (operations.length === 0) throw invalidOperations('the list is empty: give at least { do: "generate" }');
   const known: string[] = [];
   return operations.map((operation, index) => {
     const { name = `op_${index + 1}` } = operation;
     const [before] = known.slice(-1);
-    if (known.includes(name)) throw invalidOperations(`there are two operations named ${name}`);
+    if (known.includes(name)) throw invalidOperations(`two operations are named ${name}: rename one of them`);
     const own = resolveLimits(name, operation);
     const from =
       operation.do === "generate" ? [] : (operation.from ?? (before === undefined ? [] : [before]));
     if (operation.do !== "generate" && from.length === 0)
-      throw invalidOperations(`operation ${name} has nothing to work on: put one that generates before it`);
+      throw invalidOperations(
+        `operation ${name} has no thoughts to work on: put a generate operation before it`,
+      );
     const unknown = from.find((each) => !known.includes(each));
     if (unknown !== undefined)
       throw invalidOperations(
-        `operation ${name} works on ${unknown}, which does not stand before it; before it are: ${known.join(", ") || "none"}`,
+        `operation ${name} works on ${unknown}, which is not an earlier operation; earlier operations: ${known.join(", ") || "none"}`,
       );
     known.push(name);
     return { name, from, ...own };
@@ -105,12 +120,12 @@ function resolveLimits(name: string, operation: ThoughtOperation): WithoutLinks<
     default: {
       const { do: unknown } = operation as { readonly do: unknown };
       throw invalidOperations(
-        `operation ${name} is to do ${describeValue(unknown)}: it must be generate, score, keep_best, aggregate or refine`,
+        `operation ${name} has do: ${describeValue(unknown)}; it must be generate, score, keep_best, aggregate or refine`,
       );
     }
   }
 }
 
 function invalidOperations(problem: string): Fault {
-  return new Fault("invalid_argument", `the operations of ${where}: ${problem}`);
+  return new Fault("invalid_argument", `invalid operations of ${where}: ${problem}`);
 }

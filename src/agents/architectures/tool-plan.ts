@@ -2,27 +2,30 @@ import type { JsonObject, JsonValue } from "../../kernel/index.ts";
 import { isJsonObject, jsonValuesIn, tryParseJson } from "./json-parsing.ts";
 import { findList } from "./list-parsing.ts";
 
-/** A call that is planned before anything is known: its arguments may hold `{{E1}}` for what the call E1 will give. */
+/**
+ * A tool call that is planned before any call is made. Its arguments may contain `{{E1}}` as a placeholder for the
+ * output of the call with id E1.
+ */
 export interface PlannedCall {
   readonly id: string;
   readonly tool: string;
   readonly args: JsonObject;
-  /** Why it cannot be made as it is written. */
+  /** Why the call cannot be made as it is written. If absent, the call can be made. */
   readonly problem?: string;
 }
 
 const placeholder = /\{\{([^{}]{1,200})\}\}/gu;
-/** Of arguments inside each other: tools take no more, and neither does the stack. */
+/** Maximum nesting of arguments. No tool needs more, and the recursive functions below stay within the call stack. */
 const maxDepth = 100;
 
 /**
- * The calls a model planned. One that cannot be made says why: those that need it would not know. What is no call is left out. `undefined`:
- * it wrote no list of calls.
+ * Parses the calls that a model planned. A call that cannot be made stays in the plan with its problem, so that calls
+ * that need it do not use another call's output. `undefined` means that the reply contains no list of calls.
  */
 export function parseToolPlan(text: string): readonly PlannedCall[] | undefined {
   let isEmpty = false;
   for (const value of jsonValuesIn(text)) {
-    // A call by itself is a plan of one, whatever lists it has.
+    // A single call is a plan with one call, even if its arguments contain lists.
     const list = hasTool(value) ? [value] : findList(value, hasTool);
     if (list === undefined) continue;
     if (list.some(hasTool)) return callsIn(list);
@@ -37,17 +40,17 @@ function hasTool(value: JsonValue): value is JsonObject {
 
 function callsIn(list: readonly JsonValue[]): readonly PlannedCall[] {
   const calls = list.map((each) => (isCall(each) ? each : undefined));
-  const written = calls.map((call) => (call === undefined ? "" : rawId(call)));
+  const raw = calls.map((call) => (call === undefined ? "" : rawId(call)));
   const taken = new Set<string>();
   const shared = new Set([""]);
-  for (const each of written) (taken.has(each) ? shared : taken).add(each);
+  for (const each of raw) (taken.has(each) ? shared : taken).add(each);
   return calls.flatMap((call, index) => {
     if (call === undefined) return [];
-    const given = written[index] ?? "";
-    const id = shared.has(given) ? freeId(index, taken) : given;
+    const ownId = raw[index] ?? "";
+    const id = shared.has(ownId) ? freeId(index, taken) : ownId;
     taken.add(id);
     const tool = typeof call["tool"] === "string" ? call["tool"].trim() : "";
-    if (tool === "") return [{ id, tool, args: {}, problem: "the plan names no tool for it" }];
+    if (tool === "") return [{ id, tool, args: {}, problem: "the plan names no tool" }];
     return [{ id, tool, ...parseArgs(call) }];
   });
 }
@@ -60,30 +63,33 @@ function rawId({ id }: JsonObject): string {
   return typeof id === "string" || typeof id === "number" ? String(id).trim() : "";
 }
 
-/** For a call without an id, or with another's: what names that one, or both, must not mean this one. */
+/**
+ * Returns an unused id for a call without an id or with the id of another call. A placeholder for the duplicate id then
+ * refers to no call.
+ */
 function freeId(index: number, taken: ReadonlySet<string>): string {
   let id = `E${index + 1}`;
   while (idOf(taken, id) !== undefined) id = `${id}_`;
   return id;
 }
 
-/** As models call them. */
+/** Returns the arguments under any of the names that models use. */
 function rawArgs(call: JsonObject): JsonValue | undefined {
   return call["args"] ?? call["arguments"] ?? call["input"] ?? call["parameters"];
 }
 
-/** Also as JSON in a text; none are none. */
+/** Parses the arguments of a call, which may also be JSON text or missing. */
 function parseArgs(call: JsonObject): Pick<PlannedCall, "args" | "problem"> {
-  const written = rawArgs(call) ?? {};
-  const args = typeof written === "string" ? tryParseJson(written.trim() || "{}") : written;
-  if (!isJsonObject(args)) return { args: {}, problem: "the plan gives it args that are no object" };
-  if (isDeeper(args, maxDepth)) return { args: {}, problem: "the plan gives it args that go too deep" };
+  const raw = rawArgs(call) ?? {};
+  const args = typeof raw === "string" ? tryParseJson(raw.trim() || "{}") : raw;
+  if (!isJsonObject(args)) return { args: {}, problem: "the plan has args that are not an object" };
+  if (isDeeper(args, maxDepth)) return { args: {}, problem: "the plan has args that are nested too deeply" };
   return { args };
 }
 
 /**
- * Calls that need nothing of each other, level after level; a level's need only what came before it. A placeholder that names no call
- * is not waited for. `undefined`: some wait for each other in a circle.
+ * Groups calls into levels: the calls of a level need only outputs of earlier levels. A placeholder that names no call
+ * is ignored here. `undefined` means that the plan has a cycle.
  */
 export function dependencyLevels(
   calls: readonly PlannedCall[],
@@ -107,41 +113,46 @@ export function dependencyLevels(
   return levels;
 }
 
-/** What calls gave, by id. `undefined`: one that was not made. */
+/** Outputs of calls by id. `undefined` marks a call that was not made. */
 export type CallOutputs = ReadonlyMap<string, string | undefined>;
 
-/** The arguments with what is known in place of its placeholder, anywhere in them, names of members included; what is not known stays as it is written. */
-export function fillPlaceholders(args: JsonObject, known: CallOutputs): JsonObject {
-  return filledMembers(args, known);
+/**
+ * Replaces the placeholders in arguments, also in the names of members, by the outputs of their calls. Placeholders
+ * without an output stay as they are.
+ */
+export function fillPlaceholders(args: JsonObject, outputs: CallOutputs): JsonObject {
+  return fillMembers(args, outputs);
 }
 
-/** Placeholders for which nothing is known. */
-export function unknownPlaceholders(args: JsonObject, known: CallOutputs): readonly string[] {
-  return [...new Set(placeholderNames(args))].filter((name) => outputFor(name, known) === undefined);
+/** Returns the placeholders that have no output. */
+export function unknownPlaceholders(args: JsonObject, outputs: CallOutputs): readonly string[] {
+  return [...new Set(placeholderNames(args))].filter((name) => outputFor(name, outputs) === undefined);
 }
 
-function filled(value: JsonValue, known: CallOutputs): JsonValue {
-  if (typeof value === "string") return filledText(value, known);
-  if (Array.isArray(value)) return value.map((each: JsonValue) => filled(each, known));
-  return isJsonObject(value) ? filledMembers(value, known) : value;
+function fillValue(value: JsonValue, outputs: CallOutputs): JsonValue {
+  if (typeof value === "string") return fillText(value, outputs);
+  if (Array.isArray(value)) return value.map((each: JsonValue) => fillValue(each, outputs));
+  return isJsonObject(value) ? fillMembers(value, outputs) : value;
 }
 
-function filledMembers(value: JsonObject, known: CallOutputs): JsonObject {
+function fillMembers(value: JsonObject, outputs: CallOutputs): JsonObject {
   return Object.fromEntries(
-    Object.entries(value).map(([key, each]) => [filledText(key, known), filled(each, known)]),
+    Object.entries(value).map(([key, each]) => [fillText(key, outputs), fillValue(each, outputs)]),
   );
 }
 
-function filledText(text: string, known: CallOutputs): string {
-  return text.replaceAll(placeholder, (written, name: string) => outputFor(name.trim(), known) ?? written);
+function fillText(text: string, outputs: CallOutputs): string {
+  return text.replaceAll(placeholder, (raw, name: string) => outputFor(name.trim(), outputs) ?? raw);
 }
 
-function outputFor(name: string, known: CallOutputs): string | undefined {
-  const id = idOf(known, name);
-  return id === undefined ? undefined : known.get(id);
+function outputFor(name: string, outputs: CallOutputs): string | undefined {
+  const id = idOf(outputs, name);
+  return id === undefined ? undefined : outputs.get(id);
 }
 
-/** Models that number their calls 1 and 2 write `{{E1}}`, as they were shown, and the other way round. */
+/**
+ * Finds the id that a placeholder means. Models that use the ids 1 and 2 may write `{{E1}}`, and the other way round.
+ */
 function idOf(ids: { has(id: string): boolean }, name: string): string | undefined {
   if (ids.has(name)) return name;
   const twin = /^\d+$/u.test(name) ? `E${name}` : name.replace(/^E(?=\d+$)/u, "");

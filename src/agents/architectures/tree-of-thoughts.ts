@@ -19,34 +19,45 @@ import { architectureEvent } from "./role-call.ts";
 import { mapInBranches } from "./map-in-branches.ts";
 import { setAnswer } from "./answer-text.ts";
 
+/** Options of `treeOfThoughts`. */
 export interface TreeOfThoughtsOptions {
-  /** Thoughts that are proposed after each that is followed. 3 unless told. */
+  /** Number of next thoughts that are proposed after each followed thought. Default: 3. */
   readonly branches?: number;
-  /** Levels of thoughts. 3 unless told. */
+  /** Maximum number of levels. Default: 3. */
   readonly depth?: number;
-  /** How many of a level are followed. 2 unless told. */
+  /** Number of thoughts of a level that are followed. Default: 2. */
   readonly beam?: number;
-  /** A thought that scores this much ends the search. 1 unless told. */
+  /** Score from 0 to 1 at which a thought ends the search. Default: 1. */
   readonly solvedScore?: number;
-  /** One below it is not followed. 0 unless told. */
+  /** Score from 0 to 1 below which a thought is not followed. Default: 0. */
   readonly minScore?: number;
-  /** `false`: one call after another; the answer is the same. */
+  /**
+   * Whether calls of one level run in parallel. `false` runs them one after another, with the same answer. Default:
+   * `true`.
+   */
   readonly parallel?: boolean;
-  /** Whether the answer is written from the thoughts that led to the best one; without, that one is the answer. */
+  /**
+   * Whether a last call writes the answer from the best chain of thoughts. `false` makes the last thought of the chain
+   * the answer. Default: `true`.
+   */
   readonly synthesizeFinal?: boolean;
 }
 
+/** One thought of the tree. */
 interface Thought {
-  /** Its place in the tree: `2.1` is the first after the second. */
+  /** Position in the tree: `2.1` is the first thought after the second one. */
   readonly id: string;
+  /** Id of the thought before it; `null` on the first level. */
   readonly parentId: string | null;
   readonly text: string;
   readonly score: number;
 }
 
 /**
- * Looks for a chain of thoughts level by level: proposes several after each that is followed, scores them, follows the best. A search
- * that ends with nothing to follow answers from the last level there was. Roles: `proposer`, `evaluator`, `synthesizer`.
+ * Searches for a chain of thoughts level by level: proposes several next thoughts, scores them, and follows the best.
+ * If a level has no thought to follow, the answer comes from the level before.
+ *
+ * Roles: `proposer`, `evaluator`, `synthesizer`.
  */
 export class TreeOfThoughts implements Architecture {
   readonly name = "tree-of-thoughts";
@@ -134,7 +145,7 @@ export class TreeOfThoughts implements Architecture {
     return {};
   }
 
-  /** One call for each chain, which gives all the thoughts that come after it. */
+  /** Makes one call per chain; each call proposes all next thoughts of its chain. */
   async #propose(
     { session, deps, promptContext }: Search,
     chains: readonly (readonly Thought[])[],
@@ -144,7 +155,7 @@ export class TreeOfThoughts implements Architecture {
     const reply = await mapInBranches(deps, work, (scoped, chain) =>
       askSupportingRole(session, scoped, promptContext, {
         role: "proposer",
-        duty: `You propose how to go on with a line of thought towards the answer to a task: ${branches} different next thoughts, each a step further, or the answer itself where it is near. Answer with a JSON list of texts and nothing else.`,
+        roleInstructions: `You propose how to continue a line of thought towards the answer to a task: ${branches} different next thoughts, each one step further, or the answer itself if it is near. Reply with a JSON list of texts and nothing else.`,
         prompt: markdownSections({ Task: promptContext.prompt, "Thoughts so far": chainText(chain) }),
       }),
     );
@@ -167,7 +178,8 @@ export class TreeOfThoughts implements Architecture {
     return mapInBranches(deps, work, async (scoped, proposal) => {
       const reply = await askSupportingRole(session, scoped, promptContext, {
         role: "evaluator",
-        duty: 'You judge a line of thought towards the answer to a task: how likely is it to lead there? Answer with JSON and nothing else: {"score": a number from 0 (it leads nowhere) to 1 (it is the answer, and right)}.',
+        roleInstructions:
+          'You judge a line of thought towards the answer to a task: how likely is it to lead to the answer? Reply with JSON and nothing else: {"score": a number from 0 (leads nowhere) to 1 (is the correct answer)}.',
         prompt: markdownSections({
           Task: promptContext.prompt,
           "Thoughts so far": chainText(chainOf({ ...proposal, score: 0 })),
@@ -178,13 +190,29 @@ export class TreeOfThoughts implements Architecture {
   }
 }
 
-/** A search through thoughts, level by level. */
+/**
+ * Creates an architecture that searches through chains of thoughts, level by level, and follows the best. Use it for
+ * puzzles and plans in which a wrong first step cannot be corrected later.
+ *
+ * @example
+ * ```ts
+ * import { Agent } from "reeve";
+ * import { treeOfThoughts } from "reeve/architectures";
+ *
+ * const agent = new Agent({
+ *   name: "puzzler",
+ *   model: "anthropic/claude-sonnet-5",
+ *   architecture: treeOfThoughts({ branches: 4, depth: 3, beam: 2 }),
+ * });
+ * ```
+ */
 export function treeOfThoughts(options?: TreeOfThoughtsOptions): TreeOfThoughts {
   return new TreeOfThoughts(options);
 }
 
 type Proposal = Omit<Thought, "score">;
 
+/** What the calls of one search need. */
 interface Search {
   readonly session: AgentSession;
   readonly deps: Dependencies;
@@ -203,7 +231,8 @@ function chainText(chain: readonly Thought[]): string {
 function synthesize({ session, deps, promptContext }: Search, chain: readonly Thought[]): Promise<string> {
   return askAnsweringRole(session, deps, promptContext, {
     role: "synthesizer",
-    duty: "Write the answer to the task that the thoughts lead to. Give the answer, not the way to it, unless the way is asked for.",
+    roleInstructions:
+      "Write the answer that the thoughts lead to. Give only the answer, without the thoughts, unless the task asks for them.",
     prompt: markdownSections({ Task: promptContext.prompt, Thoughts: chainText(chain) }),
   });
 }

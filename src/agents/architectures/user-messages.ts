@@ -7,26 +7,27 @@ import {
 } from "../../kernel/index.ts";
 import { opening, readMessage } from "../agent-input.ts";
 
-/** What a user said to a session after its prompt, which was message number `from`. */
+/** Returns the messages that the user added after the prompt. The prompt is the message with index `from`. */
 export function userMessagesAfter({ messages }: AgentSession, from: number): readonly ChatMessage[] {
   return messages.slice(from + 1).filter(({ role }) => role === "user");
 }
 
-/** In words: an attempt that begins anew is to know them, too. */
+/** Returns the texts that the user added after the prompt, for calls that see only the prompt. */
 export function userTextsAfter(session: AgentSession, from: number): readonly string[] {
   return userMessagesAfter(session, from).map(messageText);
 }
 
-/** What an architecture was asked, and how much had been said by then. */
+/** The prompt of an invocation and its position in the session. */
 export interface AnsweredPrompt {
   readonly prompt: string;
   readonly attachments: readonly UserPart[];
+  /** Index of the prompt in the session: the number of messages before it. */
   readonly from: number;
 }
 
 /**
- * What a user says to an architecture that keeps no conversation is in the session all the same, after the prompt: for whoever is around it, and
- * for the invocations to come.
+ * Appends user input to the session of an architecture that keeps no conversation itself, after the prompt.
+ * Architectures that wrap it and later invocations see the input there.
  */
 export function appendUserMessages(
   session: AgentSession,

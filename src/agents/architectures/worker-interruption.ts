@@ -1,16 +1,22 @@
 import type { AgentSession, EmittableEvent, TaskOutcome } from "../../kernel/index.ts";
 
-/** Thrown where a worker that is needed met a bound of its own, or a dead end. No fault, for nothing failed. */
+/**
+ * Thrown if a required worker reached a limit, such as `maxTurns`, or could not continue. It is not a `Fault`, because
+ * nothing failed.
+ */
 export class WorkerInterruption extends Error {
   readonly interruption: NonNullable<TaskOutcome["interruption"]>;
 
-  constructor(worker: string, met: NonNullable<TaskOutcome["interruption"]>) {
-    super(`${worker} ended as ${met.status}: ${met.reason}`);
-    this.interruption = met;
+  constructor(worker: string, interruption: NonNullable<TaskOutcome["interruption"]>) {
+    super(`${worker} ended with status ${interruption.status}: ${interruption.reason}`);
+    this.interruption = interruption;
   }
 }
 
-/** Work of those whom others work for: it ends by the bound that one it needs has met. What it had said by then is what there is. */
+/**
+ * Runs an architecture that needs workers. If a required worker is interrupted, the architecture ends with the same
+ * interruption and keeps its output so far.
+ */
 export async function* endOnWorkerInterruption(
   session: AgentSession,
   work: AsyncIterable<EmittableEvent>,

@@ -1,80 +1,81 @@
-import type { Ajv, ValidateFunction } from "ajv";
+import type { Ajv, ErrorObject, ValidateFunction } from "ajv";
 import { Fault, type JsonSchema } from "../../kernel/index.ts";
-import { PlainSchema, type SchemaProblem } from "./plain-schema.ts";
 
-/** What is wrong with a value by a plain JSON Schema; one that needs ajv is compiled when it is first used. `what` names it in faults. */
+/**
+ * Validates values against a plain JSON Schema with ajv. The schema is compiled at its first use, and ajv is loaded with the first schema
+ * that is compiled, so that neither costs time at import.
+ */
 export class JsonSchemaCheck {
-  readonly #what: string;
+  readonly #name: string;
   readonly #schema: JsonSchema;
-  #compiled: CompiledSchema | undefined;
+  #validate: ValidateFunction | undefined;
 
-  constructor(what: string, schema: JsonSchema) {
-    this.#what = what;
+  /** `name` describes the schema in faults, for example `the input schema of tool search`. */
+  constructor(name: string, schema: JsonSchema) {
+    this.#name = name;
     this.#schema = schema;
-    this.#compiled = PlainSchema.of(schema);
   }
 
-  /** At once, but for the first value of a schema that needs ajv. */
+  /**
+   * Returns one text per problem of the value: its path, with dots, and what is wrong there. A valid value has none. The first call
+   * returns a promise, because it compiles the schema; it rejects with `invalid_argument` if the schema is malformed. Later calls are
+   * synchronous.
+   */
   problems(value: unknown): readonly string[] | Promise<readonly string[]> {
-    if (this.#compiled === undefined) return this.#firstProblems(value);
-    const found = this.#compiled.problems(value);
-    return found.length === 0 ? none : told(found);
+    return this.#validate === undefined ? this.#firstProblems(value) : problemsOf(this.#validate, value);
   }
 
   async #firstProblems(value: unknown): Promise<readonly string[]> {
-    this.#compiled = await compile(this.#what, this.#schema);
-    return told(this.#compiled.problems(value));
+    this.#validate ??= await compile(this.#name, this.#schema);
+    return problemsOf(this.#validate, value);
   }
 }
 
-interface CompiledSchema {
-  problems(value: unknown): readonly SchemaProblem[];
+const noProblems: readonly never[] = [];
+
+function problemsOf(validate: ValidateFunction, value: unknown): readonly string[] {
+  return validate(value) ? noProblems : (validate.errors ?? noProblems).map(formatProblem);
 }
 
-const none: readonly never[] = [];
-
-function told(problems: readonly SchemaProblem[]): readonly string[] {
-  return problems.map(({ instancePath, message = "is wrong" }) =>
-    `${instancePath.slice(1).replaceAll("/", ".")} ${message}`.trim(),
-  );
+function formatProblem({ instancePath, message = "is invalid" }: ErrorObject): string {
+  return `${instancePath.slice(1).replaceAll("/", ".")} ${message}`.trim();
 }
 
-async function compile(what: string, schema: JsonSchema): Promise<CompiledSchema> {
+async function compile(name: string, schema: JsonSchema): Promise<ValidateFunction> {
   try {
-    return await compileByAjv(schema);
+    const isDraft7 = typeof schema["$schema"] === "string" && schema["$schema"].includes("draft-07");
+    const ajv = await compilerFor(isDraft7, Object.hasOwn(schema, "$id"));
+    return compileWith(ajv, schema);
   } catch (cause) {
     const why = Fault.from(cause).message;
-    throw new Fault("invalid_argument", `${what} is not a JSON Schema: ${why}`, { cause });
+    throw new Fault("invalid_argument", `${name} is not a JSON Schema: ${why}`, { cause });
   }
-}
-
-/** It is loaded with the first schema that needs it, not with this package. */
-async function compileByAjv(schema: JsonSchema): Promise<CompiledSchema> {
-  const draft7 = typeof schema["$schema"] === "string" && schema["$schema"].includes("draft-07");
-  const validate = compileIn(await compiler(draft7, Object.hasOwn(schema, "$id")), schema);
-  return { problems: (value) => (validate(value) ? none : (validate.errors ?? none)) };
 }
 
 const options = { allErrors: true, strict: false, logger: false } as const;
+/** The shared compiler of each dialect; the key says whether it is draft 7. */
 const compilers = new Map<boolean, Promise<Ajv>>();
 
-/** One for all, since the first schema of each takes tens of milliseconds; a schema with a name of its own is compiled where no other has it. */
-function compiler(draft7: boolean, isNamed: boolean): Promise<Ajv> {
-  const known = isNamed ? undefined : compilers.get(draft7);
-  if (known !== undefined) return known;
-  const made = newCompiler(draft7);
-  if (!isNamed) compilers.set(draft7, made);
-  return made;
+/**
+ * Returns the shared compiler of the dialect, because a new one takes tens of milliseconds to compile its meta-schema. A schema with an
+ * `$id` gets a compiler of its own: ajv refuses two schemas with the same `$id`.
+ */
+function compilerFor(isDraft7: boolean, hasId: boolean): Promise<Ajv> {
+  const shared = hasId ? undefined : compilers.get(isDraft7);
+  if (shared !== undefined) return shared;
+  const compiler = newCompiler(isDraft7);
+  if (!hasId) compilers.set(isDraft7, compiler);
+  return compiler;
 }
 
-async function newCompiler(draft7: boolean): Promise<Ajv> {
-  return draft7
+async function newCompiler(isDraft7: boolean): Promise<Ajv> {
+  return isDraft7
     ? new (await import("ajv")).Ajv(options)
     : new (await import("ajv/dist/2020.js")).Ajv2020(options);
 }
 
-/** Forgotten by the compiler, which would keep it for ever. */
-function compileIn(ajv: Ajv, schema: JsonSchema): ValidateFunction {
+/** Compiles a schema and removes it from the compiler, which would otherwise keep every schema in memory. */
+function compileWith(ajv: Ajv, schema: JsonSchema): ValidateFunction {
   try {
     return ajv.compile(schema);
   } finally {

@@ -7,8 +7,9 @@ export interface MinimalSignal {
 }
 
 /**
- * What is handed to tools and models to stop on. Where the platform's types know `AbortSignal` this is that, so it can
- * be given to `fetch`; the kernel, which sees no platform, uses the minimal one.
+ * The signal that cancels a tool or a model call. It is the platform's `AbortSignal` where the program's types know
+ * that type, so it can be passed to `fetch`; the kernel, which is compiled without platform types, uses
+ * `MinimalSignal`.
  */
 export type CancelSignal = typeof globalThis extends { AbortSignal: { prototype: infer Signal } }
   ? Signal

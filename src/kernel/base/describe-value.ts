@@ -1,6 +1,6 @@
 const longest = 80;
 
-/** A value as an error message shows it: short, never throwing, a string in quotes. */
+/** Describes a value for an error message: short, with strings in quotes. Never throws. */
 export function describeValue(value: unknown): string {
   if (typeof value === "string")
     return JSON.stringify(value.length > longest ? `${value.slice(0, longest)}…` : value);
@@ -8,7 +8,7 @@ export function describeValue(value: unknown): string {
   return typeof value === "function" ? "a function" : String(value);
 }
 
-/** `Array.isArray` throws on a revoked proxy. */
+/** Like `Array.isArray`, but returns `false` for a revoked proxy instead of throwing. */
 function isArray(value: object): boolean {
   try {
     return Array.isArray(value);

@@ -1,4 +1,4 @@
-/** Why a call to a model failed, reduced to what the caller does about it. */
+/** Why a model call failed. Kinds differ where the caller has to react differently. */
 export type ErrorKind =
   | "rate_limit"
   | "overloaded"
@@ -14,41 +14,51 @@ export type ErrorKind =
   | "format_error";
 
 export interface ErrorPolicy {
-  /** HTTP statuses the kind usually arrives with. Kinds share them, so a status alone never names a kind. */
+  /**
+   * HTTP statuses that usually accompany the kind. Kinds share statuses, so a status alone does not identify a kind.
+   */
   readonly status: readonly number[];
   readonly retryable: boolean;
-  /** `compact`: shorten the context first, then retry; the same request would fail again. */
+  /**
+   * What the caller may do. `compact` means: shorten the context before the retry, because the same request would fail
+   * again.
+   */
   readonly retry: "backoff" | "compact" | "never";
 }
 
 export const errorKinds: Readonly<Record<ErrorKind, ErrorPolicy>> = Object.freeze({
-  /** Too many requests or tokens in a short window: wait, then retry. */
+  /** The provider received too many requests or tokens in a short window. Wait, then retry. */
   rate_limit: policy([429], "backoff"),
-  /** The provider has no capacity just now: wait, then retry. */
+  /** The provider has no capacity at the moment. Wait, then retry. */
   overloaded: policy([503, 529], "backoff"),
-  /** The provider or the network to it failed: retry. */
+  /** The provider or the network connection to it failed. Retry. */
   server_error: policy([500, 502], "backoff"),
-  /** No answer in time, whoever gave up first: retry. */
+  /** No answer arrived in time, on either side. Retry. */
   timeout: policy([408, 504], "backoff"),
-  /** The request is larger than the model or the account takes: compact, then retry. */
+  /** The request exceeds what the model or the account accepts. Compact, then retry. */
   context_overflow: policy([400, 413], "compact"),
-  /** Nothing recognised: retry a few times, then show it to a person. */
+  /** The error was not recognised. Retry a few times, then report it. */
   unknown: policy([], "backoff"),
-  /** The credential is missing, wrong or expired: stop until it is replaced or refreshed. */
+  /** The credential is missing, wrong or expired. Do not retry until it is replaced or refreshed. */
   auth: policy([401, 403], "never"),
-  /** The account, key or place is barred, or lacks a right: stop; a refresh will not help. */
+  /**
+   * The account, key or region is blocked, or lacks a permission. Do not retry; a refreshed credential does not help.
+   */
   auth_permanent: policy([401, 403], "never"),
-  /** Money or a long-window quota has run out: stop until someone pays or the window ends. */
+  /** Credit or a long-term quota is used up. Do not retry until it is paid or the quota period ends. */
   billing: policy([402, 429], "never"),
-  /** The model is unknown to the provider or closed to this account: stop and choose another. */
+  /** The provider does not know the model, or the account has no access to it. Do not retry; choose another model. */
   model_not_found: policy([404], "never"),
-  /** A filter refused the prompt or the answer: stop; the same words are refused again. */
+  /** A content filter refused the prompt or the answer. Do not retry; the same content is refused again. */
   content_blocked: policy([400, 403], "never"),
-  /** The provider does not accept the request as built: stop and fix the code that built it. */
+  /** The provider rejects the request as malformed. Do not retry; fix the code that builds the request. */
   format_error: policy([400], "never"),
 });
 
-/** Whether another model may answer where one failed so. A conversation that is too long is compacted, not taken elsewhere. */
+/**
+ * Whether another model may succeed after a failure of this kind. A context overflow is compacted instead of sent to
+ * another model.
+ */
 export function mayBeAnsweredElsewhere(kind: ErrorKind): boolean {
   return !metEverywhere.has(kind);
 }

@@ -1,61 +1,61 @@
 import { errorKinds, type ErrorKind } from "./error-kind.ts";
 
-/** What may be done about a fault: nothing, the same again after a pause, or the same again on a compacted context. */
+/** How a caller may react to a fault: not retry, retry after a pause, or retry with a compacted context. */
 export type Retry = "never" | "backoff" | "compact";
 
-/** A model call failed; the tail is its kind (`classifyError`). */
+/** A failed model call; the part after `model_` is the kind that `classifyError` determined. */
 export type ModelFaultCode = `model_${ErrorKind}`;
 
 const retryByCode = {
-  /** Bad input; the message says what, where and what to do. */
+  /** The caller passed invalid input. The message says what is wrong, where, and how to fix it. */
   invalid_argument: "never",
-  /** A stored or sent value is not JSON (J10). */
+  /** J10: a value to be stored or sent is not JSON. */
   not_json: "never",
   not_found: "never",
   already_exists: "never",
-  /** The session is in an invocation or compaction; details name the run and what it waits for (S5). */
+  /** S5: the session is busy with an invocation or a compaction. The details name the run and what it waits for. */
   agent_busy: "backoff",
-  /** Stopped by someone, or past the deadline. `CancellationError`. */
+  /** The task was cancelled or its deadline passed (`CancellationError`). */
   cancelled: "never",
-  /** A cap on tokens, dollars, turns or seats. `BudgetExhaustedError`. */
+  /** A cap on tokens, dollars, turns or seats was reached (`BudgetExhaustedError`). */
   budget_exhausted: "never",
-  /** A guardrail or middleware stopped the run. `MiddlewareTermination`. */
+  /** A guardrail or middleware stopped the run (`MiddlewareTermination`). */
   guardrail_tripped: "never",
   permission_denied: "never",
-  /** A cost cap stands and the model has no known price (B4). */
+  /** B4: the task has a cost cap and the model has no known price. */
   unknown_price: "never",
-  /** Two journaled calls open at once in one scope (J2). */
+  /** J2: a scope made a second journaled call while the first was in flight. */
   journal_ambiguous: "never",
-  /** The code asks for another step than the journal recorded (J4). */
+  /** J4: on replay, the code requested a different step than the journal recorded. */
   journal_mismatch: "never",
-  /** Another owner has the run; this one writes nothing and starts nothing (J3). */
+  /** J3: another worker owns the run. This worker writes nothing and starts no effect. */
   lease_lost: "never",
-  /** The run was started by another version of its agent (J9). */
+  /** J9: the run was started by another version of its agent. */
   version_mismatch: "never",
   tool_failed: "never",
   tool_not_found: "never",
   tool_timeout: "never",
-  /** A child task or an asked agent ended without an answer. */
+  /** A child task, or an agent that was asked, ended without an answer. */
   child_failed: "never",
-  /** `next` called while an earlier call was open, or after `process` returned. */
+  /** Middleware called `next` while an earlier call was in flight, or after `process` had returned. */
   middleware_misuse: "never",
-  /** A package or program this feature needs is not there; the message says what to install. */
+  /** A package or program that the feature needs is not installed. The message names it. */
   dependency_missing: "never",
   unsupported: "never",
-  /** The runtime, or the store, was closed: nothing comes of it any more here. */
+  /** The runtime or the store is closed and accepts no more calls. */
   closed: "never",
-  /** Locked or unreachable for now; nothing was written. */
+  /** The store is locked or unreachable for the moment. Nothing was written. */
   store_unavailable: "backoff",
   store_read_only: "never",
   store_full: "never",
   store_corrupt: "never",
-  /** Anything thrown that is not a fault, and our own bugs. */
+  /** Code threw something other than a fault, or Reeve has a bug. */
   internal: "never",
 } as const satisfies Record<string, Retry>;
 
 export type FaultCode = keyof typeof retryByCode | ModelFaultCode;
 
-/** Codes that only their subclass of `Fault` may carry. */
+/** Fault codes that only their own subclass of `Fault` may carry. */
 export type SubclassCode = "cancelled" | "budget_exhausted" | "guardrail_tripped";
 
 export function isFaultCode(value: unknown): value is FaultCode {

@@ -4,7 +4,10 @@ import type { JsonObject, JsonValue } from "./json-value.ts";
 import { nearestJson } from "./json-safe-copy.ts";
 import { withoutSecrets } from "./secret-text.ts";
 
-/** A fault at rest: what the journal stores and the wire carries. Keys and tokens are taken out of its words. */
+/**
+ * The serialised form of a fault, as it is stored in the journal and sent to clients. Secrets are removed from its
+ * texts.
+ */
 export interface Failure {
   readonly code: FaultCode;
   readonly message: string;
@@ -18,12 +21,26 @@ export interface FaultOptions {
 }
 
 const mark: unique symbol = Symbol.for("reeve.fault");
-/** How many causes are stored; a longer or circular chain is cut here. */
+/** Maximum number of causes that are stored. A longer or circular chain is cut. */
 export const causesKept = 8;
 
 /**
- * The one error Reeve throws. Switch on `code`, never on `message`. `instanceof` tests the brand, and for subclasses
- * the code as well, so it holds across duplicate copies of the package and across realms.
+ * The only error class that Reeve throws. Compare `code`, never `message`. `instanceof` checks a brand, and for
+ * subclasses also the code, so it works across duplicate copies of the package and across realms.
+ *
+ * @example
+ * ```ts
+ * import { Agent, Fault } from "reeve";
+ *
+ * async function ask(agent: Agent, question: string): Promise<string> {
+ *   try {
+ *     return (await agent.invoke(question, { sessionId: "support" })).output;
+ *   } catch (error) {
+ *     if (Fault.is(error) && error.code === "agent_busy") return "The agent still works on the last question.";
+ *     throw error;
+ *   }
+ * }
+ * ```
  */
 export class Fault extends Error {
   readonly [mark]: true = true;
@@ -31,7 +48,7 @@ export class Fault extends Error {
   readonly details: JsonObject | undefined;
 
   constructor(code: Exclude<FaultCode, SubclassCode>, message: string, options?: FaultOptions);
-  /** For subclasses: each fixes its code. */
+  /** Used by the subclasses, each of which has a fixed code. */
   constructor(code: FaultCode, message: string, options: FaultOptions, subclass: true);
   constructor(code: FaultCode, message: string, options: FaultOptions = {}) {
     super(message, "cause" in options ? { cause: options.cause } : undefined);
@@ -44,7 +61,7 @@ export class Fault extends Error {
     return retryOf(this.code);
   }
 
-  /** Never throws, whatever it is given. */
+  /** Whether a value is a `Fault`. Never throws. */
   static is(value: unknown): value is Fault {
     try {
       return (
@@ -63,7 +80,7 @@ export class Fault extends Error {
     return this === Fault ? Fault.is(value) : Function.prototype[Symbol.hasInstance].call(this, value);
   }
 
-  /** Anything may be thrown; what is not a fault becomes `internal`, with the thrown thing as its cause. */
+  /** Converts any thrown value to a fault. A value that is not a fault becomes the cause of an `internal` fault. */
   static from(value: unknown): Fault {
     if (Fault.is(value)) return value;
     return new Fault("internal", messageOf(value), { cause: value });
@@ -74,7 +91,7 @@ export class Fault extends Error {
   }
 }
 
-/** `instanceof` for the subclasses: brand and code. */
+/** Implements `instanceof` for the subclasses: checks the brand and the code. */
 export function hasCode(value: unknown, code: SubclassCode): boolean {
   return Fault.is(value) && value.code === code;
 }
@@ -90,7 +107,8 @@ function ownFailure(error: unknown): Failure {
   if (Fault.is(error)) {
     const { code, details } = error;
     const message = withoutSecrets(error.message);
-    // Whoever made it may have put in anything; what is stored must be JSON, or the run could not be written (J10).
+    // Details come from arbitrary code. Only JSON can be stored, and without this conversion the run could not be
+    // written (J10).
     const stored = details === undefined ? undefined : nearestJson(details);
     return isObject(stored) ? { code, message, details: stored } : { code, message };
   }
@@ -118,7 +136,7 @@ function isError(value: unknown): value is Error {
   }
 }
 
-/** A property of anything at all; what throws when it is read is not there. */
+/** Reads a property of an unknown value; returns `undefined` if the getter throws. */
 function read(value: unknown, key: "cause" | "message" | "name"): unknown {
   try {
     return typeof value === "object" && value !== null ? (value as Partial<Error>)[key] : undefined;

@@ -1,4 +1,4 @@
-/** Where fresh ids come from: each a string never given before, of letters, digits, `-` and `_`. */
+/** The source of new ids. Each id is unique and consists of letters, digits, `-` and `_`. */
 export interface IdSource {
   next(): string;
 }

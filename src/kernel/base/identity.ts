@@ -4,20 +4,25 @@ import { Fault } from "./fault.ts";
 declare const brand: unique symbol;
 type Id<Name extends string> = string & { readonly [brand]: Name };
 
-/** The address of an agent with an inbox: `researcher`, or `researcher/eu` for one instance of several. */
+/** The address of an agent with an inbox, such as `researcher`, or `researcher/eu` for one of several instances. */
 export type AgentId = Id<"AgentId">;
-/** The address of a topic: `agent.progress/run_7`. */
+/** The address of a topic, such as `agent.progress/run_7`. */
 export type TopicId = Id<"TopicId">;
-/** One execution tree: `run_<id>`. Scopes budgets, headcount, cancellation and the event log. */
+/** The id of one execution tree: `run_<id>`. Budgets, headcount, cancellation and the event log belong to a run. */
 export type RunId = Id<"RunId">;
-/** One agent's node in a run: `t0` is the root, `t1` the first task spawned. Unique within its run. */
+/**
+ * The id of one agent's node in a run: `t0` is the root, `t1` the first task that was spawned. Unique within its run.
+ */
 export type TaskId = Id<"TaskId">;
-/** A conversation; outlives runs. Chosen by the user, or that of a run which was given none (`unnamedSessionId`); or one within it (`sessionWithin`). */
+/**
+ * The id of a conversation, which outlives runs. The caller chooses it, or the runtime derives it from the run
+ * (`unnamedSessionId`) or from an outer session (`sessionWithin`).
+ */
 export type SessionId = Id<"SessionId">;
 
 export interface AgentAddress {
   readonly name: string;
-  /** Tells instances of one agent apart. */
+  /** Distinguishes several instances of one agent. */
   readonly key?: string;
 }
 
@@ -28,15 +33,15 @@ export interface TopicAddress {
 
 const word = /^[A-Za-z0-9_][A-Za-z0-9_.:@-]{0,127}$/;
 const anyAgent = /^[A-Za-z0-9_][A-Za-z0-9_.:@-]{0,127}(?:\/[A-Za-z0-9_][A-Za-z0-9_.:@-]{0,127})?$/;
-/** A segment that is empty, . or .. */
+/** Matches a session id with a segment that is empty, `.` or `..`. */
 const noSegment = /(?:^|\/)\.*(?:\/|$)/;
 const anySession = /^[A-Za-z0-9_][A-Za-z0-9_.:@/-]{0,255}$/;
-/** Most sessions have one segment: then there is nothing to look for. */
+/** Matches a session id of a single segment, the common case, which needs no further check. */
 const oneSegment = /^[A-Za-z0-9_][A-Za-z0-9_.:@-]{0,255}$/;
 const anyRun = /^run_[A-Za-z0-9_-]{1,64}$/;
-/** In characters. */
+/** Maximum length of a run id in characters. */
 export const longestRunId = 68;
-/** Of a run that was given none. */
+/** Matches the session id of a run that was submitted without a `sessionId`. */
 const unnamed = /^ses_(run_[A-Za-z0-9_-]{1,64})(?:\.[A-Za-z0-9_-]{1,64})?$/;
 const ownPart = /^[A-Za-z0-9_-]{1,64}$/;
 const wordRule = "1 to 128 letters, digits, and _ . : @ -, starting with a letter, digit or _";
@@ -48,7 +53,7 @@ export function formatAgentId({ name, key }: AgentAddress): AgentId {
   return `${name}/${key}` as AgentId;
 }
 
-/** The text, if it is the id of an agent. */
+/** Checks that a text is an agent id and returns it as one. */
 export function agentIdOf(text: string): AgentId {
   return typeof text === "string" && anyAgent.test(text)
     ? (text as AgentId)
@@ -62,7 +67,7 @@ export function parseAgentId(text: string): AgentAddress {
   return { name, ...key };
 }
 
-/** Its text was looked at when it became an id. */
+/** The name in an agent id. The text was validated when it became an id, so it is not checked again. */
 export function agentNameOf(agentId: AgentId): string {
   const end = agentId.indexOf("/");
   return end === -1 ? agentId : agentId.slice(0, end);
@@ -91,10 +96,10 @@ export function parseRunId(text: string): RunId {
   return text as RunId;
 }
 
-/** The root of every run. */
+/** The id of the root task, the same in every run. */
 export const rootTaskId = "t0" as TaskId;
 
-/** Counts from 0, the root. */
+/** Formats the number of a task; 0 is the root. */
 export function formatTaskId(ordinal: number): TaskId {
   if (!Number.isSafeInteger(ordinal) || ordinal < 0)
     throw refused("task number", ordinal, "an integer from 0");
@@ -112,14 +117,17 @@ export function formatSessionId(id: string): SessionId {
 }
 
 /**
- * That of a run which was given none: whoever comes back to it has to be told its name. `own`: an id never given before, where that of the
- * run may have been another's, whose session is still there.
+ * The session id of a run that was submitted without one. `own` is a new unique id; it is appended if an earlier run
+ * with the same run id may have left a session.
  */
 export function unnamedSessionId(runId: RunId, own?: string): SessionId {
   return named(`ses_${runId}`, own);
 }
 
-/** That of a fork of a run whose session was given. No id of a run has a dot: it is that of no run which was given none. `own` as there. */
+/**
+ * The session id of a fork whose origin had a session id chosen by the caller. It contains a dot, which no run id has,
+ * so it never equals an unnamed session id. `own` is as in `unnamedSessionId`.
+ */
 export function forkSessionId(runId: RunId, own?: string): SessionId {
   return named(`ses_fork.${runId.slice("run_".length)}`, own);
 }
@@ -130,12 +138,12 @@ function named(name: string, own: string | undefined): SessionId {
   return `${name}.${own}` as SessionId;
 }
 
-/** Whether it is one of those. */
+/** Whether the session was created for this run because the caller chose no session id. */
 export function isUnnamedSession(sessionId: SessionId, runId: RunId): boolean {
   return unnamedBy(sessionId) === runId;
 }
 
-/** The run whose session it is, if it is that of a run which was given none; no id of a run has a dot. */
+/** The run for which the session was created because the caller chose no session id, or `undefined`. */
 export function unnamedBy(sessionId: SessionId): RunId | undefined {
   return unnamed.exec(sessionId)?.[1] as RunId | undefined;
 }
@@ -155,14 +163,15 @@ export function parseSessionId(text: string): SessionId {
 }
 
 /**
- * That of one who works within a conversation: `chat-42#<name>`. Nobody is given it by naming it, and no two conversations have one in common: an
- * id that is given has no `#`. Of no name: what all of a conversation begin with.
+ * The id of a worker's session inside a conversation: `chat-42#<name>`. A caller cannot choose such an id, because ids
+ * of callers contain no `#`, so two conversations never share one. An empty name gives the common prefix of all of
+ * them.
  */
 export function sessionWithin(conversation: SessionId, name: string): SessionId {
   return `${conversation}#${name}` as SessionId;
 }
 
-/** The conversation that a session is within, or is. */
+/** The conversation that contains the session, or the session itself if it is a conversation. */
 export function conversationOf(sessionId: SessionId): SessionId {
   const end = sessionId.indexOf("#");
   return end === -1 ? sessionId : (sessionId.slice(0, end) as SessionId);
@@ -178,8 +187,5 @@ function requireMatch(pattern: RegExp, value: unknown, what: string, rule: strin
 }
 
 function refused(what: string, value: unknown, rule: string): Fault {
-  return new Fault(
-    "invalid_argument",
-    `${describeValue(value)} is not ${/^[aeiou]/.test(what) ? "an" : "a"} ${what}: it must be ${rule}`,
-  );
+  return new Fault("invalid_argument", `invalid ${what} ${describeValue(value)}: expected ${rule}`);
 }

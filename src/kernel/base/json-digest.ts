@@ -1,7 +1,9 @@
 import type { Hash } from "./hash.ts";
 import { canonicalJson } from "./json.ts";
 
-/** The digest of a value, worked out on first need and kept (F1). The value must not change any more. */
+/**
+ * The digest of a JSON value, computed on first use and then cached (F1). The value must not change after construction.
+ */
 export class JsonDigest {
   static readonly ofNull: JsonDigest = new JsonDigest(null);
   readonly #value: unknown;

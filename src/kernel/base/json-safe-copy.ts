@@ -1,12 +1,13 @@
 import { describeValue } from "./describe-value.ts";
 import type { JsonValue } from "./json-value.ts";
 
-/** What lies deeper is named, not shown. */
+/** Values nested deeper than this are described in words instead of copied. */
 const deepest = 32;
 
 /**
- * JSON that says as much of a value as JSON can: dates and bigints as texts, errors as name and message, instances as their properties. What
- * contains itself, cannot be read or lies too deep is named in words. What is JSON stays as it is. Never throws.
+ * Converts any value to the closest JSON: dates and bigints become strings, errors become name and message, class
+ * instances become their properties. Cycles, unreadable values and values nested too deep are described in words. JSON
+ * is returned unchanged. Never throws.
  */
 export function nearestJson(value: unknown): JsonValue {
   return nearest(value, []) ?? null;
@@ -18,7 +19,7 @@ function nearest(value: unknown, around: readonly object[]): JsonValue | undefin
     case "boolean":
       return value;
     case "number":
-      // -0 is the one number that is finite and not itself after a round through JSON.
+      // -0 is the only finite number that changes in a round trip through JSON; adding 0 makes it 0.
       return Number.isFinite(value) ? value + 0 : String(value);
     case "undefined":
       return undefined;

@@ -2,30 +2,30 @@ import type { JsonValue } from "./json-value.ts";
 import { Fault } from "./fault.ts";
 
 /**
- * J10: what is stored is JSON, and comes back as it went in. Refused with `not_json`, naming the path: `undefined`
- * (also as an array's hole), functions, symbols, bigints, NaN and infinities, -0, class instances, cycles, what cannot be read. An
- * object property that is `undefined` counts as absent.
+ * J10: checks that a value is JSON and survives a round trip. It throws `not_json` with the path for `undefined` in
+ * arrays, functions, symbols, bigints, NaN, infinities, -0, class instances, cycles and unreadable values. An object
+ * property that is `undefined` counts as absent.
  */
 export function assertJson(value: unknown, where = "value"): asserts value is JsonValue {
   const found = find(value);
   if (found !== undefined) throw new Fault("not_json", `${where}${found.path} ${found.problem}`);
 }
 
-/** J1, J10: asserts, and freezes what it is given: it cannot become anything else. What is refused stays as it is. */
+/** J1, J10: checks that a value is JSON, then freezes it so that it cannot change. A refused value is not frozen. */
 export function sealJson(value: unknown, where?: string): asserts value is JsonValue {
   assertJson(value, where);
   freezeJson(value);
 }
 
 /**
- * The same for what an adapter made: nobody hides things in it under symbols, or beside the items of an array, so nobody looks there.
- * Parts of what is refused may be frozen.
+ * Like `sealJson`, for a value that our own adapter code made: symbol keys and extra properties of arrays are not
+ * looked for. A refused value may be partly frozen.
  */
 export function sealMadeJson(value: unknown, where?: string): asserts value is JsonValue {
   if (!isMade(value, true)) sealJson(value, where);
 }
 
-/** As `sealMadeJson`, and nothing is frozen. */
+/** Like `sealMadeJson`, without freezing. */
 export function assertMadeJson(value: unknown, where?: string): asserts value is JsonValue {
   if (!isMade(value, false)) assertJson(value, where);
 }
@@ -34,12 +34,12 @@ function isMade(value: unknown, freezes: boolean): boolean {
   try {
     return isMadeJson(value, 0, freezes);
   } catch {
-    // What cannot be read: who looks again says what is wrong.
+    // A getter threw. The caller repeats the check with `assertJson`, which reports the problem.
     return false;
   }
 }
 
-/** Looks, and freezes, in one go. False: something is wrong, or needs another look. */
+/** Checks and optionally freezes in one pass. `false` means that the value is invalid or needs the full check. */
 function isMadeJson(value: unknown, depth: number, freezes: boolean): boolean {
   if (typeof value === "string" || typeof value === "boolean" || value === null) return true;
   if (typeof value === "number") return Number.isFinite(value) && !Object.is(value, -0);
@@ -53,7 +53,7 @@ function isMadeJson(value: unknown, depth: number, freezes: boolean): boolean {
     if (prototype !== Object.prototype) return false;
     for (const key in value) {
       const member = (value as Readonly<Record<string, unknown>>)[key];
-      // Most members are texts and numbers: no call for those.
+      // Most members are strings and numbers; checking them here saves a call.
       if (typeof member === "string" || member === undefined || member === null) continue;
       if (typeof member === "number" && Number.isFinite(member) && !Object.is(member, -0)) continue;
       if (!isMadeJson(member, depth + 1, freezes)) return false;
@@ -63,7 +63,10 @@ function isMadeJson(value: unknown, depth: number, freezes: boolean): boolean {
   return true;
 }
 
-/** Of JSON, which ends somewhere. To ask whether something is frozen takes as long as to freeze it. */
+/**
+ * Freezes a JSON value, which has no cycles. It does not ask `Object.isFrozen` first, because that costs as much as
+ * freezing.
+ */
 function freezeJson(value: unknown): void {
   if (typeof value !== "object" || value === null) return;
   for (const member of Object.values(value)) if (typeof member === "object") freezeJson(member);
@@ -74,13 +77,13 @@ export function isJson(value: unknown): value is JsonValue {
   return find(value) === undefined;
 }
 
-/** As words: a text is itself, `null` says nothing, anything else is written as JSON. */
+/** Returns a JSON value as text: a string as it is, `null` as an empty string, anything else serialised. */
 export function jsonText(value: JsonValue): string {
   if (value === null) return "";
   return typeof value === "string" ? value : JSON.stringify(value);
 }
 
-/** A copy that shares nothing with the original. */
+/** Returns a deep copy of a JSON value. */
 export function copyJson<Value extends JsonValue>(value: Value): Value {
   if (value === null || typeof value !== "object") return value;
   if (Array.isArray(value)) return value.map(copyJson) as unknown as Value;
@@ -90,13 +93,16 @@ export function copyJson<Value extends JsonValue>(value: Value): Value {
   return copy as Value;
 }
 
-/** Also under `__proto__`: in JSON that is a key like any other. */
+/** Sets a property, including one named `__proto__`, which is an ordinary key in JSON. */
 export function setMember(record: Record<string, JsonValue>, key: string, value: JsonValue): void {
   if (key !== "__proto__") record[key] = value;
   else Object.defineProperty(record, key, { value, writable: true, enumerable: true, configurable: true });
 }
 
-/** One text for all values that are equal as JSON: keys sorted, absent properties left out. For digests. */
+/**
+ * Serialises a value so that equal JSON values give the same text: keys are sorted and absent properties omitted. Used
+ * for digests.
+ */
 export function canonicalJson(value: unknown): string {
   switch (typeof value) {
     case "string":
@@ -130,7 +136,7 @@ function canonicalContainer(value: object): string {
   return `{${members}}`;
 }
 
-/** Without quotes, escapes, control characters and halves of pairs a text needs no escaping. */
+/** Matches a string that JSON writes without escapes: no quotes, backslashes, control characters or surrogates. */
 // oxlint-disable-next-line no-control-regex -- they are what needs escaping
 const needsNoEscape = /^[^"\\\u0000-\u001f\ud800-\udfff]*$/;
 
@@ -139,19 +145,21 @@ function quoted(text: string): string {
 }
 
 interface KeyOrder {
-  /** As the object has them. */
+  /** The keys in the order in which the object has them. */
   readonly keys: readonly string[];
   readonly sorted: readonly string[];
-  /** In the same order, each with what comes between it and its value. */
+  /** The sorted keys, quoted and with the colon, in the order in which they are written. */
   readonly quotedKeys: readonly string[];
 }
 
-/** Objects with these keys came by of late, by the first of them. */
+/** Recently seen key lists, indexed by their first key, so that equal objects are not sorted again. */
 const orders = new Map<string, KeyOrder[]>();
 let ordersKept = 0;
-/** Where keys are data, each object has its own: then there is nothing to be gained by keeping more. */
+/**
+ * Maximum number of cached key lists. Objects whose keys are data have ever new lists, and caching those gains nothing.
+ */
 const mostOrders = 512;
-/** So are those of an object with very many. */
+/** Objects with more keys than this are not cached. */
 const mostKeys = 16;
 
 function keyOrder(keys: readonly string[]): KeyOrder {
@@ -179,7 +187,9 @@ function isSame(one: readonly string[], other: readonly string[]): boolean {
   return true;
 }
 
-/** What is wrong, with the path built from the inside out, so that good values pay nothing for it. */
+/**
+ * The first problem found in a value. The path is built from the inside out, so that valid values cost nothing extra.
+ */
 interface NonJson {
   readonly path: string;
   readonly problem: string;
@@ -194,10 +204,10 @@ function find(value: unknown): NonJson | undefined {
   }
 }
 
-/** Deeper values are looked at with an eye for cycles. */
+/** Values nested deeper than this are checked for cycles. */
 const shallow = 48;
 
-/** Whether all is well, for what is not very deep: the common case, without a word about what is wrong. */
+/** Whether a value that is not deeply nested is valid JSON. The fast path: it does not say what is wrong. */
 function isShallowJson(value: unknown, depth: number): boolean {
   if (typeof value === "string" || typeof value === "boolean" || value === null) return true;
   if (typeof value === "number") return Number.isFinite(value) && !Object.is(value, -0);
@@ -218,7 +228,7 @@ function isShallowJson(value: unknown, depth: number): boolean {
   return true;
 }
 
-/** `open` holds the containers around `value`, to see cycles. */
+/** Finds the first part that is not JSON. `open` holds the containers around `value`, to detect cycles. */
 function findNonJson(value: unknown, open: Set<object>): NonJson | undefined {
   switch (typeof value) {
     case "string":
@@ -278,7 +288,7 @@ function findInObject(value: object, open: Set<object>): NonJson | undefined {
 
 const classInstance: NonJson = { path: "", problem: "is a class instance; store its plain data instead" };
 
-/** That of `Object` or `Array` in another realm: known by a method only it has of its own. */
+/** Whether a prototype is `Object.prototype` or `Array.prototype` of another realm, recognised by an own method. */
 function isForeignPrototype(prototype: unknown, method: "flatMap" | "isPrototypeOf"): boolean {
   if (typeof prototype !== "object" || prototype === null || !Object.hasOwn(prototype, method)) return false;
   const above: unknown = Object.getPrototypeOf(prototype);

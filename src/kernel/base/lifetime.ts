@@ -1,16 +1,16 @@
 import type { Fault } from "./fault.ts";
 
-/** Someone who is served for as long as a lifetime lasts. */
+/** An object that uses a `Lifetime` and is notified when it ends. */
 export interface Guest {
-  /** Nothing more comes. */
+  /** Called once when the lifetime ends; nothing is served afterwards. */
   lifeEnded(fault: Fault): void;
 }
 
-/** How long something serves others, such as a runtime. */
+/** The time during which an object such as a runtime serves its users. */
 export interface Lifetime {
-  /** By what everyone is refused once it is over. */
+  /** The fault with which every call is refused after the end; `undefined` before. */
   readonly fault: Fault | undefined;
-  /** Told of its end, once, unless it leaves before. */
+  /** Adds a guest, which is notified once when the lifetime ends, unless it has left before. */
   join(guest: Guest): void;
   leave(guest: Guest): void;
 }

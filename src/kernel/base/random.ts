@@ -1,4 +1,4 @@
-/** Where chance comes from: a number in [0, 1). */
+/** The source of randomness: numbers in [0, 1). It is injected, so that tests are deterministic. */
 export interface Random {
   next(): number;
 }

@@ -1,4 +1,7 @@
-/** Reading values of unknown origin. Nothing here throws: getters, proxies and methods that do read as absent. */
+/**
+ * Functions that read values of unknown origin. They never throw: a getter, proxy or method that throws reads as
+ * absent.
+ */
 
 export function readProperty(value: unknown, key: string): unknown {
   if (!isObject(value)) return undefined;
@@ -22,7 +25,10 @@ export function readLast(value: unknown): unknown {
   return typeof length === "number" && length > 0 ? readProperty(value, String(length - 1)) : undefined;
 }
 
-/** Accepts a plain object (any letter case) and anything with a `get(name)`; `name` is in lower case. */
+/**
+ * Reads a header from a plain object (in any letter case) or from an object with `get(name)`. `name` must be lower
+ * case.
+ */
 export function readHeader(headers: unknown, name: string): string | undefined {
   try {
     const get = readProperty(headers, "get");
@@ -35,7 +41,7 @@ export function readHeader(headers: unknown, name: string): string | undefined {
   }
 }
 
-/** The JSON object inside a text such as `429 {"error":…}`, and the words before it. */
+/** Finds the JSON object in a text such as `429 {"error":…}` and the text before it. */
 export function readEmbeddedJson(
   text: string,
 ): { readonly before: string; readonly value: object } | undefined {

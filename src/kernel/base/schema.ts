@@ -1,16 +1,16 @@
 import type { JsonObject, JsonValue } from "./json-value.ts";
 
-/** A plain JSON Schema. */
+/** A JSON Schema as a plain object. */
 export type JsonSchema = JsonObject;
 
-/** The Standard Schema interface (zod, valibot, arktype and others), as far as it is used here. */
+/** The parts of the Standard Schema interface (implemented by zod, valibot, arktype and others) that Reeve uses. */
 export interface StandardSchema<Input = unknown, Output = Input> {
   readonly "~standard": {
     readonly version: 1;
     readonly vendor: string;
     readonly validate: (value: unknown) => StandardResult<Output> | PromiseLike<StandardResult<Output>>;
     readonly types?: { readonly input: Input; readonly output: Output } | undefined;
-    /** Of schemas that can describe themselves as JSON Schema. */
+    /** Present on schemas that can convert themselves to JSON Schema. */
     readonly jsonSchema?: {
       readonly input: (options: { readonly target: "draft-2020-12" }) => Record<string, unknown>;
     };
@@ -26,16 +26,19 @@ export interface SchemaIssue {
   readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined;
 }
 
-/** What is wrong, with where it is: `degrees expected number`. */
+/** Formats a validation issue with its path, such as `degrees expected number`. */
 export function formatIssue({ message, path = [] }: SchemaIssue): string {
   const keys = path.map((key) => String(typeof key === "object" ? key.key : key));
   return `${keys.join(".")} ${message}`.trim();
 }
 
-/** What a tool may declare its input with. */
+/** A schema that a tool's input may be declared with. */
 export type Schema = StandardSchema | JsonSchema;
 
-/** The type of values that have passed a schema. Kept shallow: what it cannot tell is a JSON value. */
+/**
+ * The type of the values that pass a schema. Inference is shallow: a part that it cannot determine is typed as a JSON
+ * value.
+ */
 export type Infer<Source> = Source extends { readonly "~standard": { readonly types?: infer Types } }
   ? NonNullable<Types> extends { readonly output: infer Output }
     ? Output

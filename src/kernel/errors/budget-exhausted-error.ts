@@ -1,15 +1,18 @@
 import { Fault, hasCode } from "../base/fault.ts";
 import type { JsonObject } from "../base/json-value.ts";
 
-/** What ran out. `agents` is the headcount; the others are a task's or its ancestors' execution budget. */
+/**
+ * The dimension that is used up. `agents` is the headcount; the others belong to the execution budget of a task or of
+ * its ancestors.
+ */
 export type BudgetDimension = "tokens" | "costUsd" | "turns" | "agents";
 
 export interface BudgetExhaustion {
   readonly dimension: BudgetDimension;
   readonly limit: number;
-  /** What is used, or would be with the request that was refused. */
+  /** The amount in use, or the amount that the refused request would have led to. */
   readonly used: number;
-  /** Whose budget it was, who holds the seats, and the like. */
+  /** More facts, such as the task whose budget it is or the tasks that hold the seats. */
   readonly details?: JsonObject;
   readonly cause?: unknown;
 }
@@ -21,7 +24,10 @@ const nounOf: Record<BudgetDimension, string> = {
   agents: "Agent",
 };
 
-/** A cap was reached (B5): names the dimension, its limit and the use, as in `Token budget exceeded: 4200 > 4000`. */
+/**
+ * B5: a cap was reached. The error names the dimension, its limit and the use, as in `Token budget exceeded: 4200 >
+ * 4000`.
+ */
 export class BudgetExhaustedError extends Fault {
   declare readonly code: "budget_exhausted";
   readonly dimension: BudgetDimension;

@@ -1,7 +1,7 @@
 import { Fault, hasCode } from "../base/fault.ts";
 import type { JsonValue } from "../base/json-value.ts";
 
-/** Why a run was told to stop: by someone, or by its deadline (B5). The two end in different statuses. */
+/** Why a task was cancelled: by a request, or because its deadline passed (B5). Each leads to its own status. */
 export type CancellationStatus = "cancelled" | "deadline_exceeded";
 
 export interface CancellationOptions {
@@ -11,14 +11,17 @@ export interface CancellationOptions {
   readonly childOutput?: JsonValue;
 }
 
-/** Thrown by `check()` (C2). `reason` travels from whoever cancelled down to every descendant (C1). */
+/** C2: `check()` throws this error in a cancelled task. C1: the reason of the cancel reaches every descendant. */
 export class CancellationError extends Fault {
   declare readonly code: "cancelled";
   readonly reason: string;
   readonly status: CancellationStatus;
-  /** What watchers had been shown of the answer that the stop broke off. For whoever catches it: it is not kept with the error. */
+  /**
+   * The text that readers of the stream had received before the cancel interrupted the answer. It is not serialised
+   * with the error.
+   */
   readonly partial: string;
-  /** What a child that was waited for had to show when it was stopped as well. Not kept either. */
+  /** The output of a cancelled child that this task was waiting for. It is not serialised with the error. */
   readonly childOutput: JsonValue;
 
   constructor(

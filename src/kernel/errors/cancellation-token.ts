@@ -4,27 +4,28 @@ import { Fault } from "../base/fault.ts";
 export type CancelListener = (error: CancellationError) => void;
 
 /**
- * The cooperative stop button of one task. Knows nothing of deadlines: those are `RunMeta`'s (trap R19).
+ * The cooperative cancellation signal of one task. It does not know deadlines, which belong to `RunMeta` (trap R19).
  *
- * - C1 `cancel` reaches every descendant, never a parent. The first reason stands; later calls change nothing.
- * - A child refers to its parent, and a parent to a child only while someone listens there or below: tokens that are created
- *   and dropped cost nothing. Families may be deep: nothing here recurses.
+ * C1: `cancel` reaches every descendant and never a parent. The first reason wins; later calls change nothing.
+ *
+ * A child refers to its parent, but a parent refers to a child only while there is a listener at or below that child,
+ * so unused tokens cost nothing. No method recurses, so the tree may be deep.
  */
 export class CancellationToken {
   readonly #parent: CancellationToken | undefined;
-  /** Children with listeners at or below them. */
+  /** Children that have listeners at or below them. */
   #linked: Set<CancellationToken> | undefined;
   #listeners: Set<CancelListener> | undefined;
   #error: CancellationError | undefined;
   #wait: Promise<CancellationError> | undefined;
   #endWait: (() => void) | undefined;
 
-  /** Without a parent: the root of a family of tokens. */
+  /** Creates a token. Without a parent it is the root of a tree of tokens. */
   constructor(parent?: CancellationToken) {
     this.#parent = parent;
   }
 
-  /** The error `check` throws, or `undefined` while nobody cancelled. */
+  /** The error that `check` throws, or `undefined` if the token is not cancelled. */
   get error(): CancellationError | undefined {
     if (this.#error !== undefined) return this.#error;
     let ancestor = this.#parent;
@@ -37,7 +38,10 @@ export class CancellationToken {
     return this.error !== undefined;
   }
 
-  /** Everyone is told, also when a listener throws; the first thing thrown then comes out here. */
+  /**
+   * Cancels this token and its descendants. Every listener is called even if one throws; the first error is then thrown
+   * here.
+   */
   cancel(reason = "cancelled", status: CancellationStatus = "cancelled"): void {
     if (this.error !== undefined) return;
     const error = new CancellationError(reason, { status });
@@ -54,13 +58,16 @@ export class CancellationToken {
     if (thrown.length > 0) throw Fault.from(thrown[0]);
   }
 
-  /** Throws the `CancellationError` if this token or an ancestor was cancelled. */
+  /** Throws a `CancellationError` if this token or an ancestor is cancelled. */
   check(): void {
     const { error } = this;
     if (error !== undefined) throw error;
   }
 
-  /** Resolves with the error once cancelled. Call `dispose` when done with a token that was waited on but not cancelled. */
+  /**
+   * Resolves with the error when the token is cancelled. Call `dispose` if the token is no longer needed and was not
+   * cancelled.
+   */
   wait(): Promise<CancellationError> {
     this.#wait ??= new Promise((resolve) => {
       this.#endWait = this.onCancel(resolve);
@@ -72,14 +79,17 @@ export class CancellationToken {
     return new CancellationToken(this);
   }
 
-  /** Calls back once; at once if cancelled already. The returned function stops listening. */
+  /**
+   * Calls the listener once when the token is cancelled, or immediately if it already is. The returned function removes
+   * the listener.
+   */
   onCancel(listener: CancelListener): () => void {
     const { error } = this;
     if (error !== undefined) {
       listener(error);
       return ignore;
     }
-    // Wrapped, so that one function given twice is two listeners.
+    // The wrapper makes two listeners of a function that is added twice.
     const entry: CancelListener = (cancellation) => listener(cancellation);
     (this.#listeners ??= new Set()).add(entry);
     this.#link();
@@ -88,7 +98,7 @@ export class CancellationToken {
     };
   }
 
-  /** Ends an open `wait` without resolving it, so that a long-lived parent lets go of this token. */
+  /** Ends a pending `wait` without resolving it, so that a long-lived parent no longer refers to this token. */
   dispose(): void {
     this.#endWait?.();
     this.#endWait = undefined;
@@ -96,7 +106,7 @@ export class CancellationToken {
   }
 
   #tell(thrown: unknown[]): void {
-    // A listener that another takes away before its turn is not told.
+    // A listener that another listener removes during this loop is not called.
     for (const listener of this.#listeners ?? []) {
       this.#listeners?.delete(listener);
       try {
@@ -115,7 +125,7 @@ export class CancellationToken {
     });
   }
 
-  /** Lets go of every link above that has nothing to listen for any more. */
+  /** Removes the links from ancestors that no longer have a listener below them. */
   #unlink(): void {
     this.#upwards((token, parent) => {
       const isHeard = (token.#listeners?.size ?? 0) > 0 || (token.#linked?.size ?? 0) > 0;

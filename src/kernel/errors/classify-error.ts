@@ -7,34 +7,38 @@ import { readRetryAfter } from "./retry-after.ts";
 
 export interface ClassifiedError {
   readonly kind: ErrorKind;
-  /** Always what `errorKinds` says of the kind. */
+  /** Whether a retry may help, as `errorKinds` defines for the kind. */
   readonly retryable: boolean;
-  /** The provider's own wait; only on kinds that are retried after a wait. */
+  /** The wait that the provider asks for, in milliseconds. Present only for kinds that are retried after a wait. */
   readonly retryAfterMs?: number;
-  /** The HTTP error status, also when it came inside the body of a success. */
+  /** The HTTP error status, also if it was reported inside the body of a successful response. */
   readonly status?: number;
   readonly providerCode?: string;
-  /** B3: the response itself had an error status, so nothing was generated. An error inside a success may have been billed. */
+  /**
+   * B3: the response had an error status, so nothing was generated. An error inside a successful response may have been
+   * billed.
+   */
   readonly refused: boolean;
-  /** The most telling message found, cut to a fixed length; not stable, never switch on it. */
+  /** The most informative message, cut to a fixed length. It is not stable; do not compare it. */
   readonly message: string;
 }
 
 export interface ClassifyErrorOptions {
-  /** Epoch milliseconds, to turn a `Retry-After` date into a wait. */
+  /** The current time in epoch milliseconds, needed to convert a `Retry-After` date to a wait. */
   readonly now?: number;
 }
 
 /**
- * Names the kind of any thrown value, SDK error, response body or stream error event. Never throws, and reads a
- * bounded part of what it is given.
+ * Determines the kind of a thrown value, SDK error, response body or stream error event. Never throws, and reads only a
+ * bounded part of its input.
  *
- * - K1 Proof in codes or words overrules the status; the status overrules weaker words.
- * - K2 `auth_permanent` needs proof (barred, revoked, wrong place, missing right); any other 401 or 403 is `auth`.
- * - K3 An abort counts as `timeout`: the caller knows whether it cancelled, and checks that first.
- * - K4 An unreachable or dropped connection counts as `server_error`, since a local server may be starting.
- * - K5 A 404 that does not speak of a model is a wrong address, hence `format_error`.
- * - K6 A fault that names a kind (`model_auth`) is of that kind.
+ * - K1: Proof in codes or texts overrides the status; the status overrides weaker texts.
+ * - K2: `auth_permanent` needs proof (blocked, revoked, wrong region, missing permission). Any other 401 or 403 is
+ * `auth`.
+ * - K3: An abort counts as `timeout`. The caller knows whether it cancelled, and checks that first.
+ * - K4: An unreachable or dropped connection counts as `server_error`, because a local server may be starting.
+ * - K5: A 404 that does not mention a model means a wrong address and counts as `format_error`.
+ * - K6: A fault whose code names a kind, such as `model_auth`, has that kind.
  */
 export function classifyError(error: unknown, options: ClassifyErrorOptions = {}): ClassifiedError {
   const facts = readErrorFacts(error);
@@ -77,7 +81,7 @@ const kindByStatus: Readonly<Record<number, ErrorKind>> = {
   413: "context_overflow",
   425: "unknown",
   429: "rate_limit",
-  // nginx: the client closed the connection; 524, Cloudflare: the origin did not answer.
+  // 499 (nginx): the client closed the connection. 524 (Cloudflare): the origin did not answer.
   499: "timeout",
   503: "overloaded",
   504: "timeout",

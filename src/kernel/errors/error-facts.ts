@@ -10,21 +10,21 @@ import {
 } from "../base/read-property.ts";
 import { withoutSecrets } from "../base/secret-text.ts";
 
-/** What a thrown thing, and all that it wraps, says about itself. */
+/** What a thrown value and the errors it wraps report about themselves. */
 export interface ErrorFacts {
-  /** The outermost HTTP error status. Statuses below 400 are not kept: a 200 can carry an error. */
+  /** The outermost HTTP error status. Statuses below 400 are ignored, because a 200 can carry an error. */
   readonly status?: number;
-  /** The provider's name for the error, or the platform's (`ECONNREFUSED`), as it spells it. */
+  /** The error code of the provider or the platform (such as `ECONNREFUSED`), in its original spelling. */
   readonly providerCode?: string;
   readonly message: string;
-  /** Lower-cased `key: value` lines, outermost first, cut to a fixed size. */
+  /** Lower-case `key: value` lines, outermost first, cut to a fixed size. */
   readonly evidence: string;
   readonly headers: readonly unknown[];
-  /** Waits named by the body, such as `34s`. */
+  /** Waits that the body names, such as `34s`. */
   readonly retryDelays: readonly string[];
 }
 
-// Bounds on work, so that no error is slow to read. Real provider bodies stay far below each of them.
+// Limits on the work per error. Real provider bodies stay far below them.
 const maxDepth = 8;
 const maxNodes = 48;
 const maxElements = 8;
@@ -40,7 +40,7 @@ interface Visit {
   readonly depth: number;
 }
 
-/** Walks the error breadth first, so what is nearer to the surface comes first in every list. */
+/** Collects facts from an error breadth first, so that facts of outer errors come first. */
 class ErrorReader {
   readonly #headers: unknown[] = [];
   readonly #retryDelays: string[] = [];
@@ -85,7 +85,7 @@ class ErrorReader {
       const child = readProperty(value, key);
       if (isObject(child)) this.#push(child, depth);
     }
-    // Of several failures the last is the one that ended the call.
+    // Of several failures, the last one ended the call.
     const last = readLast(readProperty(value, "errors"));
     if (isObject(last) && !isObject(readProperty(value, "lastError"))) this.#push(last, depth);
   }
@@ -103,7 +103,8 @@ class ErrorReader {
     }
     const delay = readProperty(node, "retryDelay");
     if (typeof delay === "string") this.#retryDelays.push(delay);
-    // Present only when moderation refused the input, which it quotes: note the fact, not the words.
+    // This property exists only if moderation refused the input, which it quotes. Record the fact without the quoted
+    // text.
     if (typeof readProperty(node, "flagged_input") === "string") this.#addEvidence("flagged_input", "yes");
   }
 
@@ -145,7 +146,7 @@ class ErrorReader {
         : typeof error === "string"
           ? error
           : describeValue(error);
-    // What is cut may be half a key, which looks like none: the cut comes last.
+    // Secrets are removed before the text is cut: half a key would not be recognised.
     return withoutSecrets(chosen ?? primitive ?? "no error message").slice(0, maxMessage);
   }
 }
@@ -161,12 +162,18 @@ function toStatus(value: unknown): number | undefined {
     : undefined;
 }
 
-/** For errors already flattened to text: `429 Too Many…`, `status code 402`, `[503 Service Unavailable]`. */
+/**
+ * Finds the status in an error that was flattened to text: `429 Too Many…`, `status code 402`, `[503 Service
+ * Unavailable]`.
+ */
 function statusInWords(evidence: string): number | undefined {
   return toStatus(/(?:\b(?:error|message|status|http)(?: code)?:? |\[)([45]\d\d)\b/.exec(evidence)?.[1]);
 }
 
-/** Leaves out numbers, sentences, status phrases (`Forbidden`), envelopes and client libraries' own codes. */
+/**
+ * Whether a label is a provider's error code, not a number, a sentence, a status phrase (`Forbidden`), an envelope or a
+ * client library's code.
+ */
 function isProviderCode(label: string): boolean {
   return (
     /^[A-Za-z][\w.-]+$/.test(label) && !/^(?:[A-Z][a-z]+|error|failed|response\.\w+|ERR_\w+)$/.test(label)

@@ -1,18 +1,18 @@
 import type { ErrorKind } from "../base/error-kind.ts";
 
-/** A kind, and the words any one of which proves it. Matched against lower-cased evidence, in list order. */
+/** A kind and the patterns of which any one proves it. They are matched against lower-case evidence, in list order. */
 export interface ErrorRule {
   readonly kind: ErrorKind;
   readonly words: readonly RegExp[];
 }
 
 /**
- * Proof strong enough to overrule the status. Providers reuse statuses and even sentences, so the order matters:
- * each rule stands above those whose words its own errors also contain.
+ * Rules whose proof overrides the status. Providers reuse statuses and even sentences, so the order matters: a rule
+ * comes before the rules whose patterns its errors also match.
  */
 export const decisiveRules: readonly ErrorRule[] = [
   {
-    // OpenRouter: a 402 that passes as running requests settle.
+    // OpenRouter sends a 402 that resolves itself as running requests settle.
     kind: "rate_limit",
     words: [/in_flight_budget/],
   },
@@ -24,11 +24,12 @@ export const decisiveRules: readonly ErrorRule[] = [
       /exceeds? (?:the |the available |maximum )?context (?:length|window|size|limit)/,
       /prompt is too long|input is too long for/,
       /input token count[^\n]{0,60}(?:exceeds the maximum|but model only supports)/,
-      // A body over the byte limit, or one string over its own; ids and names over theirs are format errors.
+      // The body exceeds the byte limit, or one string exceeds its own. Ids and names that are too long are format
+      // errors.
       /request exceeds the maximum size|'(?:messages|input)\[\d+\]\.content[^']{0,40}': string too long/,
-      // OpenAI, 429: one request above the whole per-minute allowance, which no wait makes smaller.
+      // OpenAI, 429: one request exceeds the whole allowance per minute, so waiting does not help.
       /request too large for [^\n]{0,200}must be reduced/,
-      // Anthropic, 429: the standard context is open to the account, the long one is not.
+      // Anthropic, 429: the account may use the standard context, not the long one.
       /extra usage is required for long context/,
     ],
   },
@@ -50,7 +51,7 @@ export const decisiveRules: readonly ErrorRule[] = [
       /credit balance is too low|specified api usage limits|insufficient balance/,
       /insufficient[_ ]credits|requires more credits|(?:key|budget) limit exceeded/,
       /openrouter_(?:credits|key_limit|guardrail_budget|workspace_budget|free_tier_daily)|free-models-per-day/,
-      // Google: a daily quota, or one that is zero for this plan. Its minute quotas use the same sentence.
+      // Google: a daily quota, or a quota of zero in this plan. Its per-minute quotas use the same sentence.
       /\bquotaid\W{1,6}\w*perday|limit '[^'\n]{0,100}per day|quota exceeded for metric: [^,\n]+, limit: 0\b/,
     ],
   },
@@ -99,7 +100,7 @@ export const decisiveRules: readonly ErrorRule[] = [
   },
 ];
 
-/** For errors without a status: stream events, network faults, clients' own complaints. */
+/** Rules for errors without a status: stream events, network faults and errors of client libraries. */
 export const fallbackRules: readonly ErrorRule[] = [
   { kind: "rate_limit", words: [/rate[_ -]?limit|too many requests|resource_exhausted/] },
   {

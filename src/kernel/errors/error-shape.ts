@@ -1,55 +1,55 @@
-/** Where errors of the providers, their SDKs, the AI SDK and the platform keep what can be known of them. */
+/** The property names under which errors of providers, their SDKs, the AI SDK and the platform keep their facts. */
 
 export const statusKeys: readonly string[] = [
   "statusCode",
   "status",
-  // Ollama's client
+  // Ollama's client uses this name.
   "status_code",
-  // Google and OpenRouter bodies
+  // Bodies of Google and OpenRouter use this name.
   "code",
 ];
 
-/** Short identifiers. */
+/** Properties that hold short identifiers. */
 export const labelKeys: readonly string[] = [
   "name",
   "code",
   "type",
   "status",
-  // Google's error details
+  // Google's error details use this name.
   "reason",
   "quotaId",
-  // OpenRouter's `metadata`
+  // OpenRouter's `metadata` uses this name.
   "error_type",
   "limit_source",
-  // answers withheld by a filter, which are not always thrown as errors
+  // Answers that a filter withheld, which are not always thrown as errors.
   "blockReason",
   "finishReason",
   "finish_reason",
   "stop_reason",
 ];
 
-/** Sentences, or JSON in a string. */
+/** Properties that hold sentences, or JSON in a string. */
 export const textKeys: readonly string[] = [
   "message",
-  // Ollama: `{ error: "…" }`
+  // Ollama sends `{ error: "…" }`.
   "error",
   "responseBody",
   "body",
   "data",
   "detail",
   "error_message",
-  // OpenRouter: the upstream provider's own words
+  // OpenRouter: the text of the upstream provider.
   "raw",
 ];
 
 export const headerKeys: readonly string[] = ["responseHeaders", "headers"];
 
 /**
- * What is walked into, nearest to the final failure first. Nothing the caller sent is among these: a prompt that
- * quotes an error must not decide the kind.
+ * Properties whose values are searched, those nearest to the final failure first. None of them holds what the caller
+ * sent: a prompt that quotes an error must not decide the kind.
  */
 export const childKeys: readonly string[] = [
-  // AI SDK `RetryError`
+  // The AI SDK's `RetryError` uses this name.
   "lastError",
   "error",
   "data",
@@ -59,10 +59,10 @@ export const childKeys: readonly string[] = [
   "metadata",
   "raw",
   "details",
-  // `@google/generative-ai`
+  // The package `@google/generative-ai` uses this name.
   "errorDetails",
   "violations",
-  // Azure
+  // Azure uses this name.
   "innererror",
   "promptFeedback",
   "candidates",

@@ -8,7 +8,10 @@ export interface TerminationOptions {
   readonly cause?: unknown;
 }
 
-/** Thrown by a middleware to stop the run as `guardrail_tripped`. Not an error of the run: a decision about it. */
+/**
+ * Middleware throws this error to stop the run as `guardrail_tripped`. It is a decision about the run, not an error of
+ * the run.
+ */
 export class MiddlewareTermination extends Fault {
   declare readonly code: "guardrail_tripped";
   readonly reason: string;
@@ -30,7 +33,7 @@ export class MiddlewareTermination extends Fault {
 
 const performed = "performed";
 
-/** The same stop of a call whose tool was carried out before it came. */
+/** Returns the same termination, marked as coming after the tool of a call had been executed. */
 export function afterPerforming(stop: MiddlewareTermination, callId: string): MiddlewareTermination {
   const { reason, by, details, cause } = stop;
   const named = by === undefined ? {} : { by };
@@ -41,7 +44,7 @@ export function afterPerforming(stop: MiddlewareTermination, callId: string): Mi
   });
 }
 
-/** The call that was carried out before the stop came, if there is one. */
+/** The id of the call whose tool had been executed before the termination, or `undefined`. */
 export function performedBefore(stop: Fault): string | undefined {
   const callId = stop.details?.[performed];
   return typeof callId === "string" ? callId : undefined;

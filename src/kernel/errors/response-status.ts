@@ -1,14 +1,16 @@
 import { isObject, readProperty } from "../base/read-property.ts";
 
-/** Where clients keep the status of the response; not `code`, which bodies use too. */
+/**
+ * Properties under which clients keep the status of the response. `code` is excluded, because bodies use it as well.
+ */
 const statusKeys = ["statusCode", "status", "status_code"] as const;
-/** What wraps a response's error without being its body. */
+/** Properties that wrap a response's error and are not its body. */
 const wrapperKeys = ["lastError", "response", "cause"] as const;
 const maxDepth = 4;
 
 /**
- * The HTTP status of the response an error tells of, whatever its body says. `undefined`: there was no response, or it is not told of.
- * Never throws.
+ * The HTTP status of the response that an error reports, independent of the body. Returns `undefined` if there was no
+ * response or the error does not mention it. Never throws.
  */
 export function responseStatus(error: unknown, depth = 0): number | undefined {
   if (!isObject(error) || depth > maxDepth) return undefined;

@@ -4,11 +4,13 @@ import { readHeader } from "../base/read-property.ts";
 
 export interface RetryAfterOptions {
   readonly kind: ErrorKind;
-  /** Epoch milliseconds. Without it a `Retry-After` that is a date is not read. */
+  /** The current time in epoch milliseconds. Without it, a `Retry-After` that is a date is ignored. */
   readonly now?: number;
 }
 
-/** The wait the provider asks for, in milliseconds. Headers come first, the most exact one leading. */
+/**
+ * The wait that the provider asks for, in milliseconds. Headers are read first, the most exact one before the others.
+ */
 export function readRetryAfter(facts: ErrorFacts, { kind, now }: RetryAfterOptions): number | undefined {
   const header = (name: string): string | undefined => {
     for (const headers of facts.headers) {
@@ -22,7 +24,7 @@ export function readRetryAfter(facts: ErrorFacts, { kind, now }: RetryAfterOptio
     parseCount(header("retry-after"), 1_000) ??
     parseWaitUntil(header("retry-after"), now) ??
     parseDuration(facts.retryDelays[0]) ??
-    // A limit hit inside a stream has no headers; the sentence is all there is.
+    // A limit that is hit inside a stream has no headers, so the wait is read from the message.
     parseDuration(
       /(?:try again|retry) (?:in|after) ([\d.]+ ?[a-z]+(?:\d[\d.]*[a-z]+)*)/.exec(facts.evidence)?.[1],
     );
@@ -45,7 +47,7 @@ const unitsMs: Readonly<Record<string, number>> = {
   d: 86_400_000,
 };
 
-/** `34s`, `36.4297s`, `644ms`, `6m0s`, `20 seconds`. */
+/** Parses a duration such as `34s`, `36.4297s`, `644ms`, `6m0s` or `20 seconds`. */
 function parseDuration(text: string | undefined): number | undefined {
   if (text === undefined || text.length > 60) return undefined;
   let totalMs: number | undefined;
@@ -58,7 +60,7 @@ function parseDuration(text: string | undefined): number | undefined {
 
 const months = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
 
-/** IMF-fixdate, the one form HTTP senders may write: `Sun, 06 Nov 1994 08:49:37 GMT`. */
+/** Parses an IMF-fixdate, the only date format that HTTP senders may write: `Sun, 06 Nov 1994 08:49:37 GMT`. */
 function parseWaitUntil(text: string | undefined, now: number | undefined): number | undefined {
   if (text === undefined || now === undefined || !Number.isFinite(now)) return undefined;
   const parts = /^[a-z]{3}, (\d\d) ([a-z]{3}) (\d{4}) (\d\d):(\d\d):(\d\d) gmt$/.exec(text.toLowerCase());
@@ -70,7 +72,10 @@ function parseWaitUntil(text: string | undefined, now: number | undefined): numb
   return Math.max(0, atMs - now);
 }
 
-/** Days from 1970-01-01 in the Gregorian calendar, counting years from March so that a leap day ends one. */
+/**
+ * Days since 1970-01-01 in the Gregorian calendar. Years are counted from March, so that a leap day is the last day of
+ * a year.
+ */
 function daysSinceEpoch(year: number, month: number, day: number): number {
   const marchYear = month > 2 ? year : year - 1;
   const monthFromMarch = (month + 9) % 12;

@@ -2,7 +2,7 @@ import { describeValue } from "../base/describe-value.ts";
 import { Fault } from "../base/fault.ts";
 import type { AgentId } from "../base/identity.ts";
 
-/** A plain ceiling on how often a crashed agent is started again; no delay, no chance. */
+/** Limits how often an agent that crashed is started again. It uses neither delays nor randomness. */
 export class RetryPolicy {
   readonly maxRetries: number;
   readonly #counts = new Map<AgentId, number>();
@@ -11,13 +11,13 @@ export class RetryPolicy {
     if (!Number.isSafeInteger(maxRetries) || maxRetries < 0) {
       throw new Fault(
         "invalid_argument",
-        `maxRetries is ${describeValue(maxRetries)}: it must be an integer from 0`,
+        `invalid maxRetries ${describeValue(maxRetries)}: expected an integer from 0`,
       );
     }
     this.maxRetries = maxRetries;
   }
 
-  /** Counts the attempt it allows. */
+  /** Whether another attempt is allowed. Each allowed attempt is counted. */
   shouldRetry(agentId: AgentId): boolean {
     const count = this.#counts.get(agentId) ?? 0;
     if (count >= this.maxRetries) return false;
@@ -25,7 +25,7 @@ export class RetryPolicy {
     return true;
   }
 
-  /** After a clean run: the next failure starts from a fresh count. */
+  /** Resets the count after a successful run. */
   reset(agentId: AgentId): void {
     this.#counts.delete(agentId);
   }

@@ -2,15 +2,15 @@ import { describeValue } from "../base/describe-value.ts";
 import { Fault } from "../base/fault.ts";
 import type { Random } from "../base/random.ts";
 
-/** How a model call is tried again (J5: inside its step). */
+/** How a model call is retried. J5: retries happen inside the step. */
 export interface RetrySettings {
   readonly enabled: boolean;
-  /** Attempts after the first. */
+  /** Maximum number of attempts after the first. */
   readonly maxRetries: number;
   readonly baseDelayMs: number;
-  /** The share of the delay that chance may add; 0 is the seed's pure schedule. */
+  /** Fraction of the delay that is added at random. 0 means a fixed schedule. */
   readonly jitter: number;
-  /** No delay of the schedule is longer; what a provider asks for may be. */
+  /** Upper bound of the delays of the schedule, in milliseconds. A wait that the provider asks for may be longer. */
   readonly maxDelayMs: number;
 }
 
@@ -22,14 +22,14 @@ const defaultRetrySettings: RetrySettings = Object.freeze({
   maxDelayMs: 120_000,
 });
 
-/** The defaults with what was given instead, looked at: with a number that is none, a call would be tried for ever. */
+/** The defaults merged with `given`, validated: an invalid number would cause endless retries. */
 export function retrySettings(given: Partial<RetrySettings> = {}): RetrySettings {
   const settings = { ...defaultRetrySettings, ...given };
   requireRetryNumbers("retry", settings);
   return settings;
 }
 
-/** Of what tries again, by any settings: `where` says which. */
+/** Validates the numbers of retry settings. `where` names the option in the error. */
 export function requireRetryNumbers(
   where: string,
   numbers: Pick<RetrySettings, "maxRetries" | "baseDelayMs" | "maxDelayMs"> & Partial<RetrySettings>,
@@ -37,7 +37,10 @@ export function requireRetryNumbers(
   const { maxRetries, baseDelayMs, maxDelayMs, jitter = 0 } = numbers;
   const require = (name: string, value: number, isRight: boolean, rule: string): void => {
     if (!isRight)
-      throw new Fault("invalid_argument", `${where}.${name} is ${describeValue(value)}: it must be ${rule}`);
+      throw new Fault(
+        "invalid_argument",
+        `invalid ${where}.${name} ${describeValue(value)}: expected ${rule}`,
+      );
   };
   const isCount = maxRetries === Number.POSITIVE_INFINITY || Number.isSafeInteger(maxRetries);
   require("maxRetries", maxRetries, isCount && maxRetries >= 0, "an integer from 0");
@@ -47,8 +50,9 @@ export function requireRetryNumbers(
 }
 
 /**
- * How long to wait before retry number `retry`, counted from 1: the base, then twice as long each time, and never less than the
- * provider asked for. (Trap O3: the seed's formula, counted from 0, begins with half the base; its own example does not.)
+ * The delay before a retry, in milliseconds. `retry` counts from 1. The delay starts at the base, doubles each time,
+ * and is never shorter than the provider asks for. (Trap O3: the formula of the seed counts from 0 and would start with
+ * half the base, unlike its own example.)
  */
 export function retryDelayMs(
   retry: number,

@@ -6,8 +6,8 @@ import type { JsonObject } from "../base/json-value.ts";
 import { MiddlewareTermination } from "./middleware-termination.ts";
 
 /**
- * The fault a failure was made of, of the right class. Total: a stored code this release does not know, details that do not fit
- * their subclass, or no failure at all, become `internal` and keep what was stored in their details.
+ * Recreates the fault of a stored failure, with its class. It never throws: an unknown code, details that do not fit
+ * the subclass, or an unreadable failure become `internal` with the stored data in the details.
  */
 export function reviveFault(failure: Failure): Fault {
   return revive(failure, causesKept);

@@ -4,8 +4,8 @@ import { Fault } from "../base/fault.ts";
 import { MiddlewareTermination } from "./middleware-termination.ts";
 
 /**
- * Whether what was thrown stops the task, whoever catches it: a cancel, an exhausted budget, a termination, or a layer that breaks the
- * rules, which is nobody's failure but its own and nothing a model can mend.
+ * Whether an error must end the task even if code around the call could handle it: a cancel, an exhausted budget, a
+ * termination, or middleware that violates its contract, which a model cannot fix.
  */
 export function stopsTask(error: unknown): boolean {
   return (

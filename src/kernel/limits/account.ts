@@ -39,7 +39,7 @@ export function capsOf({ maxTokens, maxCostUsd, maxTurns }: ExecutionBudget): Sp
   };
 }
 
-/** B1: the first dimension in which `used` is above the account's cap. */
+/** B1: finds the first dimension in which `used` exceeds the account's cap. */
 export function findExcess({ taskId, caps }: Account, used: Spend): Exhaustion | undefined {
   return (
     excess(taskId, "tokens", caps.tokens, used.tokens) ??
@@ -57,7 +57,7 @@ function excess(
   return cap !== null && used > cap ? exhaustionOf(taskId, dimension, cap, used) : undefined;
 }
 
-/** The soft thresholds that `account.spent` has crossed and nobody was told of. */
+/** The soft thresholds that the account has crossed and that were not yet reported. */
 export function findWarnings(account: Account): readonly Exhaustion[] {
   const { caps, spent } = account;
   const tokens = warning(account, "tokens", caps.tokens, spent.tokens);
@@ -74,7 +74,8 @@ function warning(
   used: number,
 ): Exhaustion | undefined {
   if (cap === null || used === 0) return undefined;
-  // A hair below, since the product of a whole number and a share may come out a hair above.
+  // The threshold is lowered by a rounding error, because the product of an integer and a fraction may come out
+  // slightly too high.
   const threshold = cap * warnAt * (1 - Number.EPSILON * 4);
   if (used < threshold || warned.includes(dimension)) return undefined;
   return exhaustionOf(taskId, dimension, cap, used);
@@ -82,7 +83,10 @@ function warning(
 
 const none: readonly Exhaustion[] = [];
 
-/** The dimension, capped for the task or an ancestor, in which more was billed than held. Without a cap it is only a surprise. */
+/**
+ * Finds the dimension, capped for the task or an ancestor, in which more was billed than reserved. Dimensions without a
+ * cap are ignored.
+ */
 export function findOverbilling(
   accounts: Ledger["accounts"],
   taskId: TaskId,
@@ -95,13 +99,13 @@ export function findOverbilling(
     const capped = cappedIn(accounts, taskId, unit);
     return capped && exhaustionOf(capped, dimension, held[unit], billed[unit]);
   };
-  // Most often there is none, and nothing to look for.
+  // Fast path: nothing was billed above the reservation.
   if (billed.tokens <= held.tokens && billed.nanoUsd <= held.nanoUsd && billed.turns <= held.turns)
     return undefined;
   return over("tokens") ?? over("costUsd") ?? over("turns");
 }
 
-/** The nearest, from the task up. */
+/** The nearest account, from the task upwards, that has a cap in the unit. */
 function cappedIn(accounts: Ledger["accounts"], taskId: TaskId, unit: keyof Spend): TaskId | undefined {
   for (let at: TaskId | null = taskId; at !== null;) {
     const account: Account | undefined = accounts[at];
@@ -127,7 +131,7 @@ export function newAccount(
   };
 }
 
-/** Amounts as the ledger counts them. */
+/** Describes an exhausted dimension. Amounts are given in the ledger's units. */
 function exhaustionOf(taskId: TaskId, dimension: SpendDimension, limit: number, used: number): Exhaustion {
   return dimension === "costUsd"
     ? { taskId, dimension, limit: fromNanoUsd(limit), used: fromNanoUsd(used) }

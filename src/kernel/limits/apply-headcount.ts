@@ -12,15 +12,15 @@ import type { TaskId } from "../base/identity.ts";
 import { Priority } from "./priority.ts";
 
 /**
- * Applies one command to a headcount that the caller alone holds: it is changed in place, so that hiring and ending cost the same however
- * many are at work. A command that is refused or ignored has changed nothing. Costs O(tasks that have not ended) where somebody waits for
- * a seat, yields one, or leaves children behind.
+ * Applies one command to a headcount in place. The caller must be its only holder. A refused or ignored command changes
+ * nothing. Spawning and ending a task cost O(1), or O(live tasks) if a task waits for a seat, yields one, or has
+ * children.
  */
 export function seatHeadcount(headcount: Headcount, command: HeadcountCommand): HeadcountOutcome {
   return apply(new Seating(headcount), command);
 }
 
-/** A headcount of its own, for one whose next state is not to touch it. */
+/** Copies a headcount, for callers that must not change the original. */
 export function copyHeadcount(headcount: Headcount): Headcount {
   return { ...headcount, tasks: { ...headcount.tasks } };
 }
@@ -89,7 +89,9 @@ function turnAway(seating: Seating, command: Acquire, reason: RefusalReason): He
   return seating.done();
 }
 
-/** H4: what a task held goes to whoever was promised it, else to the head of the queue. */
+/**
+ * H4: frees the seat of a task. The seat goes to the task to which it is promised, otherwise to the head of the queue.
+ */
 function release(seating: Seating, task: HeadcountTask): HeadcountOutcome {
   seating.remove(task);
   const promised = task.yieldsTo === null ? undefined : seating.find(task.yieldsTo);
@@ -99,7 +101,10 @@ function release(seating: Seating, task: HeadcountTask): HeadcountOutcome {
   return seating.done();
 }
 
-/** H8. Only a demotion can make room, and only for a task that waits and is promised no other seat. */
+/**
+ * H8: changes a task's priority. Only a lowered priority can free a seat, and only for a waiting task that is promised
+ * no other seat.
+ */
 function reprioritize(seating: Seating, task: HeadcountTask, priority: Priority): HeadcountOutcome {
   seating.change(task.taskId, { priority });
   if (task.status !== "seated" || priority >= task.priority || !mayYield(seating, task))
@@ -117,7 +122,7 @@ function reprioritize(seating: Seating, task: HeadcountTask, priority: Priority)
   return seating.done();
 }
 
-/** H3: the victim of a newcomer hired by `parentId`. */
+/** H3: finds the victim for a new task spawned by `parentId`. */
 function lowestBelow(seating: Seating, priority: Priority, parentId: TaskId): HeadcountTask | undefined {
   let lowest: HeadcountTask | undefined;
   for (const task of seating.all()) {
@@ -133,7 +138,7 @@ function mayYield(seating: Seating, task: HeadcountTask): boolean {
   return seating.state.budget.allowPreempt && task.taskId !== seating.state.rootId && !task.shielded;
 }
 
-/** Seats as they would be. */
+/** A change of seats that is being considered. */
 interface SeatMove {
   readonly comes?: TaskId | undefined;
   readonly goes?: TaskId | undefined;
@@ -142,7 +147,7 @@ interface SeatMove {
 
 type Changing<Value> = { -readonly [Key in keyof Value]: Value[Key] };
 
-/** A headcount while a command is applied to it. Its tasks are replaced, never changed. */
+/** A headcount while a command is applied to it. Task objects are replaced, never changed. */
 class Seating {
   readonly state: Changing<Headcount>;
   readonly changes: SeatChange[] = [];
@@ -202,7 +207,7 @@ class Seating {
     this.#addChildren(parentId, 1);
   }
 
-  /** Its children are then their grandparent's, so that an ancestor stays one for the rule of H3. */
+  /** Removes a task. Its children become children of its parent, so that H3 still recognises their ancestors. */
   remove({ taskId, parentId, children }: HeadcountTask): void {
     const task = this.#tasks[taskId];
     if (task !== undefined) this.#count(task, -1);
@@ -216,7 +221,7 @@ class Seating {
     return this.state.taken < this.state.budget.maxAgents;
   }
 
-  /** Those without a seat, in the order in which they get one. */
+  /** The tasks without a seat, in the order in which they will get one. */
   queue(): HeadcountTask[] {
     if (this.state.waiting === 0) return [];
     return this.all()
@@ -233,14 +238,17 @@ class Seating {
     return false;
   }
 
-  /** H2: promises the seat of `taskId`; an idle task has no open call and gives it at once. */
+  /** H2: promises the seat of `taskId` to another task. An idle task has no call in flight and yields immediately. */
   yieldSeat(taskId: TaskId, to: TaskId): void {
     this.change(taskId, { status: "pausing", yieldsTo: to });
     if (this.find(taskId)?.idle === true) this.pause(taskId);
     else this.note(taskId, "pausing");
   }
 
-  /** Its seat goes to whoever was promised it. It need not, where that one would then wait for others without a seat, as all do. */
+  /**
+   * Pauses a task. Its seat goes to the task to which it is promised, unless that would leave only seated tasks that
+   * wait for tasks without a seat.
+   */
   pause(taskId: TaskId): void {
     const to = this.find(taskId)?.yieldsTo ?? null;
     const promised = to === null ? undefined : this.find(to);
@@ -254,14 +262,14 @@ class Seating {
     if (promised !== undefined) this.seat(promised.taskId);
   }
 
-  /** Gives a free seat to a task of the queue. A paused one is shielded until its next model call (H3). */
+  /** Gives a free seat to a queued task. A paused task is shielded until its next model call completes (H3). */
   seat(taskId: TaskId): void {
     const recalled = this.find(taskId)?.status === "paused";
     this.change(taskId, { status: "seated", queued: null, shielded: recalled });
     this.note(taskId, recalled ? "recalled" : "granted");
   }
 
-  /** Whoever was to yield to `taskId` need not. */
+  /** Cancels the pausing of the task that was to yield its seat to `taskId`. */
   keepVictimOf(taskId: TaskId): void {
     const victim = this.victimOf(taskId);
     if (victim === undefined) return;
@@ -280,19 +288,20 @@ class Seating {
   }
 
   /**
-   * A seat that frees goes to nobody who would wait in it for someone without one while all others who have a seat do. There is always
-   * somebody to have it: of those who wait, one who is above no other. `from` is who gives it up.
+   * Whether a queued task may take a freed seat. It may not if every seated task would then wait for a task without a
+   * seat. There is always a queued task that may: one that has no waiting descendant. `from` is the task that frees the
+   * seat.
    */
   maySit(task: HeadcountTask, from?: TaskId): boolean {
-    // Who has nobody below it waits for nobody; a newcomer has not.
+    // A task without children cannot wait for a child; a new task has no children.
     return (
       task.status === "pending" || task.children === 0 || this.hasLeaver({ comes: task.taskId, goes: from })
     );
   }
 
   /**
-   * Whether someone who has a seat is above nobody who waits for one, and above nobody that `hires` hires. A newcomer that is promised a
-   * seat does not wait: it comes. As long as there is such a one, seats go on to free.
+   * Whether at least one seated task has no waiting descendant, also after the task that `hires` spawns. While that
+   * holds, seats keep becoming free. A new task that is promised a seat does not count as waiting.
    */
   hasLeaver({ comes, goes, hires }: SeatMove): boolean {
     const all = this.all();

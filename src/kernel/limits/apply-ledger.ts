@@ -40,8 +40,8 @@ import {
 import { spendOfTopUp } from "./top-up.ts";
 
 /**
- * Applies one command to a ledger that the caller alone holds: it is changed in place, so that a call costs what it changes. A command that
- * is refused, or throws, has changed nothing. Costs O(depth of the task), and O(waiting) per decision while reservations wait.
+ * Applies one command to a ledger in place. The caller must be its only holder. A command that is refused or throws
+ * changes nothing. Costs O(depth of the task), plus O(waiting reservations) per decision while reservations wait.
  */
 export function bookLedger(ledger: Ledger, command: LedgerCommand): LedgerOutcome {
   const booking = new Booking(ledger);
@@ -50,7 +50,7 @@ export function bookLedger(ledger: Ledger, command: LedgerCommand): LedgerOutcom
   return booking.outcome;
 }
 
-/** A ledger of its own, for one whose next state is not to touch it. */
+/** Copies a ledger, for callers that must not change the original. */
 export function copyLedger(ledger: Ledger): Ledger {
   const accounts: Record<TaskId, Account> = {};
   for (const account of Object.values(ledger.accounts)) accounts[account.taskId] = { ...account };
@@ -64,7 +64,7 @@ const refused: LedgerOutcome = Object.freeze({
   warnings: none,
   overrun: null,
 });
-/** There is nothing to say about it. */
+/** The outcome of a command that was applied and has nothing to report. */
 const quiet: LedgerOutcome = Object.freeze({ ...refused, applied: true });
 
 type Changing<Value> = { -readonly [Key in keyof Value]: Value[Key] };
@@ -143,7 +143,7 @@ function settle(booking: Booking, command: Extract<LedgerCommand, { type: "settl
   const { held, taskId, priced } = reservation;
   const billed = { tokens, nanoUsd: nanoUsd ?? held.nanoUsd, turns: held.turns };
   booking.end(reservation, billed, nothing, !priced && nanoUsd === null);
-  // Without a known price there was no bound to bill above; then the caps tell.
+  // Without a known price there is no bound that the bill could exceed; compare with the caps instead.
   const found = priced || nanoUsd === null ? undefined : booking.findPassedCap(taskId);
   const bound = priced || billed.nanoUsd === held.nanoUsd ? held : { ...held, nanoUsd: billed.nanoUsd };
   const excess = findOverbilling(booking.ledger.accounts, taskId, bound, billed) ?? found;
@@ -173,7 +173,7 @@ function topUp(booking: Booking, command: Extract<LedgerCommand, { type: "topUp"
     nanoUsd: caps.nanoUsd === null ? null : caps.nanoUsd + add.nanoUsd,
     turns: caps.turns === null ? null : caps.turns + add.turns,
   };
-  // B5: what was raised may be warned of again.
+  // B5: a raised cap may cause a new warning.
   account.warned = warned.filter((dimension) => add[unitOf(dimension)] === 0);
   booking.ledger.overrun = null;
   return true;
@@ -201,7 +201,7 @@ function closeAccount(booking: Booking, taskId: TaskId): boolean {
   return true;
 }
 
-/** B3: no usage was reported, so it may have cost all that was held. */
+/** B3: charges the full reservation, because no usage was reported. */
 function lose(booking: Booking, reservation: Reservation | undefined): boolean {
   if (reservation === undefined) return false;
   const { held, priced } = reservation;
@@ -217,7 +217,7 @@ function refund(booking: Booking, reservation: Reservation | undefined): boolean
 
 function requireCount(name: string, count: number): void {
   if (Number.isSafeInteger(count) && count >= 0) return;
-  throw new Fault("invalid_argument", `${name} is ${count}: it must be an integer from 0`);
+  throw new Fault("invalid_argument", `invalid ${name} ${count}: expected an integer from 0`);
 }
 
 const noReservations: readonly Reservation[] = [];
@@ -225,7 +225,10 @@ const noReservations: readonly Reservation[] = [];
 let lastLabel: CostLabel | undefined;
 let lastKey = "";
 
-/** Most often that of the call before. The length tells where a provider's name ends: both names may have spaces. */
+/**
+ * The key of a cost line, cached for the last label. It contains the length of the provider's name, because both names
+ * may contain spaces.
+ */
 function lineKey(label: CostLabel): string {
   if (label !== lastLabel) {
     lastKey = `${label.agentId} ${label.provider.length} ${label.provider} ${label.modelId}`;
@@ -234,7 +237,10 @@ function lineKey(label: CostLabel): string {
   return lastKey;
 }
 
-/** A ledger while a command is applied to it, and what there is to say about it. Lists and amounts in it are replaced, never changed. */
+/**
+ * A ledger while a command is applied to it, with the results so far. Lists and amounts in it are replaced, never
+ * changed.
+ */
 class Booking {
   readonly ledger: Changing<Ledger>;
   #decisions: Decision[] | undefined;
@@ -259,7 +265,7 @@ class Booking {
     };
   }
 
-  /** B6: books on the task and every ancestor. */
+  /** B6: charges the task and every ancestor. */
   spend(taskId: TaskId, released: Spend, spent: Spend, lost: Spend, unpriced: boolean): void {
     const { accounts } = this;
     for (let at: TaskId | null = taskId; at !== null;) {
@@ -286,7 +292,7 @@ class Booking {
     return undefined;
   }
 
-  /** Ends an open reservation with what it comes to. */
+  /** Ends an open reservation and charges what was spent. */
   end(reservation: Reservation, spent: Spend, lost: Spend, unpriced: boolean): void {
     const { open } = this.ledger;
     this.ledger.open = open.length === 1 ? noReservations : open.filter((each) => each !== reservation);
@@ -308,7 +314,7 @@ class Booking {
     };
   }
 
-  /** The nearest cap of the task or an ancestor that is passed by now. */
+  /** The nearest cap of the task or an ancestor that is now exceeded. */
   findPassedCap(taskId: TaskId): Exhaustion | undefined {
     return chainOf(this.ledger.accounts, taskId)
       .map((account) => findExcess(account, addSpend(account.spent, account.reserved)))
@@ -326,7 +332,7 @@ class Booking {
     this.ledger.overrun = overrun;
   }
 
-  /** Removes closed accounts without children, upwards. */
+  /** Removes closed accounts without children, from the task upwards. */
   drop(taskId: TaskId): void {
     const { accounts } = this;
     for (let at: TaskId | null = taskId; at !== null;) {

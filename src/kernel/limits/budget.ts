@@ -6,13 +6,13 @@ export type BudgetVerdict =
   | { readonly allowed: false; readonly exhaustion: Exhaustion };
 
 /**
- * A task's budget as an architecture sees it: a view of the numbers the runtime holds. It does not count itself;
- * `ctx.llm` reserves and settles. To look at: what a replay must decide the same way may not depend on it.
+ * A read-only view of a task's budget for architectures. `ctx.llm` reserves and settles. The numbers are not journaled,
+ * so decisions that a replay must repeat may not depend on them.
  */
 export interface Budget {
   readonly limits: Omit<ExecutionBudget, "deadlineMs">;
-  /** Whether anything is left for another turn, here and above. */
+  /** Whether the task and its ancestors have budget left for another turn. */
   allowsTurn(): BudgetVerdict;
-  /** What children spent, and what was lost, included (B3, B6). */
+  /** The amounts spent so far, including those of children (B6) and unreported ones (B3). */
   spent(): { readonly tokens: number; readonly costUsd: number; readonly turns: number };
 }

@@ -2,16 +2,19 @@ import { describeValue } from "../base/describe-value.ts";
 import { Fault } from "../base/fault.ts";
 
 /**
- * One task's allowance. Frozen. B2: `null` is unlimited, zero is zero, and nothing negative or NaN gets in. Spend of
- * children counts as well (B6).
+ * Limits on what one task and its descendants may spend (B6). Frozen. B2: `null` means unlimited and zero means zero;
+ * negative values and NaN are refused.
  */
 export interface ExecutionBudget {
-  /** Model tokens, input and output. */
+  /** Maximum number of model tokens, input and output. */
   readonly maxTokens: number | null;
   readonly maxCostUsd: number | null;
-  /** Model round trips. */
+  /**
+   * Maximum number of model calls of the task and its descendants. The agent option `maxTurns` limits the turns of one
+   * agent's loop instead.
+   */
   readonly maxTurns: number | null;
-  /** Wall-clock time from the start of the run. Enforced by `RunMeta`, not by the ledger. */
+  /** Maximum wall-clock time in milliseconds from the start of the task. `RunMeta` enforces it, not the ledger. */
   readonly deadlineMs: number | null;
 }
 
@@ -26,11 +29,14 @@ const dimensions = ["maxTokens", "maxCostUsd", "maxTurns", "deadlineMs"] as cons
 const whole: ReadonlySet<string> = new Set(["maxTokens", "maxTurns"]);
 
 export function executionBudget(options: Partial<ExecutionBudget> = {}): ExecutionBudget {
-  // Made here, and frozen since.
+  // This object was validated and frozen below.
   if (options === unlimitedBudget) return unlimitedBudget;
   for (const key of Object.keys(options)) {
     if (!Object.hasOwn(unlimitedBudget, key)) {
-      throw new Fault("invalid_argument", `${key} is not a budget dimension: use ${dimensions.join(", ")}`);
+      throw new Fault(
+        "invalid_argument",
+        `invalid budget dimension ${key}: expected one of ${dimensions.join(", ")}`,
+      );
     }
   }
   const { maxTokens = null, maxCostUsd = null, maxTurns = null, deadlineMs = null } = options;
@@ -42,7 +48,7 @@ export function executionBudget(options: Partial<ExecutionBudget> = {}): Executi
   );
 }
 
-/** B6: what a child may have: in each dimension the smaller of its parent's limit and its own. */
+/** B6: the budget of a child: in each dimension the smaller of the parent's limit and the child's own. */
 export function tightenBudget(parent: ExecutionBudget, own: Partial<ExecutionBudget>): ExecutionBudget {
   const wanted = executionBudget(own);
   return budgetOf(
@@ -53,7 +59,7 @@ export function tightenBudget(parent: ExecutionBudget, own: Partial<ExecutionBud
   );
 }
 
-/** One and the same for all that have no limit. */
+/** Creates a budget. Budgets without any limit share one object. */
 function budgetOf(
   maxTokens: number | null,
   maxCostUsd: number | null,
@@ -72,7 +78,7 @@ function checked(dimension: keyof ExecutionBudget, limit: unknown): number | nul
     const kind = whole.has(dimension) ? "an integer" : "a finite number";
     throw new Fault(
       "invalid_argument",
-      `${dimension} is ${describeValue(limit)}: it must be ${kind} from 0, or null for no limit`,
+      `invalid ${dimension} ${describeValue(limit)}: expected ${kind} from 0, or null for no limit`,
     );
   }
   return limit + 0;

@@ -3,33 +3,36 @@ import type { Priority } from "./priority.ts";
 import type { SpawnBudget } from "./spawn-budget.ts";
 
 /**
- * Who has a seat in a run, as a state machine: `seatHeadcount` applies a command in place, `stepHeadcount` gives the next state and
- * leaves the one handed in as it was. The runtime and the spawn tracker stand on it; nobody else counts seats.
+ * The seats of a run, as a state machine. `seatHeadcount` applies a command in place; `stepHeadcount` returns the next
+ * state and leaves the given one unchanged. The runtime and `SpawnTracker` use it; no other code counts seats.
  *
- * A task is
- * - `seated`: may work. Leaves by `release`, or becomes `pausing` when a newcomer is promised its seat.
- * - `pausing`: keeps its seat until its open calls settle (H2). Becomes `paused` by `settle`, `suspend` or `crash`, or
- *   `seated` again when whoever it was to yield to got another seat or left.
- * - `paused`: no seat. Recalled when one frees, highest priority first, among equals the longest in the queue (H5).
- * - `pending`: a newcomer that was promised a seat, or waits for the next that frees, and does not have it yet.
+ * Status of a task:
  *
- * The promises: H1 seats taken <= `maxAgents`, at every moment. H2 a seat changes hands only when its holder is done with
- * it. H3 only HIGH or CRITICAL newcomers preempt, only strictly lower tasks, lowest first, newest among equals; never
- * the root, an ancestor of the newcomer, or a task recalled since its last model call. H5 recall. H8 a demoted task
- * yields only to one that waits; a promoted one queues by its new rank.
+ * - `seated`: may work. It leaves by `release`, or becomes `pausing` when its seat is promised to a new task.
+ * - `pausing`: keeps its seat until its calls in flight settle (H2). It becomes `paused` by `settle`, `suspend` or
+ * `crash`, or `seated` again if the other task got another seat or ended.
+ * - `paused`: has no seat. It is recalled when a seat frees: the highest priority first, among equals the longest
+ * waiting (H5).
+ * - `pending`: a new task that is promised a seat, or waits for the next free one.
+ *
+ * Promises: H1: seats taken <= `maxAgents` at every moment. H2: a seat changes hands only after its holder's calls have
+ * settled. H3: only a new HIGH or CRITICAL task preempts, and only a task of strictly lower priority, the lowest first,
+ * among equals the newest; never the root, an ancestor of the new task, or a task that was recalled and has not
+ * completed a model call since. H5: recall. H8: a task whose priority is lowered yields only to a waiting task; one
+ * whose priority is raised queues with its new priority.
  */
 export interface Headcount {
   readonly budget: SpawnBudget;
   readonly rootId: TaskId;
-  /** In the order of hiring. An ended task is not here. */
+  /** The live tasks, in the order in which they were spawned. */
   readonly tasks: Readonly<Record<TaskId, HeadcountTask>>;
-  /** Numbers hirings and queueings alike. */
+  /** The next sequence number, used for spawning and for queueing. */
   readonly nextOrder: number;
-  /** Of the tasks: how many have a seat, */
+  /** Number of tasks that hold a seat. */
   readonly taken: number;
-  /** have none, */
+  /** Number of tasks without a seat. */
   readonly waiting: number;
-  /** and have one that is promised to another. */
+  /** Number of tasks whose seat is promised to another task. */
   readonly pausing: number;
 }
 
@@ -41,16 +44,16 @@ export interface HeadcountTask {
   readonly parentId: TaskId | null;
   readonly priority: Priority;
   readonly status: SeatStatus;
-  /** Suspended: it has no open call, so it pauses at once. */
+  /** Whether the task is suspended. It has no call in flight, so it can pause immediately. */
   readonly idle: boolean;
-  /** Recalled, and no model call of it has completed since: not a victim (H3). */
+  /** Whether the task was recalled and has not completed a model call since; then it cannot be a victim (H3). */
   readonly shielded: boolean;
   readonly hired: number;
-  /** When it began to wait for a seat; `null` while it has one. */
+  /** Sequence number at which the task began to wait for a seat; `null` while it holds one. */
   readonly queued: number | null;
-  /** Of a pausing task: who takes its seat. */
+  /** For a pausing task, the task that takes its seat. */
   readonly yieldsTo: TaskId | null;
-  /** Tasks here whose `parentId` it is. */
+  /** Number of live children. */
   readonly children: number;
 }
 
@@ -61,32 +64,35 @@ export type HeadcountCommand =
       readonly parentId: TaskId;
       readonly priority: Priority;
       /**
-       * Where it would be refused a seat it waits for the next that frees, as this: `pending` a newcomer, `paused` one that was hired before
-       * and is gone on with (J5). A newcomer for whom no seat can free is refused all the same.
+       * Makes a task wait for the next free seat where it would be refused: as `pending` if it is new, as `paused` if
+       * it existed before and is resumed (J5). A new task for which no seat can ever free is refused nevertheless.
        */
       readonly waits?: "pending" | "paused";
     }
-  /** The task ended, however it ended. */
+  /** The task ended, with any status. */
   | { readonly type: "release"; readonly taskId: TaskId }
-  /** A pausing task's open calls have settled. */
+  /** The calls in flight of a pausing task have settled. */
   | { readonly type: "settle"; readonly taskId: TaskId }
-  /** The task waits for something and has no open call; it keeps its seat (H1). */
+  /** The task waits and has no call in flight. It keeps its seat (H1). */
   | { readonly type: "suspend"; readonly taskId: TaskId }
   | { readonly type: "wake"; readonly taskId: TaskId }
   /** A model call of the task completed. */
   | { readonly type: "progress"; readonly taskId: TaskId }
   | { readonly type: "reprioritize"; readonly taskId: TaskId; readonly priority: Priority }
-  /** The owner died: no call is open any more. */
+  /** The owner died, so no call is in flight any more. */
   | { readonly type: "crash" };
 
-/** What happened to a task besides the one the command was about, and to that one, in order. */
+/** A change of one task's seat caused by a command, in order. It may concern other tasks than the command's. */
 export interface SeatChange {
   readonly taskId: TaskId;
-  /** `kept`: was pausing, need not any more. */
+  /** `kept` means that the task was pausing and keeps its seat. */
   readonly change: "granted" | "pausing" | "paused" | "recalled" | "kept";
 }
 
-/** `nobody_leaves`: it would wait for ever, since whoever has a seat waits for it, or for somebody else who waits for one. */
+/**
+ * Why a seat was refused. `nobody_leaves` means that the task would wait forever, because every seated task waits for
+ * it or for another waiting task.
+ */
 export type RefusalReason =
   | "full"
   | "preemption_off"
@@ -97,11 +103,11 @@ export type RefusalReason =
 
 export type HeadcountOutcome =
   | { readonly kind: "granted" | "done"; readonly changes: readonly SeatChange[] }
-  /** `victim`: whose seat it is promised; `null` where it waits for whichever frees. */
+  /** `victim` is the task whose seat is promised, or `null` if the new task waits for any seat. */
   | { readonly kind: "pending"; readonly victim: TaskId | null; readonly changes: readonly SeatChange[] }
-  /** H4: a value the model can react to. `holders` says who has the seats. */
+  /** H4: a refused seat is a value that the model can react to. `holders` lists the tasks that hold the seats. */
   | { readonly kind: "refused"; readonly reason: RefusalReason; readonly holders: readonly SeatHolder[] }
-  /** The task is not here, or not in a status the command applies to; nothing changed. */
+  /** The task does not exist, or its status does not allow the command. Nothing changed. */
   | { readonly kind: "ignored" };
 
 export interface SeatHolder {
@@ -115,7 +121,7 @@ export interface HeadcountStep {
   readonly outcome: HeadcountOutcome;
 }
 
-/** A run with its root seated. */
+/** The headcount of a new run, with its root seated. */
 export function openHeadcount(budget: SpawnBudget, rootId: TaskId, priority: Priority): Headcount {
   const root: HeadcountTask = {
     taskId: rootId,

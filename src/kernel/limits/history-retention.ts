@@ -2,18 +2,19 @@ import { describeValue } from "../base/describe-value.ts";
 import { Fault } from "../base/fault.ts";
 
 /**
- * How long an agent's history is kept. What goes, goes with the commit that ends the run, however it ended (trap R14): nothing is left
- * to do that a crash could prevent.
+ * How long an agent's history is kept. History is removed in the commit that ends the run, whatever its status (trap
+ * R14), so a crash cannot prevent it.
  */
 export const HistoryRetention = Object.freeze({
   /**
-   * Never in the session, and with the run's end its words are erased from journal and log: inputs, messages, arguments, results, reasons.
-   * What it did and its outcome stay, and so does the events' chain (E1). It cannot be resumed or forked after that.
+   * The history is never written to the session. When the run ends, its contents (inputs, messages, arguments, results,
+   * reasons) are erased from journal and log. Steps, costs, the outcome and the event chain (E1) stay. The run cannot
+   * be resumed or forked afterwards.
    */
   NONE: "none",
-  /** In the session while the run lives; journal and log keep it. The default of a child. */
+  /** The history is in the session while the run lives; journal and log keep it. The default of a child. */
   RUN: "run",
-  /** In the session until someone deletes it. The default of a root. */
+  /** The history stays in the session until it is deleted. The default of a root. */
   PERMANENT: "permanent",
 });
 
@@ -25,6 +26,6 @@ export function parseHistoryRetention(value: unknown): HistoryRetention {
   if (retentions.includes(value)) return value as HistoryRetention;
   throw new Fault(
     "invalid_argument",
-    `${describeValue(value)} is not a history retention: use ${retentions.join(", ")}`,
+    `invalid history retention ${describeValue(value)}: expected one of ${retentions.join(", ")}`,
   );
 }

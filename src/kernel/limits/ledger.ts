@@ -4,32 +4,36 @@ import type { AgentId, TaskId } from "../base/identity.ts";
 import type { Priority } from "./priority.ts";
 
 /**
- * What a run has spent and promised, as a state machine: `bookLedger` applies a command in place, `stepLedger` gives the next state and
- * leaves this one. The runtime and the execution tracker stand on it; nobody else counts money.
+ * The money of a run, as a state machine: what is spent and what is reserved. `bookLedger` applies a command in place;
+ * `stepLedger` returns the next state and leaves the given one unchanged. The runtime and `ExecutionTracker` use it; no
+ * other code counts money.
  *
- * A reservation is `open` from its grant to the command that ends it: `settle` (usage reported), `lose` (no usage
- * reported: charged in full), `refund` (refused before any body: charged nothing) or `crash`. One that does not fit
- * is `waiting` while what stands in its way may still come back, and fails when it cannot.
+ * A reservation is open from its grant until it ends by `settle` (usage was reported), `lose` (no usage was reported:
+ * charged in full), `refund` (refused before any body: charged nothing) or `crash`. A reservation that does not fit
+ * waits while other reservations may still return budget, and fails if none can.
  *
- * The promises: B1 for each capped dimension spent + reserved <= cap, for a task and every ancestor, unless a provider
- * billed above its bound, which is recorded and stops the run. B2 `null` is unlimited and zero is zero. B3 an attempt
- * without reported usage is charged in full as `lost`. B6 spend counts against every ancestor.
+ * Promises: B1: for each capped dimension, spent + reserved <= cap, for a task and every ancestor, unless a provider
+ * bills above the bound, which is recorded and stops the run. B2: `null` means unlimited and zero means zero. B3: an
+ * attempt without reported usage is charged in full as `lost`. B6: spending counts against every ancestor.
  */
 export interface Ledger {
   readonly unknownPrice: UnknownPrice;
   readonly accounts: Readonly<Record<TaskId, Account>>;
   readonly open: readonly Reservation[];
-  /** In the order of asking. */
+  /** The waiting reservations, in the order in which they were requested. */
   readonly waiting: readonly ReserveCommand[];
-  /** Stride scheduling of `waiting`: the lowest goes first. Empty while nobody waits. */
+  /**
+   * State of the stride scheduler for `waiting`: the class with the lowest value is served first. Empty while no
+   * reservation waits.
+   */
   readonly passes: Readonly<Partial<Record<Priority, number>>>;
-  /** Set by a provider that billed above its bound; cleared by `topUp`. While set, nothing is granted. */
+  /** Set when a provider billed above its bound; cleared by `topUp`. While it is set, no reservation is granted. */
   readonly overrun: Overrun | null;
-  /** What was spent, by the label of its reservation; those of tasks that have ended are here too. */
+  /** Amounts spent per label (agent and model), including those of ended tasks. */
   readonly lines: Readonly<Record<string, CostLine>>;
 }
 
-/** Whose call it is, and of which model. */
+/** The agent and the model of a call. */
 export interface CostLabel {
   readonly agentId: AgentId;
   readonly provider: string;
@@ -38,22 +42,22 @@ export interface CostLabel {
 
 export interface CostLine {
   readonly label: CostLabel;
-  /** Those that were charged. */
+  /** Number of charged calls. */
   readonly calls: number;
   readonly spent: Spend;
-  /** The part of `spent` that no provider reported. */
+  /** The part of `spent` for which no provider reported usage. */
   readonly lost: Spend;
-  /** Calls counted at zero dollars because their price is not known. */
+  /** Number of calls that were charged zero dollars because their price is unknown. */
   readonly unpriced: number;
 }
 
-/** B4: what to do when a cost cap stands and a model has no known price. */
+/** B4: what happens if a task has a cost cap and the model has no known price. */
 export type UnknownPrice = "refuse" | "ignore";
 
-/** A dimension the ledger counts; seats are the headcount's. */
+/** A dimension that the ledger counts. Seats are counted by the headcount. */
 export type SpendDimension = Exclude<BudgetDimension, "agents">;
 
-/** Whole numbers: tokens, nano-dollars, turns. */
+/** Amounts as integers: tokens, nano-dollars and turns. */
 export interface Spend {
   readonly tokens: number;
   readonly nanoUsd: number;
@@ -66,7 +70,7 @@ export interface SpendCaps {
   readonly turns: number | null;
 }
 
-/** One task's purse. All amounts include those of its descendants. */
+/** The account of one task. All amounts include those of its descendants. */
 export interface Account {
   readonly taskId: TaskId;
   readonly parentId: TaskId | null;
@@ -74,15 +78,15 @@ export interface Account {
   readonly caps: SpendCaps;
   readonly spent: Spend;
   readonly reserved: Spend;
-  /** The part of `spent` that no provider reported. */
+  /** The part of `spent` for which no provider reported usage. */
   readonly lost: Spend;
-  /** Model calls counted at zero dollars because their price is not known. */
+  /** Number of model calls that were charged zero dollars because their price is unknown. */
   readonly unpriced: number;
-  /** The share of a cap at which `budget_warning` is due. */
+  /** The fraction of a cap at which `budget_warning` is emitted. */
   readonly warnAt: number;
   readonly warned: readonly SpendDimension[];
   readonly children: number;
-  /** Its task ended; the account stays for its caps while children have accounts. */
+  /** Whether the task has ended. The account stays, for its caps, while children have accounts. */
   readonly closed: boolean;
 }
 
@@ -99,23 +103,28 @@ export interface ReserveCommand {
   readonly type: "reserve";
   readonly id: string;
   readonly taskId: TaskId;
-  /** Counts from 1; stored with the reservation, so that a crash tells which attempt was lost (B3). */
+  /**
+   * The attempt number, counted from 1. It is stored, so that after a crash it is known which attempt was lost (B3).
+   */
   readonly attempt: number;
-  /** An upper bound of what is sent, not a guess (B1). `null`: the price is not known. */
+  /** B1: upper bound of what the call sends, not an estimate. `costUsd: null` means that the price is unknown. */
   readonly input: { readonly tokens: number; readonly costUsd: number | null };
-  /** The output limit the call will send is at most `maxTokens`, clamped to what is left, at least `minTokens` (1). */
+  /**
+   * The output limit that the call sends: at most `maxTokens`, clamped to the remaining budget, at least `minTokens`
+   * (default: 1).
+   */
   readonly output: {
     readonly maxTokens: number;
     readonly minTokens?: number;
     readonly usdPerToken: number | null;
   };
-  /** 1 unless told; a retry of the same turn says 0. */
+  /** Number of turns to reserve. Default: 1. A retry of the same turn reserves 0. */
   readonly turns?: number;
-  /** The line it is booked on. */
+  /** The cost line to which the call is charged. */
   readonly label?: CostLabel;
 }
 
-/** Usage that a provider reported. `costUsd` `null`: charged as reserved. */
+/** Usage reported by a provider. If `costUsd` is `null`, the reserved amount is charged. */
 export interface ReportedSpend {
   readonly tokens: number;
   readonly costUsd: number | null;
@@ -128,31 +137,34 @@ export type LedgerCommand =
       readonly parentId: TaskId | null;
       readonly budget: ExecutionBudget;
       readonly priority: Priority;
-      /** 0.8 unless told. */
+      /** Default: 0.8. */
       readonly warnAt?: number;
     }
   | ReserveCommand
   | ({ readonly type: "settle"; readonly id: string } & ReportedSpend)
   | { readonly type: "lose" | "refund"; readonly id: string }
-  /** A waiting reservation is not wanted any more. */
+  /** Withdraws a waiting reservation that is no longer needed. */
   | { readonly type: "withdraw"; readonly id: string }
-  /** Spent without a reservation, known only afterwards. May pass a cap; then it is recorded as an overrun. */
+  /**
+   * Charges an amount that was not reserved and is known only afterwards. It may exceed a cap; then it is recorded as
+   * an overrun.
+   */
   | ({ readonly type: "charge"; readonly taskId: TaskId; readonly turns: number } & ReportedSpend)
   | { readonly type: "topUp"; readonly taskId: TaskId; readonly add: Partial<TopUp> }
   | { readonly type: "reprioritize"; readonly taskId: TaskId; readonly priority: Priority }
-  /** The task ended. Its open reservations must have ended before. */
+  /** Closes the account of an ended task. Its open reservations must have ended before. */
   | { readonly type: "close"; readonly taskId: TaskId }
-  /** The owner died: open attempts are lost, waiting ones will ask again. */
+  /** The owner died: open attempts are charged as lost, and waiting reservations will be requested again. */
   | { readonly type: "crash" };
 
-/** How much further the caps go. A dimension without a cap stays without. */
+/** Amounts by which caps are raised. A dimension without a cap stays unlimited. */
 export interface TopUp {
   readonly maxTokens: number;
   readonly maxCostUsd: number;
   readonly maxTurns: number;
 }
 
-/** In the units a user writes: `costUsd` in dollars. */
+/** An exhausted dimension, in the units of the public API: `costUsd` is in dollars. */
 export interface Exhaustion {
   readonly taskId: TaskId;
   readonly dimension: SpendDimension;
@@ -166,7 +178,10 @@ export interface Overrun extends Exhaustion {
 }
 
 export type Decision =
-  /** `clamped`: the limit is below what was asked for, so output that is cut there means the budget ran out. */
+  /**
+   * `clamped` means that the output limit is below the requested one, so output that is cut there means that the budget
+   * is used up.
+   */
   | {
       readonly id: string;
       readonly kind: "granted";
@@ -177,11 +192,13 @@ export type Decision =
   | { readonly id: string; readonly kind: "unknown_price"; readonly taskId: TaskId };
 
 export interface LedgerOutcome {
-  /** False: the task or reservation is not here, or not in a state the command applies to; nothing changed. */
+  /**
+   * `false` if the task or reservation does not exist or its state does not allow the command. Nothing changed then.
+   */
   readonly applied: boolean;
-  /** Reservations this command decided, in order: its own, and others that waited. */
+  /** The reservations that this command decided, in order: its own and those that waited. */
   readonly decisions: readonly Decision[];
-  /** Soft thresholds crossed (B5). */
+  /** B5: soft thresholds that were crossed. */
   readonly warnings: readonly Exhaustion[];
   readonly overrun: Overrun | null;
 }

@@ -2,8 +2,8 @@ import { describeValue } from "../base/describe-value.ts";
 import { Fault } from "../base/fault.ts";
 
 /**
- * How important a branch of work is. The value is its weight: a CRITICAL task is served four times as often as a NORMAL
- * one where the two compete (trap R18), BACKGROUND only when nobody else wants to be.
+ * The priority of a task. The value is its weight: where tasks compete, a CRITICAL task is served four times as often
+ * as a NORMAL one (trap R18). A BACKGROUND task is served only when no other task waits.
  */
 export const Priority = Object.freeze({
   BACKGROUND: 0,
@@ -16,7 +16,7 @@ export const Priority = Object.freeze({
 export type Priority = (typeof Priority)[keyof typeof Priority];
 export type PriorityName = keyof typeof Priority;
 
-/** From the highest to the lowest. */
+/** All priorities, from the highest to the lowest. */
 export const priorities: readonly Priority[] = Object.freeze([8, 4, 2, 1, 0]);
 
 const names = Object.freeze(Object.keys(Priority)) as readonly PriorityName[];
@@ -27,7 +27,7 @@ export function formatPriority(priority: Priority): PriorityName {
   return name;
 }
 
-/** Takes a name in any case, or a weight. */
+/** Parses a name in any letter case, or a weight. */
 export function parsePriority(value: unknown): Priority {
   const known =
     typeof value === "string" ? priorityNamed(value) : priorities[priorities.indexOf(value as Priority)];
@@ -41,5 +41,8 @@ function priorityNamed(text: string): Priority | undefined {
 }
 
 function refused(value: unknown): Fault {
-  return new Fault("invalid_argument", `${describeValue(value)} is not a priority: use ${names.join(", ")}`);
+  return new Fault(
+    "invalid_argument",
+    `invalid priority ${describeValue(value)}: expected one of ${names.join(", ")}`,
+  );
 }

@@ -2,12 +2,12 @@ import { addSpend, findExcess } from "./account.ts";
 import type { Account, Exhaustion, ReserveCommand, Spend } from "./ledger.ts";
 import { toNanoUsdBound } from "../base/money.ts";
 
-/** Whether the call can be priced at all (B4). */
+/** Whether the price of the call is known (B4). */
 export function isPriced({ input, output }: ReserveCommand): boolean {
   return input.costUsd !== null && output.usdPerToken !== null;
 }
 
-/** B1: the most the call can cost when it may write `outputTokens`. */
+/** B1: the maximum cost of the call if it may write `outputTokens`. */
 export function boundOf({ input, output, turns = 1 }: ReserveCommand, outputTokens: number): Spend {
   const { costUsd } = input;
   const { usdPerToken } = output;
@@ -20,8 +20,8 @@ export function boundOf({ input, output, turns = 1 }: ReserveCommand, outputToke
 }
 
 /**
- * The output limit the call may send if every open reservation came back unspent: `maxTokens`, clamped to what each account
- * of the chain has left. Below `minTokens` it is an exhaustion that waiting cannot mend.
+ * The output limit that the call could send if every open reservation were returned unspent: `maxTokens`, clamped to
+ * what each account of the chain has left. Below `minTokens` the result is an exhaustion, because waiting cannot help.
  */
 export function clampOutput(chain: readonly Account[], request: ReserveCommand): number | Exhaustion {
   const { maxTokens, minTokens = 1 } = request.output;
@@ -36,12 +36,12 @@ export function clampOutput(chain: readonly Account[], request: ReserveCommand):
   return outputTokens;
 }
 
-/** The accounts in which the bound does not fit beside what is reserved now. */
+/** The accounts in which the bound does not fit beside the current reservations. */
 export function findTight(chain: readonly Account[], bound: Spend): readonly Account[] {
   return chain.filter((account) => !bears(account, bound));
 }
 
-/** Whether it fits in all of them. */
+/** Whether the bound fits in all accounts of the chain. */
 export function isBearable(chain: readonly Account[], bound: Spend): boolean {
   for (const account of chain) if (!bears(account, bound)) return false;
   return true;
@@ -52,7 +52,7 @@ function bears(account: Account, bound: Spend): boolean {
   return findExcess(account, addSpend(addSpend(spent, reserved), bound)) === undefined;
 }
 
-/** The largest output whose bound the account can bear. The minimum is known to fit. */
+/** The largest output whose bound fits into the account. The minimum is known to fit. */
 function outputThatFits(account: Account, request: ReserveCommand, minimum: number, maximum: number): number {
   const fits = (outputTokens: number): boolean =>
     findExcess(account, addSpend(account.spent, boundOf(request, outputTokens))) === undefined;

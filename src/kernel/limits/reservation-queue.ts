@@ -3,7 +3,7 @@ import type { Account, Decision, Ledger, ReserveCommand } from "./ledger.ts";
 import type { TaskId } from "../base/identity.ts";
 import { Priority } from "./priority.ts";
 
-/** The accounts a task's spend counts against, from its own to the root's (B6). */
+/** B6: the accounts that a task's spending counts against, from its own to the root's. */
 export function chainOf(accounts: Ledger["accounts"], taskId: TaskId): readonly Account[] {
   const chain: Account[] = [];
   for (let at: TaskId | null = taskId; at !== null;) {
@@ -20,7 +20,10 @@ export function joinQueue(ledger: Ledger, request: ReserveCommand): Ledger {
   return { ...ledger, passes, waiting: [...waiting, request] };
 }
 
-/** A class that nobody waits in starts level with the one served next: idle time earns no credit, and a change of class none. */
+/**
+ * Levels a priority class that nothing waits in with the class that is served next, so that idle time earns no credit
+ * and a change of class gains none.
+ */
 export function levelPass(ledger: Ledger, priority: Priority): Ledger {
   const busy = ledger.waiting
     .map((each) => priorityOf(ledger, each))
@@ -31,16 +34,17 @@ export function levelPass(ledger: Ledger, priority: Priority): Ledger {
   return { ...ledger, passes: { ...ledger.passes, [priority]: pass } };
 }
 
-/** While nobody with a weight waits, there is nothing to be fair about. */
+/** Resets the scheduler while no weighted reservation waits, because then there is nothing to distribute. */
 export function settlePasses(ledger: Ledger): Ledger {
   const weighed = ledger.waiting.some((each) => priorityOf(ledger, each) !== Priority.BACKGROUND);
   return weighed || Object.keys(ledger.passes).length === 0 ? ledger : { ...ledger, passes: {} };
 }
 
 /**
- * The next decision the queue can take, or `undefined` when everyone left has to wait. B1: served by weight (stride), first
- * come first served within a class, BACKGROUND only when nobody else waits. Whoever does not fit holds back those
- * behind it that need the same account, so that small calls do not starve a large one; calls in other pools pass.
+ * The next decision of the queue, or `undefined` if every reservation has to wait. B1: reservations are served by
+ * weight (stride scheduling), first come first served within a class, BACKGROUND only when no other class waits. A
+ * reservation that does not fit blocks later ones that need the same account, so that small calls do not starve a large
+ * one.
  */
 export function nextDecision(ledger: Ledger): Decision | undefined {
   if (ledger.waiting.length === 0) return undefined;
@@ -55,13 +59,13 @@ export function nextDecision(ledger: Ledger): Decision | undefined {
   return undefined;
 }
 
-/** What comes of a request that nobody waits before: it may have to be the first to wait. */
+/** Decides a request that has no other request before it. The result is `undefined` if the request has to wait. */
 export function decideAlone(ledger: Ledger, request: ReserveCommand): Decision | undefined {
   const decision = decide(ledger, chainOf(ledger.accounts, request.taskId), request);
   return "tight" in decision ? undefined : decision;
 }
 
-/** Of a request by itself; or the accounts that have no room for it now. */
+/** Decides one request by itself, or returns the accounts that have no room for it at the moment. */
 function decide(
   ledger: Ledger,
   chain: readonly Account[],
@@ -72,7 +76,7 @@ function decide(
   const { maxTokens } = request.output;
   const unpriced = findUnpriced(ledger, chain, request);
   if (unpriced !== undefined) return { id, kind: "unknown_price", taskId: unpriced.taskId };
-  // Most often all of it fits beside what the others hold.
+  // Fast path: the whole bound fits beside the open reservations.
   if (isBearable(chain, boundOf(request, maxTokens)))
     return { id, kind: "granted", outputTokens: maxTokens, clamped: false };
   const outputTokens = clampOutput(chain, request);
@@ -82,7 +86,7 @@ function decide(
   return { id, kind: "granted", outputTokens, clamped: outputTokens < maxTokens };
 }
 
-/** Takes a request out of the queue. One that was served moves its class back by the stride of its weight. */
+/** Removes a request from the queue. A served request advances its class by the stride of its weight. */
 export function leaveQueue(ledger: Ledger, id: string, served: boolean): Ledger {
   const request = ledger.waiting.find((each) => each.id === id);
   if (request === undefined) return ledger;
@@ -93,7 +97,7 @@ export function leaveQueue(ledger: Ledger, id: string, served: boolean): Ledger 
   return settlePasses({ ...ledger, waiting, passes: { ...ledger.passes, [priority]: pass } });
 }
 
-/** Every waiting request, in the order in which stride scheduling would serve them if all fitted. */
+/** The waiting requests, in the order in which stride scheduling would serve them if all fitted. */
 function inServingOrder(ledger: Ledger): readonly ReserveCommand[] {
   if (ledger.waiting.length < 2) return ledger.waiting;
   const classes = new Map<Priority, ReserveCommand[]>();
@@ -121,7 +125,7 @@ function inServingOrder(ledger: Ledger): readonly ReserveCommand[] {
   return order;
 }
 
-/** The higher priority among equals. */
+/** The class with the lowest pass; among equals, the one with the higher priority. */
 function lowestPass(passes: ReadonlyMap<Priority, number>): Priority {
   let best: [Priority, number] = [Priority.BACKGROUND, Number.POSITIVE_INFINITY];
   for (const [priority, pass] of passes) {

@@ -1,7 +1,7 @@
 import type { Headcount, HeadcountCommand, HeadcountStep } from "./headcount.ts";
 import { copyHeadcount, seatHeadcount } from "./apply-headcount.ts";
 
-/** The headcount after one command; the one handed in is not changed. Costs O(tasks that have not ended). */
+/** Returns the headcount after one command and leaves the given one unchanged. Costs O(live tasks). */
 export function stepHeadcount(state: Headcount, command: HeadcountCommand): HeadcountStep {
   const next = copyHeadcount(state);
   const outcome = seatHeadcount(next, command);

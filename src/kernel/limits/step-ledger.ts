@@ -1,7 +1,7 @@
 import { bookLedger, copyLedger } from "./apply-ledger.ts";
 import type { Ledger, LedgerCommand, LedgerStep } from "./ledger.ts";
 
-/** The ledger after one command; the one handed in is not changed. Costs O(accounts that are open). */
+/** Returns the ledger after one command and leaves the given one unchanged. Costs O(open accounts). */
 export function stepLedger(state: Ledger, command: LedgerCommand): LedgerStep {
   const next = copyLedger(state);
   const outcome = bookLedger(next, command);

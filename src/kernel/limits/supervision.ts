@@ -18,7 +18,7 @@ import type { IdSource } from "../base/id-source.ts";
 import { Priority, parsePriority } from "./priority.ts";
 import { defaultSpawnBudget, spawnBudget, type SpawnBudget } from "./spawn-budget.ts";
 
-/** A node as it is stored and sent. */
+/** The serialised form of a `Supervision`. */
 export interface SupervisionJson {
   readonly runId: RunId;
   readonly sessionId: SessionId;
@@ -33,39 +33,39 @@ export interface SupervisionJson {
 
 export interface RootOptions {
   readonly ids: IdSource;
-  /** Absent: a new one. One that is given may have been that of a run which is gone. */
+  /** If absent, a new id is created. A given id may have belonged to a run that no longer exists. */
   readonly runId?: string | undefined;
-  /** Absent: a new session, whatever the run's id. */
+  /** If absent, the run gets a new session, even if `runId` was used before. */
   readonly sessionId?: string | undefined;
   readonly spawnBudget?: Partial<SpawnBudget> | undefined;
   readonly executionBudget?: Partial<ExecutionBudget>;
-  /** PERMANENT unless told. */
+  /** Default: `PERMANENT`. */
   readonly retention?: HistoryRetention | undefined;
   readonly priority?: Priority | undefined;
 }
 
 export interface ChildOptions {
-  /** The agent that hires: the manager in the org chart. */
+  /** The agent that spawns the child. */
   readonly parentId: AgentId;
-  /** Absent: the parent's. Present: tightened by the parent's (B6). */
+  /** If absent, the child has its parent's budget. If present, it is tightened by the parent's (B6). */
   readonly executionBudget?: Partial<ExecutionBudget>;
-  /** RUN unless told. */
+  /** Default: `RUN`. */
   readonly retention?: HistoryRetention;
-  /** NORMAL unless told; a branch's rank is not inherited. */
+  /** Default: `NORMAL`. A child does not inherit its parent's priority. */
   readonly priority?: Priority;
 }
 
 type Fields = Omit<Supervision, "isRoot" | "progressTopic" | "spawnChild" | "toJSON">;
 
-/** One agent's position in a run's org chart. Deeply frozen: a child is derived, a node is never changed. */
+/** The position of one agent in the tree of a run. Deeply frozen: children are derived, and a node never changes. */
 export class Supervision {
   readonly runId: RunId;
   readonly sessionId: SessionId;
   readonly rootId: AgentId;
   readonly parentId: AgentId | null;
-  /** For display only; there is no limit on depth. */
+  /** Distance from the root, for display only. There is no limit on the depth. */
   readonly depth: number;
-  /** The same object in every node of one tree, so that the cap is the tree's and not a branch's. */
+  /** The same object in every node of the tree, because the limit applies to the whole tree. */
   readonly spawnBudget: SpawnBudget;
   readonly executionBudget: ExecutionBudget;
   readonly retention: HistoryRetention;
@@ -84,7 +84,7 @@ export class Supervision {
     Object.freeze(this);
   }
 
-  /** The top of a new tree. */
+  /** Creates the root of a new tree. */
   static root(agentId: AgentId, options: RootOptions): Supervision {
     const { ids, runId: given, retention = HistoryRetention.PERMANENT, priority = Priority.NORMAL } = options;
     const runId = given === undefined ? formatRunId(ids.next()) : parseRunId(given);
@@ -127,7 +127,7 @@ export class Supervision {
     return this.parentId === null;
   }
 
-  /** Every agent of the run reports here, so that one subscription shows the whole tree. */
+  /** The topic to which every agent of the run reports, so that one subscription shows the whole tree. */
   get progressTopic(): TopicId {
     return formatTopicId({ type: "agent.progress", source: this.runId });
   }
@@ -148,17 +148,21 @@ export class Supervision {
   }
 
   /**
-   * A stored node. Nodes revived one by one have equal spawn budgets, not the same object; hand in the tree's to share it.
+   * Recreates a stored node. Nodes that are recreated separately have equal spawn budgets, not the same object; pass
+   * `shared` to share one.
    */
   static fromJSON(json: SupervisionJson, shared?: SpawnBudget): Supervision {
     if (!Number.isSafeInteger(json.depth) || json.depth < 0) {
       throw new Fault(
         "invalid_argument",
-        `depth is ${describeValue(json.depth)}: it must be an integer from 0`,
+        `invalid depth ${describeValue(json.depth)}: expected an integer from 0`,
       );
     }
     if (json.spawnBudget === undefined || json.executionBudget === undefined) {
-      throw new Fault("invalid_argument", "a stored node without its budgets cannot be trusted to have none");
+      throw new Fault(
+        "invalid_argument",
+        "invalid stored Supervision: its budgets are missing, and missing budgets are not treated as unlimited",
+      );
     }
     const budget = spawnBudget(json.spawnBudget);
     const same = shared?.maxAgents === budget.maxAgents && shared.allowPreempt === budget.allowPreempt;

@@ -5,20 +5,26 @@ import { toNanoUsdLimit } from "../base/money.ts";
 
 const dimensions: ReadonlySet<string> = new Set<keyof TopUp>(["maxTokens", "maxCostUsd", "maxTurns"]);
 
-/** What a top-up adds, in the ledger's units. Throws for what is none, so that it can be refused where it is given. */
+/**
+ * Converts a top-up to the ledger's units. It throws for an invalid top-up, so that the caller is refused before
+ * anything is stored.
+ */
 export function spendOfTopUp(add: Partial<TopUp>): Spend {
   for (const key of Object.keys(add)) {
     if (!dimensions.has(key)) {
       throw new Fault(
         "invalid_argument",
-        `${key} cannot be topped up: use ${[...dimensions].join(", ")}, each as how much more there is to be`,
+        `invalid top-up dimension ${key}: expected one of ${[...dimensions].join(", ")}, each with the amount to add`,
       );
     }
   }
   const { maxTokens = 0, maxCostUsd = 0, maxTurns = 0 } = add;
   for (const [name, count] of Object.entries({ maxTokens, maxTurns })) {
     if (Number.isSafeInteger(count) && count >= 0) continue;
-    throw new Fault("invalid_argument", `${name} is ${describeValue(count)}: it must be an integer from 0`);
+    throw new Fault(
+      "invalid_argument",
+      `invalid ${name} ${describeValue(count)}: expected an integer from 0`,
+    );
   }
   return { tokens: maxTokens, nanoUsd: toNanoUsdLimit(maxCostUsd), turns: maxTurns };
 }

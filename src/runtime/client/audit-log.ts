@@ -12,11 +12,13 @@ import {
 } from "../../kernel/index.ts";
 import { anonymousUser } from "../process/worker-context.ts";
 
-/** Of one text, unless asked for in full. */
+/** Maximum length of one text in an entry, unless the caller asks for full entries. */
 const maxChars = 500;
 
-/** How each order says who gave it. What is not here, an agent did. */
-const orderedBy: { readonly [Type in EventType]?: (event: Event<Type>) => string | undefined } = {
+/**
+ * Returns the actor of each event that a command from outside the run causes. Every other event is caused by an agent.
+ */
+const actorOf: { readonly [Type in EventType]?: (event: Event<Type>) => string | undefined } = {
   run_start: ({ data }) => data.by,
   run_fork: ({ data }) => data.by,
   run_pause: ({ data }) => data.by,
@@ -26,11 +28,11 @@ const orderedBy: { readonly [Type in EventType]?: (event: Event<Type>) => string
   task_signal: ({ data }) => data.by,
   task_reprioritize: ({ data }) => data.by,
   budget_top_up: ({ data }) => data.by,
-  // What comes by mail has a name; what has none, a handler in the owner's process said.
+  // A decision that arrived by mail has a `by`. Otherwise an approval handler in the owner's process decided.
   approval_decision: ({ data }) => data.decision.by ?? "approval handler",
 };
 
-/** The audit of the runs in a store. */
+/** Returns the audit log of the runs in a store: who did what, and whether the log is intact. */
 export function auditLog({ events }: Pick<Store, "events">): AuditLog {
   return {
     async *read(runId: string, { fromSeq = 0, full = false, outsideOnly = false }: AuditReadOptions = {}) {
@@ -41,9 +43,9 @@ export function auditLog({ events }: Pick<Store, "events">): AuditLog {
     },
     async verify(runId: string, head?: string): Promise<LogVerdict> {
       const verdict = await events.verify(parseRunId(runId), head);
-      // A tail cut at its very beginning needs no head to be seen.
+      // A log without any event has been truncated, which is visible without a stored head.
       if (verdict.ok && verdict.events === 0)
-        return { ok: false, seq: 0, problem: "the log is empty: every run begins with run_start" };
+        return { ok: false, seq: 0, problem: "the log is empty: the log of a run starts with run_start" };
       return verdict;
     },
   };
@@ -51,28 +53,28 @@ export function auditLog({ events }: Pick<Store, "events">): AuditLog {
 
 function auditEntry(event: Event, full: boolean): AuditEntry {
   const { runId, seq, at, taskId, agentId, type, data } = event;
-  const by = orderedBy[type] as ((order: Event) => string | undefined) | undefined;
+  const actor = actorOf[type] as ((command: Event) => string | undefined) | undefined;
   const details = data as unknown as JsonObject;
   return {
     runId,
     seq,
     at,
     taskId,
-    actor: by === undefined ? agentId : (by(event) ?? anonymousUser),
-    fromOutside: by !== undefined,
+    actor: actor === undefined ? agentId : (actor(event) ?? anonymousUser),
+    fromOutside: actor !== undefined,
     action: type,
-    details: full ? details : (shortened(details) as JsonObject),
+    details: full ? details : (shorten(details) as JsonObject),
   };
 }
 
-function shortened(value: JsonValue): JsonValue {
-  if (typeof value === "string") return shortText(value);
+function shorten(value: JsonValue): JsonValue {
+  if (typeof value === "string") return shortenText(value);
   if (typeof value !== "object" || value === null) return value;
-  if (Array.isArray(value)) return value.map(shortened);
-  return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, shortened(each)]));
+  if (Array.isArray(value)) return value.map(shorten);
+  return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, shorten(each)]));
 }
 
-function shortText(text: string): string {
+function shortenText(text: string): string {
   if (text.length <= maxChars) return text;
   return `${text.slice(0, maxChars)} [... ${text.length - maxChars} characters left out]`;
 }

@@ -32,18 +32,22 @@ export interface ForkOptions {
   readonly clock: Clock;
   readonly ids: IdSource;
   readonly origin: RunRecord;
-  /** A seq of the origin; with one owner any prefix of its log is a consistent cut of the tree. */
+  /**
+   * Seq of the last event of the origin that the fork shares. Since a run has one owner, any prefix of its log is a
+   * consistent cut of the task tree.
+   */
   readonly at: number;
-  /** Whose order it is. */
+  /** User in whose name the run is forked. */
   readonly by: string;
-  /** Of the fork; a new one unless told. */
+  /** Id of the fork. Default: a new id. */
   readonly runId?: string;
 }
 
 /**
- * A new run that shares the origin's commits up to the event `at`, in a session that is the origin's as it was there. Commits are whole:
- * one that reaches past it is left out. Steps that were in flight at the cut run again, under new idempotency keys, since those carry
- * the run's id.
+ * Creates a run that shares the origin's commits up to event `at`, with a copy of the origin's session as it was there.
+ * A commit is shared whole or not at all: one with events after `at` is left out. Steps in flight at the cut run again
+ * with new idempotency keys, because a key contains the run id. A repeated call with the same `runId` returns the
+ * existing fork.
  */
 export async function forkRun(options: ForkOptions): Promise<RunRecord> {
   const { store, clock, ids, origin, at, by } = options;
@@ -54,8 +58,8 @@ export async function forkRun(options: ForkOptions): Promise<RunRecord> {
     );
   }
   const runId = options.runId === undefined ? formatRunId(ids.next()) : parseRunId(options.runId);
-  const standing = await findFork(options, runId);
-  if (standing !== undefined) return standing;
+  const existing = await findFork(options, runId);
+  if (existing !== undefined) return existing;
   const last = await store.events.lastSeq(origin.runId);
   if (at > last) {
     throw new Fault("invalid_argument", `at is ${at}: the last event of ${origin.runId} so far is ${last}`);
@@ -65,7 +69,7 @@ export async function forkRun(options: ForkOptions): Promise<RunRecord> {
   const { agentId } = record;
   const commits = await commitsUpTo(store, origin.runId, at);
   const events = commits.flatMap((commit) => commit.events ?? []).map((event) => ({ ...event, runId }));
-  refuseErased(commits, origin.runId);
+  refuseErased(commits, origin.runId, at);
   const merged = mergeCommits(commits, record);
   const session = await forkSession({ store, origin, fork: record, commits, steps: merged.steps });
   const inherited = usageOf(commits.flatMap(({ steps }) => steps ?? []));
@@ -91,15 +95,18 @@ export async function forkRun(options: ForkOptions): Promise<RunRecord> {
 }
 
 /**
- * Nobody else is in it. Of an origin that was given none it is one that nobody named either, and is let go of as those are. An origin that
- * came back to a session has what others said in it: like that session, its fork's stays.
+ * Id of a new session for the fork. If the origin's session is unnamed, the fork's session is unnamed too, and
+ * retention deletes it like other unnamed sessions. A named session may contain messages of other runs, so that the
+ * fork's session is kept like a named one.
  */
-function newSession({ ids, origin, runId: given }: ForkOptions, runId: RunId): SessionId {
-  const nameOf = isUnnamedSession(origin.sessionId, origin.runId) ? unnamedSessionId : forkSessionId;
-  return nameOf(runId, given === undefined ? undefined : ids.next());
+function newSession({ ids, origin, runId: wantedId }: ForkOptions, runId: RunId): SessionId {
+  const makeId = isUnnamedSession(origin.sessionId, origin.runId) ? unnamedSessionId : forkSessionId;
+  return makeId(runId, wantedId === undefined ? undefined : ids.next());
 }
 
-/** The fork that stands under this id. Refuses when it is another run, or was made elsewhere. */
+/**
+ * The existing fork with this id. Throws `already_exists` if the run with this id is not a fork of the origin at `at`.
+ */
 async function findFork({ store, origin, at }: ForkOptions, runId: RunId): Promise<RunRecord | undefined> {
   const record = await store.journal.find(runId);
   if (record === undefined) return undefined;
@@ -108,7 +115,10 @@ async function findFork({ store, origin, at }: ForkOptions, runId: RunId): Promi
     if (fork?.data.origin === origin.runId && fork.data.at === at) return record;
     break;
   }
-  throw new Fault("already_exists", `${runId} is there, and is no fork of ${origin.runId} at event ${at}`);
+  throw new Fault(
+    "already_exists",
+    `${runId} already exists and is not a fork of ${origin.runId} at event ${at}; choose another \`runId\``,
+  );
 }
 
 async function commitsUpTo(store: Store, runId: RunId, at: number): Promise<readonly Commit[]> {
@@ -118,12 +128,17 @@ async function commitsUpTo(store: Store, runId: RunId, at: number): Promise<read
     commits.push(commit);
   }
   if (commits.length === 0)
-    throw new Fault("invalid_argument", `${runId} has no commit that ends at or before event ${at}`);
+    throw new Fault(
+      "invalid_argument",
+      `${runId} cannot be forked at event ${at}: no commit ends at or before it; use a later event`,
+    );
   return commits;
 }
 
-/** A task at work at the cut would go on from a journal whose words retention took. */
-function refuseErased(commits: readonly Commit[], runId: RunId): void {
+/**
+ * Throws if a task that is unfinished at the cut would be replayed from a journal whose content retention has erased.
+ */
+function refuseErased(commits: readonly Commit[], runId: RunId, at: number): void {
   const erased = new Set(
     commits.flatMap(({ events = [] }) => events.filter((event) => event.erased === true)).map(taskOf),
   );
@@ -133,7 +148,7 @@ function refuseErased(commits: readonly Commit[], runId: RunId): void {
   if (taskId === undefined) return;
   throw new Fault(
     "invalid_argument",
-    `${runId} cannot be forked there: ${taskId} keeps no history, and was at work`,
+    `${runId} cannot be forked at event ${at}: ${taskId} is unfinished there and its history was erased; use an event at which it has ended`,
   );
 }
 
@@ -141,7 +156,7 @@ function taskOf({ taskId }: Event): TaskId {
   return taskId;
 }
 
-/** One commit that leaves a run in the state the many did. Money starts anew: what the origin spent is the origin's. */
+/** Merges the commits into one with the same effect, except for money: the fork starts with nothing spent. */
 function mergeCommits(
   commits: readonly Commit[],
   fork: RunRecord,
@@ -151,7 +166,7 @@ function mergeCommits(
     .filter(({ type }) => type === "open" || type === "close" || type === "reprioritize");
   return {
     ...mergeSteps(commits),
-    tasks: commits.flatMap((commit) => commit.tasks ?? []).map((change) => rename(change, fork)),
+    tasks: commits.flatMap((commit) => commit.tasks ?? []).map((change) => renameTask(change, fork)),
     resolves: commits
       .flatMap((commit) => commit.resolves ?? [])
       .map(({ taskId, wait, value }) => ({ taskId, wait, value })),
@@ -160,7 +175,10 @@ function mergeCommits(
   };
 }
 
-/** What stands at the cut. Nothing is voided twice, and a journal that was left is left out (J8). */
+/**
+ * The steps in force at the cut, and those in flight. J8: leaves out the journals that tasks have ended with
+ * `continueAsNew`.
+ */
 function mergeSteps(commits: readonly Commit[]): { opens: StepOpening[]; steps: StepRecord[] } {
   const steps = new Map<string, StepRecord>();
   const opens = new Map<string, StepOpening>();
@@ -187,8 +205,8 @@ function usageOf(steps: readonly StepRecord[]): Usage {
     .reduce(addUsage, noUsage);
 }
 
-/** The tasks are the fork's: what they send, and the keys of what they do, say so. */
-function rename(change: TaskChange, { runId, sessionId }: RunRecord): TaskChange {
+/** Tasks refer to the fork, so that their messages and idempotency keys carry its run id. */
+function renameTask(change: TaskChange, { runId, sessionId }: RunRecord): TaskChange {
   if (change.type !== "create") return change;
   const supervision = { ...change.task.supervision, runId, sessionId };
   return { ...change, task: { ...change.task, supervision } };

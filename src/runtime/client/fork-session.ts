@@ -20,24 +20,27 @@ import type { TurnRecord } from "../journal/content-table.ts";
 
 const root = formatTaskId(0);
 
-type Named = Pick<RunRecord, "runId" | "sessionId">;
+type RunIds = Pick<RunRecord, "runId" | "sessionId">;
 
-/** What the origin's is called in a fork: its run, its session and those of its children, and the entries it wrote. */
+/**
+ * Maps ids of the origin to ids of the fork: the run, its session and the sessions of its children, and the entries
+ * that the run wrote.
+ */
 class ForkRenames {
-  readonly #origin: Named;
-  readonly #fork: Named;
+  readonly #origin: RunIds;
+  readonly #fork: RunIds;
 
-  constructor(origin: Named, fork: Named) {
+  constructor(origin: RunIds, fork: RunIds) {
     this.#origin = origin;
     this.#fork = fork;
   }
 
   session(sessionId: SessionId): SessionId {
-    const { sessionId: whole } = this.#origin;
-    if (sessionId === whole) return this.#fork.sessionId;
-    const within = sessionWithin(whole, "");
-    if (!sessionId.startsWith(within)) return sessionId;
-    return sessionWithin(this.#fork.sessionId, sessionId.slice(within.length));
+    const { sessionId: rootSession } = this.#origin;
+    if (sessionId === rootSession) return this.#fork.sessionId;
+    const prefix = sessionWithin(rootSession, "");
+    if (!sessionId.startsWith(prefix)) return sessionId;
+    return sessionWithin(this.#fork.sessionId, sessionId.slice(prefix.length));
   }
 
   id(entryId: string): string {
@@ -49,56 +52,60 @@ class ForkRenames {
   entry(entry: SessionEntry): SessionEntry {
     const isOwn = entry.runId === this.#origin.runId;
     const parentId = entry.parentId === null ? null : this.id(entry.parentId);
-    const named = { ...entry, id: this.id(entry.id), parentId, ...(isOwn && { runId: this.#fork.runId }) };
-    if (named.type === "compaction") return { ...named, firstKeptEntryId: this.id(named.firstKeptEntryId) };
-    return named.type === "branch_summary" ? { ...named, fromId: this.id(named.fromId) } : named;
+    const renamed = { ...entry, id: this.id(entry.id), parentId, ...(isOwn && { runId: this.#fork.runId }) };
+    if (renamed.type === "compaction")
+      return { ...renamed, firstKeptEntryId: this.id(renamed.firstKeptEntryId) };
+    return renamed.type === "branch_summary" ? { ...renamed, fromId: this.id(renamed.fromId) } : renamed;
   }
 
-  /** A turn names its history by session and leaf. */
+  /** Only turns change: a turn refers to its history by session and leaf. */
   step(step: StepRecord): StepRecord {
     const turn = turnOf(step);
     if (turn === undefined || turn.sessionId === null) return step;
     const { sessionId, leafId } = turn;
-    const named: TurnRecord = Object.freeze({
+    const renamed: TurnRecord = Object.freeze({
       ...turn,
       sessionId: this.session(sessionId),
       leafId: leafId === null ? null : this.id(leafId),
     });
-    return { ...step, outcome: { kind: "ok", value: named as unknown as JsonValue } };
+    return { ...step, outcome: { kind: "ok", value: renamed as unknown as JsonValue } };
   }
 }
 
+/** The prefix of the origin's journal that the fork shares. */
 export interface Cut {
   readonly store: Store;
   readonly origin: RunRecord;
   readonly fork: RunRecord;
-  /** Up to the cut. */
+  /** The commits of the origin up to the cut. */
   readonly commits: readonly Commit[];
-  /** Those that stand at the cut. */
+  /** The steps in those commits that are in force at the cut: not voided, and of the current journal of their task. */
   readonly steps: readonly StepRecord[];
 }
 
+/** What the first commit of the fork contains. */
 export interface ForkedSession {
   readonly sessions: readonly SessionChange[];
   readonly steps: readonly StepRecord[];
 }
 
 /**
- * A fork goes on in a session of its own: the origin's as it stood at the cut, copied. What was said since is not in it, and what the
- * fork says is not said in the origin's. The same for the sessions of children who keep theirs.
+ * Copies the origin's session, as it was at the cut, to a new session for the fork. Later messages of the origin are
+ * not in the copy, and messages of the fork are not in the origin's session. Sessions of children that retain their
+ * history are copied likewise.
  */
 export async function forkSession(cut: Cut): Promise<ForkedSession> {
   const { store, origin, fork, steps } = cut;
-  const names = new ForkRenames(origin, fork);
-  const placed = await store.sessions.read(origin.sessionId, { includeHidden: true });
-  const visible = visibleOf(placed);
+  const renames = new ForkRenames(origin, fork);
+  const stored = await store.sessions.read(origin.sessionId, { includeHidden: true });
+  const visible = visibleOf(stored);
   const written = writtenIn(cut.commits);
   const turns = steps.flatMap((step) => turnOf(step) ?? []);
-  const leafId = await leafAt(cut, placed, written);
+  const leafId = await leafAt(cut, stored, written);
   const path = entriesTo(visible, [leafId, ...leavesIn(turns, origin.sessionId)], origin.sessionId);
-  const sessions = copies(path, names, { sessionId: fork.sessionId, agentId: fork.agentId });
-  const opening = placed.find(({ entry }) => entry.id === origin.runId)?.entry;
-  if (opening !== undefined && !path.includes(opening)) sessions.push(said(opening, fork));
+  const sessions = copyEntries(path, renames, { sessionId: fork.sessionId, agentId: fork.agentId });
+  const opening = stored.find(({ entry }) => entry.id === origin.runId)?.entry;
+  if (opening !== undefined && !path.includes(opening)) sessions.push(pendingOpening(opening, fork));
   const runs = new Set(path.flatMap(({ runId }) => runId ?? []));
   const under = { under: origin.sessionId, limit: Number.MAX_SAFE_INTEGER };
   for (const { sessionId, agentId } of await store.sessions.list(under)) {
@@ -109,31 +116,37 @@ export async function forkSession(cut: Cut): Promise<ForkedSession> {
         (runId === origin.runId ? written.has(id) : runId !== null && runs.has(runId)),
     );
     const kept = entriesTo(entries, [last?.id ?? null, ...leavesIn(turns, sessionId)], sessionId);
-    sessions.push(...copies(kept, names, { sessionId: names.session(sessionId), agentId }));
+    sessions.push(...copyEntries(kept, renames, { sessionId: renames.session(sessionId), agentId }));
   }
-  return { sessions, steps: steps.map((step) => names.step(step)) };
+  return { sessions, steps: steps.map((step) => renames.step(step)) };
 }
 
-/** The origin's leaf at the cut: after what it said itself, or what it found, or was to find. */
+/**
+ * The entry of the origin's session after which the fork continues: the last entry that the origin's root task had
+ * written at the cut. If there is none, the leaf that its turn read, or the parent of the origin's first message.
+ */
 async function leafAt(
   cut: Cut,
-  placed: readonly StoredEntry[],
+  stored: readonly StoredEntry[],
   written: ReadonlySet<string>,
 ): Promise<string | null> {
   const { origin } = cut;
-  const entries = visibleOf(placed);
+  const entries = visibleOf(stored);
   const own = entries.findLast(({ id, taskId }) => taskId === root && written.has(id));
   if (own !== undefined) return own.id;
-  const turn = await turnNearest(cut);
+  const turn = await findRootTurn(cut);
   if (turn?.sessionId === origin.sessionId) return turn.leafId;
-  const opening = placed.find(({ entry }) => entry.id === origin.runId)?.entry;
+  const opening = stored.find(({ entry }) => entry.id === origin.runId)?.entry;
   return opening === undefined ? rootLeafOf(entries) : opening.parentId;
 }
 
-/** The root's turn that stands at the cut; else the next one after it, else the last that was left (J8). */
-async function turnNearest({ store, origin, commits, steps }: Cut): Promise<TurnRecord | undefined> {
-  const standing = rootTurns(steps).at(-1);
-  if (standing !== undefined) return standing;
+/**
+ * The root task's turn at the cut. If there is none, its next turn after the cut, or else its last turn before
+ * `continueAsNew` (J8).
+ */
+async function findRootTurn({ store, origin, commits, steps }: Cut): Promise<TurnRecord | undefined> {
+  const current = rootTurns(steps).at(-1);
+  if (current !== undefined) return current;
   const next = (commits.at(-1)?.number ?? -1) + 1;
   for await (const { steps: later = [] } of store.journal.read(origin.runId, next)) {
     const [first] = rootTurns(later);
@@ -146,7 +159,7 @@ function rootTurns(steps: readonly StepRecord[]): readonly TurnRecord[] {
   return steps.filter(({ taskId }) => taskId === root).flatMap((step) => turnOf(step) ?? []);
 }
 
-/** The ids of the entries that the commits made visible. */
+/** Ids of the entries that the commits made visible. */
 function writtenIn(commits: readonly Commit[]): ReadonlySet<string> {
   const visible = new Set<string>();
   const hidden = new Set<SessionEntry>();
@@ -165,20 +178,22 @@ function writtenIn(commits: readonly Commit[]): ReadonlySet<string> {
   return visible;
 }
 
-/** `undefined`: it is none, or its words were erased. */
+/**
+ * The turn that a step records. `undefined` for another kind of step, and if retention has erased the turn's content.
+ */
 function turnOf({ kind, outcome }: StepRecord): TurnRecord | undefined {
   if (kind !== "turn" || outcome.kind !== "ok" || outcome.value === null) return undefined;
   return outcome.value as unknown as TurnRecord;
 }
 
-/** What turns in this session have to find again. */
+/** Leaves of the session from which the turns read their history on replay. */
 function leavesIn(turns: readonly TurnRecord[], sessionId: SessionId): readonly (string | null)[] {
   return turns
     .filter((turn) => turn.sessionId === sessionId && turn.history === undefined)
     .map(({ leafId }) => leafId);
 }
 
-/** Those on the paths to these, in the order in which they were said. */
+/** The entries on the paths from the root to the given leaves, in the order in which they were written. */
 function entriesTo(
   entries: readonly SessionEntry[],
   leaves: readonly (string | null)[],
@@ -190,7 +205,7 @@ function entriesTo(
     if (path === undefined) {
       throw new Fault(
         "not_found",
-        `session ${sessionId} has no entry ${leafId} any more, after which the fork would go on`,
+        `the run cannot be forked: session ${sessionId} no longer has entry ${leafId}, after which the fork would continue`,
       );
     }
     for (const entry of path) kept.add(entry);
@@ -198,26 +213,26 @@ function entriesTo(
   return entries.filter((entry) => kept.has(entry));
 }
 
-function copies(
+function copyEntries(
   entries: readonly SessionEntry[],
-  names: ForkRenames,
+  renames: ForkRenames,
   where: { readonly sessionId: SessionId; readonly agentId: AgentId },
 ): SessionChange[] {
   const ids = new Set(entries.map(({ id }) => id));
   return entries.map((entry) => {
-    // What was before it may be gone: its history was not to be kept.
+    // Retention may have erased the parent. Then the copy becomes a root.
     const isRooted = entry.parentId === null || ids.has(entry.parentId);
-    const copy = names.entry(isRooted ? entry : { ...entry, parentId: null });
+    const copy = renames.entry(isRooted ? entry : { ...entry, parentId: null });
     return { type: "append", ...where, entry: copy, visibility: "visible" };
   });
 }
 
-/** S2: the fork's user said what the origin's did, and it is as pending. */
-function said(opening: SessionEntry, { runId, sessionId, agentId }: RunRecord): SessionChange {
+/** S2: the origin's first message as a pending entry of the fork. */
+function pendingOpening(opening: SessionEntry, { runId, sessionId, agentId }: RunRecord): SessionChange {
   const entry = { ...opening, id: runId, runId, parentId: null };
   return { type: "append", sessionId, agentId, entry, visibility: "pending", atLeaf: true };
 }
 
-function visibleOf(placed: readonly StoredEntry[]): readonly SessionEntry[] {
-  return placed.filter(({ visibility }) => visibility === "visible").map(({ entry }) => entry);
+function visibleOf(stored: readonly StoredEntry[]): readonly SessionEntry[] {
+  return stored.filter(({ visibility }) => visibility === "visible").map(({ entry }) => entry);
 }

@@ -42,31 +42,35 @@ export interface HandleOptions {
   readonly clock: Clock;
   readonly ids: IdSource;
   readonly record: RunRecord;
-  /** Whoever observes a run in this process is through with what there is of it; nothing to wait for where nobody does. */
+  /** Resolves when the observers of a run in this process have processed its events. `undefined` if there are none. */
   readonly observed?: (runId: RunId) => Promise<void> | undefined;
-  /** Of the runtime whose handle it is; for ever unless told. */
+  /** Lifetime of the runtime that made the handle. If absent, the handle has no end. */
   readonly life?: RuntimeLifetime;
-  /** B4: as the run's owner has it; `refuse` unless told. */
+  /** B4: setting of the runtime, to compute the snapshot. Default: `refuse`. */
   readonly unknownPrice?: UnknownPrice;
-  /** Who gives the orders; for the audit. */
+  /** User in whose name commands are sent, for the audit log. Default: `user`. */
   readonly by?: string | undefined;
 }
 
-const endings = ["task_end", "run_end"] as const;
-/** Among so many of the last events of a run that has ended is nearly always the end of its root. */
-const endingEvents = 16;
+const endTypes = ["task_end", "run_end"] as const;
+/**
+ * Number of trailing events of an ended run that are read first. They nearly always include the `task_end` of the root
+ * task.
+ */
+const trailingEvents = 16;
 
-/** The events that say how a run ended, the last of each. */
-interface Ending {
-  end?: Event<"run_end">;
-  task?: Event<"task_end">;
+/** The last `run_end` of a run and the last `task_end` of its root task. */
+interface EndEvents {
+  runEnd?: Event<"run_end">;
+  rootEnd?: Event<"task_end">;
 }
 
-/** Orders by which a run that has ended may go on. */
-function mayGoOn(mail: readonly Mail[]): boolean {
+/** Whether the mail contains a command that may resume an ended run. */
+function mayResume(mail: readonly Mail[]): boolean {
   return mail.some(({ body }) => body.type === "resume" || body.type === "top_up");
 }
 
+/** A run seen through the store. Works in every process that opens the store, not only in the owner's. */
 export class StoredRunHandle implements RunHandle {
   readonly runId: RunId;
   readonly sessionId: SessionId;
@@ -81,7 +85,11 @@ export class StoredRunHandle implements RunHandle {
   }
 
   as(by: string): RunHandle {
-    if (by === "") throw new Fault("invalid_argument", "an order is given in a name that is not empty");
+    if (by === "")
+      throw new Fault(
+        "invalid_argument",
+        "the name passed to as() is empty: pass the name of the user who sends the commands",
+      );
     return new StoredRunHandle({ ...this.#options, by });
   }
 
@@ -91,10 +99,10 @@ export class StoredRunHandle implements RunHandle {
     if (!Number.isSafeInteger(fromSeq) || fromSeq < 0) {
       throw new Fault(
         "invalid_argument",
-        `fromSeq is ${describeValue(fromSeq)}: it must be an integer from 0, the seq of the first event to read`,
+        `fromSeq is ${describeValue(fromSeq)}: it must be the seq of the first event to read, an integer from 0`,
       );
     }
-    return slotFreeTail(this.#tail(options));
+    return yieldingSlot(this.#tail(options));
   }
 
   result(): Promise<RunResult<JsonValue>> {
@@ -106,40 +114,40 @@ export class StoredRunHandle implements RunHandle {
     return store.events.tail(this.runId, life === undefined ? options : { ...options, life });
   }
 
-  /** Reads along until the run ends, and on if it has orders to go on. */
+  /** Follows the run until it has ended and no command is left that may resume it. */
   async #result(): Promise<RunResult<JsonValue>> {
     this.#options.life?.check();
-    const ending: Ending = {};
+    const found: EndEvents = {};
     const last = this.#options.store.events.lastSeq(this.runId);
-    let from = Math.max(0, (last instanceof Promise ? await last : last) - endingEvents);
+    let from = Math.max(0, (last instanceof Promise ? await last : last) - trailingEvents);
     let next = from;
     for (;;) {
-      for await (const event of this.#tail({ fromSeq: next, types: endings })) {
+      for await (const event of this.#tail({ fromSeq: next, types: endTypes })) {
         if ("seq" in event) next = event.seq + 1;
-        if (event.type === "run_end") ending.end = event;
-        if (event.type === "task_end" && event.taskId === root) ending.task = event;
+        if (event.type === "run_end") found.runEnd = event;
+        if (event.type === "task_end" && event.taskId === root) found.rootEnd = event;
       }
-      // What completed has ended for good.
-      const goesOn = ending.end?.data.status === "completed" ? false : this.#goesOn(next);
-      if (goesOn instanceof Promise ? await goesOn : goesOn) continue;
-      if (ending.task !== undefined || from === 0) break;
-      // Its root ended long before: only then is a log read from its beginning.
+      // A completed run cannot be resumed.
+      const isResumed = found.runEnd?.data.status === "completed" ? false : this.#isResumed(next);
+      if (isResumed instanceof Promise ? await isResumed : isResumed) continue;
+      if (found.rootEnd !== undefined || from === 0) break;
+      // The root task ended before the trailing events. Read the log from its start.
       from = next = 0;
     }
-    // By `call`: compiled for one runtime's function, this would be compiled again for the next one's.
+    // Through `call`: V8 would specialise a plain call to the first runtime's function, and deoptimise at the second.
     const observed = this.#options.observed?.call(undefined, this.runId);
     if (observed !== undefined) await observed;
-    return this.#resultOf(ending);
+    return this.#toResult(found);
   }
 
-  #resultOf({ end, task }: Ending): RunResult<JsonValue> {
-    const { usage = noUsage, costUsd = 0, turns = 0, status = "failed" } = end?.data ?? {};
-    const { lost = { tokens: 0, costUsd: 0 } } = end?.data ?? {};
-    const failure = task?.data.failure ?? null;
+  #toResult({ runEnd, rootEnd }: EndEvents): RunResult<JsonValue> {
+    const { usage = noUsage, costUsd = 0, turns = 0, status = "failed" } = runEnd?.data ?? {};
+    const { lost = { tokens: 0, costUsd: 0 } } = runEnd?.data ?? {};
+    const failure = rootEnd?.data.failure ?? null;
     return {
-      output: task?.data.output ?? null,
+      output: rootEnd?.data.output ?? null,
       status,
-      interruptionReason: task?.data.interruption?.reason ?? failure?.message ?? null,
+      interruptionReason: rootEnd?.data.interruption?.reason ?? failure?.message ?? null,
       usage,
       costUsd,
       unreported: lost,
@@ -148,7 +156,7 @@ export class StoredRunHandle implements RunHandle {
       sessionId: this.sessionId,
       agentId: this.agentId,
       error: failure,
-      metadata: task?.data.metadata ?? {},
+      metadata: rootEnd?.data.metadata ?? {},
     };
   }
 
@@ -160,37 +168,37 @@ export class StoredRunHandle implements RunHandle {
   }
 
   cancel(reason = "cancelled"): Promise<void> {
-    return this.#order({ type: "cancel", taskId: root, reason });
+    return this.#send({ type: "cancel", taskId: root, reason });
   }
 
   pause(): Promise<void> {
-    return this.#order({ type: "pause" });
+    return this.#send({ type: "pause" });
   }
 
   resume(): Promise<void> {
-    return this.#order({ type: "resume" });
+    return this.#send({ type: "resume" });
   }
 
   async topUp(add: Partial<TopUp>, taskId: string = root): Promise<void> {
-    // Refused here: in the mailbox nobody could.
+    // Checked here, because the owner that reads the mailbox could not report an error to the caller.
     spendOfTopUp(add);
-    return this.#order({ type: "top_up", taskId: parseTaskId(taskId), add });
+    return this.#send({ type: "top_up", taskId: parseTaskId(taskId), add });
   }
 
   async reprioritize(taskId: string, priority: Priority): Promise<void> {
-    return this.#order({ type: "reprioritize", taskId: parseTaskId(taskId), priority });
+    return this.#send({ type: "reprioritize", taskId: parseTaskId(taskId), priority });
   }
 
   steer(input: JsonValue): Promise<void> {
-    return this.#order({ type: "steer", input });
+    return this.#send({ type: "steer", input });
   }
 
   followUp(input: JsonValue): Promise<void> {
-    return this.#order({ type: "follow_up", input });
+    return this.#send({ type: "follow_up", input });
   }
 
   async signal(name: string, value: JsonValue = null, taskId: string = root): Promise<void> {
-    return this.#order({ type: "resolve", taskId: parseTaskId(taskId), wait: signalWait(name), value });
+    return this.#send({ type: "resolve", taskId: parseTaskId(taskId), wait: signalWait(name), value });
   }
 
   async approve(approvalId: string, decision: ApprovalDecision): Promise<void> {
@@ -200,64 +208,70 @@ export class StoredRunHandle implements RunHandle {
         `the decision on ${approvalId} is ${describeValue(decision)}: it must be { decision: "approved" | "denied" | "skipped" }`,
       );
     }
-    return this.#order({ type: "approval", approvalId, decision }, decision.by);
+    return this.#send({ type: "approval", approvalId, decision }, decision.by);
   }
 
   async fork({ at, runId }: { readonly at: number; readonly runId?: string }): Promise<RunHandle> {
     const { store, clock, ids, record, by = anonymousUser, life } = this.#options;
     life?.check();
-    const given = runId === undefined ? {} : { runId };
-    const fork = await forkRun({ store, clock, ids, origin: record, at, by, ...given });
+    const named = runId === undefined ? {} : { runId };
+    const fork = await forkRun({ store, clock, ids, origin: record, at, by, ...named });
     return new StoredRunHandle({ ...this.#options, record: fork });
   }
 
-  /** Whether there were orders that may let an ended run go on; resolves when they are obeyed. `next`: after the last event that was seen. */
-  #goesOn(next: number): boolean | Promise<boolean> {
-    return andThen(this.#options.store.mailbox.read(this.runId), (mail) => this.#goesOnAfter(mail, next));
+  /**
+   * Whether an ended run has been resumed or may be by a command in its mailbox. Waits until the owner has handled such
+   * commands. `next` is the seq after the last event that was read.
+   */
+  #isResumed(next: number): boolean | Promise<boolean> {
+    return andThen(this.#options.store.mailbox.read(this.runId), (mail) => this.#isResumedBy(mail, next));
   }
 
-  #goesOnAfter(mail: readonly Mail[], next: number): boolean | Promise<boolean> {
-    if (mayGoOn(mail)) return this.#ordersObeyed().then(() => true);
-    // One may have been obeyed before anyone looked for it.
+  #isResumedBy(mail: readonly Mail[], next: number): boolean | Promise<boolean> {
+    if (mayResume(mail)) return this.#commandsHandled().then(() => true);
+    // The owner may have handled such a command before the mailbox was read. Then the log has new events.
     return andThen(this.#options.store.events.lastSeq(this.runId), (last) => last >= next);
   }
 
-  async #ordersObeyed(): Promise<void> {
+  async #commandsHandled(): Promise<void> {
     const { store, life } = this.#options;
     const { mailbox } = store;
-    for (let isLeft = true; isLeft;) {
+    for (let isPending = true; isPending;) {
       const changed = Promise.withResolvers<void>();
-      const forget = store.onChange(() => changed.resolve());
+      const unsubscribe = store.onChange(() => changed.resolve());
       const guest: Guest = { lifeEnded: () => changed.resolve() };
       life?.join(guest);
-      // It may have changed before anyone listened.
-      if (mayGoOn(await mailbox.read(this.runId)) && life?.fault === undefined) await changed.promise;
-      forget();
+      // Read again: the mailbox may have changed before the subscription.
+      if (mayResume(await mailbox.read(this.runId)) && life?.fault === undefined) await changed.promise;
+      unsubscribe();
       life?.leave(guest);
       life?.check();
-      isLeft = mayGoOn(await mailbox.read(this.runId));
+      isPending = mayResume(await mailbox.read(this.runId));
     }
   }
 
-  async #order(body: MailBody, claimed = anonymousUser): Promise<void> {
-    // The name the handle was made for counts before one that a caller writes into an order.
-    const { store, clock, ids, by = claimed, life } = this.#options;
+  async #send(body: MailBody, claimedName = anonymousUser): Promise<void> {
+    // The name of the handle takes precedence over a name in the command.
+    const { store, clock, ids, by = claimedName, life } = this.#options;
     life?.check();
-    const told: unknown = body;
-    assertJson(told, `the ${body.type.replace("_", " ")} of ${this.runId}`);
+    const content: unknown = body;
+    assertJson(content, `the ${body.type.replace("_", " ")} of ${this.runId}`);
     await store.mailbox.put({ id: ids.next(), runId: this.runId, from: by, at: clock.now(), body });
   }
 }
 
 type EventStream = AsyncIterable<Event | Delta>;
 
-/** A tail as the code of a task reads it, which has no slot while it waits; the tail itself for everyone else. */
-function slotFreeTail(tail: EventStream): EventStream {
+/**
+ * If the caller is the code of a task, returns a stream that gives the slot of the task back while it waits for an
+ * event.
+ */
+function yieldingSlot(tail: EventStream): EventStream {
   const task = currentTask();
-  return task === undefined ? tail : { [Symbol.asyncIterator]: () => readBy(task, tail) };
+  return task === undefined ? tail : { [Symbol.asyncIterator]: () => readInTask(task, tail) };
 }
 
-function readBy(task: SlotYielder, tail: EventStream): AsyncIterator<Event | Delta> {
+function readInTask(task: SlotYielder, tail: EventStream): AsyncIterator<Event | Delta> {
   const events = tail[Symbol.asyncIterator]();
   return {
     next: () => task.yieldSlotWhile(events.next()),

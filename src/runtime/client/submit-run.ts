@@ -17,14 +17,14 @@ import {
   type SubmitOptions,
   type TaskRecord,
 } from "../../kernel/index.ts";
-import { type NewRun, newRun } from "../journal/new-run.ts";
-import { anonymousUser, type RunClaimer, type WorkerContext } from "../process/worker-context.ts";
+import { newRun, type NewRun } from "../journal/new-run.ts";
 import { RunState } from "../journal/run-state.ts";
 import { asksPerson, callOfApproval, isCall, mailOfSubmission } from "../journal/wait-names.ts";
+import { anonymousUser, type RunClaimer, type WorkerContext } from "../process/worker-context.ts";
 
 /**
- * Starts a run, or finds the one that stands under its id, or hands the input to the one that is unfinished in the session (S5). What
- * becomes of it is decided in the store, with the commit.
+ * Creates a run. Returns the existing run instead if one with this id was submitted before, and the unfinished run of
+ * the session if that takes the input as steering (S5). The store decides in the transaction that would create the run.
  */
 export function submitRun(
   worker: WorkerContext,
@@ -34,10 +34,10 @@ export function submitRun(
   options: SubmitOptions,
 ): RunRecord | Promise<RunRecord> {
   const run = newRun(worker, agent, input, options);
-  const flight = flightOf(run.record, input, options);
-  const creation = createRun(worker, claimer, run, flight);
+  const singleFlight = singleFlightOf(run.record, input, options);
+  const creation = createRun(worker, claimer, run, singleFlight);
   if (!(creation instanceof Promise) && creation.kind === "created") return run.record;
-  return standingRun(worker, claimer, run, flight, creation);
+  return settleSubmission(worker, claimer, run, singleFlight, creation);
 }
 
 /** Claims the run as well if the store can do both in one transaction and this worker has room for the run. */
@@ -45,14 +45,15 @@ function createRun(
   { store: { journal } }: WorkerContext,
   claimer: RunClaimer,
   { record, first }: NewRun,
-  flight: SingleFlight | undefined,
+  singleFlight: SingleFlight | undefined,
 ): MaybePromise<Creation> {
-  const offer = journal.createAndClaim === undefined ? undefined : claimer.reserveClaim();
-  if (journal.createAndClaim === undefined || offer === undefined)
-    return journal.create(record, first, flight);
-  return driveCreated(claimer, journal.createAndClaim(record, first, flight, offer));
+  const claim = journal.createAndClaim === undefined ? undefined : claimer.reserveClaim();
+  if (journal.createAndClaim === undefined || claim === undefined)
+    return journal.create(record, first, singleFlight);
+  return driveCreated(claimer, journal.createAndClaim(record, first, singleFlight, claim));
 }
 
+/** Lets the engine drive the run if it was created and claimed. */
 async function driveCreated(claimer: RunClaimer, creating: Promise<Creation>): Promise<Creation> {
   let lease: Lease | undefined;
   try {
@@ -64,77 +65,81 @@ async function driveCreated(claimer: RunClaimer, creating: Promise<Creation>): P
   }
 }
 
-/** Resolves with the run that the submission starts or joins. `creation` is the outcome of the first attempt to create it. */
-async function standingRun(
+/**
+ * Resolves with the run that the submission starts or joins. `creation` is the outcome of the first attempt to create
+ * it.
+ */
+async function settleSubmission(
   worker: WorkerContext,
   claimer: RunClaimer,
   run: NewRun,
-  given: SingleFlight | undefined,
+  singleFlight: SingleFlight | undefined,
   creation: MaybePromise<Creation>,
 ): Promise<RunRecord> {
   const { record } = run;
   const { journal } = worker.store;
-  let flight = given;
+  let flight = singleFlight;
   for (let creating = creation; ; creating = createRun(worker, claimer, run, flight)) {
-    const came = await creating;
-    if (came.kind === "created") return record;
-    if (came.kind !== "busy") {
-      const runId = came.kind === "steered" ? came.runId : record.runId;
-      const standing = await journal.find(runId);
-      if (standing !== undefined && came.kind === "exists") await refuseOther(worker, standing, run);
-      if (standing !== undefined) return standing;
-      // It was deleted in between: there is nothing in the way any more.
+    const outcome = await creating;
+    if (outcome.kind === "created") return record;
+    if (outcome.kind !== "busy") {
+      const runId = outcome.kind === "steered" ? outcome.runId : record.runId;
+      const existing = await journal.find(runId);
+      if (existing !== undefined && outcome.kind === "exists") await refuseOther(worker, existing, run);
+      if (existing !== undefined) return existing;
+      // The existing run was deleted meanwhile. Submit again.
       continue;
     }
-    const { waits, names } = await waitsOf(worker, came.run);
-    // All it does is wait, though its worker has not let go of it yet: it is as good as suspended. Unless it is another user's.
-    if (!waits || flight === undefined || flight.always) throw busy(came.run, names, record);
+    const { onlyWaits, waitsFor } = await readWaits(worker, outcome.run);
+    // A run that only waits takes the input as steering, like a suspended run, although its worker still owns it. To
+    // another user the store answers `busy` again.
+    if (!onlyWaits || flight === undefined || flight.always) throw agentBusy(outcome.run, waitsFor, record);
     flight = { ...flight, always: true };
   }
 }
 
-/** Whoever submits again is given the run it began, and never somebody else's answer. Of words that are not kept nobody can tell. */
+/**
+ * A repeated submission returns the run that the first one created, and never the answer of another run: throws
+ * `already_exists` if user, tenant, agent or input differ. The input is not compared if it is not retained.
+ */
 async function refuseOther(
   { store }: WorkerContext,
-  standing: RunRecord,
+  existing: RunRecord,
   { record, first }: NewRun,
 ): Promise<void> {
-  const { runId, agentId } = standing;
-  if (!sameCaller(standing, record))
-    throw new Fault(
-      "already_exists",
-      `${runId} is another user's: give this one a runId of its own, or none`,
-      {
-        details: { runId },
-      },
-    );
-  const isOther = agentId !== record.agentId;
-  const root = isOther ? undefined : await rootOf(store, runId);
-  if (!isOther && (root === undefined || root.supervision.retention === HistoryRetention.NONE)) return;
-  if (root !== undefined && canonicalJson(root.input) === canonicalJson(rootIn(first)?.input)) return;
-  const why = isOther ? `is a run of ${agentId}` : "began with another input";
-  throw new Fault("already_exists", `${runId} ${why}: give this one a runId of its own, or none`, {
+  const { runId, agentId } = existing;
+  if (!sameCaller(existing, record))
+    throw new Fault("already_exists", `${runId} belongs to another user: choose another runId, or omit it`, {
+      details: { runId },
+    });
+  const isOtherAgent = agentId !== record.agentId;
+  const root = isOtherAgent ? undefined : await readRootTask(store, runId);
+  if (!isOtherAgent && (root === undefined || root.supervision.retention === HistoryRetention.NONE)) return;
+  if (root !== undefined && canonicalJson(root.input) === canonicalJson(createdTask(first)?.input)) return;
+  const difference = isOtherAgent ? `is a run of ${agentId}` : "was submitted with another input";
+  throw new Fault("already_exists", `${runId} ${difference}: choose another runId, or omit it`, {
     details: { runId, agentId },
   });
 }
 
-async function rootOf({ journal }: Store, runId: RunId): Promise<TaskRecord | undefined> {
-  for await (const commit of journal.read(runId)) return rootIn(commit);
+/** The root task, which the first commit of a run creates. */
+async function readRootTask({ journal }: Store, runId: RunId): Promise<TaskRecord | undefined> {
+  for await (const commit of journal.read(runId)) return createdTask(commit);
   return undefined;
 }
 
-/** The first commit creates it. */
-function rootIn({ tasks = [] }: Commit): TaskRecord | undefined {
+function createdTask({ tasks = [] }: Commit): TaskRecord | undefined {
   for (const change of tasks) if (change.type === "create") return change.task;
   return undefined;
 }
 
-function flightOf(
+/** How the store handles an unfinished run in the session. `undefined` for a new session, in which there is none. */
+function singleFlightOf(
   { runId, sessionId, createdAt: at }: RunRecord,
   input: JsonValue,
-  { userId, whenBusy, sessionId: given }: SubmitOptions,
+  { userId, whenBusy, sessionId: namedSession }: SubmitOptions,
 ): SingleFlight | undefined {
-  if (given !== sessionId) return undefined;
+  if (namedSession !== sessionId) return undefined;
   const body = { type: "steer", input } as const;
   return {
     steering: { id: mailOfSubmission(runId), from: userId ?? anonymousUser, at, body },
@@ -142,11 +147,18 @@ function flightOf(
   };
 }
 
-/** What an unfinished run waits for, as far as its journal says; and whether it does nothing else. */
-async function waitsOf(
+interface RunWaits {
+  /** Whether every unfinished task of the run only waits. */
+  readonly onlyWaits: boolean;
+  /** What the run waits for, as readable names. */
+  readonly waitsFor: readonly string[];
+}
+
+/** Reads from the journal of an unfinished run what it waits for. */
+async function readWaits(
   { store, unknownPrice }: WorkerContext,
   { runId, status }: RunSummary,
-): Promise<{ readonly waits: boolean; readonly names: readonly string[] }> {
+): Promise<RunWaits> {
   const state = new RunState(unknownPrice);
   const approvals = new Map<string, string>();
   for await (const commit of store.journal.read(runId)) {
@@ -157,43 +169,44 @@ async function waitsOf(
     }
   }
   const live = [...state.tasks.values()].filter(({ outcome }) => outcome === null);
-  if (status === "pending") return { waits: false, names: ["a worker"] };
-  if (state.paused) return { waits: true, names: ["resume"] };
-  const names = live.flatMap(({ record, opened }) =>
+  if (status === "pending") return { onlyWaits: false, waitsFor: ["a worker"] };
+  if (state.paused) return { onlyWaits: true, waitsFor: ["resume"] };
+  const waitsFor = live.flatMap(({ record, opened }) =>
     [...opened.keys()].filter(isCall).map((address) => {
-      const at = `${record.taskId}/${address}`;
-      // As `approve` takes it.
-      return asksPerson(address) ? `approval ${approvals.get(parentOf(at)) ?? at}` : `call ${at}`;
+      const path = `${record.taskId}/${address}`;
+      // An approval is named by the id that `RunHandle.approve` takes.
+      return asksPerson(address) ? `approval ${approvals.get(parentOf(path)) ?? path}` : `call ${path}`;
     }),
   );
-  const isAtRest = ({ record: { taskId } }: (typeof live)[number]): boolean =>
+  const isIdle = ({ record: { taskId } }: (typeof live)[number]): boolean =>
     state.headcount.tasks[taskId]?.idle ?? true;
-  return { waits: live.length > 0 && live.every(isAtRest), names };
+  return { onlyWaits: live.length > 0 && live.every(isIdle), waitsFor };
 }
 
 function parentOf(path: string): string {
   return path.slice(0, path.lastIndexOf("/"));
 }
 
-function busy(run: RunSummary, waitsFor: readonly string[], submitted: RunRecord): Fault {
+/** Fault of a submission to a session in which a run is unfinished. */
+function agentBusy(run: RunSummary, waitsFor: readonly string[], submitted: RunRecord): Fault {
   const { runId, agentId, sessionId, status } = run;
   const reason = waitsFor.length === 0 ? "" : `, waiting for ${waitsFor.join(", ")}`;
   const advice = sameCaller(run, submitted)
-    ? 'Wait for its end, or submit with whenBusy: "steer"'
-    : "It is another user's: wait for its end, or use a session of your own";
+    ? 'Wait until the run ends, or submit with whenBusy: "steer"'
+    : "The run belongs to another user: wait until it ends, or use another session";
   return new Fault(
     "agent_busy",
-    `${agentId} is in ${runId} in session ${sessionId}: ${status}${reason}. ${advice}`,
+    `${agentId} is busy with ${runId} in session ${sessionId}: ${status}${reason}. ${advice}`,
     { details: { runId, agentId, sessionId, status, waitsFor } },
   );
 }
 
 /** Fault of `deleteSession` for a session in which a run is unfinished. */
 export function sessionBusy({ runId, agentId, sessionId, status, endedAt }: RunSummary): Fault {
-  const standing = endedAt === null ? status : `${status}, with orders that it has not read yet`;
+  const state = endedAt === null ? status : `${status}, with commands that it has not read yet`;
   return new Fault(
     "agent_busy",
-    `${agentId} is in ${runId} in session ${sessionId}: ${standing}. Wait for its end or cancel it, then delete the session`,
+    `${agentId} is busy with ${runId} in session ${sessionId}: ${state}. Wait until the run ends or cancel it, then delete the session`,
     { details: { runId, agentId, sessionId, status } },
   );
 }

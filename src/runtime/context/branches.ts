@@ -1,9 +1,9 @@
 import { openStep, type ActiveStep } from "../task/active-step.ts";
 import type { Branch, StepAddress } from "../../kernel/index.ts";
-import type { NestedContext } from "../task/lazy-scope.ts";
+import type { NestedContext } from "../task/nested-scope.ts";
 import type { StepExecutor } from "../task/step-executor.ts";
 import { CancellationScope } from "../task/cancellation-scope.ts";
-import { toldAddress } from "../journal/wait-names.ts";
+import { emittedAddress } from "../journal/wait-names.ts";
 
 interface Branches {
   readonly branches: Readonly<Record<string, Branch<unknown>>>;
@@ -22,7 +22,7 @@ export async function runBranches(
 ): Promise<readonly PromiseSettledResult<unknown>[]> {
   // Else what was told before them would come after what they tell.
   const told = steps.takeEvents();
-  if (told.length > 0) openStep(steps.runner, toldAddress(address), steps.cancelScope, told);
+  if (told.length > 0) openStep(steps.runner, emittedAddress(address), steps.cancelScope, told);
   const running = Object.values(branches).map(async (branch, index) => {
     const ctx = contexts[index] as NestedContext;
     try {

@@ -1,5 +1,5 @@
 import { CancellationError, type TaskId } from "../../kernel/index.ts";
-import { never } from "../process/pending-forever.ts";
+import { pendingForever } from "../process/pending-forever.ts";
 import type { CancellationScope } from "../task/cancellation-scope.ts";
 import type { TaskRunner } from "../task/task-runner.ts";
 
@@ -17,12 +17,12 @@ export async function withChildOutput(
   const { cancelled, outcome: known } = runner.state.task(child);
   if (cancelled === null && known === null) return stop;
   const left = Promise.withResolvers<undefined>();
-  const call = runner.beginCall();
+  const call = runner.activity.beginCall();
   // What the child has open is left when this is, so that it comes to its end then, or after as long again.
   call.body = { abandon: () => (call.body = { abandon: () => left.resolve(undefined) }) };
   const outcome = await Promise.race([runner.host.whenEnded(child), left.promise]);
-  runner.endCall(call);
-  if (runner.isDropped || cancelScope.isAbandoned) return never();
+  runner.activity.endCall(call);
+  if (runner.isDropped || cancelScope.isAbandoned) return pendingForever();
   if (outcome === undefined) return stop;
   const { reason, status, cause } = stop;
   const { output: childOutput } = outcome;

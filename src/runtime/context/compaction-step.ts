@@ -7,7 +7,7 @@ import {
   type CompactionStep,
   type EventDraft,
 } from "../../kernel/index.ts";
-import type { NestedContext } from "../task/lazy-scope.ts";
+import type { NestedContext } from "../task/nested-scope.ts";
 import type { StepExecutor } from "../task/step-executor.ts";
 import type { StepIdentity } from "../journal/step-identity.ts";
 import { boundMessages } from "../model/token-bound.ts";

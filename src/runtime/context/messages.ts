@@ -14,7 +14,7 @@ import {
 } from "../../kernel/index.ts";
 import type { TaskState } from "../journal/run-state.ts";
 import type { Body, StepExecutor } from "../task/step-executor.ts";
-import { joinWait, replyWait } from "../journal/wait-names.ts";
+import { joinWait, replyWait, signalWait } from "../journal/wait-names.ts";
 import type { Due } from "../task/wait-registry.ts";
 
 /** What a task says to others, and the answers it waits for. A message's id follows from its step: sent again, it is sent once. */
@@ -106,11 +106,27 @@ export class MessageSteps {
     const { runner, cancelScope } = this.#steps;
     const wait = runner.host.waits.wait(runner.taskId, name, due);
     try {
-      return await runner.waitFor(cancelScope, wait.came, { name, due });
+      return await runner.activity.waitFor(cancelScope, wait.came, { name, due });
     } catch (error) {
       wait.leave();
       throw error;
     }
+  }
+
+  /** Waits for the signal. Returns `undefined` after the timeout, which is a journaled step, so that a replay uses the same time. */
+  async waitForSignal(name: string, timeoutMs: number | undefined): Promise<JsonValue | undefined> {
+    const due = timeoutMs === undefined ? undefined : await this.dueIn(timeoutMs);
+    const { value } = await this.waitForName(signalWait(name), due);
+    return value;
+  }
+
+  /** A journaled wait for a name. `value` is absent if `due` came first. */
+  waitForName(name: string, due: Due | undefined): Promise<{ readonly value?: JsonValue }> {
+    const step = this.#steps.identify("wait", name, null);
+    return this.#steps.run<{ readonly value?: JsonValue }>(step, async () => {
+      const value = await this.cameFor(name, due);
+      return value === undefined ? {} : { value };
+    });
   }
 
   async #askAgent(
@@ -142,9 +158,10 @@ export class MessageSteps {
     try {
       const ended = host.whenEnded(taskId);
       const first = timer === undefined ? ended : Promise.race([ended, timer.came]);
-      const outcome = (await runner.waitFor(cancelScope, first, { name: joinWait([taskId]), due })) as
-        | TaskOutcome
-        | undefined;
+      const outcome = (await runner.activity.waitFor(cancelScope, first, {
+        name: joinWait([taskId]),
+        due,
+      })) as TaskOutcome | undefined;
       if (outcome !== undefined) return answerOf(outcome);
     } finally {
       timer?.leave();

@@ -7,10 +7,7 @@ import {
   type StepAddress,
   type TaskOutcome,
 } from "../../kernel/index.ts";
-import { childrenOf } from "../journal/task-record.ts";
-import { isProgrammingError } from "./programming-error.ts";
-import { ContinueAsNew } from "./continue-as-new.ts";
-import { TaskContext } from "./task-context.ts";
+import { ContinueAsNew, TaskContext } from "./task-context.ts";
 import { cancelledOutcome, isFinalFault, outputAt } from "../journal/task-end.ts";
 import { TaskInboxView } from "./task-inbox.ts";
 import type { TaskRunner } from "../task/task-runner.ts";
@@ -39,10 +36,10 @@ export async function runAgentCode(runner: TaskRunner): Promise<CodeOutcome> {
     if ("error" in ending) throw ending.error;
     const output = ending.value ?? null;
     sealJson(output, `what ${agent.id} returned`);
-    const children = childrenOf(state, taskId, "wait");
+    const children = state.liveChildren(taskId, "wait");
     if (children.length > 0) {
       const ended = Promise.all(children.map((each) => host.whenEnded(each)));
-      await runner.waitFor(cancelScope, ended, { name: joinWait(children) });
+      await runner.activity.waitFor(cancelScope, ended, { name: joinWait(children) });
     }
     return { kind: "ended", outcome: outcomeOf(runner, output), endedOn: none, events: ctx.takeEvents() };
   } catch (error) {
@@ -73,7 +70,7 @@ function outcomeOfError(runner: TaskRunner, error: unknown, events: readonly Eve
     const outcome = reported(runner, cancelledOutcome(stop, runner.output));
     return { kind: "ended", outcome, endedOn: [], events };
   }
-  const endedOn = runner.originsOf(error);
+  const endedOn = runner.journal.originsOf(error);
   if (endedOn.length === 0 && !isFinalFault(fault) && !isProgrammingError(error))
     return { kind: "crashed", fault, events };
   const outcome = reported(runner, failedOutcome(fault, outputAt(fault, runner.output)));
@@ -88,3 +85,15 @@ function reported({ report: { metadata } }: TaskRunner, outcome: TaskOutcome): T
 export function failedOutcome(fault: Fault, output: JsonValue = null): TaskOutcome {
   return { status: "failed", output, failure: fault.toJSON() };
 }
+
+/**
+ * What the language throws at code that is wrong: started again on the same records, it would come to the same. One with a cause tells of
+ * something else, such as a `fetch` that failed; a `SyntaxError` of what was parsed, such as an error page in place of JSON; a `RangeError`
+ * of memory that was short. Those may pass.
+ */
+function isProgrammingError(error: unknown): boolean {
+  const thrown = Fault.is(error) && error.code === "internal" ? error.cause : error;
+  return mistakes.some((Mistake) => thrown instanceof Mistake && thrown.cause === undefined);
+}
+
+const mistakes = [TypeError, ReferenceError] as const;

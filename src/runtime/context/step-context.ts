@@ -1,7 +1,6 @@
 import type { CancelSignal, StepContext } from "../../kernel/index.ts";
-import { AbandonableCall } from "../task/call-scope.ts";
+import { AbandonableCall, type NestedContext } from "../task/nested-scope.ts";
 import type { InFlightCall } from "../task/in-flight-calls.ts";
-import type { NestedContext } from "../task/lazy-scope.ts";
 import { CancellationScope } from "../task/cancellation-scope.ts";
 
 export interface RunningStepOptions {
@@ -36,7 +35,7 @@ export class StepBodyContext extends AbandonableCall implements StepContext {
     return (this.#cancelScope ??= new CancellationScope(this.#around, this.#call));
   }
 
-  protected override make(): NestedContext {
+  protected override createContext(): NestedContext {
     return this.#inside(this.cancelScope);
   }
 }

@@ -16,6 +16,7 @@ import {
   type CompactionStep,
   type DrainMode,
   type EventDraft,
+  type InputQueue,
   type JsonValue,
   type LlmReply,
   type LlmRequest,
@@ -46,24 +47,20 @@ import {
 import { raceBranches, runBranches, type RaceResult } from "./branches.ts";
 import { CallHistory } from "../tool/call-history.ts";
 import { compactTranscript } from "./compaction-step.ts";
-import { ContinueAsNew, journalScope } from "./continue-as-new.ts";
-import { drainInput } from "./input-drain.ts";
 import type { CallingScope } from "../tool/gate-context.ts";
 import { withChildOutput } from "./child-output.ts";
-import { callModel, ModelCall, type SentPrefix } from "../model/model-call.ts";
-import { MessageStarts } from "../model/message-start.ts";
+import { callModel, MessageStarts, ModelCall, type SentPrefix } from "../model/model-call.ts";
 import { MessageSteps } from "./messages.ts";
 import { StepBodyContext } from "./step-context.ts";
-import { StepExecutor, type Body } from "../task/step-executor.ts";
-import { settledResult } from "./settle.ts";
-import { waitForSignal, waitForName } from "./signal-wait.ts";
+import { none, StepExecutor, type Body } from "../task/step-executor.ts";
 import { CancellationScope } from "../task/cancellation-scope.ts";
 import type { TaskRunner } from "../task/task-runner.ts";
 import { askPerson } from "../tool/approval.ts";
-import { callTool, findTool, ToolStep } from "../tool/tool-call.ts";
+import { callTools, noteResults } from "../tool/tool-batch.ts";
+import { callTool, ToolStep } from "../tool/tool-call.ts";
 import { assertReported } from "./task-report.ts";
 import { isTurnOf, takeTurn } from "./turn-step.ts";
-import { inboxDrain, joinWait } from "../journal/wait-names.ts";
+import { inboxDrain, joinWait, queueWait } from "../journal/wait-names.ts";
 
 /** What the code of one scope works through: the task itself, a branch, or a tool's body. */
 export class TaskContext implements RunContext {
@@ -163,7 +160,7 @@ export class TaskContext implements RunContext {
     const model = modelFor(agent, role);
     const countedBy = agent.callPath?.chat === undefined && model?.choice === undefined ? model : undefined;
     const call = new ModelCall(this.#steps.next(), request, role, model, this.#sent.get(role), countedBy);
-    return this.#steps.run(call, callModel, this.#starts.of(role, model), this.#noteReply);
+    return this.#steps.run(call, callModel, this.#starts.get(role, model), this.#noteReply);
   }
 
   readonly #noteReply = (reply: LlmReply, { address, role, request, countedBy }: ModelCall): LlmReply => {
@@ -188,22 +185,22 @@ export class TaskContext implements RunContext {
     this.#toolsCalled = first + calls.length;
     const [only] = calls;
     if (only === undefined || calls.length > 1)
-      return this.#steps.exclusive("tools", () => this.#callTools(scope, first, calls, options));
+      return this.#steps.exclusive("tools", () => callTools(this.#from, { scope, first, calls, options }));
     const step = new ToolStep(stepAt(scope, first), only, this.#from, options);
     return this.#steps.run(step, callTool, step.start, this.#noteResult);
   }
 
   readonly #noteResult = (result: ToolResult, { call, options }: ToolStep): readonly ToolResult[] => {
     options.onResult?.(result, 0);
-    return this.#noteCalls([call], [result]);
+    return noteResults(this.#from, [call], [result]);
   };
 
   steering({ mode = "one" }: { readonly mode?: DrainMode } = {}): Promise<readonly JsonValue[]> {
-    return drainInput(this.#steps, "steer", mode);
+    return this.#drainInput("steer", mode);
   }
 
   followUps({ mode = "one" }: { readonly mode?: DrainMode } = {}): Promise<readonly JsonValue[]> {
-    return drainInput(this.#steps, "follow_up", mode);
+    return this.#drainInput("follow_up", mode);
   }
 
   compact(step: CompactionStep): Promise<CompactedTranscript> {
@@ -260,7 +257,7 @@ export class TaskContext implements RunContext {
         stopOnFault,
       });
       for (const ctx of contexts) this.#history.join(ctx.#history);
-      const values = this.#valuesOf(settled);
+      const values = this.#runner.journal.valuesOf(settled);
       return Object.fromEntries(names.map((name, index) => [name, values[index]])) as BranchResults<Branches>;
     });
   }
@@ -305,14 +302,14 @@ export class TaskContext implements RunContext {
   async sleepUntil(atMs: number): Promise<void> {
     if (Number.isNaN(atMs))
       throw new Fault("invalid_argument", "sleepUntil was given NaN: it must be epoch milliseconds");
-    await waitForName(this.#steps, this.#messages, `sleep ${atMs}`, () => atMs);
+    await this.#messages.waitForName(`sleep ${atMs}`, () => atMs);
   }
 
   waitForSignal(
     name: string,
     { timeoutMs }: { readonly timeoutMs?: number } = {},
   ): Promise<JsonValue | undefined> {
-    return waitForSignal(this.#steps, this.#messages, name, timeoutMs);
+    return this.#messages.waitForSignal(name, timeoutMs);
   }
 
   approval(question: PersonQuestion): Promise<ApprovalDecision> {
@@ -323,8 +320,8 @@ export class TaskContext implements RunContext {
   async resource<Value>(open: () => Promise<Value>, close: (value: Value) => Promise<void>): Promise<Value> {
     const value = await open();
     if (this.#runner.isDropped) await close(value);
-    else this.#runner.onDrop(() => close(value));
-    return this.#runner.whileAlive(Promise.resolve(value), this.#steps.cancelScope);
+    else this.#runner.addResource(() => close(value));
+    return this.#runner.activity.whileAlive(Promise.resolve(value), this.#steps.cancelScope);
   }
 
   step<Value extends JsonValue>(
@@ -367,42 +364,10 @@ export class TaskContext implements RunContext {
   continueAsNew(state: JsonValue): Promise<never> {
     return this.#steps.exclusive("continueAsNew", async () => {
       assertJson(state, "the state to continue from");
-      await this.#runner.seated(this.#steps.cancelScope);
+      await this.#runner.activity.whenSeated(this.#steps.cancelScope);
       await this.#runner.log.flush();
       throw new ContinueAsNew(state);
     });
-  }
-
-  async #callTools(
-    scope: StepAddress,
-    first: number,
-    calls: readonly ToolCall[],
-    options: ToolsOptions,
-  ): Promise<readonly ToolResult[]> {
-    const settled: Promise<PromiseSettledResult<ToolResult>>[] = [];
-    for (const [index, call] of calls.entries()) {
-      const run = (): Promise<PromiseSettledResult<ToolResult>> =>
-        settledResult(() => this.#callTool(stepAt(scope, first + index), call, options)).then((end) => {
-          if (end.status === "fulfilled") options.onResult?.(end.value, index);
-          return end;
-        });
-      // A sequential tool waits for those before it, and those after it wait for it.
-      if (findTool(this.#runner.agent, call.toolName, options.extra)?.concurrency !== "sequential")
-        settled.push(run());
-      else {
-        const before = await Promise.all(settled);
-        if (before.some(({ status }) => status === "rejected")) break;
-        const own = run();
-        settled.push(own);
-        if ((await own).status === "rejected") break;
-      }
-    }
-    return this.#noteCalls(calls, this.#valuesOf(await Promise.all(settled)));
-  }
-
-  #callTool(address: StepAddress, call: ToolCall, options: ToolsOptions): ToolResult | Promise<ToolResult> {
-    const step = new ToolStep(address, call, this.#from, options);
-    return this.#steps.runInScope<ToolResult, ToolStep>(step, callTool, step.start);
   }
 
   get #from(): CallingScope {
@@ -413,36 +378,25 @@ export class TaskContext implements RunContext {
     });
   }
 
-  /** In the order of the calls. */
-  #noteCalls(calls: readonly ToolCall[], results: readonly ToolResult[]): readonly ToolResult[] {
-    if (this.#runner.agent.callPath?.gate === undefined) return results;
-    for (const [index, result] of results.entries()) {
-      const call = calls[index];
-      if (call !== undefined) this.#history.add({ call, result });
-    }
-    return results;
-  }
-
   #inside(scope: StepScope, cancelScope: CancellationScope): TaskContext {
     return new TaskContext(this.#runner, scope, cancelScope, this.#history);
   }
 
-  /** J2: the first fault in the order of declaration. J5: all that came with it are voided with it. */
-  #valuesOf<Value>(settled: readonly PromiseSettledResult<Value>[]): readonly Value[] {
-    const failed = settled.filter((each) => each.status === "rejected");
-    const [first] = failed;
-    if (first !== undefined) {
-      const origins = failed.flatMap(({ reason }) => this.#runner.originsOf(reason));
-      if (origins.length > 0) this.#runner.noteOrigins(first.reason, origins);
-      throw first.reason;
-    }
-    return settled.flatMap((each) => (each.status === "fulfilled" ? [each.value] : []));
+  /** Takes the input that waits in a queue of the run. Only the root has such queues. */
+  #drainInput(queue: InputQueue, mode: DrainMode): Promise<readonly JsonValue[]> {
+    const { taskId, task, state } = this.#runner;
+    if (task.record.parentId !== null) return this.#steps.exclusive(`drain ${queue}`, () => []);
+    const step = { address: this.#steps.next(), kind: "drain", name: queue, digest: mode } as const;
+    return this.#steps.poll<JsonValue>(step, () => {
+      const waiting = state.resolutions.all(taskId, queueWait(queue));
+      return waiting.length === 0 ? none : waiting.slice(0, maxDrained[mode]).map(({ value }) => value);
+    });
   }
 
   #waitFor<Value>(name: string, work: () => Promise<Value>): Promise<Value> {
     const step = this.#steps.identify("wait", name, null);
     return this.#steps.run<Value>(step, ({ cancelScope }) =>
-      this.#runner.waitFor(cancelScope, work(), { name }),
+      this.#runner.activity.waitFor(cancelScope, work(), { name }),
     );
   }
 
@@ -450,3 +404,19 @@ export class TaskContext implements RunContext {
     return this.#steps.runSync<Value>(this.#steps.identify("value", name, null), read);
   }
 }
+
+/** Thrown by `continueAsNew` to leave the agent's code. */
+export class ContinueAsNew {
+  readonly state: JsonValue;
+
+  constructor(state: JsonValue) {
+    this.state = state;
+  }
+}
+
+/** J8: each journal of a task has its own addresses, so that no idempotency key is used twice. */
+function journalScope(journal: number): StepScope {
+  return journal === 0 ? "" : branchScope(stepAt("", journal - 1), "continued");
+}
+
+const maxDrained: Readonly<Record<DrainMode, number>> = { one: 1, all: Infinity };

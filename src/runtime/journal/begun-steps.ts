@@ -1,8 +1,9 @@
 import type { StepAddress } from "../../kernel/index.ts";
 
 /**
- * Steps begun and not recorded, with the seq of the event that says so. Most often one, gone in a moment: a list, because a `Map` whose
- * entries come and go is made anew every few times.
+ * Addresses of the steps of a task that have begun and have no record yet, each with the `seq` of its start event. Two short arrays
+ * instead of a `Map`: there is mostly one such step, and V8 rehashes a `Map` into a new table after a few insertions and deletions
+ * (`npm run bench -- loop`, row "turn in memory").
  */
 export class BegunSteps {
   readonly #addresses: StepAddress[] = [];
@@ -30,7 +31,7 @@ export class BegunSteps {
     }
   }
 
-  /** Whether it was there. */
+  /** Returns `false` if the step has not begun or is recorded. */
   delete(address: StepAddress): boolean {
     const index = this.#addresses.lastIndexOf(address);
     if (index < 0) return false;

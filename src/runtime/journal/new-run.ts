@@ -1,4 +1,3 @@
-import { openAccountCommand } from "./task-record.ts";
 import type { WorkerContext } from "../process/worker-context.ts";
 import {
   type HostedAgent,
@@ -8,6 +7,7 @@ import {
   HistoryRetention,
   type JsonObject,
   type JsonValue,
+  type LedgerCommand,
   type Message,
   type RunRecord,
   type SpawnBudget,
@@ -22,7 +22,7 @@ import {
   userEntry,
 } from "../../kernel/index.ts";
 
-/** A run of `agent` with everything its first commit holds: the root task, its seat, its purse and what the user said (S2). */
+/** Creates a run of `agent` and its first commit: `run_start`, the root task with its account, and the user's session entry (S2). */
 export function newRun(
   worker: Pick<WorkerContext, "clock" | "ids" | "warnAt">,
   agent: HostedAgent,
@@ -31,9 +31,9 @@ export function newRun(
 ): NewRun {
   const { clock, ids } = worker;
   const { id: agentId } = agent;
-  const { metadata = nothing, messages = none, userId = null, channel } = options;
+  const { metadata = noMetadata, messages = noMessages, userId = null, channel } = options;
   assertJson(input, `the input of ${agentId}`);
-  if (metadata !== nothing) assertJson(metadata, `the metadata of a run of ${agentId}`);
+  if (metadata !== noMetadata) assertJson(metadata, `the metadata of a run of ${agentId}`);
   const root = Supervision.root(agentId, {
     ids,
     runId: options.runId,
@@ -62,8 +62,8 @@ export function newRun(
     onPause: "suspend",
     tools: null,
   };
-  const told = { agentId, sessionId, input, supervision, metadata };
-  const data = by == null ? told : { ...told, by };
+  const started = { agentId, sessionId, input, supervision, metadata };
+  const data = by == null ? started : { ...started, by };
   const start: Event = { seq: 0, runId, taskId, agentId, parentId: null, type: "run_start", at, data };
   const first: Commit = {
     number: 0,
@@ -73,7 +73,7 @@ export function newRun(
     ledger: [openAccountCommand(worker, { taskId, parentId: null, budget, priority })],
   };
   const message = root.retention === HistoryRetention.NONE ? undefined : agent.messageOf?.(input);
-  const said = message && [userEntry({ sessionId, agentId, runId, at, message }, "pending")];
+  const sessions = message && [userEntry({ sessionId, agentId, runId, at, message }, "pending")];
   return {
     record: {
       runId,
@@ -85,30 +85,41 @@ export function newRun(
       agentVersion: agent.version ?? null,
       createdAt: at,
     },
-    first: said === undefined ? first : { ...first, sessions: said },
+    first: sessions === undefined ? first : { ...first, sessions },
   };
 }
 
+/** A run that is not stored yet. */
 export interface NewRun {
   readonly record: RunRecord;
+  /** Commit 0 of the run. */
   readonly first: Commit;
 }
 
 const taskId = formatTaskId(0);
 
-const nothing: JsonObject = Object.freeze({});
+const noMetadata: JsonObject = Object.freeze({});
 
-const none: readonly Message[] = Object.freeze([]);
+const noMessages: readonly Message[] = Object.freeze([]);
 
-/** Looked at by whoever it goes to (B2). */
-function budgetOf({ budget }: HostedAgent, { budget: given }: SubmitOptions): Partial<ExecutionBudget> {
+/** B6: the budget of the agent, tightened by the one of the submission. `Supervision.root` validates an agent's budget (B2). */
+function budgetOf({ budget }: HostedAgent, { budget: submitted }: SubmitOptions): Partial<ExecutionBudget> {
   const own = budget ?? unlimitedBudget;
-  return given === undefined ? own : tightenBudget(executionBudget(own), given);
+  return submitted === undefined ? own : tightenBudget(executionBudget(own), submitted);
 }
 
+/** The seats of the agent, overridden by the ones of the submission. */
 function seatsOf(
   { spawnBudget: own }: HostedAgent,
-  { spawnBudget: given }: SubmitOptions,
+  { spawnBudget: submitted }: SubmitOptions,
 ): Partial<SpawnBudget> | undefined {
-  return own === undefined || given === undefined ? (given ?? own) : { ...own, ...given };
+  return own === undefined || submitted === undefined ? (submitted ?? own) : { ...own, ...submitted };
+}
+
+/** Command that opens the account of a new task. `warnAt` is the share of a cap at which `budget_warning` is emitted (B5). */
+export function openAccountCommand(
+  { warnAt }: { readonly warnAt?: number },
+  account: Omit<Extract<LedgerCommand, { type: "open" }>, "type" | "warnAt">,
+): LedgerCommand {
+  return { type: "open", ...account, ...(warnAt === undefined ? {} : { warnAt }) };
 }

@@ -1,15 +1,15 @@
 import type { StepAddress, StepKind } from "../../kernel/index.ts";
 import type { TaskState } from "./run-state.ts";
 
-/** What an earlier owner has begun and recorded, as far as a replay has not come by it yet. */
+/** Tracks which records of earlier owners the replay of a task has not reached yet. */
 export class ReplayCursor {
   readonly #task: Pick<TaskState, "steps" | "opened">;
-  /** Whether there was an earlier owner. */
+  /** An earlier owner has begun or recorded a step of this journal. */
   readonly #isReplay: boolean;
   #remaining = 0;
-  /** Of those that remain, how many are in a scope or further down; for scopes in which there were some. */
+  /** Number of remaining records in each scope and the scopes below it. A scope that never had a record has no entry. */
   #inside: Map<string, number> | undefined;
-  /** The last index that was begun in a scope; made when somebody first asks. */
+  /** Highest index of a step that earlier owners had begun, by scope. Created on first use. */
   #last: Map<string, number> | undefined;
 
   constructor(task: Pick<TaskState, "steps" | "opened">) {
@@ -21,24 +21,28 @@ export class ReplayCursor {
     }
   }
 
+  /** The replay has not reached every record yet. */
   get remain(): boolean {
     return this.#remaining > 0;
   }
 
-  /** Also in scopes below. */
+  /** Like `remain`, for one scope and the scopes below it. */
   remainIn(scope: string): boolean {
     return scope === "" ? this.remain : (this.#inside?.get(scope) ?? 0) > 0;
   }
 
-  /** Whether a step that comes after this one was begun: then this one was over by then. */
+  /** An earlier owner had begun a later step of the same scope, so the step at this address had ended. */
   wentPast(address: StepAddress): boolean {
     if (!this.#isReplay) return false;
     const end = address.lastIndexOf("/");
-    const last = this.#begun().get(end === -1 ? "" : address.slice(0, end));
+    const last = this.#lastIndexes().get(end === -1 ? "" : address.slice(0, end));
     return last !== undefined && last > Number(address.slice(end + 1));
   }
 
-  /** The record was used: nothing inside the step will run (J7). What is below a model call are its tools, and they come after it. */
+  /**
+   * The replay has used the record at this address. Steps inside it do not run again (J7), so their records are passed as well. Addresses
+   * below a model call belong to its tool calls, which the replay reaches later.
+   */
   visit(address: StepAddress, kind: StepKind): void {
     const inside = kind === "llm" ? 0 : (this.#inside?.get(address) ?? 0);
     if (inside > 0) this.#inside?.set(address, 0);
@@ -46,7 +50,7 @@ export class ReplayCursor {
     this.#count(address, -1 - inside);
   }
 
-  /** For every scope around the address but the task's own. */
+  /** Adds `by` to the count of every scope that contains the address, except the scope of the task itself. */
   #count(address: StepAddress, by: number): void {
     for (let end = address.indexOf("/"); end !== -1; end = address.indexOf("/", end + 1)) {
       const scope = address.slice(0, end);
@@ -55,19 +59,19 @@ export class ReplayCursor {
     }
   }
 
-  /** What was begun here since is behind whoever asks, so it changes nothing. */
-  #begun(): ReadonlyMap<string, number> {
+  /** Steps that began in this process since then have lower indexes than the step in question, so the map does not need an update. */
+  #lastIndexes(): ReadonlyMap<string, number> {
     if (this.#last !== undefined) return this.#last;
     const { steps, opened } = this.#task;
     const last = (this.#last = new Map<string, number>());
-    for (const address of steps.keys()) pass(last, address);
-    for (const address of opened.keys()) pass(last, address);
+    for (const address of steps.keys()) raise(last, address);
+    for (const address of opened.keys()) raise(last, address);
     return last;
   }
 }
 
-/** In the scope of the address and in every one around it. Names of branches are no numbers. */
-function pass(last: Map<string, number>, address: StepAddress): void {
+/** Raises the highest index of the scope of the address and of every scope around it. Names of branches are not numbers and are skipped. */
+function raise(last: Map<string, number>, address: StepAddress): void {
   for (let start = 0; start <= address.length;) {
     const found = address.indexOf("/", start);
     const end = found === -1 ? address.length : found;

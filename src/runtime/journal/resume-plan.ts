@@ -8,19 +8,19 @@ import {
 } from "../../kernel/index.ts";
 import type { RunState, TaskState } from "./run-state.ts";
 
-/** Why a task is cancelled that its parent's end took along. */
+/** Reason with which the end of a parent cancels its children. */
 export const parentEnded = "its parent has ended";
 
-/** A task to go on with, and the records it goes on without (J5). */
+/** J5: an ended task to resume, and the records to void before it continues. */
 export interface ResumedTask {
   readonly taskId: TaskId;
   readonly voids: readonly StepAddress[];
 }
 
 /**
- * J5: which tasks of an ended run go on when it is resumed. The root, if it did not complete; below a task that goes on, those whose
- * failure was the last thing it saw, and those it took along when it ended. A child whose failure it survived stays as it is:
- * what came after depends on it. So does one whose words retention has erased: there is nothing to go on from.
+ * J5: which tasks of an ended run are resumed with it. The root, if it did not complete; of each resumed task, the children whose
+ * failure ended it, and the children that were cancelled because it ended. A child whose failure the parent handled is not resumed:
+ * later steps depend on that outcome. A task whose history retention has erased is not resumed either: its records are gone.
  */
 export function planResume(state: RunState): readonly ResumedTask[] {
   const root = state.task(rootTaskId);
@@ -32,24 +32,25 @@ export function planResume(state: RunState): readonly ResumedTask[] {
     const failed = (name: string): TaskState[] =>
       name
         .split(" ")
-        .flatMap((word) => state.tasks.get(word as TaskId) ?? [])
+        .flatMap((part) => state.tasks.get(part as TaskId) ?? [])
         .filter(({ outcome }) => outcome?.status === "failed" || outcome?.status === "cancelled")
         .filter((child) => !isErased(child));
     const stale = joins.filter(({ name }) => failed(name).length > 0);
     for (const { name } of stale) for (const child of failed(name)) reached.add(child);
-    for (const child of takenAlong(state, task)) reached.add(child);
+    for (const child of cancelledWith(state, task)) reached.add(child);
     const voids = [...task.endedOn.flatMap((address) => sameFailure(task, address)), ...stale.map(addressOf)];
     plan.push({ taskId: task.record.taskId, voids });
   }
   return plan;
 }
 
-/** Its words went with the run's end. */
+/** Retention erased the records of the task when the run ended. */
 function isErased({ record }: TaskState): boolean {
   return record.supervision.retention === HistoryRetention.NONE;
 }
 
-function takenAlong(state: RunState, { record }: TaskState): readonly TaskState[] {
+/** Children that were cancelled because this task ended. */
+function cancelledWith(state: RunState, { record }: TaskState): readonly TaskState[] {
   return [...state.tasks.values()].filter(
     (each) =>
       each.record.parentId === record.taskId &&
@@ -63,7 +64,7 @@ function isJoin({ kind, name, outcome }: StepRecord): boolean {
   return kind === "wait" && outcome.kind === "ok" && /^(join|ask) /.test(name);
 }
 
-/** The record, and those inside the step in which the same fault was recorded on its way out. */
+/** Addresses of the failed record and of the records inside the step that hold the same fault, because the fault passed through them. */
 function sameFailure({ steps }: TaskState, address: StepAddress): readonly StepAddress[] {
   const failure = failureText(steps.get(address));
   if (failure === undefined) return [];
@@ -79,7 +80,7 @@ function failureText(step: StepRecord | undefined): string | undefined {
   return canonicalJson({ code, message, details });
 }
 
-/** Nothing was recorded after it, in its scope or in one around it, and what it stands in came to nothing either. */
+/** No record follows the address in its scope or in a scope around it, and no step that contains the address has succeeded. */
 function isTip({ steps }: TaskState, address: StepAddress): boolean {
   const parts = address.split("/");
   for (let length = parts.length; length > 0; length--) {
@@ -88,7 +89,7 @@ function isTip({ steps }: TaskState, address: StepAddress): boolean {
     const own = steps.get(parts.slice(0, length).join("/") as StepAddress);
     if (length < parts.length && own?.kind !== "llm" && own?.outcome.kind === "ok") return false;
     const around = parts.slice(0, length - 1);
-    // J2: tools of one turn stand side by side, and not one after another.
+    // J2: the tool calls of one turn run concurrently, so a later index does not mean a later step.
     const isTool = own?.kind === "tool" || steps.get(around.join("/") as StepAddress)?.kind === "llm";
     if (isTool) continue;
     const next = [...around, index + 1].join("/");

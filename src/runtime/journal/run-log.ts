@@ -146,7 +146,7 @@ export class RunLog implements FlushableLog {
   applySeat(command: HeadcountCommand): HeadcountOutcome {
     const at = this.#clock.now();
     if (at > this.#addedAt) this.#addedAt = at;
-    const outcome = this.#state.seat(command, at);
+    const outcome = this.#state.applySeat(command, at);
     if (outcome.kind === "ignored" || outcome.kind === "refused") return outcome;
     (this.#draft.headcount ??= []).push(command);
     this.#touch();

@@ -49,7 +49,10 @@ export interface TaskState {
   readonly opened: BegunSteps;
   /** Messages that the task has drained from its agent's inbox. */
   readonly drained: Message[];
-  /** Messages that the task has to acknowledge or answer: those it was started with and those it drained. In a fork, the origin answers the messages that both share. */
+  /**
+   * Messages that the task has to acknowledge or answer: those it was started with and those it drained. In a fork, the origin answers
+   * the messages that both share.
+   */
   messages: readonly Message[];
   /** Ids of the messages that the task has answered. */
   readonly replied: string[];
@@ -71,19 +74,19 @@ export interface TaskState {
   crashes: number;
   /** When the task's code last crashed. Epoch milliseconds. */
   crashedAt: number;
+  /** The first cancellation of the task since it was last resumed. `null` if there is none. */
   cancelled: { readonly reason: string; readonly status: CancellationStatus } | null;
   /** The task had a seat and was paused. */
   unseated: boolean;
 }
 
+/** A task that has entries in a session. */
 interface SessionWriter {
   readonly taskId: TaskId;
   readonly sessionId: SessionId;
 }
 
-const noAddresses: readonly never[] = [];
-const noMessages: readonly never[] = [];
-const noSessions: readonly never[] = [];
+const empty: readonly never[] = [];
 
 /**
  * A run as the fold of its commits. The owner changes this state before the commit is durable; if the owner crashes, no other process
@@ -104,14 +107,19 @@ export class RunState {
   readonly ledger: Ledger;
   /** Which tasks have entries in which sessions. Created with the first entry. */
   #sessionWriters: SessionWriter[] | undefined;
+  /** Number of the next commit. */
   nextCommit = 0;
+  /** `seq` of the next event. */
   nextSeq = 0;
+  /** Ordinal of the next task. */
   nextTask = 0;
   /** Number of tasks that have not ended. */
   liveTasks = 0;
   /** Place of the last mailbox message that was consumed. -1 if there is none. */
   mailThrough = -1;
+  /** `run_end` is the last event. */
   ended = false;
+  /** The run shares its first commits with another run. */
   #isFork = false;
   /** A person paused the run: no step starts until the run is resumed. */
   paused = false;
@@ -123,14 +131,27 @@ export class RunState {
   }
 
   get headcount(): Headcount {
-    if (this.#headcount === undefined) throw new Fault("store_corrupt", "the run has no root task");
+    if (this.#headcount === undefined)
+      throw new Fault("store_corrupt", "the journal of this run does not create a root task");
     return this.#headcount;
   }
 
   task(taskId: TaskId): TaskState {
     const task = this.tasks.get(taskId);
-    if (task === undefined) throw new Fault("not_found", `there is no task ${taskId} in this run`);
+    if (task === undefined) throw new Fault("not_found", `task ${taskId} does not exist in this run`);
     return task;
+  }
+
+  /** Live children of the task whose `onParentEnd` has this value. */
+  liveChildren(parentId: TaskId, onParentEnd: TaskRecord["onParentEnd"]): readonly TaskId[] {
+    // Most runs have only a root.
+    if (this.tasks.size === 1) return empty;
+    const children: TaskId[] = [];
+    for (const { record, outcome } of this.tasks.values()) {
+      if (record.parentId === parentId && record.onParentEnd === onParentEnd && outcome === null)
+        children.push(record.taskId);
+    }
+    return children;
   }
 
   /** Releases the records of a run that is no longer owned. Timers may refer to this object for a while. */
@@ -144,7 +165,7 @@ export class RunState {
     this.nextCommit = number + 1;
     if (events !== undefined) for (const event of events) this.noteEvent(event);
     this.apply(commit, at);
-    if (headcount !== undefined) for (const command of headcount) this.seat(command, at);
+    if (headcount !== undefined) for (const command of headcount) this.applySeat(command, at);
     if (ledger !== undefined) for (const command of ledger) bookLedger(this.ledger, command);
     if (events === undefined) return;
     for (const event of events) {
@@ -166,7 +187,7 @@ export class RunState {
     this.usage = noUsage;
     for (const task of this.tasks.values()) {
       task.usage = noUsage;
-      task.messages = noMessages;
+      task.messages = empty;
     }
   }
 
@@ -178,6 +199,7 @@ export class RunState {
     return false;
   }
 
+  /** Applies an event. Of most events, only the `seq` changes the state. */
   noteEvent(event: Event): void {
     const { seq, type, at } = event;
     this.nextSeq = seq + 1;
@@ -207,11 +229,13 @@ export class RunState {
     if (mailThrough !== undefined) this.mailThrough = mailThrough;
   }
 
+  /** A step has begun. */
   open({ taskId, address, seq }: StepOpening, at: number, task = this.task(taskId)): void {
     task.opened.set(address, seq);
     if (asksPerson(address)) updateClock(task, this.paused, at);
   }
 
+  /** A step is recorded: updates usage, taken values, held contents and drained messages. */
   record(step: StepRecord, at: number, task = this.task(step.taskId)): void {
     const { kind, name, address, outcome } = step;
     task.steps.set(address, step);
@@ -233,12 +257,14 @@ export class RunState {
   }
 
   #addUsage(task: TaskState, { usage }: { readonly usage: Usage }): void {
+    // If only this task has used models, the run shares its object.
     const isOnlyUser = this.usage === task.usage;
     task.usage = addUsage(task.usage, usage);
     this.usage = isOnlyUser ? task.usage : addUsage(this.usage, usage);
   }
 
-  seat(command: HeadcountCommand, at: number): HeadcountOutcome {
+  /** Applies a seat command, and stops or starts the clocks of the tasks that it pauses or recalls (H5). */
+  applySeat(command: HeadcountCommand, at: number): HeadcountOutcome {
     const outcome = seatHeadcount(this.headcount, command);
     if (!("changes" in outcome)) return outcome;
     for (const { taskId, change } of outcome.changes) {
@@ -267,7 +293,7 @@ export class RunState {
 
   /** Sessions in which the task has entries. */
   sessionsOf(taskId: TaskId): readonly SessionId[] {
-    if (this.#sessionWriters === undefined) return noSessions;
+    if (this.#sessionWriters === undefined) return empty;
     const sessions: SessionId[] = [];
     for (const writer of this.#sessionWriters) if (writer.taskId === taskId) sessions.push(writer.sessionId);
     return sessions;
@@ -283,7 +309,7 @@ export class RunState {
       case "end":
         if (task.outcome === null) this.liveTasks--;
         task.outcome = change.outcome;
-        task.endedOn = change.endedOn ?? noAddresses;
+        task.endedOn = change.endedOn ?? empty;
         break;
       case "reopen":
         // A resumed task is no longer cancelled and starts with a new count of crashes.
@@ -326,7 +352,7 @@ export class RunState {
       journal: 0,
       input: record.input,
       outcome: null,
-      endedOn: noAddresses,
+      endedOn: empty,
       usage: noUsage,
       resumed: 0,
       isStarted: false,

@@ -19,15 +19,15 @@ import {
 import type { Addition } from "./run-log.ts";
 import type { RunState, TaskState } from "./run-state.ts";
 
-/** A stop is no crash, and a fault that says it never passes will not pass when the code is started again: neither is tried again. */
+/** Restarting the task's code does not help: the fault is permanent. An `internal` fault is a crash, which a restart may fix. */
 export function isFinalFault(fault: Fault): boolean {
   return fault.code !== "internal" && fault.retry === "never";
 }
 
-/** In a fault's details: what there was of an answer when it was cut. Recorded with the fault, so a replay ends with it as well. */
+/** Key in a fault's details: the output that had arrived when a model call was cut off. Recorded with the fault, so a replay has the same output. */
 export const partialOutput = "partial";
 
-/** B5: what a task that failed has to show. */
+/** B5: the partial output of a failed task: the text of the call that was cut off, or else what the code had reported. */
 export function outputAt(fault: Fault, reported: JsonValue = null): JsonValue {
   const partial = fault.details?.[partialOutput];
   return typeof partial === "string" && partial !== "" ? partial : reported;
@@ -39,7 +39,7 @@ export function cancelledOutcome(error: CancellationError, output: JsonValue = n
 
 type TaskEnd = EventData["task_end"];
 
-/** What is told of a task that ends. An error is told of one that failed, never of one that was stopped (trap O8). */
+/** Events for the end of a task. Only a failed task gets an `agent_error`, a cancelled or otherwise stopped task does not (trap O8). */
 export function endEvents(
   { usage, resumed }: Pick<TaskState, "usage" | "resumed">,
   outcome: TaskOutcome,
@@ -56,7 +56,7 @@ export function endEvents(
   return [{ type: "agent_error", data: { failure, ...(kind && { kind }) } }, end];
 }
 
-/** What is told of a run whose tasks have all ended: it came to what its root came to. B3: what was lost, apart. */
+/** The `run_end` event. The run has the status of its root task. B3: `lost` holds the charges of calls without reported usage. */
 export function runEnd(state: RunState): EventDraft {
   const { usage, ledger } = state;
   const account = ledger.accounts[root];
@@ -73,8 +73,8 @@ export function runEnd(state: RunState): EventDraft {
 }
 
 /**
- * What becomes of the messages a task was messages. A message that asks nothing is acknowledged, or handed back when the task did not end
- * well; whoever asked and got no answer is told why. `undefined`: it answers for none.
+ * Acknowledges the messages of an ended task. If the task failed or was cancelled, messages that expect no reply go back to the inbox.
+ * The sender of a message that expects a reply and got none receives the reason. Returns `undefined` if the task has no messages.
  */
 export function answersOf(
   task: TaskState,
@@ -85,9 +85,9 @@ export function answersOf(
   const { messages, replied } = task;
   const { agentId } = task.record;
   if (messages.length === 0) return undefined;
-  const bad = outcome.status === "failed" || outcome.status === "cancelled";
-  const back = messages.filter(({ replyTo }) => bad && replyTo === undefined).map(({ id }) => id);
-  const done = messages.map(({ id }) => id).filter((id) => !back.includes(id));
+  const isBad = outcome.status === "failed" || outcome.status === "cancelled";
+  const returned = messages.filter(({ replyTo }) => isBad && replyTo === undefined).map(({ id }) => id);
+  const acknowledged = messages.map(({ id }) => id).filter((id) => !returned.includes(id));
   const value = whyUnanswered(agentId, outcome);
   const mail = messages.flatMap(({ id, replyTo }): Mail[] => {
     if (replyTo === undefined || replied.includes(id)) return [];
@@ -97,8 +97,8 @@ export function answersOf(
   });
   return {
     inbox: [
-      ...(done.length === 0 ? [] : [{ type: "ack", agentId, messageIds: done } as const]),
-      ...(back.length === 0 ? [] : [{ type: "nack", agentId, messageIds: back } as const]),
+      ...(acknowledged.length === 0 ? [] : [{ type: "ack", agentId, messageIds: acknowledged } as const]),
+      ...(returned.length === 0 ? [] : [{ type: "nack", agentId, messageIds: returned } as const]),
     ],
     ...(mail.length === 0 ? {} : { mail }),
   };
@@ -107,13 +107,13 @@ export function answersOf(
 function whyUnanswered(agentId: string, { status, failure, output }: TaskOutcome): JsonValue {
   if (status === "paused") return { kind: "target_paused", partial: output };
   const kind = status === "cancelled" ? "target_cancelled" : "target_failed";
-  const silent = new Fault("child_failed", `${agentId} ended without an answer`).toJSON();
-  return { kind, failure: (failure ?? silent) as unknown as JsonValue };
+  const noAnswer = new Fault("child_failed", `agent ${agentId} ended without an answer`).toJSON();
+  return { kind, failure: (failure ?? noAnswer) as unknown as JsonValue };
 }
 
 /**
- * S1: what a task's end leaves in its session. Nothing if it failed: then it stays as it is, hidden and resumable. What the user said
- * becomes visible with the root's end, whether or not its code came to report anything.
+ * S1: how the end of a task changes its session. A failed task changes nothing: its entries stay hidden and the task is resumable. The end
+ * of the root makes the entries of the invocation visible, also if the code reported no session changes itself.
  */
 export function sessionChangesAtEnd(
   { record }: TaskState,
@@ -125,13 +125,13 @@ export function sessionChangesAtEnd(
   const isHidden = outcome.status === "failed" && outcomeStatus(outcome) === "failed";
   if (isHidden || retention === HistoryRetention.NONE) return [];
   if (record.taskId !== root) return sessions;
-  // It would go with the run's end, and may be resumed without it.
+  // The end of the run removes these entries again, and a resumed run does not need them.
   if (retention === HistoryRetention.RUN) return [];
   if (state.sessionsOf(root).length === 0) return sessions;
   return [{ type: "reveal", sessionId, runId, taskId: root }, ...sessions];
 }
 
-/** R14: what goes when the run ends, however it ended; in the commit that says so. `undefined`: nothing does. */
+/** R14: what retention erases in the commit that ends the run, whatever its outcome. Returns `undefined` if nothing is erased. */
 export function historyToErase(state: RunState): Addition | undefined {
   const sessions: SessionChange[] = [];
   const erases: Erasure[] = [];

@@ -6,12 +6,11 @@ import {
   type HostedAgent,
   type ExecutionBudget,
   type JsonValue,
-  type LedgerCommand,
   type SpawnOptions,
   type TaskId,
   type TaskRecord,
 } from "../../kernel/index.ts";
-import type { RunState, TaskState } from "./run-state.ts";
+import type { TaskState } from "./run-state.ts";
 import { deadlineOf } from "./task-clock.ts";
 
 export interface ChildTaskOptions extends SpawnOptions {
@@ -22,7 +21,7 @@ export interface ChildTaskOptions extends SpawnOptions {
   readonly now: number;
 }
 
-/** B6: what a child may have is at most what is left to its parent, in time as in money. */
+/** B6: the budget of a child never exceeds its parent's, and its deadline is never later than the parent's. */
 export function childTaskRecord(parent: TaskState, options: ChildTaskOptions): TaskRecord {
   const { taskId, agent, input, now } = options;
   const { record } = parent;
@@ -55,33 +54,7 @@ export function childTaskRecord(parent: TaskState, options: ChildTaskOptions): T
   };
 }
 
-const none: readonly never[] = [];
-
-/** Those at work that the end of their parent is to meet so. */
-export function childrenOf(
-  { tasks }: RunState,
-  parentId: TaskId,
-  onParentEnd: TaskRecord["onParentEnd"],
-): readonly TaskId[] {
-  // Most runs have a root and nobody else.
-  if (tasks.size === 1) return none;
-  const children: TaskId[] = [];
-  for (const { record, outcome } of tasks.values()) {
-    if (record.parentId === parentId && record.onParentEnd === onParentEnd && outcome === null)
-      children.push(record.taskId);
-  }
-  return children;
-}
-
-/** Without its ancestors' caps: those hold for it anyway, also when they are raised. */
+/** The caps of the task's own account. Without the ancestors' caps: their accounts enforce those, also after a top-up (B6). */
 export function ownBudget(agent: HostedAgent, { budget = {} }: SpawnOptions): ExecutionBudget {
   return tightenBudget(tightenBudget(unlimitedBudget, agent.budget ?? {}), budget);
-}
-
-/** B5: the purse of a new task, which warns when the runtime says. */
-export function openAccountCommand(
-  { warnAt }: { readonly warnAt?: number },
-  account: Omit<Extract<LedgerCommand, { type: "open" }>, "type" | "warnAt">,
-): LedgerCommand {
-  return { type: "open", ...account, ...(warnAt === undefined ? {} : { warnAt }) };
 }

@@ -8,34 +8,35 @@ import {
   parseRunId,
 } from "../../kernel/index.ts";
 
-/** The names under which tasks wait; `resolve` in the mailbox uses the same. */
+/** Name of the wait for a signal. A `resolve` message in the mailbox uses the same name, as for every wait below. */
 export function signalWait(name: string): string {
   return `signal ${name}`;
 }
 
-/** The signal a wait is for; `undefined` for a wait of another kind. */
+/** Name of the signal that the wait is for. `undefined` for a wait of another kind. */
 export function signalOf(wait: string): string | undefined {
   return wait.startsWith(signalWait("")) ? wait.slice(signalWait("").length) : undefined;
 }
 
-/** An ask waits under its own step, so that a replay asks under the same name and no other ask does (J2). */
+/** Name of the wait for a reply. It contains the address of the asking step, so that it is unique in the task and equal on replay (J2). */
 export function replyWait(address: StepAddress): string {
   return `reply ${address}`;
 }
 
+/** Name of the wait for the decision on an approval. */
 export function approvalWait(approvalId: string): string {
   return `approval ${approvalId}`;
 }
 
-/** What waits in a queue is kept like what came for a wait of this name; drains take it. */
+/** Name of the wait under which the input of a queue is stored until a drain takes it. */
 export function queueWait(queue: InputQueue): string {
   return queue;
 }
 
-/** The name of drains of an agent's inbox, which are of messages. */
+/** Step name of a drain of the agent's inbox. Its value is a list of messages. */
 export const inboxDrain = "inbox";
 
-/** Nobody resolves it: the tasks' own ends do. */
+/** Name of the wait for the end of child tasks. It only describes the wait: the ends of the tasks settle it, not a `resolve` message. */
 export function joinWait(taskIds: readonly TaskId[]): string {
   return `join ${taskIds.join(" ")}`;
 }
@@ -43,34 +44,35 @@ export function joinWait(taskIds: readonly TaskId[]): string {
 const approvalBranch = "approval";
 const approvalEnd = `/${approvalBranch}`;
 
-/** Where the approval of a tool's call has its record (J7): beside the steps of the body, which have numbers. */
+/** J7: address of the approval record of a tool call. It is a branch, so it cannot collide with the numbered steps of the tool's body. */
 export function approvalAddress(call: StepAddress): StepAddress {
   return branchScope(call, approvalBranch) as StepAddress;
 }
 
-/** Where the verdict of the gate on a call has its record, when it is to ask (J7). */
+/** J7: address of the record of the gate's decision on a tool call. Only a gate that can ask for approval has one. */
 export function gateAddress(call: StepAddress): StepAddress {
   return branchScope(call, "gate") as StepAddress;
 }
 
-/** Whether the step at this address is a question to a person. */
+/** The step at this address asks a person for approval. */
 export function asksPerson(address: StepAddress): boolean {
   return address.endsWith(approvalEnd);
 }
 
-const toldBranch = "told";
+/** Part of a stored address, so it must not change. */
+const emittedBranch = "told";
 
-/** Where it is noted that what came before a `parallel` was told (E4). Never recorded: nothing is waited for. */
-export function toldAddress(parallel: StepAddress): StepAddress {
-  return branchScope(parallel, toldBranch) as StepAddress;
+/** E4: address that marks the events before a `parallel` as emitted. It is only ever begun: there is no step to record. */
+export function emittedAddress(parallel: StepAddress): StepAddress {
+  return branchScope(parallel, emittedBranch) as StepAddress;
 }
 
-/** Whether a step that was begun at this address is one that somebody waits for. */
+/** `false` for an address that marks emitted events, which no task waits for. */
 export function isCall(address: StepAddress): boolean {
-  return !address.endsWith(`/${toldBranch}`);
+  return !address.endsWith(`/${emittedBranch}`);
 }
 
-/** The wait whose first values the step took (W1), and how many; a step that waited in vain took none. */
+/** W1: the wait whose values the step has taken, and how many. Returns `undefined` if the step took none, for example after a timeout. */
 export function resolutionsTaken({
   kind,
   name,
@@ -93,23 +95,23 @@ export function resolutionsTaken({
   return name.startsWith("signal ") && value?.value !== undefined ? { wait: name, count: 1 } : undefined;
 }
 
-/** The id of the mail that says an input to a run instead of starting the run `runId` with it. */
+/** Id of the mailbox message that steers a busy run with a submitted input, instead of starting the run `runId`. */
 export function mailOfSubmission(runId: RunId): string {
   return `submit ${runId}`;
 }
 
-/** The run that would have been started; `undefined` for a mail that is no submission. */
+/** The run that the submission would have started. `undefined` for a message that does not come from a submission. */
 export function submittedAs(mailId: string): RunId | undefined {
   const [, runId] = /^submit (\S+)/.exec(mailId) ?? [];
   return runId === undefined ? undefined : parseRunId(runId);
 }
 
-/** Task and address of the call that is asked about. */
+/** Task id and address of the tool call that the approval is for, joined by `/`. */
 export function callOfApproval(approvalId: string): string {
   return approvalId.slice(0, approvalId.lastIndexOf("/"));
 }
 
-/** The task that waits for the decision. */
+/** Id of the task that waits for the approval. */
 export function taskOfApproval(approvalId: string): string {
   return approvalId.slice(0, approvalId.indexOf("/"));
 }

@@ -1,83 +1,90 @@
 import { Fault, type ClassifiedError, type Model, type ModelRequest } from "../../kernel/index.ts";
 
-/** A model that may answer, and whether a failure of its passes the request on. */
+/** A model that may answer, and which of its failures pass the request to the next candidate. */
 interface Candidate {
   readonly model: Model;
-  readonly passesOn: (error: ClassifiedError) => boolean;
+  readonly shouldFallBack: (error: ClassifiedError) => boolean;
 }
 
 export interface FailedAttempt {
   readonly error: ClassifiedError;
   readonly cause: unknown;
-  /** Watchers have seen a piece of its answer. */
-  readonly shown: boolean;
+  /** Whether readers have received a part of the answer. */
+  readonly isShown: boolean;
 }
 
 /**
- * Who is asked for an answer, one after the other: most often one model. Each is asked once before there is a pause; nobody else is
- * asked once a piece of an answer was shown.
+ * The models that may answer a request, in order; usually one. A round calls each candidate once, without a delay. Once
+ * readers have received a part of an answer, the request stays with the model that sent it.
  */
 export class CandidateModels {
   readonly #first: Model;
-  /** Where the first stands for others. */
+  /** `undefined` if the first model is the only candidate. */
   readonly #candidates: readonly Candidate[] | undefined;
-  #place = 0;
+  #index = 0;
+  /** The failure of this round that decides about a retry. */
   #failed: FailedAttempt | undefined;
 
   constructor(model: Model, request: ModelRequest, role: string) {
     this.#first = model;
-    if (model.choice !== undefined) this.#candidates = lineUp(model, request, role);
+    if (model.choice !== undefined) this.#candidates = candidatesOf(model, request, role);
   }
 
-  /** Who is to be asked. */
+  /** The candidate to call next. */
   get model(): Model {
     if (this.#candidates === undefined) return this.#first;
-    const candidate = this.#candidates[this.#place];
+    const candidate = this.#candidates[this.#index];
     if (candidate === undefined)
-      throw new Fault("invalid_argument", "a model's choice named no model to ask");
+      throw new Fault(
+        "invalid_argument",
+        "the `choice` of a model returned no candidates: it must return at least one model",
+      );
     return candidate.model;
   }
 
-  /** Whether someone else is to be asked at once. */
-  passOn(failed: FailedAttempt): boolean {
+  /** Moves to the next candidate if the failure allows it. Returns whether there is one. */
+  fallBack(failed: FailedAttempt): boolean {
     const before = this.#failed;
-    // What may pass by waiting is what counts.
-    const counts =
-      before === undefined || failed.shown || (!before.error.retryable && failed.error.retryable);
-    this.#failed = counts ? failed : before;
+    // A retryable failure wins: then the round is repeated after a delay.
+    const decides =
+      before === undefined || failed.isShown || (!before.error.retryable && failed.error.retryable);
+    this.#failed = decides ? failed : before;
     const candidates = this.#candidates;
     if (
-      failed.shown ||
+      failed.isShown ||
       candidates === undefined ||
-      this.#place + 1 >= candidates.length ||
-      candidates[this.#place]?.passesOn(failed.error) !== true
+      this.#index + 1 >= candidates.length ||
+      candidates[this.#index]?.shouldFallBack(failed.error) !== true
     )
       return false;
-    this.#place++;
+    this.#index++;
     return true;
   }
 
-  /** All have been asked: the failure that says what comes of it. Whoever has begun to answer is asked again, or else the first. */
-  startOver(): FailedAttempt {
+  /**
+   * Ends a round in which every candidate failed and returns the failure that decides about a retry. The next round
+   * starts with the first candidate, or with the one whose answer was partly shown.
+   */
+  startRound(): FailedAttempt {
     const failed = this.#failed;
-    if (failed === undefined) throw new Fault("internal", "nobody has failed yet");
+    if (failed === undefined) throw new Fault("internal", "no candidate model has failed in this round");
     this.#failed = undefined;
-    if (!failed.shown) this.#place = 0;
+    if (!failed.isShown) this.#index = 0;
     return failed;
   }
 }
 
-const staysHere = (): boolean => false;
+const neverFallsBack = (): boolean => false;
 
-/** A model may stand for others that stand for others. The last of a line passes on by the rule of the line around it. */
-function lineUp(model: Model, request: ModelRequest, role: string): readonly Candidate[] {
+/** Flattens nested choices. The last candidate of an inner choice falls back by the rule of the outer choice. */
+function candidatesOf(model: Model, request: ModelRequest, role: string): readonly Candidate[] {
   const { choice } = model;
-  if (choice === undefined) return [{ model, passesOn: staysHere }];
-  const lines = choice.candidates(request, { role }).map((each) => lineUp(each, request, role));
-  const passesOn = (error: ClassifiedError): boolean => choice.shouldFallBack(error);
-  return lines.flatMap((line, index) =>
-    index === lines.length - 1
-      ? line
-      : line.map((each, place) => (place === line.length - 1 ? { ...each, passesOn } : each)),
+  if (choice === undefined) return [{ model, shouldFallBack: neverFallsBack }];
+  const groups = choice.candidates(request, { role }).map((each) => candidatesOf(each, request, role));
+  const shouldFallBack = (error: ClassifiedError): boolean => choice.shouldFallBack(error);
+  return groups.flatMap((group, index) =>
+    index === groups.length - 1
+      ? group
+      : group.map((each, place) => (place === group.length - 1 ? { ...each, shouldFallBack } : each)),
   );
 }

@@ -11,75 +11,71 @@ import {
   type Model,
   type ModelRequest,
 } from "../../kernel/index.ts";
-import { boundRequest } from "./reservation.ts";
-import { shownAnswer } from "./delta-filters.ts";
-import { middlewareContext } from "../task/middleware-context.ts";
-import {
-  Asking,
-  Attempts,
-  conclude,
-  truncatedByBudget,
-  settleReservation,
-  type Answer,
-  type CalledModel,
-} from "./model-attempts.ts";
 import type { ActiveStep } from "../task/active-step.ts";
+import { middlewareContext } from "../task/middleware-context.ts";
+import { openDeltaSink } from "./delta-stream.ts";
+import { AttemptCount, ModelAttempts, type ModelCallResult } from "./model-attempts.ts";
+import { boundRequest } from "./reservation.ts";
+import { concludeReply, settleReservation, truncatedByBudget, type PendingReply } from "./settle-reply.ts";
 
 export interface ChatCall {
-  readonly open: ActiveStep;
+  readonly step: ActiveStep;
   readonly model: Model;
-  /** The request as the agent's code made it. */
-  readonly whole: ModelRequest;
-  /** Its bound, by the model that is asked. */
-  readonly inputTokens: (model: Model) => number;
+  /** The request as the agent's code passed it. */
   readonly request: LlmRequest;
+  /** `request` as the model receives it, before middleware. */
+  readonly modelRequest: ModelRequest;
+  /** B1: upper bound of the input tokens of `modelRequest`, as the given model may count them. */
+  readonly inputTokens: (model: Model) => number;
   readonly role: string;
 }
 
 /**
- * A model call inside its middleware. Each `next` is a call of its own: reserved, retried, paid. J7: what the layers leave is what is
- * recorded. An answer that a layer asks for again is paid before the next one is reserved, and again if the process dies then.
+ * Calls a model through middleware. Each call of `next` is a model call of its own: reserved, retried and settled. J7:
+ * the journal records the result as the middleware leaves it. If middleware calls `next` again, the earlier reply is
+ * settled before the next reservation; after a crash in between, the earlier call is paid again.
  */
-export async function callThroughMiddleware(chat: ChatMiddleware, call: ChatCall): Promise<CalledModel> {
-  const { open, model, whole, request, role } = call;
-  const { streaming } = open.runner.task.record;
-  const attempts = new Attempts();
-  let answer: Answer | undefined;
-  let paid = noUsage;
-  let counted = false;
+export async function callThroughMiddleware(chat: ChatMiddleware, call: ChatCall): Promise<ModelCallResult> {
+  const { step, model, modelRequest, request, role } = call;
+  const { streaming } = step.runner.task.record;
+  const count = new AttemptCount();
+  let reply: PendingReply | undefined;
+  let settledUsage = noUsage;
+  let isUnchanged = false;
   const context: ChatContext = {
-    ...middlewareContext(open),
+    ...middlewareContext(step),
     systemInstructions: request.instructions ?? "",
     role,
     model,
-    request: whole,
+    request: modelRequest,
     streaming,
     filters: [],
   };
   const next = async (): Promise<void> => {
-    if (answer !== undefined) {
-      paid = addUsage(paid, settleReservation(open, answer));
-      open.end();
+    if (reply !== undefined) {
+      settledUsage = addUsage(settledUsage, settleReservation(step, reply));
+      step.end();
     }
-    answer = undefined;
-    counted = context.request === whole;
-    const { filters, request: asked } = context;
-    const inputTokens = counted ? call.inputTokens : () => boundRequest(asked);
-    const outgoing = { model: context.model, request: asked, role, inputTokens, filters };
-    answer = await new Asking(open, outgoing, attempts).come();
-    context.result = answer.response;
+    reply = undefined;
+    isUnchanged = context.request === modelRequest;
+    const { filters, request: sent } = context;
+    const inputTokens = isUnchanged ? call.inputTokens : () => boundRequest(sent);
+    const outgoing = { model: context.model, request: sent, role, inputTokens, filters };
+    reply = await new ModelAttempts(step, outgoing, count).come();
+    context.result = reply.response;
   };
   try {
     await chat.process(context, next);
   } catch (error) {
-    if (answer === undefined) throw error;
-    settleReservation(open, answer);
-    // What a layer finds wrong with half an answer is that it is half. It is not shown: the layers around have not seen it.
-    const { grant, response } = answer;
-    throw (stopsTask(error) ? undefined : truncatedByBudget(open, grant, response.stopReason)) ?? error;
+    if (reply === undefined) throw error;
+    settleReservation(step, reply);
+    // A layer that rejects output which the budget cut fails because of the budget. The partial output is not included
+    // in the error, because the outer layers have not seen it.
+    const { grant, response } = reply;
+    throw (stopsTask(error) ? undefined : truncatedByBudget(step, grant, response.stopReason)) ?? error;
   }
-  // The layers may have taken their time.
-  open.endedAt = undefined;
+  // Middleware may have run for a while after the model answered.
+  step.endedAt = undefined;
   const { result } = context;
   if (result === undefined) {
     throw new Fault(
@@ -87,19 +83,19 @@ export async function callThroughMiddleware(chat: ChatMiddleware, call: ChatCall
       "the middleware around a model call neither called next nor set context.result",
     );
   }
-  if (answer === undefined && streaming) showWhole(open, context);
+  if (reply === undefined && streaming) publishWhole(step, context);
   const settle = (): LlmReply => {
-    const usage = answer === undefined ? paid : addUsage(paid, settleReservation(open, answer));
-    return conclude(open, answer ?? { model: context.model }, result, usage);
+    const usage = reply === undefined ? settledUsage : addUsage(settledUsage, settleReservation(step, reply));
+    return concludeReply(step, reply ?? { model: context.model }, result, usage);
   };
-  return { settle, countedBy: counted && paid === noUsage ? answer?.model : undefined };
+  return { settle, countedBy: isUnchanged && settledUsage === noUsage ? reply?.model : undefined };
 }
 
-/** Nothing was streamed: whoever watches is shown the answer in one piece. */
-function showWhole(open: ActiveStep, { result, filters }: ChatContext): void {
+/** Publishes a result that middleware made without a model as one delta, for readers of a streaming run. */
+function publishWhole(step: ActiveStep, { result, filters }: ChatContext): void {
   const text = result === undefined ? "" : messageText(result.message);
   if (text === "") return;
-  const deltas = shownAnswer(open, 1, filters);
+  const deltas = openDeltaSink(step, 1, filters);
   deltas.begin();
   deltas.push({ type: "text_delta", text });
   deltas.flush();

@@ -1,26 +1,33 @@
-import type { EventLog, Lease, StreamedDelta, TaskId } from "../../kernel/index.ts";
+import type { DeltaFilter, EventLog, Lease, StreamedDelta, TaskId } from "../../kernel/index.ts";
 import type { ActiveStep } from "../task/active-step.ts";
 
 const kinds = { text_delta: "text", reasoning_delta: "reasoning", tool_input_delta: "tool_input" } as const;
 
-/** Where the pieces of one attempt at an answer go (E2). */
-export interface ShownAnswer {
-  /** All of its text that was let through. */
+/** E2: takes the deltas of one attempt of a model call. */
+export interface DeltaSink {
+  /** The text of all deltas that have passed the filters. */
   readonly text: string;
-  /** What an earlier attempt has shown is void. */
+  /** Voids the deltas of an earlier attempt. Called once, before the first delta. */
   begin(): void;
   push(delta: StreamedDelta): void;
-  /** No more will come. */
+  /** Emits what filters hold back. Called once, after the last delta. */
   flush(): void;
 }
 
-/** What watchers are shown of it. */
-export class DeltaStream implements ShownAnswer {
+/** Publishes the deltas of an attempt that pass `filters`, which are applied in order. */
+export function openDeltaSink(step: ActiveStep, attempt: number, filters: readonly DeltaFilter[]): DeltaSink {
+  const published: DeltaSink = new DeltaStream(step, attempt);
+  return filters.reduceRight((next, filter) => new FilteredDeltas(filter, next), published);
+}
+
+/** Writes deltas to the event log, where readers of the run receive them. */
+class DeltaStream implements DeltaSink {
   readonly #events: EventLog;
   readonly #lease: Lease;
   readonly #taskId: TaskId;
   readonly #messageSeq: number;
   readonly #attempt: number;
+  /** Whether an earlier owner of the run has started this step and may have published deltas. */
   readonly #isRepeated: boolean;
   readonly #offsets = { text: 0, reasoning: 0, tool_input: 0 };
   text = "";
@@ -64,4 +71,33 @@ export class DeltaStream implements ShownAnswer {
   }
 
   flush(): void {}
+}
+
+/** Passes deltas through one filter to the next sink. */
+class FilteredDeltas implements DeltaSink {
+  readonly #filter: DeltaFilter;
+  readonly #next: DeltaSink;
+
+  constructor(filter: DeltaFilter, next: DeltaSink) {
+    this.#filter = filter;
+    this.#next = next;
+  }
+
+  get text(): string {
+    return this.#next.text;
+  }
+
+  begin(): void {
+    this.#filter.begin?.();
+    this.#next.begin();
+  }
+
+  push(delta: StreamedDelta): void {
+    for (const passed of this.#filter.push(delta)) this.#next.push(passed);
+  }
+
+  flush(): void {
+    for (const passed of this.#filter.flush()) this.#next.push(passed);
+    this.#next.flush();
+  }
 }

@@ -1,159 +1,129 @@
-import {
-  BudgetExhaustedError,
-  CancellationError,
-  classifyError,
-  Fault,
-  fromNanoUsd,
-  messageText,
-  priceUsage,
-  retryDelayMs,
-  toNanoUsd,
-  type ClassifiedError,
-  type DeltaFilter,
-  type LlmReply,
-  type Model,
-  type ModelRequest,
-  type ModelResponse,
-  type Usage,
-} from "../../kernel/index.ts";
-import { reserveCall, type Grant } from "./reservation.ts";
-import { CallbackFuture } from "../task/callback-future.ts";
-import type { ShownAnswer } from "./delta-stream.ts";
-import { shownAnswer } from "./delta-filters.ts";
-import { CandidateModels, type FailedAttempt } from "./candidate-models.ts";
-import type { CallBody } from "../task/in-flight-calls.ts";
+import type { DeltaFilter, Fault, LlmReply, Model, ModelRequest, ModelResponse } from "../../kernel/index.ts";
 import type { ActiveStep } from "../task/active-step.ts";
+import { CallbackFuture } from "../task/callback-future.ts";
+import type { CallBody } from "../task/in-flight-calls.ts";
+import { CandidateModels } from "./candidate-models.ts";
+import { openDeltaSink, type DeltaSink } from "./delta-stream.ts";
 import { readUntil } from "./read-until.ts";
-import { ComputedAtCommit } from "../task/step-result.ts";
-import { partialOutput } from "../journal/task-end.ts";
-import { flattenText } from "./flatten-text.ts";
+import { reserveCall, type Grant } from "./reservation.ts";
+import { emitFallback, nextRetryDelayMs, settleFailedAttempt, waitForRetry } from "./retry.ts";
+import { PendingReply } from "./settle-reply.ts";
 
-/** What came of a call. `settle` is for the breath in which the step is recorded. */
-export interface CalledModel {
+/** Result of a model call that went through middleware. */
+export interface ModelCallResult {
+  /** Settles the reservation and returns the reply. Called synchronously before the step is recorded. */
   readonly settle: () => LlmReply;
-  /** Whose count of input is that of the transcript as it stands; nobody's if something on the way changed it. */
+  /**
+   * The model whose reported input tokens are the size of the transcript as recorded. `undefined` if middleware changed
+   * the request or called the model more than once.
+   */
   readonly countedBy: Model | undefined;
 }
 
-/** One request as it goes out. */
-export interface Outgoing {
+/** A request to a model, before the model is chosen among its candidates. */
+export interface OutgoingRequest {
   readonly model: Model;
   readonly request: ModelRequest;
   readonly role: string;
-  /** B1: of input, at most, as this model may count. */
+  /** B1: upper bound of the input tokens as `model` may count them. */
   inputTokens(model: Model): number;
   readonly filters: readonly DeltaFilter[];
-  /** Told of the answer before anyone else. */
-  answered?(answer: Answer): void;
+  /** Called with a reply before the caller of the model receives it. */
+  onReply?(reply: PendingReply): void;
 }
 
-/** How often a step has called a model, whichever. B1: a turn counts once, with the first attempt that is charged. */
-export class Attempts {
-  count = 0;
+/** Counts the attempts of one step over all its requests and models. */
+export class AttemptCount {
+  attempts = 0;
+  /** B1: turns that the next attempt reserves. A step counts as one turn, with the first attempt that is charged. */
   turns = 1;
 }
 
-/** An answer, and the reservation it is paid from; paid when the step is recorded. */
-export class Answer extends ComputedAtCommit {
-  readonly open: ActiveStep;
-  readonly response: ModelResponse;
-  readonly model: Model;
-  readonly grant: Grant;
-  readonly durationMs: number;
-
-  constructor(open: ActiveStep, model: Model, grant: Grant, response: ModelResponse, durationMs: number) {
-    super();
-    this.open = open;
-    this.response = response;
-    this.model = model;
-    this.grant = grant;
-    this.durationMs = durationMs;
-  }
-
-  settle(): LlmReply {
-    return conclude(this.open, this, this.response, settleReservation(this.open, this));
-  }
-}
-
 /**
- * One request until it is answered. Reserve, call; again after a failure that may pass (J5: inside the step). Each attempt reserves anew,
- * and one that ends without reported usage is charged in full (B3). Of several models that may answer, the next is asked at once. What
- * it comes to has not been settled. Nobody is told anything once the task was dropped.
+ * One request until a model answers it. J5: all attempts are part of one step.
+ *
+ * - Each attempt reserves its own upper bound (B1), and is charged in full if it ends without reported usage (B3).
+ * - After a failure, the next candidate model is called at once. When every candidate has failed, the first one is
+ *   called again after a delay.
+ * - The reply is not settled yet: `PendingReply.settle` does that in the commit of the step.
+ * - If the task is dropped, the callbacks are never called.
  */
-export class Asking extends CallbackFuture<Answer> implements CallBody {
-  readonly #open: ActiveStep;
-  readonly #outgoing: Outgoing;
-  readonly #attempts: Attempts;
-  readonly #line: CandidateModels;
-  #came: (answer: Answer) => void = nobody;
-  #fail: (error: unknown) => void = nobody;
-  /** Rounds through the line, from 1. */
-  #tries = 1;
+export class ModelAttempts extends CallbackFuture<PendingReply> implements CallBody {
+  readonly #step: ActiveStep;
+  readonly #outgoing: OutgoingRequest;
+  readonly #count: AttemptCount;
+  readonly #candidates: CandidateModels;
+  #resolve: (reply: PendingReply) => void = ignore;
+  #reject: (error: unknown) => void = ignore;
+  /** Number of the round through the candidates, from 1. */
+  #round = 1;
+  /** When the attempt in flight was sent. Epoch milliseconds. */
   #sentAt = 0;
-  /** Pieces of the answer that came. */
-  #parts = 0;
-  /** Ends the attempt under way by a fault. */
-  #giveUp: ((fault: Fault) => void) | undefined;
-  #isLeft = false;
-  #shown: ShownAnswer | undefined;
+  /** Stream parts that the attempt in flight has received. */
+  #receivedParts = 0;
+  /** Ends the attempt in flight with a fault. */
+  #failAttempt: ((fault: Fault) => void) | undefined;
+  #isAbandoned = false;
+  #deltas: DeltaSink | undefined;
 
-  constructor(open: ActiveStep, outgoing: Outgoing, attempts: Attempts) {
+  constructor(step: ActiveStep, outgoing: OutgoingRequest, count: AttemptCount) {
     super();
-    this.#open = open;
+    this.#step = step;
     this.#outgoing = outgoing;
-    this.#attempts = attempts;
-    this.#line = new CandidateModels(outgoing.model, outgoing.request, outgoing.role);
+    this.#count = count;
+    this.#candidates = new CandidateModels(outgoing.model, outgoing.request, outgoing.role);
   }
 
-  override begin(came: (answer: Answer) => void, failed: (error: unknown) => void): void {
-    this.#came = came;
-    this.#fail = failed;
-    this.#ask();
+  override begin(resolve: (reply: PendingReply) => void, reject: (error: unknown) => void): void {
+    this.#resolve = resolve;
+    this.#reject = reject;
+    this.#attempt();
   }
 
-  #ask(): void {
+  #attempt(): void {
     try {
-      const open = this.#open;
-      const { model } = this.#line;
-      const attempt = ++this.#attempts.count;
-      const { turns } = this.#attempts;
+      const step = this.#step;
+      const { model } = this.#candidates;
+      const attempt = ++this.#count.attempts;
+      const { turns } = this.#count;
       const { maxOutputTokens } = this.#outgoing.request;
       const inputTokens = this.#outgoing.inputTokens(model);
-      const reserved = reserveCall({ open, model, inputTokens, maxOutputTokens, attempt, turns });
-      if (reserved instanceof Promise) this.#follow(reserved.then((grant) => this.#start(model, grant)));
+      const reserved = reserveCall({ step, model, inputTokens, maxOutputTokens, attempt, turns });
+      if (reserved instanceof Promise) this.#rejectWith(reserved.then((grant) => this.#start(model, grant)));
       else this.#start(model, reserved);
     } catch (error) {
-      this.#fail(error);
+      this.#reject(error);
     }
   }
 
-  /** What goes wrong on the way to a call. */
-  #follow(way: Promise<void>): void {
-    way.catch(this.#fail);
+  /** Rejects the whole request if `work`, which precedes the call of the model, fails. */
+  #rejectWith(work: Promise<void>): void {
+    work.catch(this.#reject);
   }
 
+  /** J3, B3: sends the request once the reservation is durable. */
   #start(model: Model, grant: Grant): void {
-    const open = this.#open;
-    open.start().body = this;
-    this.#giveUp = undefined;
-    const flushed = open.runner.log.flush();
+    const step = this.#step;
+    step.start().body = this;
+    this.#failAttempt = undefined;
+    const flushed = step.runner.log.flush();
     if (flushed === undefined) {
-      this.#sentAt = this.#attempts.count === 1 ? open.startedAt : open.runner.worker.clock.now();
+      this.#sentAt = this.#count.attempts === 1 ? step.startedAt : step.runner.worker.clock.now();
       this.#send(model, grant);
       return;
     }
-    const sent = (): void => this.#sendLater(model, grant);
-    this.#follow(flushed.then(sent, (error: unknown) => this.#unsent(grant, error)));
+    const send = (): void => this.#sendAfterFlush(model, grant);
+    this.#rejectWith(flushed.then(send, (error: unknown) => this.#refund(grant, error)));
   }
 
-  /** C2: it may have been stopped since. */
-  #sendLater(model: Model, grant: Grant): void {
-    const { runner, cancelScope } = this.#open;
+  /** C2: the step may have been cancelled during the flush. */
+  #sendAfterFlush(model: Model, grant: Grant): void {
+    const { runner, cancelScope } = this.#step;
     if (runner.isDropped) return;
     try {
-      runner.check(cancelScope);
+      cancelScope.check();
     } catch (error) {
-      this.#unsent(grant, error);
+      this.#refund(grant, error);
       return;
     }
     this.#sentAt = runner.worker.clock.now();
@@ -161,44 +131,45 @@ export class Asking extends CallbackFuture<Answer> implements CallBody {
   }
 
   #send(model: Model, grant: Grant): void {
-    if (this.#open.runner.isDropped) return;
-    this.#parts = 0;
-    const failed = (error: unknown): void => this.#failed(model, grant, error);
-    const answered = (response: ModelResponse): void => this.#answered(model, grant, response);
-    this.#giveUp = failed;
+    if (this.#step.runner.isDropped) return;
+    this.#receivedParts = 0;
+    const onFailure = (error: unknown): void => this.#onFailure(model, grant, error);
+    const onResponse = (response: ModelResponse): void => this.#onResponse(model, grant, response);
+    this.#failAttempt = onFailure;
     try {
-      this.#call(model, limit(this.#outgoing.request, grant)).then(answered, failed);
+      this.#call(model, withOutputLimit(this.#outgoing.request, grant)).then(onResponse, onFailure);
     } catch (error) {
-      failed(error);
+      onFailure(error);
     }
   }
 
-  /** B3: it may have cost all that was held. What still comes of it is nobody's. */
+  /** B3: charges the attempt in flight in full. A response that still arrives is ignored. */
   abandon(fault: Fault): void {
-    this.#giveUp?.(fault);
-    this.#isLeft = true;
+    this.#failAttempt?.(fault);
+    this.#isAbandoned = true;
   }
 
   #call(model: Model, request: ModelRequest): Promise<ModelResponse> {
-    const { runner, cancelScope } = this.#open;
+    const { runner, cancelScope } = this.#step;
     if (runner.task.record.streaming) return this.#stream(model, request);
-    // By `call`: compiled for one agent's function, this would be compiled again for the next one's.
+    // Through `call`: V8 would specialise a plain call to the first model's `generate`, and deoptimise at the second
+    // model.
     return Promise.resolve(model.generate.call(model, request, { signal: cancelScope.signal }));
   }
 
   async #stream(model: Model, request: ModelRequest): Promise<ModelResponse> {
-    const { signal } = this.#open.cancelScope;
-    const shown = shownAnswer(this.#open, this.#attempts.count, this.#outgoing.filters);
-    this.#shown = shown;
-    shown.begin();
+    const { signal } = this.#step.cancelScope;
+    const deltas = openDeltaSink(this.#step, this.#count.attempts, this.#outgoing.filters);
+    this.#deltas = deltas;
+    deltas.begin();
     const finish = await readUntil(model.stream(request, { signal }), (part) => {
-      if (this.#isLeft) throw new Error("nobody waits for the rest of this answer");
-      this.#parts++;
+      if (this.#isAbandoned) throw new Error("the call was abandoned while its stream was read");
+      this.#receivedParts++;
       if (part.type !== "finish") {
-        shown.push(part);
+        deltas.push(part);
         return undefined;
       }
-      shown.flush();
+      deltas.flush();
       return part;
     });
     if (finish === undefined) throw new Error("the stream ended without a finish: the connection was cut");
@@ -206,185 +177,58 @@ export class Asking extends CallbackFuture<Answer> implements CallBody {
     return response;
   }
 
-  #answered(model: Model, grant: Grant, response: ModelResponse): void {
-    const open = this.#open;
-    const { runner } = open;
-    if (runner.isDropped || this.#isLeft) return;
+  #onResponse(model: Model, grant: Grant, response: ModelResponse): void {
+    const step = this.#step;
+    const { runner } = step;
+    if (runner.isDropped || this.#isAbandoned) return;
     try {
-      this.#attempts.turns = 0;
-      if (this.#tries > 1)
-        open.emit({ type: "retry_end", data: { attempt: this.#tries - 1, success: true } });
-      const answer = new Answer(open, model, grant, response, open.durationSince(this.#sentAt));
-      this.#outgoing.answered?.(answer);
-      this.#came(answer);
+      this.#count.turns = 0;
+      if (this.#round > 1)
+        step.emit({ type: "retry_end", data: { attempt: this.#round - 1, success: true } });
+      const reply = new PendingReply(step, model, grant, response, step.durationSince(this.#sentAt));
+      this.#outgoing.onReply?.(reply);
+      this.#resolve(reply);
     } catch (error) {
-      this.#fail(error);
+      this.#reject(error);
     }
   }
 
-  #unsent({ id }: Grant, error: unknown): void {
-    const { runner } = this.#open;
+  /** The request was not sent. Always throws `error`, except for a dropped task. */
+  #refund({ id }: Grant, error: unknown): void {
+    const { runner } = this.#step;
     if (runner.isDropped) return;
     runner.host.ledger.apply(runner.taskId, { type: "refund", id });
     throw error;
   }
 
-  /** Only of the answer itself: what is asked on the way to it is not for whoever waits for it. */
-  get #partial(): string {
-    return this.#outgoing.role === "main" ? (this.#shown?.text ?? "") : "";
+  /** Partial text belongs to the caller's answer only in the role `main`; other roles serve internal calls. */
+  get #partialText(): string {
+    return this.#outgoing.role === "main" ? (this.#deltas?.text ?? "") : "";
   }
 
-  #failed(model: Model, grant: Grant, error: unknown): void {
-    const open = this.#open;
-    if (open.runner.isDropped || this.#isLeft) return;
+  #onFailure(model: Model, grant: Grant, error: unknown): void {
+    const step = this.#step;
+    if (step.runner.isDropped || this.#isAbandoned) return;
     try {
-      const failed = fail(open, grant, error, this.#parts, this.#partial);
-      if (failed.charged) this.#attempts.turns = 0;
-      if (this.#line.passOn(failed)) {
-        tellFallback(open, model, this.#line.model, failed.error);
-        this.#ask();
+      const received = { count: this.#receivedParts, text: this.#partialText };
+      const failed = settleFailedAttempt(step, grant, error, received);
+      if (failed.isCharged) this.#count.turns = 0;
+      if (this.#candidates.fallBack(failed)) {
+        emitFallback(step, model, this.#candidates.model, failed.error);
+        this.#attempt();
       } else {
-        const waited = delay(open, retryDelay(open, this.#tries++, this.#line.startOver()));
-        this.#follow(waited.then(() => this.#ask()));
+        const delayMs = nextRetryDelayMs(step, this.#round++, this.#candidates.startRound());
+        this.#rejectWith(waitForRetry(step, delayMs).then(() => this.#attempt()));
       }
     } catch (fault) {
-      this.#fail(fault);
+      this.#reject(fault);
     }
   }
 }
 
-function nobody(): void {}
+function ignore(): void {}
 
-/** Codes of the platform for a connection that never came about. */
-const unreached: ReadonlySet<string> = new Set([
-  "ECONNREFUSED",
-  "EAI_AGAIN",
-  "EHOSTUNREACH",
-  "ENETUNREACH",
-  "ENOTFOUND",
-]);
-
-/** B3: books what an attempt may have cost. Throws when it was stopped, and what no other attempt could mend. */
-function fail(
-  open: ActiveStep,
-  grant: Grant,
-  cause: unknown,
-  parts: number,
-  partial: string,
-): FailedAttempt & { readonly charged: boolean } {
-  const { runner, cancelScope } = open;
-  const error = classifyError(cause, { now: runner.worker.clock.now() });
-  // Refused before any body, or never sent: nothing was billed. Anything else may have been.
-  const unsent = Fault.is(cause) && !(cause instanceof CancellationError);
-  const free = error.refused || unsent || unreached.has(error.providerCode ?? "");
-  const charged = parts > 0 || !free;
-  if (charged) runner.host.ledger.lose(runner.taskId, grant.id);
-  else runner.host.ledger.apply(runner.taskId, { type: "refund", id: grant.id });
-  open.end();
-  const stop = cancelScope.token.error;
-  if (stop !== undefined) throw partial === "" ? stop : brokenOff(stop, partial);
-  // A fault that names no kind of failure is about the request or the set-up.
-  if (Fault.is(cause) && !cause.code.startsWith("model_")) throw cause;
-  return { error, cause, charged, shown: parts > 0 };
-}
-
-function brokenOff({ reason, status, cause }: CancellationError, partial: string): CancellationError {
-  return new CancellationError(reason, { status, partial, ...(cause !== undefined && { cause }) });
-}
-
-function tellFallback(
-  { runner }: ActiveStep,
-  from: Model,
-  to: Model,
-  { kind, message }: ClassifiedError,
-): void {
-  runner.emit({ type: "model_fallback", data: { from: nameOf(from), to: nameOf(to), kind, message } });
-}
-
-function nameOf({ provider, modelId }: Model): { readonly provider: string; readonly modelId: string } {
-  return { provider, modelId };
-}
-
-/** How long to wait before the next attempt; throws when there is to be none. Tells of both. */
-function retryDelay(open: ActiveStep, tries: number, { error, cause }: FailedAttempt): number {
-  const { kind, retryable, message, retryAfterMs } = error;
-  const { runner } = open;
-  const { retry, random } = runner.worker;
-  const fault = new Fault(`model_${kind}`, message, { cause });
-  const ended = { type: "retry_end", data: { attempt: tries - 1, success: false } } as const;
-  if (!retry.enabled || !retryable || fault.retry !== "backoff" || tries > retry.maxRetries) {
-    if (tries > 1) open.emit(ended);
-    throw fault;
-  }
-  if (tries > 1) runner.emit(ended);
-  const delayMs = retryDelayMs(tries, retry, random, retryAfterMs);
-  const start = { attempt: tries, maxAttempts: retry.maxRetries, delayMs, kind, message };
-  runner.emit({ type: "retry_start", data: start });
-  return delayMs;
-}
-
-/** B1, B3: what the answer cost, taken from its reservation. */
-export function settleReservation({ runner }: ActiveStep, { response, grant }: Answer): Usage {
-  const { taskId, host } = runner;
-  const reported = response.usage;
-  const { inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens, reasoningTokens } = reported;
-  const priced = priceUsage(grant.priceOf(inputTokens), reported);
-  // As the ledger counts it: what a call is said to have cost adds up to what was spent.
-  const costUsd = priced === null ? null : fromNanoUsd(toNanoUsd(priced));
-  const usage = { inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens, reasoningTokens, costUsd };
-  const tokens = usage.inputTokens + usage.outputTokens;
-  host.ledger.apply(taskId, { type: "settle", id: grant.id, tokens, costUsd });
-  if (runner.state.headcount.tasks[taskId]?.shielded === true)
-    runner.log.applySeat({ type: "progress", taskId });
-  return usage;
-}
-
-/** What the caller gets, and the journal keeps (J7). */
-export function conclude(
-  open: ActiveStep,
-  { model, grant, durationMs = 0 }: Pick<Answer, "model"> & Partial<Answer>,
-  { message, stopReason, modelId }: ModelResponse,
-  usage: Usage,
-): LlmReply {
-  const { name } = open.runner.nameOf(model);
-  const named =
-    modelId === undefined || modelId === model.modelId ? name : { provider: model.provider, modelId };
-  flattenText(message);
-  open.emit({ type: "message_end", data: { message, stopReason, usage, model: named, durationMs } });
-  const cut = truncatedByBudget(open, grant, stopReason, messageText(message));
-  if (cut !== undefined) throw cut;
-  return { message, stopReason, usage, model: named };
-}
-
-/** B1: output cut short by a clamp is an exhausted budget, never success. `partial`: what may be shown of it. */
-export function truncatedByBudget(
-  open: ActiveStep,
-  grant: Grant | undefined,
-  stopReason: ModelResponse["stopReason"],
-  partial = "",
-): BudgetExhaustedError | undefined {
-  const cutBy = grant?.cutBy ?? null;
-  if (cutBy === null || stopReason !== "length") return undefined;
-  const { dimension, limit: most, used, taskId: of } = cutBy;
-  open.emit({ type: "budget_exhausted", data: cutBy });
-  const reason = "the answer was cut at what was left of the budget";
-  const details = { taskId: of, reason, [partialOutput]: partial };
-  return new BudgetExhaustedError({ dimension, limit: most, used, details });
-}
-
-/** B1: the bound holds only if the call says its limit. */
-function limit(request: ModelRequest, { outputLimit }: Grant): ModelRequest {
+/** B1: the bound of a call holds only if the request states the output limit. */
+function withOutputLimit(request: ModelRequest, { outputLimit }: Grant): ModelRequest {
   return outputLimit === null ? request : { ...request, maxOutputTokens: outputLimit };
-}
-
-/** Between two attempts. Not journaled. */
-async function delay({ runner, cancelScope }: ActiveStep, delayMs: number): Promise<void> {
-  const { clock } = runner.worker;
-  const over = Promise.withResolvers<void>();
-  const cancel = clock.schedule(clock.now() + delayMs, over.resolve);
-  try {
-    await runner.pauseFor(cancelScope, over.promise);
-  } finally {
-    cancel();
-  }
 }

@@ -4,6 +4,8 @@ import {
   type ChatMessage,
   type ChatMiddleware,
   type DeltaFilter,
+  type EphemeralSource,
+  type EventDraft,
   type LlmReply,
   type LlmRequest,
   type Model,
@@ -11,16 +13,17 @@ import {
   type StepAddress,
   type StepDigest,
 } from "../../kernel/index.ts";
-import { boundInput, type SentPrefix } from "./reservation.ts";
-import { callThroughMiddleware } from "./chat-middleware.ts";
-import type { CallbackFuture } from "../task/callback-future.ts";
-import { readSources } from "./ephemeral-messages.ts";
-import { Asking, Attempts, type Answer, type Outgoing } from "./model-attempts.ts";
+import type { StepIdentity } from "../journal/step-identity.ts";
 import type { ActiveStep } from "../task/active-step.ts";
+import type { CallbackFuture } from "../task/callback-future.ts";
 import type { Done } from "../task/step-result.ts";
 import type { TaskRunner } from "../task/task-runner.ts";
-import type { StepIdentity } from "../journal/step-identity.ts";
+import { callThroughMiddleware } from "./chat-middleware.ts";
+import { AttemptCount, ModelAttempts, type OutgoingRequest } from "./model-attempts.ts";
+import { boundInput, type SentPrefix } from "./reservation.ts";
+import type { PendingReply } from "./settle-reply.ts";
 import { boundMessages } from "./token-bound.ts";
+import { modelName } from "./model-name.ts";
 
 export type { SentPrefix } from "./reservation.ts";
 
@@ -30,10 +33,13 @@ export class ModelCall implements StepIdentity {
   readonly address: StepAddress;
   readonly request: LlmRequest;
   readonly role: string;
-  /** Of the role. */
+  /** The agent's model for the role. */
   readonly model: Model | undefined;
   readonly sent: SentPrefix | undefined;
-  /** Whose count of input is that of the transcript as it stands: not known of what middleware made of a request. */
+  /**
+   * The model whose reported input tokens are the size of the transcript. `undefined` if that is unknown, because
+   * middleware or a choice of models was involved.
+   */
   countedBy: Model | undefined;
 
   constructor(
@@ -61,103 +67,151 @@ export class ModelCall implements StepIdentity {
   }
 }
 
-/** One turn's model call, through what stands around it (F1). What it comes to is for the breath in which the step is recorded. */
+/** Makes `message_start` events. All calls with the same role and model share one event draft. */
+export class MessageStarts {
+  readonly #runner: TaskRunner;
+  #last: { readonly role: string; readonly model: Model | undefined; readonly draft: EventDraft } | undefined;
+
+  constructor(runner: TaskRunner) {
+    this.#runner = runner;
+  }
+
+  get(role: string, model: Model | undefined): EventDraft {
+    if (this.#last?.role === role && this.#last.model === model) return this.#last.draft;
+    const name = model && { model: modelName(this.#runner.agentId, model).name };
+    const modelRole = role === "main" ? undefined : { modelRole: role };
+    const data = Object.freeze({ role: "assistant", attempt: 1, ...name, ...modelRole } as const);
+    const draft: EventDraft = { type: "message_start", data };
+    this.#last = { role, model, draft };
+    return draft;
+  }
+}
+
+/**
+ * Calls the model of a step, through middleware if the agent has any (F1). The result is settled when the step is
+ * recorded.
+ */
 export function callModel(
-  open: ActiveStep,
+  step: ActiveStep,
   call: ModelCall,
 ): CallbackFuture<Done<LlmReply>> | Promise<Done<LlmReply>> {
   const { ephemeral } = call.request;
-  const chat = open.runner.agent.callPath?.chat;
+  const chat = step.runner.agent.callPath?.chat;
   if ((ephemeral !== undefined && ephemeral.length > 0) || chat !== undefined)
-    return callWith(open, call, chat);
-  return callPlain(open, call, nothing);
+    return callWith(step, call, chat);
+  return callDirectly(step, call, noMessages);
 }
 
+/** Reads the ephemeral messages first, then calls the model through `chat` if it is given. */
 async function callWith(
-  open: ActiveStep,
+  step: ActiveStep,
   call: ModelCall,
   chat: ChatMiddleware | undefined,
 ): Promise<Done<LlmReply>> {
   const { request, role } = call;
   const { ephemeral = [] } = request;
-  const shown = ephemeral.length === 0 ? nothing : await open.runner.whileAlive(readSources(open, ephemeral));
-  if (chat === undefined) return callPlain(open, call, shown).come();
-  const model = findModel(open.runner, call);
-  const whole = modelRequest(request, shown);
-  const inputTokens = (by: Model): number => boundShown(call, shown, by);
+  const messages =
+    ephemeral.length === 0
+      ? noMessages
+      : await step.runner.activity.whileAlive(readEphemeral(step, ephemeral));
+  if (chat === undefined) return callDirectly(step, call, messages).come();
   const { settle, countedBy } = await callThroughMiddleware(chat, {
-    open,
-    model,
-    whole,
-    inputTokens,
+    step,
+    model: requireModel(step.runner, call),
     request,
+    modelRequest: modelRequest(request, messages),
+    inputTokens: (model) => boundCall(call, messages, model),
     role,
   });
   call.countedBy = countedBy;
   return settle;
 }
 
-function callPlain(open: ActiveStep, call: ModelCall, shown: readonly ChatMessage[]): Asking {
-  return new Asking(open, new PlainCall(open, call, shown), new Attempts());
+/**
+ * Messages of the sources, in their order. S4: the error of a source is recorded, and the call continues without its
+ * messages.
+ */
+async function readEphemeral(
+  step: ActiveStep,
+  sources: readonly EphemeralSource[],
+): Promise<readonly ChatMessage[]> {
+  const messages = await Promise.all(
+    sources.map(async (source) => {
+      try {
+        return await source.messages();
+      } catch (error) {
+        const failure = Fault.from(error).toJSON();
+        step.emit({ type: "hook_error", data: { hook: source.name, failure } });
+        return [];
+      }
+    }),
+  );
+  return messages.flat();
 }
 
-/** A call with nothing around it. */
-class PlainCall implements Outgoing {
+function callDirectly(step: ActiveStep, call: ModelCall, ephemeral: readonly ChatMessage[]): ModelAttempts {
+  return new ModelAttempts(step, new DirectRequest(step, call, ephemeral), new AttemptCount());
+}
+
+/** A request that goes to the model without middleware. */
+class DirectRequest implements OutgoingRequest {
   readonly model: Model;
   readonly request: ModelRequest;
   readonly role: string;
   readonly filters = noFilters;
   readonly #call: ModelCall;
-  readonly #shown: readonly ChatMessage[];
+  readonly #ephemeral: readonly ChatMessage[];
 
-  constructor(open: ActiveStep, call: ModelCall, shown: readonly ChatMessage[]) {
-    this.model = findModel(open.runner, call);
-    this.request = modelRequest(call.request, shown);
+  constructor(step: ActiveStep, call: ModelCall, ephemeral: readonly ChatMessage[]) {
+    this.model = requireModel(step.runner, call);
+    this.request = modelRequest(call.request, ephemeral);
     this.role = call.role;
     this.#call = call;
-    this.#shown = shown;
+    this.#ephemeral = ephemeral;
   }
 
-  inputTokens(by: Model): number {
-    return boundShown(this.#call, this.#shown, by);
+  inputTokens(model: Model): number {
+    return boundCall(this.#call, this.#ephemeral, model);
   }
 
-  answered({ model }: Answer): void {
+  onReply({ model }: PendingReply): void {
     this.#call.countedBy = model;
   }
 }
 
-function boundShown({ request, sent }: ModelCall, shown: readonly ChatMessage[], by: Model): number {
-  const bound = boundInput(request, sent, by);
-  return shown.length === 0 ? bound : bound + boundMessages(shown);
+/** B1: upper bound of the input tokens of a call with its ephemeral messages. */
+function boundCall({ request, sent }: ModelCall, ephemeral: readonly ChatMessage[], model: Model): number {
+  const bound = boundInput(request, sent, model);
+  return ephemeral.length === 0 ? bound : bound + boundMessages(ephemeral);
 }
 
 const noFilters: readonly DeltaFilter[] = [];
-const nothing: readonly ChatMessage[] = [];
+const noMessages: readonly ChatMessage[] = [];
 
-function findModel(runner: TaskRunner, { model, role }: ModelCall): Model {
+function requireModel(runner: TaskRunner, { model, role }: ModelCall): Model {
   if (model !== undefined) return model;
-  const known = Object.keys(runner.agent.models ?? {}).join(", ");
+  const roles = Object.keys(runner.agent.models ?? {}).join(", ");
   throw new Fault(
     "invalid_argument",
-    `agent ${runner.agentId} has no model for the role ${role}; it has: ${known || "none"}`,
+    `agent ${runner.agentId} has no model for the role ${role}; it has: ${roles || "none"}`,
   );
 }
 
-function modelRequest(request: LlmRequest, shown: readonly ChatMessage[]): ModelRequest {
+function modelRequest(request: LlmRequest, ephemeral: readonly ChatMessage[]): ModelRequest {
   const { transcript, instructions = "" } = request;
-  const said = instructions === "" ? transcript.slice() : transcript.precededBy(systemMessage(instructions));
-  const messages = shown.length === 0 ? said : [...said, ...shown];
+  const durable =
+    instructions === "" ? transcript.slice() : transcript.precededBy(systemMessage(instructions));
+  const messages = ephemeral.length === 0 ? durable : [...durable, ...ephemeral];
   const { tools, toolChoice, responseFormat, maxOutputTokens, temperature, stopSequences, providerOptions } =
     request;
-  const asked: { -readonly [Key in keyof ModelRequest]: ModelRequest[Key] } =
+  const result: { -readonly [Key in keyof ModelRequest]: ModelRequest[Key] } =
     tools === undefined ? { messages } : { messages, tools };
-  // One by one: most have none of them.
-  if (toolChoice !== undefined) asked.toolChoice = toolChoice;
-  if (responseFormat !== undefined) asked.responseFormat = responseFormat;
-  if (maxOutputTokens !== undefined) asked.maxOutputTokens = maxOutputTokens;
-  if (temperature !== undefined) asked.temperature = temperature;
-  if (stopSequences !== undefined) asked.stopSequences = stopSequences;
-  if (providerOptions !== undefined) asked.providerOptions = providerOptions;
-  return asked;
+  // Assigned one by one, because most requests have none of them.
+  if (toolChoice !== undefined) result.toolChoice = toolChoice;
+  if (responseFormat !== undefined) result.responseFormat = responseFormat;
+  if (maxOutputTokens !== undefined) result.maxOutputTokens = maxOutputTokens;
+  if (temperature !== undefined) result.temperature = temperature;
+  if (stopSequences !== undefined) result.stopSequences = stopSequences;
+  if (providerOptions !== undefined) result.providerOptions = providerOptions;
+  return result;
 }

@@ -1,4 +1,3 @@
-import { exhausted } from "../task/budget-stop.ts";
 import {
   Fault,
   fromNanoUsd,
@@ -13,23 +12,23 @@ import {
   type ReserveCommand,
   type TaskId,
 } from "../../kernel/index.ts";
-import type { ActiveStep } from "../task/active-step.ts";
-import { maxInputUsdPerToken, maxOutputUsdPerToken } from "./max-price.ts";
+import { exhausted, type ActiveStep } from "../task/active-step.ts";
 import type { RunState } from "../journal/run-state.ts";
 import { boundFormat, boundMessages, boundTools } from "./token-bound.ts";
+import { modelName } from "./model-name.ts";
 
-/** What the provider has counted already: the tokens of an earlier request. */
+/** An earlier request of the same role, and the input tokens that the provider counted for it. */
 export interface SentPrefix {
   readonly request: LlmRequest;
   readonly tokens: number;
-  /** Who counted; another model counts otherwise. */
+  /** The model that counted. The count holds for no other model. */
   readonly by: Pick<Model, "provider" | "modelId">;
 }
 
 export interface CallReservation {
-  readonly open: ActiveStep;
+  readonly step: ActiveStep;
   readonly model: Model;
-  /** At most. */
+  /** Upper bound of the input tokens. */
   readonly inputTokens: number;
   readonly maxOutputTokens: number | undefined;
   readonly attempt: number;
@@ -37,36 +36,41 @@ export interface CallReservation {
 }
 
 export interface Grant {
-  /** Of the reservation. */
+  /** Id of the reservation. */
   readonly id: string;
-  /** `null`: nobody asked for a limit and no cap stands, so the call sends none. */
+  /**
+   * Output limit that the request states. `null` if the request asks for none and no cap applies: then it states none.
+   */
   readonly outputLimit: number | null;
-  /** The cap that left less output than was asked for; an answer cut at its limit means the budget ran out. */
+  /** The cap that lowered the output limit, or `null`. If the output is cut at the limit, this cap is exhausted. */
   readonly cutBy: Exhaustion | null;
-  /** Prices may step with the size of what was sent; they are those of the moment the call was reserved. */
+  /** The price for a request of this size, as of the time of the reservation. `null` if the price is unknown. */
   readonly priceOf: (inputTokens: number) => ModelPrice | null;
 }
 
-/** Of a model that is not listed, however much was sent. */
+/** `priceOf` of a model without a known price. */
 const unknownPrice = (): null => null;
 
-/** An output limit for models that do not say theirs. */
+/** Output limit for models that do not state one. */
 const defaultOutputTokens = 8_192;
 
-/** B1: holds the most a call can cost. When it is there, the task has a seat and a slot, and the call may start in the same breath. */
+/**
+ * B1: reserves the upper bound of the cost of a call. When this returns or resolves, the task holds a seat and a slot;
+ * the caller starts the call synchronously, or the task may lose them.
+ */
 export function reserveCall(call: CallReservation): Grant | Promise<Grant> {
-  const { runner } = call.open;
+  const { runner } = call.step;
   const loading = runner.worker.prices.load?.();
-  return loading === undefined ? reserve(call) : reserveAfter(runner.whileAlive(loading), call);
+  return loading === undefined ? reserve(call) : reserveAfter(runner.activity.whileAlive(loading), call);
 }
 
 function reserve(call: CallReservation): Grant | Promise<Grant> {
-  const { runner, cancelScope } = call.open;
-  const wait = runner.ready(cancelScope);
+  const { runner, cancelScope } = call.step;
+  const wait = runner.activity.whenReady(cancelScope);
   if (wait !== undefined) return reserveAfter(wait, call);
-  const asked = reservationOf(call);
-  const decision = runner.host.ledger.reserve(asked.command);
-  return decision === undefined ? reserveLater(call, asked) : grantOf(call, asked, decision);
+  const prepared = prepareReservation(call);
+  const decision = runner.host.ledger.reserve(prepared.command);
+  return decision === undefined ? reserveLater(call, prepared) : grantOf(call, prepared, decision);
 }
 
 async function reserveAfter(wait: Promise<void>, call: CallReservation): Promise<Grant> {
@@ -74,33 +78,37 @@ async function reserveAfter(wait: Promise<void>, call: CallReservation): Promise
   return reserve(call);
 }
 
-/** Once there is money for it. */
-async function reserveLater(call: CallReservation, asked: AskedReservation): Promise<Grant> {
-  const { runner, cancelScope } = call.open;
-  const { id } = asked.command;
-  const grant = grantOf(call, asked, await decided(call.open, id));
-  if (await runner.stillReady(cancelScope)) return grant;
-  // Its seat went while it waited for money: whoever has one may use the money.
+/** Waits until the reservation is decided. */
+async function reserveLater(call: CallReservation, prepared: PreparedReservation): Promise<Grant> {
+  const { runner, cancelScope } = call.step;
+  const { id } = prepared.command;
+  const grant = grantOf(call, prepared, await waitForDecision(call.step, id));
+  if (await runner.activity.isStillReady(cancelScope)) return grant;
+  // The task lost its seat while it waited for the reservation. Another task may use the money meanwhile.
   runner.host.ledger.apply(runner.taskId, { type: "refund", id });
   return reserve(call);
 }
 
-/** Throws where it was refused. */
-function grantOf(call: CallReservation, { command, priceOf }: AskedReservation, decision: Decision): Grant {
-  const { state, taskId } = call.open.runner;
+/** Throws if the reservation was refused. */
+function grantOf(
+  call: CallReservation,
+  { command, priceOf }: PreparedReservation,
+  decision: Decision,
+): Grant {
+  const { state, taskId } = call.step.runner;
   if (decision.kind !== "granted") throw refusalOf(call, decision);
   const { outputTokens, clamped } = decision;
-  const cutBy = clamped ? findTightest(state, taskId, command.output.usdPerToken ?? 0) : null;
-  const asked = call.maxOutputTokens !== undefined || isCapped(state, taskId);
-  return { id: command.id, outputLimit: asked ? outputTokens : null, cutBy, priceOf };
+  const cutBy = clamped ? findTightestCap(state, taskId, command.output.usdPerToken ?? 0) : null;
+  const isLimited = call.maxOutputTokens !== undefined || isCapped(state, taskId);
+  return { id: command.id, outputLimit: isLimited ? outputTokens : null, cutBy, priceOf };
 }
 
-/** While others have reservations open, some of it may come back. */
-async function decided({ runner, cancelScope }: ActiveStep, id: string): Promise<Decision> {
+/** Waits for the ledger's decision. A failure of the wait, such as a cancel, withdraws the reservation. */
+async function waitForDecision({ runner, cancelScope }: ActiveStep, id: string): Promise<Decision> {
   const { taskId, host } = runner;
   const decision = host.ledger.whenDecided(id);
   try {
-    return await runner.waitFor(cancelScope, decision, { name: "budget" });
+    return await runner.activity.waitFor(cancelScope, decision, { name: "budget" });
   } catch (error) {
     host.ledger.apply(taskId, { type: "withdraw", id });
     host.ledger.apply(taskId, { type: "refund", id });
@@ -108,16 +116,16 @@ async function decided({ runner, cancelScope }: ActiveStep, id: string): Promise
   }
 }
 
-interface AskedReservation {
+interface PreparedReservation {
   readonly command: ReserveCommand;
   readonly priceOf: Grant["priceOf"];
 }
 
-function reservationOf(call: CallReservation): AskedReservation {
-  const { open, model, inputTokens: tokens, maxOutputTokens, attempt, turns } = call;
-  const { taskId, worker } = open.runner;
+function prepareReservation(call: CallReservation): PreparedReservation {
+  const { step, model, inputTokens: tokens, maxOutputTokens, attempt, turns } = call;
+  const { taskId, worker } = step.runner;
   const { provider, modelId } = model;
-  const at = attempt === 1 ? open.startedAt : worker.clock.now();
+  const at = attempt === 1 ? step.startedAt : worker.clock.now();
   const price = worker.prices.find({ provider, modelId, inputTokens: tokens, at });
   const priceOf =
     price === null
@@ -126,7 +134,7 @@ function reservationOf(call: CallReservation): AskedReservation {
           worker.prices.find({ provider, modelId, inputTokens, at });
   const command: ReserveCommand = {
     type: "reserve",
-    id: `${taskId} ${open.address} ${attempt}`,
+    id: `${taskId} ${step.address} ${attempt}`,
     taskId,
     attempt,
     input: { tokens, costUsd: price === null ? null : inputCost(price, tokens) },
@@ -135,13 +143,13 @@ function reservationOf(call: CallReservation): AskedReservation {
       usdPerToken: price === null ? null : maxOutputUsdPerToken(price),
     },
     turns,
-    label: open.runner.nameOf(model).label,
+    label: modelName(step.runner.agentId, model).label,
   };
   return { command, priceOf };
 }
 
 function refusalOf(
-  { open, model }: CallReservation,
+  { step, model }: CallReservation,
   decision: Exclude<Decision, { kind: "granted" }>,
 ): Fault {
   if (decision.kind === "unknown_price") {
@@ -152,14 +160,24 @@ function refusalOf(
       { details: { provider, modelId, taskId: decision.taskId } },
     );
   }
-  return exhausted(open, decision.exhaustion);
+  return exhausted(step, decision.exhaustion);
 }
 
 function inputCost(price: ModelPrice, tokens: number): number {
   return tokens * maxInputUsdPerToken(price) + (price.requestUsd ?? 0);
 }
 
-/** B1: then the bound holds only if the call says its limit. */
+/** B1: the highest price of an input token. */
+function maxInputUsdPerToken({ inputUsd, cacheReadUsd = 0, cacheWriteUsd = 0 }: ModelPrice): number {
+  return Math.max(inputUsd, cacheReadUsd, cacheWriteUsd);
+}
+
+/** B1: the highest price of an output token. */
+function maxOutputUsdPerToken({ outputUsd, reasoningUsd = 0 }: ModelPrice): number {
+  return Math.max(outputUsd, reasoningUsd);
+}
+
+/** Whether a cap applies to the task. B1: then the bound holds only if the request states its output limit. */
 function isCapped({ ledger }: RunState, taskId: TaskId): boolean {
   for (let at: Account | undefined = ledger.accounts[taskId]; at !== undefined;) {
     const { caps, parentId }: Account = at;
@@ -169,8 +187,8 @@ function isCapped({ ledger }: RunState, taskId: TaskId): boolean {
   return false;
 }
 
-/** Where not one token more would have fitted. */
-function findTightest({ ledger }: RunState, taskId: TaskId, usdPerToken: number): Exhaustion | null {
+/** The cap, of the task or an ancestor, that leaves no room for one more token. */
+function findTightestCap({ ledger }: RunState, taskId: TaskId, usdPerToken: number): Exhaustion | null {
   for (let at: Account | undefined = ledger.accounts[taskId]; at !== undefined;) {
     const { caps, spent, reserved }: Account = at;
     const tokens = spent.tokens + reserved.tokens + 1;
@@ -184,26 +202,29 @@ function findTightest({ ledger }: RunState, taskId: TaskId, usdPerToken: number)
   return null;
 }
 
-/** B1: the model's own count for what it has seen, and one token per byte for what is new. */
+/** B1: the provider's own count for the messages that it has counted before, and one token per byte for the others. */
 export function boundInput(request: LlmRequest, sent: SentPrefix | undefined, model: Model): number {
   const { transcript, instructions = "", tools = [] } = request;
   const extra = boundFormat(request);
-  if (sent !== undefined && isSame(sent.by, model) && continues(request, sent)) {
+  if (sent !== undefined && isSameModel(sent.by, model) && continues(request, sent)) {
     return sent.tokens + boundMessages(transcript, sent.request.transcript.length) + extra;
   }
   return boundMessages([systemMessage(instructions)]) + boundTools(tools) + boundMessages(transcript) + extra;
 }
 
-/** The same for a request that something on its way has changed: nothing of it is known to be counted. */
+/** Like `boundInput`, for a request that middleware has changed: no count of the provider is known for it. */
 export function boundRequest({ messages, tools = [], ...request }: ModelRequest): number {
   return boundMessages(messages) + boundTools(tools) + boundFormat(request);
 }
 
-function isSame(one: Pick<Model, "provider" | "modelId">, other: Model): boolean {
+function isSameModel(one: Pick<Model, "provider" | "modelId">, other: Model): boolean {
   return one.provider === other.provider && one.modelId === other.modelId;
 }
 
-/** Whether all that was sent before is sent again, so that its count holds. A provider that counts nothing says nothing. */
+/**
+ * Whether `request` starts with everything that was sent before, so that the count still holds. A count of 0 is no
+ * count.
+ */
 function continues(request: LlmRequest, { request: before, tokens }: SentPrefix): boolean {
   const { length } = before.transcript;
   return (

@@ -8,15 +8,21 @@ import type {
   Transcript,
 } from "../../kernel/index.ts";
 
-/** More than any provider counts for one image, whatever its size. */
+/** Upper bound of the tokens of one image of any size, at any provider. */
 const tokensPerImage = 8_192;
-/** For roles, separators and the like, for each message and the request. */
+/**
+ * Upper bound of the tokens that a provider adds per message, part or request, for example for roles and separators.
+ */
 const overhead = 16;
-/** Providers tell their models how to use tools, at the user's cost. */
+/** Upper bound of the tokens of the instructions on tool use that a provider adds if a request has tools. */
 const toolsOverhead = 640;
+/** Upper bound of the tokens of the instructions that a provider adds to a JSON schema for the response. */
 const formatOverhead = 512;
 
-/** B1: at least as many tokens as these messages can come to: one per byte of text, and a bound for each image. */
+/**
+ * B1: upper bound of the tokens of the messages from index `from`: one per byte of text, and a fixed bound for each
+ * image.
+ */
 export function boundMessages(messages: Messages, from = 0): number {
   let tokens = 0;
   for (let index = from; index < messages.length; index++) {
@@ -36,11 +42,12 @@ function boundMessage(message: ChatMessage): number {
   return tokens;
 }
 
+/** B1: upper bound of the tokens of the tool list. */
 export function boundTools(tools: readonly ToolSpec[]): number {
   return tools.length === 0 ? 0 : bytes(JSON.stringify(tools)) + toolsOverhead;
 }
 
-/** A schema goes out with some words around it, whether the provider has a place for it or it is told to the model. */
+/** B1: upper bound of the tokens of the response format, with the instructions that surround a schema. */
 export function boundFormat({ responseFormat }: Pick<ModelRequest, "responseFormat">): number {
   return responseFormat?.type === "json" ? bytes(JSON.stringify(responseFormat)) + formatOverhead : 0;
 }
@@ -69,7 +76,7 @@ function boundOutput(output: ToolOutput): number {
   return output.parts.reduce((sum, part) => sum + boundPart(part), 0);
 }
 
-/** `Buffer` by its module: the global of that name is looked up at every call. */
+/** `Buffer` is imported, because the global `Buffer` is a getter and costs a lookup per call. */
 function bytes(text: string): number {
   return Buffer.byteLength(text);
 }

@@ -1,47 +1,53 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import type { RunFacts, TaskRecord } from "../../kernel/index.ts";
 
-/** A task whose code may wait for what another run comes to. */
+/** A task whose code may wait for the result of another run. */
 export interface SlotYielder {
-  /** The task has no slot meanwhile: the run that is waited for may need it. It has one again when its code goes on. */
+  /**
+   * Waits for `work` without a slot, because the awaited run may need it. The task takes a slot again before its code
+   * continues.
+   */
   yieldSlotWhile<Value>(work: Promise<Value>): Promise<Value>;
-  /** The same, and a stop of the task that comes meanwhile ends the wait. */
+  /** Like `yieldSlotWhile`, and rejects if the task is cancelled during the wait. */
   yieldSlotUnlessCancelled<Value>(work: Promise<Value>): Promise<Value>;
 }
 
-/** Where code stands: whom it works for, and in which task. */
-export interface Inside {
+/** What agent code finds in its async context. */
+export interface AsyncContext {
   readonly facts: RunFacts;
-  /** While it is at work here: a socket or a timer that the code made may outlive it, and holds on to this. */
+  /** The task, until it ends. Cleared then, because a socket or timer that the code made may keep this object alive. */
   task: SlotYielder | undefined;
 }
 
-const storage = new AsyncLocalStorage<Inside>();
+const storage = new AsyncLocalStorage<AsyncContext>();
 
-/** Who the run is for, anywhere inside it; `undefined` outside. */
+/**
+ * Returns the facts of the run in which it is called: user, session, run and metadata. Returns `undefined` outside a
+ * run.
+ */
 export function getRunContext(): RunFacts | undefined {
   return storage.getStore()?.facts;
 }
 
-/** The task whose code asks; `undefined` outside of any. */
+/** The task whose code calls this function. `undefined` outside a task. */
 export function currentTask(): SlotYielder | undefined {
   return storage.getStore()?.task;
 }
 
-/** For the code of a task. */
-export function insideTask<Result>(inside: Inside, body: () => Result): Result {
-  return storage.run(inside, body);
+/** Runs the code of a task in its context. */
+export function insideTask<Result>(context: AsyncContext, body: () => Result): Result {
+  return storage.run(context, body);
 }
 
-/** For code that is shown a run. */
+/** Runs code that observes a run, such as a hook, in the context of the run. The code belongs to no task. */
 export function withRunFacts<Result>(facts: RunFacts, body: () => Result): Result {
-  const present = storage.getStore()?.facts;
-  return present !== undefined && areSame(present, facts)
+  const current = storage.getStore()?.facts;
+  return current !== undefined && areEqual(current, facts)
     ? body()
     : storage.run({ facts, task: undefined }, body);
 }
 
-function areSame(one: RunFacts, other: RunFacts): boolean {
+function areEqual(one: RunFacts, other: RunFacts): boolean {
   return (
     one.runId === other.runId &&
     one.sessionId === other.sessionId &&
@@ -50,7 +56,7 @@ function areSame(one: RunFacts, other: RunFacts): boolean {
   );
 }
 
-/** Who a task works for. */
+/** The facts of the run that a task belongs to. */
 export function factsOf({ supervision, userId, metadata }: TaskRecord): RunFacts {
   const { sessionId, runId } = supervision;
   return { userId, sessionId, runId, metadata };

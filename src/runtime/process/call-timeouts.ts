@@ -1,84 +1,88 @@
 import type { Clock } from "../../kernel/index.ts";
 import { objectArray } from "./object-array.ts";
 
+/** The timeout of one call. */
 export class CallTimeout {
-  /** Epoch milliseconds. */
+  /** When the call times out. Epoch milliseconds. */
   readonly at: number;
-  readonly late: () => void;
-  /** Among those that are open. */
-  place = -1;
+  readonly onTimeout: () => void;
+  /** Index in the list of pending timeouts; -1 if the timeout is not pending. */
+  index = -1;
 
-  constructor(at: number, late: () => void) {
+  constructor(at: number, onTimeout: () => void) {
     this.at = at;
-    this.late = late;
+    this.onTimeout = onTimeout;
   }
 }
 
 /**
- * Until when calls may take. One timer of the clock for all of them: most calls are over long before it would go off, and each timer of its
- * own costs more than a short call.
+ * The timeouts of all calls of a worker. They share one timer of the clock, which is set to the earliest of them: most
+ * calls end long before their timeout, and a timer per call costs more than a short call. Bench: `tools`, rows
+ * "ctx.tool in memory".
  */
 export class CallTimeouts {
   readonly #clock: Clock;
-  readonly #open = objectArray<CallTimeout>();
-  #armedFor = Number.POSITIVE_INFINITY;
-  #disarm: (() => void) | undefined;
-  #looksSoon = false;
+  readonly #pending = objectArray<CallTimeout>();
+  /** The time to which the timer is set. Epoch milliseconds. */
+  #timerAt = Number.POSITIVE_INFINITY;
+  #clearTimer: (() => void) | undefined;
+  #isCheckScheduled = false;
 
   constructor(clock: Clock) {
     this.#clock = clock;
   }
 
-  add(timer: CallTimeout): void {
-    timer.place = this.#open.push(timer) - 1;
-    if (timer.at < this.#armedFor) this.#arm(timer.at);
+  add(timeout: CallTimeout): void {
+    timeout.index = this.#pending.push(timeout) - 1;
+    if (timeout.at < this.#timerAt) this.#setTimer(timeout.at);
   }
 
-  remove(timer: CallTimeout): void {
-    this.#take(timer);
-    if (this.#open.length > 0 || this.#looksSoon) return;
-    this.#looksSoon = true;
-    // The next call may be a moment away. Left armed, the timer would keep the process alive.
+  remove(timeout: CallTimeout): void {
+    this.#delete(timeout);
+    if (this.#pending.length > 0 || this.#isCheckScheduled) return;
+    this.#isCheckScheduled = true;
+    // A timer without a pending timeout would keep the process alive. It is cleared a moment later, because the next
+    // call may start at once.
     setImmediate(() => {
-      this.#looksSoon = false;
-      if (this.#open.length === 0) this.#rest();
+      this.#isCheckScheduled = false;
+      if (this.#pending.length === 0) this.#resetTimer();
     });
   }
 
-  /** The last takes its place. */
-  #take(timer: CallTimeout): void {
-    if (this.#open[timer.place] !== timer) return;
-    const last = this.#open.pop();
-    if (last !== undefined && last !== timer) {
-      this.#open[timer.place] = last;
-      last.place = timer.place;
+  /** Moves the last timeout to the index of the deleted one. */
+  #delete(timeout: CallTimeout): void {
+    if (this.#pending[timeout.index] !== timeout) return;
+    const last = this.#pending.pop();
+    if (last !== undefined && last !== timeout) {
+      this.#pending[timeout.index] = last;
+      last.index = timeout.index;
     }
-    timer.place = -1;
+    timeout.index = -1;
   }
 
-  #arm(at: number): void {
-    this.#disarm?.();
-    this.#armedFor = at;
-    this.#disarm = this.#clock.schedule(at, () => this.#goOff());
+  #setTimer(at: number): void {
+    this.#clearTimer?.();
+    this.#timerAt = at;
+    this.#clearTimer = this.#clock.schedule(at, () => this.#onTimer());
   }
 
-  #rest(): void {
-    this.#disarm?.();
-    this.#disarm = undefined;
-    this.#armedFor = Number.POSITIVE_INFINITY;
+  #resetTimer(): void {
+    this.#clearTimer?.();
+    this.#clearTimer = undefined;
+    this.#timerAt = Number.POSITIVE_INFINITY;
   }
 
-  #goOff(): void {
-    this.#rest();
+  #onTimer(): void {
+    this.#resetTimer();
     const now = this.#clock.now();
     let next = Number.POSITIVE_INFINITY;
-    const open = this.#open.slice();
-    for (const timer of open) {
-      if (timer.at <= now) {
-        this.#take(timer);
-        timer.late();
-      } else if (timer.at < next) next = timer.at;
+    const pending = this.#pending.slice();
+    for (const timeout of pending) {
+      if (timeout.at <= now) {
+        this.#delete(timeout);
+        timeout.onTimeout();
+      } else if (timeout.at < next) next = timeout.at;
     }
-    if (next < this.#armedFor) this.#arm(next);
+    if (next < this.#timerAt) this.#setTimer(next);
   }
 }

@@ -1,12 +1,13 @@
 /**
- * A map that outlives its entries, which come and go. A `Map` whose entries do is made anew inside, and the table it had refers to the
- * next: where the collector has moved one of them to where it seldom looks, that one keeps all that come after it, and what was in them,
- * until the next full collection. So here what is left moves to another `Map` whenever as many have gone.
+ * A long-lived map whose entries are short-lived. After deletions, V8 rehashes a `Map` into a new table and chains the
+ * old table to it. An old table that has reached old space keeps every later table, and the entries in it, alive until
+ * the next full garbage collection. This class copies the live entries to a new `Map` after as many deletions as there
+ * are live entries, which leaves no chain. Bench: `loop`, row "memory of the process after them".
  */
 export class CompactingMap<Key, Value> {
   #entries = new Map<Key, Value>();
-  /** Since the last move. */
-  #gone = 0;
+  /** Number of deletions since the entries were last copied. */
+  #deletions = 0;
 
   get size(): number {
     return this.#entries.size;
@@ -28,12 +29,12 @@ export class CompactingMap<Key, Value> {
     if (!this.#entries.has(key)) return;
     const isLast = this.#entries.size === 1;
     if (!isLast) this.#entries.delete(key);
-    if (++this.#gone < this.#entries.size) return;
-    this.#gone = 0;
+    if (++this.#deletions < this.#entries.size) return;
+    this.#deletions = 0;
     this.#entries = isLast ? new Map() : new Map(this.#entries);
   }
 
-  /** In the order in which they came. */
+  /** Values in the order in which their keys were first set. */
   values(): MapIterator<Value> {
     return this.#entries.values();
   }

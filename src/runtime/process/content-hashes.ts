@@ -1,39 +1,39 @@
 import { canonicalJson, sealJson, type Hash } from "../../kernel/index.ts";
 
-/** Texts that were named of late: runs of an agent share its instructions. */
-const mostTexts = 64;
+/** Maximum number of texts whose hash is cached. Runs of one agent share its instructions. */
+const maxTexts = 64;
 
 /**
- * The hashes by which turns name what they hold. What many runs hold, such as an agent's list of tools, is looked at, frozen and hashed
- * once.
+ * Hashes by which turns refer to their contents. A content that many runs share, such as the tool list of an agent, is
+ * checked, frozen and hashed once.
  */
 export class ContentHashes {
   readonly #hash: Hash;
-  readonly #ofTexts = new Map<string, string>();
-  /** Of what cannot change any more. */
-  readonly #ofValues = new WeakMap<object, string>();
+  readonly #byText = new Map<string, string>();
+  /** Hashes of frozen values. */
+  readonly #byValue = new WeakMap<object, string>();
 
   constructor(hash: Hash) {
     this.#hash = hash;
   }
 
   ofText(text: string): string {
-    const known = this.#ofTexts.get(text);
-    if (known !== undefined) return known;
-    const name = this.#hash(text);
-    if (this.#ofTexts.size === mostTexts) this.#ofTexts.clear();
-    this.#ofTexts.set(text, name);
-    return name;
+    const cached = this.#byText.get(text);
+    if (cached !== undefined) return cached;
+    const hash = this.#hash(text);
+    if (this.#byText.size === maxTexts) this.#byText.clear();
+    this.#byText.set(text, hash);
+    return hash;
   }
 
-  /** J10: refuses what is not JSON. J1: freezes the rest. */
+  /** J10: throws if the value is not JSON. J1: freezes the value. `where` names the value in the error message. */
   ofJson(value: object, where: string): string {
-    const known = this.#ofValues.get(value);
-    if (known !== undefined) return known;
+    const cached = this.#byValue.get(value);
+    if (cached !== undefined) return cached;
     const content: unknown = value;
     sealJson(content, where);
-    const name = this.#hash(canonicalJson(content));
-    this.#ofValues.set(value, name);
-    return name;
+    const hash = this.#hash(canonicalJson(content));
+    this.#byValue.set(value, hash);
+    return hash;
   }
 }

@@ -1,22 +1,22 @@
-/** The turn of the event loop that is under way, as far as it is ours. */
+/** Measures how long the current turn of the event loop has lasted, from the first time it was asked. */
 export class EventLoopTurn {
-  readonly #longestMs: number;
-  #began: number | undefined;
+  readonly #maxMs: number;
+  #startedAt: number | undefined;
 
-  constructor(longestMs: number) {
-    this.#longestMs = longestMs;
+  constructor(maxMs: number) {
+    this.#maxMs = maxMs;
   }
 
-  /** Whether timers and sockets have waited long enough. */
+  /** Whether the turn has lasted `maxMs`, so that timers and sockets should be served first. */
   get isExhausted(): boolean {
     const now = performance.now();
-    if (this.#began !== undefined) return now - this.#began >= this.#longestMs;
-    this.#began = now;
+    if (this.#startedAt !== undefined) return now - this.#startedAt >= this.#maxMs;
+    this.#startedAt = now;
     setImmediate(this.#end);
     return false;
   }
 
   readonly #end = (): void => {
-    this.#began = undefined;
+    this.#startedAt = undefined;
   };
 }

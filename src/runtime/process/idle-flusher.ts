@@ -1,43 +1,49 @@
 import { CompactingMap } from "./compacting-map.ts";
 
-/** A log with something in it that nobody has written yet. */
+/** A log with records that are not written yet. */
 export interface FlushableLog {
-  /** Writes it, if nobody has since it was said to wait. */
+  /** Writes the records, unless they were written since the log was added. */
   writeIfIdle(): void;
 }
 
 /**
- * What nothing may follow for long is written by itself, after a turn of the event loop in which nobody wrote it. One look for all logs:
- * where runs end before the loop turns, one of each would hold on to all of them.
+ * Writes the records of logs that no later step would flush soon. A log is written after one full turn of the event
+ * loop in which nothing else wrote it. All logs share one `setImmediate`: a callback per log would keep every run that
+ * ends within the turn in memory.
  */
 export class IdleFlusher {
-  #fresh = new CompactingMap<FlushableLog, FlushableLog>();
-  #aged = new CompactingMap<FlushableLog, FlushableLog>();
-  #looksSoon = false;
+  /** Logs that were added in the current turn of the event loop. */
+  #added = new CompactingMap<FlushableLog, FlushableLog>();
+  /** Logs that were added in the turn before. */
+  #waiting = new CompactingMap<FlushableLog, FlushableLog>();
+  #isScheduled = false;
 
   add(log: FlushableLog): void {
-    this.#fresh.set(log, log);
-    this.#lookSoon();
+    this.#added.set(log, log);
+    this.#schedule();
   }
 
   remove(log: FlushableLog): void {
-    this.#fresh.delete(log);
-    this.#aged.delete(log);
+    this.#added.delete(log);
+    this.#waiting.delete(log);
   }
 
-  #lookSoon(): void {
-    if (this.#looksSoon) return;
-    this.#looksSoon = true;
-    setImmediate(this.#look);
+  #schedule(): void {
+    if (this.#isScheduled) return;
+    this.#isScheduled = true;
+    setImmediate(this.#flushWaiting);
   }
 
-  /** The first look comes in the turn that is under way: a task that comes to rest in it says so in the same commit. */
-  readonly #look = (): void => {
-    this.#looksSoon = false;
-    const aged = this.#aged;
-    this.#aged = this.#fresh;
-    this.#fresh = new CompactingMap();
-    for (const log of aged.values()) log.writeIfIdle();
-    if (this.#aged.size > 0) this.#lookSoon();
+  /**
+   * The first call comes at the end of the turn in which a log was added. The log waits one more turn, so that a task
+   * which becomes idle in this turn records that in the same commit.
+   */
+  readonly #flushWaiting = (): void => {
+    this.#isScheduled = false;
+    const due = this.#waiting;
+    this.#waiting = this.#added;
+    this.#added = new CompactingMap();
+    for (const log of due.values()) log.writeIfIdle();
+    if (this.#waiting.size > 0) this.#schedule();
   };
 }

@@ -1,10 +1,10 @@
 /**
- * An empty list of objects. `[]` is one of integers until an object is in it, and code that was compiled for lists of objects is compiled
- * again when it meets one. For lists that every turn looks at and of which a process has few: by the time it makes the second, all is
- * compiled for what the first has become.
+ * An empty array with elements kind PACKED_ELEMENTS. `[]` starts as PACKED_SMI_ELEMENTS, and its transition at the
+ * first `push` deoptimises code that V8 has compiled for arrays of objects. For arrays that every turn reads and of
+ * which a process has few. Bench: `loop`, row "turn in memory".
  */
 export function objectArray<Item extends object>(): Item[] {
-  const list: object[] = [objectArray];
-  list.pop();
-  return list as Item[];
+  const array: object[] = [objectArray];
+  array.pop();
+  return array as Item[];
 }

@@ -1,9 +1,12 @@
 import { requireRetryNumbers } from "../../kernel/index.ts";
 
-/** How often a task whose code crashed is started again, and how long it waits before. */
+/** How a task is restarted after its code threw an unexpected error. */
 export interface RunRetry {
+  /** Maximum number of restarts of one task. Default: 3. */
   readonly maxRetries: number;
+  /** Delay before the first restart. The delay doubles with each restart. Default: 5_000. */
   readonly baseDelayMs: number;
+  /** Maximum delay before a restart. Default: 300_000. */
   readonly maxDelayMs: number;
 }
 
@@ -13,14 +16,17 @@ const defaultRunRetry: RunRetry = Object.freeze({
   maxDelayMs: 300_000,
 });
 
-/** The defaults with what was given instead. */
-export function runRetry(given: Partial<RunRetry> = {}): RunRetry {
-  const settings = { ...defaultRunRetry, ...given };
+/** The defaults, overridden by `options`. Throws `invalid_argument` for a number out of range. */
+export function runRetry(options: Partial<RunRetry> = {}): RunRetry {
+  const settings = { ...defaultRunRetry, ...options };
   requireRetryNumbers("runRetry", settings);
   return settings;
 }
 
-/** Before the start that follows crash number `crashes`, counted from 1; `null`: give up. */
+/**
+ * Milliseconds to wait before the restart after crash number `crashes`, counted from 1. `null` means that the task is
+ * not restarted.
+ */
 export function restartDelayMs(
   crashes: number,
   { maxRetries, baseDelayMs, maxDelayMs }: RunRetry,

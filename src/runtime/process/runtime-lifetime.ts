@@ -1,7 +1,7 @@
 import { Fault, type Guest, type Lifetime } from "../../kernel/index.ts";
 import { CompactingMap } from "./compacting-map.ts";
 
-/** Until a runtime is closed. */
+/** The lifetime of a runtime, which `close()` ends. Readers and handles join it to learn of its end. */
 export class RuntimeLifetime implements Lifetime {
   #guests = new CompactingMap<Guest, Guest>();
   #fault: Fault | undefined;
@@ -10,7 +10,7 @@ export class RuntimeLifetime implements Lifetime {
     return this.#fault;
   }
 
-  /** Throws once it is over. */
+  /** Throws `closed` after the end. */
   check(): void {
     if (this.#fault !== undefined) throw this.#fault;
   }
@@ -26,7 +26,7 @@ export class RuntimeLifetime implements Lifetime {
   end(): void {
     const fault = new Fault(
       "closed",
-      "the runtime was closed: a run that has not ended goes on where another is opened on its store",
+      "the runtime was closed: open another runtime on its store to resume runs that have not ended",
     );
     this.#fault = fault;
     const guests = this.#guests;

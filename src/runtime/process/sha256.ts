@@ -1,9 +1,9 @@
 import type { hash as hashOf } from "node:crypto";
 
-/** Loaded with the first use: to import the module takes a tenth of what the whole package does. */
+/** Loaded on first use: importing `node:crypto` takes a tenth of the time that importing the whole package takes. */
 let hash: typeof hashOf | undefined;
 
-/** The production `Hash`. */
+/** SHA-256 in base64url: the default `Hash` of runtimes and stores. */
 export function sha256(content: string | Uint8Array): string {
   hash ??= process.getBuiltinModule("node:crypto").hash;
   return hash("sha256", content, "base64url");

@@ -2,35 +2,38 @@ import { priorities, Priority } from "../../kernel/index.ts";
 
 type TenantId = string | null;
 
-/** Of one priority, by tenant: those who wait, in the order in which they came. None is empty. */
+/** The waiting tasks of one priority, by tenant, in the order in which they came. No queue is empty. */
 type Queues = Map<TenantId, (() => void)[]>;
 
 /**
- * How many tasks of a worker may be active at once, and who is next: by stride over priority weights, BACKGROUND only when nobody else
- * is ready; among equals tenants in turn, and for one tenant first come first served. A task that waits for something gives its slot back.
+ * Limits how many tasks of a worker are active at the same time, and chooses the next one. Priorities share the slots
+ * by stride scheduling over their weights; BACKGROUND is served only when no other task waits. Tenants of equal
+ * priority take turns; the tasks of one tenant are served in order. A task that waits gives its slot back.
  */
 export class TaskSlots {
   readonly #capacity: number;
   #taken = 0;
-  /** By priority; none is empty. */
+  /** The waiting tasks by priority. No value is empty. */
   readonly #waiting = new Map<Priority, Queues>();
+  /** Stride position of each priority; the lowest is served next. */
   readonly #passes = new Map<Priority, number>();
-  /** When each tenant was last served, by count. */
+  /** Value of `#serves` when each tenant was last served. */
   readonly #served = new Map<TenantId, number>();
+  /** Number of slots that were given to waiting tasks. */
   #serves = 0;
 
   constructor(capacity: number) {
     this.#capacity = capacity;
   }
 
-  /** Whether there was one to be had at once. */
+  /** Takes a slot if one is free and no task waits. Returns whether it did. */
   tryTake(): boolean {
     if (this.#taken >= this.#capacity || this.#waiting.size > 0) return false;
     this.#taken++;
     return true;
   }
 
-  /** Resolves with a slot. */
+  /** Resolves when the caller has a slot. */
   take(priority: Priority, tenantId: TenantId = null): Promise<void> {
     if (this.tryTake()) return Promise.resolve();
     return new Promise((start) => {
@@ -43,13 +46,14 @@ export class TaskSlots {
     });
   }
 
+  /** Gives a slot back, to the next waiting task if there is one. */
   give(): void {
     const start = this.#next();
     if (start === undefined) this.#taken--;
     else start();
   }
 
-  /** A class that nobody waits in starts level with the one served next: idle time earns no credit. */
+  /** A priority without waiting tasks starts at the position that is served next, so that idle time earns no credit. */
   #level(priority: Priority): void {
     if (priority === Priority.BACKGROUND || this.#waiting.has(priority)) return;
     const busy = [...this.#waiting.keys()].filter((each) => each !== Priority.BACKGROUND);
@@ -76,7 +80,7 @@ export class TaskSlots {
     return start;
   }
 
-  /** The one served longest ago; of those that were not served yet, the one that came first. */
+  /** The tenant that was served longest ago. Among tenants that were never served, the one that came first. */
   #nextTenant(queues: Queues): TenantId {
     let next: TenantId = null;
     let longestAgo = Infinity;
@@ -87,7 +91,7 @@ export class TaskSlots {
     return next;
   }
 
-  /** The higher among those with equal passes. */
+  /** The waiting priority with the lowest stride position. Of two equal positions, the higher priority comes first. */
   #nextPriority(): Priority | undefined {
     let next: Priority | undefined;
     for (const priority of priorities) {

@@ -20,14 +20,17 @@ import type { RunRetry } from "./run-retry.ts";
 import type { TaskSlots } from "./task-slots.ts";
 
 /**
- * J9: what becomes of a run that another version of its agent started. `resume`: it goes on with this one. `pin`: it is left for a worker
- * of its version. `refuse`: it fails.
+ * J9: what a worker does with a run that another version of its agent started. `resume`: continues it with the hosted
+ * version. `pin`: leaves it to a worker that hosts its version. `refuse`: fails it.
  */
 export type VersionPolicy = "resume" | "pin" | "refuse";
 
 /** Lets a submission claim the run that it creates in the same transaction. Implemented by the engine. */
 export interface RunClaimer {
-  /** Reserves capacity for one run until `completeClaim`. `undefined` if the worker has no capacity, or if other runs are due first. */
+  /**
+   * Reserves capacity for one run until `completeClaim`. `undefined` if the worker has no capacity, or if other runs
+   * are due first.
+   */
   reserveClaim(): ClaimOptions | undefined;
   /** Ends a reservation: drives the run if it was claimed, otherwise frees the capacity. */
   completeClaim(lease: Lease | undefined): void;
@@ -36,7 +39,7 @@ export interface RunClaimer {
 /** Finds agents by id. */
 export type AgentLookup = Pick<ReadonlyMap<AgentId, HostedAgent>, "get">;
 
-/** What a worker hands to every run it owns. */
+/** What all runs of a worker share. */
 export interface WorkerContext {
   readonly store: Store;
   readonly clock: Clock;
@@ -45,7 +48,7 @@ export interface WorkerContext {
   readonly random: Random;
   readonly prices: PriceTable;
   readonly unknownPrice: UnknownPrice;
-  /** B5: the share of a cap at which `budget_warning` is due; 0.8 unless told. */
+  /** B5: share of a cap at which `budget_warning` is emitted. Default: 0.8. */
   readonly warnAt?: number;
   readonly retry: RetrySettings;
   readonly runRetry: RunRetry;
@@ -53,23 +56,27 @@ export interface WorkerContext {
   readonly callTimeouts: CallTimeouts;
   readonly idleFlusher: IdleFlusher;
   readonly contentHashes: ContentHashes;
-  /** How long a run that only waits is kept in memory. */
+  /** Time after which a run that only waits is dropped from memory. */
   readonly suspendAfterMs: number;
-  /** How long what a task has open may take once it is told to stop. */
+  /** Time that the calls of a cancelled task may still take. */
   readonly stopGraceMs: number;
-  /** A run of this worker only waits from now on, or does so no longer. */
+  /** Called with `1` when all tasks of a run wait, and with `-1` when one of them continues. */
   noteIdle(by: 1 | -1): void;
-  /** `resume` unless told. */
+  /** Default: `resume`. */
   readonly versionPolicy?: VersionPolicy;
-  /** Errors that belong to no caller. */
+  /** Receives errors that no caller can receive. */
   onError(error: Fault): void;
   readonly agents: AgentLookup;
 }
 
+/** The agent with this id. Throws `not_found` if it is not registered. */
 export function hostedAgent({ agents }: WorkerContext, agentId: AgentId): HostedAgent {
   const agent = agents.get(agentId);
   if (agent === undefined)
-    throw new Fault("not_found", `there is no agent ${agentId} here: register it with the runtime`);
+    throw new Fault(
+      "not_found",
+      `agent ${agentId} is not registered with this runtime: call runtime.register(agent)`,
+    );
   return agent;
 }
 

@@ -1,7 +1,7 @@
 import type { Delivery, EventDraft, Inbox } from "../../kernel/index.ts";
 import type { TaskState } from "../journal/run-state.ts";
 
-/** How often the messages of a run's tasks had been handed back when this owner last looked; the inbox itself keeps count (I4). */
+/** I4: how often each message of the run's tasks was returned to the inbox, as of the owner's last read. The inbox has the exact count. */
 export class DeliveryCounts {
   readonly #inbox: Inbox;
   #counts: Map<string, number> | undefined;
@@ -10,10 +10,10 @@ export class DeliveryCounts {
     this.#inbox = inbox;
   }
 
-  /** Of the messages that tasks were given before this owner had them. Nothing to wait for where there are none. */
+  /** Loads the counts of the messages that tasks received under earlier owners. Returns `undefined` if there are no such messages. */
   load(tasks: Iterable<TaskState>): Promise<void> | undefined {
     let loading: Promise<void>[] | undefined;
-    // Also of one that has ended: it may be resumed.
+    // A task that has ended counts as well, because it may be resumed.
     for (const task of tasks) if (task.messages.length > 0) (loading ??= []).push(this.#load(task));
     return loading && Promise.all(loading).then(() => undefined);
   }
@@ -28,8 +28,8 @@ export class DeliveryCounts {
     for (const { message, deliveries: count } of deliveries) this.#counts.set(message.id, count);
   }
 
-  /** What is to be told of those that are handed back once too often. */
-  handBack(messageIds: readonly string[]): readonly EventDraft[] {
+  /** Returns a `mail_dead_letter` event for each of these messages that reaches `maxDeliveries` when it is returned to the inbox now. */
+  deadLetterEvents(messageIds: readonly string[]): readonly EventDraft[] {
     return messageIds.flatMap((messageId): EventDraft[] => {
       const deliveries = (this.#counts?.get(messageId) ?? 0) + 1;
       if (deliveries < this.#inbox.settings.maxDeliveries) return [];

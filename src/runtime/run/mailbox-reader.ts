@@ -128,8 +128,8 @@ export class MailboxReader {
         this.#supervisor.resume();
         break;
       case "pause":
+        // The event itself pauses the run: each task finishes its calls in flight and stops at its next step.
         this.#log.emit(root, { type: "run_pause", data: { by: from } });
-        this.#supervisor.pause();
         break;
       case "reprioritize":
         this.#reprioritize(body.taskId, body.priority, from);

@@ -32,8 +32,9 @@ const refusals: ReadonlySet<FaultCode> = new Set<FaultCode>(["not_json", "not_fo
  * - active: at least one task runs code or has a call in flight. `noteIdle` moves to idle.
  * - idle: all tasks only wait, and the run takes no room of the worker. `stayAwake` moves back to active. After `suspendAfterMs` the
  *   run moves to releasing, unless a task waits for another run.
- * - releasing: the last commit is being written; mailbox messages are left for the next owner (L3). `finish` (all tasks have ended), an
- *   idle timeout, and `release` (the worker closes) move to it.
+ * - releasing: the owner writes its last commit. `finish` (all tasks have ended), the idle timeout and `release` (the worker closes) move
+ *   to it. If the store releases the run in the same transaction, mailbox messages are left for the next owner (L3). Otherwise they are
+ *   still read, and the run moves back to active if they give a task work.
  * - closed: the promise of `drive` is settled and every task is dropped. `fail` moves to it from any state, because a run that cannot
  *   be written to must not continue here.
  */
@@ -49,8 +50,11 @@ export class RunOwner implements SupervisorListener, LogOwner, ObservedLog, Mail
   readonly #mailbox: MailboxReader;
   readonly #result = Promise.withResolvers<DriveResult>();
   #cancelIdleTimer: (() => void) | undefined;
+  /** The worker counts this run as idle. */
   #isIdle = false;
+  /** The tasks were started. Before that, the run does not count as idle. */
   #isStarted = false;
+  /** The store writes the last commit and releases the run in one transaction. */
   #isReleasing = false;
   #isClosed = false;
   #refusal: Fault | undefined;
@@ -181,7 +185,7 @@ export class RunOwner implements SupervisorListener, LogOwner, ObservedLog, Mail
     if (here === started) return undefined;
     return new Fault(
       "version_mismatch",
-      `${this.#record.runId} was started by version ${started ?? "none"} of ${agentId}; here it has version ${here ?? "none"}`,
+      `run ${this.#record.runId} was started by version ${started ?? "none"} of agent ${agentId}, and this worker hosts version ${here ?? "none"}; host the same version, or set versionPolicy to "resume"`,
       { details: { agentId, started, here } },
     );
   }
@@ -231,12 +235,12 @@ export class RunOwner implements SupervisorListener, LogOwner, ObservedLog, Mail
     if (released === undefined) void this.#release(rest, () => this.#state.ended);
     else {
       this.#isReleasing = true;
-      void this.#closeOnce(released, rest);
+      void this.#closeAfter(released, rest);
     }
   }
 
-  /** The store releases the run with its last commit. */
-  async #closeOnce(released: Promise<void>, rest: Rest): Promise<void> {
+  /** Closes the run once the store has written the last commit and released the run with it. */
+  async #closeAfter(released: Promise<void>, rest: Rest): Promise<void> {
     try {
       await released;
     } catch (error) {
@@ -251,7 +255,7 @@ export class RunOwner implements SupervisorListener, LogOwner, ObservedLog, Mail
     if (this.readsMailbox && this.#supervisor.hasCalls) await this.#worker.store.leases.check(this.#lease);
   }
 
-  /** Closes the run without a release. The lease expires, and the next owner continues from the last commit. */
+  /** Closes the run after a fault. What is not durable is lost, and the next owner continues from the last commit. */
   fail(fault: Fault): void {
     if (this.#isClosed) return;
     this.#close();

@@ -5,39 +5,39 @@ import type { TaskState } from "../journal/run-state.ts";
 import type { TaskRunner } from "../task/task-runner.ts";
 import type { WaitRegistry } from "../task/wait-registry.ts";
 
-/** Who ends tasks. */
-interface Stops {
+/** Cancels and ends tasks. */
+interface TaskStopper {
   cancel(taskId: TaskId, reason: string, status: CancellationStatus): void;
-  /** Its code has not begun, and is not to. */
+  /** Ends a cancelled task whose code has not started. */
   endUnstarted(runner: TaskRunner, stop: CancellationError): void;
 }
 
-/** When the tasks of a run are told to stop, and how long they have then. */
+/** Cancels tasks at their deadlines, and limits the time that a cancelled task has to stop. */
 export class StopTimer {
   readonly #worker: WorkerContext;
   readonly #waits: WaitRegistry;
-  readonly #stops: Stops;
+  readonly #stopper: TaskStopper;
 
-  constructor(worker: WorkerContext, waits: WaitRegistry, stops: Stops) {
+  constructor(worker: WorkerContext, waits: WaitRegistry, stopper: TaskStopper) {
     this.#worker = worker;
     this.#waits = waits;
-    this.#stops = stops;
+    this.#stopper = stopper;
   }
 
-  /** B5: a task that only waits does not look at the clock by itself. */
+  /** B5: cancels the task at its deadline. A running task checks its deadline before each step; a task that waits needs this timer. */
   watchDeadline(task: TaskState): void {
     if (task.record.budget.deadlineMs === null) return;
     const { taskId } = task.record;
     const due = (): number | null => (task.clock.isStopped ? null : (deadlineOf(task) ?? 0) + 1);
     void this.#waits
       .wait(taskId, "deadline", due)
-      .came.then(() => this.#stops.cancel(taskId, "deadline exceeded", "deadline_exceeded"));
+      .came.then(() => this.#stopper.cancel(taskId, "deadline exceeded", "deadline_exceeded"));
   }
 
   /**
-   * For a task that is told to stop. Calls that have not settled by then are charged as lost and left, and its code is given the stop; code
-   * that has no call open, or does not come to its end within the same time again, is left where it stands. Not journaled: a stop is a fact
-   * about the task, so whoever replays it is stopped where it stood, and gives this time anew.
+   * Gives a cancelled task `stopGraceMs` to end. After that, its calls in flight are charged in full and abandoned, the agent's code
+   * receives the cancellation error, and the same time starts again. Code that then has no call in flight is abandoned. The timer is not
+   * journaled: after a crash, the next owner gives the full time again.
    */
   giveGrace(runner: TaskRunner): void {
     const { clock, stopGraceMs } = this.#worker;
@@ -47,7 +47,7 @@ export class StopTimer {
   #endGrace(runner: TaskRunner): void {
     const stop = runner.token.error;
     if (runner.isDropped || stop === undefined) return;
-    if (runner.abandonCalls(stop)) this.giveGrace(runner);
-    else if (!runner.abandon(stop)) this.#stops.endUnstarted(runner, stop);
+    if (runner.activity.abandonCalls(stop)) this.giveGrace(runner);
+    else if (!runner.abandon(stop)) this.#stopper.endUnstarted(runner, stop);
   }
 }

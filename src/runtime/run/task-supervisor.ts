@@ -16,7 +16,8 @@ import {
   type TaskOutcome,
 } from "../../kernel/index.ts";
 import { carryOver } from "./unread-input.ts";
-import { childrenOf, childTaskRecord, ownBudget, openAccountCommand } from "../journal/task-record.ts";
+import { openAccountCommand } from "../journal/new-run.ts";
+import { childTaskRecord, ownBudget } from "../journal/task-record.ts";
 import { DeliveryCounts } from "./delivery-counts.ts";
 import { hostedAgent, type WorkerContext } from "../process/worker-context.ts";
 import { lostReservationEvent, RunLedger } from "./run-ledger.ts";
@@ -111,17 +112,17 @@ export class TaskSupervisor implements TaskHost, SeatMoves {
 
   /** Every live task only waits, and the run may be released meanwhile. */
   get isIdle(): boolean {
-    return this.#everyLiveTask("idle");
+    return this.#everyLiveTask("isIdle");
   }
 
   /** Like `isIdle`, but tasks may also wait for other runs, for which this process has to stay. */
   get isResting(): boolean {
-    return this.#everyLiveTask("rests");
+    return this.#everyLiveTask("isResting");
   }
 
   /** A call of some task is in flight. */
   get hasCalls(): boolean {
-    for (const runner of this.#runners.values()) if (runner.atWork) return true;
+    for (const runner of this.#runners.values()) if (runner.activity.isCalling) return true;
     return false;
   }
 
@@ -152,6 +153,7 @@ export class TaskSupervisor implements TaskHost, SeatMoves {
     return { kind: "spawned", handle: { taskId, agentId } };
   }
 
+  /** Resolves with the outcome of the task. Never settles if this process releases the run first. */
   whenEnded(taskId: TaskId): Promise<TaskOutcome> {
     const { outcome } = this.#state.task(taskId);
     if (outcome !== null) return Promise.resolve(outcome);
@@ -167,7 +169,7 @@ export class TaskSupervisor implements TaskHost, SeatMoves {
     for (const { record } of this.#state.tasks.values()) {
       if (record.parentId !== null && reached.has(record.parentId)) reached.add(record.taskId);
     }
-    for (const each of reached) this.#cancelOne(each, reason, status);
+    for (const id of reached) this.#cancelOne(id, reason, status);
   }
 
   /** Loads the delivery counts that the run needs before a task starts or ends. Returns `undefined` if there is nothing to load. */
@@ -186,21 +188,17 @@ export class TaskSupervisor implements TaskHost, SeatMoves {
     this.seats.apply({ type: "crash" });
   }
 
+  /** Starts every live task that holds a seat and is not running yet. Ends the run if no task is live. */
   startAll(): void {
     for (const taskId of this.#state.tasks.keys()) this.#start(taskId);
     this.finishIfDone();
   }
 
-  /** A person paused the run: tasks without a call in flight give up their seats now, the others once their calls settle. */
-  pause(): void {
-    for (const runner of this.#runners.values()) runner.settleIfPausing();
-  }
-
-  /** A person resumed the run. */
+  /** Continues the tasks of a run that a person had paused. */
   resume(): void {
     for (const [taskId, runner] of this.#runners) {
       this.waits.rearm(taskId);
-      runner.unpark();
+      runner.activity.unpark();
     }
     this.startAll();
   }
@@ -238,11 +236,11 @@ export class TaskSupervisor implements TaskHost, SeatMoves {
     this.listener.finish();
   }
 
-  #everyLiveTask(waits: "idle" | "rests"): boolean {
+  #everyLiveTask(rest: "isIdle" | "isResting"): boolean {
     let isAnyLive = false;
     for (const { record, outcome } of this.#state.tasks.values()) {
       if (outcome !== null) continue;
-      if (this.#runners.get(record.taskId)?.[waits] === false) return false;
+      if (this.#runners.get(record.taskId)?.activity[rest] === false) return false;
       isAnyLive = true;
     }
     return isAnyLive;
@@ -370,15 +368,16 @@ export class TaskSupervisor implements TaskHost, SeatMoves {
     const at = this.#worker.clock.now();
     this.#emitStart(task, at);
     for (const draft of events) this.#log.emit(taskId, draft, at, task);
-    for (const child of childrenOf(this.#state, taskId, "cancel")) this.cancel(child, parentEnded);
+    for (const child of this.#state.liveChildren(taskId, "cancel")) this.cancel(child, parentEnded);
     const change = { type: "end", taskId, outcome, ...(endedOn.length === 0 ? {} : { endedOn }) } as const;
     const runner = this.#runners.get(taskId);
     const sessions = sessionChangesAtEnd(task, outcome, runner?.report ?? {}, this.#state);
     this.#log.add(sessions.length === 0 ? { tasks: [change] } : { tasks: [change], sessions }, at);
     const answers = answersOf(task, outcome, this.#lease.runId, at);
-    for (const each of answers?.inbox ?? noChanges)
-      if (each.type === "nack")
-        for (const draft of this.deliveries.handBack(each.messageIds)) this.#log.emit(taskId, draft);
+    for (const inboxChange of answers?.inbox ?? noChanges)
+      if (inboxChange.type === "nack")
+        for (const draft of this.deliveries.deadLetterEvents(inboxChange.messageIds))
+          this.#log.emit(taskId, draft);
     this.ledger.loseAll(taskId);
     for (const draft of endEvents(task, outcome)) this.#log.emit(taskId, draft, at, task);
     if (answers !== undefined) this.#log.add(answers, at);
@@ -418,13 +417,13 @@ export class TaskSupervisor implements TaskHost, SeatMoves {
   onYield(taskId: TaskId): void {
     const runner = this.#runners.get(taskId);
     if (runner === undefined) this.seats.settle(taskId);
-    else runner.settleIfPausing();
+    else runner.activity.settleIfPausing();
   }
 
   onSeat(taskId: TaskId): void {
     this.waits.rearm(taskId);
     this.listener.stayAwake();
-    this.#runners.get(taskId)?.unpark();
+    this.#runners.get(taskId)?.activity.unpark();
     this.#start(taskId);
   }
 

@@ -22,9 +22,9 @@ export interface CompletedRun {
 const queues: readonly InputQueue[] = ["steer", "follow_up"];
 
 /**
- * S5: what was said to a run that completed, and heard by no drain of it, starts a run of its own: submitted as the run itself was, in the
- * commit that ends it, so that nothing comes between. The first starts the run, the others are said to that one. A run that did not
- * complete keeps what was said to it, for it may be resumed.
+ * S5: submits the input that a completed run has received and not drained. The submission is part of the commit that ends the run, so no
+ * other run of the session can start in between. The first input starts a new run with the options of the completed one; further inputs
+ * steer that new run. A run that did not complete keeps its input, because it may be resumed.
  */
 export function carryOver(completed: CompletedRun): void {
   const { log, state } = completed;
@@ -39,16 +39,26 @@ export function carryOver(completed: CompletedRun): void {
   }
 }
 
-/** Under the id it was submitted under, if it was. */
+/** Uses the run id that the caller of `submit` chose for this input, if the input came from `submit`. */
 function submitAgain(
   { worker, state, tenantId }: CompletedRun,
   kind: InputQueue,
   { value, runId }: ArrivedValue,
 ): Submission {
   const { agentId, supervision, budget, userId, metadata, streaming, channel } = state.task(root).record;
-  const { spawnBudget, priority, retention, sessionId, runId: before } = Supervision.fromJSON(supervision);
+  const {
+    spawnBudget,
+    priority,
+    retention,
+    sessionId,
+    runId: completedRunId,
+  } = Supervision.fromJSON(supervision);
   const agent = worker.agents.get(agentId);
-  if (agent === undefined) throw new Fault("not_found", `there is no agent ${agentId} here to go on`);
+  if (agent === undefined)
+    throw new Fault(
+      "not_found",
+      `agent ${agentId} is not registered with this runtime, so it cannot take the unread input of ${completedRunId}`,
+    );
   const options = { sessionId, budget, spawnBudget, priority, retention, metadata, streaming };
   const { record: run, first } = newRun(worker, agent, value, {
     ...options,
@@ -58,7 +68,7 @@ function submitAgain(
     ...(runId !== undefined && { runId }),
   });
   const steering = {
-    id: `${mailOfSubmission(run.runId)} left by ${before}`,
+    id: `${mailOfSubmission(run.runId)} left by ${completedRunId}`,
     from: userId ?? anonymousUser,
     at: run.createdAt,
     body: { type: kind, input: value },

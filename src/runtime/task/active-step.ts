@@ -1,8 +1,15 @@
-import { assertEmittable, sealMadeJson, type EventDraft, type StepAddress } from "../../kernel/index.ts";
+import {
+  assertEmittable,
+  BudgetExhaustedError,
+  sealMadeJson,
+  type EventDraft,
+  type Exhaustion,
+  type StepAddress,
+} from "../../kernel/index.ts";
 import type { CallTimeout } from "../process/call-timeouts.ts";
-import { never } from "../process/pending-forever.ts";
+import { pendingForever } from "../process/pending-forever.ts";
 import type { InFlightCall } from "./in-flight-calls.ts";
-import type { LazyScope } from "./lazy-scope.ts";
+import type { NestedScope } from "./nested-scope.ts";
 import type { CancellationScope } from "./cancellation-scope.ts";
 import type { TaskRunner } from "./task-runner.ts";
 
@@ -26,7 +33,7 @@ export class ActiveStep {
   /** Of a tool's: its body was begun. */
   isPerformed = false;
   /** The scope of a body that is begun. */
-  nested: LazyScope | undefined;
+  nested: NestedScope | undefined;
   /** Of a tool's body, while it is at work. */
   timeout: CallTimeout | undefined;
   #events: EventDraft[] | undefined;
@@ -89,12 +96,12 @@ export class ActiveStep {
   /** C2, H7, J3: nothing is started once stopped, while without a seat, or before what came before it is durable. */
   begin(): InFlightCall | Promise<InFlightCall> {
     const { runner, cancelScope } = this;
-    const wait = runner.ready(cancelScope);
+    const wait = runner.activity.whenReady(cancelScope);
     if (wait !== undefined) return this.#beginAfter(wait);
     const call = this.start();
     const flushed = runner.log.flush();
     if (flushed !== undefined) return this.#beganAfter(call, flushed);
-    return runner.isDropped ? never() : call;
+    return runner.isDropped ? pendingForever() : call;
   }
 
   async #beginAfter(wait: Promise<void>): Promise<InFlightCall> {
@@ -109,19 +116,19 @@ export class ActiveStep {
     } catch (error) {
       if (!runner.isDropped) throw error;
     }
-    if (runner.isDropped) return never();
-    runner.check(cancelScope);
+    if (runner.isDropped) return pendingForever();
+    cancelScope.check();
     return call;
   }
 
   /** Only for whoever is `ready`, and flushes by itself. */
   start(): InFlightCall {
-    this.#call = this.runner.beginCall();
+    this.#call = this.runner.activity.beginCall();
     return this.#call;
   }
 
   end(): void {
-    if (this.#call !== undefined) this.runner.endCall(this.#call);
+    if (this.#call !== undefined) this.runner.activity.endCall(this.#call);
     this.#call = undefined;
   }
 }
@@ -138,8 +145,22 @@ export function openStep(
   const known = runner.task.opened.get(address);
   if (known !== undefined) return new ActiveStep(runner, cancelScope, address, known, true, at);
   let seq = -1;
-  for (let index = 0; index < events.length; index++) seq = runner.emit(events[index] as EventDraft, at);
-  if (start !== undefined) seq = runner.emit(start, at);
+  for (let index = 0; index < events.length; index++)
+    seq = runner.journal.emit(events[index] as EventDraft, at);
+  if (start !== undefined) seq = runner.journal.emit(start, at);
   if (seq >= 0) runner.log.open({ taskId: runner.taskId, address, seq }, at, runner.task);
   return new ActiveStep(runner, cancelScope, address, seq, false, at);
+}
+
+/** B1: throws if a provider billed above its bound. The run then stops here until it is topped up, and what the reply asks for is not done. */
+export function stopAtOverrun(step: ActiveStep): void {
+  const { overrun } = step.runner.state.ledger;
+  if (overrun !== null) throw exhausted(step, overrun);
+}
+
+/** Emits `budget_exhausted` and returns the error to throw. */
+export function exhausted(step: ActiveStep, exhaustion: Exhaustion): BudgetExhaustedError {
+  const { dimension, limit, used, taskId } = exhaustion;
+  step.emit({ type: "budget_exhausted", data: exhaustion });
+  return new BudgetExhaustedError({ dimension, limit, used, details: { taskId } });
 }

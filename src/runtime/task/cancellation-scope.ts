@@ -1,31 +1,43 @@
 import { CancellationToken } from "../../kernel/index.ts";
 import type { InFlightCall } from "./in-flight-calls.ts";
 
+/** The task that a tree of scopes belongs to. */
+export interface CancellationRoot {
+  readonly token: CancellationToken;
+  /** B5: throws if the deadline of the task has passed. */
+  checkDeadline(): void;
+}
+
 /**
- * A line of a task's code that can be stopped by itself: the task's own, a branch of a race, the body of a tool. Given up, it is never
- * answered again, and what it has open is told to stop.
+ * A part of a task's code that can be cancelled alone: the task's own code, a branch, or the body of a tool.
+ *
+ * States, and the moves between them:
+ * - active.
+ * - cancelled: its token or a token above it was cancelled. The code receives the error at its next step and may clean up.
+ * - abandoned (`abandon`, here or in a scope above): also cancelled, and no call of the code settles any more.
  */
 export class CancellationScope {
   readonly token: CancellationToken;
+  readonly #root: CancellationRoot;
   readonly #parent: CancellationScope | undefined;
-  /** The call whose body this is. */
+  /** The call whose body runs in this scope. */
   readonly #call: InFlightCall | undefined;
   #signal: AbortSignal | undefined;
-  #givenUp = false;
+  #isAbandoned = false;
 
-  /** Below another, or below the stop button of a task. */
-  constructor(above: CancellationScope | CancellationToken, call?: InFlightCall) {
-    const parent = above instanceof CancellationScope ? above : undefined;
-    this.token = new CancellationToken(above instanceof CancellationScope ? above.token : above);
-    this.#parent = parent;
+  constructor(above: CancellationScope | CancellationRoot, call?: InFlightCall) {
+    const isNested = above instanceof CancellationScope;
+    this.token = new CancellationToken(above.token);
+    this.#root = isNested ? above.#root : above;
+    this.#parent = isNested ? above : undefined;
     this.#call = call;
   }
 
   get isAbandoned(): boolean {
-    return this.#givenUp || (this.#parent?.isAbandoned ?? false);
+    return this.#isAbandoned || (this.#parent?.isAbandoned ?? false);
   }
 
-  /** A platform signal that follows the token, made when someone first asks. */
+  /** An `AbortSignal` that follows the token. Created on first use. */
   get signal(): AbortSignal {
     if (this.#signal === undefined) {
       const controller = new AbortController();
@@ -35,12 +47,19 @@ export class CancellationScope {
     return this.#signal;
   }
 
+  /** C2: throws if the scope is cancelled or the deadline of the task has passed. */
+  check(): void {
+    const { error } = this.token;
+    if (error !== undefined) throw error;
+    this.#root.checkDeadline();
+  }
+
   abandon(reason: string): void {
-    this.#givenUp = true;
+    this.#isAbandoned = true;
     this.token.cancel(reason);
   }
 
-  /** The calls around it stand still, or go on. */
+  /** Counts lines of code in this scope that wait (`1`) or continue (`-1`) in every call around it. A blocked call is not working. */
   addBlocked(by: 1 | -1): void {
     if (this.#call !== undefined) this.#call.blocked += by;
     this.#parent?.addBlocked(by);

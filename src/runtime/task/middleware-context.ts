@@ -31,6 +31,6 @@ export function middlewareContext(open: ActiveStep): LayerContext {
     signal: cancelScope.signal,
     metadata: {},
     emitEvent: (event) => open.emitFromCode(event),
-    waitFor: (wait) => runner.pauseFor(cancelScope, wait),
+    waitFor: (wait) => runner.activity.pauseFor(cancelScope, wait),
   };
 }

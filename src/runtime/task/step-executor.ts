@@ -1,4 +1,4 @@
-import { openStep } from "./active-step.ts";
+import { openStep, type ActiveStep } from "./active-step.ts";
 import {
   CancellationError,
   Fault,
@@ -16,8 +16,7 @@ import {
   type StepScope,
 } from "../../kernel/index.ts";
 import { CallbackFuture } from "./callback-future.ts";
-import { never } from "../process/pending-forever.ts";
-import type { ActiveStep } from "./active-step.ts";
+import { pendingForever } from "../process/pending-forever.ts";
 import { ComputedAtCommit, type Done } from "./step-result.ts";
 import type { CancellationScope } from "./cancellation-scope.ts";
 import type { TaskRunner } from "./task-runner.ts";
@@ -75,7 +74,7 @@ export class StepExecutor {
   /** C2. */
   check(): void {
     const { runner, scope, cancelScope } = this;
-    if (!runner.isDropped && !runner.hasRecorded(scope)) runner.check(cancelScope);
+    if (!runner.isDropped && !runner.journal.hasRecorded(scope)) cancelScope.check();
   }
 
   /** J1, J2, J5: the recorded outcome, or the body's, recorded; no other call of the scope meanwhile. `as`: what the code is given of it. */
@@ -85,14 +84,14 @@ export class StepExecutor {
     start?: EventDraft,
     as?: (value: Value, step: Step) => Given,
   ): Promise<Given> {
-    if (this.#isOver) return never();
+    if (this.#isOver) return pendingForever();
     if (this.#open !== undefined) return Promise.reject(ambiguous(step, this.#open));
     const events = this.takeEvents();
     try {
-      const found = this.runner.find(step);
+      const found = this.runner.journal.find(step);
       if (found !== undefined) return Promise.resolve(this.#given(step, found, as));
     } catch (error) {
-      return isMismatch(error) ? never() : Promise.reject(error);
+      return isMismatch(error) ? pendingForever() : Promise.reject(error);
     }
     return this.#performAlone(step, body, events, start, as);
   }
@@ -100,23 +99,24 @@ export class StepExecutor {
   /** The same for a step that is over in the breath in which it is begun. */
   runSync<Value>(step: StepIdentity, read: () => Value): Promise<Value> {
     const { runner, cancelScope } = this;
-    if (this.#isOver) return never();
+    if (this.#isOver) return pendingForever();
     if (this.#open !== undefined) return Promise.reject(ambiguous(step, this.#open));
     const events = this.takeEvents();
     try {
-      const found = runner.find(step);
+      const found = runner.journal.find(step);
       if (found !== undefined) return Promise.resolve(this.#given<Value>(step, found));
-      if (!runner.isSeated) return this.#performAlone<Value, Value, StepIdentity>(step, () => read, events);
+      if (!runner.activity.isSeated)
+        return this.#performAlone<Value, Value, StepIdentity>(step, () => read, events);
       this.#check(cancelScope, events);
       // An earlier owner may have told what was to be told, and no more.
-      if (!runner.task.opened.has(step.address)) for (const draft of events) runner.emit(draft);
+      if (!runner.task.opened.has(step.address)) for (const draft of events) runner.journal.emit(draft);
       const outcome = outcomeOf(step, read);
       this.#emptyPolls = undefined;
-      runner.record(step, outcome, nothing);
+      runner.journal.record(step, outcome, nothing);
       return Promise.resolve(this.#given<Value>(step, outcome));
     } catch (error) {
       if (error instanceof CancellationError) runner.noteStop(error);
-      return isMismatch(error) ? never() : Promise.reject(error);
+      return isMismatch(error) ? pendingForever() : Promise.reject(error);
     }
   }
 
@@ -128,10 +128,10 @@ export class StepExecutor {
     const { runner, cancelScope } = this;
     if (this.#isOver || this.#open !== undefined || runner.task.steps.has(step.address))
       return this.runSync(step, read);
-    if (runner.wentPast(step.address)) return foundNothing;
+    if (runner.journal.wasSkipped(step.address)) return foundNothing;
     if (read().length > 0) return this.runSync(step, read);
     try {
-      runner.check(cancelScope);
+      cancelScope.check();
     } catch (error) {
       if (error instanceof CancellationError) runner.noteStop(error);
       return Promise.reject(error);
@@ -143,15 +143,15 @@ export class StepExecutor {
 
   /** J2: one journaled call at a time in a scope, at the first run already. */
   async exclusive<Value>(call: Call, body: () => Value | Promise<Value>): Promise<Value> {
-    if (this.#isOver) return never();
+    if (this.#isOver) return pendingForever();
     if (this.#open !== undefined) throw ambiguous(call, this.#open);
     this.#recordLooks();
     this.#open = call;
     try {
       const value = await body();
-      return this.#isOver ? await never() : value;
+      return this.#isOver ? await pendingForever() : value;
     } catch (error) {
-      if (this.#isOver || isMismatch(error)) return await never();
+      if (this.#isOver || isMismatch(error)) return await pendingForever();
       if (error instanceof CancellationError) this.runner.noteStop(error);
       throw error;
     } finally {
@@ -166,7 +166,7 @@ export class StepExecutor {
     start?: EventDraft,
   ): Value | Promise<Value> {
     const events = this.takeEvents();
-    const found = this.runner.find(step);
+    const found = this.runner.journal.find(step);
     if (found !== undefined) return this.#given<Value>(step, found);
     return this.#perform(step, body, events, start);
   }
@@ -263,7 +263,7 @@ export class StepExecutor {
     done: unknown,
     as: ((value: never, step: Step) => Given) | undefined,
   ): Given | Promise<Given> {
-    if (this.runner.isDropped) return never();
+    if (this.runner.isDropped) return pendingForever();
     try {
       return this.#recorded(open, step, outcomeOf(step, done), as);
     } catch (error) {
@@ -272,7 +272,7 @@ export class StepExecutor {
   }
 
   #failed(open: ActiveStep, step: StepIdentity, error: unknown): never | Promise<never> {
-    if (this.runner.isDropped) return never();
+    if (this.runner.isDropped) return pendingForever();
     try {
       // What a stop made of it is not what it came to: whoever goes on begins it anew.
       if (this.cancelScope.isAbandoned) throw error;
@@ -288,10 +288,10 @@ export class StepExecutor {
     outcome: StepOutcome,
     as?: (value: never, step: Step) => Given,
   ): Given | Promise<never> {
-    this.runner.record(step, outcome, open.events, open.endedAt);
+    this.runner.journal.record(step, outcome, open.events, open.endedAt);
     const given = this.#given(step, outcome, as);
     this.#leave(step, open);
-    return this.#isOver ? never() : given;
+    return this.#isOver ? pendingForever() : given;
   }
 
   /** The code is given the fault, unless nothing here is answered any more. */
@@ -299,7 +299,7 @@ export class StepExecutor {
     const isAlone = this.#open === step;
     this.#leave(step, open);
     if (isAlone) {
-      if (this.#isOver || isMismatch(error)) return never();
+      if (this.#isOver || isMismatch(error)) return pendingForever();
       if (error instanceof CancellationError) this.runner.noteStop(error);
     }
     throw error;
@@ -326,20 +326,21 @@ export class StepExecutor {
   #recordLooks(): void {
     const looked = this.#emptyPolls;
     this.#emptyPolls = undefined;
-    if (looked !== undefined) for (const step of looked) this.runner.record(step, noneOutcome, nothing);
+    if (looked !== undefined)
+      for (const step of looked) this.runner.journal.record(step, noneOutcome, nothing);
   }
 
   /** C2, H7. What was to be told is told by whoever comes next, if this step never begins. */
   #seated(events: readonly EventDraft[]): Promise<void> | undefined {
     const { runner, cancelScope } = this;
-    if (!runner.isSeated) return this.#seatedLater(events);
+    if (!runner.activity.isSeated) return this.#seatedLater(events);
     this.#check(cancelScope, events);
     return undefined;
   }
 
   async #seatedLater(events: readonly EventDraft[]): Promise<void> {
     try {
-      await this.runner.seated(this.cancelScope);
+      await this.runner.activity.whenSeated(this.cancelScope);
     } catch (error) {
       this.#events.unshift(...events);
       throw error;
@@ -348,7 +349,7 @@ export class StepExecutor {
 
   #check(cancelScope: CancellationScope, events: readonly EventDraft[]): void {
     try {
-      this.runner.check(cancelScope);
+      this.cancelScope.check();
     } catch (error) {
       this.#events.unshift(...events);
       throw error;
@@ -363,7 +364,7 @@ export class StepExecutor {
     if (outcome.kind === "ok")
       return as === undefined ? (outcome.value as Given) : as(outcome.value as never, step);
     const fault = reviveFault(outcome.failure);
-    this.runner.noteOrigins(fault, [step.address]);
+    this.runner.journal.noteOrigins(fault, [step.address]);
     throw fault;
   }
 

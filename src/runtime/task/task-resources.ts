@@ -1,11 +1,11 @@
-/** J8: what the code of a task has open besides its steps. Closed when it ends or is let go of, the last first. */
+/** J8: resources that the code of a task has opened with `ctx.resource`. They are closed, the last one first, when the task ends or is dropped. */
 export class TaskResources {
   readonly #onError: (error: unknown) => void;
   #closers: (() => Promise<void>)[] | undefined;
-  /** Ends the wait for them. */
-  #leave: (() => void) | undefined;
+  /** Resolves the promise of `close` early. */
+  #stopWaiting: (() => void) | undefined;
 
-  /** `onError`: of those that could not be closed. */
+  /** `onError` receives the error of each resource that could not be closed. */
   constructor(onError: (error: unknown) => void) {
     this.#onError = onError;
   }
@@ -18,17 +18,17 @@ export class TaskResources {
     (this.#closers ??= []).push(close);
   }
 
-  /** Resolves when all are closed, or nobody waits for them any more. */
+  /** Resolves once all resources are closed, or `abandon` is called. */
   close(): Promise<void> {
     return new Promise((resolve) => {
-      this.#leave = resolve;
+      this.#stopWaiting = resolve;
       void this.#closeAll().then(resolve);
     });
   }
 
-  /** They are left as they are. */
-  leave(): void {
-    this.#leave?.();
+  /** Stops waiting for resources that are still closing. */
+  abandon(): void {
+    this.#stopWaiting?.();
   }
 
   async #closeAll(): Promise<void> {

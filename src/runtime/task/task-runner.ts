@@ -1,4 +1,3 @@
-import { findMismatch, type StepIdentity } from "../journal/step-identity.ts";
 import {
   CancellationToken,
   Fault,
@@ -7,30 +6,21 @@ import {
   type HostedAgent,
   type AgentId,
   type CancellationError,
-  type CostLabel,
-  type EventDraft,
   type JsonValue,
-  type Model,
   type RunFacts,
-  type StepAddress,
-  type StepOutcome,
-  type StepRecord,
   type TaskId,
   type TaskReport,
 } from "../../kernel/index.ts";
-import { deadlineOf } from "../journal/task-clock.ts";
-import type { WorkerContext } from "../process/worker-context.ts";
-import { never } from "../process/pending-forever.ts";
-import { InFlightCalls, type InFlightCall } from "./in-flight-calls.ts";
-import { ReplayCursor } from "../journal/replay-cursor.ts";
 import type { RunLog } from "../journal/run-log.ts";
 import type { RunState, TaskState } from "../journal/run-state.ts";
-import { factsOf, type Inside, type SlotYielder } from "../process/async-context.ts";
-import { CancellationScope } from "./cancellation-scope.ts";
-import { TaskResources } from "./task-resources.ts";
-import { TaskSlot } from "./task-slot.ts";
+import { deadlineOf } from "../journal/task-clock.ts";
+import { factsOf, type AsyncContext } from "../process/async-context.ts";
+import type { WorkerContext } from "../process/worker-context.ts";
+import { CancellationScope, type CancellationRoot } from "./cancellation-scope.ts";
+import { StepJournal } from "./step-journal.ts";
+import { TaskActivity } from "./task-activity.ts";
 import type { TaskHost } from "./task-host.ts";
-import type { AwaitedName } from "./wait-registry.ts";
+import { TaskResources } from "./task-resources.ts";
 
 export interface TaskRunnerOptions {
   readonly taskId: TaskId;
@@ -41,22 +31,21 @@ export interface TaskRunnerOptions {
   readonly host: TaskHost;
 }
 
-/** A model as records name it, and as the ledger does. */
-export interface NamedModel {
-  readonly name: { readonly provider: string; readonly modelId: string };
-  readonly label: CostLabel;
-}
-
-/** How a task's code ended. */
+/** How a task's code ended: it returned a value or threw an error. */
 export type Ending = { readonly value: unknown } | { readonly error: unknown };
 
 /**
- * One task at work in this process: its stop button, its seat as the code feels it, and the calls it has open.
+ * One task that executes in this process: its cancellation, its report and its end. `journal` holds its recorded steps,
+ * `activity` its seat and slot.
  *
- * Active while it has a slot; idle while all it does is wait; parked, at its next step, while it has no seat (H7). Dropped, its
- * calls never settle, so that nothing of its code runs on.
+ * States, and the moves between them:
+ * - created: `begin` waits for a slot; `run` moves it to running.
+ * - running: the agent's code executes. The code's own end moves it to ended, `abandon` to abandoned.
+ * - ended: the code has returned or thrown; its resources are being closed.
+ * - abandoned: the code ignored a cancellation, and `run` rejects with the cancellation in its place.
+ * - dropped: `drop` is possible in every state. No call of the code settles any more, so none of the code runs on.
  */
-export class TaskRunner implements SlotYielder {
+export class TaskRunner implements CancellationRoot {
   readonly taskId: TaskId;
   readonly agent: HostedAgent;
   readonly worker: WorkerContext;
@@ -64,38 +53,25 @@ export class TaskRunner implements SlotYielder {
   readonly state: RunState;
   readonly host: TaskHost;
   readonly facts: RunFacts;
-  /** Where its code stands. */
-  readonly inside: Inside;
-  /** Its stop button, also for its code; whoever lets go of the task presses only what is below. */
+  /** The async context of the task's code. */
+  readonly inside: AsyncContext;
+  /** Cancels the task. `drop` and `abandon` cancel only `cancelScope`, which is below this token. */
   readonly token = new CancellationToken();
-  /** Of the task's own code; those of races and tools hang below. */
-  readonly cancelScope = new CancellationScope(this.token);
+  /** Scope of the task's own code. The scopes of branches and tool bodies are below it. */
+  readonly cancelScope = new CancellationScope(this);
   readonly task: TaskState;
-  readonly #recorded: ReplayCursor;
-  readonly #calls = new InFlightCalls();
-  readonly #resources = new TaskResources((error) => this.#noteUnclosed(error));
-  /** Which records the faults came from that the code was given: those it ends on are voided by `resume` (J5). */
-  #origins: WeakMap<object, readonly StepAddress[]> | undefined;
-  /** Ends the run of its code, wherever that stands. */
+  readonly journal: StepJournal;
+  readonly activity: TaskActivity;
+  readonly #resources = new TaskResources((error) => this.#emitCloseError(error));
+  /** Rejects the promise of `run`. Absent until `run` is called. */
   #fail: ((fault: Fault) => void) | undefined;
   #meta: RunMeta | undefined;
-  #named: (NamedModel & { readonly model: Model }) | undefined;
-  /** Its code came to an end by itself. */
-  #ended = false;
+  #isEnded = false;
   #stop: CancellationError | undefined;
-  #waits: readonly AwaitedName[] = [];
-  /** Of its code, how much waits for another run. */
-  #outside = 0;
-  /** How much of it sees a pause out. */
-  #resting = 0;
-  readonly #slot: TaskSlot;
-  #parked: (() => void)[] = [];
 
-  /** Nothing of it is answered any more; its own to say. */
-  isDropped = false;
-  /** Of a stop, while one is given. */
+  /** Cancels the timer that ends the stop grace of a cancelled task. */
   endGrace: (() => void) | undefined;
-  /** What its code wants said of it, however it ends. */
+  /** What the code has reported about its result so far. It becomes part of the task's end, regardless of the outcome. */
   report: TaskReport = {};
 
   constructor({ taskId, agent, worker, log, state, host }: TaskRunnerOptions) {
@@ -105,16 +81,27 @@ export class TaskRunner implements SlotYielder {
     this.log = log;
     this.state = state;
     this.host = host;
-    this.task = state.task(taskId);
-    const { record, cancelled } = this.task;
-    this.facts = factsOf(record);
-    this.#slot = new TaskSlot(worker.slots, host, taskId);
-    this.inside = { facts: this.facts, task: this };
-    this.#recorded = new ReplayCursor(this.task);
-    if (cancelled !== null) this.token.cancel(cancelled.reason, cancelled.status);
+    const { token } = this;
+    const { clock, hash, slots } = worker;
+    const task = state.task(taskId);
+    this.task = task;
+    this.facts = factsOf(task.record);
+    const onMismatch = (fault: Fault): void => {
+      if (!this.isDropped) this.#fail?.(fault);
+    };
+    this.journal = new StepJournal({ taskId, task, log, waits: host.waits, clock, hash, onMismatch });
+    this.activity = new TaskActivity({ taskId, host, slots, token });
+    this.inside = { facts: this.facts, task: this.activity };
+    const { cancelled } = task;
+    if (cancelled !== null) token.cancel(cancelled.reason, cancelled.status);
   }
 
-  /** What it has said so far of what it is to come to. */
+  /** No call of the task's code settles any more. */
+  get isDropped(): boolean {
+    return this.activity.isDropped;
+  }
+
+  /** The output that the code has reported so far. */
   get output(): JsonValue | undefined {
     const { output } = this.report;
     return typeof output === "function" ? output() : output;
@@ -124,57 +111,42 @@ export class TaskRunner implements SlotYielder {
     return this.task.record.agentId;
   }
 
-  /**
-   * Made when it is first asked for. B5: a new one whenever the task's clock has stood still, for then the deadline has moved; none while
-   * it stands.
-   */
+  /** B5: a new object whenever the task's clock was stopped, because the deadline has moved. No deadline while the clock is stopped. */
   get meta(): RunMeta {
     const deadline = this.task.clock.isStopped ? null : deadlineOf(this.task);
     if (this.#meta?.deadline !== deadline) this.#meta = this.#newMeta(deadline);
     return this.#meta;
   }
 
-  /** What its code was told to stop by. */
+  /** The cancellation that the code has received. */
   get stop(): CancellationError | undefined {
     return this.#stop;
   }
 
-  /** All it does is wait. */
-  get idle(): boolean {
-    if (this.#waits.length === 0 && this.#parked.length === 0) return false;
-    return this.#resting === 0 && this.#outside === 0 && !this.#slot.isComing && !this.atWork;
-  }
-
-  /** It has no slot and wants none before something comes: what it waits for, or what another run comes to. */
-  get rests(): boolean {
-    return this.idle || (this.#outside > 0 && !this.#slot.isHeld && !this.#slot.isComing);
-  }
-
-  /** It has a call open that is not itself waiting for a step of its body. */
-  get atWork(): boolean {
-    return this.#calls.isWorking;
-  }
-
   /**
-   * Resolves when its code may begin: with a slot, and never in the breath in which it is asked, whose record is one commit with the
-   * start of the task; of a child, when whoever hired it has gone on. Never settles when dropped.
+   * Resolves once the task holds a slot and its code may start. Always asynchronous, so that `task_start` and the
+   * caller's current record go into one commit. A child starts only after its parent has continued. Never settles if
+   * the task is dropped.
    */
   begin(): Promise<void> {
-    return this.#slot.take() ?? (this.task.record.parentId === null ? now : now.then(() => undefined));
+    const isChild = this.task.record.parentId !== null;
+    return this.activity.takeSlot() ?? (isChild ? nextTick.then(() => undefined) : nextTick);
   }
 
-  /** Runs the agent's code to its end. Never settles when dropped; rejects only when the code must not go on (J4). */
+  /** Executes the agent's code to its end. Never settles if the task is dropped. Rejects if the code must not continue (J4, C2). */
   run(code: () => Promise<unknown>): Promise<Ending> {
     return new Promise((resolve, reject) => {
       const end = (ending: Ending): void => {
         if (this.isDropped) return;
-        this.#ended = true;
-        this.#slot.give();
+        this.#isEnded = true;
+        this.activity.end();
         resolve(
-          this.#resources.isEmpty ? ending : this.whileAlive(this.#resources.close()).then(() => ending),
+          this.#resources.isEmpty
+            ? ending
+            : this.activity.whileAlive(this.#resources.close()).then(() => ending),
         );
       };
-      // As it is: with a function of our own around it, what ended runs held outlives them until the next full collection.
+      // Without a closure around it: a closure here would keep ended runs in old space until the next full collection.
       this.#fail = reject;
       try {
         code().then(
@@ -187,214 +159,25 @@ export class TaskRunner implements SlotYielder {
     });
   }
 
-  /** J1, J4: what the step left behind, if it is recorded. If something else is, the code is stopped where it stands. */
-  find(step: StepIdentity): StepOutcome | undefined {
-    // What is recorded here and now is not come by again.
-    const recorded = this.#recorded.remain ? this.task.steps.get(step.address) : undefined;
-    if (recorded === undefined) return undefined;
-    const differs = findMismatch(recorded, step, this.worker.hash);
-    if (differs !== undefined) {
-      if (!this.isDropped) this.#fail?.(differs);
-      throw differs;
-    }
-    this.#recorded.visit(step.address, step.kind);
-    return recorded.outcome;
-  }
-
-  /** C2: while recorded steps remain in a scope, nothing there is stopped. */
-  hasRecorded(scope: string): boolean {
-    return this.#recorded.remainIn(scope);
-  }
-
-  /** Whether an earlier owner had begun a step that comes after this one, and this one left no record. */
-  wentPast(address: StepAddress): boolean {
-    return this.#recorded.wentPast(address) && !this.task.steps.has(address);
-  }
-
-  record(
-    step: StepIdentity,
-    outcome: StepOutcome,
-    told: readonly EventDraft[],
-    at = this.worker.clock.now(),
-  ): void {
-    for (let index = 0; index < told.length; index++) this.emit(told[index] as EventDraft, at);
-    const { address, kind, name, digest } = step;
-    const record: StepRecord = { taskId: this.taskId, address, kind, name, digest, outcome };
-    this.log.record(record, at, this.task);
-    this.host.waits.recorded(record);
-    if (this.task.steps.size === longJournal)
-      this.emit({ type: "journal_warning", data: { steps: longJournal } });
-  }
-
-  emit(draft: EventDraft, at?: number): number {
-    return this.log.emit(this.taskId, draft, at, this.task).seq;
-  }
-
-  /** One and the same for a model that is asked again: what is kept of each call refers to it. */
-  nameOf(model: Model): NamedModel {
-    if (this.#named?.model !== model) {
-      const { provider, modelId } = model;
-      const label = Object.freeze({ agentId: this.agentId, provider, modelId });
-      this.#named = { model, name: Object.freeze({ provider, modelId }), label };
-    }
-    return this.#named;
-  }
-
-  /** The code is given a fault that these records hold. */
-  noteOrigins(fault: unknown, addresses: readonly StepAddress[]): void {
-    if (typeof fault === "object" && fault !== null) (this.#origins ??= new WeakMap()).set(fault, addresses);
-  }
-
-  /** Which records a fault came from, also when the code wrapped it in one of its own. */
-  originsOf(error: unknown): readonly StepAddress[] {
-    let at: unknown = error;
-    for (let depth = 0; depth < 8 && typeof at === "object" && at !== null; depth++) {
-      const known = this.#origins?.get(at);
-      if (known !== undefined) return known;
-      at = (at as { readonly cause?: unknown }).cause;
-    }
-    return [];
-  }
-
-  /** C2: throws once the task, or this strand of it, was told to stop or is past its deadline. */
-  check(cancelScope: CancellationScope): void {
-    const { error } = cancelScope.token;
-    if (error !== undefined) throw error;
+  checkDeadline(): void {
     if (this.task.record.budget.deadlineMs !== null) this.meta.check();
   }
 
+  /** The code received a cancellation. The first one determines the outcome of the task. */
   noteStop(stop: CancellationError): void {
     this.#stop ??= stop;
   }
 
-  get isSeated(): boolean {
-    return this.host.seats.status(this.taskId) === "seated";
-  }
-
-  /** C2, H7: resolves once the task has a seat; nothing to wait for if it has one. Throws once it is stopped. */
-  seated(cancelScope: CancellationScope): Promise<void> | undefined {
-    if (!this.isSeated) return this.#sit(cancelScope);
-    this.check(cancelScope);
-    return undefined;
-  }
-
-  /** Also with a slot, so that a call may begin. */
-  ready(cancelScope: CancellationScope): Promise<void> | undefined {
-    if (!this.#slot.isHeld || !this.isSeated) return this.#getReady(cancelScope);
-    this.check(cancelScope);
-    return undefined;
-  }
-
-  /** After a wait: whether it has kept its seat and was not stopped; it gets a slot again first. */
-  async stillReady(cancelScope: CancellationScope): Promise<boolean> {
-    await this.#slot.take();
-    return this.isSeated && this.#slot.isHeld && !cancelScope.token.cancelled;
-  }
-
-  /** H2: from here on the task is in a call, and keeps its seat until it settles. */
-  beginCall(): InFlightCall {
-    return this.#calls.begin();
-  }
-
-  endCall(call: InFlightCall): void {
-    if (!this.#calls.end(call) || this.isDropped) return;
-    this.settleIfPausing();
-    this.#noteRestSoon();
-  }
-
-  settleIfPausing(): void {
-    if (!this.atWork && !this.isDropped) this.host.seats.settle(this.taskId);
-  }
-
-  unpark(): void {
-    const parked = this.#parked;
-    this.#parked = [];
-    if (parked.length > 0) this.host.seats.wake(this.taskId, "seat");
-    for (const go of parked) go();
-  }
-
-  /** While this is open the strand counts as waiting, not as working. A stop ends it. */
-  async waitFor<Value>(
-    cancelScope: CancellationScope,
-    work: Promise<Value>,
-    { name, due }: AwaitedName,
-  ): Promise<Value> {
-    const awaited = { name, due };
-    this.#waits = [...this.#waits, awaited];
-    cancelScope.addBlocked(1);
-    this.#noteRestSoon();
-    let by = name;
-    try {
-      const value = await this.whileAlive(unlessStopped(work, cancelScope.token));
-      if (value === undefined && due !== undefined) by = "time";
-      return value;
-    } catch (error) {
-      if (cancelScope.token.cancelled) by = "cancel";
-      throw error;
-    } finally {
-      this.#waits = this.#waits.filter((each) => each !== awaited);
-      cancelScope.addBlocked(-1);
-      this.host.seats.wake(this.taskId, by);
-      this.#noteRestSoon();
-    }
-  }
-
-  /** A pause that this process must see the end of: the slot is free for others meanwhile, and a stop ends it. */
-  async pauseFor<Value>(cancelScope: CancellationScope, work: Promise<Value>): Promise<Value> {
-    this.#resting++;
-    if (!this.atWork) this.#slot.give();
-    try {
-      return await this.whileAlive(unlessStopped(work, cancelScope.token));
-    } finally {
-      this.#resting--;
-    }
-  }
-
-  /** Not at once: most of what is read of another run is there already. */
-  async yieldSlotWhile<Value>(work: Promise<Value>): Promise<Value> {
-    this.#outside++;
-    this.#noteRestSoon();
-    try {
-      return await work;
-    } finally {
-      this.#outside--;
-      if (!this.token.cancelled) await this.#comeBack();
-    }
-  }
-
-  /** What is waited for after a stop is part of leaving, and has the time that leaving has. */
-  yieldSlotUnlessCancelled<Value>(work: Promise<Value>): Promise<Value> {
-    return this.yieldSlotWhile(
-      this.token.cancelled ? work : this.whileAlive(unlessStopped(work, this.token)),
-    );
-  }
-
-  /** Passes a value on, unless the task was dropped or the strand given up meanwhile: then never. */
-  async whileAlive<Value>(work: Promise<Value>, cancelScope?: CancellationScope): Promise<Value> {
-    const over = (): boolean => this.isDropped || (cancelScope?.isAbandoned ?? false);
-    try {
-      const value = await work;
-      if (!over()) return value;
-    } catch (error) {
-      if (!over()) throw error;
-    }
-    return never();
-  }
-
-  onDrop(close: () => Promise<void>): void {
+  /** `close` is called when the task ends or is dropped. */
+  addResource(close: () => Promise<void>): void {
     this.#resources.add(close);
   }
 
-  /** Calls that ignore a stop are given up, and its code is given the stop in their place. Whether there were any. */
-  abandonCalls(stop: CancellationError): boolean {
-    return this.#calls.abandonAll(stop);
-  }
-
-  /** Its code ignores a stop: it is given up where it stands, and the task ends by the stop. `false` if it has not begun. */
+  /** Ends a task whose code ignores its cancellation. Returns `false` if the code has not started. */
   abandon(stop: CancellationError): boolean {
     if (this.#fail === undefined) return false;
-    if (this.#ended) {
-      this.#resources.leave();
+    if (this.#isEnded) {
+      this.#resources.abandon();
       return true;
     }
     this.cancelScope.abandon(stop.reason);
@@ -407,75 +190,21 @@ export class TaskRunner implements SlotYielder {
     return true;
   }
 
-  /** Nothing of it is answered any more. What its code has open is told to stop: sockets and processes do not outlive it. */
+  /** Cancels what the code has in flight, so that sockets and processes do not outlive the task, and closes its resources. */
   drop(): void {
     if (this.isDropped) return;
-    this.isDropped = true;
+    this.activity.drop();
     this.endGrace?.();
     this.inside.task = undefined;
-    this.#slot.giveUp();
-    if (!this.#ended || this.#calls.count > 0)
-      this.cancelScope.abandon(`task ${this.taskId} was let go of here`);
+    if (!this.#isEnded || this.activity.hasCalls)
+      this.cancelScope.abandon(`task ${this.taskId} was dropped from memory`);
     this.token.dispose();
     if (!this.#resources.isEmpty) void this.#resources.close();
   }
 
-  async #sit(cancelScope: CancellationScope): Promise<void> {
-    while (!this.isSeated && !cancelScope.token.cancelled) await this.#park(cancelScope);
-    this.check(cancelScope);
-  }
-
-  async #getReady(cancelScope: CancellationScope): Promise<void> {
-    await this.seated(cancelScope);
-    while (!this.#slot.isHeld) {
-      const activated = this.#slot.take();
-      if (activated !== undefined) await unlessStopped(activated, cancelScope.token);
-      await this.seated(cancelScope);
-    }
-  }
-
-  async #park(cancelScope: CancellationScope): Promise<void> {
-    const parking = Promise.withResolvers<void>();
-    this.#parked.push(parking.resolve);
-    cancelScope.addBlocked(1);
-    this.#noteRest();
-    this.settleIfPausing();
-    try {
-      await this.whileAlive(unlessStopped(parking.promise, cancelScope.token));
-    } catch {
-      // Stopped: whoever parked looks again, and sees it.
-    } finally {
-      this.#parked = this.#parked.filter((each) => each !== parking.resolve);
-      cancelScope.addBlocked(-1);
-    }
-  }
-
-  /** From another run. What of its code still waits for one, or only waits, goes on without a slot. */
-  async #comeBack(): Promise<void> {
-    if (this.isDropped || this.#ended) return;
-    this.host.listener.stayAwake();
-    await this.#slot.take();
-    this.#noteRestSoon();
-  }
-
-  #noteRest(): void {
-    if (this.isDropped) return;
-    if (this.#outside > 0) this.#slot.give();
-    if (!this.rests) return;
-    this.#slot.give();
-    if (this.idle && this.#waits.length > 0) this.host.seats.suspend(this.taskId, this.#waits);
-    this.host.listener.noteIdle();
-  }
-
-  /** Its code, or another branch of it, goes on in a moment; only if none does, the task rests. */
-  #noteRestSoon(): void {
-    if (this.#waits.length > 0 || this.#parked.length > 0 || this.#outside > 0)
-      setImmediate(() => this.#noteRest());
-  }
-
-  #noteUnclosed(error: unknown): void {
-    if (!this.isDropped)
-      this.emit({ type: "hook_error", data: { hook: "resource", failure: Fault.from(error).toJSON() } });
+  #emitCloseError(error: unknown): void {
+    const data = { hook: "resource", failure: Fault.from(error).toJSON() };
+    if (!this.isDropped) this.journal.emit({ type: "hook_error", data });
   }
 
   #newMeta(deadline: number | null): RunMeta {
@@ -492,13 +221,4 @@ export class TaskRunner implements SlotYielder {
   }
 }
 
-/** J8. */
-const longJournal = 5_000;
-const now = Promise.resolve();
-
-function unlessStopped<Value>(work: Promise<Value>, token: CancellationToken): Promise<Value> {
-  return new Promise((resolve, reject) => {
-    const forget = token.onCancel(reject);
-    work.then(resolve, reject).finally(forget);
-  });
-}
+const nextTick = Promise.resolve();

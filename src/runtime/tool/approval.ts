@@ -49,7 +49,7 @@ export function askForApproval(
     step,
     async (open) => {
       const said = answer
-        ? await runner.pauseFor(
+        ? await runner.activity.pauseFor(
             cancelScope,
             handled(() => answer(request, facts)),
           )
@@ -85,7 +85,7 @@ function noDecision(said: unknown): ApprovalDecision {
 async function decided(runner: TaskRunner, cancelScope: CancellationScope, name: string): Promise<unknown> {
   const wait = runner.host.waits.wait(runner.taskId, name);
   try {
-    return await runner.waitFor(cancelScope, wait.came, { name });
+    return await runner.activity.waitFor(cancelScope, wait.came, { name });
   } catch (error) {
     wait.leave();
     throw error;

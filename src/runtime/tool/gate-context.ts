@@ -8,7 +8,7 @@ import {
 } from "../../kernel/index.ts";
 import type { CallHistory } from "./call-history.ts";
 import type { ActiveStep } from "../task/active-step.ts";
-import { LazyScope, type NestedContext } from "../task/lazy-scope.ts";
+import { NestedScope, type NestedContext } from "../task/nested-scope.ts";
 import type { StepExecutor } from "../task/step-executor.ts";
 import { CancellationScope } from "../task/cancellation-scope.ts";
 
@@ -70,7 +70,7 @@ export interface Look {
 }
 
 /** The steps of one look. */
-class InsideGate extends LazyScope {
+class InsideGate extends NestedScope {
   readonly #open: ActiveStep;
   readonly #from: CallingScope;
   readonly #stage: GateStage;
@@ -82,7 +82,7 @@ class InsideGate extends LazyScope {
     this.#stage = stage;
   }
 
-  protected override make(): NestedContext {
+  protected override createContext(): NestedContext {
     const open = this.#open;
     // What was called has settled; a step of the gate is a call of its own (H7).
     open.end();

@@ -21,12 +21,11 @@ import {
   type ToolsOptions,
   type UpdateFilter,
 } from "../../kernel/index.ts";
-import { stopAtOverrun } from "../task/budget-stop.ts";
+import { stopAtOverrun, type ActiveStep } from "../task/active-step.ts";
 import { CallTimeout } from "../process/call-timeouts.ts";
 import { withGateContext, type CallingScope, type GatedCallOptions, type Look } from "./gate-context.ts";
 import { middlewareContext } from "../task/middleware-context.ts";
 import type { InFlightCall } from "../task/in-flight-calls.ts";
-import type { ActiveStep } from "../task/active-step.ts";
 import { ToolCallContext } from "./tool-context.ts";
 import type { StepIdentity } from "../journal/step-identity.ts";
 import { coerceInput, passGate, type Passed } from "./tool-gate.ts";

@@ -7,9 +7,8 @@ import type {
   UpdateFilter,
 } from "../../kernel/index.ts";
 import type { GatedCallOptions } from "./gate-context.ts";
-import { AbandonableCall } from "../task/call-scope.ts";
+import { AbandonableCall, type NestedContext } from "../task/nested-scope.ts";
 import type { InFlightCall } from "../task/in-flight-calls.ts";
-import type { NestedContext } from "../task/lazy-scope.ts";
 import { CancellationScope } from "../task/cancellation-scope.ts";
 
 const noFilters: readonly UpdateFilter[] = [];
@@ -33,7 +32,7 @@ export class ToolCallContext extends AbandonableCall implements ToolContext {
     return (this.#cancelScope ??= new CancellationScope(this.#call.open.cancelScope, this.#opened));
   }
 
-  protected override make(): NestedContext {
+  protected override createContext(): NestedContext {
     const { open, from } = this.#call;
     return from.inside(open.address, this.cancelScope);
   }

@@ -83,7 +83,7 @@ async function verdictOf(passage: Passage, gate: ToolGate): Promise<GateVerdict>
   const digest = new JsonDigest(call.input);
   const address = gateAddress(open.address);
   const step: StepIdentity = { address, kind: "gate", name: call.toolName, digest };
-  const found = open.runner.find(step);
+  const found = open.runner.journal.find(step);
   const recorded = found?.kind === "ok" ? (found.value as unknown as RecordedAsk) : undefined;
   const answered = open.runner.task.steps.has(approvalAddress(open.address));
   if (recorded !== undefined && (answered || !recorded.handled)) return recorded;

@@ -18,8 +18,8 @@ export interface AgentRegistryOptions {
 }
 
 /**
- * The agents that this worker hosts. With `sameName: "replace"` a later agent may take an id, so a run is bound to the agents that it was
- * submitted with until it has ended for good.
+ * The agents that this worker hosts. With `sameName: "replace"` a later agent may take an id, so a run is bound to the
+ * agents that it was submitted with until it has ended for good.
  */
 export class AgentRegistry {
   readonly #options: AgentRegistryOptions;
@@ -66,7 +66,7 @@ export class AgentRegistry {
     if (known === undefined || known === agent) return;
     throw new Fault(
       "already_exists",
-      `another agent is registered as ${agent.id}: give one of them another name or a key, or open the runtime with sameName: "replace"`,
+      `another agent is registered as ${agent.id}: give one of the two another name or a key, or open the runtime with sameName: "replace"`,
     );
   }
 
@@ -106,7 +106,7 @@ export function agentTree(agent: HostedAgent, tree = new Map<AgentId, HostedAgen
   if (known !== undefined)
     throw new Fault(
       "already_exists",
-      `two agents of one run are both ${agent.id}: give one of them another name, or a key`,
+      `two agents of one run are both ${agent.id}: give one of the two another name or a key`,
     );
   tree.set(agent.id, agent);
   for (const subAgent of agent.subAgents ?? []) agentTree(subAgent, tree);

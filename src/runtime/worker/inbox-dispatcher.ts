@@ -13,18 +13,20 @@ import type { WorkerContext } from "../process/worker-context.ts";
 
 export interface InboxDispatcherOptions {
   readonly worker: WorkerContext;
-  /** Those hosted here. */
+  /** The agents that this worker hosts. */
   readonly agents: ReadonlyMap<AgentId, HostedAgent>;
-  /** Whether a message that is left alone for a while keeps the process alive. */
+  /** Whether a message whose next delivery is due later keeps the process alive. */
   readonly keepAlive: boolean;
 }
 
+/** Delay after an error of the store. */
 const retryMs = 1_000;
 
-/** Starts runs for the messages that wait for the agents hosted here: when told that there may be some, and when their time has come. */
+/** Starts runs for the inbox messages of the hosted agents: on `dispatch`, and when a delayed delivery is due. */
 export class InboxDispatcher {
   readonly #options: InboxDispatcherOptions;
   #isDispatching = false;
+  /** Whether `dispatch` was called since the last read of the inboxes. */
   #isDue = false;
   #isClosed = false;
   #stopTimer: (() => void) | undefined;
@@ -33,7 +35,7 @@ export class InboxDispatcher {
     this.#options = options;
   }
 
-  /** One look at a time, and one more for all that was told meanwhile. */
+  /** Reads the inboxes. Calls during a read cause one more read after it. */
   dispatch(): void {
     this.#isDue = true;
     if (!this.#isDispatching && !this.#isClosed) void this.#dispatchAll();
@@ -53,7 +55,7 @@ export class InboxDispatcher {
     this.#isDispatching = false;
   }
 
-  /** When there may be more to start. */
+  /** Returns when the next delivery is due. Epoch milliseconds; `Infinity` means never. */
   async #startAll(): Promise<number> {
     const { worker, agents } = this.#options;
     let next = Infinity;
@@ -61,25 +63,25 @@ export class InboxDispatcher {
       for (const agentId of await worker.store.inbox.waiting([...agents.keys()]))
         next = Math.min(next, await this.#start(agentId));
     } catch (error) {
-      next = this.#report(error);
+      next = this.#retryAfter(error);
     }
     return next;
   }
 
-  /** An agent whose runs cannot be started is not in the way of the others. */
+  /** Catches errors per agent, so that an agent whose runs cannot be started does not block the others. */
   async #start(agentId: AgentId): Promise<number> {
     const { worker, agents } = this.#options;
     const agent = agents.get(agentId);
     if (agent === undefined) return Infinity;
     try {
-      return (await activate(worker, agent)) ?? Infinity;
+      return (await startRuns(worker, agent)) ?? Infinity;
     } catch (error) {
-      return this.#report(error);
+      return this.#retryAfter(error);
     }
   }
 
-  /** It is tried again a moment later. */
-  #report(error: unknown): number {
+  /** Reports the error and returns the time of the next attempt. */
+  #retryAfter(error: unknown): number {
     const { worker } = this.#options;
     if (!this.#isClosed) worker.onError(Fault.from(error));
     return worker.clock.now() + retryMs;
@@ -95,25 +97,25 @@ export class InboxDispatcher {
 }
 
 /**
- * Starts runs for the messages that wait for an agent: each its own, or one for all where none is at it. When there may be more to start
- * without anyone's doing; `null`: never. A run's id follows from the message at its head and how often that was handed back, so that
- * whoever tries, from whatever process, starts the same run.
+ * Starts runs for the messages in an agent's inbox. Mode `each`: one run per message. Mode `together`: one run for all
+ * messages, once the run before it has ended. Returns when the next delayed delivery is due; `null` means never.
  */
-async function activate(worker: WorkerContext, agent: HostedAgent): Promise<number | null> {
-  const { inbox: mail = "each" } = agent;
+async function startRuns(worker: WorkerContext, agent: HostedAgent): Promise<number | null> {
+  const { inbox: mode = "each" } = agent;
   for (;;) {
-    const { deliveries, at } = await worker.store.inbox.next(agent.id, {
-      mode: mail,
-      now: worker.clock.now(),
-    });
-    const shares = mail === "each" ? deliveries.map((each) => [each]) : [deliveries];
-    let isBegun = false;
-    for (const share of shares) if (await begin(worker, agent, share)) isBegun = true;
-    if (!isBegun) return at;
+    const { deliveries, at } = await worker.store.inbox.next(agent.id, { mode, now: worker.clock.now() });
+    const batches = mode === "each" ? deliveries.map((each) => [each]) : [deliveries];
+    let isAnyStarted = false;
+    for (const batch of batches) if (await startRun(worker, agent, batch)) isAnyStarted = true;
+    if (!isAnyStarted) return at;
   }
 }
 
-async function begin(
+/**
+ * Returns whether this call created the run. The run id is derived from the first message and the number of its
+ * deliveries, so that every worker that tries creates the same run.
+ */
+async function startRun(
   worker: WorkerContext,
   agent: HostedAgent,
   deliveries: readonly Delivery[],
@@ -121,19 +123,19 @@ async function begin(
   const { store, hash } = worker;
   const [head] = deliveries;
   if (head === undefined) return false;
-  const { message, deliveries: tried, redelivered } = head;
-  const again = redelivered === undefined ? "" : ` ${redelivered}`;
-  const digest = hash(`${agent.id} ${message.id} ${tried}${again}`).replaceAll(/[^A-Za-z0-9]/g, "-");
+  const { message, deliveries: count, redelivered } = head;
+  const suffix = redelivered === undefined ? "" : ` ${redelivered}`;
+  const digest = hash(`${agent.id} ${message.id} ${count}${suffix}`).replaceAll(/[^A-Za-z0-9]/g, "-");
   const runId = formatRunId(digest.slice(0, 40));
   const messages = deliveries.map((each) => each.message);
-  const { record, first } = newRun(worker, agent, null, { runId, messages, ...nameOf(messages) });
+  const { record, first } = newRun(worker, agent, null, { runId, messages, ...sharedSender(messages) });
   const take = { type: "take", agentId: agent.id, messageIds: messages.map(({ id }) => id) } as const;
   const { kind } = await store.journal.create(record, { ...first, inbox: [take] });
   return kind === "created";
 }
 
-/** In whose name a run for these messages is: what is the same for all of them. */
-function nameOf(messages: readonly Message[]): Pick<SubmitOptions, "userId" | "tenantId" | "metadata"> {
+/** User, tenant and metadata of a run for these messages: each is set only if all senders agree on it. */
+function sharedSender(messages: readonly Message[]): Pick<SubmitOptions, "userId" | "tenantId" | "metadata"> {
   const [first, ...others] = messages.map(({ sender }) => sender);
   if (first === undefined) return {};
   const isShared = (key: "userId" | "tenantId" | "metadata"): boolean =>

@@ -19,13 +19,13 @@ export interface LocalEngineOptions {
   readonly leases: Leases;
   readonly clock: Clock;
   readonly workerId: string;
-  /** How many runs at once, those that only wait not counted. */
+  /** Maximum number of runs that are driven at the same time. Runs that only wait do not count. */
   readonly concurrency: number;
-  /** Whose runs may be claimed here. */
+  /** The agents, and versions if runs are pinned, whose runs this worker may claim. */
   readonly agents: () => readonly AgentVersion[];
-  /** How often to look without being woken: for times that have come, and for runs that dead workers left. */
+  /** Interval at which the engine looks for due runs and for runs of dead workers without a call of `wake`. */
   readonly pollMs: number;
-  /** Whether waiting for more work keeps the process alive. */
+  /** Whether the engine keeps the process alive while no run is driven. */
   readonly keepAlive: boolean;
   readonly onError: (error: unknown) => void;
 }
@@ -33,37 +33,41 @@ export interface LocalEngineOptions {
 const noRuns: readonly RunId[] = [];
 const notDriven: DriveResult = { rest: { kind: "ready" }, isReleased: false };
 
-/** So long may a turn of the event loop last in which runs are begun. */
-const longestTurnMs = 10;
+/** Duration of a turn of the event loop after which no further run starts in it. */
+const maxTurnMs = 10;
 
 /**
- * So many at most are claimed and wait to begin: the rest wait in the store, where whoever has a higher rank is chosen first, and where
- * other workers find them. When half of them have begun, there is room for as many.
+ * Maximum number of claimed runs that wait for their start. Other runs wait in the store, where runs of higher priority
+ * are claimed first and other workers find them. The engine claims again when half of the queue has started.
  */
 const maxWaiting = 16;
 
-/** How long a run that could not be driven is kept from being tried again. */
+/** Delay before a run that could not be driven is released, so that it does not fail again at once. */
 const retryMs = 1_000;
 
-/** Leases in the store, claimed by whoever has room. */
+/** Claims runs by leases in the store and drives them in this process. Several workers may share one store. */
 export class LocalEngine implements Engine, RunClaimer {
   readonly #options: LocalEngineOptions;
   readonly #driven = new CompactingMap<Lease, Promise<void>>();
-  readonly #startQueue = new RunStartQueue(new EventLoopTurn(longestTurnMs));
-  /** J9: runs with a task of another version than is hosted here. Known once they were looked at; not claimed again after that. */
+  readonly #startQueue = new RunStartQueue(new EventLoopTurn(maxTurnMs));
+  /**
+   * J9: runs with a task of a version that is not hosted here. They are found when a claimed run is loaded, and not
+   * claimed again.
+   */
   readonly #pinned = new Set<RunId>();
   readonly #stopped = Promise.withResolvers<void>();
   #host: RunHost | undefined;
   #claiming: Promise<void> | undefined;
-  #claimsSoon = false;
-  /** There may have been no room for all that could be claimed. */
+  /** Whether a claim is scheduled, or due after the claim in progress. */
+  #isClaimDue = false;
+  /** Whether the last claim may have left runs in the store because the worker had no capacity. */
   #wasFull = false;
-  /** Of those it drives, how many only wait: they take no room. */
+  /** Number of driven runs that only wait. They take no capacity. */
   #idle = 0;
-  /** Places kept for runs that are being created. */
+  /** Number of reservations by `reserveClaim` that are not completed. */
   #reservedClaims = 0;
-  /** Who stops waits for them. */
-  #claimsCompleted: (() => void) | undefined;
+  /** Called when the last reservation is completed; `stop` waits for it. */
+  #onClaimsCompleted: (() => void) | undefined;
   #stopTimer: (() => void) | undefined;
 
   constructor(options: LocalEngineOptions) {
@@ -78,33 +82,36 @@ export class LocalEngine implements Engine, RunClaimer {
 
   wake(runId?: RunId): void {
     if (this.#host === undefined || (runId !== undefined && this.#pinned.has(runId))) return;
-    if (this.#claimsSoon) return;
-    this.#claimsSoon = true;
+    if (this.#isClaimDue) return;
+    this.#isClaimDue = true;
     if (this.#claiming === undefined) queueMicrotask(this.#claimAll);
   }
 
-  /** A place for a run that is about to be created, kept until `completeClaim` says what came of it. Nothing where there is no room, or others may be first. */
+  /**
+   * Returns `undefined` also while a claim is due or in progress: runs in the store may have a higher priority than the
+   * new run.
+   */
   reserveClaim(): ClaimOptions | undefined {
-    if (this.#host === undefined || this.#claimsSoon || this.#claiming !== undefined || this.#room <= 0)
+    if (this.#host === undefined || this.#isClaimDue || this.#claiming !== undefined || this.#capacity <= 0)
       return undefined;
     this.#reservedClaims++;
-    return this.#claimOf(1);
+    return this.#claimOptions(1);
   }
 
   completeClaim(lease: Lease | undefined): void {
     this.#reservedClaims--;
     if (lease !== undefined) this.#driven.set(lease, this.#drive(lease));
     else if (this.#wasFull) this.wake();
-    if (this.#reservedClaims === 0) this.#claimsCompleted?.();
+    if (this.#reservedClaims === 0) this.#onClaimsCompleted?.();
   }
 
-  /** Other agents are hosted, or other versions: what was not for this worker may be now. */
+  /** The hosted agents or their versions have changed: runs that were not for this worker may be now. */
   agentsChanged(): void {
     this.#pinned.clear();
     this.wake();
   }
 
-  /** A run that is driven only waits from now on, or does so no longer. */
+  /** Called with `1` when all tasks of a driven run wait, and with `-1` when one of them continues. */
   noteIdle(by: 1 | -1): void {
     this.#idle += by;
     if (by === 1 && this.#wasFull) this.wake();
@@ -117,7 +124,7 @@ export class LocalEngine implements Engine, RunClaimer {
     await this.#claiming;
     if (this.#reservedClaims > 0)
       await new Promise<void>((resolve) => {
-        this.#claimsCompleted = resolve;
+        this.#onClaimsCompleted = resolve;
       });
     await Promise.all(this.#driven.values());
     await this.#options.leases.dismiss(this.#options.workerId);
@@ -130,16 +137,16 @@ export class LocalEngine implements Engine, RunClaimer {
     this.#stopTimer = clock.schedule(clock.now() + pollMs, () => this.#poll(), { background: !keepAlive });
   }
 
-  /** One look for all that changed in a breath. */
+  /** One claim serves all calls of `wake` within a tick. */
   readonly #claimAll = (): void => {
-    this.#claimsSoon = false;
+    this.#isClaimDue = false;
     if (this.#host === undefined) return;
     const { leases, onError } = this.#options;
-    const limit = this.#room;
+    const limit = this.#capacity;
     this.#wasFull = limit <= 0;
     if (this.#wasFull) return;
     try {
-      const claimed = leases.claim(this.#claimOf(limit));
+      const claimed = leases.claim(this.#claimOptions(limit));
       if (claimed instanceof Promise) this.#claiming = this.#claimLater(claimed, limit);
       else this.#driveAll(claimed, limit);
     } catch (error) {
@@ -154,7 +161,7 @@ export class LocalEngine implements Engine, RunClaimer {
       this.#options.onError(error);
     }
     this.#claiming = undefined;
-    if (this.#claimsSoon) this.#claimAll();
+    if (this.#isClaimDue) this.#claimAll();
   }
 
   #driveAll(leases: readonly Lease[], limit: number): void {
@@ -162,15 +169,15 @@ export class LocalEngine implements Engine, RunClaimer {
     for (const lease of leases) this.#driven.set(lease, this.#drive(lease));
   }
 
-  get #room(): number {
-    const coming = this.#driven.size - this.#idle + this.#reservedClaims;
+  get #capacity(): number {
+    const active = this.#driven.size - this.#idle + this.#reservedClaims;
     return Math.min(
-      this.#options.concurrency - coming,
+      this.#options.concurrency - active,
       maxWaiting - this.#startQueue.size - this.#reservedClaims,
     );
   }
 
-  #claimOf(limit: number): ClaimOptions {
+  #claimOptions(limit: number): ClaimOptions {
     const { clock, workerId, agents } = this.#options;
     const except = this.#pinned.size === 0 ? noRuns : [...this.#pinned];
     return { workerId, limit, now: clock.now(), agents: agents.call(undefined), except };
@@ -185,7 +192,8 @@ export class LocalEngine implements Engine, RunClaimer {
         await turn;
         if (this.#wasFull && this.#startQueue.size <= maxWaiting / 2) this.wake();
       }
-      // By `call`: compiled for one runtime's function, this would be compiled again for the next one's.
+      // Through `call`: V8 would specialise a plain call to the first runtime's host, and deoptimise at the second
+      // runtime.
       const { rest, isReleased } = (await this.#host?.drive.call(this.#host, lease)) ?? notDriven;
       if (isReleased) return;
       const releasing = leases.release(lease, rest);
@@ -197,12 +205,15 @@ export class LocalEngine implements Engine, RunClaimer {
       if (fault.code !== "lease_lost") await this.#handBack(lease, fault);
     } finally {
       this.#driven.delete(lease);
-      // If it is to be driven again, its release has said so; another may have waited for its place.
+      // The release has already reported a run that is ready again. Another run may have waited for the capacity.
       if (this.#wasFull) this.wake();
     }
   }
 
-  /** Its lease would keep a run that noRuns drives from everyone else; and tried again at once, it would fail at once. */
+  /**
+   * Releases a run that could not be driven, since its lease would block other workers. Waits before the release,
+   * unless the run is pinned to another version.
+   */
   async #handBack(lease: Lease, { code }: Fault): Promise<void> {
     const { leases, onError } = this.#options;
     if (code !== "version_mismatch") await this.#pause();
@@ -220,9 +231,9 @@ export class LocalEngine implements Engine, RunClaimer {
 
   async #pause(): Promise<void> {
     const { clock } = this.#options;
-    const over = Promise.withResolvers<void>();
-    const cancel = clock.schedule(clock.now() + retryMs, over.resolve);
-    await Promise.race([over.promise, this.#stopped.promise]);
+    const delay = Promise.withResolvers<void>();
+    const cancel = clock.schedule(clock.now() + retryMs, delay.resolve);
+    await Promise.race([delay.promise, this.#stopped.promise]);
     cancel();
   }
 }

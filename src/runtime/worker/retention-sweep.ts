@@ -1,92 +1,98 @@
 import { Fault, type Clock } from "../../kernel/index.ts";
 
 export interface RetentionSweepOptions {
-  /** What says how long, as it is called where it is given. */
+  /** Name of the runtime option that sets `keepMs`, for error messages. */
   readonly option: string;
   readonly keepMs: number;
-  /** Lets go of what has been over since before then (epoch milliseconds). */
+  /** Deletes everything that ended before this time. Epoch milliseconds. */
   readonly collect: (before: number) => Promise<unknown>;
   readonly clock: Clock;
   readonly onError: (error: unknown) => void;
 }
 
-/** It is looked for what to let go of this often, at most and at least. */
-const [mostOftenMs, leastOftenMs] = [100, 60_000];
+/** Shortest and longest interval between two scheduled sweeps. The interval is `keepMs` within these bounds. */
+const [minIntervalMs, maxIntervalMs] = [100, 60_000];
 
-/** Where nothing is to be kept for long, it is looked after so many: whatever is there when the collector comes is moved. */
-const mostEnded = 8;
+/**
+ * If runs are hardly kept, a sweep starts after this many have ended: a minor garbage collection copies every run that
+ * is still referenced.
+ */
+const maxEndedRuns = 8;
 
-/** At least so many times as long as a sweep takes does the next one wait that nobody has to wait for. */
-const restsPerSweep = 20;
+/** A sweep that `note` starts waits at least this many times the duration of the sweep before it. */
+const pauseFactor = 20;
 
-/** Lets go, from time to time, of what was kept for so long: runs after their end, sessions nobody named. */
+/** Deletes, at intervals, what has been kept for `keepMs`: ended runs or unnamed sessions. */
 export class RetentionSweep {
   readonly #options: RetentionSweepOptions;
   #stopTimer: (() => void) | undefined;
   #sweeping: Promise<void> | undefined;
   #isStopped = false;
-  /** Since it was last looked. */
-  #ended = 0;
-  /** Of the last sweep: when it was over, and how long it took. */
+  /** Number of runs that `note` has counted since the last sweep. */
+  #endedRuns = 0;
+  /** When the last sweep ended, by `performance.now()`. */
   #sweptAt = 0;
+  /** Duration of the last sweep. */
   #sweepMs = 0;
 
   constructor(options: RetentionSweepOptions) {
     const { option, keepMs } = options;
     if (!Number.isFinite(keepMs) || keepMs < 0)
-      throw new Fault("invalid_argument", `${option} is ${keepMs}: it must be a number from 0`);
+      throw new Fault("invalid_argument", `${option} is ${keepMs}: it must be a finite number of at least 0`);
     this.#options = options;
   }
 
+  /** Sweeps now, unless a sweep is in progress, and then at intervals. */
   start(): void {
     this.#sweeping ??= this.#sweep().finally(() => {
       this.#sweeping = undefined;
-      this.#wait();
+      this.#schedule();
     });
   }
 
   /**
-   * A run has ended. Where nothing is to be kept for long, it goes with the turn of the event loop, or when enough have ended in it and whoever
-   * waited for their results has gone on; unless that would be all there is to do.
+   * Counts an ended run. If runs are hardly kept (`keepMs` below the shortest interval), a sweep follows at the end of
+   * this turn of the event loop, or earlier if enough runs have ended and the callers have received their results. Does
+   * nothing soon after a sweep that took long.
    */
   note(): void {
-    if (this.#options.keepMs >= mostOftenMs) return;
-    if (performance.now() - this.#sweptAt < this.#sweepMs * restsPerSweep) return;
-    this.#ended++;
-    if (this.#ended === 1) setImmediate(this.#look);
-    if (this.#ended === mostEnded) process.nextTick(this.#look);
+    if (this.#options.keepMs >= minIntervalMs) return;
+    if (performance.now() - this.#sweptAt < this.#sweepMs * pauseFactor) return;
+    this.#endedRuns++;
+    if (this.#endedRuns === 1) setImmediate(this.#sweepEnded);
+    if (this.#endedRuns === maxEndedRuns) process.nextTick(this.#sweepEnded);
   }
 
-  readonly #look = (): void => {
-    if (this.#ended === 0 || this.#isStopped) return;
-    this.#ended = 0;
+  readonly #sweepEnded = (): void => {
+    if (this.#endedRuns === 0 || this.#isStopped) return;
+    this.#endedRuns = 0;
     this.#stopTimer?.();
     this.start();
   };
 
-  /** Resolves when what was begun is done. */
+  /** Resolves when the sweep in progress has ended. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     this.#stopTimer?.();
     await this.#sweeping;
   }
 
-  #wait(): void {
+  #schedule(): void {
     if (this.#isStopped) return;
     const { clock, keepMs } = this.#options;
-    const everyMs = Math.min(Math.max(keepMs, mostOftenMs), leastOftenMs);
-    this.#stopTimer = clock.schedule(clock.now() + everyMs, () => this.start(), { background: true });
+    const intervalMs = Math.min(Math.max(keepMs, minIntervalMs), maxIntervalMs);
+    this.#stopTimer = clock.schedule(clock.now() + intervalMs, () => this.start(), { background: true });
   }
 
   async #sweep(): Promise<void> {
     const { collect, clock, keepMs, onError } = this.#options;
-    const began = performance.now();
+    const startedAt = performance.now();
     try {
       await collect(clock.now() - keepMs);
     } catch (error) {
       onError(error);
     }
     this.#sweptAt = performance.now();
-    this.#sweepMs = this.#sweptAt - began;
+    this.#sweepMs = this.#sweptAt - startedAt;
   }
 }

@@ -1,44 +1,48 @@
-import { objectArray } from "../process/object-array.ts";
 import type { EventLoopTurn } from "../process/event-loop-turn.ts";
+import { objectArray } from "../process/object-array.ts";
 
 /**
- * Runs are begun one after the other, each when those before it have gone as far as they can without waiting. Where models answer at once,
- * one is over before the next is loaded: what is alive does not grow with the runs there are. None begins in a turn of the
- * event loop that has lasted long, which would last as long as there are runs.
+ * Starts runs one at a time: the next run starts when the runs before it are blocked on I/O. If models answer at once,
+ * a run ends before the next one is loaded, so that memory is proportional to the runs in progress and not to the runs
+ * claimed. No run starts in a turn of the event loop that is exhausted, so that timers and sockets are served.
  *
- * Who waits here is begun in the order in which it came, whatever its rank: whoever chooses among runs lets few of them wait.
+ * The order is first in, first out, regardless of priority. The engine therefore claims few runs ahead and leaves the
+ * choice to the store.
  */
 export class RunStartQueue {
   readonly #turn: EventLoopTurn;
   readonly #waiting = objectArray<() => void>();
+  /** Whether a run has started and may still be able to continue without I/O. */
   #isBusy = false;
 
   constructor(turn: EventLoopTurn) {
     this.#turn = turn;
   }
 
-  /** How many wait. */
+  /** Number of runs that wait. */
   get size(): number {
     return this.#waiting.length;
   }
 
-  /** When its caller may begin. Nothing to wait for if nobody has begun in this breath. */
+  /** Resolves when the caller may start its run. `undefined` means at once. */
   waitTurn(): Promise<void> | undefined {
     const isFree = !this.#isBusy && !this.#turn.isExhausted;
-    if (!this.#isBusy) queueMicrotask(this.#startNextSoon);
+    if (!this.#isBusy) queueMicrotask(this.#startNextWhenBlocked);
     this.#isBusy = true;
     return isFree ? undefined : new Promise((resolve) => this.#waiting.push(resolve));
   }
 
-  /** Out of a microtask, the tick comes when there is no other left: nobody has anything to do but to wait. */
-  readonly #startNextSoon = (): void => process.nextTick(this.#startNext);
+  /**
+   * Scheduled from a microtask, the tick runs when no microtask is left, that is, when every started run is blocked.
+   */
+  readonly #startNextWhenBlocked = (): void => process.nextTick(this.#startNext);
 
   readonly #startNext = (): void => {
     if (this.#waiting.length === 0) this.#isBusy = false;
     else if (this.#turn.isExhausted) setImmediate(this.#startNext);
     else {
       this.#waiting.shift()?.();
-      queueMicrotask(this.#startNextSoon);
+      queueMicrotask(this.#startNextWhenBlocked);
     }
   };
 }

@@ -1,14 +1,14 @@
 import type { HostedAgent, ChatMessage, JsonValue, Model, Tool } from "../../../src/kernel/index.ts";
 import type { Said } from "../../crash/workload.ts";
 
-/** The world outside, as the agents of a thinker reach it: it counts and bills every call. */
+/** The models and tools outside of the runtime, as the agents of a case call them. Every call is counted and billed. */
 export interface ExternalServices {
-  /** A model, under the name of the role or agent that asks it. */
+  /** Returns a model under the name of the role or agent that calls it. */
   model(role: string): Model;
   tool(name: string): Tool;
 }
 
-/** A call of a model, as the one who plays it sees it. */
+/** A call of a model, as `ArchitectureCase.reply` sees it. */
 export interface ModelCall {
   readonly role: string;
   readonly messages: readonly ChatMessage[];
@@ -17,33 +17,33 @@ export interface ModelCall {
 }
 
 /**
- * A way to think, as small as shows what is its own: what is promised of runs is checked on each of them. No two calls of one role say the
- * same, so that a call made again is known.
+ * A minimal agent of one architecture, on which the promises about runs are checked. No two calls of one role have the
+ * same prompt, so that a repeated call is noticed.
  */
 export interface ArchitectureCase {
-  /** Made anew for every worker, as another process would. Capped so that nothing is exhausted. */
-  readonly agent: (outside: ExternalServices) => HostedAgent;
+  /** Creates the agent, once for each worker process. Its budget is never exhausted. */
+  readonly agent: (services: ExternalServices) => HostedAgent;
   readonly input: string;
-  /** What models answer: it depends on the call alone. */
-  readonly reply: (asked: ModelCall) => Said;
+  /** Computes the reply of a model, only from the call itself. */
+  readonly reply: (call: ModelCall) => Said;
   readonly output: JsonValue;
-  /** How many calls it has open at once, at most. 1 unless told. */
+  /** Maximum number of calls that are in flight at once. Default: 1. */
   readonly maxParallelCalls?: number;
-  /** Branches of one of its tasks tell things: in which order depends on the moment. */
+  /** Whether branches of one task emit events, whose order then depends on timing. Default: `false`. */
   readonly hasUnorderedEvents?: boolean;
-  /** Has nothing to show before its last call has answered. */
+  /** Whether the output is empty until the last call is answered. Default: `false`. */
   readonly hasNoPartial?: boolean;
 }
 
-/** The models of several roles, each under its name. */
+/** Returns models for several roles, by role. */
 export function roleModels(
-  outside: ExternalServices,
+  services: ExternalServices,
   ...roles: readonly string[]
 ): Readonly<Record<string, Model>> {
-  return Object.fromEntries(roles.map((role) => [role, outside.model(role)]));
+  return Object.fromEntries(roles.map((role) => [role, services.model(role)]));
 }
 
-/** What a worker's model says: one sentence. */
+/** Returns a `reply` that is one fixed text for each role. */
 export function repliesByRole(texts: Readonly<Record<string, string>>): ArchitectureCase["reply"] {
   return ({ role }) => ({ text: texts[role] ?? `${role} has nothing to say` });
 }

@@ -13,15 +13,15 @@ import { repliesByRole, type ExternalServices, type ArchitectureCase } from "./a
 
 const input = "How deep is it?";
 
-function worker(outside: ExternalServices, name: string): AgentCore {
-  return new AgentCore({ name, model: outside.model(name) });
+function worker(services: ExternalServices, name: string): AgentCore {
+  return new AgentCore({ name, model: services.model(name) });
 }
 
 const sequential: ArchitectureCase = {
-  agent: (outside) =>
+  agent: (services) =>
     new AgentCore({
       name: "line",
-      architecture: new SequentialFlow(["first", "second"].map((name) => worker(outside, name))),
+      architecture: new SequentialFlow(["first", "second"].map((name) => worker(services, name))),
       budget,
     }),
   input,
@@ -30,11 +30,11 @@ const sequential: ArchitectureCase = {
 };
 
 const parallel: ArchitectureCase = {
-  agent: (outside) =>
+  agent: (services) =>
     new AgentCore({
       name: "choir",
       architecture: new ParallelFlow({
-        branches: ["first", "second"].map((name) => worker(outside, name)),
+        branches: ["first", "second"].map((name) => worker(services, name)),
         merge: (texts) => texts.join(" and "),
       }),
       budget,
@@ -46,13 +46,13 @@ const parallel: ArchitectureCase = {
 };
 
 const conditional: ArchitectureCase = {
-  agent: (outside) =>
+  agent: (services) =>
     new AgentCore({
       name: "fork",
       architecture: new ConditionalFlow({
         predicate: (text) => text.includes("deep"),
-        ifTrue: worker(outside, "diver"),
-        ifFalse: worker(outside, "climber"),
+        ifTrue: worker(services, "diver"),
+        ifFalse: worker(services, "climber"),
       }),
       budget,
     }),
@@ -62,17 +62,17 @@ const conditional: ArchitectureCase = {
   hasNoPartial: true,
 };
 
-/** A diamond of agents and functions, and a circle that is gone round twice. */
+/** A diamond of agents and functions, with a loop that runs twice. */
 const workflow: ArchitectureCase = {
-  agent: (outside) =>
+  agent: (services) =>
     new AgentCore({
       name: "works",
       architecture: new WorkflowFlow({
         nodes: {
-          left: worker(outside, "left"),
-          right: worker(outside, "right"),
+          left: worker(services, "left"),
+          right: worker(services, "right"),
           join: (_input, { text, visit }) => `${text} ${visit}`,
-          polish: worker(outside, "polish"),
+          polish: worker(services, "polish"),
         },
         edges: [
           [START, "left"],
@@ -97,19 +97,19 @@ const workflow: ArchitectureCase = {
   hasUnorderedEvents: true,
 };
 
-/** Flows in flows. */
+/** A parallel flow inside a sequential flow. */
 const nested: ArchitectureCase = {
-  agent: (outside) => {
+  agent: (services) => {
     const pair = new AgentCore({
       name: "pair",
       architecture: new ParallelFlow({
-        branches: ["first", "second"].map((name) => worker(outside, name)),
+        branches: ["first", "second"].map((name) => worker(services, name)),
         merge: "vote",
       }),
     });
     return new AgentCore({
       name: "nest",
-      architecture: new SequentialFlow([pair, worker(outside, "third")]),
+      architecture: new SequentialFlow([pair, worker(services, "third")]),
       budget,
     });
   },
@@ -119,14 +119,14 @@ const nested: ArchitectureCase = {
   maxParallelCalls: 2,
 };
 
-/** A node fails: it stops, typed, with what there was. */
+/** A workflow with a node that fails, which keeps the output so far. */
 const failing: ArchitectureCase = {
-  agent: (outside) =>
+  agent: (services) =>
     new AgentCore({
       name: "broken",
       architecture: new WorkflowFlow({
         nodes: {
-          work: worker(outside, "work"),
+          work: worker(services, "work"),
           fail: () => {
             throw new Fault("tool_failed", "no luck");
           },
@@ -144,9 +144,10 @@ const failing: ArchitectureCase = {
   output: "worked",
 };
 
-/** Those that come to no answer, wherever their worker dies. */
+/** Cases of flows that fail, wherever their worker process crashes. */
 export const failingFlowCases: Readonly<Record<string, ArchitectureCase>> = {
   "a workflow that fails": failing,
+  /** Cases of flows that complete. */
 };
 
 export const flowCases: Readonly<Record<string, ArchitectureCase>> = {

@@ -12,33 +12,33 @@ import type { ServedCall } from "../../../src/testing/index.ts";
 import { modelAnswer, outputLimit, toolAnswer } from "../../crash/workload.ts";
 import type { ModelCall, ExternalServices, ArchitectureCase } from "./architecture-case.ts";
 
-/** The answer of the model that plays a role. */
+/** Computes the response of the model that plays a role. */
 export function answerCall(
-  says: ArchitectureCase["reply"],
+  reply: ArchitectureCase["reply"],
   role: string,
   body: JsonValue,
 ): ReturnType<typeof modelAnswer> {
   const messages = body as unknown as readonly ChatMessage[];
   const last = messages.at(-1);
-  const asked: ModelCall = { role, messages, last: last === undefined ? "" : messageText(last) };
-  return modelAnswer(messages.length, says(asked));
+  const call: ModelCall = { role, messages, last: last === undefined ? "" : messageText(last) };
+  return modelAnswer(messages.length, reply(call));
 }
 
-/** The world outside in this process: answers at once, unless somebody holds a call. */
+/** External services in this process. A call is answered at once, unless `hold` delays it. */
 export class InProcessServices implements ExternalServices {
   readonly calls: ServedCall[] = [];
-  /** Who calls now: the life of a worker. */
+  /** Name of the worker process that makes the following calls. */
   caller = "";
-  /** Called before each answer, with how many calls there were. */
+  /** Awaited before each answer, with the number of calls so far. */
   hold: (calls: number) => Promise<void> = async () => {};
-  readonly #says: ArchitectureCase["reply"];
+  readonly #reply: ArchitectureCase["reply"];
 
-  constructor(says: ArchitectureCase["reply"]) {
-    this.#says = says;
+  constructor(reply: ArchitectureCase["reply"]) {
+    this.#reply = reply;
   }
 
-  /** Those of models. */
-  get asked(): number {
+  /** Number of model calls so far. */
+  get modelCalls(): number {
     return this.calls.filter(({ name }) => name === "model").length;
   }
 
@@ -46,8 +46,8 @@ export class InProcessServices implements ExternalServices {
     const { caller } = this;
     const generate: Model["generate"] = async ({ messages }) => {
       const body = messages as unknown as JsonValue;
-      const { body: answer, bill = { tokens: 0, usd: 0 } } = answerCall(this.#says, role, body);
-      const receipt = this.#note({
+      const { body: answer, bill = { tokens: 0, usd: 0 } } = answerCall(this.#reply, role, body);
+      const receipt = this.#record({
         name: "model",
         key: `${role} ${digest(body)}`,
         body,
@@ -85,7 +85,7 @@ export class InProcessServices implements ExternalServices {
       parse: (input) => input,
       execute: async (input, { idempotencyKey: key }) => {
         const body = input as JsonValue;
-        const receipt = this.#note({ name, key, body, caller, billed: { tokens: 0, usd: 0 } });
+        const receipt = this.#record({ name, key, body, caller, billed: { tokens: 0, usd: 0 } });
         await this.hold(this.calls.length);
         return {
           output: { type: "json", value: { receipt, answer: toolAnswer(name, body).body } },
@@ -95,7 +95,7 @@ export class InProcessServices implements ExternalServices {
     };
   }
 
-  #note(call: Omit<ServedCall, "receipt">): string {
+  #record(call: Omit<ServedCall, "receipt">): string {
     const { name, key, body } = call;
     const receipt = digest({ name, key, body });
     this.calls.push({ ...call, receipt });

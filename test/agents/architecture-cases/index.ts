@@ -3,7 +3,7 @@ import { flowCases } from "./flows.ts";
 import { teamCases } from "./teams.ts";
 import type { ArchitectureCase } from "./architecture-case.ts";
 
-/** Every way to think there is. */
+/** One case for every architecture, flow and team. */
 export const architectureCases: Readonly<Record<string, ArchitectureCase>> = {
   ...singleAgentCases,
   ...teamCases,

@@ -13,50 +13,50 @@ import { roleModels, repliesByRole, type ModelCall, type ArchitectureCase } from
 
 const input = "How deep is it?";
 
-/** Whether its loop has been given results by now. */
+/** Whether the conversation of a call already contains tool results. */
 function hasResults({ messages }: ModelCall): boolean {
   return messages.some(({ role }) => role === "tool");
 }
 
-const react: ArchitectureCase = {
-  agent: (outside) =>
-    new AgentCore({ name: "react", model: outside.model("main"), tools: [outside.tool("look")], budget }),
+const reactCase: ArchitectureCase = {
+  agent: (services) =>
+    new AgentCore({ name: "react", model: services.model("main"), tools: [services.tool("look")], budget }),
   input,
-  reply: (asked) =>
-    hasResults(asked)
+  reply: (call) =>
+    hasResults(call)
       ? { text: "Two fathoms." }
       : { text: "Let me look.", calls: [1, 2].map((at) => ({ name: "look", input: { at } })) },
   output: "Two fathoms.",
   maxParallelCalls: 2,
 };
 
-const planning: ArchitectureCase = {
-  agent: (outside) =>
+const planAndExecuteCase: ArchitectureCase = {
+  agent: (services) =>
     new AgentCore({
       name: "planner",
-      model: outside.model("main"),
-      models: roleModels(outside, "planner", "executor", "synthesizer"),
-      tools: [outside.tool("dig")],
+      model: services.model("main"),
+      models: roleModels(services, "planner", "executor", "synthesizer"),
+      tools: [services.tool("dig")],
       architecture: planAndExecute(),
       budget,
     }),
   input,
-  reply: (asked) => {
-    if (asked.role === "planner") return { text: '["dig", "measure"]' };
-    if (asked.role === "synthesizer") return { text: "Dug and measured." };
-    if (asked.last.includes("Your step: number 2")) return { text: "measured" };
-    return hasResults(asked) ? { text: "dug" } : { text: "Let me dig.", calls: [{ name: "dig", input: {} }] };
+  reply: (call) => {
+    if (call.role === "planner") return { text: '["dig", "measure"]' };
+    if (call.role === "synthesizer") return { text: "Dug and measured." };
+    if (call.last.includes("Your step: number 2")) return { text: "measured" };
+    return hasResults(call) ? { text: "dug" } : { text: "Let me dig.", calls: [{ name: "dig", input: {} }] };
   },
   output: "Dug and measured.",
 };
 
-const foreseeing: ArchitectureCase = {
-  agent: (outside) =>
+const rewooCase: ArchitectureCase = {
+  agent: (services) =>
     new AgentCore({
       name: "rewoo",
-      model: outside.model("main"),
-      models: roleModels(outside, "planner", "solver"),
-      tools: [outside.tool("look"), outside.tool("weigh")],
+      model: services.model("main"),
+      models: roleModels(services, "planner", "solver"),
+      tools: [services.tool("look"), services.tool("weigh")],
       architecture: rewoo(),
       budget,
     }),
@@ -75,23 +75,23 @@ const foreseeing: ArchitectureCase = {
   maxParallelCalls: 2,
 };
 
-const reflecting: ArchitectureCase = {
-  agent: (outside) =>
+const reflexionCase: ArchitectureCase = {
+  agent: (services) =>
     new AgentCore({
       name: "reflexion",
-      model: outside.model("main"),
-      models: roleModels(outside, "evaluator", "reflector"),
-      tools: [outside.tool("look")],
+      model: services.model("main"),
+      models: roleModels(services, "evaluator", "reflector"),
+      tools: [services.tool("look")],
       architecture: reflexion(),
       budget,
     }),
   input,
-  reply: (asked) => {
-    const { role, messages, last } = asked;
+  reply: (call) => {
+    const { role, messages, last } = call;
     if (role === "evaluator") return { text: last.includes("exactly") ? '{"score": 1}' : '{"score": 0.1}' };
     if (role === "reflector") return { text: "Measure first." };
     const hasLesson = JSON.stringify(messages[0]).includes("Measure first.");
-    if (!hasResults(asked))
+    if (!hasResults(call))
       return {
         text: hasLesson ? "Let me measure." : "Let me look.",
         calls: [{ name: "look", input: { measure: hasLesson } }],
@@ -101,12 +101,12 @@ const reflecting: ArchitectureCase = {
   output: "Two fathoms exactly.",
 };
 
-const refining: ArchitectureCase = {
-  agent: (outside) =>
+const selfRefineCase: ArchitectureCase = {
+  agent: (services) =>
     new AgentCore({
       name: "refine",
-      model: outside.model("main"),
-      models: roleModels(outside, "critic", "refiner"),
+      model: services.model("main"),
+      models: roleModels(services, "critic", "refiner"),
       architecture: selfRefine(),
       budget,
     }),
@@ -118,12 +118,12 @@ const refining: ArchitectureCase = {
   output: "Two fathoms.",
 };
 
-const searching: ArchitectureCase = {
-  agent: (outside) =>
+const treeOfThoughtsCase: ArchitectureCase = {
+  agent: (services) =>
     new AgentCore({
       name: "tree",
-      model: outside.model("main"),
-      models: roleModels(outside, "proposer", "evaluator", "synthesizer"),
+      model: services.model("main"),
+      models: roleModels(services, "proposer", "evaluator", "synthesizer"),
       architecture: treeOfThoughts({ branches: 2, depth: 1, beam: 1 }),
       budget,
     }),
@@ -138,12 +138,12 @@ const searching: ArchitectureCase = {
   hasUnorderedEvents: true,
 };
 
-const weaving: ArchitectureCase = {
-  agent: (outside) =>
+const graphOfThoughtsCase: ArchitectureCase = {
+  agent: (services) =>
     new AgentCore({
       name: "graph",
-      model: outside.model("main"),
-      models: roleModels(outside, "thinker", "evaluator", "aggregator"),
+      model: services.model("main"),
+      models: roleModels(services, "thinker", "evaluator", "aggregator"),
       architecture: graphOfThoughts({
         operations: [{ do: "generate", count: 2 }, { do: "score" }, { do: "aggregate" }],
       }),
@@ -160,13 +160,13 @@ const weaving: ArchitectureCase = {
   hasUnorderedEvents: true,
 };
 
-const deep: ArchitectureCase = {
-  agent: (outside) => {
-    const helper = new AgentCore({ name: "helper", model: outside.model("helper") });
+const deepAgentCase: ArchitectureCase = {
+  agent: (services) => {
+    const helper = new AgentCore({ name: "helper", model: services.model("helper") });
     return new AgentCore({
       name: "deep",
-      model: outside.model("main"),
-      models: roleModels(outside, "general"),
+      model: services.model("main"),
+      models: roleModels(services, "general"),
       architecture: deepAgent({ subAgents: { helper } }),
       budget,
     });
@@ -199,14 +199,14 @@ const deep: ArchitectureCase = {
   hasUnorderedEvents: true,
 };
 
-/** Agents that think alone, but for those they hand a task to. */
+/** Cases of architectures of one agent. The deep agent also has a sub-agent. */
 export const singleAgentCases: Readonly<Record<string, ArchitectureCase>> = {
-  react,
-  "plan-and-execute": planning,
-  rewoo: foreseeing,
-  reflexion: reflecting,
-  "self-refine": refining,
-  "tree-of-thoughts": searching,
-  "graph-of-thoughts": weaving,
-  "deep-agent": deep,
+  react: reactCase,
+  "plan-and-execute": planAndExecuteCase,
+  rewoo: rewooCase,
+  reflexion: reflexionCase,
+  "self-refine": selfRefineCase,
+  "tree-of-thoughts": treeOfThoughtsCase,
+  "graph-of-thoughts": graphOfThoughtsCase,
+  "deep-agent": deepAgentCase,
 };

@@ -19,34 +19,34 @@ import {
 
 const input = "How deep is it?";
 
-function worker(outside: ExternalServices, name: string): AgentCore {
-  return new AgentCore({ name, model: outside.model(name) });
+function worker(services: ExternalServices, name: string): AgentCore {
+  return new AgentCore({ name, model: services.model(name) });
 }
 
 function team(
-  outside: ExternalServices,
+  services: ExternalServices,
   name: string,
   architecture: Architecture,
   ...roles: string[]
 ): AgentCore {
   return new AgentCore({
     name,
-    model: outside.model("main"),
-    models: roleModels(outside, ...roles),
+    model: services.model("main"),
+    models: roleModels(services, ...roles),
     architecture,
     budget,
   });
 }
 
-/** How often it has spoken by now. */
-function turnOf({ messages }: ModelCall): number {
+/** Number of replies of the model in the conversation of a call. */
+function replyCount({ messages }: ModelCall): number {
   return messages.filter(({ role }) => role === "assistant").length;
 }
 
-const routing: ArchitectureCase = {
-  agent: (outside) => {
-    const [diver, climber] = [worker(outside, "diver"), worker(outside, "climber")];
-    return team(outside, "desk", router({ routes: { diver, climber } }), "classifier");
+const routerCase: ArchitectureCase = {
+  agent: (services) => {
+    const [diver, climber] = [worker(services, "diver"), worker(services, "climber")];
+    return team(services, "desk", router({ routes: { diver, climber } }), "classifier");
   },
   input,
   reply: repliesByRole({ classifier: "route: diver\nconfidence: 1", diver: "Two fathoms." }),
@@ -54,14 +54,14 @@ const routing: ArchitectureCase = {
   hasNoPartial: true,
 };
 
-const supervising: ArchitectureCase = {
-  agent: (outside) => {
-    const [diver, spawnable] = [worker(outside, "diver"), worker(outside, "spare")];
-    return team(outside, "boss", supervisor({ workers: { diver }, spawnable }));
+const supervisorCase: ArchitectureCase = {
+  agent: (services) => {
+    const [diver, spawnable] = [worker(services, "diver"), worker(services, "spare")];
+    return team(services, "boss", supervisor({ workers: { diver }, spawnable }));
   },
   input,
-  reply: (asked) => {
-    if (asked.role !== "main") return { text: `${asked.role} measured` };
+  reply: (call) => {
+    if (call.role !== "main") return { text: `${call.role} measured` };
     const turns = [
       { calls: [{ name: "spawn_worker", input: { name: "own", instructions: "Be quick." } }] },
       {
@@ -73,27 +73,27 @@ const supervising: ArchitectureCase = {
       },
       { calls: [{ name: "forward_message", input: { worker: "diver" } }] },
     ];
-    return turns[turnOf(asked)] ?? { text: "never" };
+    return turns[replyCount(call)] ?? { text: "never" };
   },
   output: "diver measured",
   maxParallelCalls: 2,
   hasUnorderedEvents: true,
 };
 
-const orchestrating: ArchitectureCase = {
-  agent: (outside) =>
+const orchestratorCase: ArchitectureCase = {
+  agent: (services) =>
     new AgentCore(
       orchestration({
         name: "lead",
-        model: outside.model("main"),
-        subAgents: ["diver", "climber"].map((name) => ({ agent: worker(outside, name) })),
+        model: services.model("main"),
+        subAgents: ["diver", "climber"].map((name) => ({ agent: worker(services, name) })),
         budget,
       }),
     ),
   input,
-  reply: (asked) => {
-    if (asked.role !== "main") return { text: `${asked.role} measured` };
-    if (turnOf(asked) > 0) return { text: "Both measured." };
+  reply: (call) => {
+    if (call.role !== "main") return { text: `${call.role} measured` };
+    if (replyCount(call) > 0) return { text: "Both measured." };
     return {
       text: "I have it measured.",
       calls: ["diver", "climber"].map((each) => ({ name: `handoff_${each}`, input: { task: "measure" } })),
@@ -104,15 +104,15 @@ const orchestrating: ArchitectureCase = {
   hasUnorderedEvents: true,
 };
 
-const criticising: ArchitectureCase = {
-  agent: (outside) => {
+const actorCriticCase: ArchitectureCase = {
+  agent: (services) => {
     const actor = new AgentCore({
       name: "actor",
-      model: outside.model("actor"),
-      tools: [outside.tool("look")],
+      model: services.model("actor"),
+      tools: [services.tool("look")],
     });
-    const critic = worker(outside, "critic");
-    return team(outside, "pair", actorCritic({ actor, critic }));
+    const critic = worker(services, "critic");
+    return team(services, "pair", actorCritic({ actor, critic }));
   },
   input,
   reply: ({ role, messages, last }) => {
@@ -124,10 +124,10 @@ const criticising: ArchitectureCase = {
   output: "Two fathoms.",
 };
 
-const debating: ArchitectureCase = {
-  agent: (outside) => {
-    const [ada, bob] = [worker(outside, "ada"), worker(outside, "bob")];
-    return team(outside, "panel", debate({ debaters: { ada, bob }, judge: "self" }), "judge");
+const debateCase: ArchitectureCase = {
+  agent: (services) => {
+    const [ada, bob] = [worker(services, "ada"), worker(services, "bob")];
+    return team(services, "panel", debate({ debaters: { ada, bob }, judge: "self" }), "judge");
   },
   input,
   reply: ({ role, last }) => {
@@ -139,12 +139,12 @@ const debating: ArchitectureCase = {
   hasUnorderedEvents: true,
 };
 
-const swarming: ArchitectureCase = {
-  agent: (outside) =>
+const swarmCase: ArchitectureCase = {
+  agent: (services) =>
     team(
-      outside,
+      services,
       "crowd",
-      swarm({ peers: { diver: worker(outside, "diver"), climber: worker(outside, "climber") } }),
+      swarm({ peers: { diver: worker(services, "diver"), climber: worker(services, "climber") } }),
     ),
   input,
   reply: ({ role }) =>
@@ -157,11 +157,11 @@ const swarming: ArchitectureCase = {
   output: "Two fathoms.",
 };
 
-const writing: ArchitectureCase = {
-  agent: (outside) => {
-    const agents = { diver: worker(outside, "diver"), climber: worker(outside, "climber") };
+const blackboardCase: ArchitectureCase = {
+  agent: (services) => {
+    const agents = { diver: worker(services, "diver"), climber: worker(services, "climber") };
     const architecture = blackboard({ agents, coordinator: "self", decider: "self" });
-    return team(outside, "board", architecture, "coordinator", "decider");
+    return team(services, "board", architecture, "coordinator", "decider");
   },
   input,
   reply: ({ role, last }) => {
@@ -174,13 +174,13 @@ const writing: ArchitectureCase = {
   output: "Two fathoms.",
 };
 
-/** Without a coordinator all write in turn, until one has the answer. */
-const takingTurns: ArchitectureCase = {
-  agent: (outside) =>
+/** A blackboard without a coordinator: the agents write in turn until one of them writes the answer. */
+const blackboardInTurnCase: ArchitectureCase = {
+  agent: (services) =>
     team(
-      outside,
+      services,
       "wall",
-      blackboard({ agents: { diver: worker(outside, "diver"), climber: worker(outside, "climber") } }),
+      blackboard({ agents: { diver: worker(services, "diver"), climber: worker(services, "climber") } }),
     ),
   input,
   reply: ({ role }) => ({
@@ -189,16 +189,16 @@ const takingTurns: ArchitectureCase = {
   output: "climber was there",
 };
 
-/** Follows, makes one thing of what it is told, publishes it. */
-const informing: ArchitectureCase = {
-  agent: (outside) =>
+/** An agent that follows a topic, summarises what is published and publishes the summary. */
+const informationCase: ArchitectureCase = {
+  agent: (services) =>
     new AgentCore(
       information({
         name: "herald",
         sources: ["news/coast"],
         topic: "digest/all",
-        model: outside.model("main"),
-        models: roleModels(outside, "summarizer"),
+        model: services.model("main"),
+        models: roleModels(services, "summarizer"),
         budget,
       }),
     ),
@@ -208,15 +208,15 @@ const informing: ArchitectureCase = {
   hasNoPartial: true,
 };
 
-/** Several agents. */
+/** Cases of architectures of several agents. */
 export const teamCases: Readonly<Record<string, ArchitectureCase>> = {
-  router: routing,
-  supervisor: supervising,
-  orchestrator: orchestrating,
-  "actor-critic": criticising,
-  debate: debating,
-  swarm: swarming,
-  blackboard: writing,
-  "blackboard in turn": takingTurns,
-  information: informing,
+  router: routerCase,
+  supervisor: supervisorCase,
+  orchestrator: orchestratorCase,
+  "actor-critic": actorCriticCase,
+  debate: debateCase,
+  swarm: swarmCase,
+  blackboard: blackboardCase,
+  "blackboard in turn": blackboardInTurnCase,
+  information: informationCase,
 };

@@ -13,16 +13,16 @@ const verdict = (score: number, ...issues: readonly string[]): string =>
 function studio(
   drafts: readonly ScriptStep[],
   verdicts: readonly ScriptStep[],
-  more: Partial<ActorCriticOptions> = {},
+  options: Partial<ActorCriticOptions> = {},
 ) {
   const actor = worker("painter", drafts, { instructions: "Paint." });
   const critic = worker("judge", verdicts, { instructions: "Be hard." });
-  const architecture = actorCritic({ actor: actor.agent, critic: critic.agent, ...more });
+  const architecture = actorCritic({ actor: actor.agent, critic: critic.agent, ...options });
   return { agent: new Agent({ name: "studio", architecture }), actor: actor.model, critic: critic.model };
 }
 
-describe("actor and critic", () => {
-  test("work and judge until the work is good enough, and need no model of their employer", async () => {
+describe("actorCritic()", () => {
+  test("repeats answer and critique until the critic approves, without a model of the team's agent", async () => {
     const { agent, actor, critic } = studio(["Grey.", "Blue."], [verdict(0.4, "too grey"), verdict(0.9)]);
     const { result, notes, events } = await runAlone(agent, "Paint the sea.");
     expect(result).toMatchObject({ status: "completed", output: "Blue." });
@@ -42,7 +42,7 @@ describe("actor and critic", () => {
     });
   });
 
-  test("three rounds at most, unless told, and then the latest is given", async () => {
+  test("returns the latest answer as not approved after maxRounds, by default 3", async () => {
     const { agent, critic } = studio(["1", "2", "3"], [verdict(0.8), verdict(0.7), verdict(0.89)]);
     const { result, notes } = await runAlone(agent);
     expect(result).toMatchObject({ status: "completed", output: "3" });
@@ -52,35 +52,35 @@ describe("actor and critic", () => {
   });
 
   test.each([
-    ["a code block", "```json\n" + verdict(0.95) + "\n```", 0.95],
-    ["more than all", verdict(7), 1],
-    ["less than nothing", verdict(-3), 0],
-    ["words with a score", "A good one. Score: 0.95, I would say.", 0.95],
-    ["words without one", "I like it.", 0],
-    ["JSON without one", '{"issues": []}', 0],
-  ])("a critique in %s is understood", async (_what, said, score) => {
-    const { agent } = studio(["1"], [said], { maxRounds: 1 });
+    ["a JSON code block", "```json\n" + verdict(0.95) + "\n```", 0.95],
+    ["a score above 1", verdict(7), 1],
+    ["a score below 0", verdict(-3), 0],
+    ["free text with a score", "A good one. Score: 0.95, I would say.", 0.95],
+    ["free text without a score", "I like it.", 0],
+    ["JSON without a score", '{"issues": []}', 0],
+  ])("a critique with %s is parsed", async (_what, reply, score) => {
+    const { agent } = studio(["1"], [reply], { maxRounds: 1 });
     const { result } = await runAlone(agent);
     expect(result.metadata).toMatchObject({ actorCritic: { score } });
   });
 
-  test("what a critic says in mere words reaches the actor", async () => {
+  test("a critique in free text is passed to the actor", async () => {
     const { agent, actor } = studio(["1", "2"], ["Add a boat. Score: 0.2", verdict(1)]);
     await runAlone(agent);
     expect(asked(actor)[1]).toContain("Add a boat.");
   });
 
-  test("each round knows what it is told and nothing else; the next invocation what was said to the user", async () => {
+  test("a round sees only its own prompt, and the next invocation sees the conversation with the user", async () => {
     const { run } = await company();
     const { agent, actor, critic } = studio(["1", "2", "3"], [verdict(0), verdict(1), verdict(1)]);
     await run(agent, "a", { sessionId });
     await run(agent, "b", { sessionId });
-    expect(seen(actor).map((told) => told.length)).toEqual([2, 2, 4]);
-    expect(seen(critic).map((told) => told.length)).toEqual([2, 2, 4]);
+    expect(seen(actor).map((messages) => messages.length)).toEqual([2, 2, 4]);
+    expect(seen(critic).map((messages) => messages.length)).toEqual([2, 2, 4]);
     expect(seen(actor)[2]).toEqual(["Paint.", "a", "2", "b"]);
   });
 
-  test("who is to remember goes on with its own part, and with nothing of another user's", async () => {
+  test("with remember: true, actor and critic continue their own conversations, separately for each user", async () => {
     const { run } = await company();
     const ones = [verdict(1), verdict(1), verdict(1)];
     const { agent, actor, critic } = studio(["1", "2", "3"], ones, { remember: true });
@@ -92,11 +92,11 @@ describe("actor and critic", () => {
       ["Paint.", "b"],
       ["Paint.", "a", "1", "c"],
     ]);
-    expect(seen(critic).map((told) => told.length)).toEqual([2, 2, 4]);
+    expect(seen(critic).map((messages) => messages.length)).toEqual([2, 2, 4]);
     expect(seen(critic)[2]?.slice(1, 3)).toEqual(["# Task\na\n\n# Answer\n1", verdict(1)]);
   });
 
-  test("B5: the last draft is there when the critic fails, or the money ends", async () => {
+  test("B5: the last answer is the output when the critic fails or the budget is exhausted", async () => {
     const error = Object.assign(new Error("bad key"), { status: 401 });
     const failed = await runAlone(studio(["1"], [{ error }]).agent);
     expect(failed.result).toMatchObject({ status: "failed", output: "1", error: { code: "child_failed" } });
@@ -105,7 +105,7 @@ describe("actor and critic", () => {
     expect(result).toMatchObject({ status: "budget_exhausted", output: "2" });
   });
 
-  test("B5: a draft that is whole is not given up for one that is not", async () => {
+  test("B5: a complete answer stays the output when its revision is stopped", async () => {
     const again = { text: "One moment.", toolCalls: [{ name: "none", input: {} }] };
     const tired = studio(["Grey.", again], [verdict(0.1)]);
     const spent = await runAlone(tired.agent, "Go.", { budget: { maxTurns: 3 } });
@@ -113,13 +113,13 @@ describe("actor and critic", () => {
     const painter = worker("painter", ["Grey.", again], { maxTurns: 1 });
     const bound = studio([], [verdict(0.1)], { actor: painter.agent });
     expect((await runAlone(bound.agent)).result).toMatchObject({ status: "max_turns", output: "Grey." });
-    // Of the first draft, what there is.
+    // Without a complete answer, the partial text of the first one is the output.
     const first = studio([again], []);
     const { result } = await runAlone(first.agent, "Go.", { budget: { maxTurns: 1 } });
     expect(result.output).toBe("One moment.");
   });
 
-  test("B5: cancelled in a revision, the draft that is whole is kept", async () => {
+  test("B5: a complete answer stays the output when the run is cancelled during its revision", async () => {
     const { runtime, clock, ended } = await company();
     const again = { text: "One moment.", toolCalls: [{ name: "none", input: {} }] };
     const actor = worker("painter", ["Grey.", again, { text: "never", delayMs: 100 }], {}, { clock });
@@ -130,7 +130,7 @@ describe("actor and critic", () => {
     expect((await ended(run)).result).toMatchObject({ status: "cancelled", output: "Grey." });
   });
 
-  test("a revision that says nothing ends the rounds: the work was judged", async () => {
+  test("an empty revision ends the rounds, because the previous answer is already judged", async () => {
     const { agent, actor, critic } = studio(["Grey.", " \n"], [verdict(0.1)]);
     const { result, notes } = await runAlone(agent);
     expect(result).toMatchObject({
@@ -145,7 +145,7 @@ describe("actor and critic", () => {
     expect(late.notes).toContain("actor_critic.empty_answer");
   });
 
-  test("what was stopped is in the session, visible, with what there was", async () => {
+  test("S1: a run that exhausts its budget leaves the question and the last answer visible in the session", async () => {
     const { run, store } = await company();
     const { agent } = studio(["1", "2"], [verdict(0), verdict(0)]);
     await run(agent, "Go.", { sessionId, budget: { maxTurns: 2 } });
@@ -156,7 +156,7 @@ describe("actor and critic", () => {
     ]);
   });
 
-  test("C1: cancelled while the critic reads, no model is called any more", async () => {
+  test("C1: no model is called after a cancel while the critic works", async () => {
     const { runtime, clock, ended } = await company();
     const actor = worker("painter", ["1", "never"]);
     const critic = worker("judge", [{ text: verdict(0), delayMs: 100 }], {}, { clock });
@@ -169,7 +169,7 @@ describe("actor and critic", () => {
     expect([actor.model.calls.length, critic.model.calls.length]).toEqual([1, 1]);
   });
 
-  test("refuses bounds that are none", () => {
+  test("an invalid maxRounds or approvalThreshold is refused", () => {
     expect(() => studio([], [], { maxRounds: 0 })).toThrow("maxRounds of actorCritic is 0");
     expect(() => studio([], [], { approvalThreshold: 9 })).toThrow("approvalThreshold of actorCritic is 9");
   });

@@ -13,28 +13,28 @@ const done = JSON.stringify({ terminate: true });
 
 function room(
   scripts: Readonly<Record<string, readonly ScriptStep[]>>,
-  more: Partial<BlackboardOptions> = {},
-  options: Partial<AgentOptions> = {},
+  options: Partial<BlackboardOptions> = {},
+  agentOptions: Partial<AgentOptions> = {},
 ) {
   const workers = Object.entries(scripts).map(([name, script]) => [name, worker(name, script)] as const);
   const agents = Object.fromEntries(workers.map(([name, { agent }]) => [name, agent]));
-  const architecture = blackboard({ agents, ...more });
+  const architecture = blackboard({ agents, ...options });
   const modelOf = (name: string) => Object.fromEntries(workers)[name]?.model ?? scriptedModel([]);
-  return { agent: new Agent({ name: "room", architecture, ...options }), modelOf };
+  return { agent: new Agent({ name: "room", architecture, ...agentOptions }), modelOf };
 }
 
-function led(
+function coordinatedRoom(
   coordinator: readonly ScriptStep[],
   scripts: Readonly<Record<string, readonly ScriptStep[]>>,
-  more: Partial<BlackboardOptions> = {},
+  options: Partial<BlackboardOptions> = {},
 ) {
   const model = scriptedModel(coordinator);
-  return { model, ...room(scripts, { coordinator: "self", ...more }, { model }) };
+  return { model, ...room(scripts, { coordinator: "self", ...options }, { model }) };
 }
 
-describe("a blackboard", () => {
-  test("a coordinator chooses who writes, and when it is done; the last answer is the answer", async () => {
-    const { agent, model, modelOf } = led([next("ada", "Count them."), next("bob"), done], {
+describe("blackboard()", () => {
+  test("a coordinator chooses who writes and when to end; the last entry of kind answer is the answer", async () => {
+    const { agent, model, modelOf } = coordinatedRoom([next("ada", "Count them."), next("bob"), done], {
       ada: [entry("note", "There are four.")],
       bob: [entry("answer", "Four.")],
     });
@@ -59,7 +59,7 @@ describe("a blackboard", () => {
     expect(result.metadata).toMatchObject({ blackboard: { rounds: 3, entries: [{}, { kind: "answer" }] } });
   });
 
-  test("without a coordinator all write in turn until one writes an answer, and no model is needed", async () => {
+  test("without a coordinator, the agents write in turn until one of them writes an answer, and the team needs no model", async () => {
     const { agent, modelOf } = room({
       ada: ["I think it is four.", entry("answer", "Four.")],
       bob: [entry("guess", "Five?")],
@@ -69,21 +69,24 @@ describe("a blackboard", () => {
     expect(asked(modelOf("ada"))[1]).toContain("## ada, note\nI think it is four.\n\n## bob, guess\nFive?");
   });
 
-  test("what an agent writes for itself is shown to itself alone", async () => {
+  test("a private note is shown only to the agent that wrote it", async () => {
     const { agent, modelOf } = room({
       ada: [entry("note", "Hm.", "the key is 7"), entry("answer", "Done.")],
       bob: [entry("note", "Hm, too.")],
     });
     const { events } = await runAlone(agent);
     expect(asked(modelOf("bob"))[0]).not.toContain("the key is 7");
-    expect(asked(modelOf("ada"))[1]).toContain("# What you wrote for yourself\nthe key is 7");
+    expect(asked(modelOf("ada"))[1]).toContain("# Your private notes\nthe key is 7");
     expect(JSON.stringify(notesOf(events))).not.toContain("the key is 7");
   });
 
-  test("a choice of nobody, or of one who is not there, costs its round and nothing else", async () => {
-    const { agent, modelOf } = led(["Hm.", next("eve"), '{"terminate": false}', next("ada"), done], {
-      ada: [entry("answer", "Four.")],
-    });
+  test("a coordinator's reply without an agent or with an unknown agent uses up one round and calls no agent", async () => {
+    const { agent, modelOf } = coordinatedRoom(
+      ["Hm.", next("eve"), '{"terminate": false}', next("ada"), done],
+      {
+        ada: [entry("answer", "Four.")],
+      },
+    );
     const { result, notes } = await runAlone(agent);
     expect(result.output).toBe("Four.");
     expect(notes.slice(1, 5)).toEqual([
@@ -95,7 +98,7 @@ describe("a blackboard", () => {
     expect(modelOf("ada").calls).toHaveLength(1);
   });
 
-  test("a decider makes the answer of the board", async () => {
+  test("a decider writes the answer from the board", async () => {
     const decider = scriptedModel(["About four."]);
     const model = scriptedModel([next("ada"), done]);
     const { agent } = room(
@@ -107,19 +110,19 @@ describe("a blackboard", () => {
     expect(asked(decider)).toEqual(["# Question\nHow many?\n\n# Board\n## ada, note\nThree."]);
   });
 
-  test("coordinator and decider may be agents of their own", async () => {
-    const [chair, wise] = [worker("chair", [next("ada"), done]), worker("wise", ["Four, then."])];
-    const { agent } = room({ ada: ["Four."] }, { coordinator: chair.agent, decider: wise.agent });
+  test("coordinator and decider may be agents, which are then declared as workers", async () => {
+    const [chair, judge] = [worker("chair", [next("ada"), done]), worker("wise", ["Four, then."])];
+    const { agent } = room({ ada: ["Four."] }, { coordinator: chair.agent, decider: judge.agent });
     expect((await runAlone(agent)).result.output).toBe("Four, then.");
     expect(Object.keys(agent.architecture.declaredWorkers())).toEqual(["ada", "coordinator", "decider"]);
   });
 
-  test("done without an answer, what was written last is the answer", async () => {
-    const { agent } = led([next("ada"), done], { ada: ["Four, I think."] });
+  test("the last entry is the answer if the coordinator ends without an entry of kind answer", async () => {
+    const { agent } = coordinatedRoom([next("ada"), done], { ada: ["Four, I think."] });
     expect((await runAlone(agent)).result).toMatchObject({ status: "completed", output: "Four, I think." });
   });
 
-  test("out of rounds without an answer, it says so; ten unless told", async () => {
+  test("a board without an answer after maxRounds, by default 10, is interrupted with max_rounds, and an empty one with blackboard_empty", async () => {
     const { agent, modelOf } = room({ ada: Array.from({ length: 10 }, (_, index) => `note ${index}`) });
     expect((await runAlone(agent)).result).toMatchObject({
       status: "max_turns",
@@ -127,30 +130,33 @@ describe("a blackboard", () => {
       output: "note 9",
     });
     expect(modelOf("ada").calls).toHaveLength(10);
-    const empty = led([done], { ada: [] });
+    const empty = coordinatedRoom([done], { ada: [] });
     expect((await runAlone(empty.agent)).result).toMatchObject({
       status: "failed",
       interruptionReason: "blackboard_empty",
     });
   });
 
-  test("one who fails is on the board as a problem, and the rest go on", async () => {
+  test("an agent that fails becomes a problem entry, and the others continue", async () => {
     const error = Object.assign(new Error("bad key"), { status: 401 });
-    const { agent, model } = led([next("ada"), next("bob"), done], {
+    const { agent, model } = coordinatedRoom([next("ada"), next("bob"), done], {
       ada: [{ error }],
       bob: [entry("answer", "Four.")],
     });
     expect((await runAlone(agent)).result.output).toBe("Four.");
-    expect(asked(model)[1]).toContain("## ada, problem\nada ended as failed: bad key");
+    expect(asked(model)[1]).toContain("## ada, problem\nada ended with status failed: bad key");
   });
 
-  test("B5: money that ends half way leaves the best there is", async () => {
-    const { agent } = led([next("ada"), next("bob")], { ada: [entry("answer", "Four.")], bob: ["never"] });
+  test("B5: the best entry is the output when the budget is exhausted", async () => {
+    const { agent } = coordinatedRoom([next("ada"), next("bob")], {
+      ada: [entry("answer", "Four.")],
+      bob: ["never"],
+    });
     const { result } = await runAlone(agent, "Go.", { budget: { maxTurns: 2 } });
     expect(result).toMatchObject({ status: "budget_exhausted", output: "Four." });
   });
 
-  test("C1: cancelled while one writes, no model is called any more", async () => {
+  test("C1: no model is called after a cancel while an agent writes", async () => {
     const { runtime, clock, ended } = await company();
     const ada = worker("ada", [{ text: "late", delayMs: 50 }], {}, { clock });
     const bob = worker("bob", ["never"]);
@@ -163,11 +169,11 @@ describe("a blackboard", () => {
     expect([ada.model.calls.length, bob.model.calls.length]).toEqual([1, 0]);
   });
 
-  test("refuses what cannot be", () => {
+  test("missing agents, an invalid maxRounds and a member named like an advisor are refused", () => {
     expect(() => room({})).toThrow("blackboard needs at least one agent: agents has 0");
     expect(() => room({ a: [] }, { maxRounds: 0.5 })).toThrow("maxRounds of blackboard is 0.5");
     expect(() => room({ decider: [] }, { decider: worker("w", []).agent })).toThrow(
-      "blackboard has a decider and an agent of that name",
+      'blackboard has a decider and a member named "decider"',
     );
   });
 });

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { actorCritic, debate, router, supervisor, swarm } from "../../../src/agents/architectures/index.ts";
 import { Agent, Conditional, END, Parallel, Sequential, START, tool, Workflow } from "../../../src/index.ts";
 import type { Architecture, Clock, Model } from "../../../src/kernel/index.ts";
-import { FakeClock, scriptedModel } from "../../../src/testing/index.ts";
+import { FakeClock, scriptedModel, type ScriptedModel } from "../../../src/testing/index.ts";
 import { until } from "../../runtime/runtime-setup.ts";
 import { company, worker, type Company } from "../company.ts";
 
@@ -20,20 +20,22 @@ const ask = tool({
   execute: () => "yes",
 });
 
-type Made = (name: string) => Agent;
-type Team = readonly [what: string, agent: (slow: Made, quick: Made) => Agent, output: string];
+type CreateAgent = (name: string) => Agent;
+type Team = readonly [what: string, agent: (slow: CreateAgent, quick: CreateAgent) => Agent, output: string];
 
 const team = (architecture: Architecture): Agent =>
   new Agent({ name: "team", model: scriptedModel(["route: a"]), architecture });
 
-const besideEachOther = (nodes: Readonly<Record<string, Agent>>): Workflow =>
+const parallelNodes = (nodes: Readonly<Record<string, Agent>>): Workflow =>
   new Workflow({
     name: "team",
     nodes,
     edges: Object.keys(nodes).flatMap((name) => [[START, name] as const, [name, END] as const]),
   });
 
-/** Those of whom one is at work when they are stopped, and has said something by then. */
+/**
+ * Teams and flows in which a worker is running and has partial text when the run is stopped, with the expected output.
+ */
 const teams: readonly Team[] = [
   ["a router", (slow) => team(router({ routes: { a: slow("a") } })), "a looks"],
   ["a swarm", (slow, quick) => team(swarm({ peers: { a: slow("a"), b: quick("b") } })), "a looks"],
@@ -79,15 +81,15 @@ const teams: readonly Team[] = [
   ],
 ];
 
-const quick: Made = (name) => worker(name, [`${name} said`]).agent;
+const quick: CreateAgent = (name) => worker(name, [`${name} said`]).agent;
 
-/** Says something, looks, and thinks for a minute. */
-function thinkers({ clock }: Pick<Company, "clock">): {
-  readonly slow: Made;
-  readonly areThinking: () => boolean;
+/** Creates workers that reply with text and a tool call, and then wait a minute for the next model reply. */
+function slowWorkers({ clock }: Pick<Company, "clock">): {
+  readonly slow: CreateAgent;
+  readonly areWaiting: () => boolean;
 } {
   const models: { readonly calls: readonly unknown[] }[] = [];
-  const slow: Made = (name) => {
+  const slow: CreateAgent = (name) => {
     const script = [
       { text: `${name} looks`, toolCalls: [{ name: "look", input: {} }] },
       { text: "late", delayMs: 60_000 },
@@ -96,76 +98,89 @@ function thinkers({ clock }: Pick<Company, "clock">): {
     models.push(model);
     return agent;
   };
-  const areThinking = (): boolean => models.length > 0 && models.every(({ calls }) => calls.length === 2);
-  return { slow, areThinking };
+  const areWaiting = (): boolean => models.length > 0 && models.every(({ calls }) => calls.length === 2);
+  return { slow, areWaiting };
 }
 
-describe("B5: what a worker had said when its team was stopped is in the output", () => {
-  test.each(teams)("cancelled: %s", async (_what, agent, output) => {
-    const { runtime, ended, clock } = await company();
-    const { slow, areThinking } = thinkers({ clock });
-    const run = await runtime.submit(agent(slow, quick), "Go.");
-    await until(areThinking);
-    await run.cancel("enough");
-    expect((await ended(run)).result).toMatchObject({
-      status: "cancelled",
-      interruptionReason: "enough",
-      output,
+/** Makes every call of a model but the first one end with an error after `ms`, as a model that reacts to a cancel late. */
+function stopAfter(model: ScriptedModel, clock: Clock, ms: number): void {
+  const generate = model.generate.bind(model);
+  model.generate = async (...args) => {
+    const reply = await generate(...args);
+    if (model.calls.length === 1) return reply;
+    return new Promise((_resolve, reject) => {
+      clock.schedule(clock.now() + ms, () => reject(new Error("stopped")));
     });
-  });
+  };
+}
 
-  test.each(teams)("past its deadline: %s", async (_what, agent, output) => {
-    const { runtime, ended, clock } = await company();
-    const { slow, areThinking } = thinkers({ clock });
-    const run = await runtime.submit(agent(slow, quick), "Go.", { budget: { deadlineMs: 1_000 } });
-    await until(areThinking);
-    await clock.advance(1_500);
-    expect((await ended(run)).result).toMatchObject({
-      status: "deadline_exceeded",
-      output,
-    });
-  });
+describe("B5: the partial text of a worker is in the output when its team is stopped", () => {
+  test.each(teams)(
+    "%s keeps the partial text of its workers when the run is cancelled",
+    async (_what, agent, output) => {
+      const { runtime, ended, clock } = await company();
+      const { slow, areWaiting } = slowWorkers({ clock });
+      const run = await runtime.submit(agent(slow, quick), "Go.");
+      await until(areWaiting);
+      await run.cancel("enough");
+      expect((await ended(run)).result).toMatchObject({
+        status: "cancelled",
+        interruptionReason: "enough",
+        output,
+      });
+    },
+  );
 
-  test.each(teams)("past its deadline, which the worker noticed first: %s", async (_what, agent, output) => {
-    // The time goes on, and no timer says so.
-    const still = new FakeClock();
-    let passed = 0;
-    const clock: Clock = {
-      now: () => still.now() + passed,
-      schedule: (atMs, callback) => still.schedule(atMs, callback),
-    };
-    const { runtime, ended } = await company({ clock });
-    const looks = (name: string) => ({ text: `${name} looks`, toolCalls: [{ name: "look", input: {} }] });
-    const late = tool({
-      name: "look",
-      description: "Looks",
-      inputSchema: { type: "object" },
-      execute: () => {
-        passed = 1_500;
-        return "seen";
-      },
-    });
-    const slow: Made = (name) => worker(name, [looks(name)], { tools: [late] }).agent;
-    const run = await runtime.submit(agent(slow, quick), "Go.", { budget: { deadlineMs: 1_000 } });
-    expect((await ended(run)).result).toMatchObject({ status: "deadline_exceeded", output });
-  });
+  test.each(teams)(
+    "%s keeps the partial text of its workers when the deadline passes",
+    async (_what, agent, output) => {
+      const { runtime, ended, clock } = await company();
+      const { slow, areWaiting } = slowWorkers({ clock });
+      const run = await runtime.submit(agent(slow, quick), "Go.", { budget: { deadlineMs: 1_000 } });
+      await until(areWaiting);
+      await clock.advance(1_500);
+      expect((await ended(run)).result).toMatchObject({
+        status: "deadline_exceeded",
+        output,
+      });
+    },
+  );
 
-  test("also where others, who had said nothing, left before it", async () => {
+  test.each(teams)(
+    "%s keeps the partial text when the worker notices the passed deadline before its parent",
+    async (_what, agent, output) => {
+      // The clock advances without firing a timer.
+      const still = new FakeClock();
+      let passed = 0;
+      const clock: Clock = {
+        now: () => still.now() + passed,
+        schedule: (atMs, callback) => still.schedule(atMs, callback),
+      };
+      const { runtime, ended } = await company({ clock });
+      const looks = (name: string) => ({ text: `${name} looks`, toolCalls: [{ name: "look", input: {} }] });
+      const late = tool({
+        name: "look",
+        description: "Looks",
+        inputSchema: { type: "object" },
+        execute: () => {
+          passed = 1_500;
+          return "seen";
+        },
+      });
+      const slow: CreateAgent = (name) => worker(name, [looks(name)], { tools: [late] }).agent;
+      const run = await runtime.submit(agent(slow, quick), "Go.", { budget: { deadlineMs: 1_000 } });
+      expect((await ended(run)).result).toMatchObject({ status: "deadline_exceeded", output });
+    },
+  );
+
+  test("a workflow keeps the partial text of one node when other nodes without text stop first", async () => {
     const { runtime, ended, clock } = await company();
     const looks = { text: "a looks", toolCalls: [{ name: "look", input: {} }] };
     const a = worker("a", [looks, looks], { tools: [look] });
-    const generate = a.model.generate.bind(a.model);
-    // Takes a moment to stop.
-    a.model.generate = async (...args) => {
-      const reply = await generate(...args);
-      if (a.model.calls.length === 1) return reply;
-      return new Promise((_resolve, reject) => {
-        clock.schedule(clock.now() + 50, () => reject(new Error("stopped")));
-      });
-    };
-    const mute = (name: string) => worker(name, [{ text: "late", delayMs: 60_000 }], {}, { clock });
-    const [one, two] = [mute("one"), mute("two")];
-    const agent = besideEachOther({ one: one.agent, a: a.agent, two: two.agent });
+    stopAfter(a.model, clock, 50);
+    const silentWorker = (name: string) => worker(name, [{ text: "late", delayMs: 60_000 }], {}, { clock });
+    const [one, two] = [silentWorker("one"), silentWorker("two")];
+    const agent = parallelNodes({ one: one.agent, a: a.agent, two: two.agent });
     const run = await runtime.submit(agent, "Go.");
     await until(() => [a, one, two].flatMap(({ model }) => model.calls).length === 4);
     await run.cancel("enough");
@@ -174,36 +189,32 @@ describe("B5: what a worker had said when its team was stopped is in the output"
   });
 
   const pairs: readonly Team[] = [
-    ["a debate", (made) => team(debate({ debaters: { a: made("a"), b: made("b") } })), "a looks"],
-    ["a workflow", (made) => besideEachOther({ a: made("a"), b: made("b") }), "a looks"],
+    ["a debate", (create) => team(debate({ debaters: { a: create("a"), b: create("b") } })), "a looks"],
+    ["a workflow", (create) => parallelNodes({ a: create("a"), b: create("b") }), "a looks"],
   ];
 
-  test.each(pairs)("in the order of declaration, whoever left first: %s", async (_what, agent, output) => {
-    const { runtime, ended, clock } = await company();
-    const models: { readonly calls: readonly unknown[] }[] = [];
-    const made: Made = (name) => {
-      const looks = { text: `${name} looks`, toolCalls: [{ name: "look", input: {} }] };
-      const { agent: one, model } = worker(name, [looks, looks], { tools: [look] });
-      models.push(model);
-      const generate = model.generate.bind(model);
-      model.generate = async (...args) => {
-        const reply = await generate(...args);
-        if (model.calls.length === 1) return reply;
-        return new Promise((_resolve, reject) => {
-          clock.schedule(clock.now() + (name === "a" ? 50 : 10), () => reject(new Error("stopped")));
-        });
+  test.each(pairs)(
+    "%s keeps the partial text of the worker that is declared first, not of the one that stops first",
+    async (_what, agent, output) => {
+      const { runtime, ended, clock } = await company();
+      const models: { readonly calls: readonly unknown[] }[] = [];
+      const create: CreateAgent = (name) => {
+        const looks = { text: `${name} looks`, toolCalls: [{ name: "look", input: {} }] };
+        const { agent: one, model } = worker(name, [looks, looks], { tools: [look] });
+        models.push(model);
+        stopAfter(model, clock, name === "a" ? 50 : 10);
+        return one;
       };
-      return one;
-    };
-    const run = await runtime.submit(agent(made, quick), "Go.");
-    await until(() => models.length === 2 && models.every(({ calls }) => calls.length === 2));
-    await run.cancel("enough");
-    await clock.advance(10);
-    await clock.advance(40);
-    expect((await ended(run)).result).toMatchObject({ status: "cancelled", output });
-  });
+      const run = await runtime.submit(agent(create, quick), "Go.");
+      await until(() => models.length === 2 && models.every(({ calls }) => calls.length === 2));
+      await run.cancel("enough");
+      await clock.advance(10);
+      await clock.advance(40);
+      expect((await ended(run)).result).toMatchObject({ status: "cancelled", output });
+    },
+  );
 
-  test("also of an answer that was being shown", async () => {
+  test("a streamed part of an answer is kept when the run is cancelled", async () => {
     const { runtime, ended } = await company();
     const begun = Promise.withResolvers<void>();
     const model: Model = {
@@ -229,7 +240,7 @@ describe("B5: what a worker had said when its team was stopped is in the output"
     });
   });
 
-  test("also of one that was put to sleep while it waited for a person", async () => {
+  test("the text of a suspended worker that waits for an approval is kept when the run is cancelled", async () => {
     const { runtime, ended, clock } = await company({ suspendAfterMs: 10 });
     const script = [{ text: "a asks", toolCalls: [{ name: "ask", input: {} }] }, "late"];
     const { agent } = worker("a", script, { tools: [ask] });
@@ -243,36 +254,39 @@ describe("B5: what a worker had said when its team was stopped is in the output"
     });
   });
 
-  test.each(["model", "tool"])("also where its %s ignores the stop, after the grace", async (where) => {
-    const { runtime, ended, clock } = await company({ stopGraceMs: 100 });
-    let begun = 0;
-    const forever = (): Promise<never> => {
-      begun++;
-      return new Promise(() => {});
-    };
-    const looks = { text: "a looks", toolCalls: [{ name: "look", input: {} }] };
-    const { agent, model } = worker("a", [looks], {
-      tools: [
-        where === "model" ? look : tool({ ...look, inputSchema: { type: "object" }, execute: forever }),
-      ],
-    });
-    const generate = model.generate.bind(model);
-    model.generate = (...args) => (model.calls.length === 0 ? generate(...args) : forever());
-    const run = await runtime.submit(team(router({ routes: { a: agent } })), "Go.");
-    await until(() => begun === 1);
-    await run.cancel("enough");
-    await clock.advance(100);
-    expect((await ended(run)).result).toMatchObject({ status: "cancelled", output: "a looks" });
-  });
+  test.each(["model", "tool"])(
+    "partial text is kept after the stop grace if the worker's %s ignores the cancel",
+    async (where) => {
+      const { runtime, ended, clock } = await company({ stopGraceMs: 100 });
+      let begun = 0;
+      const forever = (): Promise<never> => {
+        begun++;
+        return new Promise(() => {});
+      };
+      const looks = { text: "a looks", toolCalls: [{ name: "look", input: {} }] };
+      const { agent, model } = worker("a", [looks], {
+        tools: [
+          where === "model" ? look : tool({ ...look, inputSchema: { type: "object" }, execute: forever }),
+        ],
+      });
+      const generate = model.generate.bind(model);
+      model.generate = (...args) => (model.calls.length === 0 ? generate(...args) : forever());
+      const run = await runtime.submit(team(router({ routes: { a: agent } })), "Go.");
+      await until(() => begun === 1);
+      await run.cancel("enough");
+      await clock.advance(100);
+      expect((await ended(run)).result).toMatchObject({ status: "cancelled", output: "a looks" });
+    },
+  );
 
-  test("but a boss's words are its own: what it had others do is not its answer", async () => {
+  test("a supervisor keeps its own text, not the partial text of a worker", async () => {
     const { runtime, ended, clock } = await company();
-    const { slow, areThinking } = thinkers({ clock });
+    const { slow, areWaiting } = slowWorkers({ clock });
     const delegate = { name: "delegate", input: { worker: "a", task: "Look." } };
     const model = scriptedModel([{ text: "I have it looked at.", toolCalls: [delegate] }]);
     const architecture = supervisor({ workers: { a: slow("a") } });
     const run = await runtime.submit(new Agent({ name: "boss", model, architecture }), "Go.");
-    await until(areThinking);
+    await until(areWaiting);
     await run.cancel("enough");
     expect((await ended(run)).result).toMatchObject({ status: "cancelled", output: "I have it looked at." });
   });

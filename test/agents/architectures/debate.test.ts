@@ -8,20 +8,20 @@ import { asked, company, notesOf, runAlone, seen, worker } from "../company.ts";
 
 function forum(
   scripts: Readonly<Record<string, readonly ScriptStep[]>>,
-  more: Partial<DebateOptions> = {},
-  options: Partial<AgentOptions> = {},
+  options: Partial<DebateOptions> = {},
+  agentOptions: Partial<AgentOptions> = {},
 ) {
   const workers = Object.entries(scripts).map(([name, script]) => [name, worker(name, script)] as const);
   const debaters = Object.fromEntries(workers.map(([name, { agent }]) => [name, agent]));
   const models = Object.fromEntries(workers.map(([name, { model }]) => [name, model]));
-  const architecture = debate({ debaters, ...more });
-  return { agent: new Agent({ name: "forum", architecture, ...options }), models };
+  const architecture = debate({ debaters, ...options });
+  return { agent: new Agent({ name: "forum", architecture, ...agentOptions }), models };
 }
 
-const model = (found: ReturnType<typeof scriptedModel> | undefined) => found ?? scriptedModel([]);
+const model = (foundModel: ReturnType<typeof scriptedModel> | undefined) => foundModel ?? scriptedModel([]);
 
-describe("a debate", () => {
-  test("each answers by itself, then in view of the others; what most say is the answer", async () => {
+describe("debate()", () => {
+  test("each debater answers alone and then with the other answers, and the most frequent answer wins", async () => {
     const { agent, models } = forum({
       ada: ["Tea", "Tea"],
       bob: ["Coffee", "tea."],
@@ -42,7 +42,7 @@ describe("a debate", () => {
     });
   });
 
-  test("those of one round think at the same time", async () => {
+  test("the debaters of one round run in parallel", async () => {
     const { runtime, clock, ended } = await company();
     const slow = (name: string) => worker(name, [{ text: "x", delayMs: 5 }], {}, { clock });
     const [ada, bob] = [slow("ada"), slow("bob")];
@@ -53,7 +53,7 @@ describe("a debate", () => {
     expect((await ended(run)).result.output).toBe("x");
   });
 
-  test("ends as soon as all say much the same, in the first round already", async () => {
+  test("ends as soon as all answers are nearly the same, even in the first round", async () => {
     const { agent, models } = forum({
       ada: ["The sea is blue today, said he."],
       bob: ["the sea IS blue today said he"],
@@ -66,8 +66,8 @@ describe("a debate", () => {
   });
 
   test.each([
-    ["different enough", "a b c d e f g h i x", 0.85, false],
-    ["alike by a lower measure", "a b c d e f g h i x", 0.8, true],
+    ["continues if answers are less similar than the threshold", "a b c d e f g h i x", 0.85, false],
+    ["converges if answers reach a lower threshold", "a b c d e f g h i x", 0.8, true],
   ])("%s", async (_what, other, convergenceThreshold, converges) => {
     const { agent } = forum(
       { ada: ["a b c d e f g h i j", "a"], bob: [other, "b"] },
@@ -76,7 +76,7 @@ describe("a debate", () => {
     expect((await runAlone(agent)).notes.includes("debate.converged")).toBe(converges);
   });
 
-  test("goes on to the last round where it is not to look for that", async () => {
+  test("runs every round if detectConvergence is false", async () => {
     const { agent, models } = forum(
       { ada: ["x", "x", "x"], bob: ["x", "x", "x"] },
       { rounds: 3, detectConvergence: false },
@@ -91,13 +91,13 @@ describe("a debate", () => {
     [["**Paris**", "paris!", "Rome"], "**Paris**"],
     [["one", "two", "three"], "one"],
     [["b", "a", "A", "B"], "b"],
-  ])("of %j the vote makes %j", async (answers, won) => {
+  ])("the vote on %j elects %j", async (answers, won) => {
     const scripts = Object.fromEntries(answers.map((answer, index) => [`d${index}`, [answer]]));
     const { agent } = forum(scripts, { rounds: 1 });
     expect((await runAlone(agent)).result.output).toBe(won);
   });
 
-  test("a judge has the last word: the agent's own model in that role", async () => {
+  test('judge: "self" lets the model of the role judge write the answer', async () => {
     const judge = scriptedModel(["Both, mixed."]);
     const { agent } = forum(
       { ada: ["Tea"], bob: ["Coffee"] },
@@ -111,14 +111,14 @@ describe("a debate", () => {
     expect(notes.slice(-2)).toEqual(["debate.judging", "debate.synthesized"]);
   });
 
-  test("or an agent that is hired", async () => {
+  test("a judge that is an agent is spawned as a worker and writes the answer", async () => {
     const judge = worker("wise", ["Neither."]);
     const { agent } = forum({ ada: ["Tea"], bob: ["Coffee"] }, { rounds: 1, judge: judge.agent });
     expect((await runAlone(agent)).result.output).toBe("Neither.");
     expect(agent.architecture.declaredWorkers()).toHaveProperty("judge", judge.agent);
   });
 
-  test("a form for the answer is kept to by whoever gives it: the debaters, or their judge", async () => {
+  test("a requested output schema applies to the debaters, or to the judge if there is one", async () => {
     const output = {
       type: "object",
       properties: { drink: { type: "string" } },
@@ -134,16 +134,16 @@ describe("a debate", () => {
     expect(judge.model.calls[0]?.responseFormat).toMatchObject({ type: "json" });
   });
 
-  test("a debater that comes to no answer is out, and the rest go on", async () => {
+  test("a debater that fails leaves the debate, and the others continue", async () => {
     const error = Object.assign(new Error("bad key"), { status: 401 });
     const { agent, models } = forum({ ada: ["Tea", "Tea"], bob: [{ error }], eve: ["Milk", "Tea"] });
     const { result, events } = await runAlone(agent);
     expect(result).toMatchObject({ status: "completed", output: "Tea" });
-    expect(notesOf(events)[2]?.data["why"]).toContain("bob ended as failed: bad key");
+    expect(notesOf(events)[2]?.data["why"]).toContain("bob ended with status failed: bad key");
     expect(model(models["bob"]).calls).toHaveLength(1);
   });
 
-  test("one that is left is right; nobody is a failure", async () => {
+  test("the last remaining debater wins without a judge, and a debate without any answer fails", async () => {
     const error = Object.assign(new Error("bad key"), { status: 401 });
     const one = forum({ ada: [{ error }], bob: ["Tea"] }, { judge: worker("wise", []).agent });
     expect((await runAlone(one.agent)).result.output).toBe("Tea");
@@ -151,7 +151,7 @@ describe("a debate", () => {
     expect((await runAlone(none.agent)).result.error).toMatchObject({ code: "child_failed" });
   });
 
-  test("debaters know nothing of each other's rounds, and the next invocation what was said to the user", async () => {
+  test("debaters do not remember earlier rounds, and the next invocation sees the conversation with the user", async () => {
     const { run } = await company();
     const { agent, models } = forum({ ada: ["Tea", "Hot"], bob: ["tea", "hot"] });
     const sessionId = parseSessionId("forum");
@@ -160,13 +160,13 @@ describe("a debate", () => {
     expect(seen(model(models["bob"]))).toEqual([["What to drink?"], ["What to drink?", "Tea", "How?"]]);
   });
 
-  test("B5: money that ends in the second round leaves the vote of the first", async () => {
+  test("B5: the vote of the first round is the output when the budget is exhausted in the second", async () => {
     const { agent } = forum({ ada: ["Tea", "x"], bob: ["Milk", "y"] });
     const { result } = await runAlone(agent, "Go.", { budget: { maxTurns: 2 } });
     expect(result).toMatchObject({ status: "budget_exhausted", output: "Tea" });
   });
 
-  test("C1: cancelled in the first round, there is no second", async () => {
+  test("C1: a cancel in the first round prevents the second", async () => {
     const { runtime, clock, ended } = await company();
     const slow = (name: string) => worker(name, [{ text: name, delayMs: 50 }, "never"], {}, { clock });
     const [ada, bob] = [slow("ada"), slow("bob")];
@@ -179,17 +179,17 @@ describe("a debate", () => {
     expect([ada.model.calls.length, bob.model.calls.length]).toEqual([1, 1]);
   });
 
-  test("refuses what cannot be", () => {
+  test("too few debaters, invalid numbers, a debater named judge and a missing model are refused", () => {
     expect(() => forum({ ada: [] })).toThrow("debate needs at least 2 agents: debaters has 1");
     expect(() => forum({ ada: [], bob: [] }, { rounds: 0 })).toThrow("rounds of debate is 0");
     expect(() => forum({ ada: [], bob: [] }, { convergenceThreshold: -1 })).toThrow("convergenceThreshold");
     expect(() => forum({ judge: [], bob: [] }, { judge: worker("w", []).agent })).toThrow(
-      "debate has a judge and an agent of that name",
+      'debate has a judge and a member named "judge"',
     );
-    expect(() => forum({ ada: [], bob: [] }, { judge: "self" })).toThrow("give it a model");
+    expect(() => forum({ ada: [], bob: [] }, { judge: "self" })).toThrow("set the option `model`");
   });
 
-  test("H3, H5: a debater that loses its seat is waited for, and pays nothing again", async () => {
+  test("H3, H5: the debate waits for a debater that loses its seat, and its model call is not repeated", async () => {
     const { runtime, clock, ended } = await company();
     const minor = worker("minor", [{ text: "small", delayMs: 10 }, "small"], {}, { clock });
     const major = worker("major", ["big", "big"]);
@@ -214,14 +214,19 @@ describe("a debate", () => {
     expect([minor.model.calls.length, major.model.calls.length]).toEqual([1, 1]);
   });
 
-  test.for([1, 2])("H4: with %i seats in all it goes on with whoever has one", async (maxAgents) => {
-    const names = ["a", "b"].map((name) => [name, worker(name, ["It is so."]).agent]);
-    const architecture = debate({ debaters: Object.fromEntries(names) as Record<string, Agent> });
-    const { result } = await runAlone(new Agent({ name: "panel", architecture, spawnBudget: { maxAgents } }));
-    expect(result).toMatchObject(
-      maxAgents === 1
-        ? { status: "failed", error: { code: "child_failed" } }
-        : { status: "completed", output: "It is so." },
-    );
-  });
+  test.for([1, 2])(
+    "H4: with maxAgents %i the debate continues with the debaters that get a seat, or fails without any",
+    async (maxAgents) => {
+      const names = ["a", "b"].map((name) => [name, worker(name, ["It is so."]).agent]);
+      const architecture = debate({ debaters: Object.fromEntries(names) as Record<string, Agent> });
+      const { result } = await runAlone(
+        new Agent({ name: "panel", architecture, spawnBudget: { maxAgents } }),
+      );
+      expect(result).toMatchObject(
+        maxAgents === 1
+          ? { status: "failed", error: { code: "child_failed" } }
+          : { status: "completed", output: "It is so." },
+      );
+    },
+  );
 });

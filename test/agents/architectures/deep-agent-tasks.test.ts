@@ -1,13 +1,13 @@
 import { describe, expect, test } from "vitest";
 import { deepAgent } from "../../../src/agents/architectures/index.ts";
 import { Agent, slidingWindow, summarization, tool } from "../../../src/index.ts";
-import { messageText, type RunHandle } from "../../../src/kernel/index.ts";
+import { messageText } from "../../../src/kernel/index.ts";
 import { scriptedModel, type ScriptedReply } from "../../../src/testing/index.ts";
 import { read, resultsIn, turn, write, type Call } from "./deep-agent-script.ts";
-import { promptOf, BarrierModel, runAgent } from "./run-agent.ts";
+import { BarrierModel, cancellingTool, promptOf, runAgent } from "./run-agent.ts";
 
-describe("a deep agent that hands tasks to others", () => {
-  test("hires those it may, several of a turn at once, and hands files over", async () => {
+describe("the task tool of deepAgent()", () => {
+  test("runs the sub-agents of one turn in parallel and passes the named files to them", async () => {
     const meeting = new BarrierModel(["from one", "from the other"], 2);
     const reader = new Agent({ name: "reader", description: "Reads", model: meeting });
     const writer = new Agent({ name: "writer", model: meeting });
@@ -33,10 +33,10 @@ describe("a deep agent that hands tasks to others", () => {
     ]);
     expect([...resultsIn(model.calls[2])].toSorted()).toEqual(["from one", "from the other"]);
     const { description } = model.calls[0]?.tools?.find(({ name }) => name === "task") ?? {};
-    expect(description).toContain("- reads: Reads\n- writes: Writes well\n- general: you,");
+    expect(description).toContain("- reads: Reads\n- writes: Writes well\n- general: yourself,");
   });
 
-  test("H4: a refused seat, a worker that failed, a file that is not there: results to react to", async () => {
+  test("H4: a refused seat, a failed sub-agent and a missing file are tool results for the model", async () => {
     const error = Object.assign(new Error("bad key"), { status: 401 });
     const reader = new Agent({ name: "reader", model: scriptedModel([{ error }]) });
     const ask = (agent: string, files = ""): Call => ["task", { agent, task: "Read it.", files }];
@@ -56,14 +56,14 @@ describe("a deep agent that hands tasks to others", () => {
       return resultsIn(model.calls[1]);
     };
     expect(await run(1)).toEqual([
-      expect.stringContaining("reads was not hired: every seat is taken"),
+      expect.stringContaining("reads was not spawned: every seat is taken"),
       "there is no file b.md",
       expect.stringContaining("agent must be one of reads, general"),
     ]);
-    expect((await run(2))[0]).toContain("reads ended as failed: ");
+    expect((await run(2))[0]).toContain("reads ended with status failed: ");
   });
 
-  test("sets itself to a task with a fresh mind: its tools and a look at the files, and nothing said so far", async () => {
+  test("general gets the agent's tools and read access to the files, but not the conversation", async () => {
     const seen: string[] = [];
     const look = tool({
       name: "look",
@@ -93,7 +93,7 @@ describe("a deep agent that hands tasks to others", () => {
     expect(events.some(({ type }) => type === "spawn_start")).toBe(false);
   });
 
-  test("two such tasks of a turn go on at once, each with its own compaction", async () => {
+  test("two general tasks of one turn run in parallel, each with its own compaction", async () => {
     const general = new BarrierModel(["one", "other"], 2);
     const model = scriptedModel([
       turn(["task", { agent: "general", task: "One." }], ["task", { agent: "general", task: "Other." }]),
@@ -110,7 +110,7 @@ describe("a deep agent that hands tasks to others", () => {
     expect(general.calls.map(({ messages }) => messages.length)).toEqual([1, 1]);
   });
 
-  test("J2: a conversation of such a task is summed up where the task is, beside others", async () => {
+  test("J2: the conversation of a general task is summarised in its own branch while another task runs", async () => {
     const tasks = ["One.", "Other."].map((task): Call => ["task", { agent: "general", task }]);
     const long = (): ScriptedReply => ({ ...turn(["ls", {}]), text: "word ".repeat(400) });
     const { result } = await runAgent({
@@ -125,7 +125,7 @@ describe("a deep agent that hands tasks to others", () => {
     expect(result).toMatchObject({ status: "completed", output: "Done." });
   });
 
-  test("one that ends early is a result", async () => {
+  test("a general task that reaches maxTurns is a tool result with its output so far", async () => {
     const model = scriptedModel([turn(["task", { agent: "general", task: "One." }]), "I did it myself."]);
     const { result } = await runAgent({
       architecture: deepAgent(),
@@ -135,34 +135,25 @@ describe("a deep agent that hands tasks to others", () => {
     });
     expect(result.output).toBe("I did it myself.");
     expect(resultsIn(model.calls[1])).toEqual([
-      "it ended early: max_turns_exceeded. So far it said: Working.",
+      "general ended early: max_turns_exceeded. Its output so far: Working.",
     ]);
   });
 
-  test("alone, it has nobody to give a task to", async () => {
+  test("is absent if general is false and there are no sub-agents", async () => {
     const model = scriptedModel(["Done."]);
     await runAgent({ architecture: deepAgent({ general: false }), model });
     expect(model.calls[0]?.tools?.map(({ name }) => name)).not.toContain("task");
   });
 
-  test("C1, C2: cancelled, it calls no model, and whom it hired is cancelled too", async () => {
-    let handle: RunHandle | undefined;
-    const stop = tool({
-      name: "stop",
-      description: "Stops",
-      inputSchema: { type: "object" },
-      execute: async () => {
-        await handle?.cancel("enough");
-        return "said";
-      },
-    });
+  test("C1, C2: a cancel also cancels the sub-agent, and no model is called afterwards", async () => {
+    const cancelling = cancellingTool("stop");
     const worker = scriptedModel([turn(["stop", {}])]);
-    const reader = new Agent({ name: "reader", model: worker, tools: [stop] });
+    const reader = new Agent({ name: "reader", model: worker, tools: [cancelling.tool] });
     const model = scriptedModel([turn(["task", { agent: "reads", task: "Read it." }])]);
     const { result, events, conversation } = await runAgent(
       { architecture: deepAgent({ subAgents: { reads: reader } }), model },
       "Go",
-      { onStart: (run) => (handle = run) },
+      { onStart: cancelling.onStart },
     );
     expect(result.status).toBe("cancelled");
     expect([model.calls.length, worker.calls.length]).toEqual([1, 1]);

@@ -1,14 +1,18 @@
 import { describe, expect, test } from "vitest";
 import { deepAgent } from "../../../src/agents/architectures/index.ts";
-import { Agent, memoryStore, openRuntime, permissions, sha256, tool } from "../../../src/index.ts";
-import type { RunHandle } from "../../../src/kernel/index.ts";
+import { Agent, memoryStore, openRuntime, permissions, sha256 } from "../../../src/index.ts";
 import { scriptedModel } from "../../../src/testing/index.ts";
 import { read, resultsIn, todo, turn, write } from "./deep-agent-script.ts";
-import { promptOf, architectureEventData, runAgent } from "./run-agent.ts";
-import { foundRun } from "../../runtime/find-run.ts";
-
-describe("a deep agent", () => {
-  test("keeps a plan and files, and gives them with its answer", async () => {
+import {
+  architectureEventData,
+  promptOf,
+  resultAcrossRestart,
+  runAgent,
+  signalTool,
+  steeringTool,
+} from "./run-agent.ts";
+describe("deepAgent()", () => {
+  test("keeps todos and files and returns them as metadata of the result", async () => {
     const model = scriptedModel([
       turn(["write_todos", { todos: [todo("look", "in_progress"), todo("write")] }]),
       turn(write("notes.md", "It rains in Sens."), write("empty.md", "")),
@@ -52,7 +56,7 @@ describe("a deep agent", () => {
     ]);
   });
 
-  test("a call sees what those before it in the same turn did", async () => {
+  test("a tool call sees the changes of earlier calls in the same turn", async () => {
     const model = scriptedModel([
       turn(
         read("a.md"),
@@ -65,7 +69,7 @@ describe("a deep agent", () => {
     ]);
     const { result } = await runAgent({ architecture: deepAgent(), model });
     expect(resultsIn(model.calls[1])).toEqual([
-      "there is no file a.md; there are: none",
+      "there is no file a.md; existing files: none",
       "wrote a.md: 3 characters",
       "one",
       "edited a.md: 3 characters",
@@ -74,7 +78,7 @@ describe("a deep agent", () => {
     expect(result.metadata["files"]).toEqual({ "a.md": "two" });
   });
 
-  test("what cannot be done is said, and changes nothing", async () => {
+  test("a call that exceeds a limit or has invalid arguments returns an error and changes nothing", async () => {
     const model = scriptedModel([
       turn(write("a.md", "aa"), write("b.md", "b")),
       turn(
@@ -96,21 +100,21 @@ describe("a deep agent", () => {
       model,
     });
     expect(resultsIn(model.calls[2])).toEqual([
-      "there are 2 files, and there may be no more: write to one of them",
-      "that would be 19 characters, and a file has 10 at most: use several files",
-      "the old text is not in a.md: read it, and give the text to the letter",
-      "the old text is in a.md 2 times: give more of what is around it",
-      "that would be 19 characters, and a file has 10 at most: use several files",
-      "there is no file z.md; there are: a.md, b.md",
-      "2 things to do are too many: 1 at most",
-      "todos must be a list of { content, status }, with a content and one of the statuses pending, in_progress, completed",
-      "todos must be a list of { content, status }, with a content and one of the statuses pending, in_progress, completed",
+      "there are already 2 files, which is the maximum: write to one of them",
+      "the file would have 19 characters, and the maximum is 10: use several files",
+      "the old text does not occur in a.md: read the file and give the exact text",
+      "the old text occurs 2 times in a.md: include more of the surrounding text",
+      "the file would have 19 characters, and the maximum is 10: use several files",
+      "there is no file z.md; existing files: a.md, b.md",
+      "2 todos are too many: the maximum is 1",
+      "todos must be a list of { content, status }, each with a non-empty content and one of the statuses pending, in_progress, completed",
+      "todos must be a list of { content, status }, each with a non-empty content and one of the statuses pending, in_progress, completed",
       expect.stringContaining("path is empty"),
     ]);
     expect(result.metadata).toEqual({ files: { "a.md": "aa", "b.md": "b" } });
   });
 
-  test("a write that is refused at the gate did not happen; one that a person changed happened as changed", async () => {
+  test("a write that is denied at the gate has no effect, and one that a person edited takes effect as edited", async () => {
     const model = scriptedModel([
       turn(write("secret.md", "x")),
       turn(write("a.md", "mine")),
@@ -143,7 +147,7 @@ describe("a deep agent", () => {
     await runtime.close();
   });
 
-  test("files are there in the next invocation of the conversation, and in no other", async () => {
+  test("files are available in the next invocation of the session and in no other session", async () => {
     const runtime = await openRuntime({ store: memoryStore({ hash: sha256 }), unknownPrice: "ignore" });
     const model = scriptedModel([
       turn(write("a.md", "one")),
@@ -163,57 +167,31 @@ describe("a deep agent", () => {
     await runtime.close();
   });
 
-  test("J7: after a restart in the middle of a turn, its calls see what was done before it", async () => {
-    const store = memoryStore({ hash: sha256 });
-    const wait = tool({
-      name: "wait",
-      description: "Waits",
-      inputSchema: { type: "object" },
-      suspends: true,
-      concurrency: "sequential",
-      execute: async (_input, { ctx }) => JSON.stringify(await ctx.waitForSignal("seen")),
-    });
+  test("J7: after a restart in the middle of a turn, its calls see the earlier changes", async () => {
     const model = scriptedModel([
       turn(write("a.md", "one")),
       turn(write("b.md", "two"), ["wait", {}], read("b.md"), read("a.md")),
       "Done.",
     ]);
-    const make = (): Agent => new Agent({ name: "thinker", model, tools: [wait], architecture: deepAgent() });
-    const one = await openRuntime({ store, unknownPrice: "ignore" });
-    let run = await one.submit(make(), "Go");
-    for await (const event of run.events()) if (event.type === "task_suspend") break;
-    await one.close();
-    const two = await openRuntime({ store, unknownPrice: "ignore" });
-    two.register(make());
-    run = await foundRun(two, run);
-    await run.signal("seen", "rain");
-    const result = await run.result();
+    const createAgent = (): Agent =>
+      new Agent({ name: "planner", model, tools: [signalTool], architecture: deepAgent() });
+    const result = await resultAcrossRestart(createAgent);
     expect(result).toMatchObject({
       status: "completed",
       metadata: { files: { "a.md": "one", "b.md": "two" } },
     });
     expect(resultsIn(model.calls[2])).toEqual(["wrote b.md: 3 characters", '"rain"', "two", "one"]);
     expect(model.calls).toHaveLength(3);
-    await two.close();
   });
 
-  test("hears what the user says, and meets its bound as ReAct does", async () => {
-    let handle: RunHandle | undefined;
-    const steer = tool({
-      name: "steer",
-      description: "Steers",
-      inputSchema: { type: "object" },
-      execute: async () => {
-        await handle?.steer("Only in France.");
-        return "said";
-      },
-    });
+  test("reads steering after a turn and is interrupted at maxTurns, as react() is", async () => {
+    const steering = steeringTool("Only in France.", "steer");
     const model = scriptedModel([turn(["steer", {}]), turn(["ls", {}])]);
     const { result } = await runAgent(
-      { architecture: deepAgent(), model, tools: [steer], maxTurns: 2 },
+      { architecture: deepAgent(), model, tools: [steering.tool], maxTurns: 2 },
       "Go",
       {
-        onStart: (run) => (handle = run),
+        onStart: steering.onStart,
       },
     );
     expect(promptOf(model.calls[1] as never)).toBe("Only in France.");
@@ -224,7 +202,7 @@ describe("a deep agent", () => {
     });
   });
 
-  test("B5: sent on by a stop hook, and out of money before it says more, it keeps its answer", async () => {
+  test("B5: keeps its answer if a stop hook continues the run and the budget is exhausted before the next reply", async () => {
     const { result } = await runAgent({
       architecture: deepAgent(),
       model: scriptedModel(["Deep."]),
@@ -234,7 +212,7 @@ describe("a deep agent", () => {
     expect(result).toMatchObject({ status: "budget_exhausted", output: "Deep." });
   });
 
-  test("B5, S1: out of money, it keeps what it said, its files, and the conversation with every call answered", async () => {
+  test("B5, S1: an exhausted budget keeps the output, the files and a conversation in which every call has a result", async () => {
     const { result, conversation } = await runAgent({
       architecture: deepAgent(),
       model: scriptedModel([turn(write("a.md", "one"))]),
@@ -254,9 +232,9 @@ describe("a deep agent", () => {
     [{ maxFileCharacters: 0 }, "maxFileCharacters of deepAgent is 0"],
     [
       { subAgents: { general: new Agent({ name: "reader", model: scriptedModel([]) }) } },
-      "a sub-agent of deepAgent is named general, which is what it calls itself",
+      "deepAgent has a sub-agent named general, which is the name of the built-in sub-agent",
     ],
-  ] as const)("refuses options that make no sense", ([options, message]) => {
+  ] as const)("invalid limits and a sub-agent named general are refused", ([options, message]) => {
     expect(() => deepAgent(options)).toThrow(message);
   });
 });

@@ -30,10 +30,10 @@ function models(scripts: Readonly<Record<string, readonly ScriptStep[]>>): Pick<
 const operations = (...last: readonly ThoughtOperation[]) =>
   graphOfThoughts({ operations: [{ do: "generate", count: 2 }, { do: "score" }, ...last], parallel: false });
 
-describe("who says nothing where an answer is wanted takes back none", () => {
+describe("an empty reply never replaces an earlier answer", () => {
   test.for<[string, Partial<AgentOptions>, string, string]>([
     [
-      "a refiner",
+      "selfRefine() keeps the first version if the refiner",
       {
         architecture: selfRefine(),
         ...models({ main: ["Good."], critic: ["Add a date.", "No issues."], refiner: [silence] }),
@@ -42,7 +42,7 @@ describe("who says nothing where an answer is wanted takes back none", () => {
       "self_refine.empty_answer",
     ],
     [
-      "a synthesizer of results",
+      "planAndExecute() keeps the results of the steps if the synthesizer",
       {
         architecture: planAndExecute(),
         ...models({ main: ["dug"], planner: ['["dig"]'], synthesizer: [silence] }),
@@ -51,7 +51,7 @@ describe("who says nothing where an answer is wanted takes back none", () => {
       "plan.empty_answer",
     ],
     [
-      "a solver",
+      "rewoo() keeps the tool outputs if the solver",
       {
         architecture: rewoo(),
         ...models({ main: [], planner: ['[{"tool": "none"}]'], solver: [silence] }),
@@ -60,7 +60,7 @@ describe("who says nothing where an answer is wanted takes back none", () => {
       "rewoo.empty_answer",
     ],
     [
-      "a synthesizer of thoughts",
+      "treeOfThoughts() keeps the best thought if the synthesizer",
       {
         architecture: treeOfThoughts({ depth: 1 }),
         ...models({ main: [], proposer: ['["dig"]'], evaluator: ["1"], synthesizer: [silence] }),
@@ -68,13 +68,13 @@ describe("who says nothing where an answer is wanted takes back none", () => {
       "dig",
       "tot.empty_answer",
     ],
-  ])("%s", async ([, options, output, name]) => {
+  ])("%s replies with blank text", async ([, options, output, name]) => {
     const { result, eventNames } = await runAgent(options);
     expect(result).toMatchObject({ status: "completed", output });
     expect(eventNames).toContain(name);
   });
 
-  test("a refiner that had nothing to say is asked again in the next round, and a critic has nothing to change", async () => {
+  test("selfRefine() asks an empty refiner again in the next round, and ends at an empty critique", async () => {
     const { result, conversation } = await runAgent({
       architecture: selfRefine(),
       ...models({ main: ["Deep."], critic: ["How deep?", "How deep?", ""], refiner: ["", "Two fathoms."] }),
@@ -83,7 +83,7 @@ describe("who says nothing where an answer is wanted takes back none", () => {
     expect(transcriptLines(conversation).at(-1)).toBe("assistant: Two fathoms.");
   });
 
-  test("an attempt, whatever its score", async () => {
+  test("reflexion() never prefers an empty attempt to one with text, whatever the scores", async () => {
     const { result, eventNames, events } = await runAgent({
       architecture: reflexion(react(), { maxAttempts: 3 }),
       ...models({
@@ -110,7 +110,7 @@ describe("who says nothing where an answer is wanted takes back none", () => {
     expect(first.result.output).toBe("Deep.");
   });
 
-  test("a thinker, an aggregator, a refiner of thoughts", async () => {
+  test("graphOfThoughts() drops empty drafts, and keeps the best thought if the aggregator or the refiner is empty", async () => {
     const drafted = await runAgent({
       architecture: operations(),
       ...models({ main: [], thinker: ["", "Deep."], evaluator: ["0.5"] }),
@@ -133,7 +133,7 @@ describe("who says nothing where an answer is wanted takes back none", () => {
     expect(none.result).toMatchObject({ status: "failed", interruptionReason: "no_thoughts" });
   });
 
-  test("a debater is out, and does not vote; where all are silent, what they said before holds", async () => {
+  test("debate() removes a debater with an empty answer, and keeps the earlier answers if all are empty", async () => {
     const [ada, bob, eve] = [worker("ada", ["", ""]), worker("bob", ["", ""]), worker("eve", ["Deep."])];
     const debaters = { ada: ada.agent, bob: bob.agent, eve: eve.agent };
     const alone = await runAlone(new Agent({ name: "panel", architecture: debate({ debaters }) }));
@@ -143,7 +143,7 @@ describe("who says nothing where an answer is wanted takes back none", () => {
       metadata: { debate: { answers: { eve: "Deep." } } },
     });
     expect(architectureEventData(alone.events, "debate.response")[0]).toMatchObject({
-      why: "ada said nothing",
+      why: "ada gave an empty answer",
     });
     const [one, two] = [worker("one", ["Deep.", ""]), worker("two", ["Flat.", ""])];
     const both = debate({ debaters: { one: one.agent, two: two.agent } });
@@ -151,7 +151,7 @@ describe("who says nothing where an answer is wanted takes back none", () => {
     expect(result).toMatchObject({ status: "completed", output: "Deep." });
   });
 
-  test("a judge", async () => {
+  test("debate() keeps the vote if the judge replies with blank text", async () => {
     const [ada, bob] = [worker("ada", ["Deep."]), worker("bob", ["Flat."])];
     const architecture = debate({
       debaters: { ada: ada.agent, bob: bob.agent },
@@ -165,12 +165,12 @@ describe("who says nothing where an answer is wanted takes back none", () => {
     expect(notes).toContain("debate.empty_answer");
   });
 
-  test("a peer that answers, and a route", async () => {
-    const over = {
+  test("swarm() keeps the text of the earlier peer, and router() completes with an empty output", async () => {
+    const handoff = {
       text: "Ask bob.",
       toolCalls: [{ name: "handoff", input: { target: "bob", message: "Go." } }],
     };
-    const peers = { ada: worker("ada", [over]).agent, bob: worker("bob", [silence]).agent };
+    const peers = { ada: worker("ada", [handoff]).agent, bob: worker("bob", [silence]).agent };
     const swarmed = await runAlone(new Agent({ name: "peers", architecture: swarm({ peers }) }));
     expect(swarmed.result).toMatchObject({ status: "completed", output: "Ask bob." });
     expect(architectureEventData(swarmed.events, "swarm.empty_answer")).toEqual([{ agent: "bob" }]);
@@ -182,7 +182,7 @@ describe("who says nothing where an answer is wanted takes back none", () => {
     expect(architectureEventData(routed.events, "router.empty_answer")).toEqual([{ route: "eve" }]);
   });
 
-  test("a decider, and an answer on the board that is none", async () => {
+  test("blackboard() ignores an empty entry of kind answer, and keeps the last entry if the decider is empty", async () => {
     const [ada, bob] = [
       worker("ada", ["Deep.", "Deep still."]),
       worker("bob", ['{"kind": "answer", "content": ""}', '{"kind": "answer", "content": "Two."}']),
@@ -202,7 +202,7 @@ describe("who says nothing where an answer is wanted takes back none", () => {
     expect(decided.notes).toContain("blackboard.empty_answer");
   });
 
-  test("a worker: there is nothing to forward", async () => {
+  test("supervisor() reports an empty worker answer as an error and does not forward it", async () => {
     const diver = worker("diver", [""]);
     const call = (name: string, input: Readonly<Record<string, string>>) => ({
       toolCalls: [{ name, input }],
@@ -210,15 +210,15 @@ describe("who says nothing where an answer is wanted takes back none", () => {
     const model = scriptedModel([
       call("delegate", { worker: "diver", task: "Dive." }),
       call("forward_message", { worker: "diver" }),
-      "Nobody knows.",
+      "The depth is unknown.",
     ]);
     const { result } = await runAlone(
       new Agent({ name: "boss", model, architecture: supervisor({ workers: { diver: diver.agent } }) }),
     );
-    expect(result).toMatchObject({ status: "completed", output: "Nobody knows." });
-    const told = JSON.stringify(model.calls.at(-1)?.messages);
-    expect(told).toContain("diver said nothing");
-    expect(told).toContain("has said nothing to forward");
+    expect(result).toMatchObject({ status: "completed", output: "The depth is unknown." });
+    const messages = JSON.stringify(model.calls.at(-1)?.messages);
+    expect(messages).toContain("diver gave an empty answer");
+    expect(messages).toContain("has no answer to forward");
     expect(promptOf(diver.model.calls[0] as never)).toBe("Dive.");
   });
 });

@@ -5,7 +5,7 @@ import type { RunHandle } from "../../../src/kernel/index.ts";
 import { scriptedModel, type ScriptStep } from "../../../src/testing/index.ts";
 import { promptOf, BarrierModel, architectureEventData, transcriptLines, runAgent } from "./run-agent.ts";
 
-/** An evaluator that knows what each answer is worth. */
+/** Creates an evaluator that returns a fixed score for each answer. */
 function judge(worth: Readonly<Record<string, number>>, calls = 50) {
   const step: ScriptStep = (request) => {
     const answer = /# Answer\n(.*)$/u.exec(promptOf(request))?.[1] ?? "";
@@ -14,8 +14,8 @@ function judge(worth: Readonly<Record<string, number>>, calls = 50) {
   return scriptedModel(Array.from({ length: calls }, () => step));
 }
 
-describe("Graph of Thoughts", () => {
-  test("drafts, scores, puts the best together and refines: the best of these is the answer", async () => {
+describe("graphOfThoughts()", () => {
+  test("drafts and scores answers, merges the best and refines the result; the best thought is the answer", async () => {
     const [thinker, aggregator, refiner] = [
       scriptedModel(["a", "b", "c"]),
       scriptedModel(["b and c"]),
@@ -57,7 +57,7 @@ describe("Graph of Thoughts", () => {
     expect(transcriptLines(conversation)).toEqual(["user: What is it?", "assistant: b, then c"]);
   });
 
-  test("putting together what should have stayed apart does not win", async () => {
+  test("a merged answer that scores lower than a draft does not win", async () => {
     const { result } = await runAgent({
       architecture: graphOfThoughts(),
       model: scriptedModel([]),
@@ -71,7 +71,7 @@ describe("Graph of Thoughts", () => {
     expect(result.output).toBe("a");
   });
 
-  test("refining has its rounds, goes on from the better version, and stops when it is good enough", async () => {
+  test("refine continues from the better version and stops at the threshold", async () => {
     const operations: readonly ThoughtOperation[] = [
       { do: "generate", count: 1 },
       { do: "refine", maxRounds: 5, threshold: 0.9 },
@@ -90,7 +90,7 @@ describe("Graph of Thoughts", () => {
     ]);
   });
 
-  test("operations may take from any before them, and several", async () => {
+  test("an operation may take its thoughts from several earlier operations", async () => {
     const operations: readonly ThoughtOperation[] = [
       { name: "short", do: "generate", count: 1 },
       { name: "long", do: "generate", count: 1 },
@@ -106,7 +106,7 @@ describe("Graph of Thoughts", () => {
     expect(result.output).toBe("s");
   });
 
-  test("drafts are written at once; side by side and one after another it comes to the same", async () => {
+  test("drafts are written in parallel, and parallel: false gives the same answer", async () => {
     const meeting = new BarrierModel(["a", "b", "c"], 3);
     const worth = { a: 0.1, b: 0.5, c: 0.4, "b and c": 0.7 };
     const run = async (thinker: BarrierModel, parallel: boolean) => {
@@ -124,7 +124,7 @@ describe("Graph of Thoughts", () => {
     expect(one.maxInFlight).toBe(1);
   });
 
-  test("one thought alone is not put together with anything", async () => {
+  test("aggregate makes no model call for a single thought", async () => {
     const operations: readonly ThoughtOperation[] = [{ do: "generate", count: 1 }, { do: "aggregate" }];
     const { result } = await runAgent({
       architecture: graphOfThoughts({ operations }),
@@ -133,7 +133,7 @@ describe("Graph of Thoughts", () => {
     expect(result).toMatchObject({ output: "a", turns: 1 });
   });
 
-  test("an answer in a form is asked of every draft", async () => {
+  test("a requested output schema applies to every draft", async () => {
     const runtime = await openRuntime({ store: memoryStore({ hash: sha256 }), unknownPrice: "ignore" });
     const output = { type: "object", properties: { town: { type: "string" } }, required: ["town"] } as const;
     const thinker = scriptedModel(['{"town": "Sens"}', '{"town": "Blois"}']);
@@ -149,7 +149,7 @@ describe("Graph of Thoughts", () => {
     await runtime.close();
   });
 
-  test("B5: out of money half way, it keeps the best so far", async () => {
+  test("B5: the best thought so far is the output when the budget is exhausted", async () => {
     const { result } = await runAgent({
       architecture: graphOfThoughts(),
       model: scriptedModel(["a", "b", "c"]),
@@ -160,7 +160,7 @@ describe("Graph of Thoughts", () => {
     expect(result.metadata["thoughts"]).toMatchObject({ best: "t1" });
   });
 
-  test("C2: once cancelled it calls no model", async () => {
+  test("C2: no model is called after a cancel", async () => {
     let handle: RunHandle | undefined;
     const thinker = new (class extends BarrierModel {
       override async generate(
@@ -181,8 +181,8 @@ describe("Graph of Thoughts", () => {
   });
 
   test.for([
-    [[], 'there is no operation: give at least { do: "generate" }'],
-    [[{ do: "score" }], "operation op_1 has nothing to work on: put one that generates before it"],
+    [[], 'the list is empty: give at least { do: "generate" }'],
+    [[{ do: "score" }], "operation op_1 has no thoughts to work on: put a generate operation before it"],
     [
       [{ do: "generate", count: 0 }],
       "count of operation op_1 of graphOfThoughts is 0: it must be an integer from 1",
@@ -192,14 +192,14 @@ describe("Graph of Thoughts", () => {
         { name: "a", do: "generate" },
         { name: "a", do: "score" },
       ],
-      "there are two operations named a",
+      "two operations are named a",
     ],
     [
       [
         { name: "a", do: "generate" },
         { do: "aggregate", from: ["b"] },
       ],
-      "operation op_2 works on b, which does not stand before it; before it are: a",
+      "operation op_2 works on b, which is not an earlier operation; earlier operations: a",
     ],
     [
       [{ do: "generate" }, { do: "refine", threshold: 2 }],
@@ -207,13 +207,13 @@ describe("Graph of Thoughts", () => {
     ],
     [
       [{ do: "dance" as "score" }],
-      'operation op_1 is to do "dance": it must be generate, score, keep_best, aggregate or refine',
+      'operation op_1 has do: "dance"; it must be generate, score, keep_best, aggregate or refine',
     ],
     [
       [{ do: "generate" }, { do: "guess" as "score" }],
-      'operation op_2 is to do "guess": it must be generate, score, keep_best, aggregate or refine',
+      'operation op_2 has do: "guess"; it must be generate, score, keep_best, aggregate or refine',
     ],
-  ] as const)("refuses the operations %j", ([operations, message]) => {
+  ] as const)("the operations %j are refused", ([operations, message]) => {
     expect(() => graphOfThoughts({ operations })).toThrow(message);
   });
 });

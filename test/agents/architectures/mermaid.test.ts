@@ -10,7 +10,7 @@ function declaring(name: string, workers: () => Readonly<Record<string, HostedAg
   return { name, run: () => [] as never, declaredWorkers: workers };
 }
 
-test("draws an agent, how it thinks and whom it sets to work, all the way down", () => {
+test("drawAgent() draws an agent with its wrapped architectures and, recursively, all workers", () => {
   const reader = new Agent({ name: "reader", model });
   const clerk: HostedAgent = { id: formatAgentId({ name: "clerk" }), run: async () => null };
   const writer = new Agent({
@@ -41,7 +41,7 @@ test("draws an agent, how it thinks and whom it sets to work, all the way down",
   );
 });
 
-test("agents that work for each other are drawn once", () => {
+test("drawAgent() draws agents that declare each other as workers once", () => {
   const agents: Record<string, HostedAgent> = {};
   const made = ["one", "two"].map((name, index) => {
     const other = index === 0 ? "two" : "one";
@@ -54,7 +54,7 @@ test("agents that work for each other are drawn once", () => {
   expect(chart).toContain('a2 -->|"one"| a1');
 });
 
-test("names are text: nothing in them ends a label, opens a tag or starts a line", () => {
+test("drawAgent() escapes names so that they cannot end a label, open a tag or start a line", () => {
   const clerk: HostedAgent = { id: formatAgentId({ name: "clerk" }), run: async () => null };
   const role = 'a"] --> x["<script>#quot;|\n%% end; `e`{}é';
   const lead = new Agent({ name: "lead", model, architecture: declaring(role, () => ({ [role]: clerk })) });
@@ -66,7 +66,7 @@ test("names are text: nothing in them ends a label, opens a tag or starts a line
   expect(lines[3]).toBe(`  a1 -->|"${label}"| a2`);
 });
 
-test("an architecture that says it wraps itself comes to an end", () => {
+test("drawAgent() terminates for an architecture that is its own base", () => {
   const around: { base?: Architecture } & Architecture = declaring("around", () => ({}));
   around.base = around;
   expect(drawAgent(new Agent({ name: "lead", model, architecture: around }))).toContain("<i>around</i>");

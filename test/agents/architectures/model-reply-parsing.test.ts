@@ -5,24 +5,24 @@ import { parseTextList } from "../../../src/agents/architectures/list-parsing.ts
 import { parseRouteChoice } from "../../../src/agents/architectures/route-choice.ts";
 import { parseToolPlan } from "../../../src/agents/architectures/tool-plan.ts";
 
-describe("what a model wrote", () => {
+describe("parsing of model replies", () => {
   test.for([
-    ["a code block that never closes", `\`\`\`${"\n".repeat(100_000)}`],
-    ["one of blanks", `\`\`\`json${" ".repeat(100_000)}`],
-    ["one of blank lines with more after it", `\`\`\`\n${"\n ".repeat(100_000)}x`],
-    ["many of them", "```\n".repeat(50_000)],
-    ["brackets alone", "[{".repeat(150_000)],
-    ["brackets of one kind", "[".repeat(300_000)],
-    ["members that never end", '{"a":['.repeat(50_000)],
-    ["quotation marks in brackets", '["'.repeat(150_000)],
-    ["escaped ones", '["\\"'.repeat(75_000)],
-    ["strings that never end", '["a",['.repeat(50_000)],
-    ["brackets and blanks", `[${" ".repeat(150_000)}[${" ".repeat(150_000)}x`],
-  ] as const)("is read in one pass, also %s", ([, text]) => {
+    ["of a code block that never closes", `\`\`\`${"\n".repeat(100_000)}`],
+    ["of a code block with only blanks", `\`\`\`json${" ".repeat(100_000)}`],
+    ["of blank lines in an open code block", `\`\`\`\n${"\n ".repeat(100_000)}x`],
+    ["of many code fences", "```\n".repeat(50_000)],
+    ["of opening brackets", "[{".repeat(150_000)],
+    ["of opening brackets of one kind", "[".repeat(300_000)],
+    ["of members that never end", '{"a":['.repeat(50_000)],
+    ["of quotation marks in brackets", '["'.repeat(150_000)],
+    ["of escaped quotation marks", '["\\"'.repeat(75_000)],
+    ["of lists that never end", '["a",['.repeat(50_000)],
+    ["of brackets and blanks", `[${" ".repeat(150_000)}[${" ".repeat(150_000)}x`],
+  ] as const)("takes linear time for a long reply %s", ([, text]) => {
     expect([...jsonValuesIn(text)]).toEqual([]);
     expect(parseScore(text)).toBe(undefined);
     expect(parseToolPlan(text)).toBe(undefined);
-    // Nothing but fences is a block with fences in it.
+    // A reply that consists of fences is a code block that contains fences.
     expect(unfenced(text).trim()).toMatch(/^(?:```|[[{])/u);
   });
 
@@ -31,7 +31,7 @@ describe("what a model wrote", () => {
     ['\n ```\n\n  {"a": 1}  \n\n``` \n', { a: 1 }],
     ['Here it is:\n```json\n{"a": 1}\n```\nThere.', { a: 1 }],
     ['{"__proto__": {"score": 1}}', JSON.parse('{"__proto__": {"score": 1}}')],
-  ])("is found in its code block: %j", ([text, value]) => {
+  ])("finds the JSON in the code block %j", ([text, value]) => {
     expect([...jsonValuesIn(text as string)][0]).toEqual(value);
   });
 
@@ -52,15 +52,15 @@ describe("what a model wrote", () => {
     ['{"score": NaN, "n": 1}', undefined],
     ["3 things are wrong with it", undefined],
     ["", undefined],
-  ] as const)("has a score, or none: %j", ([text, score]) => {
+  ] as const)("parseScore(%j) returns %j", ([text, score]) => {
     expect(parseScore(text)).toBe(score);
   });
 
-  test("plans within plans are opened only so far", () => {
+  test("parseTextList() does not search plans that are nested too deeply", () => {
     expect(parseTextList(`${'{"plan":'.repeat(20_000)}["a"]${"}".repeat(20_000)}`)).toBe(undefined);
   });
 
-  test("many lists among its words are each read once", () => {
+  test("jsonValuesIn() finds 50,000 lists in one text in linear time", () => {
     expect([...jsonValuesIn("[1,2] ".repeat(50_000))]).toHaveLength(50_000);
   });
 
@@ -111,13 +111,13 @@ describe("what a model wrote", () => {
     ["Step 1: a\n**Step 2:** b", ["a", "b"]],
     ["- [ ] a\n- [x] b [1]", ["a", "b [1]"]],
     ["1. **a** [1]\n2) b", ["**a** [1]", "b"]],
-    // What breaks off is no plan of its parts.
+    // A list that breaks off must not be read as a shorter list.
     ['[{"step":"a"},{"step":"b"},{"st', undefined],
     ['["a", "b", "c', undefined],
     ['[{"step":"a"}, {"step":"b"},]', undefined],
     ['"a list"', undefined],
     ["[draft]", undefined],
-  ] as const)("lists things, or none: %j", ([text, listed]) => {
+  ] as const)("parseTextList(%j) returns %j", ([text, listed]) => {
     expect(parseTextList(text)).toEqual(listed);
   });
 
@@ -156,11 +156,11 @@ describe("what a model wrote", () => {
     ["route: travel\nroute: none\nconfidence: 1", undefined, 1],
     ["route: travel\n\nNo, I would not.\nroute: none", undefined, 0],
     [
-      "route: billing\nconfidence: 0.9\n\nWhy not the others:\n- route: travel: nobody goes anywhere",
+      "route: billing\nconfidence: 0.9\n\nWhy not the others:\n- route: travel: no trip is planned",
       "billing",
       0.9,
     ],
-    ["route: billing\n\nWhy not the others:\n- route: travel: nobody goes anywhere", "billing", 0],
+    ["route: billing\n\nWhy not the others:\n- route: travel: no trip is planned", "billing", 0],
     ["route: billing\nconfidence: 0.9\n\nRoute: none of the others fits.", "billing", 0.9],
     ["Route: billing, I would say.\nRoute: chosen because of an invoice", "billing", 0],
     ["My route: billing, I would say. (The route: chosen because of an invoice)", "billing", 0],
@@ -179,7 +179,7 @@ describe("what a model wrote", () => {
     ["I would take the enroute: billing", undefined, 0],
     ["I do not know.", undefined, 0],
     ["", undefined, 0],
-  ] as const)("names a route, or none: %j", ([text, route, confidence]) => {
+  ] as const)("parseRouteChoice(%j) returns route %j with confidence %j", ([text, route, confidence]) => {
     expect(parseRouteChoice(text, ["billing", "travel", "_own"])).toEqual({ route, confidence });
   });
 
@@ -198,12 +198,12 @@ describe("what a model wrote", () => {
     "a",
     "1.",
     "route: a\n",
-  ])("is searched for a route in one pass, also many times %j", (part) => {
+  ])("parseRouteChoice() takes linear time for many repetitions of %j", (part) => {
     for (const text of [part.repeat(100_000), `route:${part.repeat(100_000)}`, `${part.repeat(100_000)}x y`])
       expect(parseRouteChoice(text, ["billing"]).route).toBe(undefined);
   });
 
-  test("a planned call is found beside other JSON", () => {
+  test("parseToolPlan() finds the calls beside other JSON", () => {
     const call = { id: "E1", tool: "look", args: { at: 1 } };
     const config = JSON.stringify({ setting: "something longer than the call", list: [1, 2, 3] });
     expect(parseToolPlan(`With ${config}, see [1]: ${JSON.stringify([call])} [done]`)).toEqual([call]);
@@ -211,18 +211,18 @@ describe("what a model wrote", () => {
     expect(parseToolPlan(`With ${config}`)).toBe(undefined);
   });
 
-  test("a score is found beside other JSON", () => {
+  test("parseScore() finds the score beside other JSON", () => {
     expect(parseScore('Seen [1] and {"other": "something much longer"}: {"score": 0.4}')).toBe(0.4);
     expect(parseScore("<think>score 9/10? no</think>\nScore: 4/10")).toBe(0.4);
   });
 
-  test("a planned call by itself is a plan of one, whatever lists it has", () => {
+  test("parseToolPlan() reads a single call as a plan with one call, even if the call contains lists", () => {
     const call = { id: "E1", tool: "look", args: { at: 1 } };
     for (const text of [JSON.stringify({ ...call, needs: [] }), `The plan: ${JSON.stringify([call])}.`])
       expect(parseToolPlan(text)).toEqual([call]);
   });
 
-  test("a listed thing is what it is called, not why it is there", () => {
+  test("parseTextList() takes the text of an item, not its reason", () => {
     const list = [
       '{"step": "Dig", "reason": "because the ground is soft there"}',
       '{"step": "Step 2", "description": "Fill it in"}',

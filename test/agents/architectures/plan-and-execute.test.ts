@@ -1,10 +1,18 @@
 import { describe, expect, test } from "vitest";
 import { planAndExecute, react, selfRefine } from "../../../src/agents/architectures/index.ts";
 import { Agent, memoryStore, openRuntime, sha256, tool } from "../../../src/index.ts";
-import { messageText, type JsonObject, type RunHandle } from "../../../src/kernel/index.ts";
+import { messageText, type JsonObject } from "../../../src/kernel/index.ts";
 import { scriptedModel } from "../../../src/testing/index.ts";
-import { promptOf, architectureEventData, transcriptLines, runAgent } from "./run-agent.ts";
-import { foundRun } from "../../runtime/find-run.ts";
+import {
+  architectureEventData,
+  cancellingTool,
+  promptOf,
+  resultAcrossRestart,
+  runAgent,
+  signalTool,
+  steeringTool,
+  transcriptLines,
+} from "./run-agent.ts";
 
 const look = tool({
   name: "look",
@@ -15,8 +23,8 @@ const look = tool({
 
 const calls = (town: string) => ({ toolCalls: [{ name: "look", input: { town } }] });
 
-describe("plan and execute", () => {
-  test("plans, carries out each step with tools, answers, and tells so in order", async () => {
+describe("planAndExecute()", () => {
+  test("plans, executes each step with tools, writes the answer, and emits its events in order", async () => {
     const planner = scriptedModel(['["Look at Sens", "Look at Blois"]']);
     const executor = scriptedModel([calls("Sens"), "Sens: rain.", "Blois: sun."]);
     const synthesizer = scriptedModel(["Go to Blois."]);
@@ -49,7 +57,7 @@ describe("plan and execute", () => {
     expect(promptOf(synthesizer.calls[0] as never)).toContain("Sens: rain.");
   });
 
-  test("a step sees the plan and the results so far, and nothing of another step's session", async () => {
+  test("a step sees the plan and the results so far, but not the session of another step", async () => {
     const executor = scriptedModel([calls("Sens"), "one", "two"]);
     await runAgent({
       architecture: planAndExecute(),
@@ -67,7 +75,7 @@ describe("plan and execute", () => {
     expect(second?.messages[0]?.content).toMatch(/^Be brief\.\n\nYou carry out one step/u);
   });
 
-  test("without models of their own the roles ask the main one", async () => {
+  test("a role without a model of its own uses the main model", async () => {
     const model = scriptedModel([
       '{"steps": [{"id": "1", "description": "Look around"}]}',
       "trees",
@@ -79,7 +87,7 @@ describe("plan and execute", () => {
     expect(promptOf(model.calls[1] as never)).toContain("Look around");
   });
 
-  test("an empty plan is answered at once", async () => {
+  test("an empty plan leads directly to the answer", async () => {
     const model = scriptedModel(["[]", "Hello!"]);
     const { result, eventNames } = await runAgent({ architecture: planAndExecute(), model }, "Hi");
     expect(result).toMatchObject({ status: "completed", output: "Hello!" });
@@ -91,7 +99,7 @@ describe("plan and execute", () => {
     ]);
   });
 
-  test("a plan that cannot be read is a dead end, with what the planner said, in the conversation too", async () => {
+  test("an unreadable plan fails the run with unreadable_plan and the planner's text as output", async () => {
     const { result, conversation } = await runAgent({
       architecture: planAndExecute(),
       model: scriptedModel(["I would rather not."]),
@@ -104,7 +112,7 @@ describe("plan and execute", () => {
     expect(transcriptLines(conversation)).toEqual(["user: What is it?", "assistant: I would rather not."]);
   });
 
-  test("steps beyond maxSteps are not carried out, and who answers knows it; 8 unless told", async () => {
+  test("steps beyond maxSteps, by default 8, are not executed, and the synthesizer's prompt lists them", async () => {
     const plan = (count: number) =>
       JSON.stringify(Array.from({ length: count }, (_, index) => `step ${index + 1}`));
     const few = scriptedModel([plan(3), "a", "b", "answer"]);
@@ -119,7 +127,7 @@ describe("plan and execute", () => {
     expect(many.calls).toHaveLength(10);
   });
 
-  test("a step that meets its bound is a result, and the plan goes on", async () => {
+  test("a step that reaches maxTurnsPerStep counts as a result, and the plan continues", async () => {
     const executor = scriptedModel([calls("Sens"), calls("Sens"), "two"]);
     const { result } = await runAgent({
       architecture: planAndExecute({ maxTurnsPerStep: 1 }),
@@ -140,7 +148,7 @@ describe("plan and execute", () => {
     ]);
   });
 
-  test("any architecture may carry out the steps", async () => {
+  test("any architecture can execute the steps", async () => {
     const { result, eventNames } = await runAgent({
       architecture: planAndExecute({ base: selfRefine(react(), { maxRounds: 1 }) }),
       model: scriptedModel(['["write"]', "draft", "too short", "longer draft", "final"]),
@@ -150,22 +158,22 @@ describe("plan and execute", () => {
     expect(result.metadata["plan"]).toMatchObject({ done: [{ result: "longer draft" }] });
   });
 
-  test("what was said before is known to the planner and to who answers", async () => {
+  test("planner and synthesizer see the earlier conversation of the session", async () => {
     const runtime = await openRuntime({ store: memoryStore({ hash: sha256 }), unknownPrice: "ignore" });
     const model = scriptedModel(["[]", "Three.", "[]", "MIT."]);
     const agent = new Agent({ name: "thinker", model, architecture: planAndExecute() });
     const first = await (await runtime.submit(agent, "How many bindings?")).result();
     const { sessionId } = first;
     await (await runtime.submit(agent, "And their licences?", { sessionId })).result();
-    const words = model.calls.slice(2).map(({ messages }) => messages.slice(1, 3).map(messageText));
-    expect(words).toEqual([
+    const history = model.calls.slice(2).map(({ messages }) => messages.slice(1, 3).map(messageText));
+    expect(history).toEqual([
       ["How many bindings?", "Three."],
       ["How many bindings?", "Three."],
     ]);
     await runtime.close();
   });
 
-  test("an answer in a form is asked of who answers only, and fits", async () => {
+  test("a requested output schema applies only to the synthesizer", async () => {
     const runtime = await openRuntime({ store: memoryStore({ hash: sha256 }), unknownPrice: "ignore" });
     const output = { type: "object", properties: { town: { type: "string" } }, required: ["town"] } as const;
     const model = scriptedModel(['["look"]', "it rains", "Blois", '{"town": "Blois"}']);
@@ -188,27 +196,18 @@ describe("plan and execute", () => {
     await runtime.close();
   });
 
-  test("what the user says meanwhile is heard by the steps after it", async () => {
-    let handle: RunHandle | undefined;
-    const steering = tool({
-      name: "look",
-      description: "Looks",
-      inputSchema: { type: "object" },
-      execute: async () => {
-        await handle?.steer("Only in France.");
-        return "seen";
-      },
-    });
+  test("steering input during a step is shown to the following steps and kept in the conversation", async () => {
+    const steering = steeringTool("Only in France.");
     const executor = scriptedModel([{ toolCalls: [{ name: "look", input: {} }] }, "one", "two"]);
     const { eventNames, conversation } = await runAgent(
       {
         architecture: planAndExecute(),
         model: executor,
         models: { planner: scriptedModel(['["a", "b"]']), synthesizer: scriptedModel(["done"]) },
-        tools: [steering],
+        tools: [steering.tool],
       },
       "Where?",
-      { onStart: (run) => (handle = run) },
+      { onStart: steering.onStart },
     );
     expect(eventNames).toContain("plan.steering_injected");
     expect(executor.calls.map((call) => promptOf(call).includes("Only in France."))).toEqual([
@@ -223,17 +222,8 @@ describe("plan and execute", () => {
     ]);
   });
 
-  test("and by whoever is around it", async () => {
-    let handle: RunHandle | undefined;
-    const steering = tool({
-      name: "look",
-      description: "Looks",
-      inputSchema: { type: "object" },
-      execute: async () => {
-        await handle?.steer("Only in France.");
-        return "seen";
-      },
-    });
+  test("steering input during a step is shown to an architecture that wraps planAndExecute()", async () => {
+    const steering = steeringTool("Only in France.");
     const critic = scriptedModel(["Say the town.", "No issues."]);
     const refiner = scriptedModel(["Lyon."]);
     const image = {
@@ -246,10 +236,10 @@ describe("plan and execute", () => {
         architecture: selfRefine(planAndExecute()),
         model: scriptedModel([{ toolCalls: [{ name: "look", input: {} }] }, "one"]),
         models: { planner: scriptedModel(['["a"]']), synthesizer: scriptedModel(["done"]), critic, refiner },
-        tools: [steering],
+        tools: [steering.tool],
       },
       [{ type: "text", text: "Where?" }, image],
-      { onStart: (run) => (handle = run) },
+      { onStart: steering.onStart },
     );
     for (const { calls: made } of [critic, refiner])
       for (const call of made) expect(promptOf(call)).toContain("Where?\n\nOnly in France.");
@@ -261,7 +251,7 @@ describe("plan and execute", () => {
     expect(conversation[0]?.content).toEqual([{ type: "text", text: "Where?" }, image]);
   });
 
-  test("B5: out of money half way it keeps the results so far, and the plan", async () => {
+  test("B5: the plan and the results so far are kept when the budget is exhausted", async () => {
     const { result, conversation } = await runAgent({
       architecture: planAndExecute(),
       model: scriptedModel(['["a", "b"]', "result of a"]),
@@ -272,37 +262,20 @@ describe("plan and execute", () => {
     expect(transcriptLines(conversation)).toEqual(["user: What is it?", "assistant: 1. a\nresult of a"]);
   });
 
-  test("C2: once cancelled it calls no model, and the question stays in the conversation", async () => {
-    let handle: RunHandle | undefined;
-    const stop = tool({
-      name: "look",
-      description: "Looks",
-      inputSchema: { type: "object" },
-      execute: async () => {
-        await handle?.cancel("enough");
-        return "seen";
-      },
-    });
+  test("C2: no model is called after a cancel, and the question stays in the conversation", async () => {
+    const cancelling = cancellingTool();
     const model = scriptedModel(['["a", "b"]', { toolCalls: [{ name: "look", input: {} }] }]);
     const { result, conversation } = await runAgent(
-      { architecture: planAndExecute(), model, tools: [stop] },
+      { architecture: planAndExecute(), model, tools: [cancelling.tool] },
       "Where?",
-      { onStart: (run) => (handle = run) },
+      { onStart: cancelling.onStart },
     );
     expect(result.status).toBe("cancelled");
     expect(model.calls).toHaveLength(2);
     expect(transcriptLines(conversation)).toEqual(["user: Where?"]);
   });
 
-  test("a run that is picked up by another owner goes on with its plan and pays nothing again", async () => {
-    const store = memoryStore({ hash: sha256 });
-    const wait = tool({
-      name: "wait",
-      description: "Waits",
-      inputSchema: { type: "object" },
-      suspends: true,
-      execute: async (_input, { ctx }) => JSON.stringify(await ctx.waitForSignal("seen")),
-    });
+  test("a run that another runtime resumes continues its plan and repeats no model call", async () => {
     const model = scriptedModel([
       '["a", "b"]',
       "result of a",
@@ -310,25 +283,20 @@ describe("plan and execute", () => {
       "result of b",
       "answer",
     ]);
-    const make = (): Agent =>
-      new Agent({ name: "thinker", model, tools: [wait], architecture: planAndExecute() });
-    const one = await openRuntime({ store, unknownPrice: "ignore" });
-    let handle = await one.submit(make(), "Go");
-    for await (const event of handle.events()) if (event.type === "task_suspend") break;
-    await one.close();
-    const two = await openRuntime({ store, unknownPrice: "ignore" });
-    two.register(make());
-    handle = await foundRun(two, handle);
-    await handle.signal("seen", "rain");
-    expect(await handle.result()).toMatchObject({ status: "completed", output: "answer", turns: 5 });
+    const createAgent = (): Agent =>
+      new Agent({ name: "planner", model, tools: [signalTool], architecture: planAndExecute() });
+    expect(await resultAcrossRestart(createAgent)).toMatchObject({
+      status: "completed",
+      output: "answer",
+      turns: 5,
+    });
     expect(model.calls).toHaveLength(5);
-    await two.close();
   });
 
   test.for([
     [{ maxSteps: 0 }, "maxSteps of planAndExecute is 0: it must be an integer from 1"],
     [{ maxTurnsPerStep: 1.5 }, "maxTurnsPerStep of planAndExecute is 1.5: it must be an integer from 1"],
-  ] as const)("refuses %j", ([options, message]) => {
+  ] as const)("the options %j are refused", ([options, message]) => {
     expect(() => planAndExecute(options)).toThrow(message);
   });
 });

@@ -4,10 +4,17 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { planAndExecute, react, reflexion, selfRefine } from "../../../src/agents/architectures/index.ts";
 import { tool, type AgentOptions } from "../../../src/index.ts";
-import { messageText, type Architecture, type Memory, type RunHandle } from "../../../src/kernel/index.ts";
+import { messageText, type Architecture, type Memory } from "../../../src/kernel/index.ts";
 import { openMemory } from "../../../src/memory.ts";
 import { scriptedModel, type ScriptStep } from "../../../src/testing/index.ts";
-import { promptOf, architectureEventData, transcriptLines, runAgent } from "./run-agent.ts";
+import {
+  architectureEventData,
+  cancellingTool,
+  promptOf,
+  runAgent,
+  steeringTool,
+  transcriptLines,
+} from "./run-agent.ts";
 
 const score = (value: number) => JSON.stringify({ score: value, reason: "because" });
 
@@ -19,8 +26,8 @@ const look = tool({
 });
 const calls = { text: "Looking.", toolCalls: [{ name: "look", input: {} }] };
 
-describe("Reflexion", () => {
-  test("an attempt that will do is the answer", async () => {
+describe("reflexion()", () => {
+  test("a first attempt that reaches the threshold is the answer", async () => {
     const { result, eventNames, conversation } = await runAgent({
       architecture: reflexion(),
       model: scriptedModel(["Paris."]),
@@ -35,7 +42,7 @@ describe("Reflexion", () => {
     expect(transcriptLines(conversation)).toEqual(["user: What is it?", "assistant: Paris."]);
   });
 
-  test("one that will not is tried again from the start, knowing the lesson", async () => {
+  test("an attempt below the threshold is repeated from the start with a lesson", async () => {
     const model = scriptedModel([calls, "Lyon.", "Paris."]);
     const reflector = scriptedModel(["Name the capital."]);
     const { result, eventNames, conversation } = await runAgent({
@@ -57,7 +64,7 @@ describe("Reflexion", () => {
     expect(transcriptLines(conversation)).toEqual(["user: What is it?", "assistant: Paris."]);
   });
 
-  test("at the last attempt the best one is the answer, the later among equals; 3 attempts unless told", async () => {
+  test("after maxAttempts, by default 3, the best attempt is the answer, and the later one of a tie", async () => {
     const { result, eventNames, conversation } = await runAgent({
       architecture: reflexion(),
       model: scriptedModel(["bad", "good", "worse"]),
@@ -82,16 +89,16 @@ describe("Reflexion", () => {
     ["Score: 0.9 of 1", 0.9],
     ['```json\n{"score": 7}\n```', 1],
     ['{"score": -3}', 0],
-  ] as const)("a judgement of %j counts as %d", async ([words, expected]) => {
+  ] as const)("the evaluation %j counts as score %d", async ([lines, expected]) => {
     const { result } = await runAgent({
       architecture: reflexion(react(), { maxAttempts: 1 }),
       model: scriptedModel(["Paris."]),
-      models: { evaluator: scriptedModel([words]) },
+      models: { evaluator: scriptedModel([lines]) },
     });
     expect(result.metadata["reflexion"]).toEqual({ scores: [expected], lessons: [] });
   });
 
-  test("each attempt has all its turns, and one that met its bound is judged by what it said", async () => {
+  test("each attempt gets all maxTurnsPerAttempt, and an interrupted attempt is evaluated by its output", async () => {
     const evaluator = scriptedModel([score(0.1), score(0.9)]);
     const { result } = await runAgent({
       architecture: reflexion(react(), { maxTurnsPerAttempt: 2 }),
@@ -101,11 +108,11 @@ describe("Reflexion", () => {
     });
     expect(result).toMatchObject({ status: "completed", output: "Paris.", turns: 7 });
     expect(promptOf(evaluator.calls[0] as never)).toContain(
-      "# Answer\nLooking.\n\n# It ended early\nmax_turns_exceeded",
+      "# Answer\nLooking.\n\n# Ended early\nmax_turns_exceeded",
     );
   });
 
-  test("when the best attempt met its bound, so did the run, unless it is good enough", async () => {
+  test("the run is interrupted if the best attempt was, unless that attempt reaches the threshold", async () => {
     const once = (value: number) =>
       runAgent({
         architecture: reflexion(react(), { maxAttempts: 1, maxTurnsPerAttempt: 1 }),
@@ -124,7 +131,7 @@ describe("Reflexion", () => {
     });
   });
 
-  test("wraps any architecture, which knows the lessons too", async () => {
+  test("wraps any architecture and shows the lessons to its roles", async () => {
     const planner = scriptedModel(["[]", '["look"]']);
     const { result, conversation } = await runAgent({
       architecture: reflexion(planAndExecute()),
@@ -141,91 +148,73 @@ describe("Reflexion", () => {
     expect(transcriptLines(conversation)).toEqual(["user: What is it?", "assistant: It is a wood."]);
   });
 
-  test("what the user adds to one attempt is known to the next", async () => {
-    let handle: RunHandle | undefined;
-    const steering = tool({
-      name: "look",
-      description: "Looks",
-      inputSchema: { type: "object" },
-      execute: async () => {
-        await handle?.steer("Only in France.");
-        return "seen";
-      },
-    });
+  test("what the user adds during one attempt is shown to the next", async () => {
+    const steering = steeringTool("Only in France.");
     const model = scriptedModel([calls, "Turin.", "Lyon."]);
     const evaluator = scriptedModel([score(0), score(1)]);
     await runAgent(
       {
         architecture: reflexion(),
         model,
-        tools: [steering],
+        tools: [steering.tool],
         models: { evaluator, reflector: scriptedModel(["Think."]) },
       },
       "Where?",
-      { onStart: (run) => (handle = run) },
+      { onStart: steering.onStart },
     );
     expect(promptOf(model.calls[2] as never)).toBe("Where?\n\nOnly in France.");
     expect(promptOf(evaluator.calls[0] as never)).toContain("Only in France.");
   });
 
-  describe("what the user adds to an attempt is in the session, as it was said", () => {
+  describe("messages that the user adds during an attempt", () => {
     const steered = async (
       architecture: Architecture,
       scripts: Readonly<Record<string, readonly ScriptStep[]>>,
       options: Partial<AgentOptions> = {},
     ) => {
-      let handle: RunHandle | undefined;
-      const steering = tool({
-        name: "look",
-        description: "Looks",
-        inputSchema: { type: "object" },
-        execute: async () => {
-          await handle?.steer("Only in France.");
-          return "seen";
-        },
-      });
+      const steering = steeringTool("Only in France.");
       const models = Object.fromEntries(
         Object.entries(scripts).map(([role, script]) => [role, scriptedModel(script)]),
       );
-      const ran = await runAgent({ architecture, tools: [steering], models, ...options }, "Where?", {
-        onStart: (run) => (handle = run),
+      const ran = await runAgent({ architecture, tools: [steering.tool], models, ...options }, "Where?", {
+        onStart: steering.onStart,
       });
       const asked = (role: string) => models[role]?.calls.map((call) => promptOf(call)) ?? [];
-      return { ...ran, asked, words: transcriptLines(ran.conversation) };
+      return { ...ran, asked, lines: transcriptLines(ran.conversation) };
     };
     const quiet = { toolCalls: [{ name: "look", input: {} }] };
 
-    test("to one before the best", async () => {
-      const { words } = await steered(reflexion(), {
+    test("are kept in the session if a later attempt is the answer", async () => {
+      const { lines } = await steered(reflexion(), {
         main: [quiet, "Turin.", "Lyon."],
         evaluator: [score(0), score(1)],
         reflector: ["Think."],
       });
-      expect(words).toEqual(["user: Where?", "user: Only in France.", "assistant: Lyon."]);
+      expect(lines).toEqual(["user: Where?", "user: Only in France.", "assistant: Lyon."]);
     });
 
-    test("to one after the best", async () => {
-      const { words, result } = await steered(reflexion(react(), { maxAttempts: 2 }), {
+    test("are kept in the session if an earlier attempt is the answer", async () => {
+      const { lines, result } = await steered(reflexion(react(), { maxAttempts: 2 }), {
         main: ["Turin.", quiet, "Lyon."],
         evaluator: [score(0.5), score(0)],
         reflector: ["Think."],
       });
       expect(result.output).toBe("Turin.");
-      expect(words).toEqual(["user: Where?", "assistant: Turin.", "user: Only in France."]);
+      expect(lines).toEqual(["user: Where?", "assistant: Turin.", "user: Only in France."]);
     });
 
-    test("to one that was stopped after the best", async () => {
-      const { words, result } = await steered(
+    test("are kept in the session if the attempt is stopped and an earlier one is the answer", async () => {
+      const { lines, result } = await steered(
         reflexion(),
         { main: ["Turin.", quiet], evaluator: [score(0.5)], reflector: ["Think."] },
         { budget: { maxTurns: 4 } },
       );
       expect(result).toMatchObject({ status: "budget_exhausted", output: "Turin." });
-      expect(words).toEqual(["user: Where?", "assistant: Turin.", "user: Only in France."]);
+      expect(lines).toEqual(["user: Where?", "assistant: Turin.", "user: Only in France."]);
     });
 
-    test("to one that plans, which has no conversation; the evaluator and the next attempt know it", async () => {
-      const { words, asked } = await steered(reflexion(planAndExecute()), {
+    test("are shown to the evaluator and the next attempt if the base is planAndExecute(), which keeps no conversation", async () => {
+      const { lines, asked } = await steered(reflexion(planAndExecute()), {
         main: [],
         planner: ['["look"]', '["think"]'],
         executor: [quiet, "seen", "thought"],
@@ -233,24 +222,24 @@ describe("Reflexion", () => {
         evaluator: [score(0), score(1)],
         reflector: ["Think."],
       });
-      expect(words).toEqual(["user: Where?", "user: Only in France.", "assistant: Lyon."]);
+      expect(lines).toEqual(["user: Where?", "user: Only in France.", "assistant: Lyon."]);
       expect(asked("evaluator")[0]).toContain("Only in France.");
       expect(asked("planner")[1]).toContain("Where?\n\nOnly in France.");
     });
 
-    test("and whoever refines the best knows it", async () => {
-      const { asked, words } = await steered(selfRefine(reflexion()), {
+    test("are shown to the critic of a selfRefine() that wraps reflexion()", async () => {
+      const { asked, lines } = await steered(selfRefine(reflexion()), {
         main: [quiet, "Turin.", "Lyon."],
         evaluator: [score(0), score(1)],
         reflector: ["Think."],
         critic: ["No issues."],
       });
       expect(asked("critic")[0]).toContain("Where?\n\nOnly in France.");
-      expect(words.at(-1)).toBe("assistant: Lyon.");
+      expect(lines.at(-1)).toBe("assistant: Lyon.");
     });
   });
 
-  test("with a memory, lessons are kept for the user's later tasks, and for nobody else's", async () => {
+  test("with a memory, lessons are stored for later tasks of the same user only", async () => {
     const folder = await mkdtemp(join(tmpdir(), "reeve-reflexion-"));
     const memory = await openMemory({ path: join(folder, "memory.db") });
     try {
@@ -295,7 +284,7 @@ describe("Reflexion", () => {
     }
   });
 
-  test("a memory that fails costs lessons, not the run", async () => {
+  test("a memory that fails loses the lessons but does not fail the run", async () => {
     const broken = {
       recall: () => Promise.reject(new Error("disk full")),
       remember: () => Promise.reject(new Error("disk full")),
@@ -313,7 +302,7 @@ describe("Reflexion", () => {
     ]);
   });
 
-  test("only the latest lessons are shown", async () => {
+  test("an attempt sees only the latest maxLessons lessons", async () => {
     const model = scriptedModel(["1", "2", "3", "4"]);
     await runAgent({
       architecture: reflexion(react(), { maxAttempts: 4, maxLessons: 2 }),
@@ -326,7 +315,7 @@ describe("Reflexion", () => {
     expect(model.calls[3]?.messages[0]?.content).toMatch(/- two\n- three$/u);
   });
 
-  test("B5, S1: out of money in the first attempt, it keeps what that had said; in a later one, the best before", async () => {
+  test("B5, S1: an exhausted budget keeps the output of the first attempt, or of the best earlier one", async () => {
     const first = await runAgent({
       architecture: reflexion(),
       model: scriptedModel([calls]),
@@ -348,7 +337,7 @@ describe("Reflexion", () => {
     expect(transcriptLines(later.conversation)).toEqual(["user: What is it?", "assistant: Lyon."]);
   });
 
-  test("B5: out of money at the evaluator, it keeps the attempt that came to its end", async () => {
+  test("B5: an attempt that is complete is kept when the budget is exhausted before its evaluation", async () => {
     const stopped = (script: Parameters<typeof scriptedModel>[0], maxTurns: number) =>
       runAgent({
         architecture: reflexion(),
@@ -360,27 +349,23 @@ describe("Reflexion", () => {
     const first = await stopped([calls, "Lyon."], 2);
     expect(first.result).toMatchObject({ status: "budget_exhausted", output: "Lyon." });
     expect(transcriptLines(first.conversation).at(-1)).toBe("assistant: Lyon.");
-    // Of two, the one that was judged.
+    // The attempt that is already evaluated is kept, not the newer one.
     const both = await stopped(["Lyon.", "Turin."], 4);
     expect(both.result).toMatchObject({ status: "budget_exhausted", output: "Lyon." });
   });
 
-  test("C2: cancelled in an attempt, it judges nothing", async () => {
-    let handle: RunHandle | undefined;
-    const stop = tool({
-      name: "look",
-      description: "Looks",
-      inputSchema: { type: "object" },
-      execute: async () => {
-        await handle?.cancel("enough");
-        return "seen";
-      },
-    });
+  test("C2: no evaluator is called after a cancel during an attempt", async () => {
+    const cancelling = cancellingTool();
     const evaluator = scriptedModel([]);
     const { result } = await runAgent(
-      { architecture: reflexion(), model: scriptedModel([calls]), tools: [stop], models: { evaluator } },
+      {
+        architecture: reflexion(),
+        model: scriptedModel([calls]),
+        tools: [cancelling.tool],
+        models: { evaluator },
+      },
       "Where?",
-      { onStart: (run) => (handle = run) },
+      { onStart: cancelling.onStart },
     );
     expect(result.status).toBe("cancelled");
     expect(evaluator.calls).toHaveLength(0);
@@ -392,11 +377,11 @@ describe("Reflexion", () => {
     [{ threshold: Number.NaN }, "threshold of reflexion is NaN"],
     [{ maxLessons: 0 }, "maxLessons of reflexion is 0"],
     [{ maxTurnsPerAttempt: 0 }, "maxTurnsPerAttempt of reflexion is 0"],
-  ] as const)("refuses %j", ([options, message]) => {
+  ] as const)("the options %j are refused", ([options, message]) => {
     expect(() => reflexion(react(), options)).toThrow(message);
   });
 
-  test("who has no lesson to give leaves none behind", async () => {
+  test("a blank lesson is neither stored nor counted", async () => {
     const kept: unknown[] = [];
     const memory: Memory = {
       recall: async () => ({ episodes: [], facts: [] }),

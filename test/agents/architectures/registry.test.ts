@@ -15,13 +15,13 @@ const builtIn = [
   "deep-agent",
 ];
 
-test.for(builtIn)("%s is known by its name and needs no options", (name) => {
+test.for(builtIn)("architecture: %j creates the built-in architecture without options", (name) => {
   const { architecture } = new Agent({ name: "thinker", model: scriptedModel([]), architecture: name });
   expect(architecture.name).toBe(name);
   expect(architecture.declaredWorkers()).toEqual({});
 });
 
-test("an architecture of somebody else's is known once it is registered; built-in names stay what they are", async () => {
+test("registerArchitecture() makes an architecture available by name, and refuses existing and blank names", async () => {
   registerArchitecture("echo", () => ({
     name: "echo",
     // eslint-disable-next-line require-yield
@@ -35,15 +35,13 @@ test("an architecture of somebody else's is known once it is registered; built-i
   const { result } = await runAgent({ architecture: "echo", model: scriptedModel([]) }, "Hello");
   expect(result.output).toBe("Hello");
   for (const name of ["rewoo", "echo"])
-    expect(() => registerArchitecture(name, () => react())).toThrow(
-      `there is an architecture ${name} already`,
-    );
-  expect(() => registerArchitecture(" ", () => react())).toThrow("an architecture's name is empty");
+    expect(() => registerArchitecture(name, () => react())).toThrow(`architecture ${name} already exists`);
+  expect(() => registerArchitecture(" ", () => react())).toThrow("the name of an architecture is empty");
 });
 
-test("one that must be told of its agents is not known by its name, and the name cannot be taken", () => {
+test("a team architecture cannot be chosen or registered by its name", () => {
   expect(() => new Agent({ name: "desk", model: scriptedModel([]), architecture: "router" })).toThrow(
-    "router has to be told of its agents: give architecture: router({ routes })",
+    "architecture router needs its agents: give architecture: router({ routes })",
   );
   expect(() => registerArchitecture("actor-critic", () => react())).toThrow("already");
 });

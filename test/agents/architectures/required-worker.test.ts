@@ -19,14 +19,14 @@ const look = tool({
   execute: () => "seen",
 });
 
-/** Works on for longer than it may. */
-function tireless(name: string): Agent {
+/** Creates an agent that needs more turns than its `maxTurns`. */
+function endlessWorker(name: string): Agent {
   const turn: ScriptStep = { text: `${name} works`, toolCalls: [{ name: "look", input: {} }] };
   return worker(name, [turn, turn], { tools: [look], maxTurns: 2 }).agent;
 }
 
-/** Comes to a dead end. */
-function lost(name: string): Agent {
+/** Creates an agent that is interrupted with `router_unresolved`. */
+function unresolvedRouter(name: string): Agent {
   const architecture = router({ routes: { nowhere: worker(`${name}.nowhere`, []).agent } });
   return new Agent({ name, model: scriptedModel(["route: ?"]), architecture });
 }
@@ -35,47 +35,57 @@ const says = (name: string, ...script: readonly string[]): Agent => worker(name,
 const team = (architecture: Architecture): Agent =>
   new Agent({ name: "team", model: scriptedModel(["route: a", "unused"]), architecture });
 
-type Needing = readonly [what: string, agent: (needed: (name: string) => Agent) => Agent, output: string];
+type RequiringTeam = readonly [
+  what: string,
+  agent: (create: (name: string) => Agent) => Agent,
+  output: string,
+];
 
-/** All who need an answer of one of those who work for them, and what there is without it. */
-const all: readonly Needing[] = [
-  ["the actor", (n) => team(actorCritic({ actor: n("a"), critic: says("c") })), "a works"],
-  ["the critic", (n) => team(actorCritic({ actor: says("a", "work"), critic: n("c") })), "work"],
-  ["all debaters", (n) => team(debate({ debaters: { a: n("a"), b: n("b") } })), "a works"],
+/** Teams and flows that need the answer of a worker, with the expected output if that worker gives none. */
+const requiringTeams: readonly RequiringTeam[] = [
+  ["the actor", (create) => team(actorCritic({ actor: create("a"), critic: says("c") })), "a works"],
+  ["the critic", (create) => team(actorCritic({ actor: says("a", "work"), critic: create("c") })), "work"],
+  ["all debaters", (create) => team(debate({ debaters: { a: create("a"), b: create("b") } })), "a works"],
   [
     "the judge",
-    (n) => team(debate({ debaters: { a: says("a", "1", "1"), b: says("b", "2", "2") }, judge: n("j") })),
+    (create) =>
+      team(debate({ debaters: { a: says("a", "1", "1"), b: says("b", "2", "2") }, judge: create("j") })),
     "1",
   ],
-  ["a specialist", (n) => team(router({ routes: { a: n("a") } })), "a works"],
-  ["a peer", (n) => team(swarm({ peers: { a: n("a"), b: says("b") } })), "a works"],
-  ["the coordinator", (n) => team(blackboard({ agents: { a: says("a") }, coordinator: n("c") })), ""],
+  ["a specialist", (create) => team(router({ routes: { a: create("a") } })), "a works"],
+  ["a peer", (create) => team(swarm({ peers: { a: create("a"), b: says("b") } })), "a works"],
+  [
+    "the coordinator",
+    (create) => team(blackboard({ agents: { a: says("a") }, coordinator: create("c") })),
+    "",
+  ],
   [
     "the decider",
-    (n) => team(blackboard({ agents: { a: says("a", "a note") }, decider: n("c"), maxRounds: 1 })),
+    (create) => team(blackboard({ agents: { a: says("a", "a note") }, decider: create("c"), maxRounds: 1 })),
     "a note",
   ],
   [
     "a step of a sequential flow",
-    (n) => new Sequential({ name: "team", steps: [says("a", "A"), n("b")] }),
+    (create) => new Sequential({ name: "team", steps: [says("a", "A"), create("b")] }),
     "Go.\n\nA\n\nb works",
   ],
   [
     "all branches of a parallel flow",
-    (n) => new Parallel({ name: "team", branches: [n("a"), n("b")] }),
+    (create) => new Parallel({ name: "team", branches: [create("a"), create("b")] }),
     "a works\n\nb works",
   ],
   [
     "the branch of a conditional flow",
-    (n) => new Conditional({ name: "team", predicate: () => true, ifTrue: n("a"), ifFalse: says("b") }),
+    (create) =>
+      new Conditional({ name: "team", predicate: () => true, ifTrue: create("a"), ifFalse: says("b") }),
     "a works",
   ],
   [
     "a node of a workflow",
-    (n) =>
+    (create) =>
       new Workflow({
         name: "team",
-        nodes: { a: n("a") },
+        nodes: { a: create("a") },
         edges: [
           [START, "a"],
           ["a", END],
@@ -85,30 +95,36 @@ const all: readonly Needing[] = [
   ],
 ];
 
-describe("one that is needed", () => {
-  test.each(all)("and is out of turns ends it as max_turns: %s", async (_what, agent, output) => {
-    const { result, events } = await runAlone(agent(tireless));
-    expect(result).toMatchObject({ status: "max_turns", interruptionReason: "max_turns_exceeded", output });
-    expect(result.error).toBeNull();
-    const ends = events.flatMap((event) =>
-      event.type === "flow_end" || event.type === "flow_step_end" ? [event.data.status] : [],
-    );
-    expect(ends.every((status) => status === "max_turns" || status === "completed")).toBe(true);
-  });
+describe("an interrupted worker whose answer is required", () => {
+  test.each(requiringTeams)(
+    "ends its parent as max_turns if the worker reaches maxTurns: %s",
+    async (_what, agent, output) => {
+      const { result, events } = await runAlone(agent(endlessWorker));
+      expect(result).toMatchObject({ status: "max_turns", interruptionReason: "max_turns_exceeded", output });
+      expect(result.error).toBeNull();
+      const ends = events.flatMap((event) =>
+        event.type === "flow_end" || event.type === "flow_step_end" ? [event.data.status] : [],
+      );
+      expect(ends.every((status) => status === "max_turns" || status === "completed")).toBe(true);
+    },
+  );
 
-  test.each(all)("and comes to a dead end is its dead end: %s", async (_what, agent) => {
-    const { result } = await runAlone(agent(lost));
-    expect(result).toMatchObject({ status: "failed", interruptionReason: "router_unresolved" });
-    expect(result.error).toBeNull();
-  });
+  test.each(requiringTeams)(
+    "ends its parent with the worker's interruptionReason: %s",
+    async (_what, agent) => {
+      const { result } = await runAlone(agent(unresolvedRouter));
+      expect(result).toMatchObject({ status: "failed", interruptionReason: "router_unresolved" });
+      expect(result.error).toBeNull();
+    },
+  );
 
-  test("is a bound to what is wrapped around it, too", async () => {
-    const base = debate({ debaters: { a: tireless("a"), b: tireless("b") } });
+  test("also interrupts an architecture that wraps the team", async () => {
+    const base = debate({ debaters: { a: endlessWorker("a"), b: endlessWorker("b") } });
     const { result } = await runAlone(team(selfRefine(base)));
     expect(result).toMatchObject({ status: "max_turns", output: "a works" });
   });
 
-  test("keeps what was whole before: an actor's work, the answers of a round", async () => {
+  test("does not replace an earlier complete answer of the actor or of a debate round", async () => {
     const turn = { text: "hm", toolCalls: [{ name: "look", input: {} }] };
     const once = (name: string): Agent =>
       worker(name, [`${name} 1`, turn, turn], { tools: [look], maxTurns: 2 }).agent;

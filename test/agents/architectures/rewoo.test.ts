@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
 import { rewoo } from "../../../src/agents/architectures/index.ts";
 import { permissions, tool } from "../../../src/index.ts";
-import type { JsonObject, RunHandle } from "../../../src/kernel/index.ts";
+import type { JsonObject } from "../../../src/kernel/index.ts";
 import { scriptedModel } from "../../../src/testing/index.ts";
-import { promptOf, architectureEventData, transcriptLines, runAgent } from "./run-agent.ts";
+import { architectureEventData, cancellingTool, promptOf, runAgent, transcriptLines } from "./run-agent.ts";
 
 const shout = tool({
   name: "shout",
@@ -24,8 +24,8 @@ const fail = tool({
 const plan = (...calls: readonly (readonly [string, string, JsonObject])[]) =>
   JSON.stringify(calls.map(([id, name, args]) => ({ id, tool: name, args })));
 
-describe("ReWOO", () => {
-  test("plans all calls, makes them level by level, and answers: two model calls", async () => {
+describe("rewoo()", () => {
+  test("plans all calls, makes them level by level, and answers with two model calls in total", async () => {
     const planner = scriptedModel([
       plan(
         ["E1", "shout", { text: "a" }],
@@ -66,7 +66,7 @@ describe("ReWOO", () => {
     expect(transcriptLines(conversation)).toEqual(["user: What is it?", "assistant: It is A and B."]);
   });
 
-  test("the calls of a level are open at once; with parallelLevels off, one after another", async () => {
+  test("the calls of a level run in parallel, or one after another with parallelLevels: false", async () => {
     let open = 0;
     let most = 0;
     let meet: () => void = () => undefined;
@@ -98,7 +98,7 @@ describe("ReWOO", () => {
     expect(eventNames.filter((name) => name === "rewoo.level_started")).toHaveLength(1);
   });
 
-  test("a call that fails, is unknown, or gets wrong arguments is evidence", async () => {
+  test("a call that fails, names an unknown tool or has wrong arguments is evidence", async () => {
     const solver = scriptedModel(["I do not know."]);
     const { result } = await runAgent({
       architecture: rewoo(),
@@ -129,7 +129,7 @@ describe("ReWOO", () => {
     ]);
   });
 
-  test("a call that cannot be made as it is planned is evidence, and so is one that needs it", async () => {
+  test("a planned call that cannot be made is evidence, and so is a call that needs its output", async () => {
     const solver = scriptedModel(["I do not know."]);
     const called: string[] = [];
     const echo = tool({
@@ -149,7 +149,7 @@ describe("ReWOO", () => {
       { id: 5, tool: "echo", args: '{"text": "c"}' },
       { id: 6, tool: "echo", arguments: { text: "d" } },
       { id: 7, args: { text: "e" } },
-      { id: 8, tool: "echo", args: { text: "{{3}}, {{ 7 }}, {{nobody}}, {{5}}" } },
+      { id: 8, tool: "echo", args: { text: "{{3}}, {{ 7 }}, {{missing}}, {{5}}" } },
     ];
     const { result } = await runAgent({
       architecture: rewoo(),
@@ -163,20 +163,18 @@ describe("ReWOO", () => {
     expect(Object.fromEntries(evidence.map(({ id, output }) => [id, output]))).toEqual({
       1: "nothing",
       2: "nothing and nothing",
-      3: "It was not called: the plan gives it args that are no object.",
-      4: "It was not called: the plan gives it args that are no object.",
+      3: "Not called: the plan has args that are not an object.",
+      4: "Not called: the plan has args that are not an object.",
       5: "c",
       6: "d",
-      7: "It was not called: the plan names no tool for it.",
-      8: "It was not called: nothing is known for {{3}}, {{7}}, {{nobody}} in its args.",
+      7: "Not called: the plan names no tool.",
+      8: "Not called: no output is known for {{3}}, {{7}}, {{missing}} in its args.",
     });
     expect(evidence.filter(({ isError }) => isError).map(({ id }) => id)).toEqual(["3", "4", "7", "8"]);
-    expect(promptOf(solver.calls[0] as never)).toContain(
-      "(failed)\nIt was not called: the plan names no tool",
-    );
+    expect(promptOf(solver.calls[0] as never)).toContain("(failed)\nNot called: the plan names no tool");
   });
 
-  test("what a call gave goes where its id is written, and nowhere else", async () => {
+  test("a placeholder is replaced only by the output of the call with exactly that id", async () => {
     const sent: unknown[] = [];
     const giving = (name: string) =>
       tool({ name, description: name, inputSchema: { type: "object" }, execute: () => `<${name}>` });
@@ -193,7 +191,7 @@ describe("ReWOO", () => {
       { tool: "a" },
       { id: "E1", tool: "b" },
       { id: "E3", tool: "send", args: { to: "{{E1}}" } },
-      // What is not made is not known, also where another has its number.
+      // E5 is not made, so {{E5}} has no output, although another call has the id 5.
       { id: 5, tool: "a" },
       { id: "E5", tool: "b", args: "none" },
       { id: "E6", tool: "send", args: { to: "{{E5}}" } },
@@ -208,12 +206,12 @@ describe("ReWOO", () => {
     expect(result.metadata["evidence"]).toContainEqual(
       expect.objectContaining({
         id: "E6",
-        output: "It was not called: nothing is known for {{E5}} in its args.",
+        output: "Not called: no output is known for {{E5}} in its args.",
       }),
     );
   });
 
-  test("a plan of nothing but calls that cannot be made calls nothing, and is answered knowing it", async () => {
+  test("a plan of calls that cannot be made calls no tool and still leads to an answer", async () => {
     const solver = scriptedModel(["I do not know."]);
     const { result, events } = await runAgent({
       architecture: rewoo(),
@@ -225,7 +223,7 @@ describe("ReWOO", () => {
     expect(events.some(({ type }) => type === "tool_execution_start")).toBe(false);
   });
 
-  test("calls go through the gate", async () => {
+  test("every call passes the tool gate", async () => {
     const solver = scriptedModel(["Not allowed."]);
     await runAgent({
       architecture: rewoo(),
@@ -237,7 +235,7 @@ describe("ReWOO", () => {
     expect(promptOf(solver.calls[0] as never)).toContain("quiet hours");
   });
 
-  test("an empty plan is answered at once", async () => {
+  test("an empty plan leads directly to the answer", async () => {
     const { result, eventNames } = await runAgent({
       architecture: "rewoo",
       model: scriptedModel(["[]", "Hello!"]),
@@ -251,7 +249,7 @@ describe("ReWOO", () => {
     ]);
   });
 
-  test("a plan that goes in a circle is a dead end: nothing is called", async () => {
+  test("a cyclic plan fails the run with cyclic_plan, and no tool is called", async () => {
     const circle = plan(["E1", "shout", { text: "{{E2}}" }], ["E2", "shout", { text: "{{E1}}" }]);
     const { result, eventNames, events } = await runAgent({
       architecture: rewoo(),
@@ -263,7 +261,7 @@ describe("ReWOO", () => {
     expect(events.some(({ type }) => type === "tool_execution_start")).toBe(false);
   });
 
-  test("so is one that cannot be read", async () => {
+  test("an unreadable plan fails the run with unreadable_plan", async () => {
     const { result } = await runAgent({ architecture: rewoo(), model: scriptedModel(["Let me think."]) });
     expect(result).toMatchObject({
       status: "failed",
@@ -272,7 +270,7 @@ describe("ReWOO", () => {
     });
   });
 
-  test("calls beyond maxSteps are not made; what names them names nothing", async () => {
+  test("calls beyond maxSteps are not made, and placeholders for them have no output", async () => {
     const solver = scriptedModel(["so far"]);
     const { events } = await runAgent({
       architecture: rewoo({ maxSteps: 1 }),
@@ -286,15 +284,15 @@ describe("ReWOO", () => {
       {
         id: "E1",
         tool: "shout",
-        output: "It was not called: nothing is known for {{E2}} in its args.",
+        output: "Not called: no output is known for {{E2}} in its args.",
         isError: true,
       },
     ]);
-    expect(promptOf(solver.calls[0] as never)).toContain("# Planned, and not done");
+    expect(promptOf(solver.calls[0] as never)).toContain("# Planned, but not done");
     expect(() => rewoo({ maxSteps: -1 })).toThrow("maxSteps of rewoo is -1: it must be an integer from 1");
   });
 
-  test("B5: out of money before the answer, it keeps what the tools gave", async () => {
+  test("B5: the tool outputs are kept when the budget is exhausted before the answer", async () => {
     const { result } = await runAgent({
       architecture: rewoo(),
       model: scriptedModel([plan(["E1", "shout", { text: "a" }])]),
@@ -304,21 +302,16 @@ describe("ReWOO", () => {
     expect(result).toMatchObject({ status: "budget_exhausted", output: 'E1 = shout {"text":"a"}\nA' });
   });
 
-  test("C2: cancelled in a level, it calls no tool of the next and no model", async () => {
-    let handle: RunHandle | undefined;
-    const stop = tool({
-      name: "stop",
-      description: "Stops",
-      inputSchema: { type: "object" },
-      execute: async () => {
-        await handle?.cancel("enough");
-        return "stopped";
-      },
-    });
+  test("C2: a cancel during a level prevents the next level and the solver call", async () => {
+    const cancelling = cancellingTool("stop");
     const model = scriptedModel([plan(["E1", "stop", {}], ["E2", "shout", { text: "{{E1}}" }])]);
-    const { result, events } = await runAgent({ architecture: rewoo(), model, tools: [stop, shout] }, "Go", {
-      onStart: (run) => (handle = run),
-    });
+    const { result, events } = await runAgent(
+      { architecture: rewoo(), model, tools: [cancelling.tool, shout] },
+      "Go",
+      {
+        onStart: cancelling.onStart,
+      },
+    );
     expect(result.status).toBe("cancelled");
     expect(model.calls).toHaveLength(1);
     const started = events.flatMap((event) =>

@@ -10,8 +10,8 @@ const sessionId = parseSessionId("desk");
 
 function desk(
   script: readonly ScriptStep[],
-  more: Partial<RouterOptions> = {},
-  options: Partial<AgentOptions> = {},
+  options: Partial<RouterOptions> = {},
+  agentOptions: Partial<AgentOptions> = {},
   [billing, travel]: readonly [Worker, Worker] = [
     worker("clerk", ["It was 7 euros.", "It still was.", "And still."], {
       description: "Knows all invoices.",
@@ -21,12 +21,17 @@ function desk(
 ) {
   const model = scriptedModel(script);
   const routes = { billing: billing.agent, travel: { agent: travel.agent, description: "Plans trips." } };
-  const agent = new Agent({ name: "desk", model, architecture: router({ routes, ...more }), ...options });
+  const agent = new Agent({
+    name: "desk",
+    model,
+    architecture: router({ routes, ...options }),
+    ...agentOptions,
+  });
   return { agent, model, billing: billing.model, travel: travel.model };
 }
 
-describe("a router", () => {
-  test("chooses one specialist by one call, and gives its answer as it is", async () => {
+describe("router()", () => {
+  test("chooses one specialist with one model call and returns its answer unchanged", async () => {
     const { agent, model, billing, travel } = desk(["route: billing\nconfidence: 0.9"]);
     const { result, notes, events } = await runAlone(agent, "What did I pay?");
     expect(result).toMatchObject({ status: "completed", output: "It was 7 euros.", turns: 2 });
@@ -46,52 +51,55 @@ describe("a router", () => {
     ["route: <travel>\nconfidence: <0.9>", "travel"],
     ["<think>route: billing?</think>\nroute: travel", "travel"],
     ["Because it is about money.\nroute = billing", "billing"],
-  ])("understands %j", async (said, route) => {
-    const { agent } = desk([said]);
+  ])("understands the reply %j", async (reply, route) => {
+    const { agent } = desk([reply]);
     const { events } = await runAlone(agent);
     const end = events.findLast(({ type }) => type === "task_end");
     expect(end?.data).toMatchObject({ metadata: { router: { route } } });
   });
 
   test.each([
-    ["a route that is none", "route: garden\nconfidence: 1", {}],
+    ["an unknown route", "route: garden\nconfidence: 1", {}],
     ["no route", "I do not know.", {}],
-    ["low confidence", "route: billing\nconfidence: 0.4", { requireConfidence: 0.5 }],
-    ["no word of confidence where some is needed", "route: billing", { requireConfidence: 0.5 }],
-  ])("%s: a dead end, with nobody hired; or the fallback", async (_what, said, more) => {
-    const lost = desk([said], more);
-    const { result, notes } = await runAlone(lost.agent);
-    expect(result).toMatchObject({
-      status: "failed",
-      interruptionReason: "router_unresolved",
-      error: null,
-    });
-    expect(notes).toEqual(["router.classified", "router.unresolved"]);
-    expect([lost.billing.calls.length, lost.travel.calls.length]).toEqual([0, 0]);
-    const found = desk([said], { ...more, fallbackRoute: "travel" });
-    const second = await runAlone(found.agent);
-    expect(second.result).toMatchObject({ status: "completed", output: "Go by train." });
-  });
+    ["a confidence below requireConfidence", "route: billing\nconfidence: 0.4", { requireConfidence: 0.5 }],
+    ["no confidence although requireConfidence is set", "route: billing", { requireConfidence: 0.5 }],
+  ])(
+    "a reply with %s takes the fallback, or fails with router_unresolved and spawns no specialist",
+    async (_what, reply, options) => {
+      const unresolved = desk([reply], options);
+      const { result, notes } = await runAlone(unresolved.agent);
+      expect(result).toMatchObject({
+        status: "failed",
+        interruptionReason: "router_unresolved",
+        error: null,
+      });
+      expect(notes).toEqual(["router.classified", "router.unresolved"]);
+      expect([unresolved.billing.calls.length, unresolved.travel.calls.length]).toEqual([0, 0]);
+      const withFallback = desk([reply], { ...options, fallbackRoute: "travel" });
+      const second = await runAlone(withFallback.agent);
+      expect(second.result).toMatchObject({ status: "completed", output: "Go by train." });
+    },
+  );
 
-  test("just sure enough is sure enough, and more than all is all", async () => {
+  test("a confidence above 1 counts as 1, and a confidence equal to requireConfidence suffices", async () => {
     const { agent } = desk(["route: billing\nconfidence: 7"], { requireConfidence: 1 });
     expect((await runAlone(agent)).result.output).toBe("It was 7 euros.");
   });
 
-  test("whoever streams sees the specialist's words as they come, and what the router says of itself", async () => {
+  test("stream() yields the text deltas of the specialist and the events of the router", async () => {
     const { runtime } = await company();
     const { agent } = desk(["route: billing"]);
-    const words: string[] = [];
-    const told: string[] = [];
+    const deltas: string[] = [];
+    const eventNames: string[] = [];
     for await (const event of agent.stream("Paid?", { runtime })) {
-      if (event.type === "message_update") words.push(`${event.taskId} ${event.text}`);
-      if (event.type === "architecture_event") told.push(event.data.name);
+      if (event.type === "message_update") deltas.push(`${event.taskId} ${event.text}`);
+      if (event.type === "architecture_event") eventNames.push(event.data.name);
     }
-    expect(words).toEqual(["t0 route: billing", "t1 It was 7 euros."]);
-    expect(told).toEqual(["router.classified", "router.dispatched", "router.completed"]);
+    expect(deltas).toEqual(["t0 route: billing", "t1 It was 7 euros."]);
+    expect(eventNames).toEqual(["router.classified", "router.dispatched", "router.completed"]);
   });
 
-  test("names that differ in their case alone are told apart", async () => {
+  test("route names that differ only in case are distinct", async () => {
     const [upper, lower] = [worker("upper", ["I am A"]), worker("lower", ["I am a"])];
     const architecture = router({ routes: { A: upper.agent, a: lower.agent } });
     const { result } = await runAlone(
@@ -100,14 +108,14 @@ describe("a router", () => {
     expect(result.output).toBe("I am a");
   });
 
-  test("asks the model of its role", async () => {
+  test("calls the model of the role classifier", async () => {
     const classifier = scriptedModel(["route: travel"]);
     const { agent, model } = desk([], {}, { models: { classifier } });
     expect((await runAlone(agent)).result.output).toBe("Go by train.");
     expect([classifier.calls.length, model.calls.length]).toEqual([1, 0]);
   });
 
-  test("each specialist remembers its own part of a session, and no other's", async () => {
+  test("each specialist remembers its own part of a session and nothing of the others", async () => {
     const routes = ["route: billing", "route: travel", "route: billing"];
     const { agent, model, billing, travel } = desk(routes);
     const { run } = await company();
@@ -123,24 +131,28 @@ describe("a router", () => {
     ]);
   });
 
-  test("with a shared conversation, whoever is chosen is shown all of it", async () => {
+  test("with a shared conversation, a specialist sees the whole conversation", async () => {
     const { agent, travel } = desk(["route: billing", "route: travel"], { conversationScope: "shared" });
     const { run } = await company();
     for (const prompt of ["Paid?", "And how do I get there?"]) await run(agent, prompt, { sessionId });
     expect(seen(travel)).toEqual([["Paid?", "It was 7 euros.", "And how do I get there?"]]);
   });
 
-  test("nothing one user said to a specialist is seen by another, in one session or in two", async () => {
+  test("a specialist's memory of one user is never shown to another user, in the same session or another", async () => {
     const { agent, billing } = desk(["route: billing", "route: billing", "route: billing"]);
     const { run } = await company();
-    const as = (userId: string, more: SubmitOptions = {}): SubmitOptions => ({ sessionId, userId, ...more });
+    const as = (userId: string, options: SubmitOptions = {}): SubmitOptions => ({
+      sessionId,
+      userId,
+      ...options,
+    });
     await run(agent, "I am Ada.", as("ada"));
     await run(agent, "Who am I?", as("grace"));
     await run(agent, "Who am I?", as("grace", { sessionId: parseSessionId("other") }));
     expect(seen(billing)).toEqual([["I am Ada."], ["Who am I?"], ["Who am I?"]]);
   });
 
-  test("nothing said in one session is seen in another, however the names of sessions and routers go together", async () => {
+  test("a specialist's memory of one session is never shown in another, even if the names of sessions and routers concatenate to the same text", async () => {
     const clerk = worker("clerk", ["one", "two", "three", "four"]);
     const model = scriptedModel(Array.from({ length: 4 }, () => "route: clerk"));
     const named = (name: string, key?: string) =>
@@ -152,9 +164,9 @@ describe("a router", () => {
       });
     const [keyed, plain] = [named("desk", "night"), named("night")];
     const { run, runtime } = await company();
-    for (const whose of [{}, { userId: "ada" }]) {
-      await run(keyed, "My card is 4711.", { sessionId: "hotel", ...whose });
-      await run(plain, "What did I say?", { sessionId: "hotel/desk", ...whose });
+    for (const user of [{}, { userId: "ada" }]) {
+      await run(keyed, "My card is 4711.", { sessionId: "hotel", ...user });
+      await run(plain, "What did I say?", { sessionId: "hotel/desk", ...user });
     }
     expect(seen(clerk.model)).toEqual([
       ["My card is 4711."],
@@ -165,7 +177,7 @@ describe("a router", () => {
     await runtime.close();
   });
 
-  test("images and files go to the specialist, too", async () => {
+  test("images and files are passed to the specialist", async () => {
     const { agent, billing } = desk(["route: billing"]);
     const image = {
       type: "image",
@@ -176,7 +188,7 @@ describe("a router", () => {
     expect(billing.calls[0]?.messages.at(-1)?.content).toEqual([{ type: "text", text: "Look." }, image]);
   });
 
-  test("a form for the answer is the specialist's to keep to", async () => {
+  test("a requested output schema applies to the specialist", async () => {
     const output = {
       type: "object",
       properties: { euros: { type: "number" } },
@@ -189,7 +201,7 @@ describe("a router", () => {
     expect([model.calls.length, clerk.model.calls.length]).toEqual([1, 2]);
   });
 
-  test("a specialist that met its bound ends it the same way, with what it had said", async () => {
+  test("a specialist that reaches maxTurns interrupts the router the same way and keeps its output", async () => {
     const again = { text: "One moment.", toolCalls: [{ name: "none", input: {} }] };
     const tired = worker("clerk", [again, again], { maxTurns: 1 });
     const { agent } = desk(["route: billing"], {}, {}, [tired, worker("guide", [])]);
@@ -202,7 +214,7 @@ describe("a router", () => {
     expect(notes).not.toContain("router.completed");
   });
 
-  test("B5: money that ends in the specialist ends it as budget_exhausted, with what had been said", async () => {
+  test("B5: an exhausted budget in the specialist ends the run as budget_exhausted with the output so far", async () => {
     const again = { text: "One moment.", toolCalls: [{ name: "none", input: {} }] };
     const poor = worker("clerk", [again, again]);
     const { agent } = desk(["route: billing"], {}, {}, [poor, worker("guide", [])]);
@@ -210,22 +222,22 @@ describe("a router", () => {
     expect(result).toMatchObject({ status: "budget_exhausted", output: "One moment." });
   });
 
-  test("a specialist that fails, or finds no seat, fails it as child_failed", async () => {
+  test("a specialist that fails or gets no seat fails the router with child_failed", async () => {
     const error = Object.assign(new Error("bad key"), { status: 401 });
     const broken = worker("clerk", [{ error }]);
     const { agent } = desk(["route: billing"], {}, {}, [broken, worker("guide", [])]);
     expect((await runAlone(agent)).result.error).toMatchObject({
       code: "child_failed",
-      message: expect.stringContaining("billing ended as failed: bad key"),
+      message: expect.stringContaining("billing ended with status failed: bad key"),
     });
     const full = desk(["route: billing"]);
     const { result } = await runAlone(full.agent, "Paid?", { spawnBudget: { maxAgents: 1 } });
     expect(result.error?.message).toBe(
-      "billing was not hired: every seat is taken, and whoever has one waits for somebody without: raise spawnBudget.maxAgents (1 seat)",
+      "billing was not spawned: every seat is held by a task that waits for a task without a seat; raise spawnBudget.maxAgents (1 seat)",
     );
   });
 
-  test("C1: cancelled while the specialist works, nobody calls a model any more", async () => {
+  test("C1: no model is called after a cancel while the specialist works", async () => {
     const { runtime, clock, ended } = await company();
     const slow = worker("clerk", [{ text: "late", delayMs: 100 }, "never"], {}, { clock });
     const { agent, model } = desk(["route: billing"], {}, {}, [slow, worker("guide", [])]);
@@ -238,16 +250,20 @@ describe("a router", () => {
   });
 
   test.each<[string, Partial<RouterOptions>, string]>([
-    ["no routes", { routes: {} }, "router needs at least one agent: routes has 0"],
-    ["a name that is none", { routes: { "a b": worker("a", []).agent } }, "in routes of router is no name"],
-    ["a fallback that is no route", { fallbackRoute: "garden" }, "fallbackRoute of router is garden"],
-    ["a confidence beyond all", { requireConfidence: 2 }, "requireConfidence of router is 2"],
+    ["an empty list of routes", { routes: {} }, "router needs at least one agent: routes has 0"],
     [
-      "a scope that is none",
+      "an invalid name of a route",
+      { routes: { "a b": worker("a", []).agent } },
+      "in routes of router is not a valid name",
+    ],
+    ["a fallbackRoute that is not a route", { fallbackRoute: "garden" }, "fallbackRoute of router is garden"],
+    ["a requireConfidence above 1", { requireConfidence: 2 }, "requireConfidence of router is 2"],
+    [
+      "an unknown conversationScope",
       { conversationScope: "mine" as never },
       'conversationScope of router is "mine": it must be per_route or shared',
     ],
-  ])("refuses %s", (_what, more, message) => {
-    expect(() => desk([], more)).toThrow(message);
+  ])("%s is refused", (_what, options, message) => {
+    expect(() => desk([], options)).toThrow(message);
   });
 });

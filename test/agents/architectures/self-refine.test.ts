@@ -1,9 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { planAndExecute, react, selfRefine } from "../../../src/agents/architectures/index.ts";
 import { Agent, memoryStore, openRuntime, sha256, tool } from "../../../src/index.ts";
-import type { RunHandle } from "../../../src/kernel/index.ts";
 import { scriptedModel } from "../../../src/testing/index.ts";
-import { promptOf, transcriptLines, runAgent } from "./run-agent.ts";
+import { cancellingTool, promptOf, runAgent, transcriptLines } from "./run-agent.ts";
 
 const look = tool({
   name: "look",
@@ -13,8 +12,8 @@ const look = tool({
 });
 const calls = { text: "Looking.", toolCalls: [{ name: "look", input: {} }] };
 
-describe("Self-Refine", () => {
-  test("criticises and rewrites until the critic has nothing to say", async () => {
+describe("selfRefine()", () => {
+  test("criticises and rewrites the answer until the critic finds no more issues", async () => {
     const model = scriptedModel([calls, "draft"]);
     const critic = scriptedModel(["Too short.", "There are No Issues any more."]);
     const refiner = scriptedModel(["a longer draft"]);
@@ -46,7 +45,7 @@ describe("Self-Refine", () => {
     ]);
   });
 
-  test("the latest version is the answer when the rounds are used up; 3 unless told", async () => {
+  test("after maxRounds, by default 3, the latest version is the answer", async () => {
     const { result, eventNames } = await runAgent({
       architecture: "self-refine",
       model: scriptedModel(["v0"]),
@@ -56,7 +55,7 @@ describe("Self-Refine", () => {
     expect(eventNames.at(-1)).toBe("self_refine.max_rounds_reached");
   });
 
-  test("has a stop phrase of its own", async () => {
+  test("a custom stopPhrase ends the rounds", async () => {
     const { result } = await runAgent({
       architecture: selfRefine(react(), { stopPhrase: "Ship it" }),
       model: scriptedModel(["v0", "no issues, but longer", "v1", "ship it!"]),
@@ -64,7 +63,7 @@ describe("Self-Refine", () => {
     expect(result.output).toBe("v1");
   });
 
-  test("a base that came to no answer is not refined", async () => {
+  test("a base that is interrupted is not refined", async () => {
     const critic = scriptedModel([]);
     const { result } = await runAgent({
       architecture: selfRefine(),
@@ -77,7 +76,7 @@ describe("Self-Refine", () => {
     expect(critic.calls).toHaveLength(0);
   });
 
-  test("wraps any architecture, and touches no answer of an earlier invocation", async () => {
+  test("wraps any architecture and does not change the answers of earlier invocations", async () => {
     const runtime = await openRuntime({ store: memoryStore({ hash: sha256 }), unknownPrice: "ignore" });
     const model = scriptedModel([
       "[]",
@@ -100,7 +99,7 @@ describe("Self-Refine", () => {
     await runtime.close();
   });
 
-  test("B5: out of money between versions, it keeps the latest, in the conversation too", async () => {
+  test("B5: the latest version is the output, also in the conversation, when the budget is exhausted", async () => {
     const { result, conversation } = await runAgent({
       architecture: selfRefine(),
       model: scriptedModel(["v0"]),
@@ -111,22 +110,18 @@ describe("Self-Refine", () => {
     expect(transcriptLines(conversation)).toEqual(["user: What is it?", "assistant: v1"]);
   });
 
-  test("C2: cancelled while its base works, it criticises nothing", async () => {
-    let handle: RunHandle | undefined;
-    const stop = tool({
-      name: "look",
-      description: "Looks",
-      inputSchema: { type: "object" },
-      execute: async () => {
-        await handle?.cancel("enough");
-        return "seen";
-      },
-    });
+  test("C2: no critic is called after a cancel while the base works", async () => {
+    const cancelling = cancellingTool();
     const critic = scriptedModel([]);
     const { result } = await runAgent(
-      { architecture: selfRefine(), model: scriptedModel([calls]), tools: [stop], models: { critic } },
+      {
+        architecture: selfRefine(),
+        model: scriptedModel([calls]),
+        tools: [cancelling.tool],
+        models: { critic },
+      },
       "Where?",
-      { onStart: (run) => (handle = run) },
+      { onStart: cancelling.onStart },
     );
     expect(result.status).toBe("cancelled");
     expect(critic.calls).toHaveLength(0);
@@ -135,7 +130,7 @@ describe("Self-Refine", () => {
   test.for([
     [{ maxRounds: 0 }, "maxRounds of selfRefine is 0: it must be an integer from 1"],
     [{ stopPhrase: " " }, "stopPhrase of selfRefine is empty"],
-  ] as const)("refuses %j", ([options, message]) => {
+  ] as const)("the options %j are refused", ([options, message]) => {
     expect(() => selfRefine(react(), options)).toThrow(message);
   });
 });

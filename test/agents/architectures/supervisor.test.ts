@@ -11,7 +11,7 @@ import { messageText, parseSessionId } from "../../../src/kernel/index.ts";
 import { scriptedModel, type ScriptStep } from "../../../src/testing/index.ts";
 import { until } from "../../runtime/runtime-setup.ts";
 import { asked, company, notesOf, resultsIn, runAlone, seen, worker } from "../company.ts";
-import { foundRun } from "../../runtime/find-run.ts";
+import { findRun } from "../../runtime/find-run.ts";
 
 const sessionId = parseSessionId("office");
 
@@ -24,13 +24,20 @@ const spawn = (name: string, instructions = `You are ${name}.`) => ({
 const calling = (...toolCalls: readonly { readonly name: string; readonly input: object }[]): ScriptStep =>
   ({ toolCalls }) as ScriptStep;
 
-function office(script: readonly ScriptStep[], options: SupervisorOptions, more: Partial<AgentOptions> = {}) {
+function office(
+  script: readonly ScriptStep[],
+  options: SupervisorOptions,
+  agentOptions: Partial<AgentOptions> = {},
+) {
   const model = scriptedModel(script);
-  return { model, agent: new Agent({ name: "boss", model, architecture: supervisor(options), ...more }) };
+  return {
+    model,
+    agent: new Agent({ name: "boss", model, architecture: supervisor(options), ...agentOptions }),
+  };
 }
 
-describe("a supervisor", () => {
-  test("delegates to workers and goes on with their answers", async () => {
+describe("supervisor()", () => {
+  test("delegates tasks to workers and continues with their answers", async () => {
     const reader = worker("reader", ["Three pages."], { description: "Reads." });
     const { agent, model } = office([calling(delegate("reader", "How long is it?")), "It is short."], {
       workers: { reader: reader.agent },
@@ -44,7 +51,7 @@ describe("a supervisor", () => {
     expect(notes).toEqual(["supervisor.workers_ready", "supervisor.completed"]);
   });
 
-  test("what is delegated in one turn is done side by side", async () => {
+  test("tasks that are delegated in one turn run in parallel", async () => {
     const { runtime, clock, ended } = await company();
     const one = worker("one", [{ text: "1", delayMs: 10 }], {}, { clock });
     const two = worker("two", [{ text: "2", delayMs: 10 }], {}, { clock });
@@ -58,7 +65,7 @@ describe("a supervisor", () => {
     expect(resultsIn(model)).toEqual(["1", "2"]);
   });
 
-  test("forwards a worker's last answer word for word, without another call", async () => {
+  test("forward_message returns a worker's last answer verbatim without another model call", async () => {
     const poet = worker("poet", ["Roses.", "  Violets,\n are *blue*.  "]);
     const { agent, model } = office(
       [calling(delegate("poet", "a")), calling(delegate("poet", "b")), calling(forward("poet"))],
@@ -76,12 +83,12 @@ describe("a supervisor", () => {
   const nothing = { name: "nothing", input: {} };
 
   test.each([
-    ["after what is delegated", [delegate("a", "t"), forward("a")], "from a"],
+    ["after a delegation", [delegate("a", "t"), forward("a")], "from a"],
     ["before another call", [delegate("a", "t"), forward("a"), nothing], "from a"],
     ["after another call", [delegate("a", "t"), nothing, forward("a")], "from a"],
-    ["before more is delegated", [delegate("a", "t"), forward("a"), delegate("a", "u")], "from a"],
-    ["beside what cannot be forwarded", [delegate("a", "t"), forward("a"), forward("b")], "from a"],
-  ] as const)("forwards, without another call, in the same turn %s", async (_where, calls, output) => {
+    ["before another delegation", [delegate("a", "t"), forward("a"), delegate("a", "u")], "from a"],
+    ["beside a forward_message that fails", [delegate("a", "t"), forward("a"), forward("b")], "from a"],
+  ] as const)("forward_message %s in the same turn ends the loop", async (_where, calls, output) => {
     const a = worker("a", ["from a", "more from a"]);
     const { agent, model } = office([calling(...calls), "I passed it on."], {
       workers: { a: a.agent, b: worker("b", []).agent },
@@ -92,7 +99,7 @@ describe("a supervisor", () => {
     expect(notes).toContain("supervisor.forwarded");
   });
 
-  test("forwards what the attempt that is the answer forwarded", async () => {
+  test("with reflexion() as base, the answer that the best attempt forwarded is the answer", async () => {
     const poet = worker("poet", ["first", "second"]);
     const attempt = [calling(delegate("poet", "a")), calling(forward("poet"))];
     const { agent } = office([...attempt, "score: 0.5", "Try again.", ...attempt, "score: 0.2"], {
@@ -105,7 +112,7 @@ describe("a supervisor", () => {
     expect(notes).not.toContain("reflexion.empty_answer");
   });
 
-  test("what was to be forwarded is forgotten once something else is said", async () => {
+  test("a forwarded answer is dropped if the model continues after steering input", async () => {
     const { runtime, ended, clock } = await company();
     const model = scriptedModel(
       [
@@ -125,19 +132,19 @@ describe("a supervisor", () => {
     expect(notes).not.toContain("supervisor.forwarded");
   });
 
-  test("what is not there to be forwarded, or to delegate to, is a result", async () => {
+  test("forwarding a missing answer and delegating to an unknown worker are tool results", async () => {
     const poet = worker("poet", []);
     const { agent, model } = office([calling(forward("poet"), delegate("painter", "x")), "I give up."], {
       workers: { poet: poet.agent },
     });
     expect((await runAlone(agent)).result.output).toBe("I give up.");
     expect(resultsIn(model)).toEqual([
-      "error: poet has said nothing to forward: delegate to it first, or answer yourself",
+      "error: poet has no answer to forward: delegate to it first, or answer yourself",
       "error: there is no worker painter; there are: poet",
     ]);
   });
 
-  test("a worker's failure and a refused seat are results, and not to be forwarded", async () => {
+  test("a worker's failure and a refused seat are tool results that cannot be forwarded", async () => {
     const error = Object.assign(new Error("bad key"), { status: 401 });
     const broken = worker("broken", [{ error }]);
     const { agent, model } = office(
@@ -147,18 +154,18 @@ describe("a supervisor", () => {
       },
     );
     expect((await runAlone(agent)).result).toMatchObject({ status: "completed", output: "Sorry." });
-    expect(resultsIn(model)[0]).toContain("broken has said nothing to forward");
+    expect(resultsIn(model)[0]).toContain("broken has no answer to forward");
     const idle = worker("idle", []);
     const full = office([calling(delegate("idle", "a")), "Alone, then."], { workers: { idle: idle.agent } });
     await runAlone(full.agent, "Go.", { spawnBudget: { maxAgents: 1 } });
     expect(resultsIn(full.model)).toEqual([
-      "error: idle was not hired: every seat is taken (1 seat). Do it yourself, or try again when someone has finished",
+      "error: idle was not spawned: every seat is taken (1 seat). Do it yourself, or try again when another worker has finished",
     ]);
   });
 
-  describe("that makes workers of its own", () => {
-    test("has them do what they are told, each by its instructions", async () => {
-      const hand = worker("hand", ["Done by one.", "Done by two."], { instructions: "Be brief." });
+  describe("supervisor() with spawnable", () => {
+    test("the model creates workers, and each follows its own instructions", async () => {
+      const template = worker("hand", ["Done by one.", "Done by two."], { instructions: "Be brief." });
       const reader = worker("reader", []);
       const { agent, model } = office(
         [
@@ -166,53 +173,53 @@ describe("a supervisor", () => {
           calling(delegate("one", "a"), delegate("two", "b")),
           calling(forward("one")),
         ],
-        { workers: { reader: reader.agent }, spawnable: hand.agent },
+        { workers: { reader: reader.agent }, spawnable: template.agent },
       );
       const { result, events } = await runAlone(agent);
       expect(result.output).toBe("Done by one.");
       expect(resultsIn(model)).toEqual(["Done by one.", "Done by two."]);
-      const told = seen(hand.model);
-      expect(told).toContainEqual(["Be brief.\n\nYou are one.", "a"]);
-      expect(told).toContainEqual(["Be brief.\n\nYou are two.", "b"]);
+      const messages = seen(template.model);
+      expect(messages).toContainEqual(["Be brief.\n\nYou are one.", "a"]);
+      expect(messages).toContainEqual(["Be brief.\n\nYou are two.", "b"]);
       const spawned = notesOf(events).filter(({ name }) => name === "supervisor.worker_spawned");
       expect(spawned.map(({ data }) => data["worker"])).toEqual(["one", "two"]);
     });
 
-    test("makes five at most, unless told, and none twice", async () => {
-      const hand = worker("hand", []);
+    test("the model creates at most maxSpawned workers, by default 5, each with a new valid name", async () => {
+      const template = worker("hand", []);
       const names = ["reader", "a", "b", "a", "c d", "c", "d", "e", "f"];
       const { agent, model } = office([calling(...names.map((name) => spawn(name))), "Enough."], {
         workers: { reader: worker("reader", []).agent },
-        spawnable: hand.agent,
+        spawnable: template.agent,
       });
       await runAlone(agent);
       expect(resultsIn(model)).toEqual([
-        "error: there is a worker reader already: choose another name",
-        "a is there: delegate to it",
-        "b is there: delegate to it",
-        "error: there is a worker a already: choose another name",
-        "error: c d is no name for a worker: use 1 to 48 letters, digits, _ and -",
-        "c is there: delegate to it",
-        "d is there: delegate to it",
-        "e is there: delegate to it",
-        "error: there are 5 workers you made, which is all you may: use one of them",
+        "error: there is already a worker reader: choose another name",
+        "created worker a: delegate to it",
+        "created worker b: delegate to it",
+        "error: there is already a worker a: choose another name",
+        "error: c d is not a valid name for a worker: use 1 to 48 letters, digits, _ and -",
+        "created worker c: delegate to it",
+        "created worker d: delegate to it",
+        "created worker e: delegate to it",
+        "error: you have created 5 workers, which is the maximum: use one of them",
       ]);
     });
 
-    test("they are gone with the invocation", async () => {
-      const hand = worker("hand", []);
+    test("created workers do not exist in the next invocation", async () => {
+      const template = worker("hand", []);
       const { agent, model } = office(
         [calling(spawn("one")), "Made.", calling(delegate("one", "Go on.")), "Gone."],
-        { workers: { reader: worker("reader", []).agent }, spawnable: hand.agent },
+        { workers: { reader: worker("reader", []).agent }, spawnable: template.agent },
       );
       const { run } = await company();
       await run(agent, "Make one.", { sessionId });
       await run(agent, "Use it.", { sessionId });
       expect(resultsIn(model)).toEqual(["error: there is no worker one; there are: reader"]);
-      expect(hand.model.calls).toEqual([]);
+      expect(template.model.calls).toEqual([]);
     });
 
-    test("J7: they are still there after a restart in the middle of things", async () => {
+    test("J7: created workers exist after a restart in the middle of an invocation", async () => {
       const { runtime, clock, open } = await company({ closeGraceMs: 0 });
       const slow = worker(
         "slow",
@@ -223,7 +230,7 @@ describe("a supervisor", () => {
         {},
         { clock },
       );
-      const hand = worker("hand", ["By hand."]);
+      const template = worker("hand", ["By hand."]);
       const { agent, model } = office(
         [
           calling(spawn("one")),
@@ -231,7 +238,7 @@ describe("a supervisor", () => {
           calling(delegate("one", "a")),
           calling(forward("one")),
         ],
-        { workers: { slow: slow.agent }, spawnable: hand.agent },
+        { workers: { slow: slow.agent }, spawnable: template.agent },
       );
       let run = await runtime.submit(agent, "Go.");
       await until(() => slow.model.calls.length === 1);
@@ -240,15 +247,15 @@ describe("a supervisor", () => {
       await closed;
       const second = await open();
       second.register(agent);
-      run = await foundRun(second, run);
+      run = await findRun(second, run);
       await clock.advance(1_000);
       expect((await run.result()).output).toBe("By hand.");
       expect(model.calls).toHaveLength(4);
     });
   });
 
-  describe("over another base", () => {
-    test("that rewrites what it said in the same session", async () => {
+  describe("supervisor() with another base", () => {
+    test("selfRefine() refines the answer that is based on delegated work", async () => {
       const poet = worker("poet", ["Roses."]);
       const architecture = supervisor({ workers: { poet: poet.agent }, base: selfRefine() });
       const model = scriptedModel([calling(delegate("poet", "a")), "Roses, he says.", "No issues."]);
@@ -257,11 +264,11 @@ describe("a supervisor", () => {
       expect(resultsIn(poet.model)).toEqual([]);
     });
 
-    test("that thinks in sessions of its own", async () => {
-      const hand = worker("hand", ["Made by hand."]);
+    test("reflexion(), which runs attempts in sessions of their own, can create workers and delegate to them", async () => {
+      const template = worker("hand", ["Made by hand."]);
       const architecture = supervisor({
         workers: { idle: worker("idle", []).agent },
-        spawnable: hand.agent,
+        spawnable: template.agent,
         base: reflexion(),
       });
       const model = scriptedModel([
@@ -275,7 +282,7 @@ describe("a supervisor", () => {
     });
   });
 
-  test("a worker forgets from one task to the next, unless it is to remember", async () => {
+  test("a worker sees only its task, or with remember: true also its earlier tasks for the same user", async () => {
     const { run } = await company();
     const script = ["a", "b", "c"].flatMap((task): ScriptStep[] => [calling(delegate("clerk", task)), "Ok."]);
     for (const remember of [false, true]) {
@@ -294,7 +301,7 @@ describe("a supervisor", () => {
     }
   });
 
-  test("one that remembers does one thing after another, and remembers all of them", async () => {
+  test("tasks of one turn for a worker that remembers run one after another, and all of them are remembered", async () => {
     const clerk = worker("clerk", ["A.", "B.", "C."]);
     const { agent } = office(
       [calling(delegate("clerk", "a"), delegate("clerk", "b")), calling(delegate("clerk", "c")), "Ok."],
@@ -304,7 +311,7 @@ describe("a supervisor", () => {
     expect(seen(clerk.model)).toEqual([["a"], ["a", "A.", "b"], ["a", "A.", "b", "B.", "c"]]);
   });
 
-  test("workers see nothing of each other, nor of the supervisor's conversation", async () => {
+  test("a worker sees neither the other workers' tasks nor the supervisor's conversation", async () => {
     const [one, two] = [worker("one", ["secret of one"]), worker("two", ["2"])];
     const { agent } = office([calling(delegate("one", "a")), calling(delegate("two", "b")), "Ok."], {
       workers: { one: one.agent, two: two.agent },
@@ -313,7 +320,7 @@ describe("a supervisor", () => {
     expect([seen(one.model), seen(two.model)]).toEqual([[["a"]], [["b"]]]);
   });
 
-  test("B5: money that ends half way leaves what there is", async () => {
+  test("B5: the output so far is kept when the budget is exhausted", async () => {
     const reader = worker("reader", ["Three pages."]);
     const first = { text: "I have it read.", ...(calling(delegate("reader", "a")) as object) };
     const { agent } = office([first, "never"], { workers: { reader: reader.agent } });
@@ -321,7 +328,7 @@ describe("a supervisor", () => {
     expect(result).toMatchObject({ status: "budget_exhausted", output: "I have it read." });
   });
 
-  test("C1: a cancel reaches the workers, and no model is called after it", async () => {
+  test("C1: a cancel reaches the workers, and no model is called afterwards", async () => {
     const { runtime, clock, ended } = await company();
     const slow = worker("slow", [{ text: "late", delayMs: 100 }, "never"], {}, { clock });
     const { agent, model } = office([calling(delegate("slow", "a")), "never"], {
@@ -335,7 +342,7 @@ describe("a supervisor", () => {
     expect([model.calls.length, slow.model.calls.length]).toEqual([1, 1]);
   });
 
-  test("names its workers, and refuses what cannot be", () => {
+  test("declares its workers, and refuses missing workers, invalid limits and conflicts with its base", () => {
     const { agent } = worker("a", []);
     const inner = deepAgent({ subAgents: { a: agent } });
     expect(
@@ -345,11 +352,11 @@ describe("a supervisor", () => {
     expect(() => supervisor({ workers: { a: agent }, maxSpawned: 0 })).toThrow(
       "maxSpawned of supervisor is 0",
     );
-    expect(() => supervisor({ workers: { a: agent }, base: inner })).toThrow("has a worker a, too");
+    expect(() => supervisor({ workers: { a: agent }, base: inner })).toThrow("both have a worker named a");
     const other = supervisor({ workers: { b: agent } });
     for (const base of [other, reflexion(other), selfRefine(other)])
       expect(() => supervisor({ workers: { a: agent }, base })).toThrow(
-        "supervisor is wrapped around a supervisor",
+        "supervisor has another supervisor as its base",
       );
   });
 });

@@ -5,7 +5,7 @@ import { parseSessionId, type JsonObject } from "../../../src/kernel/index.ts";
 import { scriptedModel, type ScriptStep } from "../../../src/testing/index.ts";
 import { until } from "../../runtime/runtime-setup.ts";
 import { asked, company, notesOf, resultsIn, runAlone, seen, worker } from "../company.ts";
-import { foundRun } from "../../runtime/find-run.ts";
+import { findRun } from "../../runtime/find-run.ts";
 
 const to = (target: string, message = `For ${target}.`): ScriptStep => ({
   toolCalls: [{ name: "handoff", input: { target, message } }],
@@ -13,20 +13,20 @@ const to = (target: string, message = `For ${target}.`): ScriptStep => ({
 
 function band(
   scripts: Readonly<Record<string, readonly ScriptStep[]>>,
-  more: Partial<SwarmOptions> = {},
+  options: Partial<SwarmOptions> = {},
   tools: Parameters<typeof worker>[2] = {},
 ) {
   const workers = Object.entries(scripts).map(
     ([name, script]) => [name, worker(name, script, { description: `The ${name}.`, ...tools })] as const,
   );
   const peers = Object.fromEntries(workers.map(([name, { agent }]) => [name, agent]));
-  const architecture = swarm({ peers, ...more });
+  const architecture = swarm({ peers, ...options });
   const modelOf = (name: string) => Object.fromEntries(workers)[name]?.model ?? worker("none", []).model;
   return { agent: new Agent({ name: "band", architecture }), modelOf, peers };
 }
 
-describe("a swarm", () => {
-  test("the first peer has the conversation, and hands it over to another", async () => {
+describe("swarm()", () => {
+  test("the first peer starts with the conversation and hands it over to another", async () => {
     const { agent, modelOf } = band({
       desk: [to("bank", "She wants her money back.")],
       bank: ["Paid back."],
@@ -49,7 +49,7 @@ describe("a swarm", () => {
     });
   });
 
-  test("peers have their own tools besides, and the agents themselves no tools to hand over", async () => {
+  test("peers keep their own tools, and the agents themselves get no handoff tools", async () => {
     const look = tool({
       name: "look",
       description: "Looks",
@@ -64,7 +64,7 @@ describe("a swarm", () => {
     expect(agent.architecture.declaredWorkers()["desk"]?.id).toBe("desk@desk.bank");
   });
 
-  test("whoever is handed over to is shown the whole conversation, tools and all", async () => {
+  test("a peer sees the whole conversation, including tool calls, after a handoff", async () => {
     const { run } = await company();
     const look = tool({
       name: "look",
@@ -102,7 +102,7 @@ describe("a swarm", () => {
     expect(asked(modelOf("bank"))).toEqual(["Pay it back."]);
   });
 
-  test("or the message alone", async () => {
+  test("with passFullHistory: false a peer sees only the message of the handoff", async () => {
     const { agent, modelOf } = band(
       { desk: [to("bank", "Pay.")], bank: ["Ok."] },
       { passFullHistory: false },
@@ -111,7 +111,7 @@ describe("a swarm", () => {
     expect(seen(modelOf("bank"))).toEqual([["Pay."]]);
   });
 
-  test("each can be told in a form of its own, which is checked", async () => {
+  test("a peer with an input schema gets a transfer tool whose arguments are validated", async () => {
     const input = {
       type: "object",
       properties: { euros: { type: "number" } },
@@ -136,7 +136,7 @@ describe("a swarm", () => {
     expect(asked(bank.model)).toEqual(['{"euros":7}']);
   });
 
-  test("and filter what it is told: once, also over a restart", async () => {
+  test("inputFilter builds the brief of a peer, once per handoff even across a restart", async () => {
     const { runtime, clock, open } = await company({ closeGraceMs: 0 });
     let filtered = 0;
     const desk = worker("desk", [to("bank", "Card 1234: pay.")]);
@@ -173,31 +173,31 @@ describe("a swarm", () => {
     await closed;
     const second = await open();
     second.register(agent);
-    run = await foundRun(second, run);
+    run = await findRun(second, run);
     await clock.advance(1_000);
     expect((await run.result()).output).toBe("Paid.");
     expect(seen(bank.model).at(-1)).toEqual(["Be quick.", "Pay me.", "desk to bank: Card ****: pay."]);
     expect([filtered, desk.model.calls.length]).toEqual([1, 1]);
   });
 
-  test("a hand-over to one who is not there is a result, and so is one to oneself", async () => {
+  test("a handoff to an unknown peer or to oneself is a tool result", async () => {
     const { agent, modelOf } = band({ desk: [to("garden"), to("desk"), "Here I stay."], bank: [] });
     expect((await runAlone(agent)).result.output).toBe("Here I stay.");
     expect(resultsIn(modelOf("desk"))[0]).toContain("target must be one of bank");
   });
 
-  test("hands over beside other calls too, which are done and shown to whoever goes on", async () => {
+  test("a handoff beside other calls of the turn executes them and shows them to the next peer", async () => {
     const look = tool({
       name: "look",
       description: "Looks",
       inputSchema: { type: "object" },
       execute: () => "7 euros",
     });
-    const over = { name: "handoff", input: { target: "bank", message: "Pay." } };
+    const handoff = { name: "handoff", input: { target: "bank", message: "Pay." } };
     const calls = [
-      [{ name: "look", input: {} }, over],
-      [over, { name: "look", input: {} }],
-      [over, { name: "nothing", input: {} }],
+      [{ name: "look", input: {} }, handoff],
+      [handoff, { name: "look", input: {} }],
+      [handoff, { name: "nothing", input: {} }],
     ];
     for (const toolCalls of calls) {
       const { agent, modelOf } = band(
@@ -215,7 +215,7 @@ describe("a swarm", () => {
     }
   });
 
-  test("of several in one turn the first counts", async () => {
+  test("the first of several handoffs in one turn counts", async () => {
     const both = {
       toolCalls: ["bank", "shop"].map((target) => ({ name: "handoff", input: { target, message: "Go." } })),
     };
@@ -224,7 +224,7 @@ describe("a swarm", () => {
     expect(modelOf("shop").calls).toEqual([]);
   });
 
-  test("there and back and there again is stopped", async () => {
+  test("two peers that hand over to each other twice are interrupted with swarm_cycle", async () => {
     const { agent, modelOf } = band({
       desk: [{ ...(to("bank") as object), text: "Let me see." }, to("bank")],
       bank: [to("desk"), "never"],
@@ -239,7 +239,7 @@ describe("a swarm", () => {
     expect(modelOf("bank").calls).toHaveLength(1);
   });
 
-  test("unless it is let go on, to the last hand-over; eight unless told", async () => {
+  test("with detectCycles: false the swarm is interrupted after maxHandoffs, by default 8", async () => {
     const there = Array.from({ length: 9 }, () => to("bank"));
     const back = Array.from({ length: 9 }, () => to("desk"));
     const free = band({ desk: there, bank: back }, { detectCycles: false });
@@ -251,12 +251,12 @@ describe("a swarm", () => {
     expect((await runAlone(two.agent)).result.interruptionReason).toBe("max_handoffs");
   });
 
-  test("a ring of three is no cycle of two", async () => {
+  test("a cycle of three peers is not interrupted as a cycle of two", async () => {
     const { agent } = band({ a: [to("b"), to("b")], b: [to("c"), "Round."], c: [to("a")] });
     expect((await runAlone(agent)).result.output).toBe("Round.");
   });
 
-  test("a peer that met its bound, or failed, ends the swarm so", async () => {
+  test("a peer that reaches maxTurns interrupts the swarm, and a peer that fails fails it", async () => {
     const again = { text: "So far.", toolCalls: [{ name: "none", input: {} }] };
     const tired = band({ desk: [again], bank: [] }, {}, { maxTurns: 1 });
     const { result, notes } = await runAlone(tired.agent);
@@ -267,13 +267,13 @@ describe("a swarm", () => {
     expect((await runAlone(broken.agent)).result.error).toMatchObject({ code: "child_failed" });
   });
 
-  test("B5, C1: money that ends, and a cancel, leave what had been said", async () => {
-    const said = { ...(to("bank") as object), text: "I ask the bank." };
-    const poor = band({ desk: [said], bank: ["never"] });
+  test("B5, C1: the output so far is kept when the budget is exhausted or the run is cancelled", async () => {
+    const replyWithText = { ...(to("bank") as object), text: "I ask the bank." };
+    const poor = band({ desk: [replyWithText], bank: ["never"] });
     const { result } = await runAlone(poor.agent, "Go.", { budget: { maxTurns: 1 } });
     expect(result).toMatchObject({ status: "budget_exhausted", output: "I ask the bank." });
     const { runtime, clock, ended } = await company();
-    const desk = worker("desk", [said]);
+    const desk = worker("desk", [replyWithText]);
     const bank = worker("bank", [{ text: "late", delayMs: 50 }, "never"], {}, { clock });
     const architecture = swarm({ peers: { desk: desk.agent, bank: bank.agent } });
     const run = await runtime.submit(new Agent({ name: "band", architecture }), "Go.");
@@ -284,7 +284,7 @@ describe("a swarm", () => {
     expect(bank.model.calls).toHaveLength(1);
   });
 
-  test("a schema that is none is refused before anything is paid", async () => {
+  test("an invalid input schema of a peer fails the run before the first model call", async () => {
     const [desk, bank] = [worker("desk", ["Hello."]), worker("bank", [])];
     const make = (input: JsonObject): Agent =>
       new Agent({
@@ -303,24 +303,24 @@ describe("a swarm", () => {
   });
 
   test.each([undefined, null, "Pay.", {}, { prompt: 7 }, { prompt: "Pay.", history: "none" }])(
-    "a filter that gives %j is told what it must give",
-    async (given) => {
+    "an inputFilter that returns %j fails the run with a message that says what it must return",
+    async (returned) => {
       const [desk, bank] = [worker("desk", [to("bank")]), worker("bank", [])];
       const peers = {
         desk: desk.agent,
-        bank: { agent: bank.agent, inputFilter: () => given as never },
+        bank: { agent: bank.agent, inputFilter: () => returned as never },
       };
       const { result } = await runAlone(new Agent({ name: "band", architecture: swarm({ peers }) }));
       expect(result).toMatchObject({ status: "failed", error: { code: "invalid_argument" } });
-      expect(result.error?.message).toContain("inputFilter of peer bank of swarm gave");
+      expect(result.error?.message).toContain("inputFilter of peer bank of swarm returned");
       const wrong = { ...peers, bank: { agent: bank.agent, inputFilter: {} as never } };
       expect(() => swarm({ peers: wrong })).toThrow("inputFilter of peer bank of swarm is an object");
     },
   );
 
-  test("refuses what cannot be; two swarms may share an agent", async () => {
+  test("too few peers, an unknown entry and an invalid limit are refused, and two swarms may share an agent", async () => {
     expect(() => band({ desk: [] })).toThrow("swarm needs at least 2 agents: peers has 1");
-    expect(() => band({ a: [], b: [] }, { entry: "c" })).toThrow("entry of swarm is c, which is no peer");
+    expect(() => band({ a: [], b: [] }, { entry: "c" })).toThrow("entry of swarm is c, which is not a peer");
     expect(() => band({ a: [], b: [] }, { maxHandoffs: 0 })).toThrow("maxHandoffs of swarm is 0");
     const { runtime } = await company();
     const [a, b, c] = ["a", "b", "c"].map((name) => worker(name, []).agent) as [Agent, Agent, Agent];
@@ -329,8 +329,8 @@ describe("a swarm", () => {
     runtime.register(a);
   });
 
-  describe("a hand-over that is not its peer's last word is none", () => {
-    test("since a stop hook sent it on", async () => {
+  describe("a handoff that a peer's conversation does not end with is ignored", () => {
+    test("a handoff is ignored if a stop hook makes the peer continue and the peer then answers", async () => {
       const shouldContinue = ({ continued }: { readonly continued: number }) =>
         continued === 0 ? "Do it yourself." : undefined;
       const desk = worker("desk", [to("bank"), "Paid."], { stopHooks: [{ name: "stay", shouldContinue }] });
@@ -340,7 +340,7 @@ describe("a swarm", () => {
       expect(result.output).toBe("Paid.");
     });
 
-    test("since a later attempt is the answer", async () => {
+    test("a handoff is ignored if it was made in a discarded attempt of reflexion()", async () => {
       const desk = worker("desk", [to("bank"), "Paid."], {
         architecture: reflexion(),
         models: {
@@ -355,7 +355,7 @@ describe("a swarm", () => {
     });
   });
 
-  test("what is handed over is not refined first", async () => {
+  test("selfRefine() does not refine a handoff", async () => {
     const critic = scriptedModel([]);
     const desk = worker("desk", [to("bank")], { architecture: selfRefine(), models: { critic } });
     const bank = worker("bank", ["Paid."]);

@@ -15,7 +15,7 @@ import { company, runAlone, seen, worker, type Worker } from "../company.ts";
 
 const schema = { type: "object", properties: { n: { type: "number" } }, required: ["n"] } as const;
 
-/** Says so in the form that is wanted if it is told of one. */
+/** Creates a worker that replies with JSON if its prompt contains a JSON Schema, and with text otherwise. */
 function counting(name: string): Worker {
   return worker(name, [
     ({ messages }: ModelRequest) => (JSON.stringify(messages).includes("JSON Schema") ? '{"n": 1}' : "one"),
@@ -52,7 +52,7 @@ const kinds: Readonly<Record<string, (a: Agent, b: Agent) => Agent>> = {
 };
 
 test.for(Object.entries(kinds))(
-  "a form for the answer is asked of whoever gives it, and the team needs no model for it: %s",
+  "a requested output schema applies to the worker that writes the answer, without a model of the team: %s",
   async ([, team]) => {
     const { runtime } = await company();
     const agent = team(counting("a").agent, counting("b").agent);
@@ -61,7 +61,7 @@ test.for(Object.entries(kinds))(
   },
 );
 
-test("where nobody can be asked again, an answer that does not fit says so", async () => {
+test("an answer that does not fit the requested schema fails the run if no model can correct it", async () => {
   const { runtime } = await company();
   const panel = new Parallel({ name: "panel", branches: [counting("a").agent] });
   const result = await panel.invoke("Count.", { runtime, output: schema });
@@ -72,9 +72,9 @@ test("where nobody can be asked again, an answer that does not fit says so", asy
   });
 });
 
-test("a peer that hands over owes no form; the one who answers does", async () => {
-  const over = { name: "handoff", input: { target: "bank", message: "Count." } };
-  const desk = worker("desk", [{ text: "Not mine.", toolCalls: [over] }]);
+test("the output schema is not enforced for a peer that hands over, but for the peer that answers", async () => {
+  const handoff = { name: "handoff", input: { target: "bank", message: "Count." } };
+  const desk = worker("desk", [{ text: "Not mine.", toolCalls: [handoff] }]);
   const bank = counting("bank");
   const architecture = swarm({ peers: { desk: desk.agent, bank: bank.agent } });
   const { runtime } = await company();
@@ -84,17 +84,17 @@ test("a peer that hands over owes no form; the one who answers does", async () =
   expect(desk.model.calls).toHaveLength(1);
 });
 
-describe("whoever works for a team", () => {
+describe("a worker of a team", () => {
   const image = { type: "image", mediaType: "image/png", source: { kind: "base64", data: "aGk=" } } as const;
-  const hired: Readonly<
+  const advisors: Readonly<
     Record<string, (a: Agent, b: Agent, advisor: Agent) => ReturnType<typeof debate | typeof blackboard>>
   > = {
     judge: (a, b, judge) => debate({ debaters: { a, b }, rounds: 1, judge }),
     decider: (a, _b, decider) => blackboard({ agents: { a }, decider, maxRounds: 1 }),
   };
 
-  test.for(Object.entries(hired))(
-    "sees its images and its conversation, also a hired %s",
+  test.for(Object.entries(advisors))(
+    "sees the images and the conversation of the invocation as %s",
     async ([, make]) => {
       const [a, b] = [worker("a", ["x", "x"]), worker("b", ["y", "y"])];
       const advisor = worker("advisor", ["first", "second"]);
@@ -107,7 +107,7 @@ describe("whoever works for a team", () => {
     },
   );
 
-  test("is told what the team is told", async () => {
+  test("gets the instructions of the team after its own", async () => {
     const [a, b] = [worker("a", ["x"], { instructions: "Be a." }), worker("b", ["x"])];
     const architecture = debate({ debaters: { a: a.agent, b: b.agent } });
     await runAlone(new Agent({ name: "team", instructions: "Answer in French.", architecture }));
@@ -115,7 +115,7 @@ describe("whoever works for a team", () => {
     expect(seen(b.model)[0]?.[0]).toMatch(/Answer in French\./u);
   });
 
-  test("knows the lessons of earlier attempts", async () => {
+  test("sees the lessons of earlier reflexion() attempts", async () => {
     const actor = worker("actor", ["bad", "good"]);
     const critic = worker("critic", ['{"score": 1}', '{"score": 1}']);
     const agent = new Agent({
@@ -129,27 +129,30 @@ describe("whoever works for a team", () => {
     });
     const { result } = await runAlone(agent);
     expect(result.output).toBe("good");
-    expect(seen(actor.model).map((told) => told.join("\n").includes("Use metres."))).toEqual([false, true]);
+    expect(seen(actor.model).map((messages) => messages.join("\n").includes("Use metres."))).toEqual([
+      false,
+      true,
+    ]);
   });
 });
 
-test("agents of one name cannot be told apart, so no team takes two of them", () => {
+test("a team refuses two different agents with the same name", () => {
   const [one, other] = [worker("bot", []).agent, worker("bot", []).agent];
-  const said = /has two agents named bot/u;
-  expect(() => router({ routes: { a: one, b: other } })).toThrow(said);
-  expect(() => debate({ debaters: { a: one, b: other } })).toThrow(said);
-  expect(() => swarm({ peers: { a: one, b: one } })).toThrow(said);
+  const message = /has two agents named bot/u;
+  expect(() => router({ routes: { a: one, b: other } })).toThrow(message);
+  expect(() => debate({ debaters: { a: one, b: other } })).toThrow(message);
+  expect(() => swarm({ peers: { a: one, b: one } })).toThrow(message);
   expect(() => debate({ debaters: { a: one, b: one } })).not.toThrow();
 });
 
-test("nor is a worker taken for its boss", () => {
+test("an agent refuses a worker with its own name", () => {
   const architecture = supervisor({ workers: { a: worker("bot", []).agent } });
   expect(() => new Agent({ name: "bot", model: scriptedModel([]), architecture })).toThrow(
-    "agent bot, with all it may hire, has two agents named bot: give one of them another name",
+    "agent bot, with its sub-agents, has two agents named bot; rename one of them",
   );
 });
 
-test("names that objects have of themselves, and numbers, are names like any other", async () => {
+test("names of object properties and numbers are valid names of members", async () => {
   const names = ["1", "__proto__", "constructor", "toString", "-"];
   const debaters = Object.fromEntries(
     names.map((name, index) => [name, worker(`w${index}`, [`${name}?`, `${name}!`]).agent]),
@@ -160,7 +163,7 @@ test("names that objects have of themselves, and numbers, are names like any oth
   expect(Object.keys(answers)).toEqual(names);
 });
 
-test("what debaters say is compared in one pass, whatever it is", async () => {
+test("debate() compares very long answers in linear time", async () => {
   const dots = `${".".repeat(400_000)}a`;
   const [a, b] = [worker("a", [dots]), worker("b", [`${dots}!`])];
   const architecture = debate({ debaters: { a: a.agent, b: b.agent } });

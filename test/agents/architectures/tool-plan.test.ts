@@ -8,7 +8,7 @@ import {
 import type { JsonObject } from "../../../src/kernel/index.ts";
 
 describe("a plan of tool calls", () => {
-  test("is read from a list, alone, in a code block or among words, and from a member of an object", () => {
+  test("is parsed from a bare list, a code block, a list inside text, and a member of an object", () => {
     const call = { id: "E1", tool: "shout", args: { text: "a" } };
     const text = JSON.stringify([call]);
     for (const written of [
@@ -33,7 +33,7 @@ describe("a plan of tool calls", () => {
   const named = (...calls: readonly JsonObject[]) =>
     (parseToolPlan(JSON.stringify(calls)) ?? []).map(({ id, tool: name }) => [id, name]);
 
-  test("numbers calls that have no id", () => {
+  test("numbers calls without an id", () => {
     expect(named({ tool: "a" }, { tool: "b" }, { args: {} })).toEqual([
       ["E1", "a"],
       ["E2", "b"],
@@ -41,14 +41,14 @@ describe("a plan of tool calls", () => {
     ]);
   });
 
-  test("gives none an id that the plan gives another, before it or after it", () => {
+  test("never numbers a call with an id that the plan gives to another call", () => {
     expect(named({ tool: "a" }, { id: "E1", tool: "b" }, { id: " E4 ", tool: "c" }, { tool: "d" })).toEqual([
       ["E1_", "a"],
       ["E1", "b"],
       ["E4", "c"],
       ["E4_", "d"],
     ]);
-    // Models that call it 2 write {{E2}}.
+    // A model that uses the id 2 may refer to it as {{E2}}, so E2 is not free.
     expect(named({ id: 2, tool: "a" }, { tool: "b" })).toEqual([
       ["2", "a"],
       ["E2_", "b"],
@@ -60,7 +60,7 @@ describe("a plan of tool calls", () => {
     ]);
   });
 
-  test("does not know what an id means that it gives to several", () => {
+  test("leaves a placeholder unresolved if several calls have its id", () => {
     const twice = [
       { id: "x", tool: "a" },
       { id: "x", tool: "b" },
@@ -78,7 +78,7 @@ describe("a plan of tool calls", () => {
     expect(fillPlaceholders(last.args, known)).toEqual({ text: "{{x}} c" });
   });
 
-  test("calls its calls by numbers, too, with and without the letter", () => {
+  test("resolves numeric ids with and without the letter E", () => {
     const calls =
       parseToolPlan('[{"id": 1, "tool": "a"}, {"id": 2, "tool": "b", "args": {"x": "{{E1}}"}}]') ?? [];
     expect(dependencyLevels(calls)?.map((level) => level.map(({ id }) => id))).toEqual([["1"], ["2"]]);
@@ -91,7 +91,7 @@ describe("a plan of tool calls", () => {
       ["E1", "another"],
     ]);
     expect(fillPlaceholders({ x: "{{1}} {{E1}}" }, both)).toEqual({ x: "one another" });
-    // Of two, each stands for itself, also where one was not made.
+    // If both ids exist, each placeholder means its exact id, even if that call was not made.
     const one = new Map([
       ["1", undefined],
       ["E1", "another"],
@@ -100,7 +100,7 @@ describe("a plan of tool calls", () => {
     expect(unknownPlaceholders({ x: "{{1}} {{E1}} {{2}}" }, one)).toEqual(["1", "2"]);
   });
 
-  test("has levels by what calls need of each other; an unknown need is none", () => {
+  test("has levels by the placeholders of its calls, and ignores placeholders of unknown calls", () => {
     const call = (id: string, ...needs: readonly string[]) => ({
       id,
       tool: "t",
@@ -118,7 +118,7 @@ describe("a plan of tool calls", () => {
     expect(ids(call("E1"), call("E2", "E3"), call("E3", "E2"))).toBeUndefined();
   });
 
-  test("is filled in anywhere inside its arguments, to the letter", () => {
+  test("fills placeholders anywhere inside the arguments, literally", () => {
     const known = new Map([["E1", "$& one"]]);
     expect(
       fillPlaceholders({ a: "{{E1}}", b: [{ c: "<{{ E1 }}>" }], d: 7, e: null, f: "{{E2}}" }, known),
@@ -131,7 +131,7 @@ describe("a plan of tool calls", () => {
     });
   });
 
-  test("is filled in also where the names of members are, which are needs like others", () => {
+  test("fills placeholders in member names, which also count as dependencies", () => {
     const args = { headers: { "X-{{E1}}": "{{E2}}", "{{E3}}": [{ "{{E4}}": 1 }] } };
     const known = new Map([
       ["E1", "one"],
@@ -149,7 +149,7 @@ describe("a plan of tool calls", () => {
     expect(dependencyLevels(calls)?.map((level) => level.map(({ id }) => id))).toEqual([["E1"], ["E2"]]);
   });
 
-  test("may call its calls what it likes", () => {
+  test("accepts any text as an id, including names of object properties", () => {
     const first = { id: " étape 1 ", tool: "a", args: {} };
     const second = { id: "__proto__", tool: "a", args: { x: "{{ étape 1 }}" } };
     const third = { id: "constructor", tool: "a", args: { x: "{{__proto__}} {{toString}}" } };
@@ -162,11 +162,11 @@ describe("a plan of tool calls", () => {
     expect(fillPlaceholders(second.args, new Map([["étape 1", "one"]]))).toEqual({ x: "one" });
   });
 
-  test("has nothing of arguments that nobody could take, and says so", () => {
+  test("drops arguments that are nested too deeply and reports the problem", () => {
     const deep = `${"[".repeat(50_000)}${"]".repeat(50_000)}`;
     expect(parseToolPlan(`[{"tool": "a"}, {"tool": "b", "args": {"x": ${deep}}}]`)).toEqual([
       { id: "E1", tool: "a", args: {} },
-      { id: "E2", tool: "b", args: {}, problem: "the plan gives it args that go too deep" },
+      { id: "E2", tool: "b", args: {}, problem: "the plan has args that are nested too deeply" },
     ]);
   });
 });

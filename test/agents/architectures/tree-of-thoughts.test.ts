@@ -4,21 +4,21 @@ import type { JsonObject, ModelRequest, RunHandle } from "../../../src/kernel/in
 import { scriptedModel, type ScriptedModel, type ScriptStep } from "../../../src/testing/index.ts";
 import { promptOf, BarrierModel, architectureEventData, transcriptLines, runAgent } from "./run-agent.ts";
 
-/** Answers any number of calls, by what was asked. */
+/** Creates a model that answers any number of calls by their prompts. */
 function answering(answer: (asked: string) => string): ScriptedModel {
   return scriptedModel(
     Array.from({ length: 200 }, (): ScriptStep => (request: ModelRequest) => answer(promptOf(request))),
   );
 }
 
-/** Two thoughts after each, named by their way: a, b, aa, ab, ... */
+/** Creates a proposer that returns three thoughts, named by their path: a, b, c, aa, ab, ... */
 const proposer = () =>
   answering((asked) => {
-    const way = lastThought(asked);
-    return JSON.stringify([`${way}a`, `${way}b`, `${way}c`]);
+    const path = lastThought(asked);
+    return JSON.stringify([`${path}a`, `${path}b`, `${path}c`]);
   });
 
-/** The more b's the better. */
+/** Creates an evaluator that scores a thought by its number of b's. */
 const evaluator = () => answering((asked) => `{"score": ${(lastThought(asked).split("b").length - 1) / 10}}`);
 
 function lastThought(asked: string): string {
@@ -35,8 +35,8 @@ interface Tree {
   }[];
 }
 
-describe("Tree of Thoughts", () => {
-  test("follows the best of each level and answers from the chain that won; 3, 3, 2 unless told", async () => {
+describe("treeOfThoughts()", () => {
+  test("follows the best thoughts of each level and answers from the best chain, with 3 branches, depth 3 and beam 2 by default", async () => {
     const [propose, evaluate, synthesizer] = [proposer(), evaluator(), scriptedModel(["the answer"])];
     const { result, eventNames, events, conversation } = await runAgent({
       architecture: "tree-of-thoughts",
@@ -75,7 +75,7 @@ describe("Tree of Thoughts", () => {
     expect(transcriptLines(conversation)).toEqual(["user: What is it?", "assistant: the answer"]);
   });
 
-  test("side by side and one after another it comes to the same", async () => {
+  test("parallel: true and parallel: false give the same answer", async () => {
     const run = async (parallel: boolean) => {
       const { result, eventNames } = await runAgent({
         architecture: treeOfThoughts({ parallel }),
@@ -87,7 +87,7 @@ describe("Tree of Thoughts", () => {
     expect(await run(true)).toEqual(await run(false));
   });
 
-  test("candidates of a level are scored at once", async () => {
+  test("the thoughts of a level are scored in parallel", async () => {
     const evaluate = new BarrierModel(['{"score": 0.1}', '{"score": 0.2}', '{"score": 0.3}'], 3);
     await runAgent({
       architecture: treeOfThoughts({ depth: 1, synthesizeFinal: false }),
@@ -97,7 +97,7 @@ describe("Tree of Thoughts", () => {
     expect(evaluate.maxInFlight).toBe(3);
   });
 
-  test("a thought that solves it ends the search", async () => {
+  test("a thought that reaches solvedScore ends the search", async () => {
     const { result, eventNames } = await runAgent({
       architecture: treeOfThoughts({ solvedScore: 0.9, synthesizeFinal: false }),
       model: scriptedModel(["- left\n- right"]),
@@ -107,7 +107,7 @@ describe("Tree of Thoughts", () => {
     expect(eventNames.slice(-2)).toEqual(["tot.solved", "tot.completed"]);
   });
 
-  test("what scores too low is not followed; with nothing left it answers from the level before", async () => {
+  test("thoughts below minScore are not followed, and an empty level leads to an answer from the level before", async () => {
     const { result, eventNames, events } = await runAgent({
       architecture: treeOfThoughts({ branches: 1, minScore: 0.5, synthesizeFinal: false }),
       model: scriptedModel(['["first"]', '["second"]']),
@@ -123,7 +123,7 @@ describe("Tree of Thoughts", () => {
   test.for([
     ["empty_beam", '["first"]'],
     ["no_thoughts", "I have none."],
-  ] as const)("%s at the first level is a dead end", async ([reason, proposal]) => {
+  ] as const)("%s at the first level interrupts the run", async ([reason, proposal]) => {
     const { result, eventNames } = await runAgent({
       architecture: treeOfThoughts({ minScore: 0.5 }),
       model: scriptedModel([proposal]),
@@ -133,7 +133,7 @@ describe("Tree of Thoughts", () => {
     expect(eventNames.at(-1)).toBe(`tot.${reason}`);
   });
 
-  test("more thoughts than asked for are not looked at", async () => {
+  test("thoughts beyond the number of branches are ignored", async () => {
     const evaluate = scriptedModel(["0.1", "0.2"]);
     const { result } = await runAgent({
       architecture: treeOfThoughts({ branches: 2, depth: 1, synthesizeFinal: false }),
@@ -143,7 +143,7 @@ describe("Tree of Thoughts", () => {
     expect(result.output).toBe("b");
   });
 
-  test("B5: out of money half way, it keeps the best thought so far, and the tree", async () => {
+  test("B5: the best thought and the tree are kept when the budget is exhausted", async () => {
     const { result } = await runAgent({
       architecture: treeOfThoughts({ branches: 2 }),
       model: scriptedModel(['["a", "b"]']),
@@ -154,7 +154,7 @@ describe("Tree of Thoughts", () => {
     expect((result.metadata["tree"] as JsonObject)["best"]).toBe("1");
   });
 
-  test("C2: once cancelled it calls no model", async () => {
+  test("C2: no model is called after a cancel", async () => {
     let handle: RunHandle | undefined;
     const propose = scriptedModel(['["a"]', '["b"]']);
     const evaluate = new (class extends BarrierModel {
@@ -184,7 +184,7 @@ describe("Tree of Thoughts", () => {
     [{ beam: -1 }, "beam of treeOfThoughts is -1"],
     [{ solvedScore: 2 }, "solvedScore of treeOfThoughts is 2: it must be a number from 0 to 1"],
     [{ minScore: -1 }, "minScore of treeOfThoughts is -1"],
-  ] as const)("refuses %j", ([options, message]) => {
+  ] as const)("the options %j are refused", ([options, message]) => {
     expect(() => treeOfThoughts(options)).toThrow(message);
   });
 });

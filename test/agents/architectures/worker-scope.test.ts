@@ -24,7 +24,7 @@ function architecture(run: Architecture["run"]): Architecture {
   return { name: "own", run, declaredWorkers: () => ({}) };
 }
 
-test("a worker's scope hears nobody and owes no format, also in what is made of it", async () => {
+test("scopeForWorker() reads no steering and no follow-ups and has no output format, also in dependencies derived from it", async () => {
   const seen: Pick<Dependencies, "steering" | "followUps" | "outputFormat" | "role">[] = [];
   const output = { type: "object" } as const;
   await runAgent(
@@ -50,9 +50,9 @@ test("a worker's scope hears nobody and owes no format, also in what is made of 
   ]);
 });
 
-test("of tools that are brought under one name the outermost's is told of, called and heard", async () => {
+test("of several extra tools with the same name, the outermost is listed, called and reported to its listener", async () => {
   const asked: string[] = [];
-  const heard: string[] = [];
+  const reported: string[] = [];
   const named = (name: string, by: string): Tool =>
     tool({
       name,
@@ -72,12 +72,12 @@ test("of tools that are brought under one name the outermost's is told of, calle
     tools: [named("look", "agent"), named("stay", "agent")],
     architecture: architecture(async function* own(session, deps, prompt) {
       const outer = deps.withExtraTools([named("look", "outer")], (_, { toolName }) => {
-        heard.push(`outer heard of ${toolName}`);
+        reported.push(`outer heard of ${toolName}`);
       });
       const inner = outer.withExtraTools(
         [named("look", "inner"), named("peek", "inner"), named("peek", "again")],
         (_, { toolName }) => {
-          heard.push(`inner heard of ${toolName}`);
+          reported.push(`inner heard of ${toolName}`);
         },
       );
       yield* react().run(session, inner, prompt);
@@ -89,10 +89,10 @@ test("of tools that are brought under one name the outermost's is told of, calle
     "peek of inner",
   ]);
   expect(asked.toSorted()).toEqual(["look of outer", "peek of inner", "stay of agent"]);
-  expect(heard).toEqual(["outer heard of look", "inner heard of peek"]);
+  expect(reported).toEqual(["outer heard of look", "inner heard of peek"]);
 });
 
-test("sessions in a role are apart, however many there are of it", async () => {
+test("freshSession() creates a new session for every call with the same role", async () => {
   const model = scriptedModel(["one", "two"]);
   const ids: string[] = [];
   await runAgent({
@@ -113,7 +113,7 @@ test("sessions in a role are apart, however many there are of it", async () => {
   ]);
 });
 
-test("S1: every round that a stop hook asks for is in the conversation, whoever keeps it", async () => {
+test("S1: every round that a stop hook requests is in the conversation if the architecture keeps none itself", async () => {
   const { result, conversation } = await runAgent({
     model: scriptedModel(["[]", "one", "[]", "two"]),
     architecture: planAndExecute(),
@@ -130,14 +130,14 @@ test("S1: every round that a stop hook asks for is in the conversation, whoever 
   ]);
 });
 
-const again = {
+const continueOnce = {
   name: "again",
   shouldContinue: ({ continued }: { readonly continued: number }) =>
     continued === 0 ? "And then?" : undefined,
 };
 
-/** What each is asked, in order, until its first answer; and in the second round what is said then. */
-const thinkers = {
+/** Architectures with the replies of their models up to the first answer. */
+const rounds = {
   react: { architecture: react(), script: ["one"] },
   reflexion: { architecture: reflexion(), script: ["one", "1"] },
   "self-refine": { architecture: selfRefine(), script: ["one", "no issues"] },
@@ -146,12 +146,12 @@ const thinkers = {
   "tree of thoughts": { architecture: treeOfThoughts({ depth: 1 }), script: ['["a"]', "1", "one"] },
 } as const;
 
-test.each(Object.entries(thinkers))(
-  "S1: %s that is stopped in a round a stop hook asked for says nothing there that it did not say",
+test.each(Object.entries(rounds))(
+  "S1: %s that is stopped in a round of a stop hook does not repeat its earlier answer in the conversation",
   async (_name, { architecture: base, script }) => {
     const budget = { maxTurns: script.length };
     const model = scriptedModel(script);
-    const options = { model, architecture: base, stopHooks: [again], budget };
+    const options = { model, architecture: base, stopHooks: [continueOnce], budget };
     const { result, conversation, events } = await runAgent(options);
     expect(result).toMatchObject({ status: "budget_exhausted", output: "one" });
     expect(events.findLast(({ type }) => type === "agent_end")?.data).toMatchObject({ output: "one" });
@@ -159,10 +159,12 @@ test.each(Object.entries(thinkers))(
   },
 );
 
-test("S1: what is said again in the same words was said again", async () => {
+test("S1: an answer that repeats an earlier one verbatim is in the conversation twice", async () => {
   const { result, conversation } = await runAgent({
     model: scriptedModel(["one", "one"]),
-    stopHooks: [{ ...again, shouldContinue: ({ continued }) => (continued < 2 ? "And then?" : undefined) }],
+    stopHooks: [
+      { ...continueOnce, shouldContinue: ({ continued }) => (continued < 2 ? "And then?" : undefined) },
+    ],
     budget: { maxTurns: 2 },
   });
   expect(result).toMatchObject({ status: "budget_exhausted", output: "one" });
@@ -175,11 +177,11 @@ test("S1: what is said again in the same words was said again", async () => {
   ]);
 });
 
-test("S1: a bound met in a later round leaves the answer before it, in the result and once in the conversation", async () => {
+test("S1: an interruption in a later round keeps the earlier answer in the result and once in the conversation", async () => {
   let round = 0;
   const { result, conversation } = await runAgent({
     model: scriptedModel([]),
-    stopHooks: [again],
+    stopHooks: [continueOnce],
     architecture: architecture(async function* own(session) {
       if (++round === 1) session.output = "one";
       else [session.interrupted, session.interruptionReason] = [true, "max_patience"];
@@ -201,7 +203,7 @@ test.each([
   eventDraft("approval_decision", { approvalId: "x", decision: { decision: "approved", by: "alice" } }),
   eventDraft("agent_start", { input: "x", architecture: "own" }),
 ])(
-  "E1: an architecture that yields $type, which is not its to tell, fails and says which are",
+  "E1: an architecture that yields $type, which only the runtime may emit, fails with a list of the events it may emit",
   async (draft) => {
     const { result, events } = await runAgent({
       model: scriptedModel(["never"]),

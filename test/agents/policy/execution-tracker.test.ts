@@ -33,7 +33,7 @@ describe("alone", () => {
     const tracker = new ExecutionTracker();
     tracker.consume({ tokens: 1e12, costUsd: 1e6, turns: 1e9 });
     expect(() => new ExecutionTracker({ maxTokens: -1 })).toThrow("maxTokens");
-    expect(() => tracker.consume({ tokens: Number.NaN })).toThrow("tokens is NaN");
+    expect(() => tracker.consume({ tokens: Number.NaN })).toThrow("invalid tokens NaN");
   });
 
   it("holds the bound of a call, clamps it to what is left, and gives back what was not used (B1)", async () => {
@@ -148,7 +148,9 @@ describe("inside a run", () => {
     const run = await runtime.submit(worker, null, { budget: { maxTokens: 1_000 } });
     expect((await run.result()).output).toBe("done");
     const refused = (method: string, instead: string): unknown =>
-      expect.stringMatching(new RegExp(`^ExecutionTracker.${method}: inside a run .*${instead}`));
+      expect.stringMatching(
+        new RegExp(`^ExecutionTracker.${method} is not available inside a run.*${instead}`),
+      );
     expect(seen).toEqual([
       { tokens: 50, costUsd: 0, turns: 1 },
       { maxTokens: 1_000, maxCostUsd: null, maxTurns: null },

@@ -58,21 +58,21 @@ describe("an agent id", () => {
   });
 
   test.each([
-    ["", `"" is not an agent name: it must be ${wordRule}`],
-    ["two words", `"two words" is not an agent name: it must be ${wordRule}`],
-    ["-flag", `"-flag" is not an agent name: it must be ${wordRule}`],
-    ["line\n", `"line\\n" is not an agent name: it must be ${wordRule}`],
-    ["é", `"é" is not an agent name: it must be ${wordRule}`],
-    ["/eu", `"" is not an agent name: it must be ${wordRule}`],
-    ["researcher/", `"" is not an agent key: it must be ${wordRule}`],
-    ["researcher/eu/west", `"eu/west" is not an agent key: it must be ${wordRule}`],
+    ["", `invalid agent name "": expected ${wordRule}`],
+    ["two words", `invalid agent name "two words": expected ${wordRule}`],
+    ["-flag", `invalid agent name "-flag": expected ${wordRule}`],
+    ["line\n", `invalid agent name "line\\n": expected ${wordRule}`],
+    ["é", `invalid agent name "é": expected ${wordRule}`],
+    ["/eu", `invalid agent name "": expected ${wordRule}`],
+    ["researcher/", `invalid agent key "": expected ${wordRule}`],
+    ["researcher/eu/west", `invalid agent key "eu/west": expected ${wordRule}`],
   ])("is refused with what was wrong and the rule: %j", (text, message) => {
     expect(() => parseAgentId(text)).toThrow(expect.objectContaining({ code: "invalid_argument", message }));
   });
 
   test("has a name of 128 characters at most", () => {
     expect(formatAgentId({ name: "a".repeat(128) })).toHaveLength(128);
-    expect(() => formatAgentId({ name: "a".repeat(129) })).toThrow(/^"a{80}…" is not an? agent name/);
+    expect(() => formatAgentId({ name: "a".repeat(129) })).toThrow(/^invalid agent name "a{80}…"/);
   });
 });
 
@@ -93,11 +93,11 @@ describe("a topic id", () => {
   });
 
   test.each([
-    ["agent.progress", `"agent.progress" is not a topic id: it must be a type and a source joined by /`],
-    ["", `"" is not a topic id: it must be a type and a source joined by /`],
-    ["/run_7", `"" is not a topic type: it must be ${wordRule}`],
-    ["agent.progress/", `"" is not a topic source: it must be ${wordRule}`],
-    ["a/b/c", `"b/c" is not a topic source: it must be ${wordRule}`],
+    ["agent.progress", `invalid topic id "agent.progress": expected a type and a source joined by /`],
+    ["", `invalid topic id "": expected a type and a source joined by /`],
+    ["/run_7", `invalid topic type "": expected ${wordRule}`],
+    ["agent.progress/", `invalid topic source "": expected ${wordRule}`],
+    ["a/b/c", `invalid topic source "b/c": expected ${wordRule}`],
   ])("is refused with what was wrong and the rule: %j", (text, message) => {
     expect(() => parseTopicId(text)).toThrow(expect.objectContaining({ code: "invalid_argument", message }));
   });
@@ -131,7 +131,7 @@ describe("a run id", () => {
     expect(() => parseRunId(text)).toThrow(
       expect.objectContaining({
         code: "invalid_argument",
-        message: expect.stringMatching(/^".*" is not a run id: it must be run_ and 1 to 64 letters, digits/),
+        message: expect.stringMatching(/^invalid run id ".*": expected run_ and 1 to 64 letters, digits/),
       }),
     );
   });
@@ -157,7 +157,7 @@ describe("a task id", () => {
       expect(() => formatTaskId(ordinal)).toThrow(
         expect.objectContaining({
           code: "invalid_argument",
-          message: `${ordinal} is not a task number: it must be an integer from 0`,
+          message: `invalid task number ${ordinal}: expected an integer from 0`,
         }),
       );
     },
@@ -166,7 +166,7 @@ describe("a task id", () => {
   test.each(["", "t", "0", "t01", "t-1", "t1.5", "T0", "t0/1", "t1\n"])(
     "is refused with what was wrong and the rule: %j",
     (text) => {
-      const message = `${JSON.stringify(text)} is not a task id: it must be t and a number, such as t0`;
+      const message = `invalid task id ${JSON.stringify(text)}: expected t and a number, such as t0`;
       expect(() => parseTaskId(text)).toThrow(expect.objectContaining({ code: "invalid_argument", message }));
     },
   );
@@ -199,7 +199,7 @@ describe("a session id", () => {
   test.each(["", "/absolute", "../up", "my chat", "chat\n", "ü"])(
     "is refused with what was wrong and the rule: %j",
     (text) => {
-      const message = `${JSON.stringify(text)} is not a session id: it must be ${sessionRule}`;
+      const message = `invalid session id ${JSON.stringify(text)}: expected ${sessionRule}`;
       expect(() => parseSessionId(text)).toThrow(
         expect.objectContaining({ code: "invalid_argument", message }),
       );
@@ -208,7 +208,7 @@ describe("a session id", () => {
 
   test("has 256 characters at most", () => {
     expect(parseSessionId("a".repeat(256))).toHaveLength(256);
-    expect(() => parseSessionId("a".repeat(257))).toThrow(/^"a{80}…" is not a session id/);
+    expect(() => parseSessionId("a".repeat(257))).toThrow(/^invalid session id "a{80}…"/);
   });
 
   test("within a conversation is that conversation's alone, and nobody can give it", () => {
@@ -240,7 +240,7 @@ describe.each(parsers)("whatever is no %s", (what, parse) => {
     expect(() => parse(value as unknown as string)).toThrow(
       expect.objectContaining({
         code: "invalid_argument",
-        message: expect.stringMatching(`^${escaped(shown)} is not an? ${what}: it must be a string$`),
+        message: expect.stringMatching(`^invalid ${what} ${escaped(shown)}: expected a string$`),
       }),
     );
   });

@@ -37,6 +37,6 @@ describe("RetryPolicy", () => {
   test("allows three unless told, none when told zero, and refuses what is no count", () => {
     expect(new RetryPolicy().maxRetries).toBe(3);
     expect(new RetryPolicy(0).shouldRetry(ann)).toBe(false);
-    for (const bad of [-1, Number.NaN, 1.5]) expect(() => new RetryPolicy(bad)).toThrow("maxRetries is");
+    for (const bad of [-1, Number.NaN, 1.5]) expect(() => new RetryPolicy(bad)).toThrow("invalid maxRetries");
   });
 });

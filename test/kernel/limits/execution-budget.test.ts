@@ -56,7 +56,7 @@ describe("B2: a budget", () => {
       expect.objectContaining({
         code: "invalid_argument",
         message: expect.stringMatching(
-          `^${dimension} is .+: it must be an? .+ from 0, or null for no limit$`,
+          `^invalid ${dimension} .+: expected an? .+ from 0, or null for no limit$`,
         ),
       }),
     );
@@ -68,10 +68,10 @@ describe("B2: a budget", () => {
   test.each(["maxTokens", "maxTurns"] as const)("counts %s in whole numbers", (dimension) => {
     expect(() => executionBudget({ [dimension]: 1.5 })).toThrow(
       expect.objectContaining({
-        message: `${dimension} is 1.5: it must be an integer from 0, or null for no limit`,
+        message: `invalid ${dimension} 1.5: expected an integer from 0, or null for no limit`,
       }),
     );
-    expect(() => executionBudget({ [dimension]: 2 ** 53 })).toThrow(/must be an integer/);
+    expect(() => executionBudget({ [dimension]: 2 ** 53 })).toThrow(/expected an integer/);
   });
 
   test("takes dollars and milliseconds in fractions", () => {
@@ -88,7 +88,7 @@ describe("B2: a budget", () => {
       expect(() => executionBudget(given)).toThrow(
         expect.objectContaining({
           code: "invalid_argument",
-          message: `${key} is not a budget dimension: use maxTokens, maxCostUsd, maxTurns, deadlineMs`,
+          message: `invalid budget dimension ${key}: expected one of maxTokens, maxCostUsd, maxTurns, deadlineMs`,
         }),
       );
     },

@@ -10,11 +10,11 @@ test.each(Object.values(HistoryRetention))("%s is read as itself", (retention) =
 });
 
 test.each([
-  ["forever", `"forever" is not a history retention: use none, run, permanent`],
-  ["RUN", `"RUN" is not a history retention: use none, run, permanent`],
-  ["", `"" is not a history retention: use none, run, permanent`],
-  [undefined, "undefined is not a history retention: use none, run, permanent"],
-  [{}, "an object is not a history retention: use none, run, permanent"],
+  ["forever", `invalid history retention "forever": expected one of none, run, permanent`],
+  ["RUN", `invalid history retention "RUN": expected one of none, run, permanent`],
+  ["", `invalid history retention "": expected one of none, run, permanent`],
+  [undefined, "invalid history retention undefined: expected one of none, run, permanent"],
+  [{}, "invalid history retention an object: expected one of none, run, permanent"],
 ])("%j is refused with those there are", (value, message) => {
   expect(() => parseHistoryRetention(value)).toThrow(
     expect.objectContaining({ code: "invalid_argument", message }),

@@ -29,15 +29,15 @@ test.each(names)("%s is read from its name in any case, and from its weight", (n
 });
 
 test.each([
-  ["urgent", `"urgent" is not a priority: use BACKGROUND, LOW, NORMAL, HIGH, CRITICAL`],
-  ["", `"" is not a priority: use BACKGROUND, LOW, NORMAL, HIGH, CRITICAL`],
-  ["toString", `"toString" is not a priority: use BACKGROUND, LOW, NORMAL, HIGH, CRITICAL`],
-  ["8", `"8" is not a priority: use BACKGROUND, LOW, NORMAL, HIGH, CRITICAL`],
-  [3, "3 is not a priority: use BACKGROUND, LOW, NORMAL, HIGH, CRITICAL"],
-  [Number.NaN, "NaN is not a priority: use BACKGROUND, LOW, NORMAL, HIGH, CRITICAL"],
-  [null, "null is not a priority: use BACKGROUND, LOW, NORMAL, HIGH, CRITICAL"],
-  [undefined, "undefined is not a priority: use BACKGROUND, LOW, NORMAL, HIGH, CRITICAL"],
-  [["HIGH"], "an array is not a priority: use BACKGROUND, LOW, NORMAL, HIGH, CRITICAL"],
+  ["urgent", `invalid priority "urgent": expected one of BACKGROUND, LOW, NORMAL, HIGH, CRITICAL`],
+  ["", `invalid priority "": expected one of BACKGROUND, LOW, NORMAL, HIGH, CRITICAL`],
+  ["toString", `invalid priority "toString": expected one of BACKGROUND, LOW, NORMAL, HIGH, CRITICAL`],
+  ["8", `invalid priority "8": expected one of BACKGROUND, LOW, NORMAL, HIGH, CRITICAL`],
+  [3, "invalid priority 3: expected one of BACKGROUND, LOW, NORMAL, HIGH, CRITICAL"],
+  [Number.NaN, "invalid priority NaN: expected one of BACKGROUND, LOW, NORMAL, HIGH, CRITICAL"],
+  [null, "invalid priority null: expected one of BACKGROUND, LOW, NORMAL, HIGH, CRITICAL"],
+  [undefined, "invalid priority undefined: expected one of BACKGROUND, LOW, NORMAL, HIGH, CRITICAL"],
+  [["HIGH"], "invalid priority an array: expected one of BACKGROUND, LOW, NORMAL, HIGH, CRITICAL"],
 ])("%j is refused with the names there are", (value, message) => {
   expect(() => parsePriority(value)).toThrow(expect.objectContaining({ code: "invalid_argument", message }));
 });
@@ -46,7 +46,7 @@ test("a weight that is none has no name", () => {
   expect(() => formatPriority(3 as Priority)).toThrow(
     expect.objectContaining({
       code: "invalid_argument",
-      message: expect.stringContaining("3 is not a priority"),
+      message: expect.stringContaining("invalid priority 3"),
     }),
   );
 });

@@ -25,7 +25,7 @@ test.each([0, -1, 1.5, Number.NaN, Number.POSITIVE_INFINITY, 2 ** 53, null, "5",
       expect.objectContaining({
         code: "invalid_argument",
         message: expect.stringMatching(
-          /^maxAgents is .+: it must be an integer from 1, the root counts as one$/,
+          /^invalid maxAgents .+: expected an integer from 1, because the root counts as one$/,
         ),
       }),
     );
@@ -36,7 +36,7 @@ test.each([0, 1, "true", null])("preemption is allowed or not: %s is neither", (
   expect(() => spawnBudget({ allowPreempt } as unknown as SpawnBudget)).toThrow(
     expect.objectContaining({
       code: "invalid_argument",
-      message: expect.stringMatching(/^allowPreempt is .+: it must be true or false$/),
+      message: expect.stringMatching(/^invalid allowPreempt .+: expected true or false$/),
     }),
   );
 });

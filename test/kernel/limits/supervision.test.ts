@@ -106,7 +106,7 @@ describe("a root", () => {
     expect(runs.map((run) => run.runId)).toEqual(["run_job-1", "run_job-1"]);
     expect(runs.map((run) => run.sessionId)).toEqual(["ses_run_job-1.id-1", "ses_run_job-1.id-2"]);
     const noIds = { next: () => "not an id" };
-    expect(() => Supervision.root(lead, { ids: noIds, runId: "run_job-1" })).toThrow(/is not a new id/);
+    expect(() => Supervision.root(lead, { ids: noIds, runId: "run_job-1" })).toThrow(/invalid new id/);
   });
 
   test("fills in what a partial budget leaves open", () => {
@@ -121,10 +121,10 @@ describe("a root", () => {
   });
 
   test.each([
-    [{ spawnBudget: { maxAgents: 0 } }, "maxAgents is 0"],
-    [{ executionBudget: { maxTokens: -1 } }, "maxTokens is -1"],
-    [{ retention: "forever" }, `"forever" is not a history retention`],
-    [{ priority: 3 }, "3 is not a priority"],
+    [{ spawnBudget: { maxAgents: 0 } }, "invalid maxAgents 0"],
+    [{ executionBudget: { maxTokens: -1 } }, "invalid maxTokens -1"],
+    [{ retention: "forever" }, `invalid history retention "forever"`],
+    [{ priority: 3 }, "invalid priority 3"],
   ])("B2: is refused a policy that makes no sense: %j", (options, message) => {
     const build = () => setup(options as Parameters<typeof setup>[0]);
     expect(build).toThrow(

@@ -203,7 +203,7 @@ describe("the step `turn` (J4)", () => {
     await run.signal("go");
     expect((await run.result()).error).toMatchObject({
       code: "journal_mismatch",
-      message: expect.stringContaining("step 0 was recorded with another arguments of turn"),
+      message: expect.stringContaining("step 0 does not match its record in arguments of turn"),
     });
   });
 

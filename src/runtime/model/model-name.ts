@@ -1,0 +1,21 @@
+import type { AgentId, CostLabel, Model } from "../../kernel/index.ts";
+
+/** The names under which events and the ledger refer to a model. */
+export interface ModelName {
+  readonly name: { readonly provider: string; readonly modelId: string };
+  readonly label: CostLabel;
+}
+
+const names = new WeakMap<Model, ModelName>();
+
+/** Returns the same frozen objects for every call of an agent's model, so that the records of all its calls share them. */
+export function modelName(agentId: AgentId, model: Model): ModelName {
+  const known = names.get(model);
+  if (known?.label.agentId === agentId) return known;
+  const { provider, modelId } = model;
+  const name = Object.freeze({ provider, modelId });
+  const label = Object.freeze({ agentId, provider, modelId });
+  const named = { name, label };
+  names.set(model, named);
+  return named;
+}

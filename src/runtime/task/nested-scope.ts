@@ -1,0 +1,47 @@
+import type { EventDraft, Fault, RunContext } from "../../kernel/index.ts";
+import type { CancellationScope } from "./cancellation-scope.ts";
+import type { CallBody } from "./in-flight-calls.ts";
+
+/** A context inside a step. The step that contains it takes and emits its events. */
+export type NestedContext = RunContext & { takeEvents(): readonly EventDraft[] };
+
+const noEvents: readonly EventDraft[] = [];
+
+/** The scope inside a step. F1: its context is created on first use, because most bodies take no steps. */
+export abstract class NestedScope {
+  #ctx: NestedContext | undefined;
+
+  protected abstract createContext(): NestedContext;
+
+  get ctx(): RunContext {
+    this.#ctx ??= this.createContext();
+    return this.#ctx;
+  }
+
+  /** Removes and returns the events that the body has emitted since its last step. */
+  takeEvents(): readonly EventDraft[] {
+    return this.#ctx?.takeEvents() ?? noEvents;
+  }
+}
+
+/** The body of a tool or of `ctx.step` that is executing, and the scope inside it. */
+export abstract class AbandonableCall extends NestedScope implements CallBody {
+  #fail: ((fault: Fault) => void) | undefined;
+
+  /** Scope of the body, which can be cancelled without cancelling the code around it. */
+  abstract get cancelScope(): CancellationScope;
+
+  /** Passes the result of the body on, unless `abandon` is called first. */
+  unlessAbandoned<Value>(work: Promise<Value>): Promise<Value> {
+    return new Promise((resolve, reject) => {
+      this.#fail = reject;
+      work.then(resolve, reject);
+    });
+  }
+
+  /** Fails the call with `fault` and cancels the body. No call of the body settles after that. */
+  abandon(fault: Fault): void {
+    this.#fail?.(fault);
+    this.cancelScope.abandon(fault.message);
+  }
+}

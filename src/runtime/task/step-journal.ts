@@ -1,0 +1,144 @@
+import {
+  type Clock,
+  type EventDraft,
+  type Fault,
+  type Hash,
+  type StepAddress,
+  type StepOutcome,
+  type StepRecord,
+  type TaskId,
+} from "../../kernel/index.ts";
+import { ReplayCursor } from "../journal/replay-cursor.ts";
+import type { RunLog } from "../journal/run-log.ts";
+import type { TaskState } from "../journal/run-state.ts";
+import { findMismatch, type StepIdentity } from "../journal/step-identity.ts";
+import type { WaitRegistry } from "./wait-registry.ts";
+
+export interface StepJournalOptions {
+  readonly taskId: TaskId;
+  readonly task: TaskState;
+  readonly log: RunLog;
+  readonly waits: WaitRegistry;
+  readonly clock: Clock;
+  readonly hash: Hash;
+  /** J4: called if the code asks for a step that differs from the recorded one. Must end the task's code. */
+  readonly onMismatch: (fault: Fault) => void;
+}
+
+/**
+ * The recorded steps of one task: replay finds them here, and the first execution adds to them.
+ *
+ * States of a step, and the moves between them:
+ * - recorded by an earlier owner: `find` returns the outcome and moves the step to replayed. `hasRecorded` counts the
+ *   steps of a scope that are still in this state.
+ * - replayed: its outcome was returned to the code.
+ * - absent: `find` returns `undefined`, and the caller executes the step. `record` stores its outcome (J1). The code
+ *   cannot ask for the same address again in this process, so the step needs no further state.
+ */
+export class StepJournal {
+  readonly #taskId: TaskId;
+  readonly #task: TaskState;
+  readonly #log: RunLog;
+  readonly #waits: WaitRegistry;
+  readonly #clock: Clock;
+  readonly #hash: Hash;
+  readonly #onMismatch: (fault: Fault) => void;
+  readonly #cursor: ReplayCursor;
+  /** Addresses of the records that hold each fault which the code received. Created with the first fault. */
+  #origins: WeakMap<object, readonly StepAddress[]> | undefined;
+
+  constructor({ taskId, task, log, waits, clock, hash, onMismatch }: StepJournalOptions) {
+    this.#taskId = taskId;
+    this.#task = task;
+    this.#log = log;
+    this.#waits = waits;
+    this.#clock = clock;
+    this.#hash = hash;
+    this.#onMismatch = onMismatch;
+    this.#cursor = new ReplayCursor(task);
+  }
+
+  /**
+   * J1, J4: returns the recorded outcome of the step, or `undefined` if the step is not recorded. Throws
+   * `journal_mismatch`, and ends the task's code, if another step is recorded at this address.
+   */
+  find(step: StepIdentity): StepOutcome | undefined {
+    const recorded = this.#cursor.remain ? this.#task.steps.get(step.address) : undefined;
+    if (recorded === undefined) return undefined;
+    const mismatch = findMismatch(recorded, step, this.#hash);
+    if (mismatch !== undefined) {
+      this.#onMismatch(mismatch);
+      throw mismatch;
+    }
+    this.#cursor.visit(step.address, step.kind);
+    return recorded.outcome;
+  }
+
+  /** Whether steps of this scope, or of a scope inside it, are recorded and not yet replayed. */
+  hasRecorded(scope: string): boolean {
+    return this.#cursor.remainIn(scope);
+  }
+
+  /** Whether this step left no record although an earlier owner had already started a later step of its scope. */
+  wasSkipped(address: StepAddress): boolean {
+    return this.#cursor.wentPast(address) && !this.#task.steps.has(address);
+  }
+
+  /** Records the outcome of a step. The events and the record are part of one commit. */
+  record(
+    step: StepIdentity,
+    outcome: StepOutcome,
+    events: readonly EventDraft[],
+    at = this.#clock.now(),
+  ): void {
+    for (let index = 0; index < events.length; index++) this.emit(events[index] as EventDraft, at);
+    const { address, kind, name, digest } = step;
+    const record: StepRecord = { taskId: this.#taskId, address, kind, name, digest, outcome };
+    this.#log.record(record, at, this.#task);
+    this.#waits.recorded(record);
+    if (this.#task.steps.size === longJournal)
+      this.emit({ type: "journal_warning", data: { steps: longJournal } });
+  }
+
+  /** Adds an event of this task to the next commit, and returns its seq. */
+  emit(draft: EventDraft, at?: number): number {
+    return this.#log.emit(this.#taskId, draft, at, this.#task).seq;
+  }
+
+  /** J5: remembers which records hold the fault, so that `resume` can void them if the task ends on it. */
+  noteOrigins(fault: unknown, addresses: readonly StepAddress[]): void {
+    if (typeof fault === "object" && fault !== null) (this.#origins ??= new WeakMap()).set(fault, addresses);
+  }
+
+  /** Addresses of the records that hold this fault or, if the code wrapped it, one of its causes. Empty if there are none. */
+  originsOf(error: unknown): readonly StepAddress[] {
+    let at: unknown = error;
+    for (let depth = 0; depth < maxCauses && typeof at === "object" && at !== null; depth++) {
+      const known = this.#origins?.get(at);
+      if (known !== undefined) return known;
+      at = (at as { readonly cause?: unknown }).cause;
+    }
+    return [];
+  }
+
+  /**
+   * Returns the values of concurrent steps. J2: throws the first fault in declaration order. J5: the records of all
+   * faults become the origins of that fault, so that `resume` voids them together.
+   */
+  valuesOf<Value>(settled: readonly PromiseSettledResult<Value>[]): readonly Value[] {
+    const failed = settled.filter((each) => each.status === "rejected");
+    const [first] = failed;
+    if (first !== undefined) {
+      const origins = failed.flatMap(({ reason }) => this.originsOf(reason));
+      if (origins.length > 0) this.noteOrigins(first.reason, origins);
+      throw first.reason;
+    }
+    return settled.flatMap((each) => (each.status === "fulfilled" ? [each.value] : []));
+  }
+}
+
+/** J8: number of steps at which the task emits `journal_warning`. */
+const longJournal = 5_000;
+
+/** How many levels of `cause` are searched for a recorded fault. */
+const maxCauses = 8;

@@ -1,0 +1,335 @@
+import type { CancellationError, CancellationToken, TaskId } from "../../kernel/index.ts";
+import type { SlotYielder } from "../process/async-context.ts";
+import { pendingForever } from "../process/pending-forever.ts";
+import type { TaskSlots } from "../process/task-slots.ts";
+import type { CancellationScope } from "./cancellation-scope.ts";
+import { InFlightCalls, type InFlightCall } from "./in-flight-calls.ts";
+import type { TaskHost } from "./task-host.ts";
+import type { AwaitedName } from "./wait-registry.ts";
+
+export interface TaskActivityOptions {
+  readonly taskId: TaskId;
+  readonly host: TaskHost;
+  readonly slots: TaskSlots;
+  /** Cancellation of the whole task. */
+  readonly token: CancellationToken;
+}
+
+/**
+ * Whether the code of one task works or waits, and with that its seat, its slot and its idleness.
+ *
+ * A task has several lines of code at a time: its own, one per branch, one per tool body. States of a line:
+ * - working: the line executes or has a call in flight (`beginCall`, `endCall`). The task holds a slot.
+ * - waiting (`waitFor`): the line awaits a name that the log shows, such as a child or a signal. The run may leave memory.
+ * - delayed (`pauseFor`): the line awaits something that only this process can deliver. The run stays in memory.
+ * - yielding (`yieldSlotWhile`): the line awaits another run. The run stays in memory.
+ * - parked (`whenSeated`, `whenReady`): the line must not start a call, because the task has no seat (H7). `unpark`
+ *   moves it back to working.
+ *
+ * The slot is given back once no line works. The task is idle if each line waits or is parked, and resting if it is
+ * idle or only awaits other runs. `end` gives the slot back for good. After `drop`, no awaited promise settles.
+ */
+export class TaskActivity implements SlotYielder {
+  readonly #taskId: TaskId;
+  readonly #host: TaskHost;
+  readonly #token: CancellationToken;
+  readonly #slot: TaskSlot;
+  readonly #calls = new InFlightCalls();
+  #waits: readonly AwaitedName[] = [];
+  /** Number of delayed lines. */
+  #delays = 0;
+  /** Number of yielding lines. */
+  #yields = 0;
+  /** Resolves the parked lines. */
+  #parked: (() => void)[] = [];
+  #isEnded = false;
+  #isDropped = false;
+
+  constructor({ taskId, host, slots, token }: TaskActivityOptions) {
+    this.#taskId = taskId;
+    this.#host = host;
+    this.#token = token;
+    this.#slot = new TaskSlot(slots, host, taskId);
+  }
+
+  get isDropped(): boolean {
+    return this.#isDropped;
+  }
+
+  /** Every line of the task waits or is parked. */
+  get isIdle(): boolean {
+    if (this.#waits.length === 0 && this.#parked.length === 0) return false;
+    return this.#delays === 0 && this.#yields === 0 && !this.#slot.isRequested && !this.isCalling;
+  }
+
+  /** The task holds no slot and requests none until something arrives that it awaits, from this run or from another. */
+  get isResting(): boolean {
+    return this.isIdle || (this.#yields > 0 && !this.#slot.isHeld && !this.#slot.isRequested);
+  }
+
+  /** A call is in flight whose body does not itself wait. */
+  get isCalling(): boolean {
+    return this.#calls.isWorking;
+  }
+
+  get hasCalls(): boolean {
+    return this.#calls.count > 0;
+  }
+
+  get isSeated(): boolean {
+    return this.#host.seats.status(this.#taskId) === "seated";
+  }
+
+  /** Returns `undefined` if the task holds a slot now. Otherwise resolves once it does, and never after `drop`. */
+  takeSlot(): Promise<void> | undefined {
+    return this.#slot.take();
+  }
+
+  /** C2, H7: returns `undefined` if the task has a seat, otherwise resolves once it has one. Throws if the scope is cancelled. */
+  whenSeated(cancelScope: CancellationScope): Promise<void> | undefined {
+    if (!this.isSeated) return this.#awaitSeat(cancelScope);
+    cancelScope.check();
+    return undefined;
+  }
+
+  /** Like `whenSeated`, and the task also holds a slot, so that a call may start synchronously. */
+  whenReady(cancelScope: CancellationScope): Promise<void> | undefined {
+    if (!this.#slot.isHeld || !this.isSeated) return this.#awaitReady(cancelScope);
+    cancelScope.check();
+    return undefined;
+  }
+
+  /** After a wait: takes a slot again, and tells whether the task has kept its seat and was not cancelled meanwhile. */
+  async isStillReady({ token }: CancellationScope): Promise<boolean> {
+    await this.#slot.take();
+    return this.isSeated && this.#slot.isHeld && !token.cancelled;
+  }
+
+  /** H2: the task keeps its seat from here until the call settles. */
+  beginCall(): InFlightCall {
+    return this.#calls.begin();
+  }
+
+  endCall(call: InFlightCall): void {
+    if (!this.#calls.end(call) || this.#isDropped) return;
+    this.settleIfPausing();
+    this.#noteRestSoon();
+  }
+
+  /** Ends calls that ignore a cancellation: their steps fail with `stop`. Returns whether there were any. */
+  abandonCalls(stop: CancellationError): boolean {
+    return this.#calls.abandonAll(stop);
+  }
+
+  /** H2: gives up the seat of a pausing task that has no call in flight. */
+  settleIfPausing(): void {
+    if (!this.isCalling && !this.#isDropped) this.#host.seats.settle(this.#taskId);
+  }
+
+  /** The task has a seat again. */
+  unpark(): void {
+    const parked = this.#parked;
+    this.#parked = [];
+    if (parked.length > 0) this.#host.seats.wake(this.#taskId, "seat");
+    for (const resume of parked) resume();
+  }
+
+  /** Awaits `work` under a name that the log shows. A cancellation of the scope ends the wait. */
+  async waitFor<Value>(
+    cancelScope: CancellationScope,
+    work: Promise<Value>,
+    { name, due }: AwaitedName,
+  ): Promise<Value> {
+    const awaited = { name, due };
+    this.#waits = [...this.#waits, awaited];
+    cancelScope.addBlocked(1);
+    this.#noteRestSoon();
+    let wokenBy = name;
+    try {
+      const value = await this.whileAlive(unlessCancelled(work, cancelScope.token));
+      if (value === undefined && due !== undefined) wokenBy = "time";
+      return value;
+    } catch (error) {
+      if (cancelScope.token.cancelled) wokenBy = "cancel";
+      throw error;
+    } finally {
+      this.#waits = this.#waits.filter((each) => each !== awaited);
+      cancelScope.addBlocked(-1);
+      this.#host.seats.wake(this.#taskId, wokenBy);
+      this.#noteRestSoon();
+    }
+  }
+
+  /** Awaits `work`, which only this process can deliver. The slot is free meanwhile. A cancellation of the scope ends the wait. */
+  async pauseFor<Value>(cancelScope: CancellationScope, work: Promise<Value>): Promise<Value> {
+    this.#delays++;
+    if (!this.isCalling) this.#slot.give();
+    try {
+      return await this.whileAlive(unlessCancelled(work, cancelScope.token));
+    } finally {
+      this.#delays--;
+    }
+  }
+
+  /** Gives the slot back only if `work` does not settle in this turn of the event loop, because most reads of another run do. */
+  async yieldSlotWhile<Value>(work: Promise<Value>): Promise<Value> {
+    this.#yields++;
+    this.#noteRestSoon();
+    try {
+      return await work;
+    } finally {
+      this.#yields--;
+      if (!this.#token.cancelled) await this.#reclaimSlot();
+    }
+  }
+
+  /** If the task is cancelled already, `work` is part of its cleanup and is awaited within the stop grace. */
+  yieldSlotUnlessCancelled<Value>(work: Promise<Value>): Promise<Value> {
+    const isCleanup = this.#token.cancelled;
+    return this.yieldSlotWhile(isCleanup ? work : this.whileAlive(unlessCancelled(work, this.#token)));
+  }
+
+  /** Passes the result of `work` on. Never settles if the task is dropped, or the scope abandoned, before `work` settles. */
+  async whileAlive<Value>(work: Promise<Value>, cancelScope?: CancellationScope): Promise<Value> {
+    const isOver = (): boolean => this.#isDropped || (cancelScope?.isAbandoned ?? false);
+    try {
+      const value = await work;
+      if (!isOver()) return value;
+    } catch (error) {
+      if (!isOver()) throw error;
+    }
+    return pendingForever();
+  }
+
+  /** The task's code has ended. */
+  end(): void {
+    this.#isEnded = true;
+    this.#slot.give();
+  }
+
+  drop(): void {
+    this.#isDropped = true;
+    this.#slot.close();
+  }
+
+  async #awaitSeat(cancelScope: CancellationScope): Promise<void> {
+    while (!this.isSeated && !cancelScope.token.cancelled) await this.#park(cancelScope);
+    cancelScope.check();
+  }
+
+  async #awaitReady(cancelScope: CancellationScope): Promise<void> {
+    await this.whenSeated(cancelScope);
+    while (!this.#slot.isHeld) {
+      const taken = this.#slot.take();
+      if (taken !== undefined) await unlessCancelled(taken, cancelScope.token);
+      await this.whenSeated(cancelScope);
+    }
+  }
+
+  async #park(cancelScope: CancellationScope): Promise<void> {
+    const parking = Promise.withResolvers<void>();
+    this.#parked.push(parking.resolve);
+    cancelScope.addBlocked(1);
+    this.#noteRest();
+    this.settleIfPausing();
+    try {
+      await this.whileAlive(unlessCancelled(parking.promise, cancelScope.token));
+    } catch {
+      // Cancelled: the caller checks the scope next.
+    } finally {
+      this.#parked = this.#parked.filter((each) => each !== parking.resolve);
+      cancelScope.addBlocked(-1);
+    }
+  }
+
+  /** A line that awaited another run continues. Lines that still wait need no slot. */
+  async #reclaimSlot(): Promise<void> {
+    if (this.#isDropped || this.#isEnded) return;
+    this.#host.listener.stayAwake();
+    await this.#slot.take();
+    this.#noteRestSoon();
+  }
+
+  #noteRest(): void {
+    if (this.#isDropped) return;
+    if (this.#yields > 0) this.#slot.give();
+    if (!this.isResting) return;
+    this.#slot.give();
+    if (this.isIdle && this.#waits.length > 0) this.#host.seats.suspend(this.#taskId, this.#waits);
+    this.#host.listener.noteIdle();
+  }
+
+  /** Checks in the next turn of the event loop, because another line of the task may continue in this one. */
+  #noteRestSoon(): void {
+    if (this.#waits.length > 0 || this.#parked.length > 0 || this.#yields > 0)
+      setImmediate(() => this.#noteRest());
+  }
+}
+
+/**
+ * The slot of one task.
+ *
+ * States, and the moves between them:
+ * - free: `take` moves it to held if a slot is available, otherwise to requested.
+ * - requested: moves to held when the process grants a slot.
+ * - held: `give` moves it to free.
+ * - closed: `close` gives the slot back. A slot granted later is given back at once, and `take` never settles.
+ */
+class TaskSlot {
+  readonly #slots: TaskSlots;
+  readonly #host: TaskHost;
+  readonly #taskId: TaskId;
+  #isHeld = false;
+  #request: Promise<void> | undefined;
+  #isClosed = false;
+
+  constructor(slots: TaskSlots, host: TaskHost, taskId: TaskId) {
+    this.#slots = slots;
+    this.#host = host;
+    this.#taskId = taskId;
+  }
+
+  get isHeld(): boolean {
+    return this.#isHeld;
+  }
+
+  get isRequested(): boolean {
+    return this.#request !== undefined;
+  }
+
+  /** Returns `undefined` if the slot is held now, otherwise a promise of it. */
+  take(): Promise<void> | undefined {
+    if (this.#isClosed) return pendingForever();
+    if (!this.#isHeld && this.#request === undefined) this.#isHeld = this.#slots.tryTake();
+    return this.#isHeld ? undefined : (this.#request ??= this.#requestSlot());
+  }
+
+  give(): void {
+    if (!this.#isHeld) return;
+    this.#isHeld = false;
+    this.#slots.give();
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    this.give();
+  }
+
+  #requestSlot(): Promise<void> {
+    const { seats, tenantId } = this.#host;
+    return this.#slots.take(seats.priority(this.#taskId), tenantId).then(() => {
+      this.#request = undefined;
+      this.#isHeld = !this.#isClosed;
+      if (this.#isHeld) return undefined;
+      this.#slots.give();
+      return pendingForever();
+    });
+  }
+}
+
+function unlessCancelled<Value>(work: Promise<Value>, token: CancellationToken): Promise<Value> {
+  return new Promise((resolve, reject) => {
+    const forget = token.onCancel(reject);
+    work.then(resolve, reject).finally(forget);
+  });
+}

@@ -1,0 +1,71 @@
+import {
+  stepAt,
+  type StepAddress,
+  type ToolCall,
+  type ToolResult,
+  type ToolsOptions,
+} from "../../kernel/index.ts";
+import type { CallingScope } from "./gate-context.ts";
+import { callTool, findTool, ToolStep } from "./tool-call.ts";
+
+/** Tool calls of one model reply, which run concurrently in one scope. */
+export interface ToolBatch {
+  /** J2: address of the model call. Each tool call has the address `<scope>/<position>`. */
+  readonly scope: StepAddress;
+  /** Position of the first call. */
+  readonly first: number;
+  readonly calls: readonly ToolCall[];
+  readonly options: ToolsOptions;
+}
+
+/**
+ * Calls the tools concurrently and returns their results in call order. A sequential tool starts after all calls before
+ * it have settled, and the calls after it wait for it. A call that throws stops the calls that have not started.
+ */
+export async function callTools(
+  from: CallingScope,
+  { scope, first, calls, options }: ToolBatch,
+): Promise<readonly ToolResult[]> {
+  const { steps } = from;
+  const { agent, journal } = steps.runner;
+  const settled: Promise<PromiseSettledResult<ToolResult>>[] = [];
+  for (const [index, call] of calls.entries()) {
+    const run = async (): Promise<PromiseSettledResult<ToolResult>> => {
+      const step = new ToolStep(stepAt(scope, first + index), call, from, options);
+      const result = await settle(() => steps.runInScope<ToolResult, ToolStep>(step, callTool, step.start));
+      if (result.status === "fulfilled") options.onResult?.(result.value, index);
+      return result;
+    };
+    if (findTool(agent, call.toolName, options.extra)?.concurrency !== "sequential") settled.push(run());
+    else {
+      const before = await Promise.all(settled);
+      if (before.some(({ status }) => status === "rejected")) break;
+      const result = run();
+      settled.push(result);
+      if ((await result).status === "rejected") break;
+    }
+  }
+  return noteResults(from, calls, journal.valuesOf(await Promise.all(settled)));
+}
+
+/** Adds settled calls, in call order, to the history that the agent's gate sees. Does nothing for an agent without a gate (F1). */
+export function noteResults(
+  { steps, history }: CallingScope,
+  calls: readonly ToolCall[],
+  results: readonly ToolResult[],
+): readonly ToolResult[] {
+  if (steps.runner.agent.callPath?.gate === undefined) return results;
+  for (const [index, result] of results.entries()) {
+    const call = calls[index];
+    if (call !== undefined) history.add({ call, result });
+  }
+  return results;
+}
+
+async function settle<Value>(work: () => Value | Promise<Value>): Promise<PromiseSettledResult<Value>> {
+  try {
+    return { status: "fulfilled", value: await work() };
+  } catch (reason) {
+    return { status: "rejected", reason };
+  }
+}
