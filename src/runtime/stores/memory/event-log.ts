@@ -59,7 +59,11 @@ export class MemoryEventLog implements EventLog {
       if (last === head) headSeq = nextSeq;
     }
     if (head !== undefined && headSeq === null)
-      return { ok: false, seq: nextSeq, problem: "the log does not contain the given head: it was truncated" };
+      return {
+        ok: false,
+        seq: nextSeq,
+        problem: "the log does not contain the given head: it was truncated",
+      };
     const sinceHead = headSeq === null ? null : nextSeq - headSeq;
     return { ok: true, events: nextSeq, head: last, keyed: false, sinceHead };
   }

@@ -38,10 +38,7 @@ function migrationsDone(database: Database, schema: FileSchema): number {
   const owner = database.get<{ application_id: number }>("PRAGMA application_id")?.application_id ?? 0;
   const empty = database.get("SELECT 1 FROM sqlite_schema LIMIT 1") === undefined;
   if (!empty && owner !== applicationId) {
-    throw new Fault(
-      "invalid_argument",
-      `${path} is the database of another program; choose another file`,
-    );
+    throw new Fault("invalid_argument", `${path} is the database of another program; choose another file`);
   }
   const known = newestOf(schema);
   if (version > known) {

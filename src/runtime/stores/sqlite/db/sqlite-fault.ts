@@ -15,7 +15,10 @@ const broken: Meaning = {
 const meanings = new Map<number, Meaning>([
   [5, locked],
   [6, locked],
-  [8, { code: "store_read_only", says: "cannot be written; check the permissions of the file and its folder" }],
+  [
+    8,
+    { code: "store_read_only", says: "cannot be written; check the permissions of the file and its folder" },
+  ],
   [10, { code: "store_unavailable", says: "could not be read or written by the file system" }],
   [11, broken],
   [13, { code: "store_full", says: "cannot grow because the disk is full; free some space" }],
