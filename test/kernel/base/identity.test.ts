@@ -66,9 +66,14 @@ describe("an agent id", () => {
     ["/eu", `invalid agent name "": expected ${wordRule}`],
     ["researcher/", `invalid agent key "": expected ${wordRule}`],
     ["researcher/eu/west", `invalid agent key "eu/west": expected ${wordRule}`],
-  ])("an invalid agent id is refused with an error that quotes it and states the rule: %j", (text, message) => {
-    expect(() => parseAgentId(text)).toThrow(expect.objectContaining({ code: "invalid_argument", message }));
-  });
+  ])(
+    "an invalid agent id is refused with an error that quotes it and states the rule: %j",
+    (text, message) => {
+      expect(() => parseAgentId(text)).toThrow(
+        expect.objectContaining({ code: "invalid_argument", message }),
+      );
+    },
+  );
 
   test("an agent name has at most 128 characters", () => {
     expect(formatAgentId({ name: "a".repeat(128) })).toHaveLength(128);
@@ -98,9 +103,14 @@ describe("a topic id", () => {
     ["/run_7", `invalid topic type "": expected ${wordRule}`],
     ["agent.progress/", `invalid topic source "": expected ${wordRule}`],
     ["a/b/c", `invalid topic source "b/c": expected ${wordRule}`],
-  ])("an invalid topic id is refused with an error that quotes it and states the rule: %j", (text, message) => {
-    expect(() => parseTopicId(text)).toThrow(expect.objectContaining({ code: "invalid_argument", message }));
-  });
+  ])(
+    "an invalid topic id is refused with an error that quotes it and states the rule: %j",
+    (text, message) => {
+      expect(() => parseTopicId(text)).toThrow(
+        expect.objectContaining({ code: "invalid_argument", message }),
+      );
+    },
+  );
 });
 
 describe("a run id", () => {

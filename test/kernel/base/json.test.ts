@@ -122,10 +122,7 @@ describe("J10: isJson() and assertJson()", () => {
     ["the result of a regular expression, whose index JSON text drops", "abc".match(/b/)],
     ["an instance of a class that extends Array", new List(1, 2)],
     ["a property under a symbol, which JSON text drops", { [Symbol("key")]: 1 }],
-    [
-      "a toJSON that is not enumerable",
-      Object.defineProperty({ a: 1 }, "toJSON", { value: () => "other" }),
-    ],
+    ["a toJSON that is not enumerable", Object.defineProperty({ a: 1 }, "toJSON", { value: () => "other" })],
     ["a toJSON inherited from a bare object", Object.create(Object.assign(Object.create(null), { toJSON }))],
     ["an instance of a class whose prototype has no prototype", Object.create(Rootless.prototype)],
     ["a cycle", cycle()],
@@ -216,7 +213,7 @@ describe("canonicalJson", () => {
     );
   });
 
-  test("canonicalJson() distinguishes values that look alike, such as 1 and \"1\"", () => {
+  test('canonicalJson() distinguishes values that look alike, such as 1 and "1"', () => {
     const alike = [
       "1",
       1,

@@ -65,14 +65,17 @@ describe("B2: executionBudget()", () => {
     );
   });
 
-  test.each(["maxTokens", "maxTurns"] as const)("B2: executionBudget() refuses a fraction for %s", (dimension) => {
-    expect(() => executionBudget({ [dimension]: 1.5 })).toThrow(
-      expect.objectContaining({
-        message: `invalid ${dimension} 1.5: expected an integer from 0, or null for no limit`,
-      }),
-    );
-    expect(() => executionBudget({ [dimension]: 2 ** 53 })).toThrow(/expected an integer/);
-  });
+  test.each(["maxTokens", "maxTurns"] as const)(
+    "B2: executionBudget() refuses a fraction for %s",
+    (dimension) => {
+      expect(() => executionBudget({ [dimension]: 1.5 })).toThrow(
+        expect.objectContaining({
+          message: `invalid ${dimension} 1.5: expected an integer from 0, or null for no limit`,
+        }),
+      );
+      expect(() => executionBudget({ [dimension]: 2 ** 53 })).toThrow(/expected an integer/);
+    },
+  );
 
   test("B2: executionBudget() accepts fractions of dollars and milliseconds", () => {
     expect(executionBudget({ maxCostUsd: 0.001, deadlineMs: 0.5 })).toMatchObject({

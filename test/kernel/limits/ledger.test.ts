@@ -248,11 +248,14 @@ test("B1: a call without a known price is an overrun if it exceeds a cost cap; a
   expect(step(topUp(0, {}), settle("c", 1, null)).overrun).toBeNull();
 });
 
-test.each([{ costUsd: null }, { usdPerToken: null }])("B4: a call without a price is refused under a cost cap: %j", (price) => {
-  const { step } = setup({ maxCostUsd: 100 });
-  const decision = { id: "a", kind: "unknown_price", taskId: "t0" };
-  expect(step(open(1), reserve("a", { task: 1, ...price })).decisions).toEqual([decision]);
-});
+test.each([{ costUsd: null }, { usdPerToken: null }])(
+  "B4: a call without a price is refused under a cost cap: %j",
+  (price) => {
+    const { step } = setup({ maxCostUsd: 100 });
+    const decision = { id: "a", kind: "unknown_price", taskId: "t0" };
+    expect(step(open(1), reserve("a", { task: 1, ...price })).decisions).toEqual([decision]);
+  },
+);
 
 test("B4: a call without a price is granted without a cost cap or if configured so, and is counted as unpriced", () => {
   for (const { step, decided, account } of [setup(), setup({ maxCostUsd: 1 }, "ignore")]) {

@@ -8,7 +8,8 @@ const units = ["tokens", "nanoUsd", "turns"] as const;
  */
 export function brokenPromises(before: Ledger, after: Ledger, overran: boolean): readonly string[] {
   const [accounts, holds] = [Object.values(after.accounts), after.open];
-  const broken = after.waiting.length > 0 && holds.length === 0 ? ["a call waits although no reservation is open"] : [];
+  const broken =
+    after.waiting.length > 0 && holds.length === 0 ? ["a call waits although no reservation is open"] : [];
   for (const { taskId, caps, spent, reserved } of accounts) {
     const below = accounts.filter(({ parentId }) => parentId === taskId).map((each) => each.reserved);
     const parts = [...below, ...holds.filter((hold) => hold.taskId === taskId).map(({ held }) => held)];
@@ -16,7 +17,8 @@ export function brokenPromises(before: Ledger, after: Ledger, overran: boolean):
       const room = (overran ? null : caps[unit]) ?? Number.POSITIVE_INFINITY;
       if (spent[unit] + reserved[unit] > room) broken.push(`${taskId} is above its cap`);
       const held = parts.reduce((sum, part) => sum + part[unit], 0);
-      if (reserved[unit] !== held) broken.push(`${taskId}: its reserved amount differs from the holds below it`);
+      if (reserved[unit] !== held)
+        broken.push(`${taskId}: its reserved amount differs from the holds below it`);
       if (spent[unit] < (before.accounts[taskId]?.spent[unit] ?? 0)) broken.push(`${taskId} forgot spend`);
     }
   }

@@ -41,7 +41,8 @@ interface Moment {
 
 /** Promises that can be checked from outside, for every kind of seat keeper. */
 const seatPromises = {
-  "H1: the number of working tasks never exceeds the number of seats": ({ budget, after }) => after.length <= budget.maxAgents,
+  "H1: the number of working tasks never exceeds the number of seats": ({ budget, after }) =>
+    after.length <= budget.maxAgents,
   "H3: with preemption off a task works until it ends": ({ budget, command, before, after }) =>
     budget.allowPreempt ||
     before.every((id) => after.includes(id) || (command.type === "release" && command.taskId === id)),

@@ -32,14 +32,17 @@ test.each([0, -1, 1.5, Number.NaN, Number.POSITIVE_INFINITY, 2 ** 53, null, "5",
   },
 );
 
-test.each([0, 1, "true", null])("the value %s for allowPreempt is refused: it must be a boolean", (allowPreempt) => {
-  expect(() => spawnBudget({ allowPreempt } as unknown as SpawnBudget)).toThrow(
-    expect.objectContaining({
-      code: "invalid_argument",
-      message: expect.stringMatching(/^invalid allowPreempt .+: expected true or false$/),
-    }),
-  );
-});
+test.each([0, 1, "true", null])(
+  "the value %s for allowPreempt is refused: it must be a boolean",
+  (allowPreempt) => {
+    expect(() => spawnBudget({ allowPreempt } as unknown as SpawnBudget)).toThrow(
+      expect.objectContaining({
+        code: "invalid_argument",
+        message: expect.stringMatching(/^invalid allowPreempt .+: expected true or false$/),
+      }),
+    );
+  },
+);
 
 test("spawnBudget() returns a frozen copy of its options", () => {
   const given = { maxAgents: 3 };
