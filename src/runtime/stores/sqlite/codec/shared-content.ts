@@ -51,7 +51,8 @@ export function restoreData(
 ): object {
   const [index, ...members] = from;
   const step = steps[index];
-  if (step === undefined) throw new SyntaxError(`an event refers to step ${index}, which the commit does not hold`);
+  if (step === undefined)
+    throw new SyntaxError(`an event refers to step ${index}, which the commit does not hold`);
   if (type === "tool_execution_start") return callAt(step, members[0]);
   if (type === "tool_execution_end") return { ...data, result: valueOf(step) };
   const restored: Record<string, unknown> = {};
