@@ -316,14 +316,17 @@ describe("a Conditional flow", () => {
   test.for([
     { input: "yes please", output: "told yes" },
     { input: "nope", output: "told no" },
-  ])("a Conditional flow runs the branch that its predicate selects for the input: $input", async ({ input, output }) => {
-    const [yes, no] = [speaker("yes", "told yes"), speaker("no", "told no")];
-    const flow = new Conditional({ name: "c", predicate: isYes, ifTrue: yes.agent, ifFalse: no.agent });
-    const { result, events } = await ran(flow, input);
-    expect(result.output).toBe(output);
-    expect(yes.model.calls.length + no.model.calls.length).toBe(1);
-    expect(toldBy(events)).toHaveLength(4);
-  });
+  ])(
+    "a Conditional flow runs the branch that its predicate selects for the input: $input",
+    async ({ input, output }) => {
+      const [yes, no] = [speaker("yes", "told yes"), speaker("no", "told no")];
+      const flow = new Conditional({ name: "c", predicate: isYes, ifTrue: yes.agent, ifFalse: no.agent });
+      const { result, events } = await ran(flow, input);
+      expect(result.output).toBe(output);
+      expect(yes.model.calls.length + no.model.calls.length).toBe(1);
+      expect(toldBy(events)).toHaveLength(4);
+    },
+  );
 
   test("a predicate may return any truthy or falsy value, and a predicate that is no function is refused", async () => {
     const flow = (predicate: (text: string) => unknown): Conditional =>

@@ -80,7 +80,11 @@ describe("validation of a workflow's graph", () => {
     },
     { what: "maxSteps: 0", options: { maxSteps: 0 }, says: "maxSteps of the workflow is 0" },
     { what: "a fractional maxVisits", options: { maxVisits: 0.5 }, says: "maxVisits of the workflow is 0.5" },
-    { what: "a negative maxConcurrency", options: { maxConcurrency: -1 }, says: "it must be an integer from 1" },
+    {
+      what: "a negative maxConcurrency",
+      options: { maxConcurrency: -1 },
+      says: "it must be an integer from 1",
+    },
   ])("a workflow refuses $what at construction", ({ options, says }) => {
     expect(() => make(options)).toThrow(says);
   });

@@ -196,21 +196,24 @@ describe("stopping a workflow while functions and agents run", () => {
   test.each([
     ["cancelled", "cancelled"],
     ["stopped by its deadline", "deadline_exceeded"],
-  ] as const)("B5: when a workflow is %s, its output has the agent's text and every node gets an end event", async (_how, status) => {
-    const { runtime, ended, clock } = await company();
-    const [one, two] = [obedient(), obedient()];
-    const script = [looks("a"), { text: "late", delayMs: 60_000 }];
-    const { agent: a, model } = worker("a", script, { tools: [look] }, { clock });
-    const deadline = status === "cancelled" ? {} : { budget: { deadlineMs: 1_000 } };
-    const run = await runtime.submit(allAtOnce({ one: one.node, a, two: two.node }), "x", deadline);
-    await Promise.all([one.begun, two.begun, until(() => model.calls.length === 2)]);
-    if (status === "cancelled") await run.cancel("enough");
-    else await clock.advance(1_500);
-    const { result, events } = await ended(run);
-    expect(result).toMatchObject({ status, output: "a looks" });
-    const ends = toldBy(events).slice(-4);
-    expect(ends.toSorted()).toEqual([`a ${status}`, `end ${status}`, `one ${status}`, `two ${status}`]);
-  });
+  ] as const)(
+    "B5: when a workflow is %s, its output has the agent's text and every node gets an end event",
+    async (_how, status) => {
+      const { runtime, ended, clock } = await company();
+      const [one, two] = [obedient(), obedient()];
+      const script = [looks("a"), { text: "late", delayMs: 60_000 }];
+      const { agent: a, model } = worker("a", script, { tools: [look] }, { clock });
+      const deadline = status === "cancelled" ? {} : { budget: { deadlineMs: 1_000 } };
+      const run = await runtime.submit(allAtOnce({ one: one.node, a, two: two.node }), "x", deadline);
+      await Promise.all([one.begun, two.begun, until(() => model.calls.length === 2)]);
+      if (status === "cancelled") await run.cancel("enough");
+      else await clock.advance(1_500);
+      const { result, events } = await ended(run);
+      expect(result).toMatchObject({ status, output: "a looks" });
+      const ends = toldBy(events).slice(-4);
+      expect(ends.toSorted()).toEqual([`a ${status}`, `end ${status}`, `one ${status}`, `two ${status}`]);
+    },
+  );
 
   test.each([
     [["a", "b"], "of a"],

@@ -111,15 +111,18 @@ describe("cache() of model calls", () => {
     expect(setUp().layer.chat).toBeUndefined();
   });
 
-  test.for([false, true])("a cached model answer costs nothing and makes no model call (streaming: %s)", async (streaming) => {
-    const { layer } = setUp({ chat: true });
-    await chatScene(["first"], { streaming }).call([layer]);
-    const again = chatScene(["second"], { streaming });
-    const hit = await again.call([layer]);
-    expect(answerText(hit)).toBe("first");
-    expect(hit?.usage).toMatchObject({ inputTokens: 0, outputTokens: 0, costUsd: 0 });
-    expect(again.model.calls).toHaveLength(0);
-  });
+  test.for([false, true])(
+    "a cached model answer costs nothing and makes no model call (streaming: %s)",
+    async (streaming) => {
+      const { layer } = setUp({ chat: true });
+      await chatScene(["first"], { streaming }).call([layer]);
+      const again = chatScene(["second"], { streaming });
+      const hit = await again.call([layer]);
+      expect(answerText(hit)).toBe("first");
+      expect(hit?.usage).toMatchObject({ inputTokens: 0, outputTokens: 0, costUsd: 0 });
+      expect(again.model.calls).toHaveLength(0);
+    },
+  );
 
   test("cache() calls the model for another request or tenant, and after a failed or truncated answer", async () => {
     const { layer } = setUp({ chat: true });

@@ -15,13 +15,16 @@ test.for<[HumanApprovalOptions, string, string]>([
   [{}, "allow", "ask"],
   [{ tools: ["send"] }, "ask", "allow"],
   [{ tools: () => true }, "ask", "ask"],
-])("humanApproval(%o) decides %s for a normal tool and %s for a critical tool", async ([options, first, second]) => {
-  const permissions = humanApproval(options);
-  const { facts } = runScene().context;
-  const decide = async (tool: typeof send) =>
-    (await permissions.check({ callId: "c", toolName: tool.name, input: {} }, tool, facts)).decision;
-  expect([await decide(send), await decide(wipe)]).toEqual([first, second]);
-});
+])(
+  "humanApproval(%o) decides %s for a normal tool and %s for a critical tool",
+  async ([options, first, second]) => {
+    const permissions = humanApproval(options);
+    const { facts } = runScene().context;
+    const decide = async (tool: typeof send) =>
+      (await permissions.check({ callId: "c", toolName: tool.name, input: {} }, tool, facts)).decision;
+    expect([await decide(send), await decide(wipe)]).toEqual([first, second]);
+  },
+);
 
 test("a tool call waits durably for approval, and another worker runs the tool once it is approved", async () => {
   const script = [{ toolCalls: [{ name: "send", input: { to: "ann" } }] }, "Done."];

@@ -284,22 +284,25 @@ const ways = [false, true].flatMap((streaming) =>
 );
 
 describe.for(cases)("a run with middleware: $name", (one) => {
-  test.for(ways)("a run gives the expected answer, calls and log (streaming: $streaming, replayed: $replayed, store: $store)", async (way) => {
-    const outcome = await play(one, way);
-    const { said = "It rains.", saw = "rain", calls = [1, 1], log = [], sent } = one;
-    expect(outcome).toMatchObject({
-      said,
-      saw,
-      shown: way.streaming ? said : "",
-      calls,
-      // J7: middleware does not run again on replay.
-      passed: [1, 1],
-      log,
-      status: "completed",
-      turns: 1,
-    });
-    expect(outcome.sent).toMatch(sent ?? /./u);
-  });
+  test.for(ways)(
+    "a run gives the expected answer, calls and log (streaming: $streaming, replayed: $replayed, store: $store)",
+    async (way) => {
+      const outcome = await play(one, way);
+      const { said = "It rains.", saw = "rain", calls = [1, 1], log = [], sent } = one;
+      expect(outcome).toMatchObject({
+        said,
+        saw,
+        shown: way.streaming ? said : "",
+        calls,
+        // J7: middleware does not run again on replay.
+        passed: [1, 1],
+        log,
+        status: "completed",
+        turns: 1,
+      });
+      expect(outcome.sent).toMatch(sent ?? /./u);
+    },
+  );
 });
 
 test.for(ways)(

@@ -157,11 +157,7 @@ describe("M2: next()", () => {
       async (_c, next) => void (await Promise.allSettled([next(), next()])),
       /again while the earlier call was in flight/,
     ],
-    [
-      "without awaiting it",
-      async (_c, next) => void next(),
-      /returned before its call of next had settled/,
-    ],
+    ["without awaiting it", async (_c, next) => void next(), /returned before its call of next had settled/],
     ["never and sets no result", async () => {}, /neither called next nor set context.result/],
   ])("M2: middleware that calls next %s fails with middleware_misuse", async ([, chat, message]) => {
     const scene = chatScene(["one", "two"]);

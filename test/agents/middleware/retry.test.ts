@@ -13,25 +13,28 @@ function setUp(options: Partial<Parameters<typeof retry>[0]> = {}) {
 }
 
 describe("retry() of model calls", () => {
-  test.for([false, true])("retry() waits longer before each attempt, with jitter (streaming: %s)", async (streaming) => {
-    const { clock, layer } = setUp();
-    const scene = chatScene([{ error: httpError(503) }, { error: httpError(529) }, "there"], { streaming });
-    const call = scene.call([layer]);
-    await clock.advance(149);
-    expect(scene.model.calls).toHaveLength(1);
-    await clock.advance(1);
-    expect(scene.model.calls).toHaveLength(2);
-    await clock.advance(300);
-    expect(answerText(await call)).toBe("there");
-    expect(scene.told).toEqual([
-      {
-        type: "retry_start",
-        data: expect.objectContaining({ attempt: 1, maxAttempts: 2, delayMs: 150, kind: "overloaded" }),
-      },
-      { type: "retry_start", data: expect.objectContaining({ attempt: 2, delayMs: 300 }) },
-      { type: "retry_end", data: { attempt: 2, success: true } },
-    ]);
-  });
+  test.for([false, true])(
+    "retry() waits longer before each attempt, with jitter (streaming: %s)",
+    async (streaming) => {
+      const { clock, layer } = setUp();
+      const scene = chatScene([{ error: httpError(503) }, { error: httpError(529) }, "there"], { streaming });
+      const call = scene.call([layer]);
+      await clock.advance(149);
+      expect(scene.model.calls).toHaveLength(1);
+      await clock.advance(1);
+      expect(scene.model.calls).toHaveLength(2);
+      await clock.advance(300);
+      expect(answerText(await call)).toBe("there");
+      expect(scene.told).toEqual([
+        {
+          type: "retry_start",
+          data: expect.objectContaining({ attempt: 1, maxAttempts: 2, delayMs: 150, kind: "overloaded" }),
+        },
+        { type: "retry_start", data: expect.objectContaining({ attempt: 2, delayMs: 300 }) },
+        { type: "retry_end", data: { attempt: 2, success: true } },
+      ]);
+    },
+  );
 
   test("retry() fails with the last error after maxRetries attempts", async () => {
     const { clock, layer } = setUp();
