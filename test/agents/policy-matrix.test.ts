@@ -13,16 +13,16 @@ interface Ran {
   readonly outside: InProcessServices;
   readonly tokens: number;
   readonly usd: number;
-  /** What models said when they had more to do. */
+  /** Texts of model answers that also called tools, i.e. that were not final. */
   readonly unfinished: ReadonlySet<JsonValue>;
 }
 
 interface RanOptions {
   readonly budget?: Partial<ExecutionBudget>;
   readonly runtime?: RuntimeOptions;
-  /** Called before each answer of the world. */
+  /** Called before each answer of a model or tool. */
   readonly hold?: (calls: number, run: () => Promise<RunHandle>, outside: InProcessServices) => Promise<void>;
-  /** When it has ended. */
+  /** Called after the run has ended for the first time. */
   readonly afterwards?: (run: RunHandle) => Promise<void>;
 }
 
@@ -50,20 +50,20 @@ async function ran(
   return { result, outside, tokens, usd: billed.reduce((sum, each) => sum + each.usd, 0), unfinished };
 }
 
-/** Nothing first, then what was said on the way, then what was finished; among equals as it is. */
+/** Sorts outputs by completeness: empty, then intermediate, then final. Stable for equal outputs. */
 function byWorth(outputs: readonly JsonValue[], { unfinished }: Ran): readonly JsonValue[] {
   const worth = (output: JsonValue): number =>
     output === "" || output === null ? 0 : unfinished.has(output) ? 1 : 2;
   return outputs.toSorted((one, other) => worth(one) - worth(other));
 }
 
-describe.each(Object.entries(architectureCases))("%s", (_name, thinker) => {
-  test("with enough of everything it completes", async () => {
+describe.each(Object.entries(architectureCases))("budgets and stops of the architecture %s", (_name, thinker) => {
+  test("a run with an unlimited budget completes", async () => {
     const { result } = await ran(thinker);
     expect(result).toMatchObject({ status: "completed", output: thinker.output, error: null });
   });
 
-  test("B1, B5: out of turns, it stops typed, with what there was, and none is overspent", async () => {
+  test("B1, B5: a run without turns stops as budget_exhausted with its partial output and makes no further model call", async () => {
     const { result: calm } = await ran(thinker);
     for (let maxTurns = 0; maxTurns < calm.turns; maxTurns++) {
       const { result, outside } = await ran(thinker, { budget: { maxTurns } });
@@ -78,7 +78,7 @@ describe.each(Object.entries(architectureCases))("%s", (_name, thinker) => {
     }
   });
 
-  test("B5: the later it is stopped, the more there is: what was finished is not given up for what is not", async () => {
+  test("B5: a later stop never returns a less complete output", async () => {
     const calm = await ran(thinker);
     const kept: JsonValue[] = [];
     for (let maxTurns = 0; maxTurns < calm.result.turns; maxTurns++)
@@ -86,7 +86,7 @@ describe.each(Object.entries(architectureCases))("%s", (_name, thinker) => {
     expect(kept).toEqual(byWorth(kept, calm));
   });
 
-  test("J5: topped up, it goes on where it stopped, and nothing is asked again", async () => {
+  test("J5: a run continues after topUp() and repeats no call", async () => {
     const { result: calm, outside } = await ran(thinker);
     const { turns } = calm;
     const afterwards = (run: RunHandle): Promise<void> => run.topUp({ maxTurns: 1 });
@@ -96,7 +96,7 @@ describe.each(Object.entries(architectureCases))("%s", (_name, thinker) => {
   });
 
   test.for(["maxTokens", "maxCostUsd"] as const)(
-    "B1, B5: out of %s, it stops typed, and none is overspent",
+    "B1, B5: a run that exhausts %s stops as budget_exhausted and never spends more than the cap",
     async (dimension) => {
       const calm = await ran(thinker);
       const all = dimension === "maxTokens" ? calm.tokens : calm.usd;
@@ -110,7 +110,7 @@ describe.each(Object.entries(architectureCases))("%s", (_name, thinker) => {
     },
   );
 
-  test("B5, C2: past its deadline it stops as deadline_exceeded, and nothing more is asked", async () => {
+  test("B5, C2: a run past its deadline stops as deadline_exceeded and makes no further call", async () => {
     const clock = new FakeClock();
     const store = memoryStore({ hash: sha256 });
     const began = clock.now();
@@ -128,7 +128,7 @@ describe.each(Object.entries(architectureCases))("%s", (_name, thinker) => {
     expect(late).not.toHaveLength(0);
   });
 
-  test("C1, C2: cancelled at any call, it is cancelled, and nothing more is asked", async () => {
+  test("C1, C2: a run that is cancelled at any call ends as cancelled and makes no further call", async () => {
     const calm = await ran(thinker);
     const { calls } = calm.outside;
     const kept: JsonValue[] = [];
@@ -145,7 +145,7 @@ describe.each(Object.entries(architectureCases))("%s", (_name, thinker) => {
         },
       });
       expect({ at, calls: outside.calls.length }).toEqual({ at, calls: asked });
-      // The last answer is the run's, also when the stop comes while it is on its way.
+      // If the cancellation arrives while the last answer is being returned, the run may complete with it.
       const isAnswered = at === calls.length && result.output === thinker.output;
       expect({ at, status: result.status }).toEqual({
         at,
