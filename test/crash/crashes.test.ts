@@ -14,11 +14,15 @@ const common = {
 describe.each(Object.entries(workloads))(
   "J1, J6, B1, B3, E1, E4, H1, H4: %s",
   (workload, { world, outputs }) => {
-    test("a worker killed before any write leaves a run that ends as without the crash", { timeout }, async () => {
-      const report = await runCrashes({ ...common, ...world, workload, when: ["before"] });
-      expect(report).toMatchObject({ broken: [], outputs });
-      expect(report.cases).toBeGreaterThan(8);
-    });
+    test(
+      "a worker killed before any write leaves a run that ends as without the crash",
+      { timeout },
+      async () => {
+        const report = await runCrashes({ ...common, ...world, workload, when: ["before"] });
+        expect(report).toMatchObject({ broken: [], outputs });
+        expect(report.cases).toBeGreaterThan(8);
+      },
+    );
 
     test(
       "a worker killed after any write, and again after the restart, leaves a run that ends as without the crash",

@@ -139,25 +139,28 @@ describe.each([2, 4])("%i processes on one file", (processes) => {
       }),
   );
 
-  test("L2: the runs of a paused worker process wait for it and continue when it continues", { timeout: 60_000 }, () =>
-    inYard(async ({ store, book, start, answerCarries }) => {
-      const sleeper = start("sleeper");
-      await untilCarrying(book, runsOf("sleeper"), ["sleeper"]);
-      sleeper.signal("SIGSTOP");
-      for (const other of others) start(other);
-      await untilCarrying(book, others.flatMap(runsOf), others);
-      answerCarries();
-      await untilEnded(store, others.flatMap(runsOf));
-      for (const runId of runsOf("sleeper")) {
-        expect(callsFor(book, runId)).toEqual(["sleeper lift", "sleeper carry"]);
-        expect((await traceRun(store, runId))?.status).toBe("unfinished");
-      }
-      sleeper.signal("SIGCONT");
-      await untilEnded(store, runsOf("sleeper"));
-      const all = ["sleeper", ...others].flatMap(runsOf);
-      await expectWhole(store, all);
-      for (const runId of all) expectUndisturbed(book, runId);
-    }),
+  test(
+    "L2: the runs of a paused worker process wait for it and continue when it continues",
+    { timeout: 60_000 },
+    () =>
+      inYard(async ({ store, book, start, answerCarries }) => {
+        const sleeper = start("sleeper");
+        await untilCarrying(book, runsOf("sleeper"), ["sleeper"]);
+        sleeper.signal("SIGSTOP");
+        for (const other of others) start(other);
+        await untilCarrying(book, others.flatMap(runsOf), others);
+        answerCarries();
+        await untilEnded(store, others.flatMap(runsOf));
+        for (const runId of runsOf("sleeper")) {
+          expect(callsFor(book, runId)).toEqual(["sleeper lift", "sleeper carry"]);
+          expect((await traceRun(store, runId))?.status).toBe("unfinished");
+        }
+        sleeper.signal("SIGCONT");
+        await untilEnded(store, runsOf("sleeper"));
+        const all = ["sleeper", ...others].flatMap(runsOf);
+        await expectWhole(store, all);
+        for (const runId of all) expectUndisturbed(book, runId);
+      }),
   );
 
   test("J3: a worker whose run was seized writes no commit and starts no call", { timeout: 60_000 }, () =>

@@ -15,12 +15,16 @@ const timeout = 120_000;
 describe.each(Object.entries({ ...architectureCases, ...failingFlowCases }))(
   "J1, J6, B1, B3, E1, E4, H1, H4: %s",
   (_name, thinker) => {
-    test("a worker that dies before or after any write leaves a run that ends as without the crash", { timeout }, async () => {
-      const report = await crashInProcess(thinker);
-      expect(report.broken).toEqual([]);
-      expect(report.outputs).toEqual([thinker.output]);
-      expect(report.kills).toBe(report.writes * 2);
-    });
+    test(
+      "a worker that dies before or after any write leaves a run that ends as without the crash",
+      { timeout },
+      async () => {
+        const report = await crashInProcess(thinker);
+        expect(report.broken).toEqual([]);
+        expect(report.outputs).toEqual([thinker.output]);
+        expect(report.kills).toBe(report.writes * 2);
+      },
+    );
   },
 );
 
@@ -56,18 +60,22 @@ test("crashInProcess() reports calls that bypass the journal", async () => {
 describe.each(Object.entries(thinkerWorkloads).map(([name, workload], index) => ({ name, workload, index })))(
   "J1, J6, B1, B3, E1, E4, H1, H4: $name",
   ({ name, workload: { world, outputs }, index }) => {
-    test("a worker process that is killed leaves a run that ends as without the crash", { timeout }, async () => {
-      const report = await runCrashes({
-        worker: new URL("./worker.ts", import.meta.url),
-        open: (path) => sqliteStore({ path, hash: sha256 }),
-        ...world,
-        workload: name,
-        when: ["after"],
-        kills: (at) => at % 5 === index % 5,
-        lanes: 2,
-      });
-      expect(report).toMatchObject({ broken: [], outputs });
-      expect(report.kills).toBeGreaterThan(0);
-    });
+    test(
+      "a worker process that is killed leaves a run that ends as without the crash",
+      { timeout },
+      async () => {
+        const report = await runCrashes({
+          worker: new URL("./worker.ts", import.meta.url),
+          open: (path) => sqliteStore({ path, hash: sha256 }),
+          ...world,
+          workload: name,
+          when: ["after"],
+          kills: (at) => at % 5 === index % 5,
+          lanes: 2,
+        });
+        expect(report).toMatchObject({ broken: [], outputs });
+        expect(report.kills).toBeGreaterThan(0);
+      },
+    );
   },
 );

@@ -23,7 +23,11 @@ async function untilThere(store: Store, runId: RunId, signal: AbortSignal): Prom
     store.journal.find(runId).then((run) => run !== undefined && there.resolve(), there.reject);
   };
   const forget = store.onChange(look);
-  signal.addEventListener("abort", () => there.reject(new Error(`${runId} was not created before the wait was aborted`)), { once: true });
+  signal.addEventListener(
+    "abort",
+    () => there.reject(new Error(`${runId} was not created before the wait was aborted`)),
+    { once: true },
+  );
   look();
   try {
     await there.promise;

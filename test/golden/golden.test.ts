@@ -56,9 +56,10 @@ test("J9: a golden journal of today's file format exists; if not, create it with
   await (await openStore(`sqlite:${path}`)).close();
   const today = formatOf(textOfFile(path));
   const formats = golden.map((name) => formatOf(read(name)));
-  expect(formats, `there is no golden journal of today's format ${today}; create it with: npm run golden`).toContain(
-    today,
-  );
+  expect(
+    formats,
+    `there is no golden journal of today's format ${today}; create it with: npm run golden`,
+  ).toContain(today);
 });
 
 test("J9: a modified golden journal is detected by the hash chain and by journal_mismatch", async () => {
