@@ -104,11 +104,14 @@ test.each(copies)(
   },
 );
 
-test.each(copies)("encoding a commit with four times the steps reads at most four times as many outcomes (%s)", (_name, copy) => {
-  const looks = (count: number): number => {
-    let seen = 0;
-    encodeCommit(forkOf({ count, copy, look: () => void seen++ }), run, String);
-    return seen;
-  };
-  expect(looks(800)).toBeLessThanOrEqual(4 * looks(200));
-});
+test.each(copies)(
+  "encoding a commit with four times the steps reads at most four times as many outcomes (%s)",
+  (_name, copy) => {
+    const looks = (count: number): number => {
+      let seen = 0;
+      encodeCommit(forkOf({ count, copy, look: () => void seen++ }), run, String);
+      return seen;
+    };
+    expect(looks(800)).toBeLessThanOrEqual(4 * looks(200));
+  },
+);
