@@ -117,18 +117,21 @@ describe("reeve audit verify", () => {
           AND them.number = ${one} + ${other} - commits.number) WHERE ${first} AND number IN (${one}, ${other})`;
       },
     },
-  { what: "an emptied log", how: () => `DELETE FROM commits WHERE ${first}` },
+    { what: "an emptied log", how: () => `DELETE FROM commits WHERE ${first}` },
   ];
 
-  test.for(edits)("E1: reeve audit verify finds $what, names the run and accepts the other runs", async ({ how }) => {
-    const { store, path, runIds } = await setUp({ runs: 2 });
-    tamper(path, how(path));
-    const { code, out, talk } = await reeve(["audit", "verify", "--store", store]);
-    expect(code).toBe(1);
-    expect(out[0]).toMatch(new RegExp(`^${runIds[0]}  TAMPERED at event \\d+: `));
-    expect(out[1]).toMatch(new RegExp(`^${runIds[1]}  ok  `));
-    expect(talk).toContain("1 of 2 event logs verify.");
-  });
+  test.for(edits)(
+    "E1: reeve audit verify finds $what, names the run and accepts the other runs",
+    async ({ how }) => {
+      const { store, path, runIds } = await setUp({ runs: 2 });
+      tamper(path, how(path));
+      const { code, out, talk } = await reeve(["audit", "verify", "--store", store]);
+      expect(code).toBe(1);
+      expect(out[0]).toMatch(new RegExp(`^${runIds[0]}  TAMPERED at event \\d+: `));
+      expect(out[1]).toMatch(new RegExp(`^${runIds[1]}  ok  `));
+      expect(talk).toContain("1 of 2 event logs verify.");
+    },
+  );
 
   test("E1: reeve audit verify finds a cut tail only against a head that was kept elsewhere", async () => {
     const { store, path, runIds } = await setUp();

@@ -87,25 +87,28 @@ test("text of a cancelled answer that was already streamed is not printed again"
 test.for([
   { input: { path: "a" }, hasShown: true },
   { input: { path: "a".repeat(200) }, hasShown: false },
-])("a call that needs approval counts as shown only if it was printed in full", async ({ input, hasShown }) => {
-  const { terminal, said } = screen(true);
-  const watcher = new TextWatcher(terminal);
-  const call = { callId: "c", toolName: "rm", input };
-  const request = { ...call, approvalId: "p", inputDigest: "d", reason: "it may not" };
-  expect(watcher.hasShown(request)).toBe(false);
-  await watcher.see({
-    seq: 0,
-    runId: "run_1",
-    taskId: formatTaskId(0),
-    agentId: "a",
-    parentId: null,
-    at: 0,
-    type: "tool_execution_start",
-    data: call,
-  } as unknown as Event);
-  expect(said).toHaveLength(1);
-  expect(watcher.hasShown(request)).toBe(hasShown);
-});
+])(
+  "a call that needs approval counts as shown only if it was printed in full",
+  async ({ input, hasShown }) => {
+    const { terminal, said } = screen(true);
+    const watcher = new TextWatcher(terminal);
+    const call = { callId: "c", toolName: "rm", input };
+    const request = { ...call, approvalId: "p", inputDigest: "d", reason: "it may not" };
+    expect(watcher.hasShown(request)).toBe(false);
+    await watcher.see({
+      seq: 0,
+      runId: "run_1",
+      taskId: formatTaskId(0),
+      agentId: "a",
+      parentId: null,
+      at: 0,
+      type: "tool_execution_start",
+      data: call,
+    } as unknown as Event);
+    expect(said).toHaveLength(1);
+    expect(watcher.hasShown(request)).toBe(hasShown);
+  },
+);
 
 test.for([
   { costUsd: 0, shown: "$0.0000" },

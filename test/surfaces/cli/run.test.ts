@@ -289,17 +289,20 @@ describe("reeve run", () => {
   test.for([
     { args: ["--yes"], written: true },
     { args: [], written: false },
-  ])("reeve run --resume $args decides an approval that was requested before the process died", async ({ args, written }) => {
-    const { folder, url, run, requests } = await setUp((request) =>
-      request === 1 ? { tool: "write", input: { path: "new.txt", content: "hello" } } : { text: "done" },
-    );
-    const runId = await leftAsking(folder, url);
-    expect(requests).toHaveLength(1);
-    const { code, out } = await run("--resume", runId, ...args);
-    expect({ code, out }).toEqual({ code: 0, out: ["done"] });
-    expect(requests).toHaveLength(2);
-    expect(existsSync(join(folder, "new.txt"))).toBe(written);
-  });
+  ])(
+    "reeve run --resume $args decides an approval that was requested before the process died",
+    async ({ args, written }) => {
+      const { folder, url, run, requests } = await setUp((request) =>
+        request === 1 ? { tool: "write", input: { path: "new.txt", content: "hello" } } : { text: "done" },
+      );
+      const runId = await leftAsking(folder, url);
+      expect(requests).toHaveLength(1);
+      const { code, out } = await run("--resume", runId, ...args);
+      expect({ code, out }).toEqual({ code: 0, out: ["done"] });
+      expect(requests).toHaveLength(2);
+      expect(existsSync(join(folder, "new.txt"))).toBe(written);
+    },
+  );
 
   test("S5: a prompt to a session whose run waits for approval steers that run, which calls the model again", async () => {
     const { folder, url, run, requests } = await setUp((request) =>
