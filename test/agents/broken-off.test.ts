@@ -61,15 +61,18 @@ async function stopped(
 test.each([
   ["cancel", "cancelled"],
   ["deadline", "deadline_exceeded"],
-] as const)("S1: the streamed part of an interrupted answer is the output and is stored in the session: %s", async (how, status) => {
-  const { result, ended, model, agent, runtime } = await stopped(["half an answer", "whole"], how);
-  expect(result).toMatchObject({ status, output: "half an answer" });
-  expect(ended).toMatchObject({ status, output: "half an answer" });
-  expect(JSON.stringify(result.error)).not.toContain("half");
-  await agent.invoke("And?", { runtime, sessionId: "talk" });
-  expect(model.script.calls[1]?.messages.map(messageText)).toEqual(["Go", "half an answer", "And?"]);
-  await runtime.close();
-});
+] as const)(
+  "S1: the streamed part of an interrupted answer is the output and is stored in the session: %s",
+  async (how, status) => {
+    const { result, ended, model, agent, runtime } = await stopped(["half an answer", "whole"], how);
+    expect(result).toMatchObject({ status, output: "half an answer" });
+    expect(ended).toMatchObject({ status, output: "half an answer" });
+    expect(JSON.stringify(result.error)).not.toContain("half");
+    await agent.invoke("And?", { runtime, sessionId: "talk" });
+    expect(model.script.calls[1]?.messages.map(messageText)).toEqual(["Go", "half an answer", "And?"]);
+    await runtime.close();
+  },
+);
 
 test("S1: the streamed part of an interrupted answer is kept after tool calls too", async () => {
   const { result, model, agent, runtime } = await stopped([looks, "half an answer", "whole"], "cancel");

@@ -134,14 +134,17 @@ describe("F1: a call passes only the configured middleware", () => {
     expect(await passes([])).toEqual(each(0, 0, 0));
   });
 
-  test.for(layers)("F1: a call passes the middleware $name only at the levels that it handles", async ({ layer, passed }) => {
-    expect(await passes([layer])).toEqual(passed);
-    const scout = new Agent({ name: "scout", model: script(), middleware: [layer] });
-    const { chat, function: around, gate, observer } = scout.callPath ?? {};
-    const present = { chat: chat !== undefined, function: around !== undefined };
-    expect(present).toEqual({ chat: passed.chat > 0, function: passed.function > 0 });
-    expect([gate, observer]).toEqual([undefined, undefined]);
-  });
+  test.for(layers)(
+    "F1: a call passes the middleware $name only at the levels that it handles",
+    async ({ layer, passed }) => {
+      expect(await passes([layer])).toEqual(passed);
+      const scout = new Agent({ name: "scout", model: script(), middleware: [layer] });
+      const { chat, function: around, gate, observer } = scout.callPath ?? {};
+      const present = { chat: chat !== undefined, function: around !== undefined };
+      expect(present).toEqual({ chat: passed.chat > 0, function: passed.function > 0 });
+      expect([gate, observer]).toEqual([undefined, undefined]);
+    },
+  );
 
   test("F1: combined middleware is passed as often as each middleware alone", async () => {
     // The cache is left out, because it answers the second of two equal calls and inner middleware is not
@@ -233,11 +236,14 @@ describe("F1: when an agent has a gate", () => {
       what: "all of them",
       options: { guardrails: [{ name: "c", beforeCall: allow }], permissions, toolHooks },
     },
-  ])("F1: a tool call of an agent with $what passes one gate, once before and once after the call", async ({ options }) => {
-    const { callPath } = new Agent({ name: "scout", model: script(), ...options });
-    expect(Object.keys(callPath ?? {})).toEqual(["gate"]);
-    expect(await gatePasses(options)).toEqual({ before: 1, after: 1 });
-  });
+  ])(
+    "F1: a tool call of an agent with $what passes one gate, once before and once after the call",
+    async ({ options }) => {
+      const { callPath } = new Agent({ name: "scout", model: script(), ...options });
+      expect(Object.keys(callPath ?? {})).toEqual(["gate"]);
+      expect(await gatePasses(options)).toEqual({ before: 1, after: 1 });
+    },
+  );
 
   test("F1: a guardrail is asked only at the stages that it implements", async () => {
     const asked: string[] = [];

@@ -275,7 +275,11 @@ describe("an OrchestratorAgent", () => {
       "sub-agents a.b and a_b have the same tool name handoff_a_b",
     ],
     ["a key that is no valid tool name", [{ agent: worker("a", []).agent, key: "a b" }], "1 to 56 letters"],
-    ["an askTimeoutMs of 0", [{ agent: worker("a", []).agent, askTimeoutMs: 0 }], "invalid askTimeoutMs 0 of sub-agent a"],
+    [
+      "an askTimeoutMs of 0",
+      [{ agent: worker("a", []).agent, askTimeoutMs: 0 }],
+      "invalid askTimeoutMs 0 of sub-agent a",
+    ],
   ])("an OrchestratorAgent refuses %s", (_what, subAgents, message) => {
     expect(() => lead([], subAgents)).toThrow(message);
   });

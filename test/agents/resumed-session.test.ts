@@ -60,83 +60,86 @@ async function asked(run: RunHandle): Promise<string> {
   throw new Error("the run ended without an approval request");
 }
 
-describe.each(twoStores)("N3: a run that is resumed after later runs of its session (store: %s)", (_name, prepare) => {
-  test("N3: a cancelled run that is resumed adds its messages after those of later runs", async () => {
-    const { runtime, model, agent, options } = await setUp(await prepare(), [
-      looks,
-      "second answer",
-      "first answer",
-      "third answer",
-    ]);
-    const first = await agent.submit("first?", options);
-    const approvalId = await asked(first);
-    await first.cancel("not now");
-    expect(await first.result()).toMatchObject({ status: "cancelled" });
-    await agent.invoke("second?", options);
-    await first.resume();
-    await first.approve(approvalId, { decision: "approved" });
-    expect(await first.result()).toMatchObject({ status: "completed", output: "first answer" });
-    // J4: the run continues with the conversation that it started with.
-    expect(seen(model.calls[2])).toEqual(["first?", "Looking. c1?", "c1=rain"]);
-    await agent.invoke("third?", options);
-    expect(seen(model.calls[3])).toEqual([
-      "first?",
-      "Looking. c1?",
-      "c1=[not executed: not now]",
-      "second?",
-      "second answer",
-      "first?",
-      "Looking. c2?",
-      "c2=rain",
-      "first answer",
-      "third?",
-    ]);
-    await runtime.close();
-  });
+describe.each(twoStores)(
+  "N3: a run that is resumed after later runs of its session (store: %s)",
+  (_name, prepare) => {
+    test("N3: a cancelled run that is resumed adds its messages after those of later runs", async () => {
+      const { runtime, model, agent, options } = await setUp(await prepare(), [
+        looks,
+        "second answer",
+        "first answer",
+        "third answer",
+      ]);
+      const first = await agent.submit("first?", options);
+      const approvalId = await asked(first);
+      await first.cancel("not now");
+      expect(await first.result()).toMatchObject({ status: "cancelled" });
+      await agent.invoke("second?", options);
+      await first.resume();
+      await first.approve(approvalId, { decision: "approved" });
+      expect(await first.result()).toMatchObject({ status: "completed", output: "first answer" });
+      // J4: the run continues with the conversation that it started with.
+      expect(seen(model.calls[2])).toEqual(["first?", "Looking. c1?", "c1=rain"]);
+      await agent.invoke("third?", options);
+      expect(seen(model.calls[3])).toEqual([
+        "first?",
+        "Looking. c1?",
+        "c1=[not executed: not now]",
+        "second?",
+        "second answer",
+        "first?",
+        "Looking. c2?",
+        "c2=rain",
+        "first answer",
+        "third?",
+      ]);
+      await runtime.close();
+    });
 
-  test("N3: a failed run that is resumed stores its question and answer after those of later runs", async () => {
-    const { runtime, model, agent, options } = await setUp(await prepare(), [
-      refused,
-      "second answer",
-      "first answer",
-      "third answer",
-    ]);
-    const first = await agent.invoke("first?", options);
-    expect(first.status).toBe("failed");
-    await agent.invoke("second?", options);
-    await agent.resume(first.runId, { runtime });
-    await agent.invoke("third?", options);
-    expect(seen(model.calls[3])).toEqual(["second?", "second answer", "first?", "first answer", "third?"]);
-    await runtime.close();
-  });
+    test("N3: a failed run that is resumed stores its question and answer after those of later runs", async () => {
+      const { runtime, model, agent, options } = await setUp(await prepare(), [
+        refused,
+        "second answer",
+        "first answer",
+        "third answer",
+      ]);
+      const first = await agent.invoke("first?", options);
+      expect(first.status).toBe("failed");
+      await agent.invoke("second?", options);
+      await agent.resume(first.runId, { runtime });
+      await agent.invoke("third?", options);
+      expect(seen(model.calls[3])).toEqual(["second?", "second answer", "first?", "first answer", "third?"]);
+      await runtime.close();
+    });
 
-  test("N3: if a run is resumed while another one runs, the run that ends last comes last in the session", async () => {
-    const { runtime, model, agent, options } = await setUp(await prepare(), [
-      refused,
-      looks,
-      "first answer",
-      "second answer",
-      "third answer",
-    ]);
-    const first = await agent.invoke("first?", options);
-    const second = await agent.submit("second?", options);
-    const approvalId = await asked(second);
-    await agent.resume(first.runId, { runtime });
-    await second.approve(approvalId, { decision: "approved" });
-    expect(await second.result()).toMatchObject({ output: "second answer" });
-    await agent.invoke("third?", options);
-    expect(seen(model.calls[4])).toEqual([
-      "first?",
-      "first answer",
-      "second?",
-      "Looking. c1?",
-      "c1=rain",
-      "second answer",
-      "third?",
-    ]);
-    await runtime.close();
-  });
-});
+    test("N3: if a run is resumed while another one runs, the run that ends last comes last in the session", async () => {
+      const { runtime, model, agent, options } = await setUp(await prepare(), [
+        refused,
+        looks,
+        "first answer",
+        "second answer",
+        "third answer",
+      ]);
+      const first = await agent.invoke("first?", options);
+      const second = await agent.submit("second?", options);
+      const approvalId = await asked(second);
+      await agent.resume(first.runId, { runtime });
+      await second.approve(approvalId, { decision: "approved" });
+      expect(await second.result()).toMatchObject({ output: "second answer" });
+      await agent.invoke("third?", options);
+      expect(seen(model.calls[4])).toEqual([
+        "first?",
+        "first answer",
+        "second?",
+        "Looking. c1?",
+        "c1=rain",
+        "second answer",
+        "third?",
+      ]);
+      await runtime.close();
+    });
+  },
+);
 
 describe.each(twoStores)("S1: a run that is stopped, resumed and completes (store: %s)", (_name, prepare) => {
   const look = tool({

@@ -150,17 +150,20 @@ describe("runUntil()", () => {
       { budget: { deadlineMs: 100 } },
       { timeoutMs: 100, budget: { deadlineMs: 500 } },
       { timeoutMs: 500, budget: { deadlineMs: 100 } },
-    ])("runUntil() stops with run_until:deadline and the last answer, with the limits %o", async (options) => {
-      const { result, model, took } = await timed(options);
-      expect(result).toMatchObject({
-        status: "deadline_exceeded",
-        interruptionReason: "run_until:deadline",
-        output: "answer 2",
-        error: { code: "cancelled" },
-      });
-      expect(model.calls).toHaveLength(3);
-      expect(took).toBeLessThanOrEqual(120);
-    });
+    ])(
+      "runUntil() stops with run_until:deadline and the last answer, with the limits %o",
+      async (options) => {
+        const { result, model, took } = await timed(options);
+        expect(result).toMatchObject({
+          status: "deadline_exceeded",
+          interruptionReason: "run_until:deadline",
+          output: "answer 2",
+          error: { code: "cancelled" },
+        });
+        expect(model.calls).toHaveLength(3);
+        expect(took).toBeLessThanOrEqual(120);
+      },
+    );
 
     test("the time of until() counts towards timeoutMs, and no iteration starts after the deadline", async () => {
       const { result, model } = await timed({ timeoutMs: 100 }, 70);
@@ -308,15 +311,18 @@ describe("runUntil()", () => {
     },
   );
 
-  test.each([[undefined], [null], [1], [{}]])("runUntil() rejects when until() returns %j", async (verdict) => {
-    const { agent, model } = scout(["a", "b"]);
-    const odd = (() => verdict) as unknown as RunUntilOptions["until"];
-    await expect(agent.runUntil("Do it", { until: odd })).rejects.toMatchObject({
-      code: "invalid_argument",
-      message: expect.stringMatching(/^invalid result .* of until: /u),
-    });
-    expect(model.calls).toHaveLength(1);
-  });
+  test.each([[undefined], [null], [1], [{}]])(
+    "runUntil() rejects when until() returns %j",
+    async (verdict) => {
+      const { agent, model } = scout(["a", "b"]);
+      const odd = (() => verdict) as unknown as RunUntilOptions["until"];
+      await expect(agent.runUntil("Do it", { until: odd })).rejects.toMatchObject({
+        code: "invalid_argument",
+        message: expect.stringMatching(/^invalid result .* of until: /u),
+      });
+      expect(model.calls).toHaveLength(1);
+    },
+  );
 
   test("an iteration that does not complete ends runUntil() with that iteration's reason", async () => {
     const { agent } = scout([looks, looks], { maxTurns: 1 });

@@ -9,14 +9,17 @@ describe("an empty answer after a stop hook continued the run", () => {
     shouldContinue: ({ continued }) => (continued === 0 ? "cite" : undefined),
   };
 
-  test.each([[""], ["\n"]])("the empty answer %j after a stop hook does not replace the earlier answer", async (silence) => {
-    const { agent, model } = scout(["a", silence, "b"], { stopHooks: [once] });
-    const { sessionId, ...result } = await agent.invoke("Go");
-    expect(result).toMatchObject({ status: "completed", output: "a", turns: 2 });
-    await agent.invoke("And?", { sessionId });
-    const heard = model.calls[2]?.messages.map(messageText) ?? [];
-    expect(heard.filter((words) => words === "a")).toHaveLength(1);
-  });
+  test.each([[""], ["\n"]])(
+    "the empty answer %j after a stop hook does not replace the earlier answer",
+    async (silence) => {
+      const { agent, model } = scout(["a", silence, "b"], { stopHooks: [once] });
+      const { sessionId, ...result } = await agent.invoke("Go");
+      expect(result).toMatchObject({ status: "completed", output: "a", turns: 2 });
+      await agent.invoke("And?", { sessionId });
+      const heard = model.calls[2]?.messages.map(messageText) ?? [];
+      expect(heard.filter((words) => words === "a")).toHaveLength(1);
+    },
+  );
 
   test("an empty answer after a stop hook does not replace an earlier structured output", async () => {
     const { agent, model } = scout(['{"n":1}', ""], { stopHooks: [once], tools: [] });

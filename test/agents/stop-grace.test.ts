@@ -146,45 +146,53 @@ async function ends({ clock, events }: Company, run: RunHandle, graceMs: number)
   await until(async () => (await events(run.runId)).at(-1)?.type === "run_end");
 }
 
-describe.each(Object.entries(stops))("a hanging run that is stopped by: %s", (_stop, { status, options, submit, stop }) => {
-  it.each(Object.entries(kinds))("C1, S1: a stopped run ends after the grace period although its code hangs in: %s", async (_kind, kind) => {
-    const firm = await company();
-    const { runtime, clock, store, errors } = firm;
-    const hang = new Hang();
-    const worker = new Agent({
-      name: "scout",
-      model: scriptedModel([looks, "It rains."]),
-      tools: [look],
-      ...options,
-      ...kind.options(hang),
-    });
-    const sessionId = parseSessionId("talk");
-    const run = await runtime.submit(worker, "Where?", { sessionId, ...kind.submit, ...submit });
-    await until(() => hang.begun === 1);
-    await stop(run, clock);
-    await ends(firm, run, 5_000);
-    const { result, events } = await firm.ended(run);
-    expect(result.status).toBe(status);
-    const types = events.map(({ type }) => type);
-    // S1: the invocation is closed as usual, wherever the code hangs.
-    const closing = kind.unbegun === true ? ["task_end", "run_end"] : ["settled", "task_end", "run_end"];
-    expect(types.slice(-closing.length)).toEqual(closing);
-    expect(types.filter((type) => type === "agent_end")).toHaveLength(kind.unbegun === true ? 0 : 1);
-    const said = await store.sessions.read(sessionId);
-    expect(said[0]?.entry).toMatchObject({ type: "message", message: { role: "user" } });
-    const open = openCalls(said.map(({ entry }) => (entry.type === "message" ? entry.message : undefined)));
-    expect(open).toEqual([]);
-    // No code of the run starts again, and no timer of the run remains.
-    expect(hang.begun).toBe(1);
-    expect(clock.pending).toBeLessThanOrEqual(2);
-    expect(errors).toEqual([]);
-    // The session accepts further runs.
-    const next = new Agent({ name: "scout2", model: scriptedModel(["Hello."]) });
-    const after = await firm.run(next, "And now?", { sessionId });
-    expect(after.result.status).toBe("completed");
-    await runtime.close();
-  });
-});
+describe.each(Object.entries(stops))(
+  "a hanging run that is stopped by: %s",
+  (_stop, { status, options, submit, stop }) => {
+    it.each(Object.entries(kinds))(
+      "C1, S1: a stopped run ends after the grace period although its code hangs in: %s",
+      async (_kind, kind) => {
+        const firm = await company();
+        const { runtime, clock, store, errors } = firm;
+        const hang = new Hang();
+        const worker = new Agent({
+          name: "scout",
+          model: scriptedModel([looks, "It rains."]),
+          tools: [look],
+          ...options,
+          ...kind.options(hang),
+        });
+        const sessionId = parseSessionId("talk");
+        const run = await runtime.submit(worker, "Where?", { sessionId, ...kind.submit, ...submit });
+        await until(() => hang.begun === 1);
+        await stop(run, clock);
+        await ends(firm, run, 5_000);
+        const { result, events } = await firm.ended(run);
+        expect(result.status).toBe(status);
+        const types = events.map(({ type }) => type);
+        // S1: the invocation is closed as usual, wherever the code hangs.
+        const closing = kind.unbegun === true ? ["task_end", "run_end"] : ["settled", "task_end", "run_end"];
+        expect(types.slice(-closing.length)).toEqual(closing);
+        expect(types.filter((type) => type === "agent_end")).toHaveLength(kind.unbegun === true ? 0 : 1);
+        const said = await store.sessions.read(sessionId);
+        expect(said[0]?.entry).toMatchObject({ type: "message", message: { role: "user" } });
+        const open = openCalls(
+          said.map(({ entry }) => (entry.type === "message" ? entry.message : undefined)),
+        );
+        expect(open).toEqual([]);
+        // No code of the run starts again, and no timer of the run remains.
+        expect(hang.begun).toBe(1);
+        expect(clock.pending).toBeLessThanOrEqual(2);
+        expect(errors).toEqual([]);
+        // The session accepts further runs.
+        const next = new Agent({ name: "scout2", model: scriptedModel(["Hello."]) });
+        const after = await firm.run(next, "And now?", { sessionId });
+        expect(after.result.status).toBe("completed");
+        await runtime.close();
+      },
+    );
+  },
+);
 
 type Said = { readonly role: string; readonly content: unknown } | undefined;
 

@@ -21,7 +21,10 @@ it.each([
   ["an added tool", (tools: Tool[]) => [...tools, named("fetch")]],
   ["a removed tool", (tools: Tool[]) => tools.slice(1)],
   ["a different order", (tools: Tool[]) => tools.toReversed()],
-  ["a different description", ([look, ...tools]: Tool[]) => [named(look?.name ?? "", "looks again"), ...tools]],
+  [
+    "a different description",
+    ([look, ...tools]: Tool[]) => [named(look?.name ?? "", "looks again"), ...tools],
+  ],
 ])("ToolSpecs returns a new list for %s", (_, change) => {
   const tools = [named("look"), named("write")];
   const specs = new ToolSpecs(tools);

@@ -21,20 +21,27 @@ describe("a UserProxyAgent", () => {
     ["answers", { decision: "approved", input: "Blue.", by: "ada" }, "Blue."],
     ["answers with JSON", { decision: "approved", input: { colour: "blue" } }, '{"colour":"blue"}'],
     ["approves", { decision: "approved" }, "approved"],
-    ["denies with a reason", { decision: "denied", reason: "none of your business" }, "denied: none of your business"],
+    [
+      "denies with a reason",
+      { decision: "denied", reason: "none of your business" },
+      "denied: none of your business",
+    ],
     ["denies without a reason", { decision: "denied" }, "denied"],
     ["skips", { decision: "skipped" }, "skipped"],
-  ])("the output of a UserProxyAgent reflects the decision when the person %s", async (_what, decision, answer) => {
-    const team = await company();
-    const run = await team.runtime.submit(new UserProxyAgent({ name: "ada" }), "Which colour?");
-    const { approvalId, input, toolName } = await question(team, run.runId);
-    expect({ input, toolName }).toEqual({ input: { question: "Which colour?" }, toolName: "ask_human" });
-    await run.approve(approvalId, decision);
-    const { result, events } = await team.ended(run);
-    expect(result).toMatchObject({ status: "completed", output: answer });
-    const end = events.find(({ type }) => type === "task_end");
-    expect(end?.data).toMatchObject({ metadata: { decision: decision.decision } });
-  });
+  ])(
+    "the output of a UserProxyAgent reflects the decision when the person %s",
+    async (_what, decision, answer) => {
+      const team = await company();
+      const run = await team.runtime.submit(new UserProxyAgent({ name: "ada" }), "Which colour?");
+      const { approvalId, input, toolName } = await question(team, run.runId);
+      expect({ input, toolName }).toEqual({ input: { question: "Which colour?" }, toolName: "ask_human" });
+      await run.approve(approvalId, decision);
+      const { result, events } = await team.ended(run);
+      expect(result).toMatchObject({ status: "completed", output: answer });
+      const end = events.find(({ type }) => type === "task_end");
+      expect(end?.data).toMatchObject({ metadata: { decision: decision.decision } });
+    },
+  );
 
   test.each<[unknown]>([
     [{ decision: "deny" }],
@@ -43,19 +50,22 @@ describe("a UserProxyAgent", () => {
     [{ approved: false }],
     [true],
     [null],
-  ])("approve() refuses the invalid decision %j, and the same decision in the mailbox counts as denied", async (said) => {
-    const team = await company();
-    const run = await team.runtime.submit(new UserProxyAgent({ name: "ada" }), "May I?");
-    const { approvalId } = await question(team, run.runId);
-    await expect(run.approve(approvalId, said as ApprovalDecision)).rejects.toMatchObject({
-      code: "invalid_argument",
-      message: expect.stringContaining('"approved" | "denied" | "skipped"'),
-    });
-    // Imitates a program that writes directly to the mailbox.
-    const body = { type: "approval", approvalId, decision: said as ApprovalDecision } as const;
-    await team.store.mailbox.put({ id: "forged", runId: run.runId, from: "ada", at: 0, body });
-    expect((await team.ended(run)).result.output).toMatch(/^denied: /);
-  });
+  ])(
+    "approve() refuses the invalid decision %j, and the same decision in the mailbox counts as denied",
+    async (said) => {
+      const team = await company();
+      const run = await team.runtime.submit(new UserProxyAgent({ name: "ada" }), "May I?");
+      const { approvalId } = await question(team, run.runId);
+      await expect(run.approve(approvalId, said as ApprovalDecision)).rejects.toMatchObject({
+        code: "invalid_argument",
+        message: expect.stringContaining('"approved" | "denied" | "skipped"'),
+      });
+      // Imitates a program that writes directly to the mailbox.
+      const body = { type: "approval", approvalId, decision: said as ApprovalDecision } as const;
+      await team.store.mailbox.put({ id: "forged", runId: run.runId, from: "ada", at: 0, body });
+      expect((await team.ended(run)).result.output).toMatch(/^denied: /);
+    },
+  );
 
   test("a UserProxyAgent as a sub-agent waits for its answer without a time limit and across a restart", async () => {
     const team = await company({ suspendAfterMs: 100 });

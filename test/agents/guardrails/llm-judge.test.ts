@@ -92,11 +92,14 @@ describe("llmJudge()", () => {
     '{"verdict": "perhaps"}',
     '{"verdict":',
     { error: Object.assign(new Error("bad key"), { status: 401 }) },
-  ] satisfies ScriptStep[])("llmJudge() lets the answer through and records guardrail_error if its verdict is invalid or its call fails: %j", async (verdict) => {
-    const { result, events } = await run([verdict]);
-    expect(result).toMatchObject({ status: "completed", output: "It rains." });
-    expect(told(events, "guardrail_error")).toMatchObject([{ guardrail: "llm_judge", stage: "output" }]);
-  });
+  ] satisfies ScriptStep[])(
+    "llmJudge() lets the answer through and records guardrail_error if its verdict is invalid or its call fails: %j",
+    async (verdict) => {
+      const { result, events } = await run([verdict]);
+      expect(result).toMatchObject({ status: "completed", output: "It rains." });
+      expect(told(events, "guardrail_error")).toMatchObject([{ guardrail: "llm_judge", stage: "output" }]);
+    },
+  );
 
   test("llmJudge() reads a verdict inside a code block or other text, and a verdict without a reason", async () => {
     const fenced = 'Well:\n```json\n{"verdict": "reject"}\n```';

@@ -24,10 +24,13 @@ describe("permissions()", () => {
     { tool: { risk: "high", destructive: true, edits: true }, decisions: ["ask", "allow", "allow"] },
     { tool: { risk: "critical", destructive: true, edits: true }, decisions: ["ask", "ask", "allow"] },
     { tool: { risk: "critical", destructive: false }, decisions: ["ask", "ask", "allow"] },
-  ] as const)("without a matching rule, the mode decides by the tool's risk and effects: $tool", ({ tool, decisions }) => {
-    const modes = ["default", "acceptEdits", "bypass"] as const;
-    expect(modes.map((mode) => decide({ mode }, { tool }))).toEqual(decisions);
-  });
+  ] as const)(
+    "without a matching rule, the mode decides by the tool's risk and effects: $tool",
+    ({ tool, decisions }) => {
+      const modes = ["default", "acceptEdits", "bypass"] as const;
+      expect(modes.map((mode) => decide({ mode }, { tool }))).toEqual(decisions);
+    },
+  );
 
   test("a tool that does not state its risk or effects is treated as the most dangerous kind", () => {
     const unknown = (missing: readonly (keyof Tool)[]) =>
