@@ -7,20 +7,23 @@ import { emittedAddress } from "../journal/wait-names.ts";
 
 interface Branches {
   readonly branches: Readonly<Record<string, Branch<unknown>>>;
-  /** One for each, in the order of declaration. */
+  /** The context of each branch, in declaration order. */
   readonly contexts: readonly NestedContext[];
-  /** Of all of them. */
+  /** The cancellation scope of all branches. */
   readonly cancelScope: CancellationScope;
   readonly stopOnFault: boolean;
 }
 
-/** Runs branches side by side, and says how each settled. With `stopOnFault` the first fault is thrown, and the others are given up. */
+/**
+ * Runs branches concurrently and returns how each settled. With `stopOnFault` the first fault is thrown, and the other
+ * branches are abandoned.
+ */
 export async function runBranches(
   steps: StepExecutor,
   address: StepAddress,
   { branches, contexts, cancelScope, stopOnFault }: Branches,
 ): Promise<readonly PromiseSettledResult<unknown>[]> {
-  // Else what was told before them would come after what they tell.
+  // Emitted now, because otherwise these events would come after those of the branches.
   const told = steps.takeEvents();
   if (told.length > 0) openStep(steps.runner, emittedAddress(address), steps.cancelScope, told);
   const running = Object.values(branches).map(async (branch, index) => {

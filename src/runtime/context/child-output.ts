@@ -4,9 +4,10 @@ import type { CancellationScope } from "../task/cancellation-scope.ts";
 import type { TaskRunner } from "../task/task-runner.ts";
 
 /**
- * C1, B5: a task that is stopped while it waits for a child leaves when the child has left, which was stopped with it. Then the stop says what
- * the child had to show. Part of leaving: not journaled, and for no longer than the child is given. One that was not told to stop is not
- * waited for: somebody else's, or, where a deadline has passed and nobody was told so far, a child's that goes on until then.
+ * C1, B5: waits for a cancelled child and adds its output to the cancellation. Both are cancelled at the same time, so
+ * the child's output is available shortly afterwards. The wait is not journaled and not longer than the child's own
+ * grace period. It does not wait for a child that was not itself cancelled, such as another parent's child or one whose
+ * own deadline is later.
  */
 export async function withChildOutput(
   child: TaskId,
@@ -18,7 +19,8 @@ export async function withChildOutput(
   if (cancelled === null && known === null) return stop;
   const left = Promise.withResolvers<undefined>();
   const call = runner.activity.beginCall();
-  // What the child has open is left when this is, so that it comes to its end then, or after as long again.
+  // The child's calls are abandoned at the same time as this one, so the child ends then, or after a second grace
+  // period.
   call.body = { abandon: () => (call.body = { abandon: () => left.resolve(undefined) }) };
   const outcome = await Promise.race([runner.host.whenEnded(child), left.promise]);
   runner.activity.endCall(call);

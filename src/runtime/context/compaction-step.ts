@@ -12,15 +12,15 @@ import type { StepExecutor } from "../task/step-executor.ts";
 import type { StepIdentity } from "../journal/step-identity.ts";
 import { boundMessages } from "../model/token-bound.ts";
 
-/** A stretch of the transcript that was compacted, from one index up to another, or a message that is new. */
+/** A range of messages of the transcript that is kept, or a new message. */
 type Piece = readonly [from: number, to: number] | ChatMessage;
 
-/** `null`: nothing changed. */
+/** The record of a compaction; `null` if nothing changed. */
 type CompactionRecord = { readonly pieces: readonly Piece[]; readonly tokensAfter: number } | null;
 
 /**
- * Compacts once; what was kept is recorded by its place and what is new as it is. Steps that `compact` takes are scoped under this one,
- * so a summary that was paid for is not paid for again.
+ * Compacts a transcript once. Kept messages are recorded by position, new ones by value. Steps of `compact` are scoped
+ * under this step, so a summary is not paid twice.
  */
 export async function compactTranscript(
   steps: StepExecutor,
@@ -90,11 +90,11 @@ function isWhole(pieces: readonly Piece[], length: number): boolean {
   return only[0] === 0 && only[1] === length;
 }
 
-/** S3. */
+/** S3: refuses a window that separates a call from its result. */
 function requirePairs(window: readonly ChatMessage[]): void {
   const problem = findUnpaired(window);
   if (problem !== undefined)
-    throw new Fault("invalid_argument", `a compaction must keep a call and its result together: ${problem}`);
+    throw new Fault("invalid_argument", `invalid compaction: a call and its result must be kept together: ${problem}`);
 }
 
 function scale(tokens: number, part: number, whole: number): number {

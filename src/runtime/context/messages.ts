@@ -17,7 +17,10 @@ import type { Body, StepExecutor } from "../task/step-executor.ts";
 import { joinWait, replyWait, signalWait } from "../journal/wait-names.ts";
 import type { Due } from "../task/wait-registry.ts";
 
-/** What a task says to others, and the answers it waits for. A message's id follows from its step: sent again, it is sent once. */
+/**
+ * The messages that a task sends and the answers that it waits for. A message's id follows from its step, so sending it
+ * again has no effect.
+ */
 export class MessageSteps {
   readonly #steps: StepExecutor;
 
@@ -41,7 +44,7 @@ export class MessageSteps {
     );
   }
 
-  /** A step like any other in a fork, but what was asked of its origin the origin alone answers. */
+  /** Replies to a message. In a fork it is a step that sends nothing, because only the origin answers. */
   reply(message: Message, body: JsonValue): Promise<void> {
     const { runner } = this.#steps;
     return this.send("reply", message.id, body, async ({ address }) => {
@@ -93,9 +96,12 @@ export class MessageSteps {
     });
   }
 
-  /** When `ms` will have passed of a task's time, its own unless told, which stands still while it is paused (H5). Journaled. */
+  /**
+   * Returns when `ms` of a task's time will have passed. The time stops while the task is paused (H5). It is journaled.
+   * Default: the time of this task.
+   */
   async dueIn(ms: number, task: TaskState = this.#steps.runner.task): Promise<Due> {
-    if (Number.isNaN(ms)) throw new Fault("invalid_argument", "timeoutMs is NaN: it must be milliseconds");
+    if (Number.isNaN(ms)) throw new Fault("invalid_argument", "invalid timeoutMs NaN: expected milliseconds");
     const { worker } = this.#steps.runner;
     const step = this.#steps.identify("value", "timeout", { ms });
     const from = await this.#steps.runSync(step, () => worker.clock.now() - task.clock.stoppedMs);
@@ -145,7 +151,7 @@ export class MessageSteps {
     return came === undefined ? { kind: "timed_out", partial: null } : (came as unknown as AskOutcome);
   }
 
-  /** H5: a hand-off that takes too long cancels its child. */
+  /** H5: asks a child task. A hand-off that times out cancels the child. */
   async #askTask(
     address: StepAddress,
     { taskId }: TaskHandle,

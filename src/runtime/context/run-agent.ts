@@ -18,16 +18,16 @@ export type CodeOutcome = { readonly events: readonly EventDraft[] } & (
   | {
       readonly kind: "ended";
       readonly outcome: TaskOutcome;
-      /** The records whose fault it did not survive (J5). */
+      /** J5: addresses of the records whose fault ended the code. */
       readonly endedOn: readonly StepAddress[];
     }
-  /** Nothing recorded says why: it may do better when started again. */
+  /** The code threw an error that is not recorded; a restart may succeed. */
   | { readonly kind: "crashed"; readonly fault: Fault }
-  /** J8. */
+  /** J8: the code called `continueAsNew`. */
   | { readonly kind: "continues"; readonly input: JsonValue }
 );
 
-/** Runs the code of a task that may begin to its end. Never settles when the runner is dropped. */
+/** Runs the code of a task to its end. Never settles if the runner is dropped. */
 export async function runAgentCode(runner: TaskRunner): Promise<CodeOutcome> {
   const { agent, cancelScope, state, host, taskId } = runner;
   const ctx = new TaskContext(runner, runner.task.journal);
@@ -77,7 +77,7 @@ function outcomeOfError(runner: TaskRunner, error: unknown, events: readonly Eve
   return { kind: "ended", outcome, endedOn, events };
 }
 
-/** With what else the task wants known, however it ended. */
+/** Adds the metadata that the task reported to its outcome. */
 function reported({ report: { metadata } }: TaskRunner, outcome: TaskOutcome): TaskOutcome {
   return metadata === undefined ? outcome : { ...outcome, metadata };
 }
@@ -87,9 +87,9 @@ export function failedOutcome(fault: Fault, output: JsonValue = null): TaskOutco
 }
 
 /**
- * What the language throws at code that is wrong: started again on the same records, it would come to the same. One with a cause tells of
- * something else, such as a `fetch` that failed; a `SyntaxError` of what was parsed, such as an error page in place of JSON; a `RangeError`
- * of memory that was short. Those may pass.
+ * Whether an error means that the code is wrong, so that a restart on the same records would fail again. An error with a
+ * cause means something else, such as a failed `fetch`. `SyntaxError` (a parse error of data) and `RangeError` (lack of
+ * memory) may pass and do not count.
  */
 function isProgrammingError(error: unknown): boolean {
   const thrown = Fault.is(error) && error.code === "internal" ? error.cause : error;

@@ -5,13 +5,13 @@ import { CancellationScope } from "../task/cancellation-scope.ts";
 
 export interface RunningStepOptions {
   readonly idempotencyKey: string;
-  /** That of the code around it. */
+  /** The cancellation scope of the code around the step. */
   readonly around: CancellationScope;
   readonly call: InFlightCall;
   readonly inside: (cancelScope: CancellationScope) => NestedContext;
 }
 
-/** What a step's body is given. */
+/** The context that the body of `ctx.step` receives. */
 export class StepBodyContext extends AbandonableCall implements StepContext {
   readonly idempotencyKey: string;
   readonly #around: CancellationScope;

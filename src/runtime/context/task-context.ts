@@ -62,17 +62,17 @@ import { assertReported } from "./task-report.ts";
 import { isTurnOf, takeTurn } from "./turn-step.ts";
 import { inboxDrain, joinWait, queueWait } from "../journal/wait-names.ts";
 
-/** What the code of one scope works through: the task itself, a branch, or a tool's body. */
+/** The `RunContext` of one scope: the task itself, a branch, or a tool's body. */
 export class TaskContext implements RunContext {
   readonly #runner: TaskRunner;
   readonly #steps: StepExecutor;
   #outgoing: MessageSteps | undefined;
-  /** Where the tools of the last model call have their addresses. */
+  /** Address of the last model call, under which its tool calls have their addresses. */
   #lastLlm: StepAddress | undefined;
   #toolsCalled = 0;
   readonly #sent = new Map<string, SentPrefix>();
   readonly #starts: MessageStarts;
-  /** Empty without a gate (F1). */
+  /** The settled calls for the gate; empty if there is no gate (F1). */
   readonly #history: CallHistory;
   #calling: CallingScope | undefined;
 
@@ -128,13 +128,19 @@ export class TaskContext implements RunContext {
     return this.#steps.cancelScope.signal;
   }
 
-  /** J10: refused here, since at the end of the task nobody could be told. */
+  /**
+   * J10: refuses a report that is not JSON here, because at the end of the task the code could no longer receive the
+   * error.
+   */
   report(report: TaskReport): void {
     assertReported(report);
     this.#runner.report = { ...this.#runner.report, ...report };
   }
 
-  /** E4: told with the next step of this scope; dropped if that step is in the journal, since it was told then. */
+  /**
+   * E4: emits the event with the next step of this scope. It is dropped if that step is recorded, because it was
+   * emitted then.
+   */
   emitEvent(draft: EventDraft, turn?: Turn): void {
     assertEmittable(draft, isTurnOf(this.#runner, turn));
     sealMadeJson(draft.data, `the data of event ${draft.type}`);
@@ -155,7 +161,7 @@ export class TaskContext implements RunContext {
 
   llm(request: LlmRequest): Promise<LlmReply> {
     const { role = "main" } = request;
-    // Of a recorded answer it is not known what middleware had made of its request.
+    // For a recorded reply it is unknown how middleware changed its request.
     const { agent } = this.#runner;
     const model = modelFor(agent, role);
     const countedBy = agent.callPath?.chat === undefined && model?.choice === undefined ? model : undefined;
@@ -166,7 +172,7 @@ export class TaskContext implements RunContext {
   readonly #noteReply = (reply: LlmReply, { address, role, request, countedBy }: ModelCall): LlmReply => {
     this.#lastLlm = address;
     this.#toolsCalled = 0;
-    // What it thought goes back with the next request, seen or not.
+    // The reasoning is sent again with the next request, so it counts as input.
     const tokens = reply.usage.inputTokens + reply.usage.reasoningTokens;
     if (countedBy !== undefined) this.#sent.set(role, { request, tokens, by: countedBy });
     else this.#sent.delete(role);
@@ -175,7 +181,7 @@ export class TaskContext implements RunContext {
 
   async tool(call: ToolCall): Promise<ToolResult> {
     const [result] = await this.tools([call]);
-    if (result === undefined) throw new Fault("internal", `tool ${call.toolName} gave no result`);
+    if (result === undefined) throw new Fault("internal", `tool ${call.toolName} returned no result`);
     return result;
   }
 
@@ -301,7 +307,7 @@ export class TaskContext implements RunContext {
 
   async sleepUntil(atMs: number): Promise<void> {
     if (Number.isNaN(atMs))
-      throw new Fault("invalid_argument", "sleepUntil was given NaN: it must be epoch milliseconds");
+      throw new Fault("invalid_argument", "invalid time NaN of sleepUntil: expected epoch milliseconds");
     await this.#messages.waitForName(`sleep ${atMs}`, () => atMs);
   }
 
@@ -316,7 +322,7 @@ export class TaskContext implements RunContext {
     return askPerson(this.#steps, question);
   }
 
-  /** Not journaled: it is opened anew by whoever replays. */
+  /** Opens a resource. It is not journaled: a replay opens it again. */
   async resource<Value>(open: () => Promise<Value>, close: (value: Value) => Promise<void>): Promise<Value> {
     const value = await open();
     if (this.#runner.isDropped) await close(value);
@@ -355,12 +361,15 @@ export class TaskContext implements RunContext {
     return this.#value("uuid", () => this.#runner.worker.ids.next());
   }
 
-  /** For the inbox: which messages a drain gave is journaled, so that a replay drains the same. */
+  /** Drains the inbox. The drained messages are journaled, so a replay drains the same. */
   drain(peek: Body<readonly Message[]>): Promise<readonly Message[]> {
     return this.#steps.run<readonly Message[]>(this.#steps.identify("drain", inboxDrain, null), peek);
   }
 
-  /** What came before is durable first: then nothing of the old journal can be taken for a part of the new one. */
+  /**
+   * Ends this journal and starts a new one. Earlier records are flushed first, so that no record of the old journal is
+   * taken for one of the new.
+   */
   continueAsNew(state: JsonValue): Promise<never> {
     return this.#steps.exclusive("continueAsNew", async () => {
       assertJson(state, "the state to continue from");

@@ -18,12 +18,12 @@ export class TaskInboxView implements TaskInbox {
     const { runId } = facts;
     const { inbox: mode = "each" } = agent;
     return this.#ctx.drain(async (open) => {
-      // What an earlier drain gave may not be written yet.
+      // Messages of an earlier drain may not be written yet.
       const limit = task.drained.length + batch;
       const query = { mode, now: worker.clock.now(), runId, limit };
       const { deliveries: waiting } = await worker.store.inbox.next(agentId, query);
       host.deliveries.note(waiting);
-      // In the breath of the record: two branches that drain at once share nothing.
+      // Evaluated synchronously with the record, so two branches that drain at once never get the same message.
       return () => {
         const given = new Set([...task.drained, ...task.record.messages].map(({ id }) => id));
         const fresh = waiting.map(({ message }) => message).filter(({ id }) => !given.has(id));
@@ -36,7 +36,7 @@ export class TaskInboxView implements TaskInbox {
   }
 }
 
-/** How many new messages one drain gives at most. */
+/** Maximum number of new messages that one drain returns. */
 const batch = 100;
 
 export function mailReceived({ id, from }: Message): EventDraft {

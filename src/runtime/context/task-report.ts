@@ -6,7 +6,7 @@ import {
   type TaskReport,
 } from "../../kernel/index.ts";
 
-/** J10: what a task reports is JSON. */
+/** J10: checks that a report is JSON. */
 export function assertReported(report: TaskReport): void {
   for (const member in report) {
     const value = report[member as keyof TaskReport];
@@ -17,7 +17,7 @@ export function assertReported(report: TaskReport): void {
   if (report.sessions !== undefined) assertSaid(report.sessions);
 }
 
-/** Most of it are answers and results, which were looked at when they were recorded. */
+/** Checks reported session changes. Most contain replies and results, which were checked when they were recorded. */
 function assertSaid(changes: readonly SessionChange[]): void {
   for (const change of changes) {
     if (change.type === "append" && change.entry.type === "message" && isRecorded(change.entry.message))
@@ -27,7 +27,7 @@ function assertSaid(changes: readonly SessionChange[]): void {
   }
 }
 
-/** What is frozen was looked at by who froze it. */
+/** Whether a message is frozen and was therefore checked before. */
 function isRecorded(message: ChatMessage): boolean {
   if (message.role !== "tool") return Object.isFrozen(message);
   for (const { output, providerMetadata } of message.content)

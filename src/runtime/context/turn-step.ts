@@ -25,7 +25,10 @@ import type { ActiveStep } from "../task/active-step.ts";
 import type { StepExecutor } from "../task/step-executor.ts";
 import type { TaskRunner } from "../task/task-runner.ts";
 
-/** The digest of a turn. Kept with its record, so it holds on to nothing else: a store that keeps values would keep the whole task. */
+/**
+ * The digest of a turn. It is stored with the record and refers to nothing else, because a memory store would otherwise
+ * keep the whole task alive.
+ */
 class SeenHistory {
   history = Transcript.empty;
 
@@ -35,8 +38,8 @@ class SeenHistory {
 }
 
 /**
- * Runs `plan` once and freezes what it comes to. J4: the record's digest covers the history that was seen, so one that cannot be put
- * together again from the session is found here, before anything is built on it.
+ * Runs `plan` once and freezes its result. J4: the record's digest covers the history, so a history that can no longer
+ * be rebuilt from the session is detected here.
  */
 export function takeTurn(steps: StepExecutor, plan: Plan): Promise<Turn> {
   const { runner } = steps;
@@ -67,7 +70,7 @@ interface Planned {
 
 type Plan = (opening: TurnOpening) => TurnPlan | Promise<TurnPlan>;
 
-/** At once, where nothing has to be waited for. */
+/** Creates the turn; synchronous if nothing has to be loaded. */
 function makeTurn(
   open: ActiveStep,
   plan: Plan,
@@ -88,7 +91,7 @@ function planTurn(
   entries: readonly SessionEntry[],
 ): (() => TurnRecord) | Promise<() => TurnRecord> {
   const { input, record } = open.runner.task;
-  // N2: in the run's session only roots go on; in a child's own, all there is are children.
+  // N2: in the run's session only roots continue from the leaf; a child's own session contains only children.
   const leafId = record.parentId === null ? rootLeafOf(entries) : leafOf(entries);
   const path = pathTo(entries, leafId) ?? none;
   const see = (planned: TurnPlan): (() => TurnRecord) => {
@@ -105,11 +108,14 @@ function historyOf(messages: readonly ChatMessage[]): Transcript {
   return messages.length === 0 ? Transcript.empty : Transcript.of(messages);
 }
 
-/** In the breath of the record: what a record before it holds by then is named and not held again. J1, J10: sealed. */
+/**
+ * Creates the record synchronously when it is written, so that contents of earlier records are referenced, not stored
+ * again. J1, J10: sealed.
+ */
 function freeze(open: ActiveStep, { plan, sessionId, leafId, history }: Planned): TurnRecord {
   const { runner } = open;
   const { contentHashes, clock } = runner.worker;
-  // What goes with a task of this run that keeps no words is nothing to rely on for one that does.
+  // A task whose content is kept must not refer to content of a task that is erased.
   const lasting = !isErasedAtEnd(runner);
   let contents: Record<string, JsonValue> | undefined;
   const hold = (name: string, content: unknown): string => {
@@ -145,7 +151,7 @@ function thaw(runner: TaskRunner, record: TurnRecord, history: Transcript): Turn
   return new TakenTurn(runner, record, history);
 }
 
-/** Whether it was taken in this task: whoever has it began an invocation there. */
+/** Whether the turn belongs to this task; its holder started an invocation there. */
 export function isTurnOf(runner: TaskRunner, turn: unknown): boolean {
   return TakenTurn.isOf(runner, turn);
 }
@@ -180,7 +186,7 @@ class TakenTurn implements Turn {
   }
 }
 
-/** The history as it was seen: entries never change, and what was added since comes after its leaf. */
+/** Rebuilds the history that the turn saw. Entries never change, and later ones come after its leaf. */
 async function rebuild(runner: TaskRunner, record: TurnRecord): Promise<Transcript> {
   const { history, sessionId, leafId } = record;
   if (history !== undefined)
@@ -189,11 +195,11 @@ async function rebuild(runner: TaskRunner, record: TurnRecord): Promise<Transcri
   if (path !== undefined) return historyOf(contextMessages(path));
   throw new Fault(
     "not_found",
-    `${runner.facts.runId} began after entry ${leafId} of session ${sessionId}, which is not there any more`,
+    `${runner.facts.runId} started after entry ${leafId} of session ${sessionId}, which no longer exists`,
   );
 }
 
-/** What another task of this run has said there may not be stored yet. */
+/** Reads the session, including entries of other tasks of this run that may not be stored yet. */
 function readHistory(
   runner: TaskRunner,
   sessionId: SessionId | null,
@@ -218,8 +224,8 @@ function entriesOf(placed: readonly StoredEntry[]): readonly SessionEntry[] {
 }
 
 /**
- * A root goes on with the run's session. A child has a history only if it is to keep one, and then its own: none sees another's, nor what
- * it did for another employer, in another role, or for another user or tenant.
+ * The session of a task's history. A root uses the run's session. A child has a history only if it is kept, in its own
+ * session per parent, role, user and tenant.
  */
 function historySession({ task, host, facts, agentId, worker }: TaskRunner): SessionId | null {
   const { parentId, supervision, role, userId } = task.record;
@@ -230,7 +236,7 @@ function historySession({ task, host, facts, agentId, worker }: TaskRunner): Ses
   return sessionWithin(facts.sessionId, whose.slice(0, digitsOfWorker));
 }
 
-/** Of a hash: enough that nobody meets two that share them. */
+/** Number of digits of a hash in a worker's session id, enough to make collisions practically impossible. */
 const digitsOfWorker = 22;
 
 function isErasedAtEnd({ task }: TaskRunner): boolean {

@@ -16,14 +16,17 @@ import type { TaskRunner } from "../task/task-runner.ts";
 import { approvalAddress, approvalWait } from "../journal/wait-names.ts";
 
 export interface Question {
-  /** With the arguments the answer is bound to. */
+  /** The call, with the arguments to which the answer is bound. */
   readonly call: ToolCall;
   readonly reason: string;
-  /** Absent: whoever sends the answer. */
+  /** The handler that answers in this process. If absent, the answer comes through the run's mailbox. */
   readonly answer?: ApprovalHandler;
 }
 
-/** J7: waits for a decision about a call: durably, or for a handler here. The task's clock stands still meanwhile (B5). */
+/**
+ * J7: waits for a decision about a call, durably or for a handler in this process. The task's clock stops meanwhile
+ * (B5).
+ */
 export function askForApproval(
   steps: StepExecutor,
   callAddress: StepAddress,
@@ -33,7 +36,8 @@ export function askForApproval(
   const { taskId, worker, facts } = runner;
   const digest = new JsonDigest(input);
   const inputDigest = digest.digest(worker.hash);
-  // An answer names the arguments it is for: one that was given for others, before the call was made anew, answers nothing.
+  // The id contains a digest of the arguments, so that an answer to an earlier call with other arguments does not
+  // count.
   const approvalId = `${taskId}/${callAddress}/${inputDigest.slice(0, digitsNamed)}`;
   const name = approvalWait(approvalId);
   const request: ApprovalRequest = {
@@ -62,7 +66,7 @@ export function askForApproval(
   );
 }
 
-/** A question of code's own: its record is below an address of its own, as that of a tool's approval is below the call. */
+/** Asks a person on behalf of code. The record has its own address, as a tool's approval is below its call. */
 export function askPerson(
   steps: StepExecutor,
   { reason, ...call }: PersonQuestion,
@@ -74,12 +78,12 @@ export function askPerson(
   });
 }
 
-/** Of a digest: enough that nobody meets two arguments that share them. */
+/** Number of digits of the digest in an approval id, enough to make collisions practically impossible. */
 const digitsNamed = 16;
 
-/** Only an approval is one: what came from outside may be anything. */
+/** Converts an invalid decision to a denial, because the value comes from outside. */
 function noDecision(said: unknown): ApprovalDecision {
-  return { decision: "denied", reason: `${JSON.stringify(said)} is no decision` };
+  return { decision: "denied", reason: `invalid decision ${JSON.stringify(said)}` };
 }
 
 async function decided(runner: TaskRunner, cancelScope: CancellationScope, name: string): Promise<unknown> {
@@ -92,7 +96,7 @@ async function decided(runner: TaskRunner, cancelScope: CancellationScope, name:
   }
 }
 
-/** A handler that throws has not said yes. */
+/** Asks the handler. A handler that throws has denied the call. */
 async function handled(
   answer: () => ApprovalDecision | Promise<ApprovalDecision>,
 ): Promise<ApprovalDecision> {

@@ -1,9 +1,9 @@
 import type { SettledCall } from "../../kernel/index.ts";
 
 /**
- * The settled calls that a gate may judge by: those of a scope, and those made around it before it was opened. The same in every process
- * that looks. So what a record hides on replay is not in it (calls inside a tool, a step or a race, for whoever is outside), calls of one
- * batch are in the order they were asked for, and those of branches in the order of the branches.
+ * The settled calls that a gate may judge by: those of a scope, and those made around it before the scope was opened. It
+ * is the same in every process: calls that a record hides on replay (inside a tool, a step or a race) are not included,
+ * calls of one batch are in call order, and those of branches in the order of the branches.
  */
 export class CallHistory {
   readonly #calls: SettledCall[];
@@ -22,7 +22,7 @@ export class CallHistory {
     this.#calls.push(settled);
   }
 
-  /** What was called in a branch has been called here. */
+  /** Adds the calls of a branch to this history. */
   join(branch: CallHistory): void {
     for (const settled of branch.#calls.slice(branch.#inherited)) this.#calls.push(settled);
   }

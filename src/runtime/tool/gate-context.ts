@@ -12,27 +12,27 @@ import { NestedScope, type NestedContext } from "../task/nested-scope.ts";
 import type { StepExecutor } from "../task/step-executor.ts";
 import { CancellationScope } from "../task/cancellation-scope.ts";
 
-/** Why a call is shown to its gate: before it is made, again when a person has edited or approved it, after it. */
+/** Why the gate sees a call: before it is executed, after a person edited or approved it, or after its execution. */
 export type GateStage = "gate" | "edited" | "remember" | "after";
 
-/** Where calls are made from. */
+/** The scope from which tools are called. */
 export interface CallingScope {
   readonly steps: StepExecutor;
   readonly history: CallHistory;
-  /** A scope below it. */
+  /** Creates a scope below this one. */
   readonly inside: (scope: StepScope, cancelScope: CancellationScope) => NestedContext;
 }
 
 export interface GatedCallOptions {
   readonly open: ActiveStep;
   readonly call: ToolCall;
-  /** Of the code that calls the tool. */
+  /** The scope of the code that calls the tool. */
   readonly from: CallingScope;
 }
 
 /**
- * Shows a call to its gate. Steps that the gate takes have a scope of their own for each look, so that one that is not repeated on
- * replay shifts no other.
+ * Calls the gate with its context. Each stage has its own scope, so a stage that is not repeated on replay does not
+ * shift the steps of another.
  */
 export async function withGateContext<Value>(
   { open, call, from }: GatedCallOptions,
@@ -65,11 +65,11 @@ export interface Look {
   readonly tool: Tool;
   readonly needsApproval: boolean;
   readonly stage: GateStage;
-  /** Edited arguments. */
+  /** The edited arguments, if a person changed them. */
   readonly input?: JsonValue;
 }
 
-/** The steps of one look. */
+/** The scope of one stage of the gate. */
 class InsideGate extends NestedScope {
   readonly #open: ActiveStep;
   readonly #from: CallingScope;
@@ -84,7 +84,7 @@ class InsideGate extends NestedScope {
 
   protected override createContext(): NestedContext {
     const open = this.#open;
-    // What was called has settled; a step of the gate is a call of its own (H7).
+    // The tool's call has settled; a step of the gate is a separate call (H7).
     open.end();
     return this.#from.inside(branchScope(open.address, this.#stage), new CancellationScope(open.cancelScope));
   }

@@ -31,7 +31,7 @@ import type { StepIdentity } from "../journal/step-identity.ts";
 import { coerceInput, passGate, type Passed } from "./tool-gate.ts";
 
 interface ToolCallOptions extends GatedCallOptions {
-  /** Found before the agent's own. */
+  /** Additional tools, which are found before the agent's own. */
   readonly extra: readonly Tool[] | undefined;
 }
 
@@ -45,7 +45,7 @@ export function findTool(
   return undefined;
 }
 
-/** A call as a step of its task. */
+/** A tool call as a step of its task. */
 export class ToolStep implements StepIdentity {
   readonly kind = "tool";
   readonly address: StepAddress;
@@ -70,7 +70,7 @@ export class ToolStep implements StepIdentity {
   }
 }
 
-/** One call of a tool. T2: what goes wrong inside it is a result the model can react to. */
+/** Executes one tool call. T2: an error inside it is a result that the model can react to. */
 export function callTool(open: ActiveStep, step: ToolStep): ToolResult | Promise<ToolResult> {
   const { call, from } = step;
   const options = { open, call, from, extra: step.options.extra };
@@ -106,7 +106,10 @@ function findRefusal({ open, call: { callId, toolName } }: ToolCallOptions): Too
   return failure(`${toolName} may not be called by this task; it may call: ${allowed.join(", ") || "none"}`);
 }
 
-/** T3: judged and made with the arguments as they are meant. The call's record goes by the model's own. */
+/**
+ * T3: the call with coerced arguments, which are judged and executed. The record's digest covers the model's own
+ * arguments.
+ */
 function coerced(options: ToolCallOptions, tool: Tool): ToolCallOptions {
   const { call } = options;
   const input = coerceInput(tool, call.input);
@@ -132,7 +135,7 @@ function execute(given: ToolCallOptions, tool: Tool): ToolResult | Promise<ToolR
   return performed(given, tool, call.input, parsing, told);
 }
 
-/** Where somebody has a say, or has to be waited for. */
+/** Executes a call that a gate or the tool itself may deny or hold for approval. */
 async function executeGated(
   given: ToolCallOptions,
   tool: Tool,
@@ -146,7 +149,7 @@ async function executeGated(
   let result: ToolResult;
   try {
     try {
-      // First, so that a refusal of the arguments is said once and by nobody else.
+      // Checked first, so that invalid arguments are reported once.
       needsApproval = await asks;
       const parsed = await parsing;
       const isGated = needsApproval || gate !== undefined;
@@ -168,7 +171,7 @@ async function executeGated(
   return told(given, result);
 }
 
-/** What the body came to, handed on. T2: also where it failed. */
+/** Converts the outcome of the body to a result. T2: also if it failed. */
 function performed(
   options: ToolCallOptions,
   tool: Tool,
@@ -192,7 +195,7 @@ function asIs(_options: ToolCallOptions, result: ToolResult): ToolResult {
   return result;
 }
 
-/** J1, J10. */
+/** J1, J10: seals the result as JSON. */
 function sealed(options: ToolCallOptions, tool: Tool, result: ToolResult): ToolResult {
   const { open } = options;
   open.clearTimeout();
@@ -206,28 +209,30 @@ function sealed(options: ToolCallOptions, tool: Tool, result: ToolResult): ToolR
   }
 }
 
-/** What the model is told went wrong. Throws what stops the task; a stop after the body has done its work says so. */
+/**
+ * The result for a failed call. It throws errors that stop the task; a stop after the body finished is marked as such.
+ */
 function failed(options: ToolCallOptions, error: unknown): ToolResult {
   options.open.clearTimeout();
   if (stopsTask(error)) throw withheld(options, error);
   return failure(Fault.from(error).message);
 }
 
-/** A stop after the body has done its work says so. */
+/** Marks a stop that came after the body had finished. */
 function withheld({ open, call }: ToolCallOptions, error: unknown): unknown {
   return open.isPerformed && error instanceof MiddlewareTermination
     ? afterPerforming(error, call.callId)
     : error;
 }
 
-/** Nothing in it but a text. What a body returned may be anything. */
+/** Whether a result consists of a text only. A body may return anything. */
 function isText(result: Partial<ToolResult>): boolean {
   return result.metadata === undefined && result.output?.type === "text";
 }
 
 const freely: Passed = Object.freeze({});
 
-/** What the model is given in place of the result. A gate that fails here lets nothing out. */
+/** The result after the gate. If the gate fails here, the result is withheld. */
 async function reviewed(
   options: ToolCallOptions,
   look: Look,
@@ -244,7 +249,7 @@ async function reviewed(
   }
 }
 
-/** F1: through the layers around it, if there are any. */
+/** F1: executes the tool through its middleware, if there is any. */
 function perform(options: ToolCallOptions, tool: Tool, raw: JsonValue, input: unknown): Promise<ToolResult> {
   const layers = options.open.runner.agent.callPath?.function;
   return layers === undefined ? run(options, tool, input) : performThrough(layers, options, tool, raw, input);
@@ -285,7 +290,7 @@ async function performThrough(
   );
 }
 
-/** A tool that suspends has no call open while it waits. */
+/** Runs the body. A tool that suspends has no call in flight while it waits. */
 function run(
   options: ToolCallOptions,
   tool: Tool,
@@ -312,14 +317,14 @@ function runIn(
   const context = new ToolCallContext(options, opened, filters);
   options.open.nested = context;
   const work = tool.execute(input, context);
-  // One that suspends has nothing open: what it waits for ends with a stop by itself.
+  // A tool that suspends has no call in flight; a cancel ends what it waits for.
   if (opened === undefined) return work;
   opened.body = context;
   if (tool.timeoutMs !== null) limitTime(options, tool.timeoutMs, context);
   return context.unlessAbandoned(work);
 }
 
-/** A body that takes too long is told to stop, and never answered again. */
+/** Abandons a body that exceeds its timeout; its later result is ignored. */
 function limitTime({ open, call }: ToolCallOptions, timeoutMs: number, body: ToolCallContext): void {
   const { clock, callTimeouts } = open.runner.worker;
   const timer = new CallTimeout(clock.now() + timeoutMs, () =>

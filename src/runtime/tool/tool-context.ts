@@ -13,10 +13,10 @@ import { CancellationScope } from "../task/cancellation-scope.ts";
 
 const noFilters: readonly UpdateFilter[] = [];
 
-/** What a tool's body is given. What most bodies do not ask for is made when one does (F1). */
+/** The context that a tool's body receives. F1: parts that most bodies do not use are created on first use. */
 export class ToolCallContext extends AbandonableCall implements ToolContext {
   readonly #call: GatedCallOptions;
-  /** The call that its body is. */
+  /** The in-flight call of the body. */
   readonly #opened: InFlightCall | undefined;
   readonly #filters: readonly UpdateFilter[];
   #cancelScope: CancellationScope | undefined;

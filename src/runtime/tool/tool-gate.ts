@@ -18,10 +18,13 @@ export interface Passage extends GatedCallOptions {
   readonly needsApproval: boolean;
 }
 
-/** `input`: go on with these arguments instead. `refusal`: what the model is told. */
+/** The result of the gate: `input` holds edited arguments, `refusal` the text for the model. */
 export type Passed = { readonly input?: JsonValue } | { readonly refusal: string };
 
-/** One call through the gate, and past a person if it says so. Without a gate, the tool's own word is asked. */
+/**
+ * Passes one call through the gate and, if required, an approval. Without a gate, the tool's own `needsApproval`
+ * decides.
+ */
 export async function passGate(passage: Passage): Promise<Passed> {
   const { open, call } = passage;
   const gate = open.runner.agent.callPath?.gate;
@@ -45,7 +48,7 @@ export async function passGate(passage: Passage): Promise<Passed> {
   return given(edited ?? verdict.input);
 }
 
-/** T3. */
+/** T3: coerces the arguments of a tool. */
 export function coerceInput(tool: Tool, input: JsonValue): JsonValue {
   return tool.coerce === undefined ? input : tool.coerce(input);
 }
@@ -73,9 +76,9 @@ function given(input: JsonValue | undefined): Passed {
 }
 
 /**
- * J7: a verdict to ask is recorded, so that a process that comes after does not judge anew what a person was already asked, or what a
- * person said has changed. One that asks nobody is not: a call that was not recorded is made again, and judged again. So is one whose
- * handler had not answered, because the handler is only had from the gate.
+ * J7: records a decision to ask, so that a later process does not decide again what a person was already asked or has
+ * changed. Other decisions are not recorded: a call without a record is made and judged again. So is a call whose handler
+ * had not answered, because only the gate provides the handler.
  */
 async function verdictOf(passage: Passage, gate: ToolGate): Promise<GateVerdict> {
   const { open, call } = passage;
@@ -91,7 +94,7 @@ async function verdictOf(passage: Passage, gate: ToolGate): Promise<GateVerdict>
   const verdict = await judge(passage, gate, "gate");
   if (verdict.decision !== "ask" || recorded !== undefined) return verdict;
   const { answer, ...question } = verdict;
-  // With the verdict, because whoever takes over does not judge again.
+  // Emitted with the decision, because a process that takes over does not decide again.
   const told = open.takeTold(before);
   await steps.runInScope<RecordedAsk>(step, async (asking) => {
     for (const draft of told) asking.emit(draft);
@@ -100,10 +103,10 @@ async function verdictOf(passage: Passage, gate: ToolGate): Promise<GateVerdict>
   return verdict;
 }
 
-/** `handled`: somebody in the process was to answer. */
+/** `handled` means that a handler in the process was to answer. */
 type RecordedAsk = Omit<Extract<GateVerdict, { decision: "ask" }>, "answer"> & { readonly handled: boolean };
 
-/** A gate fails closed. */
+/** Calls the gate. It fails closed: an error denies the call. */
 async function judge(
   passage: Passage,
   gate: ToolGate,
@@ -120,7 +123,7 @@ async function judge(
   }
 }
 
-/** The approval stands, whether or not it could be remembered. */
+/** Remembers an approval. The approval is valid even if it could not be remembered. */
 async function remember(
   passage: Passage,
   gate: ToolGate | undefined,
