@@ -10,12 +10,14 @@ import {
 import { Agent, OrchestratorAgent, UserProxyAgent } from "../../src/index.ts";
 import { messageText, type Architecture, type Event, type ModelRequest } from "../../src/kernel/index.ts";
 import { scriptedModel, type ScriptedModel, type ScriptedReply } from "../../src/testing/index.ts";
-import { live, type Workload } from "../runtime/simulated-crash.ts";
+import { runWorkload, type Workload } from "../runtime/simulated-crash.ts";
 
 type World = string[];
 type Answer = (asked: string, turns: number) => string | ScriptedReply;
 
-/** Answers by what is asked alone, so that a worker that comes later goes on; counts what it is asked. */
+/**
+ * A model whose answers depend on the request alone, so that a restarted worker can continue. It records its requests.
+ */
 function answering(world: World, answer: Answer): ScriptedModel {
   return scriptedModel(
     Array.from({ length: 100 }, () => (request: ModelRequest) => {
@@ -106,28 +108,28 @@ function hands(world: World): readonly [Agent, Agent] {
   ];
 }
 
-/** The most calls that are open at once. */
+/** Maximum number of calls in flight at the same time. */
 const widest = 3;
 
 test.for(Object.entries(teams))(
-  "J1, J6: a team by %s ends alike wherever its worker dies, tells everything once, and repeats at most what was in flight",
+  "J1, J6: a team by %s has the same result wherever its worker dies, emits each event once, and repeats only calls in flight",
   async ([, make]) => {
     const workload = (world: World): Workload => ({
       agents: () => [make(world)],
       input: "What is it?",
       options: { unknownPrice: "ignore" },
-      outside: async (handle, events) => {
+      interact: async (handle, events) => {
         const asked = events.flatMap((event) => (event.type === "approval_request" ? [event.data] : []));
         for (const { approvalId } of asked) await handle.approve(approvalId, { decision: "skipped" });
       },
     });
     const calmWorld: World = [];
-    const calm = await live(workload(calmWorld), { asked: () => 0 });
+    const calm = await runWorkload(workload(calmWorld));
     expect(calm.status).toBe("completed");
     for (let at = 2; at <= calm.writes; at++) {
       for (const when of ["before", "after"] as const) {
         const world: World = [];
-        const { output, status, events } = await live(workload(world), { at, when, asked: () => 0 });
+        const { output, status, events } = await runWorkload(workload(world), { at, when });
         expect({ at, when, output, status, ...told(events) }).toEqual({
           at,
           when,
@@ -141,7 +143,7 @@ test.for(Object.entries(teams))(
   },
 );
 
-/** What the root reported, what the architecture said on its way, and whom it hired. */
+/** The report of the root, the architecture's events and the agents it spawned. */
 function told(events: readonly Event[]) {
   const metadata = events.flatMap((event) =>
     event.type === "task_end" && event.taskId === "t0" ? [event.data.metadata ?? null] : [],

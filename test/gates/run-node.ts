@@ -11,9 +11,9 @@ export interface Finished {
 }
 
 /**
- * Runs a program to its end and hands back what it said, whatever its exit code. The Node of this process comes
- * first on the path: some tools start a second one by name. Rejects only when the program did not start or was killed,
- * which happens before the test that waits for it gives up.
+ * Runs a program to its end and returns its output, whatever its exit code. The Node of this process is first on the
+ * PATH, because some tools start Node by name. Rejects only if the program cannot start or is killed by its timeout,
+ * which is shorter than the timeout of the test.
  */
 export function run(program: string, args: readonly string[], cwd: string): Promise<Finished> {
   const env = { ...process.env, PATH: [dirname(process.execPath), process.env["PATH"]].join(delimiter) };

@@ -7,7 +7,7 @@ import { repository, runNode } from "../gates/run-node.ts";
 
 let root = "";
 
-/** A copy of what is built, bundled as it is when it is published, and named `reeve` for those inside it. */
+/** Copies the built package, bundles it as for publishing, and makes it resolvable as `reeve` inside the copy. */
 beforeAll(async () => {
   root = await mkdtemp(join(tmpdir(), "reeve-published-"));
   for (const part of ["dist", "package.json", "LICENSE", "examples"])
@@ -25,8 +25,8 @@ async function run(...args: readonly string[]): Promise<string> {
   return stdout;
 }
 
-describe("the package as it is published", () => {
-  test("everything that is exported is there, and there is one of each class", async () => {
+describe("the published package", () => {
+  test("every export of the published package can be imported, and all of them share one copy of each class", async () => {
     const { exports } = JSON.parse(await readFile(join(root, "package.json"), "utf8")) as {
       readonly exports: Readonly<Record<string, string>>;
     };
@@ -44,7 +44,7 @@ describe("the package as it is published", () => {
     expect(await run("--input-type=module", "--eval", code)).toBe("true heard\n");
   });
 
-  test("its files are few", async () => {
+  test("importing the published package loads fewer than 60 files", async () => {
     const code = `
       import { registerHooks } from "node:module";
       const seen = new Set();
@@ -55,16 +55,16 @@ describe("the package as it is published", () => {
     expect(Number(await run("--input-type=module", "--eval", code))).toBeLessThan(60);
   });
 
-  test("a run is killed and goes on in another process", async () => {
+  test("the published package resumes a killed run in another process", async () => {
     expect(await run("examples/03-resume.ts")).toContain("each part was done once");
   });
 
-  test("no map of a module is left behind", async () => {
+  test("the published package contains no source map of a module", async () => {
     const files = await readdir(join(root, "dist"), { recursive: true });
     expect(files.filter((file) => file.endsWith(".js.map"))).toEqual([]);
   });
 
-  test("files are searched, also when the program is given on the command line", async () => {
+  test("the search tools of the published package work, also in a program passed with --eval", async () => {
     const code = `
       const { findTool, grepTool } = await import("reeve/tools");
       const context = { signal: new AbortController().signal };
@@ -76,7 +76,7 @@ describe("the package as it is published", () => {
     expect(await run("--input-type=module", "--eval", code)).toBe("LICENSE LICENSE:1: MIT License\n");
   });
 
-  test("the thread that writes the log back starts, and does", async () => {
+  test("the checkpoint thread of the published package starts and writes the log back", async () => {
     const code = `
       import { Checkpointer } from "./dist/runtime/stores/sqlite/db/checkpointer.js";
       import { DatabaseSync } from "node:sqlite";
@@ -93,7 +93,7 @@ describe("the package as it is published", () => {
     expect(await run("--input-type=module", "--eval", code, "--", join(root, "log.db"))).toBe("true\n");
   });
 
-  test("the command loads the provider's package of the project it is used in, and says when it is missing", async () => {
+  test("the published command loads the provider package of the user's project and says how to install a missing one", async () => {
     const place = await mkdtemp(join(tmpdir(), "reeve-project-"));
     onTestFinished(() => rm(place, { recursive: true, force: true }));
     const [project, home] = [join(place, "project"), join(place, "global/node_modules/reeve")];
@@ -120,7 +120,7 @@ describe("the package as it is published", () => {
     expect((await ask()).stderr).toContain("does not export createOpenAICompatible");
   });
 
-  test("the command line finds its own files", async () => {
+  test("the published command line runs its demo", async () => {
     expect(await run("dist/surfaces/cli/main.js", "demo", "--pace", "40")).toContain(
       "No answer was paid for twice.",
     );

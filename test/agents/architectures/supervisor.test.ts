@@ -11,7 +11,7 @@ import { messageText, parseSessionId } from "../../../src/kernel/index.ts";
 import { scriptedModel, type ScriptStep } from "../../../src/testing/index.ts";
 import { until } from "../../runtime/runtime-setup.ts";
 import { asked, company, notesOf, resultsIn, runAlone, seen, worker } from "../company.ts";
-import { foundRun } from "../../runtime/find-run.ts";
+import { findRun } from "../../runtime/find-run.ts";
 
 const sessionId = parseSessionId("office");
 
@@ -247,7 +247,7 @@ describe("supervisor()", () => {
       await closed;
       const second = await open();
       second.register(agent);
-      run = await foundRun(second, run);
+      run = await findRun(second, run);
       await clock.advance(1_000);
       expect((await run.result()).output).toBe("By hand.");
       expect(model.calls).toHaveLength(4);

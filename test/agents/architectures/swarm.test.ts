@@ -5,7 +5,7 @@ import { parseSessionId, type JsonObject } from "../../../src/kernel/index.ts";
 import { scriptedModel, type ScriptStep } from "../../../src/testing/index.ts";
 import { until } from "../../runtime/runtime-setup.ts";
 import { asked, company, notesOf, resultsIn, runAlone, seen, worker } from "../company.ts";
-import { foundRun } from "../../runtime/find-run.ts";
+import { findRun } from "../../runtime/find-run.ts";
 
 const to = (target: string, message = `For ${target}.`): ScriptStep => ({
   toolCalls: [{ name: "handoff", input: { target, message } }],
@@ -173,7 +173,7 @@ describe("swarm()", () => {
     await closed;
     const second = await open();
     second.register(agent);
-    run = await foundRun(second, run);
+    run = await findRun(second, run);
     await clock.advance(1_000);
     expect((await run.result()).output).toBe("Paid.");
     expect(seen(bank.model).at(-1)).toEqual(["Be quick.", "Pay me.", "desk to bank: Card ****: pay."]);

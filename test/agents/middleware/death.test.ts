@@ -11,12 +11,15 @@ import {
 } from "../../../src/middleware.ts";
 import { scriptedModel, type ScriptStep } from "../../../src/testing/index.ts";
 import { simpleTool, text } from "../../runtime/runtime-setup.ts";
-import { live, type Workload } from "../../runtime/simulated-crash.ts";
+import { runWorkload, type Workload } from "../../runtime/simulated-crash.ts";
 import { httpError } from "./contexts.ts";
 
 const secret = "bob@example.org";
 
-/** Turns of one tool's call each, then an answer; by how much has been said, so that a worker that comes later goes on. */
+/**
+ * Two turns with one tool call each, then an answer. Counts the assistant messages, so that a replacement
+ * worker continues at the right turn.
+ */
 const script: ScriptStep = ({ messages }) => {
   const turns = messages.filter(({ role }) => role === "assistant").length;
   if (turns >= 2) return { deltas: ["Write to bo", "b@example.org."] };
@@ -49,17 +52,17 @@ function workload(world: string[], lines: string[], streaming: boolean): Workloa
 }
 
 test.for([false, true])(
-  "J7: with layers around it a run ends alike wherever its worker dies, and shows nothing it should not (streaming: %s)",
+  "J7: a run with middleware has the same result wherever its worker dies, and no event contains personal data (streaming: %s)",
   { timeout: 60_000 },
   async (streaming) => {
     const [calmWorld, calmLines]: [string[], string[]] = [[], []];
-    const calm = await live(workload(calmWorld, calmLines, streaming), { asked: () => 0 });
+    const calm = await runWorkload(workload(calmWorld, calmLines, streaming));
     expect(calm).toMatchObject({ status: "completed", output: "Write to [EMAIL]." });
     expect(calmWorld).toEqual(['{"turns":0,"who":"[EMAIL]"}', '{"turns":1,"who":"[EMAIL]"}']);
     for (let at = 2; at <= calm.writes; at++) {
       for (const when of ["before", "after"] as const) {
         const [world, lines]: [string[], string[]] = [[], []];
-        const life = await live(workload(world, lines, streaming), { at, when, asked: () => 0 });
+        const life = await runWorkload(workload(world, lines, streaming), { at, when });
         expect({ at, when, status: life.status, output: life.output }).toEqual({
           at,
           when,
@@ -70,9 +73,9 @@ test.for([false, true])(
         const kept = calm.events.flatMap(({ type, data }) => (type === "tool_execution_end" ? [data] : []));
         expect(ended).toEqual(kept);
         expect(JSON.stringify(life.events)).not.toContain(secret);
-        // J6: at most the call in flight is made again.
+        // J6: at most the tool call that was in flight repeats.
         expect(world.length - calmWorld.length).toBeLessThanOrEqual(1);
-        // Its line, and that of the run around it.
+        // At most two audit lines repeat: the line of the call and the line of the agent run around it.
         expect(lines.length - calmLines.length).toBeLessThanOrEqual(2);
       }
     }

@@ -3,7 +3,7 @@ import { formatRunId, Priority, Transcript, userMessage, type Event } from "../.
 import { scriptedModel } from "../../../src/testing/index.ts";
 import { all } from "../../../src/testing/store-fixtures.ts";
 import { agent, gate, setUp, settle, typesOf, until } from "../runtime-setup.ts";
-import { foundRun } from "../find-run.ts";
+import { findRun } from "../find-run.ts";
 
 it("pause() stops a run before its next step, also after a restart of the worker, until resume()", async () => {
   const { runtime, store, open, clock } = await setUp({ suspendAfterMs: 100 });
@@ -26,7 +26,7 @@ it("pause() stops a run before its next step, also after a restart of the worker
   await store.leases.dismiss("worker-1");
   const next = await open();
   next.register(worker());
-  run = await foundRun(next, run);
+  run = await findRun(next, run);
   await clock.advance(5_000);
   expect(ran).toEqual(["one"]);
   await run.resume();
