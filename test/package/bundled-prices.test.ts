@@ -55,7 +55,7 @@ const moments = [
   Date.UTC(2026, 10, 15, 9, 59, 59, 999),
 ] as const;
 
-/** By all names that the list has for a model and some that are close to them, at several times if that matters. */
+/** Price queries by every listed name of a model and by similar names; at several times if the prices depend on time. */
 function questions({ id: provider, models }: Provider): PriceQuery[] {
   return models.flatMap(({ id, match, prices: listed }) => {
     const names = [id, id.toUpperCase(), `${id}-20250514`, `${id}-20250230`, ...namesIn(match)];

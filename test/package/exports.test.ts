@@ -29,7 +29,7 @@ const { packed, advice, types } = await withTarball(async ({ path, files }) => (
   types: await typeResolutions(path),
 }));
 
-test("every path in exports is built, and its types are", async () => {
+test("every path in exports is built, with its type declarations", async () => {
   const built = (await readdir(join(repository, "dist"), { recursive: true })).map(
     (file) => `./dist/${file}`,
   );
@@ -37,7 +37,7 @@ test("every path in exports is built, and its types are", async () => {
   expect(["./package.json", ...built]).toEqual(expect.arrayContaining([...targets, ...declarations]));
 });
 
-test("every path in exports is packed, and its types are", () => {
+test("every path in exports is packed, with its type declarations", () => {
   expect(packed.map((file) => `./${file}`)).toEqual(expect.arrayContaining([...targets, ...declarations]));
 });
 
@@ -53,17 +53,17 @@ test("the tarball holds the changelog, every page of docs and every example", as
   expect(packed).toEqual(expect.arrayContaining([...pages]));
 });
 
-test("publint has no error and no warning", () => {
+test("publint reports no error and no warning", () => {
   expect(advice).toEqual([]);
 });
 
-test("every path in exports has types for a program in ESM and for a bundler", () => {
+test("every path in exports resolves to types from ESM and from a bundler", () => {
   expect(types.code).toBe(0);
   expect(types.resolutions).toHaveLength(2 * targets.length);
   expect(types.resolutions.filter((resolution) => !resolution.includes(": OK"))).toEqual([]);
 });
 
-/** Packs what is built: no script runs, so nothing is built under the feet of another test. */
+/** Packs the current build. No package script runs, so that other tests can use the build meanwhile. */
 async function withTarball<Result>(use: (tarball: Tarball) => Promise<Result>): Promise<Result> {
   const folder = await mkdtemp(join(tmpdir(), "reeve-pack-"));
   try {

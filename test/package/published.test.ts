@@ -7,7 +7,7 @@ import { repository, runNode } from "../gates/run-node.ts";
 
 let root = "";
 
-/** A copy of what is built, bundled as it is when it is published, and named `reeve` for those inside it. */
+/** Copies the build and bundles the copy as for publishing. Files inside the copy import it as `reeve`. */
 beforeAll(async () => {
   root = await mkdtemp(join(tmpdir(), "reeve-published-"));
   for (const part of ["dist", "package.json", "LICENSE", "examples"])
@@ -25,8 +25,8 @@ async function run(...args: readonly string[]): Promise<string> {
   return stdout;
 }
 
-describe("the package as it is published", () => {
-  test("everything that is exported is there, and there is one of each class", async () => {
+describe("the published package", () => {
+  test("every export can be imported, and each class exists once", async () => {
     const { exports } = JSON.parse(await readFile(join(root, "package.json"), "utf8")) as {
       readonly exports: Readonly<Record<string, string>>;
     };
@@ -44,7 +44,7 @@ describe("the package as it is published", () => {
     expect(await run("--input-type=module", "--eval", code)).toBe("true heard\n");
   });
 
-  test("its files are few", async () => {
+  test("importing reeve loads fewer than 60 files", async () => {
     const code = `
       import { registerHooks } from "node:module";
       const seen = new Set();
@@ -55,16 +55,16 @@ describe("the package as it is published", () => {
     expect(Number(await run("--input-type=module", "--eval", code))).toBeLessThan(60);
   });
 
-  test("a run is killed and goes on in another process", async () => {
+  test("a run whose process is killed is resumed by another process", async () => {
     expect(await run("examples/03-resume.ts")).toContain("each part was done once");
   });
 
-  test("no map of a module is left behind", async () => {
+  test("the bundle contains no source maps", async () => {
     const files = await readdir(join(root, "dist"), { recursive: true });
     expect(files.filter((file) => file.endsWith(".js.map"))).toEqual([]);
   });
 
-  test("files are searched, also when the program is given on the command line", async () => {
+  test("find and grep search files in a program that is given to node --eval", async () => {
     const code = `
       const { findTool, grepTool } = await import("reeve/tools");
       const context = { signal: new AbortController().signal };
@@ -76,7 +76,7 @@ describe("the package as it is published", () => {
     expect(await run("--input-type=module", "--eval", code)).toBe("LICENSE LICENSE:1: MIT License\n");
   });
 
-  test("the thread that writes the log back starts, and does", async () => {
+  test("the checkpoint thread starts and writes the log back to the database", async () => {
     const code = `
       import { Checkpointer } from "./dist/runtime/stores/sqlite/db/checkpointer.js";
       import { DatabaseSync } from "node:sqlite";
@@ -93,7 +93,7 @@ describe("the package as it is published", () => {
     expect(await run("--input-type=module", "--eval", code, "--", join(root, "log.db"))).toBe("true\n");
   });
 
-  test("the command loads the provider's package of the project it is used in, and says when it is missing", async () => {
+  test("reeve run loads the provider's package from the current project, and names it if it is missing", async () => {
     const place = await mkdtemp(join(tmpdir(), "reeve-project-"));
     onTestFinished(() => rm(place, { recursive: true, force: true }));
     const [project, home] = [join(place, "project"), join(place, "global/node_modules/reeve")];
@@ -120,7 +120,7 @@ describe("the package as it is published", () => {
     expect((await ask()).stderr).toContain("has no createOpenAICompatible");
   });
 
-  test("the command line finds its own files", async () => {
+  test("reeve demo finds its own files and completes", async () => {
     expect(await run("dist/surfaces/cli/main.js", "demo", "--pace", "40")).toContain(
       "No answer was paid for twice.",
     );

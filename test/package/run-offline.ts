@@ -3,12 +3,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { repository, runNode, type Finished } from "../gates/run-node.ts";
 
-/** Without a network, in a folder of its own, so that what a program writes does not stay. */
+/** Runs Node without a network, in a temporary folder that is deleted afterwards. */
 export function runOffline(args: readonly string[]): Promise<Finished> {
   return inFolder((folder) => runNode([...withoutNetwork, ...args], folder));
 }
 
-/** The same for a module that is a text, as a user of the package would write it. */
+/** Runs the text of a module that imports `reeve`, like `runOffline`. */
 export function runModule(code: string): Promise<Finished> {
   return inFolder(async (folder) => {
     await symlink(join(repository, "node_modules"), join(folder, "node_modules"));
