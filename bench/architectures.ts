@@ -43,7 +43,7 @@ function calls(...wanted: readonly (readonly [string, JsonValue])[]): ScriptedRe
   return { toolCalls: wanted.map(([name, input]) => ({ name, input })) };
 }
 
-/** Looks at whatever bindings it was told of, all at once, then answers. */
+/** Examines all bindings in one turn, then answers. */
 const worker = (said = answer): Model =>
   part(({ messages }) => {
     if (messages.at(-1)?.role === "tool") return said;

@@ -115,7 +115,7 @@ async function* replay(folder: string): AsyncIterable<Row> {
   const floor: number[] = [];
   const ours: number[] = [];
   for (let round = 0; round < 3; round++) {
-    // Each time by a store and a runtime that have not seen it. The last ones are told to let it end.
+    // Each round uses a new store and a new runtime. The last round lets the run end.
     floor.push(await cpuMs(() => readBare(path)));
     const again = await openRuntime({ store: await open(path), suspendAfterMs: 1 });
     const handle = await again.find(run.runId);
@@ -150,7 +150,7 @@ function readBare(path: string): void {
   db.close();
 }
 
-/** Until so many commits are there and nobody owns a run any more. */
+/** Waits until the store has this many commits and no run has an owner. */
 async function untilSuspended(path: string, commits: number): Promise<void> {
   const db = new DatabaseSync(path, { readOnly: true });
   const written = db.prepare("SELECT count(*) AS n FROM commits");

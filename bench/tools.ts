@@ -205,7 +205,7 @@ interface FreshProcess {
   readonly import: number;
   readonly open: number;
   readonly run: number;
-  /** At the import. */
+  /** Time of the import. */
   readonly loaded: number;
 }
 
@@ -215,7 +215,7 @@ const stages = {
   run: { name: "first run there, with a tool of a JSON Schema", goal: null },
 } as const;
 
-/** Of the package as it is published: in a copy that is bundled. */
+/** Measures a bundled copy, as the package is published. */
 async function* importing(): AsyncIterable<Row> {
   const folder = await mkdtemp(join(tmpdir(), "reeve-import-"));
   try {

@@ -123,7 +123,7 @@ export function loopAgent(script: LoopScript): Agent {
   });
 }
 
-/** From submission to result. */
+/** Time from submission to result. */
 export async function finishRun(
   runtime: Runtime,
   agent: HostedAgent,

@@ -48,7 +48,7 @@ function growthAbove({ bare, ours }: Round): number {
   return growthExponent(ours) - growthExponent(bare);
 }
 
-/** Of the whole run's time. */
+/** Time of the whole run. */
 function growthExponent(times: TurnTimes): number {
   return 1 + Math.log10(times[1_000] / times[100]);
 }

@@ -10,7 +10,7 @@ import { scriptedModel } from "reeve/testing";
 const root = mkdtempSync(join(tmpdir(), "reeve-tools-"));
 writeFileSync(join(root, "greet.txt"), "Hello, Wrold!\n");
 
-// Thirty more tools, of which the model is told a line each.
+// Thirty more tools, of which the model sees one line each.
 const chores = Array.from({ length: 30 }, (_, index) =>
   tool({
     name: `chore_${index}`,
@@ -32,7 +32,7 @@ const model = scriptedModel([
   },
   {
     toolCalls: [
-      { name: "todo", input: { items: [{ text: "mend the greeting", status: "doing" }] } },
+      { name: "todo", input: { items: [{ text: "fix the greeting", status: "doing" }] } },
       { name: "edit", input: { path: "greet.txt", oldText: "Wrold", newText: "World" } },
       { name: "bash", input: { command: "cat greet.txt" } },
       { name: "read", input: { path: "../../etc/passwd" } },
@@ -60,7 +60,7 @@ const coder = new Agent({
 });
 
 const runtime = await openRuntime();
-const run = await runtime.submit(coder, "Mend the greeting.");
+const run = await runtime.submit(coder, "Fix the greeting.");
 const results = new Map<string, string>();
 const progress: unknown[] = [];
 for await (const event of run.events()) {

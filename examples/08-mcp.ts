@@ -36,7 +36,7 @@ if (process.argv[2] === "serve") {
   const run = await runtime.submit(clerk, "Pay the roofer.");
   for await (const event of run.events({ types: ["approval_request"] })) {
     if (event.type !== "approval_request") continue;
-    console.log(event.data.reason); // the server's question, put to whoever watches this run
+    console.log(event.data.reason); // the server's question, shown to the person who watches this run
     await run.approve(event.data.approvalId, { decision: "approved", by: "grace" });
     break;
   }

@@ -27,7 +27,7 @@ const room = new Agent({
   models: {
     coordinator: scriptedModel([
       '{"nextAgent": "surveyor", "instruction": "How long is it?"}',
-      '{"nextAgent": "painter"}', // nobody of that name: the round is lost, and nothing else
+      '{"nextAgent": "painter"}', // no agent has that name: the round is lost, and nothing else
       '{"nextAgent": "historian"}',
       '{"terminate": true}',
     ]),

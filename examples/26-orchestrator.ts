@@ -1,4 +1,4 @@
-// A lead hands tasks to two others, side by side. One finds no seat: the lead is told so and goes on.
+// A lead hands tasks to two agents in parallel. One gets no seat; the lead receives the refusal and continues.
 import assert from "node:assert/strict";
 import { Agent, HookManager, OrchestratorAgent, Priority } from "reeve";
 import { scriptedModel } from "reeve/testing";

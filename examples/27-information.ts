@@ -1,4 +1,4 @@
-// An agent that follows two topics, sums up what came in and publishes it. The process that goes on with it follows them still.
+// An agent that follows two topics, summarises what arrives and publishes it. A process that resumes it still follows them.
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

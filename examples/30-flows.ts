@@ -25,7 +25,7 @@ hooks.on(HookEvent.FLOW_END, ({ agentName, flow, status }) =>
   console.log(`${agentName} (${flow}): ${status}`),
 );
 
-// Each step is told the question and everything said so far.
+// Each step receives the question and all earlier answers.
 const desk = new Sequential({
   name: "desk",
   steps: [panel, says("writer", "The Pont Wilson was finished in 1778."), publish],

@@ -1,5 +1,5 @@
 // A graph of agents and functions: two research at once, a writer gets both, an editor sends it back until it will do. The process ends
-// while a person is waited for; the next one goes on with what is recorded.
+// while a person is waited for; the next one continues from what is recorded.
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

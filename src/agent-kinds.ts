@@ -12,7 +12,7 @@ import type { RunResult } from "./kernel/index.ts";
 
 export interface ReActAgentOptions extends Omit<AgentOptions, "architecture">, ReActOptions {}
 
-/** An agent that thinks, acts and looks, again and again: what `Agent` does unless told. */
+/** An agent that alternates model calls and tool calls until the model answers. `Agent` does the same by default. */
 export class ReActAgent extends Agent {
   constructor({ initialToolChoice, ...options }: ReActAgentOptions) {
     super({ ...options, architecture: react(initialToolChoice === undefined ? {} : { initialToolChoice }) });
@@ -34,13 +34,13 @@ export class OrchestratorAgent extends Agent {
 export interface InformationAgentOptions
   extends Omit<AgentOptions, "architecture" | "inbox">, InformationOptions {}
 
-/** An agent that follows topics, makes one thing of what came in and publishes it. */
+/** An agent that follows topics, combines what arrives and publishes the result. */
 export class InformationAgent extends Agent {
   constructor(options: InformationAgentOptions) {
     super(information(options));
   }
 
-  /** Follows its sources from now on, also in later processes that host it. Starting it again changes nothing. */
+  /** Starts to follow the sources, also in later processes that host the agent. A second call has no effect. */
   start(options?: InvokeOptions): Promise<RunResult> {
     return this.invoke(startInput, options);
   }
@@ -51,7 +51,7 @@ export type UserProxyOptions = Omit<
   "architecture" | "model" | "models" | "instructions" | "tools" | "maxTurns" | "compaction"
 >;
 
-/** Stands for a person, who answers with `run.approve`: what they say is its answer. */
+/** An agent whose answers a person gives with `run.approve`. */
 export class UserProxyAgent extends Agent {
   constructor(options: UserProxyOptions) {
     super({ ...options, architecture: userProxy() });

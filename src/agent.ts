@@ -23,18 +23,18 @@ import {
 } from "./kernel/index.ts";
 
 export interface AgentOptions extends Omit<BareAgentOptions, "model" | "models"> {
-  /** Of an AI SDK provider, by its name (`"anthropic/claude-sonnet-5"`), or one of your own. */
+  /** The model: one of an AI SDK provider, a name such as `"anthropic/claude-sonnet-5"`, or your own `Model`. */
   readonly model?: ModelLike;
-  /** By role, where a role is to have another than `model`. */
+  /** Models for single roles. A role without an entry uses `model`. */
   readonly models?: Readonly<Record<string, ModelLike>>;
 }
 
 /**
- * `Source`: any Standard Schema that can describe itself as JSON Schema (zod), or a plain JSON Schema written `as const`. Without one the
- * answer is a text.
+ * Options of `invoke`. `Source` is a Standard Schema that can convert itself to JSON Schema (such as one of zod), or a
+ * JSON Schema written `as const`. Without a schema the answer is a text.
  */
 export interface InvokeOptions<Source extends Schema = never> extends Omit<BareInvokeOptions, "output"> {
-  /** The answer is to be JSON that fits; it is asked for again, twice at most, when it does not. */
+  /** The schema of the answer. If an answer does not match, the model is asked again, at most twice. */
   readonly output?: Source | undefined;
 }
 
@@ -44,7 +44,7 @@ export interface StreamOptions<Source extends Schema = never> extends Omit<BareS
 
 export type RunUntilOptions = Omit<BareRunUntilOptions<string>, "output">;
 
-/** `output` is the value only of a run that completed. */
+/** The result of a run with an output schema. `output` has the schema's type only if the run completed. */
 export type ValueResult<Value> =
   | (Omit<RunResult<Value>, "status"> & { readonly status: "completed" })
   | (Omit<RunResult, "status"> & { readonly status: Exclude<RunStatus, "completed"> });
@@ -54,7 +54,7 @@ const home: AgentHome = {
   check: (schema, value) => checkFor(schema).problems(value),
 };
 
-/** Compiled once for each schema. */
+/** Compiled validators, one per schema. */
 const checks = new WeakMap<JsonSchema, JsonSchemaCheck>();
 
 function checkFor(schema: JsonSchema): JsonSchemaCheck {
@@ -66,8 +66,16 @@ function checkFor(schema: JsonSchema): JsonSchemaCheck {
 }
 
 /**
- * An agent: what it is (model, instructions, tools), how it thinks (its architecture) and what it is held to (budget, guardrails,
- * permissions, hooks, middleware).
+ * An agent: its model, instructions and tools, its architecture, and its policy (budget, guardrails, permissions,
+ * hooks, middleware).
+ *
+ * @example
+ * ```ts
+ * import { Agent } from "reeve";
+ *
+ * const agent = new Agent({ name: "scout", model: "anthropic/claude-sonnet-5", budget: { maxCostUsd: 0.5 } });
+ * const { status, output } = await agent.invoke("Which licence does this project use?");
+ * ```
  */
 export class Agent extends AgentCore {
   readonly #given: AgentOptions;
@@ -77,18 +85,18 @@ export class Agent extends AgentCore {
     this.#given = options;
   }
 
-  /** One that is like it but for `changes`. */
+  /** Returns an agent with the same options except for `changes`. */
   override with(changes: Partial<AgentOptions>): Agent {
     return new Agent({ ...this.#given, ...changes });
   }
 
-  /** Runs it on an input, and gives what it came to, however that ended: look at `status`. */
+  /** Runs the agent on an input and resolves with the result, whatever its status. */
   override invoke(input: AgentInput, options?: InvokeOptions): Promise<RunResult>;
   override invoke<const Source extends Schema>(
     input: AgentInput,
     options: InvokeOptions<Source> & { readonly output: Source },
   ): Promise<ValueResult<Infer<Source>>>;
-  /** With a schema or without, as it comes. */
+  /** Accepts options with or without a schema. */
   override invoke<const Source extends Schema>(
     input: AgentInput,
     options?: InvokeOptions<Source>,
@@ -117,7 +125,7 @@ export class Agent extends AgentCore {
     return this.streamAs(input, settings, (result) => valued(result, reader)) as never;
   }
 
-  /** Its rounds are those of `invoke` above: their output is a text. */
+  /** Invokes the agent repeatedly until `until` accepts the answer. The output of each iteration is a text. */
   override runUntil(input: AgentInput, options: RunUntilOptions): Promise<RunResult> {
     const asked = options as unknown as BareRunUntilOptions<JsonValue>;
     return super.runUntil(input, asked) as Promise<RunResult>;
@@ -142,10 +150,13 @@ function outputReader(schema: Schema): SchemaReader<unknown> {
 }
 
 function refusedAnswer(problems: readonly string[]): Fault {
-  return new Fault("model_format_error", `the answer does not fit its schema: ${problems.join("; ")}`);
+  return new Fault("model_format_error", `the answer does not match its schema: ${problems.join("; ")}`);
 }
 
-/** What a JSON Schema cannot say of an answer is seen only here, when it was paid for: how it ended is a value all the same. */
+/**
+ * Applies the checks that JSON Schema cannot express, after the answer was paid. A mismatch is a failed result, not an
+ * exception.
+ */
 async function valued(
   result: RunResult<JsonValue>,
   reader: SchemaReader<unknown>,

@@ -11,8 +11,8 @@ import {
 import type { HostedAgent } from "./kernel/index.ts";
 
 /**
- * A flow is an agent whose work is done by others: it has a name, a budget, seats, guardrails and hooks as every agent, and needs no
- * model. So flows nest, are hired, and are sub-agents.
+ * Options of a flow. A flow is an agent whose work other agents do: it has a name, a budget, seats, guardrails and
+ * hooks, and needs no model. Flows can be nested and used as sub-agents.
  */
 export type FlowOptions = Omit<
   AgentOptions,
@@ -27,11 +27,13 @@ export type FlowOptions = Omit<
 >;
 
 export interface SequentialOptions extends FlowOptions {
-  /** At least one; an agent may stand at several places. */
+  /** The agents, at least one. An agent may occur several times. */
   readonly steps: readonly HostedAgent[];
 }
 
-/** One agent after another, each told the input and all that was said so far. The answer is all of it. */
+/**
+ * Runs agents one after another. Each receives the input and all earlier answers; the answer consists of all of them.
+ */
 export class Sequential extends Agent {
   constructor({ steps, ...options }: SequentialOptions) {
     super({ ...options, architecture: new SequentialFlow(steps) });
@@ -40,7 +42,7 @@ export class Sequential extends Agent {
 
 export interface ParallelOptions extends FlowOptions, ParallelFlowOptions {}
 
-/** Several agents on the same input, side by side; their answers are put together. */
+/** Runs several agents on the same input in parallel and merges their answers. */
 export class Parallel extends Agent {
   constructor({ branches, merge, ...options }: ParallelOptions) {
     super({ ...options, architecture: new ParallelFlow({ branches, ...(merge && { merge }) }) });
@@ -49,7 +51,7 @@ export class Parallel extends Agent {
 
 export interface ConditionalOptions extends FlowOptions, ConditionalFlowOptions {}
 
-/** One agent or the other, as a function of the input says. */
+/** Runs one of two agents, chosen by a function of the input. */
 export class Conditional extends Agent {
   constructor({ predicate, ifTrue, ifFalse, ...options }: ConditionalOptions) {
     super({ ...options, architecture: new ConditionalFlow({ predicate, ifTrue, ifFalse }) });
@@ -59,7 +61,7 @@ export class Conditional extends Agent {
 export interface WorkflowOptions<Name extends string = string>
   extends FlowOptions, WorkflowFlowOptions<Name> {}
 
-/** Agents and functions at the nodes of a graph, with edges, routers, joins and circles. */
+/** Runs agents and functions as nodes of a graph with edges, routers, joins and cycles. */
 export class Workflow<Name extends string = string> extends Agent {
   readonly #flow: WorkflowFlow;
 
@@ -77,7 +79,7 @@ export class Workflow<Name extends string = string> extends Agent {
     this.#flow = flow;
   }
 
-  /** The graph as Mermaid text: agents as boxes, functions rounded, what a router decides with dots. */
+  /** The graph as Mermaid source: agents as boxes, functions as rounded boxes, routed edges dotted. */
   toMermaid(): string {
     return this.#flow.toMermaid();
   }

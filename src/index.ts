@@ -238,7 +238,7 @@ export {
   type StructuredOutputOptions,
 } from "./structured-output.ts";
 
-/** Hooks of the tool gate, timed by the machine's clock. */
+/** Creates tool hooks with the system's clock. */
 export function toolHooks(options: Partial<ToolHooksOptions> = {}): ToolHooks {
   return new ToolHooks({ clock: systemClock, ...options });
 }

@@ -24,10 +24,13 @@ export type {
   Variables,
 } from "./capabilities/mcp/index.ts";
 
-/** The machine's clock and environment unless told. */
+/** Options of `mcpServers`. Default: the system's clock and environment. */
 export type McpServersOptions = Partial<GivenOptions>;
 
-/** The MCP servers of a configuration, as other hosts write it: `{ name: { command, args, env } }` or `{ name: { url, headers } }`. */
+/**
+ * Connects to the MCP servers of a configuration in the usual form: `{ name: { command, args, env } }` or `{ name: {
+ * url, headers } }`.
+ */
 export function mcpServers(
   configs: ServerConfigs | { readonly mcpServers: ServerConfigs },
   options: McpServersOptions = {},
@@ -36,11 +39,11 @@ export function mcpServers(
 }
 
 export interface McpServerOptions extends Omit<GivenServerOptions, "clock" | "release" | "runtime"> {
-  /** Every call is a run of it. Unless told, one in memory that forgets runs soon after their end. */
+  /** The runtime in which every call is a run. Default: a runtime in memory that collects ended runs. */
   readonly runtime?: Runtime;
 }
 
-/** Tools and agents, offered to other MCP hosts over stdio or HTTP. */
+/** Offers tools and agents to MCP hosts over stdio or HTTP. */
 export async function mcpServer({ runtime, ...options }: McpServerOptions): Promise<McpExport> {
   const clock = systemClock;
   if (runtime !== undefined) return new McpExport({ ...options, runtime, clock });
@@ -48,10 +51,10 @@ export async function mcpServer({ runtime, ...options }: McpServerOptions): Prom
   return new McpExport({ ...options, runtime: forgetful(own), clock, release: () => own.close() });
 }
 
-/** How many runs are begun between two times that ended ones are forgotten, and how long each is kept at least. */
+/** Ended runs are collected after this many new runs, and are kept at least this long. */
 const [runsBetween, keptMs] = [100, 60_000];
 
-/** What is only in memory would otherwise grow with every call. */
+/** Collects ended runs of a runtime in memory, which would otherwise grow with every call. */
 function forgetful(runtime: Runtime): Runtime {
   let begun = 0;
   return {

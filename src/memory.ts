@@ -5,13 +5,13 @@ import { migrate } from "./runtime/stores/sqlite/db/migrate.ts";
 import { systemClock, uuidSource } from "./runtime/process/system-sources.ts";
 
 export interface OpenMemoryOptions {
-  /** Of the file; several processes may share it. Not a store's. */
+  /** Path of the SQLite file. Several processes may share it; it must not be the file of a store. */
   readonly path: string;
   readonly clock?: Clock;
   readonly ids?: IdSource;
 }
 
-/** What agents remember across sessions, in one SQLite file. */
+/** Opens a memory that agents share across sessions, in one SQLite file. */
 export async function openMemory({
   path,
   clock = systemClock,
@@ -20,7 +20,7 @@ export async function openMemory({
   const file = await Database.open({ path, durability: "full", busyLimitMs: 10_000 });
   try {
     await file.patiently(() => migrate(file, memorySchema));
-    // Y5: what is forgotten is overwritten, not only unlinked.
+    // Y5: forgotten content is overwritten in the file.
     file.exec("PRAGMA secure_delete = ON");
   } catch (error) {
     file.close();

@@ -40,39 +40,39 @@ export {
   type UpdateFilter,
 } from "./kernel/index.ts";
 
-/** What the platform gives when nothing else is handed in. */
+/** Makes the options optional that the platform provides. */
 type Given<Options, Names extends keyof Options> = Omit<Options, Names> & Partial<Pick<Options, Names>>;
 
 export type CacheOptions = Given<agents.CacheOptions, "clock">;
 export type RateLimiterOptions = Given<agents.RateLimiterOptions, "clock">;
 export type RetryOptions = Given<agents.RetryOptions, "clock" | "random">;
 export type SchemaValidatorOptions = Omit<agents.SchemaValidatorOptions, "schema"> & {
-  /** Any Standard Schema, such as zod's, or a plain JSON Schema. */
+  /** A Standard Schema, such as one of zod, or a JSON Schema. */
   readonly schema: Schema;
 };
 export type TracingOptions = Given<agents.TracingOptions, "clock">;
 
-/** Answers a call that was made before, in the same words, with what it answered then. */
+/** Answers a repeated call with the earlier result. */
 export function cache(options: CacheOptions = {}): Layer {
   return agents.cache({ clock: systemClock, hash: sha256, ...options });
 }
 
-/** A token bucket for each tenant. */
+/** Limits the rate of calls with a token bucket per tenant. */
 export function rateLimiter(options: RateLimiterOptions): Layer {
   return agents.rateLimiter({ clock: systemClock, ...options });
 }
 
-/** Calls again after a failure that may pass, later each time. */
+/** Repeats a call after a failure that may pass, with growing delays. */
 export function retry(options: RetryOptions = {}): Layer {
   return agents.retry({ clock: systemClock, random: systemRandom, ...options });
 }
 
-/** Spans and metrics for every run, model call and tool call. */
+/** Creates spans and metrics for every run, model call and tool call. */
 export function tracing(options: TracingOptions): Layer {
   return agents.tracing({ clock: systemClock, ...options });
 }
 
-/** Reads the model's answer as JSON by a schema, and asks again when it does not fit. */
+/** Validates the model's answer as JSON and asks again if it does not match. */
 export function schemaValidator({ schema, ...options }: SchemaValidatorOptions): Layer {
   return agents.schemaValidator({
     ...options,

@@ -1,7 +1,7 @@
 import { JsonSchemaCheck } from "./capabilities/index.ts";
 import type { Schema, StandardSchema } from "./kernel/index.ts";
 
-/** A schema as one that validates: a plain JSON Schema is compiled when it is first used. `what` names it in faults. */
+/** Converts a schema to a Standard Schema. A JSON Schema is compiled on first use. `what` names it in faults. */
 export function standardSchema(what: string, schema: Schema): StandardSchema {
   if (isStandard(schema)) return schema;
   const check = new JsonSchemaCheck(what, schema);

@@ -5,25 +5,27 @@ import { Fault, type Infer, type JsonValue, type Schema } from "./kernel/index.t
 import { standardSchema } from "./standard-schema.ts";
 
 export interface StructuredOutputOptions<Source extends Schema> {
-  /** Any Standard Schema that can describe itself as JSON Schema (zod), or a plain JSON Schema written `as const`. */
+  /**
+   * A Standard Schema that can convert itself to JSON Schema (such as one of zod), or a JSON Schema written `as const`.
+   */
   readonly schema: Source;
-  /** Some providers show it to the model. */
+  /** The name of the schema. Some providers show it to the model. */
   readonly name?: string;
   readonly description?: string;
-  /** How often the model is asked again when its answer does not fit; each is a call that is paid. 2 unless told. */
+  /** How often the model is asked again if its answer does not match. Each attempt is a paid call. Default: 2. */
   readonly maxRepairs?: number;
 }
 
-/** Middleware for an agent whose answer is a value. */
+/** Middleware for an agent with structured output. */
 export interface StructuredOutput<Value> extends Layer {
-  /** The value of an answer that went through it, such as a run's output. */
+  /** Parses an answer that passed the middleware, such as a run's output. */
   parse(answer: JsonValue): Promise<Value>;
 }
 
 /**
- * Makes an agent's answer fit a schema: by the provider's own means where it has them, and by asking again, a bounded number of times,
- * with what was wrong. It stands around the model call, so each time it asks is a call of its own: reserved, retried, paid and told.
- * An answer that never fits fails the run.
+ * Middleware that makes an agent's answer match a schema: with the provider's own support where it exists, and by
+ * asking again a limited number of times. Each attempt is a separate call: reserved, retried, paid and emitted. An
+ * answer that never matches fails the run.
  */
 export function structuredOutput<const Source extends Schema>(
   options: StructuredOutputOptions<Source>,
@@ -45,7 +47,7 @@ export function structuredOutput<const Source extends Schema>(
     ...validator,
     name: "structured-output",
     chat: async (context, next) => {
-      // A plain schema that is none is found before anything is paid for it.
+      // An invalid JSON Schema is detected before any call is paid.
       if (check !== schema) await check["~standard"].validate(null);
       await validator.chat(context, next);
     },

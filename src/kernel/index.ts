@@ -1,147 +1,14 @@
-export type { AgentContext } from "./agent/agent-context.ts";
-export type { AgentEvents } from "./events/agent-event.ts";
-export type { AgentPhase } from "./agent/agent-phase.ts";
-export { agentSession, type AgentSession } from "./agent/agent-session.ts";
-export { modelFor, type HostedAgent } from "./agent/hosted-agent.ts";
-export type { ApprovalEvents } from "./events/approval-event.ts";
-export {
-  isApprovalDecision,
-  type ApprovalDecision,
-  type ApprovalRequest,
-  type PersonQuestion,
-} from "./run/approval.ts";
-export type { ArchitectureEvents } from "./events/architecture-event.ts";
-export type { Architecture } from "./agent/architecture.ts";
-export type { AuditEntry, AuditLog, AuditReadOptions } from "./agent/audit-log.ts";
-export { type Blobs, blobThreshold } from "./stores/blobs.ts";
-export { bookLedger } from "./limits/apply-ledger.ts";
-export type { BudgetEvents } from "./events/budget-event.ts";
-export {
-  type BudgetDimension,
-  BudgetExhaustedError,
-  type BudgetExhaustion,
-} from "./errors/budget-exhausted-error.ts";
-export type { Budget, BudgetVerdict } from "./limits/budget.ts";
-export { findUnpaired } from "./messages/call-pairs.ts";
-export type { CallPath, EventObserver, ObservedTask } from "./agent/call-path.ts";
+/** The public contracts of Reeve, as `reeve/kernel`. The folders below depend on each other in this order. */
+
+// Values without dependencies: ids, JSON, clock, errors with codes.
 export type { CancelSignal, MinimalSignal } from "./base/cancel-signal.ts";
-export {
-  CancellationError,
-  type CancellationOptions,
-  type CancellationStatus,
-} from "./errors/cancellation-error.ts";
-export { CancellationToken, type CancelListener } from "./errors/cancellation-token.ts";
-export {
-  assistantMessage,
-  type AssistantMessage,
-  type ChatMessage,
-  messageText,
-  systemMessage,
-  type SystemMessage,
-  toolCallsOf,
-  toolMessage,
-  toolResultPart,
-  type ToolMessage,
-  userMessage,
-  type UserMessage,
-} from "./messages/chat-message.ts";
-export { type ClassifiedError, classifyError, type ClassifyErrorOptions } from "./errors/classify-error.ts";
 export type { Clock } from "./base/clock.ts";
-export type { Commit } from "./stores/commit.ts";
-export type { CompactionGoal, CompactionStrategy } from "./agent/compaction-strategy.ts";
-export type {
-  CompactedTranscript,
-  Compaction,
-  CompactionRequest,
-  CompactionResult,
-  CompactionStep,
-} from "./agent/compaction.ts";
-export {
-  type AssistantPart,
-  type ContentPart,
-  type FilePart,
-  type ImagePart,
-  type MediaSource,
-  type OpaquePart,
-  type ProviderMetadata,
-  type ReasoningPart,
-  textOf,
-  type TextPart,
-  type ToolCallPart,
-  type ToolOutput,
-  type ToolResultPart,
-  type UserPart,
-} from "./messages/content.ts";
-export type { Delta } from "./messages/delta.ts";
 export { describeValue } from "./base/describe-value.ts";
-export type {
-  Dependencies,
-  ExtraToolListener,
-  FastFlags,
-  WorkerBrief,
-  WorkerInput,
-} from "./agent/dependencies.ts";
-export type { EngineEvents } from "./events/engine-event.ts";
-export type { Engine, DriveResult, RunHost } from "./agent/engine.ts";
-export type { EphemeralSource } from "./agent/ephemeral-source.ts";
-export { sameCaller } from "./run/same-caller.ts";
-export { eraseCommit } from "./stores/erasure.ts";
-export type { Erasure } from "./stores/commit.ts";
 export { type ErrorKind, errorKinds, type ErrorPolicy, mayBeAnsweredElsewhere } from "./base/error-kind.ts";
-export { chainHead, type ChainLink, chainStart } from "./events/event-chain.ts";
-export type { EventLog, LogVerdict, TailOptions } from "./stores/event-log.ts";
-export { type Event, type EventData, eventDraft, type EventDraft, type EventType } from "./events/event.ts";
-export {
-  executionBudget,
-  type ExecutionBudget,
-  tightenBudget,
-  unlimitedBudget,
-} from "./limits/execution-budget.ts";
-export type {
-  ContextUsage,
-  ExtensionContext,
-  ModelRegistry,
-  SessionView,
-} from "./agent/extension-context.ts";
-export type {
-  ExtensionEvent,
-  ExtensionEvents,
-  ExtensionEventType,
-  ExtensionResult,
-} from "./agent/extension-event.ts";
-export type { Command, Extension, ExtensionApi, ExtensionHandler } from "./agent/extension.ts";
-export type { FaultCode, ModelFaultCode, Retry, SubclassCode } from "./base/fault-code.ts";
 export { type Failure, Fault, type FaultOptions } from "./base/fault.ts";
-export type { FlowEvents } from "./events/flow-event.ts";
+export type { FaultCode, ModelFaultCode, Retry, SubclassCode } from "./base/fault-code.ts";
 export { deepFreeze, type DeepReadonly } from "./base/frozen.ts";
-export type { GuardrailEvents } from "./events/guardrail-event.ts";
-export type { GuardedCall, Guardrail, GuardrailContext } from "./agent/guardrail.ts";
-export type { GuardrailDecision, GuardrailStage } from "./run/guardrail-decision.ts";
 export type { Hash } from "./base/hash.ts";
-export {
-  type Headcount,
-  type HeadcountCommand,
-  type HeadcountOutcome,
-  type HeadcountStep,
-  type HeadcountTask,
-  holdsSeat,
-  openHeadcount,
-  type RefusalReason,
-  type SeatChange,
-  type SeatHolder,
-  seatHolders,
-  type SeatStatus,
-} from "./limits/headcount.ts";
-export type { HistoryKey, HistoryProvider } from "./agent/history-provider.ts";
-export { HistoryRetention, parseHistoryRetention } from "./limits/history-retention.ts";
-export {
-  type HookCallback,
-  HookEvent,
-  type HookPayload,
-  type HookPayloads,
-  type Hooks,
-} from "./agent/hook-event.ts";
-export type { HookRegistry, PreToolVerdict } from "./agent/hook-registry.ts";
 export type { IdSource } from "./base/id-source.ts";
 export {
   agentIdOf,
@@ -173,19 +40,6 @@ export {
   unnamedSessionId,
 } from "./base/identity.ts";
 export {
-  lineOf,
-  type Delivery,
-  type Inbox,
-  type InboxChange,
-  type InboxMode,
-  type InboxQuery,
-  type NextMail,
-  type TaskInbox,
-} from "./stores/inbox.ts";
-export type { DrainMode, InputQueue } from "./run/input-queue.ts";
-export type { Creation, Journal, SingleFlight, Submission } from "./stores/journal.ts";
-export type { RunRecord } from "./run/run-record.ts";
-export {
   assertJson,
   assertMadeJson,
   canonicalJson,
@@ -196,10 +50,134 @@ export {
   sealMadeJson,
   setMember,
 } from "./base/json.ts";
-export type { JsonObject, JsonValue } from "./base/json-value.ts";
 export { JsonDigest } from "./base/json-digest.ts";
-export type { ClaimOptions, AgentVersion, Lease, Leases, Rest } from "./stores/lease.ts";
+export type { JsonObject, JsonValue } from "./base/json-value.ts";
 export type { Guest, Lifetime } from "./base/lifetime.ts";
+export { andThen, attempt, type MaybePromise } from "./base/maybe-promise.ts";
+export { addUsd, fromNanoUsd, toNanoUsd, toNanoUsdLimit } from "./base/money.ts";
+export type { Random } from "./base/random.ts";
+export {
+  formatIssue,
+  type Infer,
+  type JsonSchema,
+  type Schema,
+  type SchemaIssue,
+  type StandardResult,
+  type StandardSchema,
+} from "./base/schema.ts";
+export { withoutSecrets } from "./base/secret-text.ts";
+
+// Typed faults, cancellation and retries.
+export {
+  type BudgetDimension,
+  BudgetExhaustedError,
+  type BudgetExhaustion,
+} from "./errors/budget-exhausted-error.ts";
+export {
+  CancellationError,
+  type CancellationOptions,
+  type CancellationStatus,
+} from "./errors/cancellation-error.ts";
+export { CancellationToken, type CancelListener } from "./errors/cancellation-token.ts";
+export { type ClassifiedError, classifyError, type ClassifyErrorOptions } from "./errors/classify-error.ts";
+export {
+  afterPerforming,
+  MiddlewareTermination,
+  performedBefore,
+  type TerminationOptions,
+} from "./errors/middleware-termination.ts";
+export { RetryPolicy } from "./errors/retry-policy.ts";
+export {
+  requireRetryNumbers,
+  retryDelayMs,
+  retrySettings,
+  type RetrySettings,
+} from "./errors/retry-settings.ts";
+export { reviveFault } from "./errors/revive-fault.ts";
+export { stopsTask } from "./errors/stopping-fault.ts";
+
+// Messages, models, prices and usage.
+export { findUnpaired } from "./messages/call-pairs.ts";
+export {
+  assistantMessage,
+  type AssistantMessage,
+  type ChatMessage,
+  messageText,
+  systemMessage,
+  type SystemMessage,
+  toolCallsOf,
+  toolMessage,
+  toolResultPart,
+  type ToolMessage,
+  userMessage,
+  type UserMessage,
+} from "./messages/chat-message.ts";
+export {
+  type AssistantPart,
+  type ContentPart,
+  type FilePart,
+  type ImagePart,
+  type MediaSource,
+  type OpaquePart,
+  type ProviderMetadata,
+  type ReasoningPart,
+  textOf,
+  type TextPart,
+  type ToolCallPart,
+  type ToolOutput,
+  type ToolResultPart,
+  type UserPart,
+} from "./messages/content.ts";
+export type { Delta } from "./messages/delta.ts";
+export type { LlmReply } from "./messages/llm-reply.ts";
+export type { Message, MessageSender, ReplyAddress } from "./messages/message.ts";
+export type {
+  Model,
+  ModelCallOptions,
+  ModelChoice,
+  ModelRequest,
+  ModelResponse,
+  ModelStreamPart,
+  ProviderOptions,
+  ReportedUsage,
+  ResponseFormat,
+  ToolChoice,
+  ToolSpec,
+} from "./messages/model.ts";
+export type { ModelPrice, PriceQuery, PriceTable } from "./messages/price-table.ts";
+export { priceUsage } from "./messages/price-usage.ts";
+export type { StopReason } from "./messages/stop-reason.ts";
+export { isSummary, summaryMessage, summaryOf } from "./messages/summary-message.ts";
+export type { ToolCall } from "./messages/tool-call.ts";
+export type { ToolResult } from "./messages/tool-result.ts";
+export { Transcript } from "./messages/transcript.ts";
+export { addUsage, noUsage, totalTokens, type Usage } from "./messages/usage.ts";
+
+// Budgets, headcount, ledger and priorities.
+export { copyHeadcount, seatHeadcount } from "./limits/apply-headcount.ts";
+export { bookLedger } from "./limits/apply-ledger.ts";
+export type { Budget, BudgetVerdict } from "./limits/budget.ts";
+export {
+  executionBudget,
+  type ExecutionBudget,
+  tightenBudget,
+  unlimitedBudget,
+} from "./limits/execution-budget.ts";
+export {
+  type Headcount,
+  type HeadcountCommand,
+  type HeadcountOutcome,
+  type HeadcountStep,
+  type HeadcountTask,
+  holdsSeat,
+  openHeadcount,
+  type RefusalReason,
+  type SeatChange,
+  type SeatHolder,
+  seatHolders,
+  type SeatStatus,
+} from "./limits/headcount.ts";
+export { HistoryRetention, parseHistoryRetention } from "./limits/history-retention.ts";
 export {
   type Account,
   type CostLabel,
@@ -221,101 +199,68 @@ export {
   type TopUp,
   type UnknownPrice,
 } from "./limits/ledger.ts";
-export { inboxSettings, redeliveryDelayMs, type InboxSettings } from "./stores/inbox-settings.ts";
-export type { Mail, MailBody, Mailbox, PlacedMail } from "./stores/mailbox.ts";
-export type {
-  Episode,
-  Fact,
-  Memory,
-  MemoryBlock,
-  MemoryScope,
-  MemoryWrite,
-  Recall,
-  RecallQuery,
-} from "./agent/memory.ts";
-export type { Message, MessageSender, ReplyAddress } from "./messages/message.ts";
-export {
-  afterPerforming,
-  MiddlewareTermination,
-  performedBefore,
-  type TerminationOptions,
-} from "./errors/middleware-termination.ts";
-export type {
-  AgentMiddleware,
-  AgentRunContext,
-  ChatContext,
-  ChatMiddleware,
-  DeltaFilter,
-  UpdateFilter,
-  FunctionContext,
-  FunctionMiddleware,
-  Middleware,
-  MiddlewareFunction,
-  StreamedDelta,
-} from "./agent/middleware.ts";
-export type {
-  Model,
-  ModelCallOptions,
-  ModelChoice,
-  ModelRequest,
-  ModelResponse,
-  ModelStreamPart,
-  ProviderOptions,
-  ReportedUsage,
-  ResponseFormat,
-  ToolChoice,
-  ToolSpec,
-} from "./messages/model.ts";
-export { andThen, attempt, type MaybePromise } from "./base/maybe-promise.ts";
-export { addUsd, fromNanoUsd, toNanoUsd, toNanoUsdLimit } from "./base/money.ts";
-export type {
-  ApprovalMemory,
-  PermissionDecision,
-  PermissionMode,
-  Permissions,
-  RememberedApproval,
-} from "./agent/permissions.ts";
-export type { ModelPrice, PriceQuery, PriceTable } from "./messages/price-table.ts";
-export { priceUsage } from "./messages/price-usage.ts";
 export { formatPriority, parsePriority, priorities, Priority, type PriorityName } from "./limits/priority.ts";
-export type { PromptQuery, PromptSource } from "./agent/prompt-source.ts";
-export type { Random } from "./base/random.ts";
 export { describeRefusal } from "./limits/refused-seat.ts";
-export type { Resolution } from "./run/resolution.ts";
-export type { ResourceSource } from "./agent/resource-source.ts";
-export { RetryPolicy } from "./errors/retry-policy.ts";
+export type { RunSnapshot } from "./limits/run-snapshot.ts";
+export { defaultSpawnBudget, spawnBudget, type SpawnBudget } from "./limits/spawn-budget.ts";
+export { stepHeadcount } from "./limits/step-headcount.ts";
+export { stepLedger } from "./limits/step-ledger.ts";
 export {
-  requireRetryNumbers,
-  retryDelayMs,
-  retrySettings,
-  type RetrySettings,
-} from "./errors/retry-settings.ts";
-export { reviveFault } from "./errors/revive-fault.ts";
-export type {
-  AskOutcome,
-  Branch,
-  BranchResults,
-  LlmRequest,
-  ParallelOptions,
-  RunContext,
-  SpawnOptions,
-  SpawnOutcome,
-  StepContext,
-  TaskHandle,
-  TaskReport,
-  ToolsOptions,
-} from "./agent/run-context.ts";
-export type { Interruption, OnParentEnd, OnPause, TaskOutcome } from "./run/task-outcome.ts";
-export type { LlmReply } from "./messages/llm-reply.ts";
-export type { RunEvents } from "./events/run-event.ts";
-export type { RunFacts, RunFactsStorage } from "./run/run-facts.ts";
-export type { RunHandle } from "./agent/run-handle.ts";
-export { type ChildMetaOptions, RunMeta, type StandaloneOptions } from "./run/run-meta.ts";
+  type ChildOptions,
+  type RootOptions,
+  Supervision,
+  type SupervisionJson,
+} from "./limits/supervision.ts";
+export { spendOfTopUp } from "./limits/top-up.ts";
+
+// Runs, tasks and steps, and how they end.
+export {
+  isApprovalDecision,
+  type ApprovalDecision,
+  type ApprovalRequest,
+  type PersonQuestion,
+} from "./run/approval.ts";
+export type { GuardrailDecision, GuardrailStage } from "./run/guardrail-decision.ts";
+export type { DrainMode, InputQueue } from "./run/input-queue.ts";
 export { outcomeStatus } from "./run/outcome-status.ts";
+export type { Resolution } from "./run/resolution.ts";
+export type { RunFacts, RunFactsStorage } from "./run/run-facts.ts";
+export { type ChildMetaOptions, RunMeta, type StandaloneOptions } from "./run/run-meta.ts";
+export type { RunRecord } from "./run/run-record.ts";
 export { type UnreportedSpend, type RunResult, type RunStatus, runStatuses } from "./run/run-result.ts";
 export type { RunPage, RunQuery, RunSummaryStatus, RunSummary } from "./run/run-summary.ts";
-export type { Runtime, SubmitOptions } from "./agent/runtime.ts";
-export { continuesFrom, rebaseBatch } from "./sessions/rebase-batch.ts";
+export { sameCaller } from "./run/same-caller.ts";
+export { branchScope, type StepAddress, stepAt, type StepScope } from "./run/step-address.ts";
+export {
+  assertOutcome,
+  digestOf,
+  sealedOutcome,
+  type StepDigest,
+  type StepKind,
+  type StepOpening,
+  type StepOutcome,
+  type StepRecord,
+} from "./run/step-record.ts";
+export type { TaskChange, TaskRecord } from "./run/task.ts";
+export type { Interruption, OnParentEnd, OnPause, TaskOutcome } from "./run/task-outcome.ts";
+export { isFinal, type TaskStatus, taskStatuses } from "./run/task-status.ts";
+
+// The events of a run's log.
+export type { AgentEvents } from "./events/agent-event.ts";
+export type { ApprovalEvents } from "./events/approval-event.ts";
+export type { ArchitectureEvents } from "./events/architecture-event.ts";
+export type { BudgetEvents } from "./events/budget-event.ts";
+export { assertEmittable, type EmittableEvent, type TurnEvent } from "./events/emittable-event.ts";
+export type { EngineEvents } from "./events/engine-event.ts";
+export { type Event, type EventData, eventDraft, type EventDraft, type EventType } from "./events/event.ts";
+export { chainHead, type ChainLink, chainStart } from "./events/event-chain.ts";
+export type { FlowEvents } from "./events/flow-event.ts";
+export type { GuardrailEvents } from "./events/guardrail-event.ts";
+export type { RunEvents } from "./events/run-event.ts";
+export type { SpawnEvents } from "./events/spawn-event.ts";
+export type { TaskEvents } from "./events/task-event.ts";
+
+// Conversations, stored as trees of entries.
 export {
   indexInBatch,
   batchEntries,
@@ -324,17 +269,7 @@ export {
   stoppedStem,
   type MessageBatch,
 } from "./sessions/message-batch.ts";
-export {
-  formatIssue,
-  type Infer,
-  type JsonSchema,
-  type Schema,
-  type SchemaIssue,
-  type StandardResult,
-  type StandardSchema,
-} from "./base/schema.ts";
-export { copyHeadcount, seatHeadcount } from "./limits/apply-headcount.ts";
-export { withoutSecrets } from "./base/secret-text.ts";
+export { continuesFrom, rebaseBatch } from "./sessions/rebase-batch.ts";
 export {
   contextMessages,
   sessionContext,
@@ -350,46 +285,129 @@ export type {
   Sessions,
   SessionSummary,
 } from "./sessions/sessions.ts";
-export { checkSkill, type Skill } from "./agent/skill.ts";
-export { defaultSpawnBudget, spawnBudget, type SpawnBudget } from "./limits/spawn-budget.ts";
-export type { SpawnEvents } from "./events/spawn-event.ts";
-export type { RunSnapshot } from "./limits/run-snapshot.ts";
-export { branchScope, type StepAddress, stepAt, type StepScope } from "./run/step-address.ts";
-export { stepHeadcount } from "./limits/step-headcount.ts";
-export { stepLedger } from "./limits/step-ledger.ts";
+export { userEntry, type UserEntryFields } from "./sessions/user-entry.ts";
+
+// What a store must implement.
+export { type Blobs, blobThreshold } from "./stores/blobs.ts";
+export type { Commit, Erasure } from "./stores/commit.ts";
+export { eraseCommit } from "./stores/erasure.ts";
+export type { EventLog, LogVerdict, TailOptions } from "./stores/event-log.ts";
 export {
-  assertOutcome,
-  digestOf,
-  sealedOutcome,
-  type StepDigest,
-  type StepKind,
-  type StepOpening,
-  type StepOutcome,
-  type StepRecord,
-} from "./run/step-record.ts";
-export type { StopReason } from "./messages/stop-reason.ts";
-export { stopsTask } from "./errors/stopping-fault.ts";
+  lineOf,
+  type Delivery,
+  type Inbox,
+  type InboxChange,
+  type InboxMode,
+  type InboxQuery,
+  type NextMail,
+  type TaskInbox,
+} from "./stores/inbox.ts";
+export { inboxSettings, redeliveryDelayMs, type InboxSettings } from "./stores/inbox-settings.ts";
+export type { Creation, Journal, SingleFlight, Submission } from "./stores/journal.ts";
+export type { ClaimOptions, AgentVersion, Lease, Leases, Rest } from "./stores/lease.ts";
+export type { Mail, MailBody, Mailbox, PlacedMail } from "./stores/mailbox.ts";
 export type { Store } from "./stores/store.ts";
-export { isSummary, summaryMessage, summaryOf } from "./messages/summary-message.ts";
+export type { TopicChange, Topics } from "./stores/topics.ts";
+
+// Agents, architectures, tools, the run context and the runtime.
+export type { AgentContext } from "./agent/agent-context.ts";
+export type { AgentPhase } from "./agent/agent-phase.ts";
+export { agentSession, type AgentSession } from "./agent/agent-session.ts";
+export type { Architecture } from "./agent/architecture.ts";
+export type { AuditEntry, AuditLog, AuditReadOptions } from "./agent/audit-log.ts";
+export type { CallPath, EventObserver, ObservedTask } from "./agent/call-path.ts";
+export type {
+  CompactedTranscript,
+  Compaction,
+  CompactionRequest,
+  CompactionResult,
+  CompactionStep,
+} from "./agent/compaction.ts";
+export type { CompactionGoal, CompactionStrategy } from "./agent/compaction-strategy.ts";
+export type {
+  Dependencies,
+  ExtraToolListener,
+  FastFlags,
+  WorkerBrief,
+  WorkerInput,
+} from "./agent/dependencies.ts";
+export type { Engine, DriveResult, RunHost } from "./agent/engine.ts";
+export type { EphemeralSource } from "./agent/ephemeral-source.ts";
+export type { Command, Extension, ExtensionApi, ExtensionHandler } from "./agent/extension.ts";
+export type {
+  ContextUsage,
+  ExtensionContext,
+  ModelRegistry,
+  SessionView,
+} from "./agent/extension-context.ts";
+export type {
+  ExtensionEvent,
+  ExtensionEvents,
+  ExtensionEventType,
+  ExtensionResult,
+} from "./agent/extension-event.ts";
+export type { GuardedCall, Guardrail, GuardrailContext } from "./agent/guardrail.ts";
+export type { HistoryKey, HistoryProvider } from "./agent/history-provider.ts";
 export {
-  type ChildOptions,
-  type RootOptions,
-  Supervision,
-  type SupervisionJson,
-} from "./limits/supervision.ts";
-export type { TaskEvents } from "./events/task-event.ts";
-export { isFinal, type TaskStatus, taskStatuses } from "./run/task-status.ts";
-export type { TaskChange, TaskRecord } from "./run/task.ts";
+  type HookCallback,
+  HookEvent,
+  type HookPayload,
+  type HookPayloads,
+  type Hooks,
+} from "./agent/hook-event.ts";
+export type { HookRegistry, PreToolVerdict } from "./agent/hook-registry.ts";
+export { modelFor, type HostedAgent } from "./agent/hosted-agent.ts";
+export type {
+  Episode,
+  Fact,
+  Memory,
+  MemoryBlock,
+  MemoryScope,
+  MemoryWrite,
+  Recall,
+  RecallQuery,
+} from "./agent/memory.ts";
+export type {
+  AgentMiddleware,
+  AgentRunContext,
+  ChatContext,
+  ChatMiddleware,
+  DeltaFilter,
+  UpdateFilter,
+  FunctionContext,
+  FunctionMiddleware,
+  Middleware,
+  MiddlewareFunction,
+  StreamedDelta,
+} from "./agent/middleware.ts";
+export type {
+  ApprovalMemory,
+  PermissionDecision,
+  PermissionMode,
+  Permissions,
+  RememberedApproval,
+} from "./agent/permissions.ts";
+export type { PromptQuery, PromptSource } from "./agent/prompt-source.ts";
+export type { ResourceSource } from "./agent/resource-source.ts";
+export type {
+  AskOutcome,
+  Branch,
+  BranchResults,
+  LlmRequest,
+  ParallelOptions,
+  RunContext,
+  SpawnOptions,
+  SpawnOutcome,
+  StepContext,
+  TaskHandle,
+  TaskReport,
+  ToolsOptions,
+} from "./agent/run-context.ts";
+export type { RunHandle } from "./agent/run-handle.ts";
+export type { Runtime, SubmitOptions } from "./agent/runtime.ts";
+export { checkSkill, type Skill } from "./agent/skill.ts";
 export type { Attributes, Metric, Span, SpanOptions, Telemetry } from "./agent/telemetry.ts";
-export { assertEmittable, type EmittableEvent, type TurnEvent } from "./events/emittable-event.ts";
+export type { Tool, ToolConcurrency, ToolContext, ToolRisk } from "./agent/tool.ts";
 export type { ApprovalHandler, GatedCall, GateVerdict, SettledCall, ToolGate } from "./agent/tool-gate.ts";
 export type { ToolHost } from "./agent/tool-host.ts";
-export type { ToolCall } from "./messages/tool-call.ts";
-export type { Tool, ToolConcurrency, ToolContext, ToolRisk } from "./agent/tool.ts";
-export type { ToolResult } from "./messages/tool-result.ts";
-export { spendOfTopUp } from "./limits/top-up.ts";
-export type { TopicChange, Topics } from "./stores/topics.ts";
-export { Transcript } from "./messages/transcript.ts";
 export type { Turn, TurnOpening, TurnPlan } from "./agent/turn.ts";
-export { addUsage, noUsage, totalTokens, type Usage } from "./messages/usage.ts";
-export { userEntry, type UserEntryFields } from "./sessions/user-entry.ts";

@@ -91,13 +91,14 @@ export interface RuntimeOptions {
    */
   readonly sameName?: "refuse" | "replace";
   /**
-   * Time that the calls of a task may still take after the task was cancelled, missed its deadline or ran out of
-   * hand-off time. A call that has not settled by then is abandoned and charged in full as unreported. Default: 5_000.
+   * Time that the calls of a task may still take after the task was cancelled, missed its deadline or exceeded the
+   * timeout of its hand-off. A call that has not settled by then is abandoned and charged in full as unreported. Agent
+   * code that does not end then is abandoned as well. Default: 5_000.
    */
   readonly stopGraceMs?: number;
   /**
    * Time for which `close()` waits for calls in flight. A call that has not settled by then is abandoned and charged in
-   * full as unreported. Default: 10_000.
+   * full as unreported; the next owner of the run repeats it. Default: 10_000.
    */
   readonly closeGraceMs?: number;
   /** Signals of the process on which the runtime closes itself, for example `["SIGTERM"]`. Default: none. */
@@ -128,7 +129,7 @@ export interface RuntimeOptions {
 /** Returns `value`, or throws `invalid_argument` if it is below `min` or not a number. */
 export function requireNumber(name: keyof RuntimeOptions, value: number, min: number): number {
   if (value >= min) return value;
-  throw new Fault("invalid_argument", `${name} is ${value}: it must be a number from ${min}`);
+  throw new Fault("invalid_argument", `${name} is ${value}: it must be a number of at least ${min}`);
 }
 
 /** Returns `warnAt`, or throws `invalid_argument` if it is not a share of a cap. */

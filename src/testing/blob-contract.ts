@@ -1,12 +1,12 @@
 import type { ContractHarness } from "./contract-harness.ts";
 import { createRun } from "./store-fixtures.ts";
 
-/** What every `Blobs` must do. */
+/** Tests of the rules that every implementation of `Blobs` must keep. */
 export function blobContract({ test, expect, open }: ContractHarness): void {
   const bytes = (size: number): Uint8Array =>
     Uint8Array.from({ length: size }, (_, index) => (index * 31) % 256);
 
-  test("V1: bytes come back as they went in, under one id for the same bytes", async () => {
+  test("V1: a blob is read back byte for byte, and equal bytes get the same id", async () => {
     const store = await open();
     const runId = await createRun(store);
     const blob = bytes(200_000);
@@ -18,7 +18,7 @@ export function blobContract({ test, expect, open }: ContractHarness): void {
     expect((await store.blobs.put(runId, bytes(3))) === id).toBe(false);
   });
 
-  test("V2: a blob goes with its run, and the same bytes of another run stay", async () => {
+  test("V2: deleting a run's blobs keeps the same bytes of another run", async () => {
     const store = await open();
     const one = await createRun(store, "one");
     const other = await createRun(store, "other");
@@ -29,14 +29,14 @@ export function blobContract({ test, expect, open }: ContractHarness): void {
     expect((await store.blobs.get(other, id))?.length).toBe(10);
   });
 
-  test("V2: a blob for a run that is not there is refused", async () => {
+  test("V2: put() refuses a blob for a run that does not exist", async () => {
     const store = await open();
     const runId = await createRun(store);
     await store.journal.delete(runId);
     await expect(store.blobs.put(runId, bytes(3))).rejects.toMatchObject({ code: "not_found" });
   });
 
-  test("a blob that is not there is nothing", async () => {
+  test("get() returns undefined for a blob that does not exist", async () => {
     const store = await open();
     const runId = await createRun(store);
     expect(await store.blobs.get(runId, "nothing")).toBeUndefined();

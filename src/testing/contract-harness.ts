@@ -1,6 +1,6 @@
 import type { Store } from "../kernel/index.ts";
 
-/** The part of an assertion library the contract suites use; that of vitest fits. */
+/** The part of an assertion library that the contract suites use. Vitest's `expect` satisfies it. */
 export interface Assertion {
   toBe(expected: unknown): void;
   toEqual(expected: unknown): void;
@@ -8,10 +8,12 @@ export interface Assertion {
   readonly rejects: { toMatchObject(expected: object): Promise<void> };
 }
 
-/** What a contract suite is handed, so that `reeve/testing` needs no test runner. */
+/**
+ * The test functions and the store that a contract suite receives, so that `reeve/testing` depends on no test runner.
+ */
 export interface ContractHarness {
   readonly test: (name: string, body: () => Promise<void>) => void;
   readonly expect: (actual: unknown) => Assertion;
-  /** A new, empty store for each test. */
+  /** Opens a new, empty store. Each test calls it once. */
   readonly open: () => Promise<Store>;
 }

@@ -3,16 +3,19 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from "node:net";
 import { canonicalJson, Fault, type JsonValue } from "../kernel/index.ts";
 
-/** What a call names itself by; a call made again says the same. */
+/** One call that the server received. A repeated call has the same `name` and `key`. */
 export interface ServedCall {
-  /** `model`, or the name of a tool. */
+  /** Name of the tool that was called, or `model` for a model call. */
   readonly name: string;
-  /** A tool's idempotency key; of a model's call, its scope and the digest of its messages. */
+  /** Idempotency key of a tool call. For a model call: its scope and the digest of its messages. */
   readonly key: string;
   readonly body: JsonValue;
-  /** Which life of which worker made it. */
+  /** Names the worker process (worker and life) that made the call. */
   readonly caller: string;
-  /** Stands in the answer, and so in whatever records it. */
+  /**
+   * Receipt that the server puts into the answer. A recorded step that contains the receipt proves that the call was
+   * answered.
+   */
   readonly receipt: string;
   readonly billed: Bill;
 }
@@ -23,22 +26,22 @@ export interface Bill {
 }
 
 export interface ServedAnswer {
-  /** Depends on the call alone, so that a call made again is answered the same. */
+  /** Content of the answer. It must depend on the call alone, so that a repeated call gets the same answer. */
   readonly body: JsonValue;
   readonly bill?: Bill;
-  /** In place of the answer: this HTTP status, or a connection that is cut. What was billed stays billed. */
+  /** If set, the server fails the call with this HTTP status or cuts the connection. The call stays billed. */
   readonly fail?: number | "cut";
 }
 
 /**
- * What the server says to a call. It bills at once; `hold`, where given, is waited for before the answer leaves, so that calls can be
- * kept in flight.
+ * Computes the server's answer to a call. The server bills the call at once. If `hold` is set, the server sends the
+ * answer only after `hold` resolves, so that a test can keep calls in flight.
  */
 export type Answering = (call: Omit<ServedCall, "billed">) => ServedAnswer & {
   readonly hold?: (book: CallBook) => Promise<unknown>;
 };
 
-/** The calls of one case, apart from those of others that run beside it. */
+/** The calls of one test case, separate from the calls of cases that run concurrently. */
 export class CallBook {
   readonly url: string;
   readonly calls: ServedCall[] = [];
@@ -56,7 +59,10 @@ export class CallBook {
     return { tokens: sum(({ tokens }) => tokens), usd: sum(({ usd }) => usd) };
   }
 
-  /** Resolves when the calls so far fulfil it; rejects, saying what there was, after `boundMs`. */
+  /**
+   * Resolves once the calls received so far satisfy `fulfilled`. Rejects after `boundMs` milliseconds with a list of
+   * the received calls.
+   */
   until(fulfilled: (calls: readonly ServedCall[]) => boolean, boundMs = 20_000): Promise<void> {
     return new Promise((resolve, reject) => {
       const look = (): void => {
@@ -68,7 +74,7 @@ export class CallBook {
       const bound = setTimeout(() => {
         this.#watchers.delete(look);
         const seen = this.calls.map(({ caller, name, key }) => `${caller} ${name} ${key}`).join("; ");
-        reject(new Error(`the calls waited for did not come within ${boundMs} ms; came: ${seen}`));
+        reject(new Error(`the expected calls did not arrive within ${boundMs} ms; received: ${seen}`));
       }, boundMs);
       bound.unref();
       this.#watchers.add(look);
@@ -83,8 +89,8 @@ export class CallBook {
 }
 
 /**
- * The world outside: an HTTP server on this machine that plays models and tools, counts every call and bills for it, whoever made it
- * and whether or not they live to hear the answer. `servedModel` and `servedTool` are its callers.
+ * An HTTP server on this machine that plays models and tools for crash tests. It counts and bills every call, even if
+ * the caller dies before it receives the answer. `servedModel` and `servedTool` call this server.
  */
 export class CountingServer {
   readonly #server: Server;
@@ -106,7 +112,7 @@ export class CountingServer {
     return server;
   }
 
-  /** A new book; its url is for its callers only. */
+  /** Opens a new book. Only calls to the book's `url` are counted in it. */
   book(name: string, answering: Answering): CallBook {
     const { port } = this.#server.address() as AddressInfo;
     const book = new CallBook(`http://127.0.0.1:${port}/${encodeURIComponent(name)}`, answering);
@@ -123,7 +129,7 @@ export class CountingServer {
   async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const [, bookName = "", name = ""] = (request.url ?? "").split("/").map(decodeURIComponent);
     const book = this.#books.get(bookName);
-    if (book === undefined) throw new Fault("not_found", `there is no book ${bookName}`);
+    if (book === undefined) throw new Fault("not_found", `the counting server has no book ${bookName}`);
     const body = JSON.parse(await text(request)) as JsonValue;
     const scope = header(request, "x-scope") ?? "";
     const key = header(request, "idempotency-key") ?? `${scope} ${digest(body)}`;

@@ -8,57 +8,74 @@ import type { Death } from "./dying-store.ts";
 import { traceRun, type RunTrace } from "./run-trace.ts";
 import { WorkerProcess } from "./worker-process.ts";
 
-/** Someone who acts on the runs from outside, such as a person who approves; sees them through a store of their own. */
+/**
+ * Acts on the runs from outside the worker, such as a person who approves a tool call. It uses a separately opened
+ * store.
+ */
 export type Visitor = (visit: { readonly store: Store; readonly signal: AbortSignal }) => Promise<void>;
 
 export interface CrashOptions {
-  /** The script of the worker process: it calls `workAsTold`. Node runs it as it is, so TypeScript will do where Node strips types. */
+  /**
+   * URL of the worker process's script, which must call `workAsTold`. Node runs the script directly, so it may be
+   * TypeScript if this version of Node strips types.
+   */
   readonly worker: URL;
-  /** Told to the worker, with `data`. */
+  /** Name of the workload, passed to the worker together with `data`. */
   readonly workload: string;
   readonly data?: JsonValue;
-  /** The store on a file, opened by this process to see what is there. The worker opens its own. */
+  /** Opens the store on a file for this process, which inspects it. The worker opens the file separately. */
   readonly open: (file: string) => Promise<Store>;
-  /** What the world outside says to the worker's calls. */
+  /** Computes the answers of the simulated models and tools to the worker's calls. */
   readonly answering: Answering;
   readonly visitor?: Visitor;
-  /** How many calls the work has open at once, at most: so many may be made again after a crash. 1 unless told. */
+  /**
+   * Maximum number of calls that the work has in flight at the same time, so the maximum number repeated after a crash.
+   * Default: 1.
+   */
   readonly branches?: number;
-  /** Events that depend on the moment and not on the work. */
+  /** Types of events that depend on timing and are not compared. */
   readonly ignore?: readonly EventType[];
-  /** Branches of one task go side by side, so that what they tell has no order. */
+  /** `true` if branches of one task run concurrently, so that their events have no fixed order. Default: `false`. */
   readonly sideBySide?: boolean;
-  /** Lost calls may use up the money; then only what must hold for a run that stops early is checked. */
+  /**
+   * `true` if lost calls may exhaust the budget. Then only the promises that hold for a run that stops early are
+   * checked.
+   */
   readonly mayExhaust?: boolean;
-  /** Both unless told. */
+  /** Whether the worker dies before or after the write. Default: both, one after the other. */
   readonly when?: readonly Death["when"][];
-  /** Of the writes, from 1: at which it is killed. At all unless told. */
+  /**
+   * Returns whether the worker is killed at write number `at`, counted from 1. Default: it is killed at every write.
+   */
   readonly kills?: (at: number) => boolean;
-  /** After the death at write `at`, the next life dies too, at this write of its own. */
+  /** If it returns a number, the worker that follows the death at write `at` dies too, at that number of its writes. */
   readonly again?: (at: number) => number | undefined;
-  /** Gives up after so many kills of one kind: the work does not end. 200 unless told. */
+  /**
+   * Maximum number of kills before or after a write. If the work is still not finished, the harness reports a failure.
+   * Default: 200.
+   */
   readonly maxKills?: number;
-  /** Cases side by side. 3 unless told. */
+  /** Number of cases that run concurrently. Default: 3. */
   readonly lanes?: number;
-  /** How long one life may take. 20,000 unless told. */
+  /** Maximum duration of one worker process, in milliseconds. Default: 20_000. */
   readonly boundMs?: number;
 }
 
 export interface BrokenPromise extends Broken {
-  /** The writes at which the worker was killed, in its own words; none for the case without a crash. */
+  /** Descriptions of the writes at which the worker was killed. Empty for the case without a crash. */
   readonly kills: readonly string[];
 }
 
 export interface CrashReport {
-  /** Empty: all held. */
+  /** Promises that did not hold. Empty if all of them held. */
   readonly broken: readonly BrokenPromise[];
-  /** Cases in which the worker was killed. */
+  /** Number of cases in which the worker was killed. */
   readonly cases: number;
   readonly kills: number;
-  /** Without a crash. */
+  /** Number of writes of the case without a crash. */
   readonly writes: number;
   readonly calls: number;
-  /** Of the runs, in the order in which the worker reported them, without a crash. */
+  /** Outputs of the runs of the case without a crash, in the order in which the worker reported the runs. */
   readonly outputs: readonly JsonValue[];
 }
 
@@ -70,12 +87,14 @@ interface CaseResult {
 }
 
 /**
- * Kills a worker at its n-th write to the store, for every n, starts another until the work is done, and reports which promises did not
- * hold. First the work is done once without a crash, which says what is to come out and how many writes there are; then, for n from
- * 1 on, a worker dies at write n and the next goes on from the file, until n is beyond the last write. The file is the store's own; calls
- * go to a server in this process, which counts and bills them.
+ * Kills a worker at its n-th write to the store, for every n, restarts it until the work is finished, and reports the
+ * promises that did not hold. The harness first does the work once without a crash, to learn the expected result and
+ * the number of writes. Then a worker dies at write n and the next worker resumes from the file, for n = 1, 2, ...
+ * until n exceeds the last write. Each case uses a new file. Calls go to a server in this process, which counts and
+ * bills them.
  *
- * Nothing is thrown for a promise that did not hold; the report lists each with the write it died at. Needs no test runner.
+ * A broken promise does not throw: the report lists it with the write at which the worker died. The harness needs no
+ * test runner.
  */
 export async function runCrashes(options: CrashOptions): Promise<CrashReport> {
   const folder = await mkdtemp(join(tmpdir(), "reeve-crash-"));
@@ -105,7 +124,7 @@ class CrashLab {
     const { trace, writes } = uncrashed;
     const broken = this.#judge(uncrashed, trace);
     const results: CaseResult[] = [];
-    // What does not hold without a crash says nothing about crashes.
+    // A promise that fails without a crash proves nothing about crashes, so no crashed case is run.
     for (const when of broken.length > 0 ? [] : (this.#options.when ?? (["before", "after"] as const))) {
       const { cases, endless } = await this.#everyWrite(when, trace);
       results.push(...cases);
@@ -122,7 +141,7 @@ class CrashLab {
     };
   }
 
-  /** Of a case that failed nothing more is asked. */
+  /** Returns the broken promises of a case. If the case itself failed, only its failures are returned. */
   #judge({ trace, failures, kills }: CaseResult, uncrashed: CaseTrace): BrokenPromise[] {
     const { branches = 1, ignore = [], mayExhaust = false, sideBySide = false } = this.#options;
     const options = { branches, ignore, mayExhaust, sideBySide };
@@ -130,7 +149,7 @@ class CrashLab {
     return found.map((each) => ({ ...each, kills }));
   }
 
-  /** Until a worker lives through it all. */
+  /** Kills the worker at write 1, 2, ... until a worker finishes the work before it reaches its last write. */
   async #everyWrite(
     when: Death["when"],
     uncrashed: CaseTrace,
@@ -152,7 +171,7 @@ class CrashLab {
       }
     };
     await Promise.all(Array.from({ length: lanes }, lane));
-    const detail = `after ${maxKills} kills ${when} a write the work had still not been done in one life`;
+    const detail = `after ${maxKills} kills ${when} a write, no worker finished the work without being killed`;
     return { cases, endless: through ? [] : [{ ...unfinished(detail), kills: [] }] };
   }
 
@@ -200,7 +219,10 @@ class CrashLab {
     }
   }
 
-  /** Opened for the look and closed again, so that a dead worker's file is found as it left it. */
+  /**
+   * Opens the store only to read it and closes it again, so that the next worker finds the file as the dead worker left
+   * it.
+   */
   async #trace(file: string, runIds: readonly RunId[]): Promise<readonly RunTrace[]> {
     if (runIds.length === 0) return [];
     const store = await this.#options.open(file);
@@ -212,7 +234,10 @@ class CrashLab {
     }
   }
 
-  /** Lets the visitor in; the function returned shows them out and says what went wrong. */
+  /**
+   * Starts the visitor. The returned function aborts the visitor's signal, waits for the visitor and returns its
+   * failures.
+   */
   #visit(file: string): () => Promise<readonly Broken[]> {
     const { visitor, open } = this.#options;
     if (visitor === undefined) return async () => [];

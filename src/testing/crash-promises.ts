@@ -10,24 +10,27 @@ import type { ServedCall } from "./counting-server.ts";
 import { compareLogs, findGap } from "./event-strands.ts";
 import type { RunTrace } from "./run-trace.ts";
 
-/** What a crash may not break. */
+/** Names of the promises that a crash must not break. */
 export type CrashPromise =
-  /** Every life ends as it should, and the last finishes the work. */
+  /** Every worker process ends as expected, and the last one finishes the work. */
   | "finished"
   /** J1: no call with a recorded answer is made again. */
   | "recorded_once"
-  /** J6: what is made again was in flight, one call per open branch. */
+  /** J6: only calls that were in flight are repeated, at most one per concurrent branch. */
   | "in_flight_only"
-  /** The same calls are made as without the crash. */
+  /** The crashed case makes the same calls as the case without a crash. */
   | "same_calls"
   | "same_output"
-  /** B3: spent = what the uncrashed run spends + lost, the run's end says so, and nothing stays reserved. */
+  /**
+   * B3: spend equals the spend of the uncrashed run plus lost reservations, `run_end` reports it, and nothing stays
+   * reserved.
+   */
   | "spent"
-  /** B1: billed <= spent <= cap. */
+  /** B1: the billed amount is at most the recorded spend, which is at most the cap. */
   | "billed"
-  /** E1, E4: no event lost, doubled or out of order, and the chain holds. */
+  /** E1, E4: no event is lost, duplicated or out of order, and the hash chain verifies. */
   | "events"
-  /** H1, H4: never more seats than the cap, and none taken at the end but the root's. */
+  /** H1, H4: the number of taken seats never exceeds the cap, and at the end only the root holds a seat. */
   | "seats";
 
 export interface Broken {
@@ -35,13 +38,16 @@ export interface Broken {
   readonly detail: string;
 }
 
-/** One life of the worker: the calls it made, and the answers that were on record when it ended. */
+/**
+ * One worker process: the name under which it made calls, and the receipts recorded in the store when the process
+ * ended.
+ */
 export interface Life {
   readonly caller: string;
   readonly receipts: ReadonlySet<string>;
 }
 
-/** What is to be seen of a case when its last life has ended. */
+/** Data of a case that is checked after its last worker process has ended. */
 export interface CaseTrace {
   readonly lives: readonly Life[];
   readonly calls: readonly ServedCall[];
@@ -49,16 +55,16 @@ export interface CaseTrace {
 }
 
 export interface PromiseOptions {
-  /** How many calls the work has open at once, at most. */
+  /** Maximum number of calls that the work has in flight at the same time. */
   readonly branches: number;
   readonly ignore: readonly EventType[];
-  /** The money may run out, so that output, calls and events are not those of the uncrashed run. */
+  /** `true` if the budget may be exhausted, so that output, calls and events may differ from the uncrashed run. */
   readonly mayExhaust: boolean;
-  /** Branches of one task go side by side: see `compareLogs`. */
+  /** `true` if branches of one task run concurrently. See `compareLogs`. */
   readonly sideBySide?: boolean;
 }
 
-/** The promises that a case broke, measured against the case without a crash. */
+/** Returns the promises that a case broke, compared with the case without a crash. */
 export function checkCase(
   actual: CaseTrace,
   uncrashed: CaseTrace,
@@ -102,14 +108,14 @@ function checkRepeats({ lives, calls }: CaseTrace, branches: number): Broken[] {
           broken(
             "recorded_once",
             `${name} ${key}`,
-            `was made again in life ${index + 1}, with its answer on record`,
+            `was repeated in life ${index + 1} although its answer was recorded`,
           ),
         );
       }
     }
     const again = new Set(keys.filter((key) => before.has(key)));
     if (again.size > branches) {
-      const detail = `were made again in life ${index + 1}; at most ${branches} were in flight`;
+      const detail = `were repeated in life ${index + 1}; at most ${branches} were in flight`;
       found.push(broken("in_flight_only", [...again].join(", "), detail));
     }
     for (const key of keys) before.add(key);
@@ -156,7 +162,7 @@ function checkMoney({ runId, money }: RunTrace, expected: RunTrace, mayExhaust: 
   return found;
 }
 
-/** What the last event says was spent. */
+/** Checks that `run_end` reports the turns and the cost that the ledger contains. */
 function checkStatement({ runId, events, money: { spent } }: RunTrace): Broken[] {
   const end = events.at(-1);
   if (end?.type !== "run_end") return [];
@@ -167,7 +173,7 @@ function checkStatement({ runId, events, money: { spent } }: RunTrace): Broken[]
   return [broken("spent", runId, `ends with ${turns} turns and ${costUsd} USD, ${known}`)];
 }
 
-/** Whoever was billed, the ledgers of all runs together know of it. */
+/** Checks that the ledgers of all runs together contain at least the amount that the server billed. */
 function checkBill({ calls, runs }: CaseTrace): Broken[] {
   const known = (unit: keyof Spend): number => runs.reduce((sum, { money }) => sum + money.spent[unit], 0);
   const tokens = calls.reduce((sum, { billed }) => sum + billed.tokens, 0);

@@ -1,29 +1,29 @@
 import { writeSync } from "node:fs";
 import type { Journal, Lease, MaybePromise, Store } from "../kernel/index.ts";
 
-/** Which write is the last: the `at`-th, from 1, and whether it still happens. */
+/** The write at which the process dies: write number `at`, counted from 1, before or after the write is executed. */
 export interface Death {
   readonly at: number;
   readonly when: "before" | "after";
 }
 
 export interface DyingStoreOptions extends Death {
-  /** Ends the process; never returns. Kills this process with SIGKILL unless told. */
+  /** Ends the process and never returns. Default: logs the write to stderr and kills this process with SIGKILL. */
   readonly die?: (write: string) => void;
 }
 
-/** A store that counts its writes. */
+/** A store that counts its writes and kills the process at one of them. */
 export interface DyingStore extends Store {
-  /** Writes begun, the last included. */
+  /** Number of writes that were started, including the write at which the process dies. */
   readonly writes: number;
 }
 
 /**
- * The store handed in, which kills the process at its n-th write, before the write or after it and before its caller hears of it. What
- * is asked for after that never settles and never reaches the store.
+ * Wraps a store so that its n-th write kills the process: before the write, or after it and before the caller gets the
+ * result. Later calls never settle and never reach the store.
  *
- * A write is a call that changes what is stored, of whichever contract. `leases.claim` counts when it gave a lease, and then always
- * dies after it; deltas are not durable and do not count.
+ * Every call that changes stored data is a write, in all contracts of the store. `leases.claim` counts only if it
+ * returns a lease, and then the process always dies after it. Deltas are not durable and do not count.
  */
 export function dyingStore(store: Store, { at, when, die = killProcess }: DyingStoreOptions): DyingStore {
   let writes = 0;
@@ -116,7 +116,7 @@ export function dyingStore(store: Store, { at, when, die = killProcess }: DyingS
 
 type Counted = <Result>(name: string, write: () => MaybePromise<Result>) => Promise<Result>;
 
-/** What a store does in one write where others take two. */
+/** Wraps the optional methods that combine two writes into one, if the store has them. */
 function togetherOf(
   journal: Journal,
   counted: Counted,
@@ -137,7 +137,7 @@ function togetherOf(
   };
 }
 
-/** As `kill -9` does: nothing is closed, flushed or said, but for the one line on stderr that names the write. */
+/** Kills this process as `kill -9` does: nothing is closed or flushed. Only one line on stderr names the write. */
 function killProcess(write: string): void {
   writeSync(2, `killed ${write}\n`);
   process.kill(process.pid, "SIGKILL");

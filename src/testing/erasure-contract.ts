@@ -13,7 +13,7 @@ import {
 import type { ContractHarness } from "./contract-harness.ts";
 import { agentId, all, ownRun, placed, rootTask, runEnd, stepRecord } from "./store-fixtures.ts";
 
-/** What every store must do when retention takes the words out of a run (E1). */
+/** Tests of the rules that every store must keep when retention erases the texts of a run's tasks (E1). */
 export function erasureContract({ test, expect, open }: ContractHarness): void {
   const child = formatTaskId(1);
   const helper = formatAgentId({ name: "helper" });
@@ -21,7 +21,7 @@ export function erasureContract({ test, expect, open }: ContractHarness): void {
 
   const by = (event: Event): Event => ({ ...event, taskId: child, agentId: helper, parentId: rootTask });
 
-  /** A run in which the root and a helper both said something, and ended. */
+  /** Creates a run in which the root and a helper each recorded a message and then ended. */
   const ended = async (store: Store, erases?: Commit["erases"]): Promise<Lease> => {
     const lease = await ownRun(store);
     const { runId } = lease;
@@ -78,7 +78,7 @@ export function erasureContract({ test, expect, open }: ContractHarness): void {
   const everything = async (store: Store, { runId }: Lease): Promise<string> =>
     JSON.stringify([await all(store.journal.read(runId)), await all(store.events.read(runId))]);
 
-  test("E1: what the tasks named said is gone for every reader, and nothing of the others", async () => {
+  test("E1: the texts of erased tasks are gone for every reader, and the texts of other tasks stay", async () => {
     const store = await open();
     const lease = await ended(store, [{ taskId: child, agentId: helper }]);
     const text = await everything(store, lease);
@@ -93,7 +93,7 @@ export function erasureContract({ test, expect, open }: ContractHarness): void {
     ]);
   });
 
-  test("E1: what was done stays: steps under their addresses, usage, the outcome", async () => {
+  test("E1: erasing keeps the addresses and digests of steps, the usage and the outcome", async () => {
     const store = await open();
     const lease = await ended(store, [{ taskId: child, agentId: helper }]);
     const commits = await all(store.journal.read(lease.runId));
@@ -109,7 +109,7 @@ export function erasureContract({ test, expect, open }: ContractHarness): void {
     expect((await everything(store, lease)).includes("the answer")).toBe(true);
   });
 
-  test("E1: the chain holds, and comes to the head it had", async () => {
+  test("E1: the hash chain verifies after erasing and still contains its earlier head", async () => {
     const store = await open();
     const lease = await ended(store);
     const { runId } = lease;
@@ -121,7 +121,7 @@ export function erasureContract({ test, expect, open }: ContractHarness): void {
     expect(verdict.ok && [verdict.events, verdict.sinceHead]).toEqual([6, 1]);
   });
 
-  test("E1: more may be erased later, when the run was gone on with and ended again", async () => {
+  test("E1: a further task can be erased after the run was resumed and ended again", async () => {
     const store = await open();
     const lease = await ended(store, [{ taskId: child, agentId: helper }]);
     const { head } = (await store.events.verify(lease.runId)) as { head: string };

@@ -12,7 +12,7 @@ import {
 import type { ContractHarness } from "./contract-harness.ts";
 import { all, ownRun, placed, rootTask, runEnd, turnStart } from "./store-fixtures.ts";
 
-/** What every `EventLog` must do. */
+/** Tests of the rules that every implementation of `EventLog` must keep. */
 export function eventLogContract({ test, expect, open }: ContractHarness): void {
   const seqs = (items: readonly (Event | Delta)[]): unknown[] =>
     items.map((item) => ("seq" in item ? item.seq : item.type));
@@ -32,7 +32,7 @@ export function eventLogContract({ test, expect, open }: ContractHarness): void 
     text: piece,
   });
 
-  test("E1: events come back as they were committed, numbered without gaps", async () => {
+  test("E1: events are read back as they were committed, numbered without gaps", async () => {
     const store = await open();
     const lease = await ownRun(store);
     const events = [turnStart(lease.runId, 1), turnStart(lease.runId, 2), turnStart(lease.runId, 3)];
@@ -44,7 +44,7 @@ export function eventLogContract({ test, expect, open }: ContractHarness): void 
     expect(await store.events.lastSeq(lease.runId)).toBe(3);
   });
 
-  test("E1: a chain verifies, its head moves with each event, and a head it never had does not fit", async () => {
+  test("E1: verify() accepts the current and earlier heads of the chain and rejects an unknown head", async () => {
     const store = await open();
     const lease = await ownRun(store);
     const before = await store.events.verify(lease.runId);
@@ -59,7 +59,7 @@ export function eventLogContract({ test, expect, open }: ContractHarness): void 
     expect((await store.events.verify(lease.runId, "made up")).ok).toBe(false);
   });
 
-  test("E3: reading starts at any seq and ends where the log ends now", async () => {
+  test("E3: read() starts at any seq and ends at the current end of the log", async () => {
     const store = await open();
     const lease = await ownRun(store);
     await put(store, lease, 1, turnStart(lease.runId, 1), turnStart(lease.runId, 2));
@@ -67,7 +67,7 @@ export function eventLogContract({ test, expect, open }: ContractHarness): void 
     expect(seqs(await all(store.events.read(lease.runId, 9)))).toEqual([]);
   });
 
-  test("E3: a tail gives what is there and what comes, once each, and ends with the run", async () => {
+  test("E3: tail() yields stored and new events once each and ends after run_end", async () => {
     const store = await open();
     const lease = await ownRun(store);
     await put(store, lease, 1, turnStart(lease.runId, 1));
@@ -79,7 +79,7 @@ export function eventLogContract({ test, expect, open }: ContractHarness): void 
     expect(seqs(await all(store.events.tail(lease.runId, { fromSeq: 5 })))).toEqual([]);
   });
 
-  test("E3: who asks for some types sees those, from the log and as they come, and the end of the log with them", async () => {
+  test("E3: tail() with types yields only stored and new events of those types and ends with the run", async () => {
     const store = await open();
     const lease = await ownRun(store);
     await put(store, lease, 1, turnStart(lease.runId, 1));
@@ -92,7 +92,7 @@ export function eventLogContract({ test, expect, open }: ContractHarness): void 
     expect(seqs(await turns)).toEqual([1, 2, 3]);
   });
 
-  test("E3: a hundred watchers see the same, and those who leave disturb nobody", async () => {
+  test("E3: a hundred tails see the same events, also when another tail is closed early", async () => {
     const store = await open();
     const lease = await ownRun(store);
     const stayers = Array.from({ length: 100 }, () => all(store.events.tail(lease.runId)));
@@ -102,7 +102,7 @@ export function eventLogContract({ test, expect, open }: ContractHarness): void 
     expect(seen.map((items) => seqs(items).join())).toEqual(Array.from({ length: 100 }, () => "0,1,2"));
   });
 
-  test("E3: a signal ends a tail that waits", async () => {
+  test("E3: aborting the signal ends a waiting tail", async () => {
     const store = await open();
     const lease = await ownRun(store);
     const controller = new AbortController();
@@ -111,7 +111,7 @@ export function eventLogContract({ test, expect, open }: ContractHarness): void 
     expect(seqs(await tail)).toEqual([0]);
   });
 
-  test("a tail fails when the lifetime of whoever shows it is over, after all there is was seen", async () => {
+  test("a tail yields all stored events and then fails when the lifetime it joined ends", async () => {
     const store = await open();
     const lease = await ownRun(store);
     const fault = new Fault("closed", "over");
@@ -139,7 +139,7 @@ export function eventLogContract({ test, expect, open }: ContractHarness): void 
     expect(guests.size).toBe(0);
   });
 
-  test("E2: deltas reach a watcher, also one who comes late, until their message is recorded", async () => {
+  test("E2: deltas reach early and late tails until their message is recorded", async () => {
     const store = await open();
     const lease = await ownRun(store);
     await put(
@@ -166,7 +166,7 @@ export function eventLogContract({ test, expect, open }: ContractHarness): void 
     await late.return?.();
   });
 
-  test("E2: who comes late is shown all there is so far of each text, in however many pieces", async () => {
+  test("E2: a late tail receives the full text so far of every message in progress", async () => {
     const store = await open();
     const lease = await ownRun(store);
     const written = new Map<TaskId, string>();
@@ -196,7 +196,7 @@ export function eventLogContract({ test, expect, open }: ContractHarness): void 
     expect(isWhole()).toBe(true);
   });
 
-  test("E2: a delta of an owner that lost the run is dropped", async () => {
+  test("E2: a delta from an owner that lost its lease is dropped", async () => {
     const store = await open();
     const lost = await ownRun(store);
     const lease = await store.leases.seize(lost.runId, "w2");
@@ -206,7 +206,7 @@ export function eventLogContract({ test, expect, open }: ContractHarness): void 
     expect(seqs(await all(store.events.tail(lost.runId)))).toEqual([0, 1]);
   });
 
-  test("a log that does not exist is not_found", async () => {
+  test("reading the log of a deleted run fails with not_found", async () => {
     const store = await open();
     const { runId } = await ownRun(store);
     await store.journal.delete(runId);

@@ -1,13 +1,19 @@
 import { canonicalJson, type Event, type EventType, type JsonObject } from "../kernel/index.ts";
 
-/** Told only where something was lost, so not to be found where nothing was; or where a task was there before what it waits for. */
+/**
+ * Types of events that depend on a crash or on timing and are not compared: recovery, lost calls, and waits of a task
+ * that may or may not be needed.
+ */
 const ofRecovery: ReadonlySet<EventType> = new Set([
   "run_recover",
   "budget_lost",
   "task_suspend",
   "task_wake",
 ]);
-/** Told when mail is read: its order holds, its place among what the tasks do does not. */
+/**
+ * Types of events that are emitted when mail is read. Their order is fixed, their position among the events of tasks is
+ * not.
+ */
 const ofOrders: ReadonlySet<EventType> = new Set([
   "run_pause",
   "run_resume",
@@ -17,7 +23,10 @@ const ofOrders: ReadonlySet<EventType> = new Set([
   "task_reprioritize",
   "budget_top_up",
 ]);
-/** Of an event's data: times, seqs, and what the run spent, lost calls included; the ledger is asked for that. */
+/**
+ * Names of event data that are not compared: times, seqs and spend. Spend includes lost calls and is checked against
+ * the ledger instead.
+ */
 const ofTheMoment: ReadonlySet<string> = new Set([
   "durationMs",
   "delayMs",
@@ -31,16 +40,18 @@ const ofTheMoment: ReadonlySet<string> = new Set([
 export interface CompareOptions {
   readonly ignore?: readonly EventType[];
   /**
-   * Tasks have branches that go side by side: which of them is first depends on the moment. So tasks are known by whose they are and not
-   * by their number, and what a task tells is compared, not in which order.
+   * `true` if branches of one task run concurrently, so that their order depends on timing. Tasks are then identified
+   * by their agents from the root down instead of by their number, and the events of a task are compared without their
+   * order.
    */
   readonly sideBySide?: boolean;
 }
 
 /**
- * How a log differs from that of the run that nothing happened to: a sentence for each strand of each task in which an event is missing,
- * told twice, different or out of order. Side by side go tasks, the calls of one batch of tools, the moves of seats and the orders from
- * outside; within each strand the order holds, and a call stands between the same events of its task.
+ * Compares a log with the log of an undisturbed run and returns one sentence for each strand in which an event is
+ * missing, duplicated, different or out of order. Tasks, the calls of one tool batch, the changes of seats and the
+ * orders from outside are separate strands, because they run concurrently. Within a strand the order must match, and a
+ * call must lie between the same events of its task.
  */
 export function compareLogs(
   expected: readonly Event[],
@@ -63,14 +74,17 @@ export function compareLogs(
   return differences;
 }
 
-/** The name of a session that nobody named has a part drawn when its run is submitted (S5): whoever dies before that is stored draws again. */
+/**
+ * S5: the id of an unnamed session ends in a random part that is drawn when the run is submitted. A process that dies
+ * before the id is stored draws a new one, so this part is removed before comparing.
+ */
 const drawn = /("ses_run_[A-Za-z0-9_-]{1,64})\.[A-Za-z0-9_-]{1,64}(?=["#])/gu;
 
 function textOf(told: object): string {
   return canonicalJson(told).replaceAll(drawn, "$1");
 }
 
-/** E1: the first seq that is not where it belongs. */
+/** E1: describes the first event whose seq is not its position in the log, or returns `undefined` if there is none. */
 export function findGap(events: readonly Event[]): string | undefined {
   const place = events.findIndex(({ seq }, index) => seq !== index);
   return place < 0 ? undefined : `at place ${place} stands seq ${events[place]?.seq}`;
@@ -112,7 +126,7 @@ function unorderedStrands(events: readonly Event[], ignore: ReadonlySet<EventTyp
   return found;
 }
 
-/** By whose they are: the agents from the root down, numbered where an employer has several of one. */
+/** Names each task by the agents from the root down. Several tasks of one agent under the same parent are numbered. */
 function taskNames(events: readonly Event[]): Map<string, string> {
   const names = new Map<string, string>();
   const taken = new Map<string, number>();

@@ -5,7 +5,7 @@ interface Timer {
   readonly callback: () => void;
 }
 
-/** A clock that moves only when told to. */
+/** A clock that moves only when a test calls `advance`. */
 export class FakeClock implements Clock {
   #now: number;
   readonly #timers = new Set<Timer>();
@@ -24,12 +24,15 @@ export class FakeClock implements Clock {
     return () => this.#timers.delete(timer);
   }
 
-  /** How many timers wait. */
+  /** Number of timers that wait. */
   get pending(): number {
     return this.#timers.size;
   }
 
-  /** Moves on by `ms`, firing what is due in its order; between two timers, everything they set off settles first. */
+  /**
+   * Moves the clock forward by `ms` and fires the due timers in order. All promises that a timer resolves settle before
+   * the next timer fires.
+   */
   async advance(ms: number): Promise<void> {
     const end = this.#now + ms;
     await settle();
@@ -51,7 +54,7 @@ export class FakeClock implements Clock {
   }
 }
 
-/** Lets every promise that can settle without time or I/O do so. */
+/** Waits until every promise that needs neither time nor I/O has settled. */
 function settle(): Promise<void> {
   return new Promise((resolve) => {
     setImmediate(resolve);

@@ -11,7 +11,7 @@ import {
 import type { ContractHarness } from "./contract-harness.ts";
 import { agentId, runRecord, sessionId, sessionEntry as entry } from "./store-fixtures.ts";
 
-/** Which sessions `Sessions.collect` lets go of. */
+/** Tests of which sessions `Sessions.collect` deletes. */
 export function forgottenSessionContract({ test, expect, open }: ContractHarness): void {
   const runId = formatRunId("a");
   const append = (which: SessionEntry, session: SessionId): SessionChange => ({
@@ -22,7 +22,7 @@ export function forgottenSessionContract({ test, expect, open }: ContractHarness
     visibility: "visible",
   });
 
-  test("sessions that nobody named, nobody came back to, and whose run is gone are let go of, and no others", async () => {
+  test("collect() deletes exactly the old unnamed sessions that no second run used and whose run is deleted", async () => {
     const store = await open();
     const { sessions } = store;
     const unnamed = (name: string): SessionId => unnamedSessionId(formatRunId(name));
@@ -55,7 +55,7 @@ export function forgottenSessionContract({ test, expect, open }: ContractHarness
     expect(left.toSorted()).toEqual(kept.map(([session]) => session).toSorted());
   });
 
-  test("a session within such a one goes when it does, and not before", async () => {
+  test("collect() deletes a session within an unnamed session together with it, and not before", async () => {
     const { sessions } = await open();
     const say = (session: SessionId, by: string, at = 1): Promise<void> =>
       sessions.apply([append({ ...entry(by, null, at), runId: formatRunId(by) }, session)]);
@@ -63,7 +63,8 @@ export function forgottenSessionContract({ test, expect, open }: ContractHarness
       const whole = unnamedSessionId(formatRunId(name));
       return [whole, sessionWithin(whole, "worker")];
     };
-    // Somebody came back, and the worker had nothing to do; somebody came back, and only the worker kept it.
+    // A second run used the session `returned`, not its worker session; of `silent`, a second run used only the worker
+    // session.
     const [returned, idle] = of("returned");
     for (const session of [returned, idle]) await say(session, "returned");
     await say(returned, "other");
@@ -73,7 +74,7 @@ export function forgottenSessionContract({ test, expect, open }: ContractHarness
     const [early, late] = of("early");
     await say(early, "early");
     await say(late, "early", 5);
-    // That of its conversation was not to be kept.
+    // The outer session of `lone` has no entries: only its worker session exists.
     const [, lone] = of("lone");
     await say(lone, "lone");
     const left = async (): Promise<readonly SessionId[]> =>
@@ -84,7 +85,7 @@ export function forgottenSessionContract({ test, expect, open }: ContractHarness
     expect(await left()).toEqual([returned, idle, silent, busy].toSorted());
   });
 
-  test("a session that a commit begins is as new as the commit, however old what is said in it is", async () => {
+  test("a session that a commit creates is as new as the commit, even if its entries are older", async () => {
     const store = await open();
     const begun = unnamedSessionId(runId);
     const apart = formatSessionId("apart");
@@ -106,11 +107,11 @@ export function forgottenSessionContract({ test, expect, open }: ContractHarness
     expect(await store.sessions.collect({ unnamedBefore: 51 })).toBe(1);
   });
 
-  test("however many such sessions there are, all of them are let go of", async () => {
+  test("collect() deletes all forgotten sessions in one call, also 150 of them", async () => {
     const { sessions } = await open();
     for (let count = 0; count < 200; count++) {
       const by = formatRunId(`r${count}`);
-      // Some of them have a name.
+      // Every fourth session has a name.
       const session = count % 4 === 0 ? formatSessionId(`s${count}`) : unnamedSessionId(by);
       await sessions.apply([append({ ...entry("a", null), runId: by }, session)]);
     }

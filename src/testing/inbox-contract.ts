@@ -15,7 +15,7 @@ import {
 import type { ContractHarness } from "./contract-harness.ts";
 import { ownRun, rootTask, runRecord } from "./store-fixtures.ts";
 
-/** What every `Inbox` must do. */
+/** Tests of the rules that every implementation of `Inbox` must keep. */
 export function inboxContract({ test, expect, open }: ContractHarness): void {
   const to = formatAgentId({ name: "reader" });
   const ann = formatAgentId({ name: "ann" });
@@ -23,7 +23,7 @@ export function inboxContract({ test, expect, open }: ContractHarness): void {
   const message = (id: string, from = ann): Message => ({ id, from, to, body: { n: id }, sentAt: 1 });
   const ids = (deliveries: readonly Delivery[]): string[] => deliveries.map(({ message: { id } }) => id);
 
-  /** In one run of the sender; `asks`: it wants a reply. */
+  /** A message sent from a run of the sender. If `asks` is `true`, the sender expects a reply. */
   const inRun = (id: string, run: string, { from = ann, asks = false } = {}): Message => {
     const runId = formatRunId(run);
     return {
@@ -34,7 +34,7 @@ export function inboxContract({ test, expect, open }: ContractHarness): void {
   };
   const takes = (messageIds: readonly string[], agentId: AgentId = to) =>
     ({ type: "take", agentId, messageIds }) as const;
-  /** A run that begins with these messages. */
+  /** Creates a run that starts with these messages. */
   const begin = ({ journal }: Store, run: string, messageIds: readonly string[]): MaybePromise<Creation> =>
     journal.create(runRecord(run), { number: 0, at: 1, inbox: [takes(messageIds)] });
   const next = async (inbox: Inbox, mode: InboxMode = "each", runId?: RunId, now = 0): Promise<string[]> => {
@@ -42,7 +42,7 @@ export function inboxContract({ test, expect, open }: ContractHarness): void {
     return ids((await inbox.next(to, query)).deliveries);
   };
 
-  test("I1: the same message twice is one message, also after it was acknowledged", async () => {
+  test("I1: delivering the same message twice stores it once, also after it was acknowledged", async () => {
     const { inbox } = await open();
     expect(await inbox.deliver(message("a"))).toBe(true);
     expect(await inbox.deliver(message("a"))).toBe(false);
@@ -51,7 +51,7 @@ export function inboxContract({ test, expect, open }: ContractHarness): void {
     expect(await inbox.peek(to)).toEqual([]);
   });
 
-  test("I2: messages of one sender keep their order, also when one is handed back", async () => {
+  test("I2: messages of one sender keep their order, also when one of them is returned", async () => {
     const { inbox } = await open();
     const sent = [message("a1"), message("b1", bob), message("a2"), message("b2", bob)];
     for (const each of sent) await inbox.deliver(each);
@@ -62,7 +62,7 @@ export function inboxContract({ test, expect, open }: ContractHarness): void {
     expect(drained.map(({ deliveries }) => deliveries)).toEqual([1, 0, 0, 0]);
   });
 
-  test("I3: peeking takes nothing away and is bounded", async () => {
+  test("I3: peek() removes no message and returns at most its limit", async () => {
     const { inbox } = await open();
     for (let count = 0; count < 150; count++) await inbox.deliver(message(`m${count}`));
     expect((await inbox.peek(to)).length).toBe(100);
@@ -71,14 +71,14 @@ export function inboxContract({ test, expect, open }: ContractHarness): void {
     expect((await inbox.peek(to, 500)).length).toBe(150);
   });
 
-  test("I3: only what was acknowledged is gone", async () => {
+  test("I3: only acknowledged messages are removed", async () => {
     const { inbox } = await open();
     for (const id of ["a", "b", "c"]) await inbox.deliver(message(id));
     await inbox.ack(to, ["b", "unknown"]);
     expect(ids(await inbox.peek(to))).toEqual(["a", "c"]);
   });
 
-  test("I4: a message handed back too often is a dead letter, kept and drained no more", async () => {
+  test("I4: a message that is returned too often becomes a dead letter, which is kept and not delivered", async () => {
     const { inbox } = await open();
     await inbox.deliver(message("bad"));
     await inbox.deliver(message("good"));
@@ -90,7 +90,7 @@ export function inboxContract({ test, expect, open }: ContractHarness): void {
     expect(await inbox.deliver(message("bad"))).toBe(false);
   });
 
-  test("I4: dead letters are in the order in which they became it", async () => {
+  test("I4: dead letters are listed in the order in which they became dead letters", async () => {
     const { inbox } = await open();
     for (const id of ["a", "b", "c", "d"]) await inbox.deliver(message(id));
     for (const dying of [["c"], ["d", "b"], ["a"]])
@@ -98,14 +98,14 @@ export function inboxContract({ test, expect, open }: ContractHarness): void {
     expect(ids(await inbox.deadLetters(to))).toEqual(["c", "b", "d", "a"]);
   });
 
-  test("I4: a message named twice in one hand-back is handed back once", async () => {
+  test("I4: a message that one nack() names several times is returned once", async () => {
     const { inbox } = await open();
     await inbox.deliver(message("a"));
     await inbox.nack(to, ["a", "a", "a"]);
     expect((await inbox.peek(to)).map(({ deliveries }) => deliveries)).toEqual([1]);
   });
 
-  test("those are named for whom a message waits", async () => {
+  test("waiting() returns the agents that have a waiting message", async () => {
     const { inbox } = await open();
     await inbox.deliver(message("a"));
     expect(await inbox.waiting([bob, to])).toEqual([to]);
@@ -113,7 +113,7 @@ export function inboxContract({ test, expect, open }: ContractHarness): void {
     expect(await inbox.waiting([bob, to])).toEqual([]);
   });
 
-  test("those are found that are not acknowledged", async () => {
+  test("find() returns the messages that are not acknowledged, dead letters included", async () => {
     const { inbox } = await open();
     for (const id of ["a", "b", "c", "d"]) await inbox.deliver(message(id));
     await inbox.ack(to, ["b"]);
@@ -126,7 +126,7 @@ export function inboxContract({ test, expect, open }: ContractHarness): void {
     ]);
   });
 
-  test("I2: the first of each sender is next, and the second when the first is acknowledged", async () => {
+  test("I2: the first message of each sender is next, and the second follows once the first is acknowledged", async () => {
     const { inbox } = await open();
     for (const each of [inRun("a1", "x"), inRun("a2", "x"), inRun("b1", "y", { from: bob })])
       await inbox.deliver(each);
@@ -135,14 +135,14 @@ export function inboxContract({ test, expect, open }: ContractHarness): void {
     expect((await next(inbox)).toSorted()).toEqual(["a2", "b1"]);
   });
 
-  test("I2: what an agent sends in one run does not wait for what it sent in another", async () => {
+  test("I2: a message that an agent sends in one run does not wait for its messages from another run", async () => {
     const { inbox } = await open();
     for (const each of [inRun("a1", "x"), inRun("a2", "y"), message("o1"), message("o2")])
       await inbox.deliver(each);
     expect(await next(inbox)).toEqual(["a1", "a2", "o1"]);
   });
 
-  test("I2: a question waits for what was sent before it, and nothing waits for its answer", async () => {
+  test("I2: a question waits for earlier messages that are not questions, and no message waits for its answer", async () => {
     const { inbox } = await open();
     const asks = { asks: true };
     for (const each of [
@@ -157,7 +157,7 @@ export function inboxContract({ test, expect, open }: ContractHarness): void {
     expect(await next(inbox)).toEqual(["q1", "q2", "q3"]);
   });
 
-  test("I2: together all that wait are next, in the order in which they came, unless a run has some", async () => {
+  test("I2: in mode together all waiting messages are next in order of arrival, unless another run holds one", async () => {
     const store = await open();
     const { inbox } = store;
     for (const each of [inRun("a1", "x"), inRun("b1", "y", { from: bob }), inRun("a2", "x")])
@@ -168,7 +168,7 @@ export function inboxContract({ test, expect, open }: ContractHarness): void {
     expect(await next(inbox, "together", formatRunId("r"))).toEqual(["a1", "a2"]);
   });
 
-  test("I2: a run is given more of those who sent what it has", async () => {
+  test("I2: a run receives further messages of the senders whose messages it holds", async () => {
     const store = await open();
     const { inbox } = store;
     for (const each of [inRun("a1", "x"), inRun("b1", "y", { from: bob }), inRun("a2", "x")])
@@ -179,7 +179,7 @@ export function inboxContract({ test, expect, open }: ContractHarness): void {
     expect(await next(inbox)).toEqual(["b1"]);
   });
 
-  test("I3: what is next is bounded, and stays so", async () => {
+  test("I3: next() returns at most its limit, also when it is called again", async () => {
     const { inbox } = await open();
     for (let count = 0; count < 150; count++) await inbox.deliver(inRun(`m${count}`, `r${count}`));
     expect((await next(inbox)).length).toBe(100);
@@ -188,7 +188,7 @@ export function inboxContract({ test, expect, open }: ContractHarness): void {
     expect(ids(deliveries)).toEqual(["m0", "m1"]);
   });
 
-  test("I4: dead letters of all agents are found, and redelivered as if they came now", async () => {
+  test("I4: dead letters of all agents are listed, and a redelivered one counts as newly arrived", async () => {
     const { inbox } = await open();
     const kill = async (agentId: AgentId, id: string): Promise<void> => {
       for (let round = 0; round < inbox.settings.maxDeliveries; round++) await inbox.nack(agentId, [id], 5);
@@ -211,7 +211,7 @@ export function inboxContract({ test, expect, open }: ContractHarness): void {
     expect(await inbox.deliver(message("a"))).toBe(false);
   });
 
-  test("I5: a message has one run: what begins with it first has it", async () => {
+  test("I5: a message belongs to one run: the run that is created with it first", async () => {
     const store = await open();
     const { inbox, journal } = store;
     await inbox.deliver(message("a"));
@@ -227,7 +227,7 @@ export function inboxContract({ test, expect, open }: ContractHarness): void {
     expect(await inbox.peek(to)).toEqual([{ message: message("a"), deliveries: 0, runId: formatRunId("r") }]);
   });
 
-  test("I5: what another run has, a commit neither takes, acknowledges nor hands back", async () => {
+  test("I5: a commit cannot take, acknowledge or return a message that another run holds", async () => {
     const store = await open();
     const { inbox, journal } = store;
     await inbox.deliver(message("a"));
@@ -242,7 +242,7 @@ export function inboxContract({ test, expect, open }: ContractHarness): void {
     expect(await inbox.peek(to)).toEqual([{ message: message("a"), deliveries: 0, runId: formatRunId("r") }]);
   });
 
-  test("I5: a run takes more with a commit, and hands back what it has", async () => {
+  test("I5: a run takes further messages with a commit and returns one of them with another", async () => {
     const store = await open();
     const { inbox, journal } = store;
     for (const id of ["a", "b"]) await inbox.deliver(message(id));
@@ -257,7 +257,7 @@ export function inboxContract({ test, expect, open }: ContractHarness): void {
     expect(await inbox.peek(to)).toEqual([{ message: message("a"), deliveries: 1, notBefore, runId }]);
   });
 
-  test("I5: a run takes back a dead letter that was last its own", async () => {
+  test("I5: only the run that last held a dead letter can take it again", async () => {
     const store = await open();
     const { inbox, journal } = store;
     await inbox.deliver(message("a"));
@@ -278,7 +278,7 @@ export function inboxContract({ test, expect, open }: ContractHarness): void {
     expect(await inbox.peek(to)).toEqual([]);
   });
 
-  test("I5: the messages of a run that is deleted are free", async () => {
+  test("I5: deleting a run frees the messages that it holds", async () => {
     const store = await open();
     const { inbox, journal } = store;
     for (const id of ["a", "b"]) await inbox.deliver(message(id));
@@ -288,7 +288,7 @@ export function inboxContract({ test, expect, open }: ContractHarness): void {
     expect(await begin(store, "r", ["a"])).toEqual({ kind: "created" });
   });
 
-  test("I6: a message handed back is left alone, the longer the more often it was, and those behind it wait", async () => {
+  test("I6: a returned message waits longer after each return, and later messages of its sender wait too", async () => {
     const { inbox } = await open();
     for (const each of [inRun("a1", "x"), inRun("a2", "x"), inRun("b1", "y", { from: bob })])
       await inbox.deliver(each);
@@ -303,7 +303,7 @@ export function inboxContract({ test, expect, open }: ContractHarness): void {
     expect((await inbox.next(to, { mode: "each", now: 1_100 })).at).toBe(5_100);
   });
 
-  test("agents do not see each other's messages", async () => {
+  test("an agent does not see the messages of another agent", async () => {
     const { inbox } = await open();
     await inbox.deliver(message("a"));
     expect(await inbox.peek(bob)).toEqual([]);

@@ -20,7 +20,7 @@ import {
   agentId,
 } from "./store-fixtures.ts";
 
-/** What every `Journal` must do. */
+/** Tests of the rules that every implementation of `Journal` must keep. */
 export function journalContract({ test, expect, open }: ContractHarness): void {
   const plain = ({ number, at, steps = [], events = [] }: Commit): unknown => ({
     number,
@@ -29,7 +29,7 @@ export function journalContract({ test, expect, open }: ContractHarness): void {
     events,
   });
 
-  test("a run is created once; the second time nothing changes", async () => {
+  test("creating a run a second time changes nothing", async () => {
     const store = await open();
     const record = runRecord();
     expect(await store.journal.create(record, { number: 0, at: 1 })).toEqual({ kind: "created" });
@@ -49,14 +49,14 @@ export function journalContract({ test, expect, open }: ContractHarness): void {
     expect(plain(await store.journal.append(lease, { number: 1, at: 3 }))).toEqual(plain(commit));
   });
 
-  test("a run that does not exist is found as nothing and read as not_found", async () => {
+  test("find() returns undefined and read() fails with not_found for a run that does not exist", async () => {
     const store = await open();
     const { runId } = runRecord("nobody");
     expect(await store.journal.find(runId)).toBeUndefined();
     await expect(all(store.journal.read(runId))).rejects.toMatchObject({ code: "not_found" });
   });
 
-  test("commits are read back whole and in order, from any number on", async () => {
+  test("read() returns whole commits in order, starting at any number", async () => {
     const store = await open();
     const lease = await ownRun(store);
     const second: Commit = {
@@ -86,7 +86,7 @@ export function journalContract({ test, expect, open }: ContractHarness): void {
   });
 
   for (const situation of situations)
-    test(`J1: the first writer wins, and the second gets what stands (${situation})`, async () => {
+    test(`J1: the first writer of a commit wins, and the second gets the stored commit (${situation})`, async () => {
       const store = await open();
       const lease = await ownRunAs(store, situation);
       const first: Commit = { number: 1, at: 2, steps: [stepRecord(0, "first")] };
@@ -97,7 +97,7 @@ export function journalContract({ test, expect, open }: ContractHarness): void {
     });
 
   for (const situation of situations)
-    test(`J3: a writer that lost the run is refused and writes nothing (${situation})`, async () => {
+    test(`J3: a writer that lost its lease is refused and writes nothing (${situation})`, async () => {
       const store = await open();
       const lost = await ownRunAs(store, situation);
       await store.leases.seize(lost.runId, "w2");
@@ -113,7 +113,7 @@ export function journalContract({ test, expect, open }: ContractHarness): void {
     });
 
   for (const situation of situations)
-    test(`J10: a value that is not JSON is refused, and nothing of its commit is written (${situation})`, async () => {
+    test(`J10: a commit with a value that is not JSON is refused as a whole (${situation})`, async () => {
       const store = await open();
       const lease = await ownRunAs(store, situation);
       for (const value of [Number.NaN, [undefined], { at: new Date(0) }, () => 1]) {
@@ -130,7 +130,7 @@ export function journalContract({ test, expect, open }: ContractHarness): void {
     });
 
   for (const situation of situations)
-    test(`a commit that leaves a gap, in its number or its events, is refused (${situation})`, async () => {
+    test(`a commit that leaves a gap in its number or its events is refused (${situation})`, async () => {
       const store = await open();
       const lease = await ownRunAs(store, situation);
       await expect(store.journal.append(lease, { number: 2, at: 2 })).rejects.toMatchObject({
@@ -141,7 +141,7 @@ export function journalContract({ test, expect, open }: ContractHarness): void {
       expect((await all(store.journal.read(lease.runId))).length).toBe(1);
     });
 
-  test("what a commit holds for a session is applied with it, or not at all", async () => {
+  test("the session changes of a commit are applied together with it or not at all", async () => {
     const store = await open();
     const lease = await ownRun(store);
     const entry = {
@@ -163,7 +163,7 @@ export function journalContract({ test, expect, open }: ContractHarness): void {
     expect((await store.sessions.read(sessionId)).map((each) => each.entry)).toEqual([entry]);
   });
 
-  test("what a commit sends to inboxes, other runs and topics arrives with it, or not at all", async () => {
+  test("messages that a commit sends to inboxes, other runs and topics arrive with it or not at all", async () => {
     const store = await open();
     const lease = await ownRun(store);
     const other = await createRun(store, "other");
@@ -194,7 +194,7 @@ export function journalContract({ test, expect, open }: ContractHarness): void {
     expect(await store.inbox.peek(reader)).toEqual([]);
   });
 
-  test("seats and money come back as the commands they were", async () => {
+  test("the seat and money commands of a commit are read back unchanged", async () => {
     const store = await open();
     const lease = await ownRun(store);
     const headcount = [{ type: "suspend", taskId: rootTask }] as const;
@@ -205,7 +205,7 @@ export function journalContract({ test, expect, open }: ContractHarness): void {
     expect(commit?.ledger).toEqual(ledger);
   });
 
-  test("a deleted run is gone with its events and mail, and its id may be used again", async () => {
+  test("deleting a run deletes its events and mail and frees its id", async () => {
     const store = await open();
     const runId = await createRun(store);
     await store.blobs.put(runId, new Uint8Array([1]));
@@ -218,7 +218,9 @@ export function journalContract({ test, expect, open }: ContractHarness): void {
   });
 }
 
-/** A store may write synchronously for a worker's only run, and group the commits of several runs. */
+/**
+ * Situations in which a store may write differently: synchronously for a worker's only run, grouped for several runs.
+ */
 const situations = ["its worker's only run", "one of its worker's two runs"] as const;
 
 async function ownRunAs(store: Store, situation: (typeof situations)[number]): Promise<Lease> {

@@ -11,7 +11,7 @@ import {
 import type { ContractHarness } from "./contract-harness.ts";
 import { agentId, createRun, ownRun, rootTask, runRecord } from "./store-fixtures.ts";
 
-/** What every `Leases` must do. */
+/** Tests of the rules that every implementation of `Leases` must keep. */
 export function leaseContract({ test, expect, open }: ContractHarness): void {
   const claim = async (store: Store, workerId: string, now = 0): Promise<readonly Lease[]> =>
     store.leases.claim({ workerId, limit: 10, now });
@@ -26,7 +26,7 @@ export function leaseContract({ test, expect, open }: ContractHarness): void {
     return lease;
   };
 
-  test("L2: a new run is claimed once, and by one worker", async () => {
+  test("L2: a new run is claimed once and by one worker", async () => {
     const store = await open();
     const runId = await createRun(store);
     await store.leases.enlist("w1");
@@ -35,7 +35,7 @@ export function leaseContract({ test, expect, open }: ContractHarness): void {
     expect(await claimed(store, "w2")).toEqual([]);
   });
 
-  test("L2: no more runs are claimed than asked for", async () => {
+  test("L2: claim() returns at most its limit of runs", async () => {
     const store = await open();
     for (const name of ["a", "b", "c"]) await createRun(store, name);
     await store.leases.enlist("w1");
@@ -43,7 +43,7 @@ export function leaseContract({ test, expect, open }: ContractHarness): void {
     expect((await store.leases.claim({ workerId: "w1", limit: 2, now: 0 })).length).toBe(1);
   });
 
-  test("L2: the runs of a worker that is gone are claimed by the next, at a higher epoch", async () => {
+  test("L2: the runs of a dismissed worker are claimed by the next worker at a higher epoch", async () => {
     const store = await open();
     const lost = await ownRun(store);
     await store.leases.enlist("w2");
@@ -55,7 +55,7 @@ export function leaseContract({ test, expect, open }: ContractHarness): void {
     await expect(store.leases.check(lost)).rejects.toMatchObject({ code: "lease_lost" });
   });
 
-  test("L6: a worker under the name of one that is gone does not get its runs along", async () => {
+  test("L6: a worker that enlists under the name of a dismissed worker does not inherit its runs", async () => {
     const store = await open();
     const lost = await ownRun(store);
     await store.leases.dismiss("w1");
@@ -67,7 +67,7 @@ export function leaseContract({ test, expect, open }: ContractHarness): void {
     expect((lease?.epoch ?? 0) > lost.epoch).toBe(true);
   });
 
-  test("L6: enlisting twice is enlisting once", async () => {
+  test("L6: enlisting a worker twice has the same effect as once", async () => {
     const store = await open();
     const lease = await ownRun(store);
     await store.leases.enlist("w1");
@@ -82,20 +82,20 @@ export function leaseContract({ test, expect, open }: ContractHarness): void {
     expect(await store.leases.seize(runId, "w2")).toBeUndefined();
   });
 
-  test("L2: a suspended run is claimed when its time has come, not before", async () => {
+  test("L2: a suspended run is claimed from its wake time on and not before", async () => {
     const store = await open();
     const { runId } = await left(store, { kind: "suspended", wakeAt: 100 });
     expect(await claimed(store, "w2", 99)).toEqual([]);
     expect(await claimed(store, "w2", 100)).toEqual([runId]);
   });
 
-  test("L2: a run left as ready is claimed at once", async () => {
+  test("L2: a run that is released as ready is claimed at once", async () => {
     const store = await open();
     const { runId } = await left(store, { kind: "ready" });
     expect(await claimed(store, "w2")).toEqual([runId]);
   });
 
-  test("L3: mail wakes a run that was left, also one that has ended, whether it came before or after", async () => {
+  test("L3: mail wakes a released run, also an ended one, whether it arrived before or after the release", async () => {
     const rests = [{ kind: "suspended", wakeAt: null }, { kind: "ended" }] as const;
     for (const [early, rest] of rests.flatMap((each) => [[true, each] as const, [false, each] as const])) {
       const store = await open();
@@ -111,7 +111,7 @@ export function leaseContract({ test, expect, open }: ContractHarness): void {
     }
   });
 
-  test("L1: seizing fences the owner, who then neither checks nor releases", async () => {
+  test("L1: seizing a run fences its owner: check() and release() fail with lease_lost", async () => {
     const store = await open();
     const lost = await ownRun(store);
     const lease = await store.leases.seize(lost.runId, "w2");
@@ -121,7 +121,7 @@ export function leaseContract({ test, expect, open }: ContractHarness): void {
     await store.leases.check(lease);
   });
 
-  test("L4: a lease that was released is lost", async () => {
+  test("L4: a released lease can be neither checked nor released again", async () => {
     const store = await open();
     const lease = await left(store, { kind: "ready" });
     await expect(store.leases.check(lease)).rejects.toMatchObject({ code: "lease_lost" });
@@ -131,7 +131,7 @@ export function leaseContract({ test, expect, open }: ContractHarness): void {
     expect(await claimed(store, "w2")).toEqual([lease.runId]);
   });
 
-  test("L5: tenants are served in turn; within one, the higher priority first, then the longest ready", async () => {
+  test("L5: claim() alternates between tenants; within a tenant by priority, then by time of waiting", async () => {
     const store = await open();
     const create = (name: string, tenantId: string, priority: Priority): MaybePromise<Creation> =>
       store.journal.create({ ...runRecord(name), tenantId, priority }, { number: 0, at: 1 });
@@ -148,7 +148,7 @@ export function leaseContract({ test, expect, open }: ContractHarness): void {
     expect(order).toEqual(["a3", "b1", "a1", "a2"]);
   });
 
-  test("only the runs of the agents named are claimed", async () => {
+  test("claim() returns only runs of the named agents", async () => {
     const store = await open();
     const runId = await createRun(store);
     await store.leases.enlist("w1");
@@ -163,7 +163,7 @@ export function leaseContract({ test, expect, open }: ContractHarness): void {
     expect((await claimFor("tester")).map((lease) => lease.runId)).toEqual([runId]);
   });
 
-  test("J9: only runs of the versions named are claimed, and none of those left out", async () => {
+  test("J9: claim() returns only runs of the named agent versions and none of the excluded runs", async () => {
     const store = await open();
     const create = async (name: string, agentVersion: string | null): Promise<RunId> => {
       await store.journal.create({ ...runRecord(name), agentVersion }, { number: 0, at: 1 });
@@ -183,7 +183,7 @@ export function leaseContract({ test, expect, open }: ContractHarness): void {
     expect((await claimed(store, "w1")).length).toBe(2);
   });
 
-  test("whoever listens is told of a new run, of mail and of a run left behind", async () => {
+  test("onChange() listeners hear of a new run, of mail and of a released run", async () => {
     const store = await open();
     let told = Promise.withResolvers<void>();
     const stop = store.onChange(() => told.resolve());
@@ -201,14 +201,14 @@ export function leaseContract({ test, expect, open }: ContractHarness): void {
     stop();
   });
 
-  test("a worker that claims a run again after leaving it gets a new epoch", async () => {
+  test("a worker that claims a run again after releasing it gets a new epoch", async () => {
     const store = await open();
     const lease = await left(store, { kind: "ready" });
     const [again] = await claim(store, "w1");
     expect((again?.epoch ?? 0) > lease.epoch).toBe(true);
   });
 
-  /** What only some stores can do. */
+  /** The optional methods that combine two writes, or `undefined` if the store lacks them. */
   const together = (store: Store) => {
     const createAndClaim = store.journal.createAndClaim?.bind(store.journal);
     const appendAndRelease = store.journal.appendAndRelease?.bind(store.journal);
@@ -217,7 +217,7 @@ export function leaseContract({ test, expect, open }: ContractHarness): void {
   const first = { number: 0, at: 1 };
   const forW1 = { workerId: "w1", limit: 1, now: 5 };
 
-  test("L1, L5: a run is claimed along with its creation where it would be the next", async () => {
+  test("L1, L5: createAndClaim() claims the new run only if it would be claimed next", async () => {
     const store = await open();
     const can = together(store);
     if (can === undefined) return;
@@ -240,7 +240,7 @@ export function leaseContract({ test, expect, open }: ContractHarness): void {
     expect(await claimed(store, "w1", 5)).toEqual([a.runId, d.runId]);
   });
 
-  test("L3, L4: a run that is released with a commit is as one that is released after it", async () => {
+  test("L3, L4: appendAndRelease() has the same effect as append() followed by release()", async () => {
     const store = await open();
     const can = together(store);
     if (can === undefined) return;

@@ -2,7 +2,7 @@ import { formatRunId, type Mail, type RunId } from "../kernel/index.ts";
 import type { ContractHarness } from "./contract-harness.ts";
 import { createRun, ownRun, rootTask } from "./store-fixtures.ts";
 
-/** What every `Mailbox` must do. */
+/** Tests of the rules that every implementation of `Mailbox` must keep. */
 export function mailboxContract({ test, expect, open }: ContractHarness): void {
   const mail = (runId: RunId, id: string, from = "someone"): Mail => ({
     id,
@@ -12,7 +12,7 @@ export function mailboxContract({ test, expect, open }: ContractHarness): void {
     body: { type: "resolve", taskId: rootTask, wait: id, value: null },
   });
 
-  test("P1: the same mail twice is one mail, also after it was consumed", async () => {
+  test("P1: putting the same mail twice stores it once, also after it was consumed", async () => {
     const store = await open();
     const lease = await ownRun(store);
     expect(await store.mailbox.put(mail(lease.runId, "a"))).toBe(true);
@@ -23,7 +23,7 @@ export function mailboxContract({ test, expect, open }: ContractHarness): void {
     expect(await store.mailbox.read(lease.runId)).toEqual([]);
   });
 
-  test("P2: mail is read in the order of arrival, each with its place", async () => {
+  test("P2: mail is read in order of arrival, each with its position", async () => {
     const store = await open();
     const runId = await createRun(store);
     const sent = [mail(runId, "a", "ann"), mail(runId, "b", "bob"), mail(runId, "c", "ann")];
@@ -33,7 +33,7 @@ export function mailboxContract({ test, expect, open }: ContractHarness): void {
     expect(read.map(({ place }) => place)).toEqual([0, 1, 2]);
   });
 
-  test("P3: mail is consumed by the commit that names its place, and not by one that is refused", async () => {
+  test("P3: mail is consumed by the commit that names its position, and not by a refused commit", async () => {
     const store = await open();
     const lease = await ownRun(store);
     for (const id of ["a", "b", "c"]) await store.mailbox.put(mail(lease.runId, id));
@@ -49,14 +49,14 @@ export function mailboxContract({ test, expect, open }: ContractHarness): void {
     ]);
   });
 
-  test("P4: mail to a run that does not exist is refused", async () => {
+  test("P4: put() refuses mail to a run that does not exist", async () => {
     const store = await open();
     const nobody = formatRunId("nobody");
     await expect(store.mailbox.put(mail(nobody, "a"))).rejects.toMatchObject({ code: "not_found" });
     await expect(store.mailbox.read(nobody)).rejects.toMatchObject({ code: "not_found" });
   });
 
-  test("runs do not see each other's mail", async () => {
+  test("a run does not see the mail of another run", async () => {
     const store = await open();
     const one = await createRun(store, "one");
     const other = await createRun(store, "other");

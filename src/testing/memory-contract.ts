@@ -3,7 +3,7 @@ import type { ContractHarness } from "./contract-harness.ts";
 import type { FakeClock } from "./fake-clock.ts";
 
 export interface MemoryHarness extends Pick<ContractHarness, "test" | "expect"> {
-  /** A new, empty memory for each test, and the clock it goes by. */
+  /** Opens a new, empty memory and returns it with the clock that it uses. Each test calls it once. */
   readonly open: () => Promise<{ readonly memory: Memory; readonly clock: FakeClock }>;
 }
 
@@ -16,7 +16,7 @@ const others: readonly MemoryScope[] = [
   { userId: null, agentId: "ada" },
 ];
 
-/** What every `Memory` must do. */
+/** Tests of the rules that every implementation of `Memory` must keep. */
 export function memoryContract({ test, expect, open }: MemoryHarness): void {
   const all = async (memory: Memory, scope: MemoryScope): Promise<readonly JsonObject[]> => {
     const found: JsonObject[] = [];
@@ -33,7 +33,7 @@ export function memoryContract({ test, expect, open }: MemoryHarness): void {
       fact: { subject: "Ada", predicate: "lives in", object, ...(validFrom !== undefined && { validFrom }) },
     }) as const;
 
-  test("Y1: nothing of one scope is seen, changed or forgotten from another", async () => {
+  test("Y1: nothing of one scope can be read, changed or forgotten from another scope", async () => {
     const { memory } = await open();
     await memory.remember(ada, { type: "block", block: { name: "style", text: "brief" } });
     const id = await memory.remember(ada, { type: "episode", text: "met in Blois" });
@@ -52,7 +52,7 @@ export function memoryContract({ test, expect, open }: MemoryHarness): void {
     expect(await about(memory, "lives")).toEqual(["Blois"]);
   });
 
-  test("Y2: a block stands under its name until it is written anew, and goes with an empty text", async () => {
+  test("Y2: a block keeps its text until it is written again, and an empty text deletes it", async () => {
     const { memory } = await open();
     const write = (name: string, text: string): Promise<string> =>
       memory.remember(ada, { type: "block", block: { name, text } });
@@ -67,7 +67,7 @@ export function memoryContract({ test, expect, open }: MemoryHarness): void {
     expect(await memory.blocks(ada)).toEqual([{ name: "name", text: "Ada" }]);
   });
 
-  test("Y3: a new fact closes the one that stood, and what was believed then can still be asked for", async () => {
+  test("Y3: a new fact closes the previous one, and recall() can still read what was valid earlier", async () => {
     const { memory, clock } = await open();
     const start = clock.now();
     await memory.remember(ada, lives("Blois"));
@@ -79,7 +79,7 @@ export function memoryContract({ test, expect, open }: MemoryHarness): void {
     expect(await about(memory, "Ada", start - 1)).toEqual([]);
   });
 
-  test("Y3: a fact that is learnt late ends where the next one begins", async () => {
+  test("Y3: a fact that is recorded late ends where the next fact begins", async () => {
     const { memory, clock } = await open();
     const start = clock.now();
     await memory.remember(ada, lives("Blois", start - 1_000));
@@ -94,7 +94,7 @@ export function memoryContract({ test, expect, open }: MemoryHarness): void {
     ]);
   });
 
-  test("Y3: what is known already is not written again", async () => {
+  test("Y3: a fact that is already known is not written again", async () => {
     const { memory, clock } = await open();
     const first = await memory.remember(ada, lives("Blois"));
     await clock.advance(5);
@@ -102,7 +102,7 @@ export function memoryContract({ test, expect, open }: MemoryHarness): void {
     expect((await all(memory, ada)).length).toBe(1);
   });
 
-  test("J6: writing again under the same id writes nothing", async () => {
+  test("J6: writing again under the same id changes nothing", async () => {
     const { memory } = await open();
     for (const text of ["once", "twice"])
       expect(await memory.remember(ada, { type: "episode", text, id: "call-1" })).toBe("call-1");
@@ -112,7 +112,7 @@ export function memoryContract({ test, expect, open }: MemoryHarness): void {
     expect(facts.map(({ object }) => object)).toEqual(["Blois"]);
   });
 
-  test("Y4: words are found whatever their case and accents, the closest match first", async () => {
+  test("Y4: recall() ignores case and accents and returns the closest match first", async () => {
     const { memory } = await open();
     for (const text of ["the weather was fine", "a CAFÉ by the river", "the café of the café"])
       await memory.remember(ada, { type: "episode", text });
@@ -120,7 +120,7 @@ export function memoryContract({ test, expect, open }: MemoryHarness): void {
     expect(episodes.map(({ text }) => text)).toEqual(["the café of the café", "a CAFÉ by the river"]);
   });
 
-  test("Y4: no text is an error in a query, and none reaches another scope", async () => {
+  test("Y4: a query may contain any text without an error and never reaches another scope", async () => {
     const { memory } = await open();
     await memory.remember({ userId: "bob" }, { type: "episode", text: "secret" });
     await memory.remember(ada, { type: "episode", text: "plain", metadata: { source: "chat" } });
@@ -146,7 +146,7 @@ export function memoryContract({ test, expect, open }: MemoryHarness): void {
     });
   });
 
-  test("Y4: no more than asked for comes back, the latest where nothing is looked for", async () => {
+  test("Y4: recall() returns at most its limit, and the latest entries if the query is empty", async () => {
     const { memory, clock } = await open();
     for (const text of ["one", "two", "three"]) {
       await memory.remember(ada, { type: "episode", text });
@@ -159,7 +159,7 @@ export function memoryContract({ test, expect, open }: MemoryHarness): void {
     });
   });
 
-  test("Y5: what is forgotten is gone from recall and from the export, and the rest stays", async () => {
+  test("Y5: forgotten entries disappear from recall() and from the export, and other entries stay", async () => {
     const { memory } = await open();
     await memory.remember(ada, { type: "block", block: { name: "style", text: "brief" } });
     const id = await memory.remember(ada, { type: "episode", text: "met in Blois" });
@@ -174,7 +174,7 @@ export function memoryContract({ test, expect, open }: MemoryHarness): void {
     expect(await all(memory, ada)).toEqual([]);
   });
 
-  test("the export holds everything, closed facts as well", async () => {
+  test("the export contains everything, closed facts included", async () => {
     const { memory, clock } = await open();
     await memory.remember(ada, { type: "episode", text: "met", metadata: { place: "Blois" }, id: "e" });
     await memory.remember(ada, { ...lives("Blois"), id: "f" });

@@ -1,6 +1,6 @@
 import type { JsonObject, JsonValue, ModelRequest, ModelResponse, StreamedDelta } from "../kernel/index.ts";
 
-/** The first line of a recording: whose it is. */
+/** The first line of a recording: names the recorded model. */
 export interface RecordedModel {
   readonly type: "model";
   readonly version: 1;
@@ -10,18 +10,18 @@ export interface RecordedModel {
   readonly maxOutputTokens?: number;
 }
 
-/** One call, on a line of its own, in the order in which calls ended. */
+/** One recorded call. Each call is one line, in the order in which the calls ended. */
 export interface RecordedCall {
   readonly type: "call";
   readonly request: ModelRequest;
-  /** The pieces in which it was streamed; absent: it was not. */
+  /** Deltas of the streamed response. Absent if the response was not streamed. */
   readonly deltas?: readonly StreamedDelta[];
   readonly response?: ModelResponse;
-  /** Instead of a response. */
+  /** Error of a failed call, which has no response. */
   readonly error?: RecordedError;
 }
 
-/** What `classifyError` reads of an error, so that it is of the same kind when it is thrown again. */
+/** The fields of an error that `classifyError` reads, so that the replayed error is classified the same. */
 export interface RecordedError {
   readonly name: string;
   readonly message: string;
@@ -31,7 +31,7 @@ export interface RecordedError {
 
 const maxCauses = 4;
 const maxText = 20_000;
-/** Of what a provider's error says, what may be kept: nothing that was sent, no address, no key. */
+/** Fields of a provider's error that may be recorded. They contain no request content, no address and no key. */
 const keptFields = [
   "code",
   "type",

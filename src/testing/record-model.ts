@@ -10,8 +10,9 @@ import type {
 import { recordError, type RecordedCall, type RecordedModel } from "./model-recording.ts";
 
 /**
- * Passes every call on to `model` and writes it to `file`, one JSON line each as it ends, for `replayModel`. A file that is there is
- * begun anew. Prompts and answers are written as they are; keys, addresses and headers are not.
+ * Passes every call to `model` and appends it to `file` as one JSON line when the call ends, for use by `replayModel`.
+ * An existing file is overwritten. Prompts and answers are recorded unchanged; keys, addresses and headers are not
+ * recorded.
  */
 export function recordModel(model: Model, file: string): Model {
   const { provider, modelId, contextWindow, maxOutputTokens } = model;

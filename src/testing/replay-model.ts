@@ -12,14 +12,18 @@ import {
 import { reviveError, type RecordedCall, type RecordedModel } from "./model-recording.ts";
 
 export interface ReplayOptions {
-  /** What of a request must be equal. All of it unless told; leave out what changes from run to run, such as a date in a prompt. */
+  /**
+   * Returns the part of a request that must equal the recorded request. Omit values that change from run to run, such
+   * as a date in a prompt. Default: the whole request.
+   */
   readonly compare?: (request: ModelRequest) => unknown;
 }
 
 /**
- * Answers from what `recordModel` wrote, without a network. Each recorded call answers one request that is equal to it, in any order,
- * since calls may be made side by side; of equal ones the first recorded is first. A request that was not recorded is a fault that says
- * where it differs from the nearest one that was.
+ * Returns a model that answers from a file written by `recordModel`, without a network. Each recorded call answers one
+ * equal request. The order is free, because calls may be concurrent; of several equal calls the first recorded one
+ * answers first. A request that was not recorded fails with a fault that names its difference from the most similar
+ * recorded request.
  */
 export function replayModel(file: string, { compare = (request) => request }: ReplayOptions = {}): Model {
   const { head, calls } = readRecording(file);
@@ -57,7 +61,7 @@ export function replayModel(file: string, { compare = (request) => request }: Re
 function answerOf({ response, error }: RecordedCall): ModelResponse {
   if (response !== undefined) return response;
   if (error !== undefined) throw reviveError(error);
-  throw new Fault("invalid_argument", "a recorded call has neither a response nor an error");
+  throw new Fault("invalid_argument", "a recorded call has neither a response nor an error; record it again");
 }
 
 function wholeText({ response }: RecordedCall): readonly ModelStreamPart[] {
@@ -70,7 +74,7 @@ function readRecording(file: string): {
   readonly calls: readonly RecordedCall[];
 } {
   const lines = readFileSync(file, "utf8").split("\n");
-  // The last one may have been cut by a crash; it has no newline after it.
+  // A crash may have cut the last line, which then has no newline. It is dropped.
   const entries = lines.slice(0, -1).map((line, index) => readLine(file, line, index + 1));
   const [head, ...calls] = entries;
   if (head?.type !== "model" || head.version !== 1)
@@ -88,9 +92,9 @@ function readLine(file: string, line: string, number: number): RecordedModel | R
 
 function unrecorded(file: string, asked: JsonValue, left: readonly JsonValue[]): Fault {
   if (left.length === 0)
-    return new Fault("invalid_argument", `${file} has no call left: all that was recorded has been answered`);
+    return new Fault("invalid_argument", `${file} has no call left: every recorded call has been replayed`);
   const differences = left.map((recorded) => difference(recorded, asked, "request"));
-  // The farther into a request the first difference is, the nearer the two are.
+  // The more values are equal before the first difference, the more similar the two requests are.
   const nearest = differences.reduce((best, each) => ((each?.depth ?? 0) > (best?.depth ?? 0) ? each : best));
   return new Fault(
     "invalid_argument",
@@ -100,7 +104,7 @@ function unrecorded(file: string, asked: JsonValue, left: readonly JsonValue[]):
 
 interface Difference {
   readonly text: string;
-  /** How many values were equal before it. */
+  /** Number of values that are equal before the first difference. */
   readonly depth: number;
 }
 

@@ -13,7 +13,7 @@ import {
 import type { ContractHarness } from "./contract-harness.ts";
 import { agentId, ownRun, rootTask, runEnd, runRecord, sessionId, turnStart } from "./store-fixtures.ts";
 
-/** What `list` and `collect` of every `Journal` must do. */
+/** Tests of the rules for `list` and `collect` that every implementation of `Journal` must keep. */
 export function runListContract({ test, expect, open }: ContractHarness): void {
   const create = async (store: Store, name: string, more: Partial<RunRecord> = {}): Promise<void> => {
     await store.journal.create({ ...runRecord(name), ...more }, { number: 0, at: 1 });
@@ -25,7 +25,7 @@ export function runListContract({ test, expect, open }: ContractHarness): void {
   const standing = async (store: Store): Promise<string | undefined> =>
     (await store.journal.list()).runs[0]?.status;
 
-  test("K2: runs come newest first, with all that is known of them", async () => {
+  test("K2: list() returns the newest run first, with all its fields", async () => {
     const store = await open();
     const record = { ...runRecord("b"), userId: "ann", tenantId: "acme", agentVersion: "2", createdAt: 7 };
     await create(store, "a");
@@ -38,7 +38,7 @@ export function runListContract({ test, expect, open }: ContractHarness): void {
     expect(next).toBe(null);
   });
 
-  test("K2: every filter narrows, and all given must fit", async () => {
+  test("K2: list() returns the runs that match all given filters", async () => {
     const store = await open();
     const bob = formatAgentId({ name: "bob" });
     const talk = formatSessionId("talk");
@@ -57,7 +57,7 @@ export function runListContract({ test, expect, open }: ContractHarness): void {
     expect(await names(store, { agentId: bob, status: ["completed", "pending"] })).toEqual(["d", "b"]);
   });
 
-  test("K2: pages follow on from each other, whatever comes or goes between them", async () => {
+  test("K2: the next page continues after the previous one, also when runs were created or deleted meanwhile", async () => {
     const store = await open();
     for (const name of ["a", "b", "c", "d", "e"]) await create(store, name);
     const first = await store.journal.list({ limit: 2 });
@@ -70,14 +70,14 @@ export function runListContract({ test, expect, open }: ContractHarness): void {
     expect(second.next).toBe(null);
   });
 
-  test("K2: a page that cannot be is refused", async () => {
+  test("K2: list() refuses an invalid limit or page token", async () => {
     const store = await open();
     for (const query of [{ limit: 0 }, { limit: 1.5 }, { after: "run_a" }, { after: "-1" }]) {
       await expect(store.journal.list(query)).rejects.toMatchObject({ code: "invalid_argument" });
     }
   });
 
-  test("K1: a run is pending, running, suspended, and pending again when mail comes", async () => {
+  test("K1: a claimed run is running, a released one suspended, and one with new mail pending", async () => {
     const store = await open();
     const lease = await ownRun(store);
     expect(await standing(store)).toBe("running");
@@ -91,7 +91,7 @@ export function runListContract({ test, expect, open }: ContractHarness): void {
     expect(await names(store, { status: "pending" })).toEqual(["a"]);
   });
 
-  test("K1: it has ended with the commit that says so, and goes on with the one that reopens it", async () => {
+  test("K1: a run ends with the commit of its run_end and is running again with the commit that reopens it", async () => {
     const store = await open();
     const lease = await ownRun(store);
     const put = (number: number, ...tasks: TaskChange[]): MaybePromise<Commit> =>
@@ -114,7 +114,7 @@ export function runListContract({ test, expect, open }: ContractHarness): void {
     expect(await standing(store)).toBe("completed");
   });
 
-  test("K1: one that ended and may be resumed is not among those that wait", async () => {
+  test("K1: an ended run that can be resumed is listed as completed and not as suspended", async () => {
     const store = await open();
     const lease = await ownRun(store);
     await store.journal.append(lease, { number: 1, at: 2, events: [runEnd(lease.runId, 1)] });
@@ -123,7 +123,7 @@ export function runListContract({ test, expect, open }: ContractHarness): void {
     expect(await names(store, { status: "completed" })).toEqual(["a"]);
   });
 
-  test("collect deletes what ended before a time, with all it holds, and leaves what is visible in sessions", async () => {
+  test("collect() deletes runs that ended before a time with their data and keeps visible session entries", async () => {
     const store = await open();
     const lease = await ownRun(store, "old");
     const entry = (id: string, visibility: "pending" | "visible"): SessionChange => ({
@@ -159,7 +159,7 @@ export function runListContract({ test, expect, open }: ContractHarness): void {
     expect(await store.journal.collect({ endedBefore: 1e15 })).toBe(1);
   });
 
-  test("collect leaves a run that someone has, and one that an order waits for", async () => {
+  test("collect() keeps a run that a worker owns and a run with unread mail", async () => {
     const store = await open();
     const lease = await ownRun(store);
     await store.journal.append(lease, { number: 1, at: 2, events: [runEnd(lease.runId, 1)] });

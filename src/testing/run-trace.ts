@@ -18,16 +18,16 @@ import {
   type TaskId,
 } from "../kernel/index.ts";
 
-/** What a run left in its store, read from outside: its log, and seats and money folded from its commits. */
+/** Stored data of a run, read from outside: its log, and its seats and money computed from its commits. */
 export interface RunTrace {
   readonly runId: RunId;
   readonly events: readonly Event[];
   readonly chain: LogVerdict;
-  /** Of answers that stand in a recorded step. */
+  /** Receipts of the answers that recorded steps contain. */
   readonly receipts: ReadonlySet<string>;
   readonly output: JsonValue;
   readonly status: string;
-  /** Of the root's purse, so of the whole tree. */
+  /** Money of the root's account, which covers the whole tree of tasks. */
   readonly money: {
     readonly caps: SpendCaps;
     readonly spent: Spend;
@@ -36,9 +36,9 @@ export interface RunTrace {
   };
   readonly seats: {
     readonly cap: number;
-    /** The most that were taken at any moment. */
+    /** Maximum number of seats that were taken at the same time. */
     readonly most: number;
-    /** Tasks besides the root that are still on the list. */
+    /** Tasks other than the root that still hold or wait for a seat. */
     readonly left: readonly TaskId[];
   };
   /** Tasks that have not ended. */
@@ -48,7 +48,7 @@ export interface RunTrace {
 const nothing: Spend = { tokens: 0, nanoUsd: 0, turns: 0 };
 const uncapped: SpendCaps = { tokens: null, nanoUsd: null, turns: null };
 
-/** `undefined`: there is no such run, yet. */
+/** Reads the stored data of a run. Returns `undefined` if the run does not exist (yet). */
 export async function traceRun(store: Store, runId: RunId): Promise<RunTrace | undefined> {
   if ((await store.journal.find(runId)) === undefined) return undefined;
   const fold = new Fold();
@@ -81,7 +81,7 @@ export async function traceRun(store: Store, runId: RunId): Promise<RunTrace | u
   };
 }
 
-/** A run's seats, money and tasks as its commits say, by the kernel's own state machines. */
+/** Computes the seats, money and tasks of a run from its commits with the kernel's state machines. */
 class Fold {
   ledger: Ledger = openLedger();
   headcount: Headcount | undefined;
@@ -120,7 +120,7 @@ class Fold {
   }
 }
 
-/** Every string that stands under the name `receipt`. */
+/** Adds every string stored under the key `receipt`, at any depth, to `into`. */
 function collectReceipts(value: JsonValue, into: Set<string>): void {
   if (typeof value !== "object" || value === null) return;
   for (const [name, inner] of Object.entries(value)) {

@@ -12,7 +12,7 @@ import {
   type StopReason,
 } from "../kernel/index.ts";
 
-/** One answer of a scripted model. A string is `{ text }`. */
+/** One answer of a scripted model. A plain string is short for `{ text }`. */
 export interface ScriptedReply {
   readonly text?: string;
   readonly reasoning?: string;
@@ -21,15 +21,15 @@ export interface ScriptedReply {
     readonly input: JsonValue;
     readonly callId?: string;
   }[];
-  /** The pieces `text` is streamed in; joined, they are the text. Absent: one piece. */
+  /** Pieces in which `text` is streamed. Joined, they must equal `text`. If absent, the text is one piece. */
   readonly deltas?: readonly string[];
-  /** Thrown instead of an answer; when streaming, after `deltas`. */
+  /** Error that is thrown instead of an answer. In a stream, it is thrown after `deltas`. */
   readonly error?: unknown;
-  /** When streaming: ends without a `finish` after `deltas`, as a cut connection does. */
+  /** If `true`, a stream ends after `deltas` without a `finish`, as if the connection was cut. */
   readonly cut?: boolean;
   readonly usage?: Partial<ReportedUsage>;
   readonly stopReason?: StopReason;
-  /** Before the answer, by the clock handed in. */
+  /** Delay before the answer in milliseconds, measured by the clock passed to `scriptedModel`. */
   readonly delayMs?: number;
 }
 
@@ -41,11 +41,11 @@ export interface ScriptedModelOptions {
   readonly modelId?: string;
 }
 
-/** A model that answers from a script, in order, and remembers what it was asked. */
+/** A model that answers from a script, in order, and records the requests it receives. */
 export class ScriptedModel implements Model {
   readonly provider: string;
   readonly modelId: string;
-  /** Every request, in order; also those that failed. */
+  /** Every request in order, failed ones included. */
   readonly calls: ModelRequest[] = [];
   readonly #script: readonly ScriptStep[];
   readonly #clock: Clock | undefined;
@@ -94,7 +94,7 @@ export class ScriptedModel implements Model {
     const reply = typeof step === "function" ? step(request) : step;
     if (typeof reply === "string") return { text: reply };
     if (reply.text !== undefined && reply.deltas !== undefined && reply.deltas.join("") !== reply.text) {
-      throw new Fault("invalid_argument", "a scripted reply's deltas must add up to its text");
+      throw new Fault("invalid_argument", "the deltas of a scripted reply must add up to its text");
     }
     return reply;
   }
@@ -142,7 +142,7 @@ function callIdOf(call: number, index: number): string {
   return `call_${call}_${index}`;
 }
 
-/** Four characters a token: not exact, but it grows with what is sent. */
+/** Estimates usage at four characters per token. The estimate is not exact, but it grows with the request. */
 function estimate({ messages }: ModelRequest, content: readonly AssistantPart[]): ReportedUsage {
   return {
     inputTokens: Math.ceil(JSON.stringify(messages).length / 4),

@@ -7,7 +7,7 @@ import {
   type Tool,
 } from "../kernel/index.ts";
 
-/** Where a `CountingServer` is and who calls it. */
+/** Address of a `CountingServer` and the name of the caller that uses it. */
 export interface ServerAddress {
   readonly url: string;
   readonly caller: string;
@@ -20,14 +20,17 @@ interface Reply {
 
 export interface CallOptions {
   readonly name: string;
-  /** The same on every attempt. Absent: the body, within `scope`, tells calls apart. */
+  /** Idempotency key, equal on every attempt. If absent, calls are told apart by `body` within `scope`. */
   readonly key?: string;
   readonly scope?: string;
   readonly body: JsonValue;
   readonly signal?: AbortSignal;
 }
 
-/** One call of a `CountingServer`. What it returns carries the receipt, so that whoever records it proves the call was answered. */
+/**
+ * Calls a `CountingServer`. The result contains the receipt, so that a recorded result proves that the call was
+ * answered.
+ */
 export async function callServer(server: ServerAddress, options: CallOptions): Promise<Reply> {
   const { name, key, scope = "", body, signal } = options;
   const response = await fetch(`${server.url}/${encodeURIComponent(name)}`, {
@@ -42,14 +45,17 @@ export async function callServer(server: ServerAddress, options: CallOptions): P
   });
   if (!response.ok) {
     const { status } = response;
-    throw Object.assign(new Error(`${name}: the server said ${await response.text()}`), { status });
+    throw Object.assign(new Error(`${name}: the counting server answered ${await response.text()}`), {
+      status,
+    });
   }
   return (await response.json()) as Reply;
 }
 
 /**
- * A model that a `CountingServer` plays. Its answers are `ModelResponse`s; the receipt rides in the message's provider metadata.
- * Providers are given no key, so the messages tell calls apart, within the `scope` of the moment, such as the run.
+ * A model that a `CountingServer` plays. Its answers are `ModelResponse`s, with the receipt in the provider metadata of
+ * the message. Models get no idempotency key, so the server tells calls apart by their messages within `scope`, such as
+ * the run.
  */
 export function servedModel(server: ServerAddress, scope: () => string = () => ""): Model {
   const generate = async ({ messages }: ModelRequest): Promise<ModelResponse> => {
@@ -71,7 +77,7 @@ export function servedModel(server: ServerAddress, scope: () => string = () => "
 
 const anyObject: JsonSchema = { type: "object" };
 
-/** A tool that a `CountingServer` plays; `{ receipt, answer }` is its result. */
+/** A tool that a `CountingServer` plays. Its result is `{ receipt, answer }`. */
 export function servedTool(server: ServerAddress, name: string): Tool {
   return {
     name,

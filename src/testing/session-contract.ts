@@ -32,7 +32,7 @@ import {
   sessionEntry as entry,
 } from "./store-fixtures.ts";
 
-/** What every `Sessions` must do. */
+/** Tests of the rules that every implementation of `Sessions` must keep. */
 export function sessionContract(harness: ContractHarness): void {
   const { test, expect, open } = harness;
   forgottenSessionContract(harness);
@@ -43,21 +43,21 @@ export function sessionContract(harness: ContractHarness): void {
     session = sessionId,
   ): SessionChange => ({ type: "append", sessionId: session, agentId, entry: which, visibility });
 
-  test("N1: entries come back as they were, in the order of appending", async () => {
+  test("N1: entries are read back unchanged in the order in which they were appended", async () => {
     const { sessions } = await open();
     const tree = [entry("a", null), entry("b", "a"), entry("c", "a")];
     await sessions.apply(tree.map((each) => append(each)));
     expect((await sessions.read(sessionId)).map((each) => each.entry)).toEqual(tree);
   });
 
-  test("N1: the order is that of appending, whatever the ids and times", async () => {
+  test("N1: the order of entries is the order of appending and does not depend on ids or times", async () => {
     const { sessions } = await open();
     const tree = [entry("z", null, 9), entry("10", "z", 1), entry("a", "10", 5), entry("9", "a", 0)];
     for (const each of tree) await sessions.apply([append(each)]);
     expect((await sessions.read(sessionId)).map((each) => each.entry)).toEqual(tree);
   });
 
-  test("N1: an entry without its parent is refused, and nothing of its change is applied", async () => {
+  test("N1: an entry whose parent does not exist is refused together with all changes of the same call", async () => {
     const { sessions } = await open();
     const changes = [append(entry("a", null)), append(entry("b", "nowhere"))];
     await expect(sessions.apply(changes)).rejects.toMatchObject({ code: "not_found" });
@@ -73,7 +73,7 @@ export function sessionContract(harness: ContractHarness): void {
     ]);
   });
 
-  test("S1: what a run wrote is hidden until it is closed, then visible at once", async () => {
+  test("S1: entries of a run stay hidden until they are revealed, and then become visible together", async () => {
     const { sessions } = await open();
     await sessions.apply([append(entry("a", null), "pending"), append(entry("b", "a"), "hidden")]);
     expect(await sessions.read(sessionId)).toEqual([]);
@@ -84,7 +84,7 @@ export function sessionContract(harness: ContractHarness): void {
     expect((await sessions.read(sessionId)).map((each) => each.entry.id)).toEqual(["a", "b"]);
   });
 
-  test("what was said at one go is an entry each; said again, only what is new is added", async () => {
+  test("a batch of messages becomes one entry per message; applied again, it adds only the new messages", async () => {
     const { sessions } = await open();
     const stem = `${runId}/${rootTask}`;
     const spoken = ["one", "two", "three", "four"].map((text) => userMessage(text));
@@ -115,7 +115,7 @@ export function sessionContract(harness: ContractHarness): void {
     expect((await sessions.list())[0]?.entries ?? 0).toBe(0);
   });
 
-  test("what a run wrote can be removed, and only that", async () => {
+  test("removing the entries of a run keeps all other entries", async () => {
     const { sessions } = await open();
     const kept = { ...entry("a", null), runId: null };
     await sessions.apply([append(kept), append(entry("b", "a"))]);
@@ -123,7 +123,7 @@ export function sessionContract(harness: ContractHarness): void {
     expect((await sessions.read(sessionId)).map((each) => each.entry)).toEqual([kept]);
   });
 
-  test("what one task wrote can be revealed and removed, and only that", async () => {
+  test("revealing or removing the entries of one task does not affect other tasks of the run", async () => {
     const { sessions } = await open();
     const child = { ...entry("b", null), taskId: formatTaskId(1) };
     const grown = { ...entry("c", null), taskId: formatTaskId(10) };
@@ -142,14 +142,14 @@ export function sessionContract(harness: ContractHarness): void {
     expect((await sessions.read(sessionId)).map((each) => each.entry.taskId)).toEqual([rootTask, "t10"]);
   });
 
-  test("N2: an entry is put under the leaf as it is when the change is applied", async () => {
+  test("N2: an entry with atLeaf gets the leaf at the time of applying as its parent", async () => {
     const { sessions } = await open();
     const atLeaf = (id: string): SessionChange =>
       ({ ...append(entry(id, "nowhere"), "visible"), atLeaf: true }) as SessionChange;
     const parentOf = async (id: string): Promise<string | null | undefined> =>
       (await sessions.read(sessionId)).find((each) => each.entry.id === id)?.entry.parentId;
     await sessions.apply([atLeaf("z"), atLeaf("a"), atLeaf("b")]);
-    // By the order in which they came, whatever they are called.
+    // The leaf is determined by the order of appending and not by the ids.
     expect([await parentOf("a"), await parentOf("b")]).toEqual(["z", "a"]);
     const child = { ...entry("c", null), taskId: formatTaskId(1) };
     await sessions.apply([append(child), append(entry("d", "b"), "pending"), atLeaf("e")]);
@@ -162,7 +162,7 @@ export function sessionContract(harness: ContractHarness): void {
     expect(await parentOf("g")).toBe("a");
   });
 
-  test("N3: what is said goes on from the leaf: what others said meanwhile stays in the conversation", async () => {
+  test("N3: a batch continues from the current leaf, so that entries of another run stay in the conversation", async () => {
     const { sessions } = await open();
     const other = formatRunId("b");
     const stem = `${runId}/${rootTask}`;
@@ -203,7 +203,7 @@ export function sessionContract(harness: ContractHarness): void {
       ]),
       toolMessage([toolResultPart({ ...call, callId: "calm_0" }, outcome)]),
     ]);
-    // Said once more, it is nothing; what comes after it does.
+    // Applying the same batch again adds nothing; a message after it is added.
     await sessions.apply([say(calls, results, assistantMessage("It rains."))]);
     expect(await read()).toEqual(path);
     await sessions.apply([say(calls, results, assistantMessage("It rains."), userMessage("And now?"))]);
@@ -212,7 +212,7 @@ export function sessionContract(harness: ContractHarness): void {
     expect((await sessions.read(sessionId)).map((each) => each.entry.id)).toEqual([other]);
   });
 
-  test("S1: what was said at a stop is left for what is said whole; after others had spoken, it stays", async () => {
+  test("S1: a complete batch replaces the entries of a stopped one, unless another run has continued from them", async () => {
     const { sessions } = await open();
     const other = formatRunId("b");
     const stem = `${runId}/${rootTask}`;
@@ -239,7 +239,7 @@ export function sessionContract(harness: ContractHarness): void {
     expect(await path()).toEqual(after);
   });
 
-  test("N3: after a leaf that was put elsewhere, all of it is said", async () => {
+  test("N3: a batch is written whole when the leaf was moved to another branch", async () => {
     const { sessions } = await open();
     const stem = `${runId}/${rootTask}`;
     const say = (...messages: readonly ChatMessage[]): SessionChange => {
@@ -263,7 +263,7 @@ export function sessionContract(harness: ContractHarness): void {
     ]);
   });
 
-  test("N3: what was pending is put under the leaf when it becomes visible", async () => {
+  test("N3: a pending entry gets the leaf as its parent when it becomes visible", async () => {
     const { sessions } = await open();
     const pending = { ...append(entry(runId, null), "pending"), atLeaf: true } as SessionChange;
     const child = { ...entry("c", null), taskId: formatTaskId(1) };
@@ -281,7 +281,7 @@ export function sessionContract(harness: ContractHarness): void {
     expect((await sessions.list())[0]?.entries).toBe(4);
   });
 
-  test("N3: children who speak at once are heard one after another", async () => {
+  test("N3: the batches of children that are applied together follow one another on one path", async () => {
     const { sessions } = await open();
     const say = (ordinal: number): SessionChange => {
       const taskId = formatTaskId(ordinal);
@@ -295,7 +295,7 @@ export function sessionContract(harness: ContractHarness): void {
     expect(entries.length).toBe(4);
   });
 
-  test("S5: a session in which a run is under way is not deleted, and the run says so", async () => {
+  test("S5: delete() keeps a session with an unfinished run and returns that run", async () => {
     const store = await open();
     const lease = await ownRun(store);
     const worker = sessionWithin(sessionId, "worker");
@@ -313,7 +313,7 @@ export function sessionContract(harness: ContractHarness): void {
     expect(await store.sessions.list()).toEqual([]);
   });
 
-  test("S5: nor is one in which a run has ended that was told to go on", async () => {
+  test("S5: delete() keeps a session whose ended run has an unread order to resume", async () => {
     const store = await open();
     const lease = await ownRun(store);
     await store.sessions.apply([append(entry("a", null))]);
@@ -324,13 +324,13 @@ export function sessionContract(harness: ContractHarness): void {
     expect([run?.runId, run?.endedAt]).toEqual([lease.runId, 2]);
     expect((await store.sessions.read(sessionId)).length).toBe(1);
     const [again] = await store.leases.claim({ workerId: lease.workerId, limit: 1, now: 4 });
-    if (again === undefined) throw new Error("nobody may have it");
+    if (again === undefined) throw new Error("the run could not be claimed");
     await store.journal.append(again, { number: 2, at: 5, mailThrough: 0 });
     expect(await store.sessions.delete(sessionId)).toBeUndefined();
     expect(await store.sessions.read(sessionId)).toEqual([]);
   });
 
-  test("S5: whoever begins a run while its session is deleted is refused or comes after it, and keeps what was said", async () => {
+  test("S5: of a concurrent create() and delete() of a session, either order keeps the new run's entries", async () => {
     const store = await open();
     const record = runRecord("b");
     for (const first of ["delete", "create"]) {
@@ -344,14 +344,14 @@ export function sessionContract(harness: ContractHarness): void {
       const left = (await store.sessions.read(sessionId, { includeHidden: true })).map(
         ({ entry: { id } }) => id,
       );
-      // Never with its session gone under it.
+      // A run never exists without the entries of its session.
       expect(left).toEqual(run === undefined ? ["b"] : ["a", "b"]);
       await store.journal.delete(record.runId);
       await store.sessions.delete(sessionId);
     }
   });
 
-  test("sessions are listed newest first, and a deleted one is gone", async () => {
+  test("sessions are listed newest first, and a deleted session is not listed", async () => {
     const { sessions } = await open();
     const older = formatSessionId("older");
     const newer = formatSessionId("newer");
@@ -364,7 +364,7 @@ export function sessionContract(harness: ContractHarness): void {
     expect((await sessions.list()).map((each) => each.sessionId)).toEqual([older]);
   });
 
-  test("a session goes with those within it, and no other that begins with its name", async () => {
+  test("deleting a session deletes the sessions within it and no other session with the same prefix", async () => {
     const { sessions } = await open();
     const whole = formatSessionId("whole");
     const children = ["child", "-", "~"].map((name) => sessionWithin(whole, name));

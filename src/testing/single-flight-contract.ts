@@ -10,7 +10,7 @@ import {
 import type { ContractHarness } from "./contract-harness.ts";
 import { createRun, ownRun, runEnd, runRecord } from "./store-fixtures.ts";
 
-/** What `create` of every `Journal` must do while the agent has an unfinished run in the session (S5). */
+/** Tests of S5: the result of `create` in every `Journal` while the agent has an unfinished run in the session. */
 export function singleFlightContract({ test, expect, open }: ContractHarness): void {
   const flight = (name: string, always = false): SingleFlight => ({
     steering: { id: `submit run_${name}`, from: "ann", at: 2, body: { type: "steer", input: name } },
@@ -23,7 +23,7 @@ export function singleFlightContract({ test, expect, open }: ContractHarness): v
   const mailOf = async (store: Store): Promise<unknown[]> =>
     (await store.mailbox.read(runRecord("a").runId)).map(({ body }) => body);
 
-  test("S5: a second run of the agent in the session is refused, and says which is in its way", async () => {
+  test("S5: create() refuses a second run of an agent in a session and returns the unfinished run", async () => {
     const store = await open();
     const runId = await createRun(store);
     const pending = await submit(store, "b");
@@ -36,7 +36,7 @@ export function singleFlightContract({ test, expect, open }: ContractHarness): v
     expect(await mailOf(store)).toEqual([]);
   });
 
-  test("S5: another agent, another session and a finished run are in nobody's way", async () => {
+  test("S5: runs of another agent, in another session, or after a finished run are created", async () => {
     const store = await open();
     const lease = await ownRun(store);
     const created = { kind: "created" };
@@ -46,7 +46,7 @@ export function singleFlightContract({ test, expect, open }: ContractHarness): v
     expect(await submit(store, "d")).toEqual(created);
   });
 
-  test("S5: a suspended run takes it as steering, and is ready; so are those that come before it is taken up", async () => {
+  test("S5: submissions to a suspended run become steering of that run and make it claimable", async () => {
     const store = await open();
     const lease = await ownRun(store);
     await store.leases.release(lease, { kind: "suspended", wakeAt: null });
@@ -60,7 +60,7 @@ export function singleFlightContract({ test, expect, open }: ContractHarness): v
     expect((await store.leases.claim({ workerId: "w1", limit: 9, now: 0 })).length).toBe(1);
   });
 
-  test("S5: what another user or tenant says is no steering, whatever the run does and whatever was asked for", async () => {
+  test("S5: a submission of another user or tenant never becomes steering of the run", async () => {
     const store = await open();
     const lease = await ownRun(store);
     const others = [{ userId: "bob" }, { tenantId: "elsewhere" }];
@@ -74,7 +74,7 @@ export function singleFlightContract({ test, expect, open }: ContractHarness): v
     expect(await submit(store, "d")).toEqual({ kind: "steered", runId: lease.runId });
   });
 
-  test("S5: one at work is steered when that is asked for", async () => {
+  test("S5: a submission becomes steering of a running run if the caller asks for it", async () => {
     const store = await open();
     const { runId } = await ownRun(store);
     const creation = await store.journal.create(runRecord("b"), { number: 0, at: 2 }, flight("b", true));
@@ -82,7 +82,7 @@ export function singleFlightContract({ test, expect, open }: ContractHarness): v
     expect((await mailOf(store)).length).toBe(1);
   });
 
-  test("S5: what became steering is not submitted again, also when that run has ended since", async () => {
+  test("S5: a submission that became steering has no effect when repeated, even after the run has ended", async () => {
     const store = await open();
     const lease = await ownRun(store);
     await store.leases.release(lease, { kind: "suspended", wakeAt: null });
@@ -97,7 +97,7 @@ export function singleFlightContract({ test, expect, open }: ContractHarness): v
     expect(await submit(store, "b")).toEqual(steered);
   });
 
-  test("S5: of many at once, one starts", async () => {
+  test("S5: of several concurrent submissions, exactly one creates a run", async () => {
     const store = await open();
     const creations = await Promise.all(["a", "b", "c", "d", "e"].map(async (name) => submit(store, name)));
     expect(
@@ -108,7 +108,7 @@ export function singleFlightContract({ test, expect, open }: ContractHarness): v
     ).toBe("busy,busy,busy,busy,created");
   });
 
-  test("S5: what is submitted with the commit that ends a run starts one, and is said to that one; once", async () => {
+  test("S5: of two submissions in a run's last commit, the first creates a run and the second steers it, once", async () => {
     const store = await open();
     const lease = await ownRun(store);
     const submissions = ["b", "c"].map((name) => ({
@@ -131,7 +131,7 @@ export function singleFlightContract({ test, expect, open }: ContractHarness): v
     expect(claimed.map(({ runId }) => runId)).toEqual([b]);
   });
 
-  test("without a flight a run starts whatever else is in the session", async () => {
+  test("create() without a flight creates a run regardless of other runs in the session", async () => {
     const store = await open();
     await createRun(store);
     expect(await store.journal.create(runRecord("b"), { number: 0, at: 2 })).toEqual({ kind: "created" });

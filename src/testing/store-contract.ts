@@ -11,7 +11,10 @@ import { sessionContract } from "./session-contract.ts";
 import { singleFlightContract } from "./single-flight-contract.ts";
 import { topicContract } from "./topic-contract.ts";
 
-/** The suites of a store's eight contracts, by name; the journal has three, the event log two. */
+/**
+ * The contract suites of a store by name. A store has eight contracts; the journal has three suites and the event log
+ * two.
+ */
 export const storeContracts: Readonly<Record<string, (harness: ContractHarness) => void>> = Object.freeze({
   journal: journalContract,
   runs: runListContract,

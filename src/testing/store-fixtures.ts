@@ -37,7 +37,7 @@ export function runRecord(name = "a"): RunRecord {
   };
 }
 
-/** What the run `a` says in its session: its id. */
+/** A session entry of run `a` whose message text is its id. */
 export function sessionEntry(id: string, parentId: string | null, at = 1): SessionEntry {
   const message = userMessage(id);
   return { type: "message", id, parentId, at, runId: formatRunId("a"), taskId: rootTask, message };
@@ -74,7 +74,7 @@ export function stepRecord(index: number, value: JsonValue): StepRecord {
   };
 }
 
-/** A run with its first commit, in which it starts. */
+/** Creates a run with its first commit, which contains `run_start`, and returns its id. */
 export async function createRun(store: Store, name = "a"): Promise<RunId> {
   const record = runRecord(name);
   const ids = { next: () => name };
@@ -85,7 +85,7 @@ export async function createRun(store: Store, name = "a"): Promise<RunId> {
   return record.runId;
 }
 
-/** A run and the lease of a living worker on it. */
+/** Creates a run, enlists a worker and returns the worker's lease on the run. */
 export async function ownRun(store: Store, name = "a"): Promise<Lease> {
   const runId = await createRun(store, name);
   await store.leases.enlist("w1");

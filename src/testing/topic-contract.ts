@@ -1,12 +1,12 @@
 import { formatAgentId, formatTopicId } from "../kernel/index.ts";
 import type { ContractHarness } from "./contract-harness.ts";
 
-/** What every `Topics` must do. */
+/** Tests of the rules that every implementation of `Topics` must keep. */
 export function topicContract({ test, expect, open }: ContractHarness): void {
   const topicId = formatTopicId({ type: "news", source: "eu" });
   const [ann, bob] = [formatAgentId({ name: "ann" }), formatAgentId({ name: "bob" })];
 
-  test("Q1: following twice is following once, and one may unfollow what one does not follow", async () => {
+  test("Q1: following a topic twice counts once, and unfollowing a topic that is not followed has no effect", async () => {
     const { topics } = await open();
     await topics.apply([
       { type: "follow", topicId, agentId: ann },
@@ -18,7 +18,7 @@ export function topicContract({ test, expect, open }: ContractHarness): void {
     expect(await topics.followers(topicId)).toEqual([]);
   });
 
-  test("Q2: followers come in the order in which they began to follow, each topic its own", async () => {
+  test("Q2: the followers of each topic are listed in the order in which they began to follow it", async () => {
     const { topics } = await open();
     await topics.apply([
       { type: "follow", topicId, agentId: bob },

@@ -1,12 +1,12 @@
 import type { JsonValue, RunId, Store } from "../kernel/index.ts";
 import { dyingStore, type Death, type DyingStore } from "./dying-store.ts";
 
-/** Of the environment: the orders, as JSON. */
+/** Name of the environment variable that passes the orders to the worker process as JSON. */
 export const ordersVariable = "REEVE_WORKER_ORDERS";
 
-/** What a worker process is told at its start. */
+/** Orders that a worker process receives at its start. */
 export interface WorkerOrders {
-  /** The store's file. */
+  /** Path of the store's file. */
   readonly file: string;
   readonly workload: string;
   readonly server: { readonly url: string; readonly caller: string };
@@ -14,19 +14,20 @@ export interface WorkerOrders {
   readonly data: JsonValue;
 }
 
-/** In a worker process: what it was told, and the store it is to work on. */
+/** Orders of a worker process, with a function that wraps its store. */
 export interface WorkerDuty extends WorkerOrders {
-  /** Call once, with the store on `file`: the same, which dies when this process is to. */
+  /** Wraps the store on `file` so that this process dies at the ordered write. Call it once. */
   readonly mortal: (store: Store) => Store;
 }
 
 /**
- * What the script of a `WorkerProcess` calls: does the work and reports the runs it was about. Work that was done in an earlier life is
- * to be found done, not done again: submit under fixed run ids.
+ * Runs the work of a `WorkerProcess` script and reports the ids of its runs on stdout. A restarted worker must find
+ * work of an earlier process instead of repeating it, so submit runs under fixed ids.
  */
 export async function workAsTold(work: (duty: WorkerDuty) => Promise<readonly RunId[]>): Promise<void> {
   const told = process.env[ordersVariable];
-  if (told === undefined) throw new Error(`${ordersVariable} is not set: start this script by WorkerProcess`);
+  if (told === undefined)
+    throw new Error(`${ordersVariable} is not set; start this script with WorkerProcess`);
   const orders = JSON.parse(told) as WorkerOrders;
   let counted: DyingStore | undefined;
   const mortal = (store: Store): Store => {

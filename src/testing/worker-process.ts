@@ -3,13 +3,13 @@ import { fileURLToPath } from "node:url";
 import type { RunId } from "../kernel/index.ts";
 import { ordersVariable, type WorkerOrders } from "./worker-duty.ts";
 
-/** How a worker process ended: with a report, by its death, or badly. */
+/** Outcome of a worker process: it reported its runs, it was killed at a write, or it failed. */
 export type WorkerEnd =
   | { readonly kind: "finished"; readonly runs: readonly RunId[]; readonly writes: number }
   | { readonly kind: "killed"; readonly write: string }
   | { readonly kind: "failed"; readonly reason: string };
 
-/** A worker in a process of its own, on a script that calls `workAsTold`. */
+/** A worker in a separate process that runs a script which calls `workAsTold`. */
 export class WorkerProcess {
   readonly #child: ChildProcess;
   readonly ended: Promise<WorkerEnd>;
@@ -26,7 +26,7 @@ export class WorkerProcess {
     });
   }
 
-  /** `cache` is a folder in which the next process of the same script finds its code compiled. */
+  /** Starts a worker process. `cache` is a folder for compiled code, which later processes of the same script reuse. */
   static start(script: URL, orders: WorkerOrders, cache: string): WorkerProcess {
     const { NODE_OPTIONS: _options, ...inherited } = process.env;
     const env = { ...inherited, NODE_COMPILE_CACHE: cache, [ordersVariable]: JSON.stringify(orders) };
@@ -37,10 +37,13 @@ export class WorkerProcess {
     return new WorkerProcess(child);
   }
 
-  /** Resolves when it has said this on stderr; rejects when it ended or `boundMs` went by without. */
+  /**
+   * Resolves once the process has written `words` to stderr. Rejects if the process ends or `boundMs` milliseconds pass
+   * first.
+   */
   hasSaid(words: string, boundMs = 20_000): Promise<void> {
     return new Promise((resolve, reject) => {
-      const give = (): void => reject(new Error(`it has not said ${words}; ${this.#said()}`));
+      const give = (): void => reject(new Error(`the worker did not write ${words}; ${this.#said()}`));
       const bound = setTimeout(give, boundMs);
       const look = (): void => {
         if (!this.#errors.includes(words)) return;
@@ -62,7 +65,10 @@ export class WorkerProcess {
     if (!this.isOver) this.#child.kill(name);
   }
 
-  /** How it ended by itself, or that it did not within `boundMs`; it is over either way. */
+  /**
+   * Waits for the process to end and returns its outcome. Kills the process and returns a failure after `boundMs`
+   * milliseconds.
+   */
   async endWithin(boundMs: number): Promise<WorkerEnd> {
     let late = false;
     const bound = setTimeout(() => {
@@ -72,7 +78,7 @@ export class WorkerProcess {
     const end = await this.ended;
     clearTimeout(bound);
     if (!late) return end;
-    return { kind: "failed", reason: `it did not finish within ${boundMs} ms; ${this.#said()}` };
+    return { kind: "failed", reason: `the worker did not finish within ${boundMs} ms; ${this.#said()}` };
   }
 
   #readEnd(code: number | null, signal: NodeJS.Signals | null): WorkerEnd {
@@ -86,10 +92,10 @@ export class WorkerProcess {
       };
       return { kind: "finished", runs: runs ?? [], writes: writes ?? 0 };
     }
-    return { kind: "failed", reason: `it ended with ${signal ?? `code ${code}`}; ${this.#said()}` };
+    return { kind: "failed", reason: `the worker ended with ${signal ?? `code ${code}`}; ${this.#said()}` };
   }
 
   #said(): string {
-    return `it said: ${this.#errors.trim() || "nothing"}`;
+    return `stderr: ${this.#errors.trim() || "nothing"}`;
   }
 }

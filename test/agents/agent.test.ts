@@ -9,7 +9,7 @@ import {
   type Store,
 } from "../../src/kernel/index.ts";
 import { scriptedModel, type ScriptedReply } from "../../src/testing/index.ts";
-import { foundRun } from "../runtime/find-run.ts";
+import { findRun } from "../runtime/find-run.ts";
 
 const look = tool({
   name: "look",
@@ -127,7 +127,7 @@ describe("an agent that works alone", () => {
     await one.close();
     const two = await openRuntime({ store, unknownPrice: "ignore" });
     two.register(scout());
-    handle = await foundRun(two, handle);
+    handle = await findRun(two, handle);
     await handle.signal("seen", "rain");
     expect((await handle.result()).output).toBe("Go to Blois.");
     expect({ asked, builds }).toEqual({ asked: true, builds: 1 });

@@ -12,7 +12,7 @@ import type { HookPayload, Tool } from "../../src/kernel/index.ts";
 import { scriptedModel, type ScriptStep } from "../../src/testing/index.ts";
 import { settle, until } from "../runtime/runtime-setup.ts";
 import { asked, company, resultsIn, runAlone, worker } from "./company.ts";
-import { foundRun } from "../runtime/find-run.ts";
+import { findRun } from "../runtime/find-run.ts";
 
 const handOff = (key: string, task: string) => ({ name: `handoff_${key}`, input: { task } });
 
@@ -212,7 +212,7 @@ describe("an orchestrator", () => {
     await closed;
     const second = await open();
     second.register(agent);
-    run = await foundRun(second, run);
+    run = await findRun(second, run);
     await clock.advance(1_000);
     expect((await run.result()).output).toBe("Done.");
     expect(model.calls).toHaveLength(2);

@@ -4,7 +4,7 @@ import type { ApprovalDecision, Event } from "../../src/kernel/index.ts";
 import { scriptedModel } from "../../src/testing/index.ts";
 import { until } from "../runtime/runtime-setup.ts";
 import { company, resultsIn, type Company } from "./company.ts";
-import { foundRun } from "../runtime/find-run.ts";
+import { findRun } from "../runtime/find-run.ts";
 
 const requests = (events: readonly Event[]) =>
   events.flatMap((event) => (event.type === "approval_request" ? [event.data] : []));
@@ -71,7 +71,7 @@ describe("a user proxy", () => {
     await team.runtime.close();
     const second = await team.open();
     second.register(lead);
-    run = await foundRun(second, run);
+    run = await findRun(second, run);
     await team.clock.advance(1_000_000);
     await run.approve(approvalId, { decision: "approved", input: "Blue." });
     expect((await run.result()).output).toBe("Blue it is.");

@@ -37,7 +37,7 @@ beforeAll(async () => {
     server.listen(0, "127.0.0.1", resolve);
   });
   site = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  // It unpacks itself into the temporary folder; one of its own goes with the tests.
+  // The Chromium package unpacks itself into the temporary folder; this one is deleted with the tests.
   process.env["TMPDIR"] = unpacked;
   const { default: chromium } = await import("@sparticuz/chromium");
   executablePath = await chromium.executablePath();
@@ -63,14 +63,14 @@ function lastResult({ messages }: ModelRequest): string {
   return JSON.stringify(messages.at(-1));
 }
 
-/** The reference of the first element whose line says this. */
+/** Returns the reference of the first element whose line contains these words. */
 function refOf(request: ModelRequest, words: string): string {
   const [, ref = ""] =
     new RegExp(`${words}[^\\[]*?(?:\\[[^\\]]*\\] )*?\\[ref=(\\w+)\\]`, "u").exec(lastResult(request)) ?? [];
   return ref;
 }
 
-test("an agent fills in a form of a real page and reads what comes of it", async () => {
+test("an agent fills in a form of a real page and reads the result", async () => {
   const browser = session();
   const call = (name: string, input: object) => ({ toolCalls: [{ name, input: { ...input } }] });
   let [who, kind, button] = ["", "", ""];
@@ -92,7 +92,7 @@ test("an agent fills in a form of a real page and reads what comes of it", async
   expect(orders).toEqual(["Ada black"]);
 });
 
-test("tells of its tabs always, and of the page's picture and elements as it is told to", async () => {
+test("getState() lists the tabs, and includes the screenshot and the accessibility tree if the options say so", async () => {
   const browser = session({ viewport: { width: 320, height: 200 } });
   expect({ state: await browser.getState(), messages: await browser.messages() }).toEqual({
     state: { tabs: [], viewport: { width: 320, height: 200 } },
@@ -117,7 +117,7 @@ test("tells of its tabs always, and of the page's picture and elements as it is 
   expect((await browser.getState()).tabs).toEqual([{ id: 1, title: "Shop", url: `${site}/`, active: true }]);
 });
 
-test("what it shows before a turn is a message with a picture, if it is told to", async () => {
+test("messages() shows the screenshot before a turn if useScreenshot is set", async () => {
   const browser = session({ useScreenshot: true });
   await browser.open(site);
   const [message] = await browser.messages();
@@ -130,7 +130,7 @@ test("what it shows before a turn is a message with a picture, if it is told to"
   });
 });
 
-test("opens nothing it may not, also not by way of a redirect, and says what is wrong with an address", async () => {
+test("open() refuses URLs that are not allowed, even after a redirect, and names an invalid URL", async () => {
   const browser = session({ allow: ({ hostname }) => hostname === "127.0.0.1" });
   await expect(browser.open("http://other.test/")).rejects.toMatchObject({ code: "permission_denied" });
   await expect(browser.open("file:///etc/passwd")).rejects.toMatchObject({ code: "permission_denied" });
@@ -139,14 +139,14 @@ test("opens nothing it may not, also not by way of a redirect, and says what is 
   expect((await browser.getState()).tabs.map(({ url }) => url)).not.toContain("http://other.test/");
 });
 
-test("says which program is missing", async () => {
+test("open() names the browser program that is missing", async () => {
   await expect(session({ executablePath: "/nowhere/chromium" }).open(site)).rejects.toMatchObject({
     code: "dependency_missing",
     message: expect.stringContaining("/nowhere/chromium"),
   });
 });
 
-test("starts anew after the browser was closed", async () => {
+test("a closed BrowserSession starts a new browser at its next use", async () => {
   const browser = session();
   await browser.open(site);
   await browser.close();

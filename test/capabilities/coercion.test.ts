@@ -14,7 +14,7 @@ function member(schema: JsonSchema, value: JsonValue): JsonValue {
   return (object as { value: JsonValue }).value;
 }
 
-describe("T3: arguments are coerced where nothing is lost", () => {
+describe("T3: tool() coerces arguments only if nothing is lost", () => {
   test.for<[JsonSchema, JsonValue, JsonValue]>([
     [{ type: "number" }, "8", 8],
     [{ type: "number" }, "-0.25", -0.25],
@@ -33,7 +33,7 @@ describe("T3: arguments are coerced where nothing is lost", () => {
     [{ allOf: [{ type: "integer" }, { minimum: 1 }] }, "3", 3],
     [{ type: "object", additionalProperties: { type: "number" } }, { a: "1" }, { a: 1 }],
     [{ type: "array", prefixItems: [{ type: "boolean" }] }, ["true", "true"], [true, "true"]],
-  ])("%j takes %j as %j", ([schema, value, expected]) => {
+  ])("schema %j converts %j to %j", ([schema, value, expected]) => {
     expect(member(schema, value)).toEqual(expected);
   });
 
@@ -63,11 +63,11 @@ describe("T3: arguments are coerced where nothing is lost", () => {
     [{ type: ["string", "number"] }, "8"],
     [{ anyOf: [{ type: "string" }, { type: "number" }] }, "8"],
     [{}, "8"],
-  ])("%j leaves %j as it is", ([schema, value]) => {
+  ])("schema %j leaves %j unchanged", ([schema, value]) => {
     expect(member(schema, value)).toBe(value);
   });
 
-  test("arguments that came as one JSON text are read, and references are followed", () => {
+  test("arguments that arrive as one JSON text are parsed, and references in the schema are followed", () => {
     const schema = {
       type: "object",
       properties: { node: { $ref: "#/$defs/node" } },
@@ -83,7 +83,7 @@ describe("T3: arguments are coerced where nothing is lost", () => {
     });
   });
 
-  test("what fits comes back as the same value, whatever it is", () => {
+  test("arguments that match the schema are returned as the same value", () => {
     const schema = { type: "object", properties: { any: {}, text: { type: "string" } } };
     fc.assert(
       fc.property(fc.jsonValue(), fc.string(), (any, text) => {
@@ -93,7 +93,7 @@ describe("T3: arguments are coerced where nothing is lost", () => {
     );
   });
 
-  test("a number is coerced only from the text that it is written as", () => {
+  test("a text is coerced to a number only if the number is written back as the same text", () => {
     fc.assert(
       fc.property(fc.string(), (text) => {
         const value = member({ type: "number" }, text);
@@ -108,7 +108,7 @@ describe("T3: arguments are coerced where nothing is lost", () => {
     );
   });
 
-  test("zod schemas alike; what is left is refused by name, and what was mended is not blamed", async () => {
+  test("a zod schema is coerced like a JSON Schema, and the error names only the arguments that are still invalid", async () => {
     const add = tool({
       name: "add",
       description: "x",
@@ -119,7 +119,7 @@ describe("T3: arguments are coerced where nothing is lost", () => {
     const refused = Promise.resolve(add.parse({ a: "8", b: "maybe", c: [] }));
     await expect(refused).rejects.toMatchObject({
       code: "invalid_argument",
-      message: expect.stringMatching(/^the arguments of add do not fit its schema: b (?!.*\ba\b ).*mended$/),
+      message: expect.stringMatching(/^the arguments of add do not match its schema: b (?!.*\ba\b ).*again$/),
     });
   });
 });

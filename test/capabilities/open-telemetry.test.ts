@@ -74,7 +74,7 @@ function parentOf(span: ReadableSpan): string | undefined {
     ?.name;
 }
 
-/** A lead that has a scout look for it, in a tool. */
+/** Runs a lead whose tool spawns a scout. */
 async function company(options: Partial<TracingOptions> = {}) {
   const telemetry = await openTelemetry();
   const middleware = [tracing({ telemetry, prices, ...options })];
@@ -102,8 +102,8 @@ async function company(options: Partial<TracingOptions> = {}) {
   return new Agent({ name: "lead", model, tools: [hire], middleware, subAgents: [scout] });
 }
 
-describe("spans, by the real SDK", () => {
-  test.for([false, true])("one below the other, over agents (streaming: %s)", async (streaming) => {
+describe("openTelemetry() spans with the real SDK", () => {
+  test.for([false, true])("are nested across agents (streaming: %s)", async (streaming) => {
     const { result } = await run(await company(), "go", streaming);
     expect(result.output).toBe("It rains.");
     const tree = spans.getFinishedSpans().map((span) => `${parentOf(span) ?? "-"} > ${span.name}`);
@@ -119,7 +119,7 @@ describe("spans, by the real SDK", () => {
     expect(new Set(spans.getFinishedSpans().map((span) => span.spanContext().traceId)).size).toBe(1);
   });
 
-  test("a child's is below the task that hired it, also with two tasks of one agent at work", async () => {
+  test("of a child are below the task that spawned it, even with two running tasks of one agent", async () => {
     const telemetry = await openTelemetry();
     const middleware = [tracing({ telemetry })];
     const hires = (name: string, target: string) =>
@@ -159,7 +159,7 @@ describe("spans, by the real SDK", () => {
     expect(above.toSorted()).toEqual([...chiefs, ...chiefs].toSorted());
   });
 
-  test("of a task that is let go of while it waits ends there, and the next owner begins another", async () => {
+  test("of a task that is dropped while it waits end there, and the next owner starts new ones", async () => {
     const telemetry = await openTelemetry();
     const wait = tool({
       name: "wait",
@@ -188,7 +188,7 @@ describe("spans, by the real SDK", () => {
     expect(statuses()).toEqual(["suspended", "completed"]);
   });
 
-  test("no key that an error quotes is in them", async () => {
+  test("do not contain a key that an error quotes", async () => {
     const telemetry = await openTelemetry();
     const key = "sk-proj-4f9Ab3kQ2mZ8xY7wV6uT5sR4";
     const look = tool({
@@ -206,7 +206,7 @@ describe("spans, by the real SDK", () => {
     expect(JSON.stringify([events, status])).not.toContain(key);
   });
 
-  test("carry the names of the GenAI conventions, the agent's on every one", async () => {
+  test("carry the attribute names of the GenAI conventions, each with the agent's name", async () => {
     const { result } = await run(await company());
     expect(named("invoke_agent scout").attributes).toMatchObject({
       "gen_ai.operation.name": "invoke_agent",
@@ -244,13 +244,13 @@ describe("spans, by the real SDK", () => {
     );
   });
 
-  test("hold what was said when they are told to", async () => {
+  test("contain the messages if the option is set", async () => {
     await run(await company({ content: true }));
     expect(named("chat script").attributes["gen_ai.output.messages"]).toContain("rain");
     expect(named("execute_tool hire").attributes["gen_ai.tool.call.result"]).toContain("rain");
   });
 
-  test("say what failed, and how", async () => {
+  test("record an error with its type and message", async () => {
     const telemetry = await openTelemetry();
     const model = scriptedModel([{ error: Object.assign(new Error("bad key"), { status: 401 }) }]);
     await run(new Agent({ name: "scout", model, middleware: [tracing({ telemetry })] }));
@@ -263,8 +263,8 @@ describe("spans, by the real SDK", () => {
   });
 });
 
-describe("metrics, by the real SDK", () => {
-  test("tokens, cost and durations, by agent and model", async () => {
+describe("openTelemetry() metrics with the real SDK", () => {
+  test("count tokens, cost and durations by agent and model", async () => {
     await run(await company());
     await reader.forceFlush();
     const all = measured
@@ -298,7 +298,7 @@ describe("metrics, by the real SDK", () => {
   });
 });
 
-describe("nothing telemetry does is felt by the run", () => {
+describe("telemetry never affects the run", () => {
   const angry: Telemetry = {
     startSpan: () => ({
       set: () => {
@@ -329,7 +329,7 @@ describe("nothing telemetry does is felt by the run", () => {
   };
 
   test.for([angry, deaf])(
-    "one that throws at everything is told once in the log, and the run goes on",
+    "telemetry that throws at every call is reported once in the log, and the run continues",
     async (telemetry) => {
       const { result, events } = await run(await company({ telemetry }));
       expect(result).toMatchObject({ status: "completed", output: "It rains." });
@@ -337,7 +337,7 @@ describe("nothing telemetry does is felt by the run", () => {
     },
   );
 
-  test("a body that throws throws through a span that is deaf, once", async () => {
+  test("an error of a body is thrown once through a span that ignores its body's result", async () => {
     const calls: string[] = [];
     const layer = {
       chat: async () => {
@@ -355,13 +355,13 @@ describe("nothing telemetry does is felt by the run", () => {
     expect(calls).toEqual(["called"]);
   });
 
-  test("without an SDK it is silent", async () => {
+  test("openTelemetry() records nothing without an SDK", async () => {
     for (const api of [context, trace, metrics]) api.disable();
     expect((await run(await company())).result.output).toBe("It rains.");
     expect(spans.getFinishedSpans()).toEqual([]);
   });
 
-  test("J7: a call that is recorded makes no second span when another worker replays it", async () => {
+  test("J7: a recorded call makes no second span when another worker replays it", async () => {
     const telemetry = await openTelemetry();
     const callPath = new MiddlewarePipeline([tracing({ telemetry })]).callPath() ?? {};
     const models = { main: scriptedModel(["hi"]) };
@@ -383,7 +383,7 @@ describe("nothing telemetry does is felt by the run", () => {
   });
 });
 
-describe("without the package", () => {
+describe("openTelemetry() without the package", () => {
   const without = `
     import { registerHooks } from "node:module";
     registerHooks({
@@ -399,7 +399,7 @@ describe("without the package", () => {
     return runNode(["--input-type=module", "--eval", without + source], repository);
   }
 
-  test("it says what to install, when it is asked for and not before", async () => {
+  test("says what to install when it is called, not when it is imported", async () => {
     const { stdout, code } = await evaluate(
       `await openTelemetry().catch(({ code, message }) => process.stdout.write(code + " " + message));`,
     );
@@ -409,7 +409,7 @@ describe("without the package", () => {
     });
   });
 
-  test("or is silent, as told", async () => {
+  test('records nothing with `ifMissing: "ignore"`', async () => {
     const { stdout } = await evaluate(`
       const telemetry = await openTelemetry({ ifMissing: "ignore" });
       process.stdout.write(telemetry.startSpan("x").during(() => "quiet"));

@@ -6,7 +6,7 @@ import type { JsonValue, ToolContext } from "../../src/kernel/index.ts";
 const context = {} as ToolContext;
 
 describe("tool()", () => {
-  test("tells the model the JSON Schema of a zod schema and hands the parsed input to the body", async () => {
+  test("describes a zod schema as JSON Schema and passes the parsed input to the body", async () => {
     const add = tool({
       name: "add",
       description: "Adds",
@@ -23,7 +23,7 @@ describe("tool()", () => {
     expect(await add.execute(input, context)).toEqual({ output: { type: "json", value: 3 }, isError: false });
   });
 
-  test("one that is like another but for something works as that one does", async () => {
+  test("creates tools that can be spread to change a field", async () => {
     const look = tool({
       name: "look",
       description: "Looks",
@@ -39,7 +39,7 @@ describe("tool()", () => {
     await expect(Promise.resolve(careful.parse({}))).rejects.toMatchObject({ code: "invalid_argument" });
   });
 
-  test("T1: input that does not fit is refused with what to mend, from zod and from JSON Schema alike", async () => {
+  test("T1: refuses invalid input and says what to fix, for zod and JSON Schema alike", async () => {
     const body = { description: "x", execute: () => "" };
     const zod = tool({
       ...body,
@@ -63,7 +63,7 @@ describe("tool()", () => {
     }
   });
 
-  test("a schema that is no JSON Schema is refused by name at its first use", async () => {
+  test("names the tool if its JSON Schema is malformed, at the first use", async () => {
     const bad = tool({ name: "bad", description: "x", inputSchema: { type: "nonsense" }, execute: () => "" });
     await expect(Promise.resolve(bad.parse({}))).rejects.toMatchObject({
       code: "invalid_argument",
@@ -73,7 +73,7 @@ describe("tool()", () => {
     });
   });
 
-  test("results are shaped: a text, JSON, nothing, or a whole result", async () => {
+  test("converts a returned text, JSON or nothing to a result, and keeps a whole result", async () => {
     const returning = (value: unknown) =>
       tool({
         name: "give",
@@ -88,30 +88,30 @@ describe("tool()", () => {
     expect(await returning(whole)).toEqual(whole);
   });
 
-  test("fails closed: a risky tool counts as destructive unless told", () => {
+  test("counts a tool with a risk above safe as destructive by default", () => {
     const make = (options: { risk?: "high"; destructive?: boolean }) =>
       tool({ name: "t", description: "x", inputSchema: { type: "object" }, execute: () => "", ...options });
     expect([make({}).destructive, make({ risk: "high" }).destructive]).toEqual([false, true]);
     expect(make({ risk: "high", destructive: false }).destructive).toBe(false);
   });
 
-  test("a bad name is refused with the rule", () => {
+  test("refuses an invalid name and states the rule", () => {
     expect(() =>
       tool({ name: "look up", description: "x", inputSchema: { type: "object" }, execute: () => "" }),
-    ).toThrow('"look up" is not a tool name');
+    ).toThrow('invalid tool name "look up": expected 1 to 64 letters');
   });
 
-  test("a tool that edits counts as destructive, and what is misspelt is refused", () => {
+  test("counts a tool that edits as destructive, and refuses a misspelt risk or concurrency", () => {
     const make = (options: object) =>
       tool({ name: "t", description: "x", inputSchema: { type: "object" }, execute: () => "", ...options });
     expect(make({ edits: true }).destructive).toBe(true);
     expect(() => make({ risk: "harmless" })).toThrow(
-      'risk of tool t is "harmless": it must be one of safe, high, critical',
+      'invalid risk of tool t: "harmless"; use one of safe, high, critical',
     );
-    expect(() => make({ concurrency: "serial" })).toThrow("must be one of parallel, sequential");
+    expect(() => make({ concurrency: "serial" })).toThrow("use one of parallel, sequential");
   });
 
-  test("results may be images and files, with a word before them and facts beside them", () => {
+  test("accepts images and files as results, with a text before them and metadata", () => {
     expect(imageResult(new Uint8Array([1, 2]), "image/png", { text: "Look:" }).output).toEqual({
       type: "content",
       parts: [
@@ -127,7 +127,7 @@ describe("tool()", () => {
   });
 });
 
-describe("a body that is an async generator", () => {
+describe("a tool body that is an async generator", () => {
   const watched = (signal: AbortSignal) => {
     const shown: JsonValue[] = [];
     const progress = (update: JsonValue): void => void shown.push(update);
@@ -135,7 +135,7 @@ describe("a body that is an async generator", () => {
   };
   const base = { name: "dig", description: "x", inputSchema: { type: "object" } } as const;
 
-  test("yields progress and returns the result", async () => {
+  test("yields progress updates and returns the result", async () => {
     const dig = tool({
       ...base,
       execute: async function* () {
@@ -152,7 +152,7 @@ describe("a body that is an async generator", () => {
     expect(shown).toEqual([{ depth: 1 }, { depth: 2 }]);
   });
 
-  test("is closed when the call is stopped: its finally runs, and it has no result", async () => {
+  test("is closed when the call is cancelled: its finally block runs and it has no result", async () => {
     const stop = new AbortController();
     const told: string[] = [];
     const dig = tool({
@@ -174,7 +174,7 @@ describe("a body that is an async generator", () => {
     expect(shown).toEqual([0, 1, 2]);
   });
 
-  test("may not yield what is no JSON, and what it throws is thrown", async () => {
+  test("may yield only JSON, and its errors are thrown", async () => {
     const dig = tool({
       ...base,
       execute: async function* () {
@@ -185,7 +185,7 @@ describe("a body that is an async generator", () => {
     await expect(dig.execute({}, watching)).rejects.toMatchObject({ code: "not_json" });
     const fail = tool({
       ...base,
-      // oxlint-disable-next-line require-yield -- it fails before it can
+      // oxlint-disable-next-line require-yield -- the generator fails before it can yield
       execute: async function* () {
         throw new Error("rock");
       },
@@ -200,7 +200,7 @@ test.each([
     'invalid option "input" of tool dig: the schema of a tool is named inputSchema',
   ],
   [{}, "tool dig has no inputSchema"],
-])("tool() refuses %j and names inputSchema", (options, message) => {
+])("tool() refuses the options %j and names inputSchema", (options, message) => {
   expect(() => tool({ name: "dig", description: "x", execute: () => "", ...options } as never)).toThrow(
     message,
   );

@@ -14,7 +14,7 @@ import type { Architecture, Event, ModelRequest } from "../../src/kernel/index.t
 import { scriptedModel, type ScriptedModel, type ScriptedReply } from "../../src/testing/index.ts";
 import { company } from "../agents/company.ts";
 import { until } from "../runtime/runtime-setup.ts";
-import { live, type Workload } from "../runtime/simulated-crash.ts";
+import { runWorkload, type Workload } from "../runtime/simulated-crash.ts";
 import { turn } from "../agents/architectures/deep-agent-script.ts";
 import { promptOf } from "../agents/architectures/run-agent.ts";
 
@@ -159,12 +159,12 @@ test.for(Object.entries(nests))(
       options: { unknownPrice: "ignore" },
     });
     const calmWorld: World = [];
-    const calm = await live(workload(calmWorld), { asked: () => 0 });
+    const calm = await runWorkload(workload(calmWorld));
     expect(calm.status).toBe("completed");
     for (let at = 2; at <= calm.writes; at++) {
       for (const when of ["before", "after"] as const) {
         const world: World = [];
-        const { output, status, events } = await live(workload(world), { at, when, asked: () => 0 });
+        const { output, status, events } = await runWorkload(workload(world), { at, when });
         expect({ at, when, output, status, told: told(events) }).toEqual({
           at,
           when,

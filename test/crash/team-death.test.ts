@@ -10,7 +10,7 @@ import {
 import { Agent, OrchestratorAgent, UserProxyAgent } from "../../src/index.ts";
 import { messageText, type Architecture, type Event, type ModelRequest } from "../../src/kernel/index.ts";
 import { scriptedModel, type ScriptedModel, type ScriptedReply } from "../../src/testing/index.ts";
-import { live, type Workload } from "../runtime/simulated-crash.ts";
+import { runWorkload, type Workload } from "../runtime/simulated-crash.ts";
 
 type World = string[];
 type Answer = (asked: string, turns: number) => string | ScriptedReply;
@@ -116,18 +116,18 @@ test.for(Object.entries(teams))(
       agents: () => [make(world)],
       input: "What is it?",
       options: { unknownPrice: "ignore" },
-      outside: async (handle, events) => {
+      interact: async (handle, events) => {
         const asked = events.flatMap((event) => (event.type === "approval_request" ? [event.data] : []));
         for (const { approvalId } of asked) await handle.approve(approvalId, { decision: "skipped" });
       },
     });
     const calmWorld: World = [];
-    const calm = await live(workload(calmWorld), { asked: () => 0 });
+    const calm = await runWorkload(workload(calmWorld));
     expect(calm.status).toBe("completed");
     for (let at = 2; at <= calm.writes; at++) {
       for (const when of ["before", "after"] as const) {
         const world: World = [];
-        const { output, status, events } = await live(workload(world), { at, when, asked: () => 0 });
+        const { output, status, events } = await runWorkload(workload(world), { at, when });
         expect({ at, when, output, status, ...told(events) }).toEqual({
           at,
           when,

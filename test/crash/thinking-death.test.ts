@@ -12,7 +12,7 @@ import {
 import { Agent, tool } from "../../src/index.ts";
 import type { Architecture, Event, ModelRequest } from "../../src/kernel/index.ts";
 import { scriptedModel, type ScriptedModel, type ScriptedReply } from "../../src/testing/index.ts";
-import { live, type Workload } from "../runtime/simulated-crash.ts";
+import { runWorkload, type Workload } from "../runtime/simulated-crash.ts";
 import { read, turn, write } from "../agents/architectures/deep-agent-script.ts";
 import { promptOf } from "../agents/architectures/run-agent.ts";
 
@@ -102,12 +102,12 @@ test.for(architectures.map((architecture) => [architecture.name, architecture] a
       options: { unknownPrice: "ignore" },
     });
     const calmWorld: string[] = [];
-    const calm = await live(workload(calmWorld), { asked: () => 0 });
+    const calm = await runWorkload(workload(calmWorld));
     expect(calm.status).toBe("completed");
     for (let at = 2; at <= calm.writes; at++) {
       for (const when of ["before", "after"] as const) {
         const world: string[] = [];
-        const life = await live(workload(world), { at, when, asked: () => 0 });
+        const life = await runWorkload(workload(world), { at, when });
         const { output, status } = life;
         expect({ at, when, output, status, ...told(life.events) }).toEqual({
           at,

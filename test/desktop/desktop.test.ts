@@ -16,7 +16,7 @@ import { scriptedModel } from "../../src/testing/index.ts";
 import { Display, type Ended } from "./display.ts";
 
 const programs = inject("programs");
-/** For programs on a busy machine. */
+/** How long to wait for programs on a busy machine. */
 const patience = { timeout: 30_000 };
 const sessions: DesktopSession[] = [];
 let display: Display;
@@ -38,7 +38,7 @@ function open(options: DesktopOptions = {}): DesktopSession {
   return session;
 }
 
-/** The window of a program, when it is there. */
+/** Waits for the window of a program and returns it. */
 async function shown(desktop: DesktopSession, kind: string): Promise<DesktopWindow> {
   let found: DesktopWindow | undefined;
   await expect
@@ -50,7 +50,7 @@ async function shown(desktop: DesktopSession, kind: string): Promise<DesktopWind
   return found as DesktopWindow;
 }
 
-/** Red, green and blue of a pixel. Our PNGs filter no row. */
+/** Returns red, green and blue of a pixel. Our PNGs use no row filter. */
 function pixel(png: Buffer, x: number, y: number): readonly number[] {
   const width = png.readUInt32BE(16);
   const data = png.subarray(41, 41 + png.readUInt32BE(33));
@@ -62,7 +62,7 @@ function call(name: string, input: object) {
   return { toolCalls: [{ name, input: { ...input } }] };
 }
 
-/** All that the model was shown, and in how many pictures. */
+/** Returns the whole text that the model was shown, and the number of images. */
 function shownTo({ messages }: ModelRequest): { readonly text: string; readonly pictures: number } {
   const json = JSON.stringify(messages);
   const texts = [...json.matchAll(/"text":("(?:[^"\\]|\\.)*")/gu)].map(([, text = ""]) =>
@@ -71,7 +71,7 @@ function shownTo({ messages }: ModelRequest): { readonly text: string; readonly 
   return { text: texts.join("\n"), pictures: [...json.matchAll(/"iVBORw0KGgo/gu)].length };
 }
 
-/** The middle of the last element whose line begins like this. */
+/** Returns the middle of the last element whose line starts with this text. */
 function middleOf(text: string, line: string): { readonly x: number; readonly y: number } {
   const lines = text.split("\n").filter((each) => each.trim().startsWith(`- ${line}`));
   const [, x = 0, y = 0, width = 0, height = 0] =
@@ -79,7 +79,7 @@ function middleOf(text: string, line: string): { readonly x: number; readonly y:
   return { x: x + Math.floor(width / 2), y: y + Math.floor(height / 2) };
 }
 
-describe.skipIf("missing" in programs)("a real X server", () => {
+describe.skipIf("missing" in programs)("DesktopSession with a real X server", () => {
   beforeAll(async () => {
     if ("missing" in programs) return;
     folder = await mkdtemp(join(tmpdir(), "reeve-desktop-"));
@@ -91,12 +91,12 @@ describe.skipIf("missing" in programs)("a real X server", () => {
     await rm(folder, { recursive: true, force: true });
   });
 
-  test("an empty desktop has a screen and no windows", async () => {
+  test("reports a screen without windows on an empty desktop", async () => {
     const state = await open().getState();
     expect(state).toEqual({ screen: { width: 640, height: 480 }, pointer: { x: 320, y: 240 }, windows: [] });
   });
 
-  test("a window is read, pictured and typed into, with characters the layout has and has not", async () => {
+  test("reads a window, takes its screenshot and types characters that the layout has and lacks", async () => {
     const file = join(folder, "said");
     const desktop = open();
     const colours = ["-bg", "#204060", "-fg", "#ffffff", "-title", "Schön ☃", "-geometry", "40x10+60+80"];
@@ -127,11 +127,11 @@ describe.skipIf("missing" in programs)("a real X server", () => {
     expect(await readFile(file, "utf8")).toBe(`${text}\n`);
   });
 
-  test("a button is clicked", async () => {
+  test("clicks a button", async () => {
     const desktop = open();
     const ended = display.run("xmessage", "-buttons", "Yes:10,No:20", "Shall I?");
     const { x, y } = await shown(desktop, "Xmessage");
-    // Its buttons are windows in its window, the last one made the first in the list.
+    // The buttons are subwindows; the one that was created last is listed first.
     const places = (await desktop.look()).matchAll(/ {4}- at (\d+),(\d+) size (\d+)x(\d+)$/gmu);
     const [no] = [...places].map((found) => found.map(Number));
     const [, left = 0, top = 0, width = 0, height = 0] = no ?? [];
@@ -140,7 +140,7 @@ describe.skipIf("missing" in programs)("a real X server", () => {
     expect((await ended).code).toBe(20);
   });
 
-  test("a program's own words are read, with places, and its fields filled in by them", async () => {
+  test("reads the elements of a program with their positions, and fills in its fields by them", async () => {
     const desktop = open();
     const ended = teaForm();
     await shown(desktop, "Yad");
@@ -159,20 +159,20 @@ describe.skipIf("missing" in programs)("a real X server", () => {
     expect(await ended).toEqual({ code: 10, stdout: "Ada|TRUE|\n" });
   });
 
-  test("a program that hangs is said to, and keeps nothing else from being read", async () => {
+  test("reports a program that hangs, and still reads the other programs", async () => {
     const desktop = open();
     const ended = teaForm();
     const { pid = 0 } = await shown(desktop, "Yad");
     await expect.poll(() => desktop.look(), patience).toContain(`push button "Cancel"`);
     process.kill(pid, "SIGSTOP");
     const words = await desktop.look().finally(() => process.kill(pid, "SIGCONT"));
-    expect(words).toMatch(/^\[:\d\.\d+ does not answer GetChildren\]$/mu);
+    expect(words).toMatch(/^\[:\d\.\d+ did not answer GetChildren in time\]$/mu);
     expect(words).toMatch(/window \d+: "Tea" \(Yad/u);
     await desktop.click(middleOf(await desktop.look(), `push button "Cancel"`));
     expect((await ended).code).toBe(20);
   });
 
-  test("an agent that is shown the screen orders tea in a real program", async () => {
+  test("lets an agent that sees the screen order tea in a real program", async () => {
     const desktop = open({ useScreenshot: true, useAccessibility: true, settleMs: 20 });
     const ended = teaForm();
     await shown(desktop, "Yad");
@@ -201,14 +201,14 @@ describe.skipIf("missing" in programs)("a real X server", () => {
     await runtime.close();
     expect({ output, failure }).toEqual({ output: "ordered", failure: null });
     expect(await ended).toEqual({ code: 10, stdout: "Grace|FALSE|\n" });
-    // What is shown before a turn is not kept; what a tool answers is.
+    // What the model sees before a turn is not stored; tool results are.
     expect(pictures).toEqual([1, 2]);
   });
 
-  test("the wheel and a drag reach the window under the pointer", async () => {
+  test("sends wheel turns and a drag to the window under the pointer", async () => {
     const file = join(folder, "mouse");
     const desktop = open();
-    // The terminal reports presses, moves with a button down, and the wheel, as sequences that end with M or m.
+    // The terminal reports button presses, moves with a button down and wheel turns as sequences that end with M or m.
     const script = String.raw`stty -icanon -echo; printf '\033[?1002h\033[?1006h'; dd bs=1 count=200 2>/dev/null | tr -d '\033' > ${file}`;
     void display.run("xterm", "-geometry", "60x20+40+40", "-e", "sh", "-c", script);
     const { x, y } = await shown(desktop, "XTerm");
@@ -226,11 +226,11 @@ describe.skipIf("missing" in programs)("a real X server", () => {
     expect(said).toMatch(/\[<0;\d+;\d+M(?:\[<32;\d+;\d+M)+\[<0;\d+;\d+m/u);
   });
 
-  test("says what is wrong: places off the screen, windows that are not there, keys nobody has", async () => {
+  test("says what is wrong with a position outside the screen, an unknown window and an unknown key", async () => {
     const desktop = open();
     await expect(desktop.click({ x: 640, y: 1 })).rejects.toMatchObject({
       code: "invalid_argument",
-      message: expect.stringContaining("x goes from 0 to 639, y from 0 to 479"),
+      message: expect.stringContaining("x must be 0 to 639, y must be 0 to 479"),
     });
     await expect(desktop.focus(77)).rejects.toMatchObject({ code: "not_found" });
     await expect(desktop.press("Hyperspace")).rejects.toMatchObject({ code: "invalid_argument" });
@@ -239,7 +239,7 @@ describe.skipIf("missing" in programs)("a real X server", () => {
     });
   });
 
-  test("without an accessibility bus it says so, and shows what X knows", async () => {
+  test("reports a missing accessibility bus and lists the windows that X knows", async () => {
     const desktop = open({ accessibilityBus: "unix:path=/nowhere/bus" });
     const ended = display.run("xmessage", "-buttons", "Go:0", "On my way");
     const { id, x, y } = await shown(desktop, "Xmessage");
@@ -251,7 +251,7 @@ describe.skipIf("missing" in programs)("a real X server", () => {
   });
 });
 
-describe.skipIf("missing" in programs)("a desktop with a window manager", () => {
+describe.skipIf("missing" in programs)("DesktopSession with a window manager", () => {
   beforeAll(async () => {
     if ("missing" in programs) return;
     display = await Display.start(programs);
@@ -260,7 +260,7 @@ describe.skipIf("missing" in programs)("a desktop with a window manager", () => 
 
   afterAll(() => display.stop());
 
-  test("windows are the manager's, and one behind another is brought to the front by it", async () => {
+  test("lists the windows of the window manager, and has it bring a window to the front", async () => {
     const desktop = open();
     const ended = display.run("xmessage", "-buttons", "Done:5", "Behind");
     const behind = await shown(desktop, "Xmessage");

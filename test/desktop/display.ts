@@ -12,10 +12,10 @@ export interface Ended {
   readonly stdout: string;
 }
 
-/** An X server without a screen, and programs on it. All of them end with it. */
+/** A virtual X server with programs on it. All of them end with it. */
 export class Display {
   readonly name: string;
-  /** Of a message bus of its own, on which programs tell of their windows. */
+  /** Address of the display's own message bus, on which programs describe their windows. */
   readonly bus: string;
   readonly #programs: Programs;
   readonly #running: ChildProcess[];
@@ -42,7 +42,7 @@ export class Display {
     const { paths, env } = programs;
     const folder = await mkdtemp(join(tmpdir(), "reeve-display-"));
     const layouts = env["REEVE_XKB"];
-    // It takes the first number that is free, and says which.
+    // The server takes the first free display number and prints it.
     const screen = ["-displayfd", "3", "-screen", "0", "640x480x24", "-nolisten", "tcp", "-noreset"];
     const server = spawn(paths.Xvfb, [...screen, ...(layouts === undefined ? [] : ["-xkbdir", layouts])], {
       cwd: dirname(paths.Xvfb),
@@ -63,7 +63,7 @@ export class Display {
     return display;
   }
 
-  /** Resolves when the program has ended. */
+  /** Starts a program and resolves when it has ended. */
   run(program: keyof Programs["paths"], ...args: readonly string[]): Promise<Ended> {
     const child = this.#spawn(program, args);
     this.#shown.push(child);
@@ -74,21 +74,21 @@ export class Display {
     });
   }
 
-  /** With a window manager: resolves when it is at work. What is opened before that it may miss. */
+  /** Starts a window manager and resolves when it is running. It may miss windows that were opened before. */
   async manage(): Promise<void> {
     const manager = this.#spawn("openbox", ["--sm-disable", "--startup", "echo ready"]);
     this.#running.push(manager);
     await line(manager, 1, (each) => each === "ready");
   }
 
-  /** Ends what `run` began, also what does not listen. */
+  /** Ends the programs that `run` started, including those that ignore SIGTERM. */
   async clear(): Promise<void> {
     for (const child of this.#shown.splice(0)) await end(child, "SIGKILL");
   }
 
   async stop(): Promise<void> {
     await this.clear();
-    // The server takes its lock file away.
+    // The server deletes its lock file itself.
     for (const child of this.#running.toReversed()) await end(child, "SIGTERM");
     await rm(this.#folder, { recursive: true, force: true });
   }
@@ -118,10 +118,10 @@ async function end(child: ChildProcess, signal: NodeJS.Signals): Promise<void> {
   await ended;
 }
 
-/** What a program says once it is there: the first line that is `due`. */
+/** Returns the first line of a program's output for which `due` is true. */
 async function line(child: ChildProcess, descriptor = 3, due = (_line: string) => true): Promise<string> {
   const stream = child.stdio[descriptor];
-  if (!(stream instanceof Readable)) throw new Error(`${child.spawnfile} is not listened to`);
+  if (!(stream instanceof Readable)) throw new Error(`the output of ${child.spawnfile} is not piped`);
   const said = createInterface({ input: stream });
   return new Promise((resolve, reject) => {
     said.on("line", (each) => {
@@ -132,7 +132,7 @@ async function line(child: ChildProcess, descriptor = 3, due = (_line: string) =
   });
 }
 
-/** Everyone may own and call what they like: it is ours alone. */
+/** Returns a bus configuration that allows everything, because only the tests use the bus. */
 function busConfig(folder: string): string {
   return `<!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-Bus Bus Configuration 1.0//EN" "http://www.freedesktop.org/standards/dbus/1.0/busconfig.dtd">
 <busconfig><type>session</type><listen>unix:path=${folder}/bus</listen><auth>EXTERNAL</auth>

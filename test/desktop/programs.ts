@@ -15,7 +15,7 @@ import { promisify } from "node:util";
 import type { TestProject } from "vitest/node";
 import { repository } from "../gates/run-node.ts";
 
-/** Where the programs are that the tests put on a display, and what they need in their environment. */
+/** Paths of the programs that the tests run on a display, and the environment that they need. */
 export interface Programs {
   readonly paths: Readonly<Record<Program, string>>;
   readonly env: Readonly<Record<string, string>>;
@@ -29,7 +29,7 @@ declare module "vitest" {
 
 type Program = "Xvfb" | "xmessage" | "xterm" | "openbox" | "yad" | "dbus-daemon" | "at-spi2-registryd";
 
-/** Debian's package of each. */
+/** Debian package of each program. */
 const packages: Readonly<Record<Program, string>> = {
   Xvfb: "xvfb",
   xmessage: "x11-utils",
@@ -42,14 +42,17 @@ const packages: Readonly<Record<Program, string>> = {
 const names = Object.keys(packages) as readonly Program[];
 const run = promisify(execFile);
 
-/** Programs of the machine, or of Debian's packages unpacked beside ours: nothing is installed, and nobody need be root. */
+/**
+ * Finds the programs on this machine, or unpacks their Debian packages into a folder. Nothing is installed, and root is
+ * not needed.
+ */
 export async function setup(project: TestProject): Promise<void> {
   const programs = await find("")
     .catch(() => unpacked())
     .catch((error: unknown) => ({ missing: String(error) }));
   if ("missing" in programs)
     process.stderr.write(
-      `\nTHE DESKTOP TESTS ARE SKIPPED: there is no Xvfb here, and Debian's packages could not be had.\n${programs.missing}\nTo run them: apt-get install ${Object.values(packages).join(" ")}\n\n`,
+      `\nTHE DESKTOP TESTS ARE SKIPPED: Xvfb is not installed, and Debian's packages could not be downloaded.\n${programs.missing}\nTo run them: apt-get install ${Object.values(packages).join(" ")}\n\n`,
     );
   project.provide("programs", programs);
 }
@@ -71,7 +74,7 @@ async function unpacked(): Promise<Programs> {
   });
 }
 
-/** What this machine lacks of the packages and of what they need, downloaded and unpacked. */
+/** Downloads and unpacks the packages that this machine lacks, with their dependencies. */
 async function unpackInto(folder: string): Promise<void> {
   const [lists, cache, root] = [join(folder, "lists"), join(folder, "cache"), join(folder, "root")];
   await mkdir(join(lists, "partial"), { recursive: true });
@@ -98,7 +101,9 @@ async function unpackInto(folder: string): Promise<void> {
   await writeFile(join(root, "fonts.conf"), `<?xml version="1.0"?><fontconfig>${dirs}${cached}</fontconfig>`);
 }
 
-/** The server starts the compiler of keyboard layouts from a folder that is written into it: here from the one it is started in. */
+/**
+ * Changes the hard-coded folder from which the server starts the compiler of keyboard layouts to its working directory.
+ */
 async function relocate(server: string): Promise<void> {
   const bytes = await readFile(server).catch(() => undefined);
   if (bytes === undefined) return;
@@ -106,7 +111,7 @@ async function relocate(server: string): Promise<void> {
   await writeFile(server, bytes.toString("latin1").replace(from, to), "latin1");
 }
 
-/** Under `root`, or on the machine; throws when one is in neither. */
+/** Finds each program under `root` or on the machine. Throws if a program is in neither. */
 async function find(root: string): Promise<Programs> {
   const folders = ["usr/bin", "usr/libexec", "usr/lib/at-spi2-core"];
   const machine = [...(process.env["PATH"] ?? "").split(delimiter), ...folders.map((folder) => `/${folder}`)];
@@ -121,7 +126,7 @@ async function find(root: string): Promise<Programs> {
       );
       if (there) paths[name] ??= path;
     }
-    if (paths[name] === undefined) throw new Error(`there is no ${name}`);
+    if (paths[name] === undefined) throw new Error(`the program ${name} was not found`);
   }
   return { paths: paths as Programs["paths"], env: root === "" ? {} : await environment(root) };
 }

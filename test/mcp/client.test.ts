@@ -32,7 +32,7 @@ async function folderHere(): Promise<string> {
   return folder;
 }
 
-it("starts no server before something of it is wanted, and ends the programs at close", async () => {
+it("McpServers starts no server before its first use, and ends the programs at close()", async () => {
   const mcp = servers({ everything });
   expect(mcp.pid("everything")).toBeNull();
   await mcp.tools();
@@ -40,10 +40,10 @@ it("starts no server before something of it is wanted, and ends the programs at 
   expect(lives(pid)).toBe(true);
   await mcp.close();
   expect(lives(pid)).toBe(false);
-  await expect(mcp.readResource("everything", "a://b")).rejects.toThrow("MCP server everything was closed");
+  await expect(mcp.readResource("everything", "a://b")).rejects.toThrow("MCP server everything is closed");
 });
 
-it("offers each tool with the risk its server admits to", async () => {
+it("tools() returns each tool with the risk that its server states", async () => {
   const mcp = servers({ everything, again: { ...everything, tools: ["echo"], trustAnnotations: false } });
   const tools = await mcp.tools();
   expect(named(tools, "get-sum")).toMatchObject({
@@ -59,7 +59,7 @@ it("offers each tool with the risk its server admits to", async () => {
   });
 });
 
-it("gives back text, structured content, images and files", async () => {
+it("a remote tool returns text, structured content, images and files", async () => {
   const mcp = servers({ everything });
   const [runtime, agent] = [await runtimeHere(), caller(await mcp.tools())];
   expect(await callOnce(runtime, agent, "get-sum", { a: 1, b: 2 })).toEqual({
@@ -84,7 +84,7 @@ it("gives back text, structured content, images and files", async () => {
   expect(file).toMatchObject({ parts: [{ type: "text" }, { type: "file" }, { type: "text" }] });
 });
 
-it("tells the model what to mend, whether we or the server found it", async () => {
+it("a remote tool tells the model what to fix, whether Reeve or the server found the problem", async () => {
   const folder = await folderHere();
   const mcp = servers({ everything, files: filesystem(folder) });
   const [runtime, agent] = [await runtimeHere(), caller(await mcp.tools())];
@@ -99,7 +99,7 @@ it("tells the model what to mend, whether we or the server found it", async () =
   });
 });
 
-it("works on files through the filesystem server", async () => {
+it("an agent reads and writes files through the filesystem server", async () => {
   const folder = await folderHere();
   await mkdir(join(folder, "notes"));
   await writeFile(join(folder, "notes", "a.txt"), "first");
@@ -114,18 +114,18 @@ it("works on files through the filesystem server", async () => {
   expect(named(await mcp.tools(), "read_text_file")).toMatchObject({ risk: "safe", destructive: false });
 });
 
-it("shows progress to watchers", async () => {
+it("readers of a run receive the progress of a remote tool", async () => {
   const mcp = servers({ everything });
   const [runtime, agent] = [await runtimeHere(), caller(await mcp.tools())];
   const input = { duration: 0.05, steps: 2 };
   const run = await runtime.submit(agent, { toolName: "trigger-long-running-operation", input });
   const shown: (Event | Delta)[] = [];
   for await (const event of run.events()) if (event.type === "tool_execution_update") shown.push(event);
-  // The last may be gone with the result that comes right after it (E2).
+  // The last update may be missing, because the result follows it at once (E2).
   expect(shown[0]).toMatchObject({ update: { progress: 1, total: 2 } });
 });
 
-it("stops a call when the run is stopped, and the server goes on", async () => {
+it("cancelling a run stops its remote call, and the server keeps running", async () => {
   const mcp = servers({ everything });
   const [runtime, agent] = [await runtimeHere(), caller(await mcp.tools())];
   const input = { duration: 600, steps: 60_000 };
@@ -137,7 +137,7 @@ it("stops a call when the run is stopped, and the server goes on", async () => {
   expect(output).toEqual({ type: "text", text: "Echo: still here" });
 });
 
-it("gives a call up that says nothing for too long", async () => {
+it("a call fails if the server sends neither a result nor progress for timeoutMs", async () => {
   const clock = new FakeClock();
   const mcp = servers({ everything: { ...everything, timeoutMs: 5_000 } }, { clock });
   const [runtime, agent] = [await runtimeHere(), caller(await mcp.tools())];
@@ -150,12 +150,12 @@ it("gives a call up that says nothing for too long", async () => {
   expect(output).toMatchObject({
     isError: true,
     output: {
-      text: "tool trigger-long-running-operation of MCP server everything said nothing for 5000 ms",
+      text: "tool trigger-long-running-operation of MCP server everything sent neither a result nor progress for 5000 ms",
     },
   });
 });
 
-it("starts a killed server again with the next call, and says what became of the call it took along", async () => {
+it("the call after a killed server starts it again, and the lost call reports that it may have been executed", async () => {
   const mcp = servers({ everything });
   const [runtime, agent] = [await runtimeHere(), caller(await mcp.tools())];
   const first = mcp.pid("everything") ?? 0;
@@ -167,7 +167,7 @@ it("starts a killed server again with the next call, and says what became of the
   expect(output).toMatchObject({
     isError: true,
     output: {
-      text: expect.stringMatching(/was lost during tool .* may or may not have been done/) as unknown,
+      text: expect.stringMatching(/was lost during tool .* may or may not have been executed/) as unknown,
     },
   });
   expect((await callOnce(runtime, agent, "echo", { message: "back" })).output).toEqual({
@@ -177,33 +177,33 @@ it("starts a killed server again with the next call, and says what became of the
   expect(mcp.pid("everything")).not.toBe(first);
 });
 
-it("waits longer before each start that fails, then tells with the server's last words", async () => {
+it("starts that fail are retried with increasing delays, then fail with the server's standard error", async () => {
   const clock = new FakeClock();
   const crash = { command: process.execPath, args: ["-e", "console.error('no licence'); process.exit(3)"] };
   const mcp = servers({ crash }, { clock, backoff: { attempts: 4, baseMs: 100, maxMs: 150 } });
   const begun = clock.now();
   const failures: Fault[] = [];
   const listing = mcp.tools().catch((error: Fault) => failures.push(error));
-  // The program is a real one: only our own waiting goes by the clock.
+  // The program is real; only the delays between the starts follow the fake clock.
   while (failures.length === 0) {
     await new Promise(setImmediate);
     if (clock.pending === 1) await clock.advance(10);
   }
   await listing;
   expect(failures[0]?.message).toMatch(/^MCP server crash did not start: .*no licence$/);
-  // At once, then 100, then 150 ms, beside what the programs themselves were waited for.
+  // The delays are 0, 100 and 150 ms, in addition to the time that the programs themselves take.
   expect(clock.now() - begun).toBeGreaterThanOrEqual(250);
 });
 
-it("says at once that a program is not there", async () => {
+it("a missing program is reported without a retry", async () => {
   const mcp = servers({ ghost: { command: "no-such-program-here" } });
   await expect(mcp.tools()).rejects.toMatchObject({
     code: "dependency_missing",
-    message: expect.stringContaining('there is no program "no-such-program-here"') as unknown,
+    message: expect.stringContaining('the program "no-such-program-here" does not exist') as unknown,
   });
 });
 
-it("goes without a server that may be missing, and warns", async () => {
+it("an optional server that does not start is left out with a warning", async () => {
   const warnings: string[] = [];
   const ghost = { command: "no-such-program-here", optional: true };
   const mcp = servers({ ghost, everything }, { onWarning: ({ message }) => warnings.push(message) });
@@ -211,7 +211,7 @@ it("goes without a server that may be missing, and warns", async () => {
   expect(warnings).toEqual([expect.stringContaining("MCP server ghost did not start")]);
 });
 
-it("reads resources and prompts", async () => {
+it("McpServers reads resources and prompts", async () => {
   const mcp = servers({ everything });
   const [first] = await mcp.resources();
   expect(first).toMatchObject({ server: "everything", mimeType: "text/markdown" });
@@ -227,10 +227,12 @@ it("reads resources and prompts", async () => {
   await expect(mcp.readResource("everything", "demo://nowhere")).rejects.toThrow(
     /refused resource demo:\/\/nowhere/,
   );
-  await expect(mcp.prompts("nobody")).rejects.toThrow("there is no MCP server nobody; there are: everything");
+  await expect(mcp.prompts("nobody")).rejects.toThrow(
+    "there is no MCP server named nobody; configured: everything",
+  );
 });
 
-it("lets a model look at resources with two tools", async () => {
+it("resourceTools() lets a model list and read resources", async () => {
   const mcp = servers({ everything });
   const [runtime, agent] = [await runtimeHere(), caller(mcp.resourceTools() as never)];
   const { output } = await callOnce(runtime, agent, "list_mcp_resources", { server: "everything" });
@@ -239,7 +241,7 @@ it("lets a model look at resources with two tools", async () => {
   expect(read).toMatchObject({ isError: false, output: { type: "text" } });
 });
 
-it("puts what a server asks to a person, and the answer to the server", async () => {
+it("a question of a server is asked as an approval, and the answer goes to the server", async () => {
   const mcp = servers({ everything });
   const [runtime, agent] = [await runtimeHere(), caller(await mcp.tools())];
   const run = await runtime.submit(agent, { toolName: "trigger-elicitation-request", input: {} });
@@ -256,20 +258,23 @@ it("puts what a server asks to a person, and the answer to the server", async ()
   expect(JSON.stringify((await run.result()).output)).toContain("Ada Lovelace");
 });
 
-it.for(["denied", "skipped"] as const)("tells the server when a person has %s", async (decision) => {
-  const mcp = servers({ everything });
-  const [runtime, agent] = [await runtimeHere(), caller(await mcp.tools())];
-  const run = await runtime.submit(agent, { toolName: "trigger-elicitation-request", input: {} });
-  for await (const event of run.events({ types: ["approval_request"] })) {
-    if (event.type !== "approval_request") continue;
-    await run.approve(event.data.approvalId, { decision });
-    break;
-  }
-  const said = JSON.stringify((await run.result()).output);
-  expect(said).toContain(decision === "denied" ? "declined" : "cancelled");
-});
+it.for(["denied", "skipped"] as const)(
+  "a server learns that a person has %s its question",
+  async (decision) => {
+    const mcp = servers({ everything });
+    const [runtime, agent] = [await runtimeHere(), caller(await mcp.tools())];
+    const run = await runtime.submit(agent, { toolName: "trigger-elicitation-request", input: {} });
+    for await (const event of run.events({ types: ["approval_request"] })) {
+      if (event.type !== "approval_request") continue;
+      await run.approve(event.data.approvalId, { decision });
+      break;
+    }
+    const said = JSON.stringify((await run.result()).output);
+    expect(said).toContain(decision === "denied" ? "declined" : "cancelled");
+  },
+);
 
-it("gives the answer there is when the call is made again by the next process, and does not ask twice", async () => {
+it("J6: a call that the next process repeats gets the recorded answer, and the person is not asked twice", async () => {
   const folder = await folderHere();
   const store = `sqlite:${join(folder, "reeve.db")}` as const;
   const mcp = servers({ everything });
@@ -294,10 +299,10 @@ it("gives the answer there is when the call is made again by the next process, a
   expect(types.filter((type) => type === "approval_request")).toHaveLength(1);
 });
 
-it("leaves no program behind when it is closed while one is starting", async () => {
+it("close() during a start leaves no program behind", async () => {
   const mcp = mcpServers({ everything });
   const listing = mcp.tools();
   await mcp.close();
-  await expect(listing).rejects.toThrow(/was closed/);
+  await expect(listing).rejects.toThrow(/is closed/);
   expect(mcp.pid("everything")).toBeNull();
 });

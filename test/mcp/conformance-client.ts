@@ -1,4 +1,4 @@
-/** A host of ours for the conformance suite: lists the tools of the server at the address it is given, and calls each once. */
+/** A host for the conformance suite: lists the tools of the server at the given address, and calls each once. */
 import {
   ClientCredentialsProvider,
   CrossAppAccessProvider,
@@ -15,7 +15,7 @@ type Registered = Awaited<ReturnType<OAuthClientProvider["clientInformation"]>>;
 
 const redirectUrl = "http://localhost:3000/callback";
 
-/** Signs in without a person: the suite's own page sends the browser straight back. */
+/** Signs in without a person: the suite's sign-in page redirects at once. */
 class HeadlessSignIn implements OAuthClientProvider {
   readonly redirectUrl = redirectUrl;
   readonly clientMetadataUrl = "https://conformance-test.local/client-metadata.json";
@@ -108,7 +108,7 @@ function signIn(scenario: string, context: Readonly<Record<string, string>>): Ht
     }
     default: {
       const provider = new HeadlessSignIn();
-      // The suite's server of that revision names another issuer than it is found at.
+      // The suite's server of that revision names another issuer than its own address.
       const skipIssuerCheck = scenario === "auth/2025-03-26-oauth-metadata-backcompat";
       return { provider, callback: provider.callback, skipIssuerCheck };
     }
@@ -131,7 +131,7 @@ try {
     const input = name === "add_numbers" ? { a: 5, b: 3 } : {};
     const run = await runtime.submit(agent, { toolName: name, input });
     for await (const event of run.events({ types: ["approval_request", "run_end"] })) {
-      // What the person leaves empty is filled in with what the server has for it.
+      // A field that the person leaves empty gets the server's default.
       if (event.type === "approval_request")
         await run.approve(event.data.approvalId, { decision: "approved", input: {} });
     }

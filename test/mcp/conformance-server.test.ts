@@ -17,14 +17,17 @@ afterAll(async () => {
   http.close();
 });
 
-/** The suite speaks 2025-03-26 here, to which the first event of a stream and its `retry`, new with 2025-11-25, are not sent. */
+/**
+ * Warnings that are expected: the suite uses 2025-03-26 here, and the first event of a stream and its `retry` are sent
+ * only from 2025-11-25 on.
+ */
 const recommended: Readonly<Record<string, number>> = { "server-sse-polling": 2 };
 
-it("knows the suite's server scenarios", () => {
+it("the conformance suite lists its server scenarios", () => {
   expect(all).toHaveLength(32);
 });
 
-it.for(all)("%s", async (scenario) => {
+it.for(all)("the server passes the conformance scenario %s", async (scenario) => {
   const { passed, failures, warnings } = await runScenario(["server", "--url", url, "--scenario", scenario]);
   expect(failures).toEqual([]);
   expect(warnings).toHaveLength(recommended[scenario] ?? 0);

@@ -11,10 +11,10 @@ import type {
 } from "../../src/kernel/index.ts";
 import { mcpServer, type McpExport } from "../../src/mcp.ts";
 
-/** One red pixel. */
+/** A PNG of one red pixel. */
 const pixel =
   "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg==";
-/** A WAV with nothing in it. */
+/** A WAV file without samples. */
 const silence = "UklGRiYAAABXQVZFZm10IBAAAAABAAEAQB8AAAB9AAACABAAZGF0YQIAAAA=";
 
 const nothing = { type: "object", properties: {} } as const;
@@ -30,17 +30,17 @@ function parts(...list: (ToolResult["output"] & { type: "content" })["parts"]): 
   return { output: { type: "content", parts: list }, isError: false };
 }
 
-/** The tools that the suite asks for by name, made as any tool of ours is. */
+/** The tools that the suite calls by name, created with `tool()`. */
 const tools: readonly Tool[] = [
   tool({
     name: "test_simple_text",
-    description: "Says one sentence",
+    description: "Returns one sentence",
     inputSchema: nothing,
-    execute: () => "A sentence, as it was asked for.",
+    execute: () => "The requested sentence.",
   }),
   tool({
     name: "test_image_content",
-    description: "Shows a pixel",
+    description: "Returns an image of one pixel",
     inputSchema: nothing,
     execute: () => parts(image),
   }),
@@ -52,13 +52,13 @@ const tools: readonly Tool[] = [
   }),
   tool({
     name: "test_embedded_resource",
-    description: "Hands out a text with its address",
+    description: "Returns a text with its address",
     inputSchema: nothing,
     execute: () => parts(file("test://embedded-resource", "text/plain", "What is at that address.")),
   }),
   tool({
     name: "test_multiple_content_types",
-    description: "Hands out one of each",
+    description: "Returns one part of each kind",
     inputSchema: nothing,
     execute: () =>
       parts(
@@ -69,16 +69,16 @@ const tools: readonly Tool[] = [
   }),
   tool({
     name: "test_tool_with_logging",
-    description: "Says what it does while it does it",
+    description: "Reports progress as texts",
     inputSchema: nothing,
     execute: async (_input, context) => {
-      await showing(context, ["it begins", "it goes on", "it ends"]);
+      await showing(context, ["started", "running", "finished"]);
       return "done";
     },
   }),
   tool({
     name: "test_tool_with_progress",
-    description: "Says how far it is",
+    description: "Reports progress as numbers",
     inputSchema: nothing,
     execute: async (_input, context) => {
       const steps = [0, 50, 100].map((progress) => ({ progress, total: 100, message: `${progress} of 100` }));
@@ -91,12 +91,12 @@ const tools: readonly Tool[] = [
     description: "Fails",
     inputSchema: nothing,
     execute: () => {
-      throw new Error("it fails, as it was asked to");
+      throw new Error("the requested failure");
     },
   }),
   tool({
     name: "test_elicitation",
-    description: "Asks the user something",
+    description: "Asks the user a question",
     inputSchema: {
       type: "object",
       properties: { message: { type: "string" } },
@@ -104,13 +104,13 @@ const tools: readonly Tool[] = [
     } as const,
     execute: ({ message }, context) =>
       ask(context, message, {
-        properties: { response: { type: "string", description: "What the user says" } },
+        properties: { response: { type: "string", description: "The answer of the user" } },
         required: ["response"],
       }),
   }),
   tool({
     name: "test_elicitation_sep1034_defaults",
-    description: "Asks with values that are there unless the user says otherwise",
+    description: "Asks the user with default values",
     inputSchema: nothing,
     execute: (_input, context) =>
       ask(context, "Is this right?", {
@@ -125,13 +125,13 @@ const tools: readonly Tool[] = [
   }),
   tool({
     name: "test_elicitation_sep1330_enums",
-    description: "Asks for choices of every kind",
+    description: "Asks the user for choices of every kind",
     inputSchema: nothing,
     execute: (_input, context) => ask(context, "Choose.", { properties: choices }),
   }),
   tool({
     name: "json_schema_2020_12_tool",
-    description: "Takes what a newer schema describes",
+    description: "Accepts arguments of a JSON Schema 2020-12",
     inputSchema: {
       $schema: "https://json-schema.org/draft/2020-12/schema",
       type: "object",
@@ -155,7 +155,7 @@ const choices: JsonObject = {
   titledMulti: { type: "array", minItems: 1, maxItems: 3, items: { anyOf: titles } },
 };
 
-/** Each is seen before the next: what is shown is not kept. */
+/** Sends updates one after the other. Waits for each to be delivered, because updates are not stored. */
 async function showing(
   { progress, ctx }: ToolContext,
   updates: readonly (string | JsonObject)[],
@@ -172,7 +172,7 @@ async function ask({ ctx, callId }: ToolContext, message: string, schema: JsonOb
   return JSON.stringify(decision);
 }
 
-/** What the suite asks for that a toolbox has not: with the package's own means. */
+/** Adds the features that the suite needs beyond tools, with the API of the MCP package. */
 function extend(server: McpServer): void {
   const resources = { subscribe: true, listChanged: true };
   server.server.registerCapabilities({ resources, prompts: { listChanged: true }, completions: {} });
@@ -195,7 +195,7 @@ function extend(server: McpServer): void {
   prompts(server);
   server.registerTool(
     "test_sampling",
-    { description: "Asks the host's model", inputSchema: z.object({ prompt: z.string() }) },
+    { description: "Asks the model of the host", inputSchema: z.object({ prompt: z.string() }) },
     async ({ prompt }, { mcpReq }) => {
       const said = { role: "user", content: { type: "text", text: prompt } } as const;
       const { content } = await mcpReq.requestSampling({ messages: [said], maxTokens: 100 });
@@ -204,7 +204,7 @@ function extend(server: McpServer): void {
   );
   server.registerTool(
     "test_reconnection",
-    { description: "Ends its stream before it has answered", inputSchema: z.object({}) },
+    { description: "Closes its stream before it answers", inputSchema: z.object({}) },
     async (_input, { http }) => {
       http?.closeSSE?.();
       return { content: [{ type: "text", text: "answered on the next stream" }] };
@@ -249,7 +249,7 @@ function prompts(server: McpServer): void {
   }));
 }
 
-/** A server of ours with everything that the conformance suite calls by name. */
+/** Creates a server with everything that the conformance suite calls by name. */
 export function conformanceServer(onWarning: (warning: Error) => void): Promise<McpExport> {
   return mcpServer({
     name: "conformance",

@@ -7,10 +7,10 @@ import { repository, runNode } from "../gates/run-node.ts";
 const manifest = import.meta.resolve("@modelcontextprotocol/conformance/package.json");
 const cli = fileURLToPath(new URL("dist/index.js", manifest));
 
-/** What a scenario found. */
+/** Result of a scenario. */
 export interface Verdict {
   readonly passed: number;
-  /** In the suite's words: what is required and was not done, and what is recommended. */
+  /** Texts of the suite: required checks that failed, and recommended ones. */
   readonly failures: readonly string[];
   readonly warnings: readonly string[];
 }
@@ -21,13 +21,13 @@ interface Check {
   readonly errorMessage?: string;
 }
 
-/** The names of the suite's scenarios. */
+/** Returns the names of the suite's scenarios. */
 export async function scenarios(side: "client" | "server"): Promise<readonly string[]> {
   const { stdout } = await runNode([cli, "list", `--${side}`], repository);
   return [...stdout.matchAll(/^ {2}- (\S+)/gmu)].map(([, name = ""]) => name);
 }
 
-/** Runs one scenario of the suite as its command line does. */
+/** Runs one scenario with the suite's command line. */
 export async function runScenario(args: readonly string[]): Promise<Verdict> {
   const folder = await mkdtemp(join(tmpdir(), "reeve-conformance-"));
   try {

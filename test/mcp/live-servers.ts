@@ -10,7 +10,7 @@ import {
 } from "../../src/kernel/index.ts";
 import type { StdioServerConfig } from "../../src/mcp.ts";
 
-/** The reference servers, as installed here, in a process of their own. */
+/** Configurations of the reference servers that are installed here, each in its own process. */
 export const everything: StdioServerConfig = {
   command: process.execPath,
   args: [program(import.meta.resolve("@modelcontextprotocol/server-everything/package.json")), "stdio"],
@@ -27,7 +27,7 @@ function program(manifest: string): string {
   return fileURLToPath(new URL("dist/index.js", manifest));
 }
 
-/** Does one call and gives its result back. */
+/** Agent that executes one tool call and returns its result. */
 export function caller(tools: readonly Tool<JsonObject>[]): HostedAgent {
   return {
     id: formatAgentId({ name: "caller" }),
@@ -39,7 +39,7 @@ export function caller(tools: readonly Tool<JsonObject>[]): HostedAgent {
   };
 }
 
-/** One call of a tool in a run of its own. */
+/** Calls a tool once, in its own run. */
 export async function callOnce(
   runtime: Runtime,
   agent: HostedAgent,
@@ -59,7 +59,7 @@ export function named(tools: readonly Tool<JsonObject>[], name: string): Tool<Js
   return found;
 }
 
-/** Whether a process is there. */
+/** Whether a process exists. */
 export function lives(pid: number): boolean {
   try {
     process.kill(pid, 0);

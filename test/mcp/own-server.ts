@@ -1,4 +1,4 @@
-/** A server of ours as a program: a tool that counts how often it was really called, one that asks, and an agent. */
+/** A Reeve MCP server as a program: a tool that counts its executions, a tool that needs approval, and an agent. */
 import { Agent, tool } from "../../src/index.ts";
 import { mcpServer } from "../../src/mcp.ts";
 import { scriptedModel } from "../../src/testing/index.ts";
@@ -11,7 +11,7 @@ const server = await mcpServer({
   tools: [
     tool({
       name: "count",
-      description: "Counts its calls",
+      description: "Counts its executions",
       inputSchema: nothing,
       execute: () => ({ calls: ++calls }),
     }),
@@ -27,7 +27,7 @@ const server = await mcpServer({
   agents: [
     {
       agent: new Agent({ name: "clerk", model: scriptedModel([["It is ", "done."].join("")]) }),
-      description: "Does what a clerk does",
+      description: "Does the work of a clerk",
     },
   ],
 });

@@ -41,7 +41,7 @@ async function hostOf(configs: ServerConfigs) {
   return { mcp, runtime, tools, agent: caller(tools) };
 }
 
-it("offers tools and an agent over stdio, and ends with its host", async () => {
+it("an MCP server offers tools and an agent over stdio, and ends with its host", async () => {
   const { mcp, runtime, agent, tools } = await hostOf({ own });
   expect(tools.map(({ name }) => name)).toEqual(["clerk", "count", "pay"]);
   expect(named(tools, "count")).toMatchObject({ risk: "safe", destructive: false });
@@ -59,7 +59,7 @@ it("offers tools and an agent over stdio, and ends with its host", async () => {
   expect(mcp.pid("own")).toBeNull();
 });
 
-it("passes a question through from the tool's own gate to the person at the host, and the answer back", async () => {
+it("an approval request of a served tool reaches the person at the host, and the answer comes back", async () => {
   const { runtime, agent } = await hostOf({ own });
   const answers = {
     approved: "paid 5",
@@ -79,7 +79,7 @@ it("passes a question through from the tool's own gate to the person at the host
 });
 
 it.for(["initialize", "auto", "2026-07-28"] as const)(
-  "serves a host that speaks %s over HTTP",
+  "an MCP server serves a host that uses the protocol %s over HTTP",
   async (protocol) => {
     const asked = tool({
       name: "asked",
@@ -106,7 +106,7 @@ it.for(["initialize", "auto", "2026-07-28"] as const)(
   },
 );
 
-it("says no for a host that cannot ask", async () => {
+it("an approval request is denied if the host cannot ask a person", async () => {
   const pay = tool({
     name: "pay",
     description: "Pays",
@@ -121,11 +121,11 @@ it("says no for a host that cannot ask", async () => {
   const result = await client.callTool({ name: "pay", arguments: {} });
   expect(result).toMatchObject({
     isError: true,
-    content: [{ text: "[denied: the MCP host has nobody to ask]" }],
+    content: [{ text: "[denied: the MCP host cannot ask a person]" }],
   });
 });
 
-it("tells a model what is wrong with its arguments, and a host of a tool that is not there", async () => {
+it("a served tool reports invalid arguments to the model, and an unknown tool is an error of the host", async () => {
   const sum = tool({
     name: "sum",
     description: "Adds",
@@ -143,7 +143,7 @@ it("tells a model what is wrong with its arguments, and a host of a tool that is
   await expect(client.callTool({ name: "gone", arguments: {} })).rejects.toThrow(/gone/);
 });
 
-it("is called once for a call that is made again under the same key (J6)", async () => {
+it("J6: a call that is repeated under the same idempotency key is executed once", async () => {
   let paid = 0;
   const pay = tool({
     name: "pay",
@@ -163,7 +163,7 @@ it("is called once for a call that is made again under the same key (J6)", async
   ]);
 });
 
-it("cancels the run of a call that its host cancels, and not of one whose host goes away (C1, C3)", async () => {
+it("C1, C3: a call that its host cancels cancels its run; a host that disconnects does not", async () => {
   const runtime = await openRuntime();
   open.push(runtime);
   const waiting: HostedAgent = {
@@ -197,7 +197,7 @@ it("cancels the run of a call that its host cancels, and not of one whose host g
   expect(await second.run.result()).toMatchObject({ status: "completed", output: "went on" });
 });
 
-it("goes on with a conversation, and keeps each user's apart", async () => {
+it("a host continues a conversation by its sessionId, and cannot reach conversations of other users", async () => {
   const runtime = await openRuntime();
   open.push(runtime);
   const clerk = new Agent({
@@ -240,7 +240,7 @@ it("goes on with a conversation, and keeps each user's apart", async () => {
   await expect(stranger.tools()).rejects.toThrow(/did not start/);
 });
 
-it("changes the list that an agent has when a server says that its tools are others now", async () => {
+it("the tools of an agent change in place when a server reports changed tools", async () => {
   const hello = tool({ name: "hello", description: "Greets", inputSchema: nothing, execute: () => "hello" });
   const connected: McpServer[] = [];
   const url = await serve({ name: "growing", tools: [hello], extend: (server) => connected.push(server) });
@@ -257,7 +257,7 @@ it("changes the list that an agent has when a server says that its tools are oth
   expect((await callOnce(runtime, agent, "bye")).output).toEqual({ type: "text", text: "goodbye" });
 });
 
-it("finds a server again that has forgotten the session", async () => {
+it("a client starts a new session if the server has dropped the old one", async () => {
   const hello = tool({ name: "hello", description: "Greets", inputSchema: nothing, execute: () => "hello" });
   const servers = [
     await mcpServer({ name: "a", tools: [hello] }),
@@ -278,9 +278,9 @@ it("finds a server again that has forgotten the session", async () => {
 });
 
 it.for([
-  { what: "another name", headers: { host: "evil.example" } },
-  { what: "a page elsewhere", headers: { origin: "http://evil.example" } },
-])("turns away who comes by $what", async ({ headers }) => {
+  { what: "host name", headers: { host: "evil.example" } },
+  { what: "origin", headers: { origin: "http://evil.example" } },
+])("the HTTP endpoint refuses a request with a foreign $what", async ({ headers }) => {
   const server = await mcpServer({ name: "local", tools: [] });
   open.push(server);
   const request = new Request("http://localhost/mcp", {

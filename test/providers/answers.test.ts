@@ -64,16 +64,16 @@ function textOf({ message }: ModelResponse): string {
   return message.content.map((part) => (part.type === "text" ? part.text : "")).join("");
 }
 
-describe.each(providerKeys)("%s", (key) => {
+describe.each(providerKeys)("a model of %s", (key) => {
   const model = () => providers.models[key];
 
-  test("answers with text and usage", async () => {
+  test("returns text and usage", async () => {
     const answer = await model().generate({ messages: [systemMessage("Be kind."), userMessage("hello")] });
     expect(textOf(answer)).toBe("Hello there, friend.");
     expect(answer).toMatchObject({ stopReason: "stop", usage: { inputTokens: 11, outputTokens: 5 } });
   });
 
-  test("streams the text in pieces; the finish carries what generate returns", async () => {
+  test("streams the text in pieces, and its finish part equals the result of generate()", async () => {
     const request = { messages: [userMessage("hello")] };
     const parts = await partsOf(model(), request);
     const pieces = parts.flatMap((part) => (part.type === "text_delta" ? [part.text] : []));
@@ -88,7 +88,7 @@ describe.each(providerKeys)("%s", (key) => {
   });
 
   test.for([false, true])(
-    "calls tools side by side and takes their results, streamed: %s",
+    "calls several tools in one turn and receives their results (streamed: %s)",
     async (streamed) => {
       const ask = async (
         request: Parameters<ReturnType<typeof model>["generate"]>[0],
@@ -125,7 +125,7 @@ describe.each(providerKeys)("%s", (key) => {
     },
   );
 
-  test("sees pictures, by their bytes and in a data address", async () => {
+  test("receives images as bytes and as data URLs", async () => {
     const inline = { type: "image", mediaType: "image/png", source: { kind: "base64", data: red } } as const;
     const address = `data:image/png;base64,${red}`;
     const linked = { type: "image", mediaType: "image/png", source: { kind: "url", url: address } } as const;
@@ -136,7 +136,7 @@ describe.each(providerKeys)("%s", (key) => {
     expect(JSON.stringify(providers.sent.at(-1)).split(red)).toHaveLength(3);
   });
 
-  test("reads files", async () => {
+  test("receives files", async () => {
     const pdf = Buffer.from("%PDF-1.4 a page").toString("base64");
     const file = {
       type: "file",
@@ -148,7 +148,7 @@ describe.each(providerKeys)("%s", (key) => {
     expect(JSON.stringify(providers.sent.at(-1))).toContain(pdf);
   });
 
-  test("gives answers that fit a schema, by the provider's own means where it has them", async () => {
+  test("receives an output schema through the provider's own parameter, or as a message if there is none", async () => {
     const schema = {
       type: "object",
       properties: { town: { type: "string" }, days: { type: "number" } },
@@ -161,12 +161,12 @@ describe.each(providerKeys)("%s", (key) => {
     });
     expect(JSON.parse(textOf(answer))).toEqual({ town: "Tours", days: 3 });
     const wire = JSON.stringify(providers.sent.at(-1));
-    // In the provider's own field, or told to the model where the provider has none.
+    // The schema is in the provider's own parameter, or in a message if the provider has none.
     expect(wire).toContain("days");
-    expect(wire.includes("fit this JSON Schema")).toBe(key === "openai-compatible");
+    expect(wire.includes("match this JSON Schema")).toBe(key === "openai-compatible");
   });
 
-  test("passes on what was chosen: tool, limit, temperature, stops", async () => {
+  test("receives tool choice, output limit, temperature and stop sequences", async () => {
     await model().generate({
       messages: [userMessage("hello")],
       tools: [weather],
@@ -176,23 +176,23 @@ describe.each(providerKeys)("%s", (key) => {
     });
     const wire = JSON.stringify(providers.sent.at(-1));
     expect(wire).toContain("77");
-    // OpenAI's Responses have no stop sequences.
+    // OpenAI's Responses API has no stop sequences.
     expect(wire.includes("END")).toBe(key !== "openai");
     expect(wire).toMatch(/"(?:tool_choice|toolConfig)":/u);
   });
 
-  test("a model's arguments that are no JSON reach the tool's schema as they are", async () => {
+  test("returns arguments that are not JSON unchanged, so that the tool's schema refuses them", async () => {
     const { message } = await model().generate({
       messages: [userMessage("broken arguments")],
       tools: [weather],
     });
     const [call] = toolCallsOf(message);
-    // Those two send arguments as an object; this server makes an empty one of what it cannot read.
+    // These two send arguments as an object; the mock server replaces malformed ones by an empty object.
     const parsed = key === "anthropic" || key === "google";
     expect(call?.input).toEqual(parsed ? {} : '{"town": "To');
   });
 
-  test("stops when told to", async () => {
+  test("stops when the call is cancelled", async () => {
     const controller = new AbortController();
     controller.abort(new Error("enough"));
     const request = { messages: [userMessage("hello")] };
@@ -200,7 +200,7 @@ describe.each(providerKeys)("%s", (key) => {
     await expect(partsOf(model(), request, controller.signal)).rejects.toThrow("enough");
   });
 
-  test("stops in the middle of a stream when told to", async () => {
+  test("stops in the middle of a stream when the call is cancelled", async () => {
     const controller = new AbortController();
     const seen: string[] = [];
     const read = async () => {
@@ -217,8 +217,8 @@ describe.each(providerKeys)("%s", (key) => {
   });
 });
 
-describe("what a provider wants back", () => {
-  test("Anthropic's signed thinking goes back as it came, and not to another provider", async () => {
+describe("provider metadata in the next request", () => {
+  test("Anthropic's signed thinking is sent back unchanged, but not to another provider", async () => {
     const { anthropic, "openai chat": chat } = providers.models;
     const question = userMessage("think");
     const { message } = await anthropic.generate({ messages: [question] });
@@ -238,7 +238,7 @@ describe("what a provider wants back", () => {
     expect(JSON.stringify(providers.sent.at(-1))).not.toContain("c2lnbmVk");
   });
 
-  test("OpenAI's thinking goes back by its name", async () => {
+  test("OpenAI's reasoning is sent back by its id", async () => {
     const question = userMessage("think");
     const { message } = await providers.models.openai.generate({ messages: [question] });
     const [thought] = message.content;
@@ -249,7 +249,7 @@ describe("what a provider wants back", () => {
     expect(JSON.stringify(providers.sent.at(-1))).toContain(itemId);
   });
 
-  test("an opaque part goes back to its own provider only", async () => {
+  test("an opaque part is sent back only to its own provider", async () => {
     const custom = { type: "custom", kind: "anthropic.fallback" };
     const opaque = {
       type: "opaque",
@@ -269,8 +269,8 @@ describe("what a provider wants back", () => {
   });
 });
 
-describe("settings", () => {
-  test("a prompt-cache mark stands after the system part and the last two messages that are not the model's", async () => {
+describe("withSettings() over HTTP", () => {
+  test("promptCache marks the system message and the last two messages that are not the model's", async () => {
     const model = withSettings(providers.models.anthropic, { promptCache: true });
     await model.generate({
       messages: [
@@ -293,7 +293,7 @@ describe("settings", () => {
     expect(marked).toEqual(["two", "hello"]);
   });
 
-  test("provider options and a limit go with every call; thinking counts against the limit", async () => {
+  test("provider options and the output limit are sent with every call, and thinking counts against the limit", async () => {
     const model = withSettings(providers.models.anthropic, {
       maxOutputTokens: 5_000,
       providerOptions: { anthropic: { thinking: { type: "enabled", budgetTokens: 2_000 } } },
@@ -309,7 +309,7 @@ describe("settings", () => {
     ).rejects.toMatchObject({ code: "invalid_argument" });
   });
 
-  test("a picture's address goes to a provider that fetches it, and is refused for one that does not", async () => {
+  test("an image URL is sent to a provider that fetches it, and refused for one that does not", async () => {
     const source = { kind: "url", url: "https://pictures.example/dot.png" } as const;
     const image = { type: "image", mediaType: "image/png", source } as const;
     const request = { messages: [userMessage([{ type: "text", text: "picture" }, image])] };

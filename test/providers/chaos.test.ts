@@ -45,7 +45,7 @@ function caller(name: string, model: Model): HostedAgent {
   };
 }
 
-/** The clock is moved on while answers come over real sockets: a wait of any length takes no time. */
+/** Advances the fake clock while answers arrive over real sockets, so that waits of any length take no time. */
 async function pump<Value>(clock: FakeClock, work: Promise<Value>): Promise<Value> {
   const over = new AbortController();
   const done = work.finally(() => over.abort());
@@ -62,7 +62,7 @@ async function eventsOf(run: RunHandle): Promise<readonly Event[]> {
   return events;
 }
 
-test("a thousand calls through servers that drop, garble, refuse and hang up: the ledger is exact at the end (B1, B3)", async () => {
+test("B1, B3: the ledger is exact after a thousand calls through servers that drop, garble, refuse and disconnect", async () => {
   const clock = new FakeClock();
   const runtime = await createRuntime({
     store: memoryStore({ hash: sha256 }),
@@ -86,11 +86,11 @@ test("a thousand calls through servers that drop, garble, refuse and hang up: th
   expect(results.map(({ status }) => status)).toEqual(results.map(() => "completed"));
   const served = providers.mock.getRequests().map(({ response }) => response.chaosAction ?? "answered");
   const count = (action: string): number => served.filter((each) => each === action).length;
-  // Every fault came up, and each call was answered once.
+  // Every kind of fault occurred, and each call was answered once.
   for (const action of ["drop", "malformed", "rateLimit", "disconnect"])
     expect(count(action)).toBeGreaterThan(10);
   expect(count("answered")).toBe(calls);
-  // What the servers billed for is what was spent; what nobody knows the cost of is told, and charged in full.
+  // The spend equals what the servers billed; calls of unknown cost are reported and charged in full.
   const lost = events.flatMap((event) => (event.type === "budget_lost" ? [event.data.tokens] : []));
   expect(lost).toHaveLength(count("malformed") + count("disconnect"));
   const lostTokens = lost.reduce((sum, tokens) => sum + tokens, 0);

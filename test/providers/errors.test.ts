@@ -23,7 +23,7 @@ interface Told {
   readonly code?: string;
 }
 
-/** Each kind as it comes over HTTP, in words that all of these servers could use. */
+/** Each error kind as an HTTP response that any of these servers could send. */
 const told: Readonly<Record<ErrorKind, Told>> = {
   rate_limit: { status: 429, message: "Rate limit reached", type: "rate_limit_error" },
   overloaded: { status: 529, message: "Overloaded", type: "overloaded_error" },
@@ -77,10 +77,10 @@ async function failureOf(call: Promise<unknown>): Promise<ClassifiedError> {
   } catch (error) {
     return classifyError(error);
   }
-  throw new Error("it did not fail");
+  throw new Error("the call did not fail");
 }
 
-/** A stream that ends in good order before its answer does, as a proxy in the middle makes it. */
+/** Returns a stream that ends regularly before its answer is complete, as a proxy may cause it. */
 function cutPolitely(url: string, response: ServerResponse): void {
   const chat = (delta: object): string =>
     `data: ${JSON.stringify({ id: "1", object: "chat.completion.chunk", created: 1, model: "m", choices: [{ index: 0, delta }] })}\n\n`;
@@ -118,11 +118,11 @@ function cutPolitely(url: string, response: ServerResponse): void {
   response.end(frames.join(""));
 }
 
-describe.each(providerKeys)("%s", (key) => {
+describe.each(providerKeys)("an error of %s", (key) => {
   const model = () => providers.models[key];
 
   test.each(Object.keys(errorKinds) as ErrorKind[])(
-    "tells a %s error apart, whole and streamed",
+    "is classified as %s, for whole and streamed answers",
     async (kind) => {
       const { status } = told[kind];
       const wait = kind === "rate_limit" ? { retryAfterMs: 7_000 } : {};
@@ -132,7 +132,7 @@ describe.each(providerKeys)("%s", (key) => {
     },
   );
 
-  test("a socket cut in the middle of an answer is an error, never a short answer", async () => {
+  test("is thrown if the socket closes in the middle of an answer", async () => {
     const seen: string[] = [];
     const read = async () => {
       for await (const part of model().stream(asking("socket cut"))) seen.push(part.type);
@@ -141,7 +141,7 @@ describe.each(providerKeys)("%s", (key) => {
     expect(seen).not.toContain("finish");
   });
 
-  test("a server that hangs up is an error without a status", async () => {
+  test("has no status if the server closes the connection", async () => {
     const failure = await failureOf(model().generate(asking("never answered")));
     expect(failure).toMatchObject({ kind: "server_error" });
     expect(failure.status).toBeUndefined();
@@ -150,13 +150,13 @@ describe.each(providerKeys)("%s", (key) => {
     });
   });
 
-  test("malformed JSON is an error, whole and streamed", async () => {
+  test("is thrown for malformed JSON, for whole and streamed answers", async () => {
     expect(await failureOf(model().generate(asking("malformed")))).toMatchObject({ kind: "server_error" });
     expect(await failureOf(partsOf(model(), asking("malformed")))).toMatchObject({ kind: "server_error" });
   });
 });
 
-describe("a stream that ends in good order before its answer does", () => {
+describe("a stream that ends regularly before its answer is complete", () => {
   const models = (): Readonly<Record<string, Model>> => {
     const common = { apiKey: "not-a-key" };
     const openai = createOpenAI({ ...common, baseURL: cutUrl });
@@ -171,7 +171,7 @@ describe("a stream that ends in good order before its answer does", () => {
     };
   };
 
-  test.each(providerKeys)("is an error after its pieces: %s", async (key) => {
+  test.each(providerKeys)("throws after its parts: %s", async (key) => {
     const seen: string[] = [];
     const read = async () => {
       for await (const part of models()[key]?.stream(asking("hello")) ?? [])
@@ -182,7 +182,7 @@ describe("a stream that ends in good order before its answer does", () => {
   });
 });
 
-test("a server that is not there is an error that waiting may mend, and says so", async () => {
+test("an unreachable server is an error that can be retried, and its message says so", async () => {
   const gone = createServer();
   await new Promise<void>((resolve) => gone.listen(0, "127.0.0.1", resolve));
   const baseURL = `http://127.0.0.1:${(gone.address() as AddressInfo).port}`;

@@ -12,7 +12,7 @@ export interface MockProviders {
   readonly mock: LLMock;
   readonly url: string;
   readonly models: Readonly<Record<ProviderKey, Model>>;
-  /** What went over the wire, as it was sent, newest last. */
+  /** Request bodies as they were sent, the newest last. */
   readonly sent: JsonObject[];
   readonly stop: () => Promise<void>;
 }
@@ -25,7 +25,7 @@ export const providerKeys: readonly ProviderKey[] = [
   "openai-compatible",
 ];
 
-/** A model server on this machine, and the real packages pointed at it. */
+/** Starts a model server on this machine, and creates models of the real provider packages that use it. */
 export async function mockProviders(): Promise<MockProviders> {
   const mock = new LLMock({ port: 0, host: "127.0.0.1", logLevel: "silent", journalMaxEntries: 100_000 });
   const url = await mock.start();
@@ -55,7 +55,7 @@ function spying(sent: JsonObject[]): typeof fetch {
   };
 }
 
-/** The same count in every provider's own words. */
+/** Returns the same token counts in the format of every provider. */
 export function usage(input: number, output: number) {
   return {
     prompt_tokens: input,

@@ -38,7 +38,7 @@ beforeEach(() => {
 
 afterAll(() => mock.stop());
 
-/** What the packages of that generation do, in the smallest form: a prompt of V3 as a chat completion, over HTTP. */
+/** A minimal model of specification V3: sends a prompt as a chat completion over HTTP. */
 class ChatOfV3 implements LanguageModelV3 {
   readonly specificationVersion = "v3";
   readonly provider = "chat.v3";
@@ -153,18 +153,18 @@ function chatMessages(message: LanguageModelV3Prompt[number]): readonly JsonObje
   }
 }
 
-/** V3 has bytes, base64 or an address in `data`. */
+/** Returns the data of a V3 file part, which is bytes, base64 or a URL, as a URL. */
 function fileAddress({ data, mediaType }: LanguageModelV3FilePart): string {
   if (data instanceof URL) return data.href;
   return `data:${mediaType};base64,${typeof data === "string" ? data : Buffer.from(data).toString("base64")}`;
 }
 
 function toolAnswer({ toolCallId, output }: LanguageModelV3ToolResultPart): JsonObject {
-  if (output.type !== "content") throw new Error(`the result came as ${output.type}`);
+  if (output.type !== "content") throw new Error(`expected a content result, got ${output.type}`);
   const content = output.value.map((part) => {
     if (part.type === "text") return { type: "text", text: part.text };
     if (part.type === "image-data") return imageUrl(`data:${part.mediaType};base64,${part.data}`);
-    throw new Error(`a part of the result came as ${part.type}`);
+    throw new Error(`unexpected part of a result: ${part.type}`);
   });
   return { role: "tool", tool_call_id: toolCallId, content };
 }
@@ -183,7 +183,7 @@ function chatTools({ tools = [] }: LanguageModelV3CallOptions): readonly JsonObj
 }
 
 test.for(["generated", "streamed"] as const)(
-  "a model of V3 is sent pictures over HTTP, by their bytes, in a data address and by their address: %s",
+  "a V3 model receives images over HTTP as bytes, as data URLs and as URLs (%s)",
   async (way) => {
     const picture = (source: { kind: "base64"; data: string } | { kind: "url"; url: string }) =>
       ({ type: "image", mediaType: "image/png", source }) as const;
@@ -223,7 +223,7 @@ test.for(["generated", "streamed"] as const)(
   },
 );
 
-test("an agent on a model of V3 is shown the picture that a tool took, and is charged for it", async () => {
+test("an agent on a V3 model sees the image that a tool returned, and is charged for it", async () => {
   const camera = tool({
     name: "camera",
     description: "Takes a picture",

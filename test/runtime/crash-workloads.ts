@@ -19,18 +19,18 @@ import { scriptedModel } from "../../src/testing/index.ts";
 import { agent, agentId, simpleTool, text } from "./runtime-setup.ts";
 import type { Workload } from "./simulated-crash.ts";
 
-/** What the world outside saw, by what it was asked. */
+/** Number of calls to the outside, by description of the call. */
 export type World = Map<string, number>;
 
-function count(world: World, what: string): void {
-  world.set(what, (world.get(what) ?? 0) + 1);
+function countCall(world: World, call: string): void {
+  world.set(call, (world.get(call) ?? 0) + 1);
 }
 
 function toolLoop(world: World): Workload {
   const look = simpleTool({
     name: "look",
     execute: async (input) => {
-      count(world, `look ${JSON.stringify(input)}`);
+      countCall(world, `look ${JSON.stringify(input)}`);
       return text("seen");
     },
   });
@@ -59,7 +59,7 @@ function toolLoop(world: World): Workload {
     }
   };
   const script = ({ messages }: { messages: readonly unknown[] }) => {
-    count(world, `model ${messages.length}`);
+    countCall(world, `model ${messages.length}`);
     if (messages.length >= 5) return "done";
     return { toolCalls: [1, 2].map((n) => ({ name: "look", input: { n: n * messages.length } })) };
   };
@@ -76,7 +76,7 @@ function spawnTree(world: World): Workload {
     agent(
       `level${depth}`,
       async (ctx) => {
-        if (depth === 3) return ctx.step("leaf", async () => (count(world, `leaf ${ctx.taskId}`), 1));
+        if (depth === 3) return ctx.step("leaf", async () => (countCall(world, `leaf ${ctx.taskId}`), 1));
         const handles = [];
         for (const child of [1, 2]) {
           const spawned = await ctx.spawn(agentId(`level${depth + 1}`), child);
@@ -94,23 +94,23 @@ function askAndReply(world: World): Workload {
   const answerer = agent("answerer", async (ctx, inbox) => {
     for (const message of inbox.messages) {
       if (message.replyTo === undefined) continue;
-      const answer = await ctx.step("think", async () => (count(world, "think"), 42));
+      const answer = await ctx.step("think", async () => (countCall(world, "think"), 42));
       await ctx.reply(message, answer);
     }
   });
-  const asker = agent("asker", async (ctx) => {
+  const caller = agent("caller", async (ctx) => {
     const answer = await ctx.ask(answerer.id, "how many?");
     await ctx.send(answerer.id, "thanks");
     return answer.kind === "replied" ? answer.body : answer.kind;
   });
-  return { agents: () => [asker, answerer] };
+  return { agents: () => [caller, answerer] };
 }
 
-/** What was sent: one fails at first, and is handed back; the next of its sender waits for it, that of another does not. */
-function sendAndHandBack(world: World): Workload {
+/** Three messages of one sender, of which the second fails at first and is delivered again, and a message of another sender that does not wait for it. */
+function sendAndRetry(world: World): Workload {
   const clerk = agent("clerk", async (ctx, inbox) => {
     for (const { body, sentAt } of inbox.messages) {
-      await ctx.step("work", async () => (count(world, `work ${JSON.stringify(body)}`), 1));
+      await ctx.step("work", async () => (countCall(world, `work ${JSON.stringify(body)}`), 1));
       if (body === "bad" && (await ctx.now()) - sentAt < 1_000) throw new Error("not yet");
     }
   });
@@ -127,24 +127,24 @@ function sendAndHandBack(world: World): Workload {
   return {
     agents: () => [sender, clerk],
     options: { runRetry: { maxRetries: 0 } },
-    isOver: (runs) => runs.length === 6,
+    isComplete: (runs) => runs.length === 6,
   };
 }
 
 function waiting(world: World): Workload {
-  let signalled = false;
+  let isSignalled = false;
   const patient = agent("patient", async (ctx) => {
     const before = await ctx.now();
     await ctx.sleepUntil(before + 1_000);
     const signal = await ctx.waitForSignal("go");
     const late = await ctx.waitForSignal("never", { timeoutMs: 500 });
-    return ctx.step("end", async () => (count(world, "end"), [signal ?? null, late === undefined]));
+    return ctx.step("end", async () => (countCall(world, "end"), [signal ?? null, late === undefined]));
   });
   return {
     agents: () => [patient],
-    outside: async (handle) => {
-      if (signalled) return;
-      signalled = true;
+    interact: async (handle) => {
+      if (isSignalled) return;
+      isSignalled = true;
       await handle.signal("go", "now");
     },
   };
@@ -154,14 +154,14 @@ function preemption(world: World): Workload {
   const low = agent("low", async (ctx) => {
     const parts = [];
     for (const part of [1, 2, 3])
-      parts.push(await ctx.step(`part ${part}`, async () => (count(world, `part ${part}`), part)));
+      parts.push(await ctx.step(`part ${part}`, async () => (countCall(world, `part ${part}`), part)));
     return parts;
   });
   const high = agent("high", async (ctx) =>
-    ctx.step("urgent", async () => (count(world, "urgent"), "urgent")),
+    ctx.step("urgent", async () => (countCall(world, "urgent"), "urgent")),
   );
-  const boss = agent(
-    "boss",
+  const parent = agent(
+    "parent",
     async (ctx) => {
       const one = await ctx.spawn(low.id, null, { priority: Priority.LOW });
       const two = await ctx.spawn(high.id, null, { priority: Priority.HIGH });
@@ -171,14 +171,14 @@ function preemption(world: World): Workload {
     },
     { subAgents: [low, high] },
   );
-  return { agents: () => [boss], submit: { spawnBudget: { maxAgents: 2, allowPreempt: true } } };
+  return { agents: () => [parent], submit: { spawnBudget: { maxAgents: 2, allowPreempt: true } } };
 }
 
 function approval(world: World): Workload {
   const wire = simpleTool({
     name: "wire",
     needsApproval: true,
-    execute: async (input) => (count(world, `wire ${JSON.stringify(input)}`), text("sent")),
+    execute: async (input) => (countCall(world, `wire ${JSON.stringify(input)}`), text("sent")),
   });
   const clerk = agent(
     "clerk",
@@ -190,21 +190,21 @@ function approval(world: World): Workload {
   );
   return {
     agents: () => [clerk],
-    outside: approving({ decision: "approved" }),
+    interact: approving({ decision: "approved" }),
   };
 }
 
-/** Code that asks a person before it acts. */
+/** Agent code that asks a person for approval before it acts. */
 function question(world: World): Workload {
-  const asked = { toolName: "form", callId: "1", input: { message: "Name?" }, reason: "asked" };
+  const request = { toolName: "form", callId: "1", input: { message: "Name?" }, reason: "a name is needed" };
   const clerk = agent("clerk", async (ctx) => {
-    const decision = await ctx.approval(asked);
-    return ctx.step("send", async () => (count(world, `send ${JSON.stringify(decision)}`), "sent"));
+    const decision = await ctx.approval(request);
+    return ctx.step("send", async () => (countCall(world, `send ${JSON.stringify(decision)}`), "sent"));
   });
-  return { agents: () => [clerk], outside: approving({ decision: "approved", input: { name: "Ada" } }) };
+  return { agents: () => [clerk], interact: approving({ decision: "approved", input: { name: "Ada" } }) };
 }
 
-function approving(decision: ApprovalDecision): NonNullable<Workload["outside"]> {
+function approving(decision: ApprovalDecision): NonNullable<Workload["interact"]> {
   return async (handle, events) => {
     const request = events.find(({ type }) => type === "approval_request") as
       | Event<"approval_request">
@@ -213,14 +213,14 @@ function approving(decision: ApprovalDecision): NonNullable<Workload["outside"]>
   };
 }
 
-/** A gate that judges with a model before and after the call, and asks a person between; guardrails at both ends of the run. */
+/** A tool call with a guardrail model before and after it and an approval in between, and guardrails for the input and the output. */
 function guarded(world: World): Workload {
   const wire = simpleTool({
     name: "wire",
     needsApproval: true,
-    execute: async (input) => (count(world, `wire ${JSON.stringify(input)}`), text("sent")),
+    execute: async (input) => (countCall(world, `wire ${JSON.stringify(input)}`), text("sent")),
   });
-  const verdict = () => (count(world, "judge"), '{"verdict": "reject", "reason": "hm"}');
+  const verdict = () => (countCall(world, "judge"), '{"verdict": "reject", "reason": "hm"}');
   const judge = (): Guardrail =>
     llmJudge({
       criteria: "none",
@@ -229,11 +229,11 @@ function guarded(world: World): Workload {
     });
   const ends: Guardrail = {
     name: "ends",
-    onInput: () => (count(world, "input"), { decision: "warn", reason: "noted" }),
-    onOutput: () => (count(world, "output"), { decision: "warn", reason: "noted" }),
+    onInput: () => (countCall(world, "input"), { decision: "warn", reason: "noted" }),
+    onOutput: () => (countCall(world, "output"), { decision: "warn", reason: "noted" }),
   };
   const talk = (request: ModelRequest) => {
-    count(world, "model");
+    countCall(world, "model");
     if (request.messages.some(({ role }) => role === "tool")) return "done";
     return { toolCalls: [{ name: "wire", input: { usd: 5 } }] };
   };
@@ -249,7 +249,7 @@ function guarded(world: World): Workload {
     ],
     input: "go",
     options: { prices: { find: () => ({ inputUsd: 1e-6, outputUsd: 2e-6 }) } },
-    outside: approving({ decision: "approved", input: { usd: 4 } }),
+    interact: approving({ decision: "approved", input: { usd: 4 } }),
   };
 }
 
@@ -258,15 +258,15 @@ function branches(world: World): Workload {
     const results = await ctx.parallel({
       left: async (branch) => {
         branch.emitEvent({ type: "turn_start", data: { turn: 1 } });
-        const one = await branch.step("left", async () => (count(world, "left"), 1));
+        const one = await branch.step("left", async () => (countCall(world, "left"), 1));
         branch.emitEvent({ type: "turn_start", data: { turn: 2 } });
         return one;
       },
-      right: (branch) => branch.step("right", async () => (count(world, "right"), 2)),
+      right: (branch) => branch.step("right", async () => (countCall(world, "right"), 2)),
     });
     const raced = await ctx.race<number>({
       quick: async (branch) => {
-        const three = await branch.step("quick", async () => (count(world, "quick"), 3));
+        const three = await branch.step("quick", async () => (countCall(world, "quick"), 3));
         branch.emitEvent({ type: "turn_start", data: { turn: 3 } });
         return three;
       },
@@ -280,7 +280,7 @@ function branches(world: World): Workload {
 function continuing(world: World): Workload {
   const counter = agent("counter", async (ctx) => {
     const done = Number(ctx.input ?? 0);
-    await ctx.step("work", async ({ idempotencyKey }) => (count(world, idempotencyKey), done));
+    await ctx.step("work", async ({ idempotencyKey }) => (countCall(world, idempotencyKey), done));
     ctx.emitEvent({ type: "turn_start", data: { turn: done } });
     return done === 3 ? "counted" : ctx.continueAsNew(done + 1);
   });
@@ -288,21 +288,21 @@ function continuing(world: World): Workload {
 }
 
 function steered(world: World): Workload {
-  const said = ["a", "b", "c"];
+  const inputs = ["a", "b", "c"];
   const listener = agent("listener", async (ctx) => {
     const before = await ctx.steering();
     await ctx.waitForSignal("go");
     const first = await ctx.steering();
-    await ctx.step("work", async () => (count(world, "work"), 1));
-    const rest = await ctx.steering({ mode: "all" });
-    await ctx.step("more work", async () => (count(world, "more work"), 1));
-    return [before, first, rest, await ctx.steering()];
+    await ctx.step("work", async () => (countCall(world, "work"), 1));
+    const remaining = await ctx.steering({ mode: "all" });
+    await ctx.step("more work", async () => (countCall(world, "more work"), 1));
+    return [before, first, remaining, await ctx.steering()];
   });
   return {
     agents: () => [listener],
-    outside: async (handle, events) => {
-      if (said.length === 0 || !events.some(({ type }) => type === "task_suspend")) return;
-      for (const input of said.splice(0)) await handle.steer(input);
+    interact: async (handle, events) => {
+      if (inputs.length === 0 || !events.some(({ type }) => type === "task_suspend")) return;
+      for (const input of inputs.splice(0)) await handle.steer(input);
       await handle.signal("go");
     },
   };
@@ -310,7 +310,7 @@ function steered(world: World): Workload {
 
 function compacting(world: World): Workload {
   const script = ({ messages }: { messages: readonly unknown[] }) => (
-    count(world, `model ${messages.length}`),
+    countCall(world, `model ${messages.length}`),
     "in short"
   );
   const history = [userMessage("a"), assistantMessage("b"), userMessage("c")];
@@ -338,32 +338,32 @@ function compacting(world: World): Workload {
   };
 }
 
-/** What is said too late to be heard. */
-function unheard(world: World): Workload {
-  let said = false;
-  const deaf = agent("deaf", async (ctx) => {
+/** Input that arrives too late to be read, so that it starts a second run. */
+function unreadInput(world: World): Workload {
+  let isSteered = false;
+  const reader = agent("reader", async (ctx) => {
     if (ctx.input === null) await ctx.waitForSignal("go");
-    await ctx.step("work", async () => (count(world, `work ${JSON.stringify(ctx.input)}`), 1));
+    await ctx.step("work", async () => (countCall(world, `work ${JSON.stringify(ctx.input)}`), 1));
     return ctx.input;
   });
   return {
-    agents: () => [deaf],
-    outside: async (handle, events) => {
-      if (said || !events.some(({ type }) => type === "task_suspend")) return;
-      said = true;
+    agents: () => [reader],
+    interact: async (handle, events) => {
+      if (isSteered || !events.some(({ type }) => type === "task_suspend")) return;
+      isSteered = true;
       await handle.steer("a");
       await handle.signal("go");
     },
-    isOver: (runs) => runs.length === 2,
+    isComplete: (runs) => runs.length === 2,
   };
 }
 
-/** Small runs of all kinds; each says to the world what it does outside. */
+/** Small runs of all kinds. Each counts its calls to the outside in `World`. */
 export const workloads = {
   toolLoop,
   spawnTree,
   askAndReply,
-  sendAndHandBack,
+  sendAndRetry,
   waiting,
   preemption,
   approval,
@@ -373,5 +373,5 @@ export const workloads = {
   continuing,
   steered,
   compacting,
-  unheard,
+  unreadInput,
 };

@@ -35,7 +35,7 @@ test.for<RuntimeOptions>([
   { retry: { jitter: Number.NaN } },
   { runRetry: { maxRetries: 0.5 } },
   { runRetry: { baseDelayMs: Number.NaN } },
-])("%o is refused, and the store that was opened for it is closed", async (options) => {
+])("createRuntime refuses %o and closes the store that it opened", async (options) => {
   const folder = await mkdtemp(join(tmpdir(), "reeve-open-"));
   onTestFinished(() => rm(folder, { recursive: true }));
   const store = `sqlite:${join(folder, "store.db")}` as const;
@@ -44,15 +44,15 @@ test.for<RuntimeOptions>([
     code: "invalid_argument",
     message: expect.stringMatching(new RegExp(`^(?:invalid ${name}(?:\\.\\w+)? |${name}(?:\\.\\w+)? is )`)),
   });
-  // SQLite's log goes with the last connection.
+  // SQLite deletes its write-ahead log when the last connection closes.
   expect((await readdir(folder)).filter((each) => each.endsWith("-wal"))).toEqual([]);
 });
 
-test("a store that was handed in stays open, and no signal is listened for, when a runtime cannot be opened", async () => {
+test("when createRuntime fails, a store of the caller stays open and no listener is left", async () => {
   const store = memoryStore({ hash: sha256 });
   let closed = false;
   let listeners = 0;
-  const handed = {
+  const callersStore = {
     ...store,
     close: async () => {
       closed = true;
@@ -65,7 +65,7 @@ test("a store that was handed in stays open, and no signal is listened for, when
     },
     leases: { ...store.leases, enlist: () => Promise.reject(new Error("full")) },
   } as never;
-  await expect(createRuntime({ store: handed, closeOn: ["SIGUSR2"] })).rejects.toThrow("full");
+  await expect(createRuntime({ store: callersStore, closeOn: ["SIGUSR2"] })).rejects.toThrow("full");
   expect({ closed, listeners, signals: process.listenerCount("SIGUSR2") }).toEqual({
     closed: false,
     listeners: 0,
@@ -73,92 +73,94 @@ test("a store that was handed in stays open, and no signal is listened for, when
   });
 });
 
-test("a run that is being loaded when its worker closes is not begun there, and closing does not wait for it", async () => {
+test("a run that is being loaded during close() is not started, and close() does not wait for it", async () => {
   const store = memoryStore({ hash: sha256 });
-  const [read, go] = [gate(), gate()];
+  const [reading, proceed] = [gate(), gate()];
   const replay = store.journal.replay.bind(store.journal);
   let reads = 0;
   store.journal.replay = async (...args) => {
-    if (++reads === 1) await (read.resolve(), go.promise);
+    if (++reads === 1) await (reading.resolve(), proceed.promise);
     return replay(...args);
   };
-  const began: string[] = [];
+  const starts: string[] = [];
   const slow = (name: string) =>
     agent("slow", async (ctx) => {
-      began.push(name);
-      if (name === "one") await ctx.step("for ever", () => new Promise<null>(() => {}));
+      starts.push(name);
+      if (name === "one") await ctx.step("never ends", () => new Promise<null>(() => {}));
       return name;
     });
   const one = await createRuntime({ store });
   const { runId } = await one.submit(slow("one"), null);
-  await read.promise;
+  await reading.promise;
   const closed = one.close();
-  go.resolve();
+  proceed.resolve();
   await closed;
-  expect(began).toEqual([]);
+  expect(starts).toEqual([]);
   const two = await createRuntime({ store });
   two.register(slow("two"));
-  await until(() => began.length > 0);
+  await until(() => starts.length > 0);
   expect((await (await two.find(runId))?.result())?.output).toBe("two");
   await two.close();
 });
 
-test("an agent whose submission was refused is not held for it", async () => {
+test('with sameName: "replace", an agent whose submission was refused can be garbage-collected', async () => {
   const runtime = await createRuntime({ sameName: "replace" });
-  const [begun, go] = [gate(), gate()];
+  const [started, proceed] = [gate(), gate()];
   const clerk = () =>
-    agent("clerk", async (ctx) => ctx.step("work", async () => (begun.resolve(), await go.promise, null)));
+    agent("clerk", async (ctx) =>
+      ctx.step("work", async () => (started.resolve(), await proceed.promise, null)),
+    );
   const sessionId = formatSessionId("busy");
   const run = await runtime.submit(clerk(), null, { sessionId });
-  await begun.promise;
+  await started.promise;
   const refused = await (async () => {
     const other = clerk();
     await expect(runtime.submit(other, null, { sessionId })).rejects.toMatchObject({ code: "agent_busy" });
     return new WeakRef(other);
   })();
   runtime.register(clerk());
-  const collected = (): boolean => {
+  const isCollected = (): boolean => {
     globalThis.gc?.();
     return refused.deref() === undefined;
   };
-  await expect.poll(collected).toBe(true);
-  go.resolve();
+  await expect.poll(isCollected).toBe(true);
+  proceed.resolve();
   await run.result();
   await runtime.close();
 });
 
-test("an agent is held for a run that failed until it is collected, since it may go on till then", async () => {
+test('with sameName: "replace", a failed run keeps its agent until the run is collected, because it may be resumed', async () => {
   const clock = new FakeClock();
   const runtime = await createRuntime({ sameName: "replace", clock });
   onTestFinished(() => runtime.close());
   let fails = true;
-  const clerk = (says: string) =>
+  const clerk = (output: string) =>
     agent("clerk", async () => {
       if (fails) throw new Fault("unsupported", "not yet");
-      return says;
+      return output;
     });
-  const submitted = async (says: string) => {
-    const mine = clerk(says);
-    const run = await runtime.submit(mine, null);
+  const submitClerk = async (output: string) => {
+    const submitted = clerk(output);
+    const run = await runtime.submit(submitted, null);
     expect((await run.result()).status).toBe("failed");
-    return { run, agent: new WeakRef(mine) };
+    return { run, agent: new WeakRef(submitted) };
   };
-  const first = await submitted("first");
-  const second = await submitted("second");
+  const first = await submitClerk("first");
+  const second = await submitClerk("second");
   runtime.register(clerk("another"));
   fails = false;
   await first.run.resume();
   expect((await first.run.result()).output).toBe("first");
   await clock.advance(1_000);
   expect(await runtime.collect({ endedBefore: clock.now() })).toBe(2);
-  const collected = (): boolean => {
+  const areCollected = (): boolean => {
     globalThis.gc?.();
     return [first, second].every((each) => each.agent.deref() === undefined);
   };
-  await expect.poll(collected).toBe(true);
+  await expect.poll(areCollected).toBe(true);
 });
 
-test("agents of one name are refused as a whole, each time, and nobody is left half registered", async () => {
+test("submit() of an agent with a sub-agent of the same name is refused and registers none of them", async () => {
   const runtime = await createRuntime();
   onTestFinished(() => runtime.close());
   const inner = agent("clerk", async () => "inner");
@@ -171,12 +173,12 @@ test("agents of one name are refused as a whole, each time, and nobody is left h
       message: expect.stringMatching(/clerk.*(?:name|key)/),
     });
   }
-  // Neither the lead nor whom it came with stands in the way of others.
+  // Both names are free.
   for (const other of [agent("clerk", async () => "mine"), agent("other", async () => "mine")])
     expect((await (await runtime.submit(other, null)).result()).output).toBe("mine");
 });
 
-test("an agent whose name is taken is told what to do about it", async () => {
+test("register() of another agent with a taken name throws and names the ways out", async () => {
   const runtime = await createRuntime();
   onTestFinished(() => runtime.close());
   runtime.register(agent("clerk", async () => "first"));
@@ -185,7 +187,7 @@ test("an agent whose name is taken is told what to do about it", async () => {
   );
 });
 
-test("a run id is somebody's for good: another agent or input under it is refused, the same is given its run", async () => {
+test("a repeated submission with a runId returns its run, and another agent or input is refused", async () => {
   const runtime = await createRuntime();
   onTestFinished(() => runtime.close());
   const runId = formatRunId("order-7");
@@ -208,7 +210,7 @@ test("a run id is somebody's for good: another agent or input under it is refuse
 });
 
 test.each([undefined, HistoryRetention.NONE])(
-  "a run id is its user's: another user or tenant is refused, with nothing of the run (kept: %s)",
+  "a submission with the runId of another user or tenant is refused without any content of the run (retention: %s)",
   async (retention) => {
     const runtime = await createRuntime();
     onTestFinished(() => runtime.close());
@@ -234,7 +236,7 @@ test.each([undefined, HistoryRetention.NONE])(
   },
 );
 
-test("a run of which no words are kept is given to whoever submits it again", async () => {
+test("a repeated submission with a runId returns its run although the input is not retained", async () => {
   const runtime = await createRuntime();
   onTestFinished(() => runtime.close());
   const clerk = agent("clerk", async () => "done");

@@ -1,8 +1,8 @@
 import type { RunHandle, RunId, Runtime } from "../../src/kernel/index.ts";
 
-/** A run through the runtime that has it now: a handle of one that was closed is of no use. */
-export async function foundRun(runtime: Runtime, { runId }: { readonly runId: RunId }): Promise<RunHandle> {
+/** Returns a handle of the run in this runtime. A handle of a closed runtime cannot be used any more. */
+export async function findRun(runtime: Runtime, { runId }: { readonly runId: RunId }): Promise<RunHandle> {
   const run = await runtime.find(runId);
-  if (run === undefined) throw new Error(`${runId} is not there`);
+  if (run === undefined) throw new Error(`run ${runId} does not exist`);
   return run;
 }

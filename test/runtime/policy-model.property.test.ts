@@ -4,22 +4,22 @@ import { priorities, type Priority } from "../../src/kernel/index.ts";
 import { propertyRuns } from "../property-runs.ts";
 import { nanoPerToken, SimulatedRun } from "./simulated-run.ts";
 
-/** One number read as many small ones: cheap to make, and it shrinks. */
+/** Picks values by the digits of one number. One number per action is cheap to generate and shrinks well. */
 function pickerOf(seed: number): <Value>(values: readonly Value[]) => Value {
-  let rest = seed;
+  let remaining = seed;
   return (values) => {
-    const value = values[rest % values.length] as (typeof values)[number];
-    rest = Math.floor(rest / values.length);
+    const value = values[remaining % values.length] as (typeof values)[number];
+    remaining = Math.floor(remaining / values.length);
     return value;
   };
 }
 
 const actions = [
-  "ask",
-  "ask",
-  "ask",
-  "answer",
-  "answer",
+  "call",
+  "call",
+  "call",
+  "endCall",
+  "endCall",
   "flush",
   "flush",
   "spawn",
@@ -42,13 +42,13 @@ function act(run: SimulatedRun, seed: number): void {
   const priority: Priority = pick(priorities);
   const share = pick(tenths);
   switch (action) {
-    case "ask":
-      run.ask(taskId, pick([0, 1, 4, 9]), pick([1, 5, 12, 30]));
+    case "call":
+      run.call(taskId, pick([0, 1, 4, 9]), pick([1, 5, 12, 30]));
       break;
-    case "answer": {
-      const out = [...run.calls.keys()];
-      if (out.length > 0)
-        run.answer(pick(out), pick(["settle", "settle", "settle", "lose", "refund"]), share);
+    case "endCall": {
+      const inFlight = [...run.calls.keys()];
+      if (inFlight.length > 0)
+        run.endCall(pick(inFlight), pick(["settle", "settle", "settle", "lose", "refund"]), share);
       break;
     }
     case "flush":
@@ -81,7 +81,7 @@ function act(run: SimulatedRun, seed: number): void {
   }
 }
 
-test("H1-H8, B1-B6: random trees with priorities, spends, crashes and resumes break no promise, and end", () => {
+test("H1-H8, B1-B6: a random run with priorities, calls, crashes and resumes breaks no promise and ends", () => {
   const seeds = fc.array(fc.noBias(fc.nat(2 ** 31 - 1)), { minLength: 10, maxLength: 32, size: "max" });
   const property = fc.property(
     fc.constantFrom(3, 2, 4, 1, 5),

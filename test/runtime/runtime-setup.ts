@@ -7,7 +7,9 @@ import {
   type RunContext,
   type RunId,
   type Runtime,
+  type SpawnOptions,
   type Store,
+  type TaskHandle,
   type TaskInbox,
   type Tool,
   type ToolResult,
@@ -20,13 +22,14 @@ export interface Bench {
   readonly clock: FakeClock;
   readonly store: Store;
   readonly runtime: Runtime;
+  /** Errors that any of the workers reported. */
   readonly errors: unknown[];
-  /** Another worker on the same store and clock. */
+  /** Opens another worker on the same store and clock. */
   readonly open: (options?: RuntimeOptions) => Promise<Runtime>;
   readonly events: (runId: RunId) => Promise<Event[]>;
 }
 
-/** A runtime in memory whose time stands still until it is told to move. */
+/** Opens a runtime on a memory store and a clock that only `clock.advance` moves. */
 export async function setUp(options: RuntimeOptions = {}): Promise<Bench> {
   const clock = new FakeClock();
   const store = memoryStore({ hash: sha256, inbox: { maxDeliveries: 3 } });
@@ -100,7 +103,7 @@ export function text(value: string): ToolResult {
   return { output: { type: "text", text: value }, isError: false };
 }
 
-/** Lets everything happen that needs neither time nor a person. */
+/** Yields to the event loop until the runtime has done everything that needs neither time nor outside input. */
 export async function settle(): Promise<void> {
   for (let round = 0; round < 20; round++) {
     await new Promise<void>((resolve) => {
@@ -109,6 +112,7 @@ export async function settle(): Promise<void> {
   }
 }
 
+/** Polls the condition without letting time pass. Throws if the condition does not hold after 1,000 turns of the event loop. */
 export async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
   for (let round = 0; round < 1_000; round++) {
     if (await condition()) return;
@@ -116,12 +120,23 @@ export async function until(condition: () => boolean | Promise<boolean>): Promis
       setImmediate(resolve);
     });
   }
-  throw new Error("it did not come to that");
+  throw new Error("the condition did not become true within 1,000 turns of the event loop");
 }
 
-/** A promise that the test settles: what an agent's code waits for outside. */
+/** A promise that the test resolves, for example an effect that the agent's code waits for. */
 export function gate<Value = void>(): PromiseWithResolvers<Value> {
   return Promise.withResolvers<Value>();
+}
+
+/** Spawns a child task. Throws if the seat is refused. */
+export async function spawnTask(
+  ctx: RunContext,
+  { id }: HostedAgent,
+  options: SpawnOptions = {},
+): Promise<TaskHandle> {
+  const spawned = await ctx.spawn(id, null, options);
+  if (spawned.kind === "refused") throw new Error(`the seat was refused: ${spawned.reason}`);
+  return spawned.handle;
 }
 
 export function typesOf(events: readonly Event[]): string[] {

@@ -16,42 +16,46 @@ import { dyingStore } from "../../src/testing/dying-store.ts";
 import { FakeClock, sequentialIds } from "../../src/testing/index.ts";
 import { readAll, until } from "./runtime-setup.ts";
 
+/** A run to be repeated with a worker that crashes. */
 export interface Workload {
-  /** Made anew for every worker, as another process would. */
+  /** Creates the agents of one worker. The first one is the agent of the run. */
   readonly agents: () => readonly [HostedAgent, ...HostedAgent[]];
   readonly input?: JsonValue;
   readonly submit?: SubmitOptions;
   readonly options?: RuntimeOptions;
-  /** What someone outside does, again and again until the run has ended. */
-  /** Whether what came of it is all there, when the run has ended and so have those that came of it. */
-  readonly isOver?: (runs: readonly RunSummary[]) => boolean;
-  readonly outside?: (handle: RunHandle, events: readonly Event[]) => Promise<void>;
+  /** Whether all runs that the workload starts exist. The workload is over when they do and all runs have ended. Default: always true. */
+  readonly isComplete?: (runs: readonly RunSummary[]) => boolean;
+  /** Called repeatedly with the events so far, until the workload is over. */
+  readonly interact?: (handle: RunHandle, events: readonly Event[]) => Promise<void>;
 }
 
-export interface Life {
+/** The result of a workload, and what was known when its first worker crashed. If no worker crashed, what was known at the end. */
+export interface WorkloadResult {
   readonly output: JsonValue;
   readonly status: string;
   readonly events: readonly Event[];
   readonly costUsd: number | null;
+  /** Number of writes of the first worker to its store. */
   readonly writes: number;
-  /** Calls of models, tools and steps that were recorded, of all runs, when the first worker died or the run ended. */
-  readonly recorded: number;
-  /** What the log said by then. */
-  readonly toldByThen: readonly Event[];
-  /** How often the world had been asked for something by then. */
-  readonly asked: number;
+  /** Number of recorded model calls, tool calls and steps, of all runs. */
+  readonly recordedAtCrash: number;
+  /** Events of the run. */
+  readonly eventsAtCrash: readonly Event[];
+  /** What `countCalls` returned. */
+  readonly callsAtCrash: number;
 }
 
 const effects: ReadonlySet<StepKind> = new Set(["llm", "tool", "step"]);
 
-/** Runs a workload on a worker that dies at its n-th write, and then on one that does not. */
-export async function live(
-  { agents, input = null, submit = {}, options = {}, outside, isOver = () => true }: Workload,
+/** Runs a workload on a worker that crashes before or after write number `at`, and then on a second worker that does not crash. */
+export async function runWorkload(
+  { agents, input = null, submit = {}, options = {}, interact, isComplete = () => true }: Workload,
   {
-    asked,
-    ...death
-  }: { readonly asked: () => number; readonly at?: number; readonly when?: "before" | "after" },
-): Promise<Life> {
+    countCalls = () => 0,
+    at = Number.POSITIVE_INFINITY,
+    when = "after",
+  }: { readonly countCalls?: () => number; readonly at?: number; readonly when?: "before" | "after" } = {},
+): Promise<WorkloadResult> {
   const clock = new FakeClock();
   const real = memoryStore({ hash: sha256 });
   let recorded = 0;
@@ -65,10 +69,10 @@ export async function live(
       replay: (...args) => real.journal.replay(...args),
       delete: (...args) => real.journal.delete(...args),
       collect: (...args) => real.journal.collect(...args),
-      append: async (lease, each, submissions) => {
-        const standing = await real.journal.append(lease, each, submissions);
-        recorded += (each.steps ?? []).filter(({ kind }) => effects.has(kind)).length;
-        return standing;
+      append: async (lease, next, submissions) => {
+        const stored = await real.journal.append(lease, next, submissions);
+        recorded += (next.steps ?? []).filter(({ kind }) => effects.has(kind)).length;
+        return stored;
       },
     },
   };
@@ -76,43 +80,43 @@ export async function live(
   const [first] = agents();
   const { record: run, first: commit } = newRun({ clock, ids: sequentialIds("s") }, first, input, submit);
   await real.journal.create(run, commit);
-  const record = run.runId;
+  const { runId } = run;
   const handle = new StoredRunHandle({ store: real, clock, ids: sequentialIds("h"), record: run });
-  let dead = false;
+  let hasCrashed = false;
   const die = (): void => {
-    dead = true;
+    hasCrashed = true;
   };
-  const store = dyingStore(counting, {
-    at: death.at ?? Number.POSITIVE_INFINITY,
-    when: death.when ?? "after",
-    die,
-  });
-  // A dead worker says nothing, also not that its run is another's now.
+  const store = dyingStore(counting, { at, when, die });
+  // A crashed worker reports no errors, for example that another worker owns its run.
   const onError = (error: unknown): void => {
-    if (!dead) throw error;
+    if (!hasCrashed) throw error;
   };
   const one = await createRuntime({ ...common, store, ids: sequentialIds("a"), workerId: "one", onError });
   for (const agent of agents()) one.register(agent);
-  const ended = async (): Promise<boolean> => {
-    if ((await readAll(real, record)).at(-1)?.type !== "run_end") return false;
+  const hasEnded = async (): Promise<boolean> => {
+    if ((await readAll(real, runId)).at(-1)?.type !== "run_end") return false;
     const { runs } = await real.journal.list();
-    return isOver(runs) && runs.every(({ endedAt }) => endedAt !== null);
+    return isComplete(runs) && runs.every(({ endedAt }) => endedAt !== null);
   };
-  const drive = async (over: () => boolean | Promise<boolean>): Promise<void> => {
-    for (let round = 0; round < 400 && !(await over()); round++) {
-      await outside?.(handle, await readAll(real, record));
+  const drive = async (isOver: () => boolean | Promise<boolean>): Promise<void> => {
+    for (let round = 0; round < 400 && !(await isOver()); round++) {
+      await interact?.(handle, await readAll(real, runId));
       await clock.advance(25);
     }
   };
-  await drive(async () => dead || (await ended()));
-  const atDeath = { recorded, asked: asked(), toldByThen: await readAll(real, record) };
-  if (dead) {
+  await drive(async () => hasCrashed || (await hasEnded()));
+  const atCrash = {
+    recordedAtCrash: recorded,
+    callsAtCrash: countCalls(),
+    eventsAtCrash: await readAll(real, runId),
+  };
+  if (hasCrashed) {
     await real.leases.dismiss("one");
     const two = await createRuntime({ ...common, store: real, ids: sequentialIds("b"), workerId: "two" });
     for (const agent of agents()) two.register(agent);
-    await drive(ended);
+    await drive(hasEnded);
   }
-  await until(ended);
+  await until(hasEnded);
   const { output, status, costUsd } = await handle.result();
-  return { output, status, costUsd, events: await readAll(real, record), writes: store.writes, ...atDeath };
+  return { output, status, costUsd, events: await readAll(real, runId), writes: store.writes, ...atCrash };
 }

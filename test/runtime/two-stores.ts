@@ -8,7 +8,7 @@ import { sqliteStore } from "../../src/runtime/stores/sqlite/store.ts";
 
 const folders: string[] = [];
 
-/** Two ways to keep a run, each prepared once for a test and then opened as often as there are processes in it. */
+/** The two stores, by name. A test prepares a store once and opens it once per process that it simulates. */
 export const twoStores: readonly [string, () => Promise<() => Promise<Store>>][] = [
   [
     "memory",

@@ -38,6 +38,7 @@ export interface SwarmHandOver {
 
 /** A peer of a swarm, with the options to spawn it. */
 export interface SwarmPeer extends Omit<Member, "agent"> {
+  /** The agent to spawn. */
   readonly agent: AgentCore;
   /**
    * JSON Schema of the input that this peer needs in a handoff. The other peers then use a tool `transfer_to_<name>`.

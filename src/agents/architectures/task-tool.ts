@@ -8,6 +8,7 @@ import type { DeepAgentStateReader } from "./deep-agent-state.ts";
 
 /** An agent that a deep agent may spawn, with the options to spawn it. */
 export interface SubAgent extends SpawnOptions {
+  /** The agent to spawn. */
   readonly agent: HostedAgent;
   /** What the agent is good at, shown to the model. Default: the agent's own description. */
   readonly description?: string;

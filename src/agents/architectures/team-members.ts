@@ -10,6 +10,7 @@ import type { PromptContext } from "./prompt-context.ts";
 
 /** An agent in a team, with the options to spawn it. */
 export interface Member extends Omit<SpawnOptions, "role"> {
+  /** The agent to spawn. */
   readonly agent: HostedAgent;
   /** What the agent is good at; models choose a member by its description. Default: the agent's own description. */
   readonly description?: string;

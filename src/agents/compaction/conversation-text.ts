@@ -1,10 +1,10 @@
 import type { ChatMessage, ContentPart } from "../../kernel/index.ts";
 import { cutOutput, cutText } from "./cut-text.ts";
 
-/** Of one result or call: a summary needs its gist. */
+/** Maximum number of characters of one call or result, which is enough for a summary. */
 const maxChars = 2_000;
 
-/** A conversation as something to read, not to go on with. */
+/** Renders a conversation as plain text, for a model that summarises it. */
 export function conversationText(messages: readonly ChatMessage[]): string {
   return messages.map(messageLines).filter(Boolean).join("\n\n");
 }

@@ -2,17 +2,17 @@ import type { ToolOutput } from "../../kernel/index.ts";
 import { headOf } from "../middleware/text-cut.ts";
 import { outputChars } from "./message-size.ts";
 
-/** The smallest limit that leaves room for something beside the marker. */
+/** The smallest limit that leaves room for text besides the marker. */
 export const shortestCut = 64;
 
-/** At most `limit` characters, the marker that says how many are missing included. */
+/** Cuts a text to at most `limit` characters, including a marker that states how many are missing. */
 export function cutText(text: string, limit: number): string {
   if (text.length <= limit) return text;
   const head = headOf(text, limit - marker(text.length).length);
   return head + marker(text.length - head.length);
 }
 
-/** Text of at most `limit` characters in place of what is longer; images and files are named in it. */
+/** Replaces an output that is longer than `limit` characters by a cut text, which names images and files. */
 export function cutOutput(output: ToolOutput, limit: number): ToolOutput {
   if (outputChars(output) <= limit) return output;
   return { type: "text", text: cutText(asText(output), limit) };
@@ -27,5 +27,5 @@ function asText(output: ToolOutput): string {
 }
 
 function marker(chars: number): string {
-  return `\n[... ${chars} characters left out]`;
+  return `\n[... ${chars} characters omitted]`;
 }

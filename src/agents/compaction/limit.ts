@@ -1,7 +1,7 @@
 import { Fault } from "../../kernel/index.ts";
 
-/** A whole number from `minimum` on, or a fault that names the option. */
+/** Checks that an option is an integer of at least `minimum`. */
 export function requireLimit(option: string, value: number, minimum: number): number {
   if (Number.isSafeInteger(value) && value >= minimum) return value;
-  throw new Fault("invalid_argument", `${option} is ${value}: it must be a whole number from ${minimum} on`);
+  throw new Fault("invalid_argument", `invalid ${option} ${value}: expected an integer from ${minimum}`);
 }

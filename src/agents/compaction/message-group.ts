@@ -1,11 +1,11 @@
 import { isSummary, toolCallsOf, type ChatMessage } from "../../kernel/index.ts";
 
-/** Messages that stay or go together. */
+/** Messages that are kept or dropped together. */
 export type MessageGroup<Item = ChatMessage> = readonly Item[];
 
-/** A history in the parts that strategies treat apart. */
+/** A history, divided into the parts that strategies treat differently. */
 export interface GroupedHistory {
-  /** The leading system messages, and the summary that follows them: never dropped. */
+  /** The leading system messages and the summary after them; never dropped. */
   readonly head: readonly ChatMessage[];
   readonly groups: readonly MessageGroup[];
 }
@@ -19,8 +19,8 @@ export function groupHistory(history: readonly ChatMessage[]): GroupedHistory {
 }
 
 /**
- * S3: an assistant message with calls and everything up to its last result is one group; every other message is one by itself. Calls
- * and results belong together by their place, not by their ids, which servers repeat.
+ * S3: groups messages. An assistant message with calls and everything up to its last result form one group; every other
+ * message is a group by itself. Calls and results are matched by position, because servers repeat ids.
  */
 export function groupMessages<Item>(
   items: readonly Item[],

@@ -1,15 +1,15 @@
 import type { ChatMessage, ContentPart, ToolOutput } from "../../kernel/index.ts";
 
-/** How many tokens messages come to. Hand in the tokenizer of a model where an estimate will not do. */
+/** Counts the tokens of messages. Pass a model's tokenizer if an estimate is not sufficient. */
 export type TokenCounter = (messages: readonly ChatMessage[]) => number;
 
-/** What an image weighs, whatever its bytes: about 1,600 tokens. */
+/** The size of an image in characters, independent of its bytes: about 1,600 tokens. */
 const charsPerImage = 6_400;
 const charsPerToken = 4;
-/** For the role and the separators of one message. */
+/** Tokens for the role and the separators of one message. */
 const tokensPerMessage = 4;
 
-/** Messages never change, so each is measured once. */
+/** Cached sizes; messages never change. */
 const measured = new WeakMap<ChatMessage, number>();
 
 function charsOf(message: ChatMessage): number {
@@ -25,7 +25,9 @@ export function charsOfAll(messages: readonly ChatMessage[]): number {
   return sum(messages.map(charsOf));
 }
 
-/** Four characters a token: an estimate, made to choose what to cut. Money is reserved by a bound of its own (B1). */
+/**
+ * Estimates tokens as a quarter of the characters, to decide what to cut. Reservations use a separate upper bound (B1).
+ */
 export const estimateTokens: TokenCounter = (messages) =>
   sum(messages.map((message) => Math.ceil(charsOf(message) / charsPerToken) + tokensPerMessage));
 

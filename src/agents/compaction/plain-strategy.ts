@@ -1,6 +1,6 @@
 import type { ChatMessage, CompactionStrategy } from "../../kernel/index.ts";
 
-/** A strategy that cuts by itself, asking nobody: whether there is something to do it says by doing it. */
+/** A strategy without model calls. Whether it is due is determined by applying it. */
 export function plainStrategy(
   cut: (history: readonly ChatMessage[]) => readonly ChatMessage[],
 ): CompactionStrategy {

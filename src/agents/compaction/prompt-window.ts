@@ -8,23 +8,23 @@ export interface WindowChange {
 }
 
 export interface PromptWindowOptions {
-  /** Whose turns it is for; what is compacted is a step of it. */
+  /** The context of the task; compaction is a step of it. */
   readonly ctx: RunContext;
   readonly strategy: (summarize: Summarizer) => CompactionStrategy;
-  /** Of the agent's models, the one that writes summaries. */
+  /** The role of the model that writes summaries. */
   readonly role: string;
   readonly onCompact?: (change: WindowChange) => void;
 }
 
 /**
- * What the model is shown of a conversation that grows. What was left out stays out, so that a summary is paid for once; the
- * conversation itself is whole, and that is what is stored (S3). J4: compacting is a step, taken where the strategy says that it is due; a
- * replay is shown what was recorded.
+ * The part of a growing conversation that the model sees. Omitted messages stay omitted, so a summary is paid once. The
+ * stored conversation is complete (S3). J4: compaction is a step that runs when the strategy is due; a replay uses the
+ * record.
  */
 export class PromptWindow {
   readonly #options: PromptWindowOptions;
   readonly #strategy: CompactionStrategy;
-  /** Where summaries are asked for: inside the step that compacts. */
+  /** The scope in which summaries are requested: inside the compaction step. */
   #scope: RunContext;
   #shown = Transcript.empty;
   #seen = 0;
@@ -36,7 +36,10 @@ export class PromptWindow {
     this.#strategy = strategy((requests) => summarizeIn(this.#scope, { role })(requests));
   }
 
-  /** `conversation` goes on from the one before. Costs what is shown, not what was said. */
+  /**
+   * The window of a conversation that continues the previous one. It costs time proportional to what is shown, not to
+   * the whole conversation.
+   */
   async of(conversation: Transcript): Promise<Transcript> {
     this.#shown = this.#shown.append(...conversation.slice(this.#seen));
     this.#seen = conversation.length;
@@ -52,7 +55,7 @@ export class PromptWindow {
         return this.#strategy.compact(all);
       },
     });
-    // J4: compaction starts a new chain; without it the chain goes on, and hashing costs what is new.
+    // J4: compaction starts a new digest chain. Otherwise the chain continues, and hashing costs only what is new.
     if (transcript !== shown) {
       this.#shown = transcript;
       onCompact?.({ messagesBefore: shown.length, messagesAfter: transcript.length });

@@ -7,8 +7,8 @@ export interface RecentGroups {
 }
 
 /**
- * The newest groups that cost at most `limit` together: always the newest one, and always the user's message that the oldest of them
- * answers to, however far back it is: a turn that is cut keeps its question.
+ * The newest groups whose total cost is at most `limit`: always the newest one, and always the user message that the
+ * oldest of them answers, so that a turn that is cut keeps its question.
  */
 export function recentGroups(
   groups: readonly MessageGroup[],
@@ -32,7 +32,7 @@ export function recentGroups(
   };
 }
 
-/** For each group, the place of the nearest user's message at or before it. */
+/** For each group, the position of the nearest user message at or before it. */
 function questionsOf(groups: readonly MessageGroup[]): readonly (number | undefined)[] {
   let last: number | undefined;
   return groups.map((group, index) => {

@@ -9,11 +9,11 @@ import { groupHistory, hasCalls, type MessageGroup } from "./message-group.ts";
 import { plainStrategy } from "./plain-strategy.ts";
 
 export interface SelectiveToolCallsOptions {
-  /** How many of the newest calls are kept, each with its results. 5 unless told. */
+  /** Number of the newest calls that are kept with their results. Default: 5. */
   readonly keepLast?: number;
 }
 
-/** Drops older calls together with their results. What was said around them stays. */
+/** Drops older tool calls with their results. The text around them stays. */
 export function selectiveToolCalls({ keepLast = 5 }: SelectiveToolCallsOptions = {}): CompactionStrategy {
   requireLimit("keepLast", keepLast, 1);
   return plainStrategy((rawHistory) => {
@@ -25,7 +25,10 @@ export function selectiveToolCalls({ keepLast = 5 }: SelectiveToolCallsOptions =
   });
 }
 
-/** Reasoning goes with its calls: providers refuse one without the other. So do their ids for what is left. */
+/**
+ * A group without its calls. Reasoning is dropped with the calls, and so are the provider's ids, because providers
+ * refuse one without the other.
+ */
 function withoutCalls(group: MessageGroup): readonly ChatMessage[] {
   return group.flatMap((message): readonly ChatMessage[] => {
     if (message.role === "tool") return [];

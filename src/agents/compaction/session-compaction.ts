@@ -14,9 +14,9 @@ import {
 } from "./touched-files.ts";
 
 export interface SessionCompactionOptions extends SummaryAttempt {
-  /** Left free in the model's window for the prompt and the answer. 8,192 unless told. */
+  /** Tokens of the model's window that stay free for the prompt and the answer. Default: 8_192. */
   readonly reserveTokens?: number;
-  /** What stays as it is, from the newest back. 16,384 unless told. */
+  /** Tokens of the newest messages that are kept unchanged. Default: 16_384. */
   readonly keepRecentTokens?: number;
   readonly countTokens?: TokenCounter;
   readonly fileUse?: FileUse;
@@ -25,8 +25,9 @@ export interface SessionCompactionOptions extends SummaryAttempt {
 const divider = "\n\n---\n\nThe turn under way began like this:\n\n";
 
 /**
- * Sums up what lies before a cut in a session. The cut is before a user's message or an assistant's, never between a call and its
- * result. A cut inside a turn gives two summaries, made side by side: of what was before the turn, and of its beginning.
+ * Summarises the part of a session before a cut. The cut is before a user or assistant message, never between a call
+ * and its result. A cut inside a turn gives two summaries, made in parallel: one of what precedes the turn, one of the
+ * turn's beginning.
  */
 export function sessionCompaction(options: SessionCompactionOptions): Compaction {
   const { countTokens = estimateTokens, fileUse = usualFileUse } = options;
@@ -53,7 +54,7 @@ export function sessionCompaction(options: SessionCompactionOptions): Compaction
         requests.push({ messages: beginning, previous: null, part: "turn", ...wishes });
       const summaries = await trySummaries(options, requests);
       if (summaries === undefined) return null;
-      // With nothing between the last compaction and the turn, what it said still stands.
+      // If nothing lies between the last compaction and the turn, the previous summary is still valid.
       const parts = before.length > 0 || previous === null ? summaries : [previous.summary, ...summaries];
       const files = touchedFiles([...before, ...beginning], fileUse);
       const touched = previous === null ? files : joinFiles(previous.files, files);
@@ -62,7 +63,7 @@ export function sessionCompaction(options: SessionCompactionOptions): Compaction
   };
 }
 
-/** The place of the first group that is kept: as many as fit, and always the newest. */
+/** The position of the first group that is kept: as many groups as fit, and always the newest. */
 function findCut(
   groups: readonly MessageGroup<ContextEntry>[],
   keepRecentTokens: number,
@@ -78,7 +79,10 @@ function findCut(
   return cut;
 }
 
-/** The place of the user's message whose turn the cut goes through; the cut itself where it goes through none. */
+/**
+ * The position of the user message that starts the turn through which the cut goes; the cut itself if it is between
+ * turns.
+ */
 function startOfTurn(groups: readonly MessageGroup<ContextEntry>[], cut: number): number {
   if (isQuestion(groups[cut])) return cut;
   const start = groups.slice(0, cut).findLastIndex(isQuestion);

@@ -5,11 +5,11 @@ import { plainStrategy } from "./plain-strategy.ts";
 import { recentGroups } from "./recent-groups.ts";
 
 export interface SlidingWindowOptions {
-  /** In all, the leading system messages included. 100 unless told. */
+  /** Maximum number of messages, including the leading system messages. Default: 100. */
   readonly maxMessages?: number;
 }
 
-/** Keeps the newest messages. One turn may come to more than the limit; it is kept whole where it cannot be cut. */
+/** Keeps the newest messages. A turn that cannot be cut is kept whole, even if it exceeds the limit. */
 export function slidingWindow({ maxMessages = 100 }: SlidingWindowOptions = {}): CompactionStrategy {
   requireLimit("maxMessages", maxMessages, 1);
   return plainStrategy((rawHistory) => {

@@ -13,15 +13,18 @@ import { recentGroups, type RecentGroups } from "./recent-groups.ts";
 import { trySummaries, type SummaryAttempt } from "./summary-attempt.ts";
 
 export interface SummarizationOptions extends SummaryAttempt {
-  /** Up to here nothing is summarised. What the composition it is part of aims at; by itself, twice `keepRecentTokens`. */
+  /**
+   * Histories up to this size are not summarised. Default: the target of the enclosing composition, otherwise twice
+   * `keepRecentTokens`.
+   */
   readonly maxTokens?: number;
-  /** What stays as it is, from the newest back: 16,384 unless told, and never more than half of `maxTokens`. */
+  /** Tokens of the newest messages that are kept unchanged; never more than half of `maxTokens`. Default: 16_384. */
   readonly keepRecentTokens?: number;
   readonly countTokens?: TokenCounter;
   readonly instructions?: string;
 }
 
-/** Puts one summary in place of the older messages. A summary that is there already is updated, so there is never a second. */
+/** Replaces older messages by one summary. An existing summary is updated, so there is never a second one. */
 export function summarization(options: SummarizationOptions): CompactionStrategy {
   const { keepRecentTokens = 16_384, countTokens = estimateTokens, instructions } = options;
   requireLimit("keepRecentTokens", keepRecentTokens, 1);
@@ -33,7 +36,7 @@ export function summarization(options: SummarizationOptions): CompactionStrategy
     const maxTokens = options.maxTokens ?? goal?.maxTokens ?? 2 * keepRecentTokens;
     if (countTokens(rawHistory) <= maxTokens) return undefined;
     const { head, groups } = groupHistory(rawHistory);
-    // Room to grow: a window that is full again at the next turn would be summed up again at every turn.
+    // Leave room to grow: a window that is full again at the next turn would be summarised at every turn.
     const recent = Math.min(keepRecentTokens, Math.floor(maxTokens / 2));
     const { kept, left } = recentGroups(groups, recent, countTokens);
     return left.length === 0 ? undefined : { head, kept, left };

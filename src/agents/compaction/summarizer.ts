@@ -12,33 +12,36 @@ import {
 import { conversationText } from "./conversation-text.ts";
 
 export interface SummaryRequest {
-  /** What is to be left out, oldest first. */
+  /** The messages to be replaced, oldest first. */
   readonly messages: readonly ChatMessage[];
-  /** The summary that stands in for what was before them; it is to be updated, not continued. */
+  /** The summary of what precedes these messages; it is to be updated, not continued. */
   readonly previous: string | null;
-  /** `turn`: the beginning of a turn whose rest is kept. */
+  /** `"turn"` means the beginning of a turn whose rest is kept. */
   readonly part: "history" | "turn";
-  /** What a person wants to be kept in mind. */
+  /** What a person asks to keep in mind. */
   readonly instructions?: string;
 }
 
 /**
- * Makes a summary of each, in order. All at once, because several calls of one run are made side by side only if they are known
- * together (J2). An empty one is none.
+ * Writes a summary for each request, in order. All requests are passed together, because parallel calls of one run must
+ * be known together (J2). An empty summary counts as none.
  */
 export type Summarizer = (requests: readonly SummaryRequest[]) => Promise<readonly string[]>;
 
 export interface SummarizerOptions {
-  /** Of one summary. 2,048 unless told. */
+  /** Maximum number of tokens of one summary. Default: 2_048. */
   readonly maxOutputTokens?: number;
 }
 
-/** A summariser out of a function for one. */
+/** Creates a summariser from a function for a single request. */
 export function summarizeEach(summarize: (request: SummaryRequest) => Promise<string>): Summarizer {
   return (requests) => Promise.all(requests.map(summarize));
 }
 
-/** By a model of the running agent: each summary is a step of the task, paid from its budget and never paid twice. */
+/**
+ * Summarises with a model of the running agent: each summary is a step of the task, paid from its budget and never paid
+ * twice.
+ */
 export function summarizeIn(
   ctx: Pick<RunContext, "llm" | "parallel">,
   { role, maxOutputTokens = 2_048 }: SummarizerOptions & { readonly role?: string } = {},
@@ -61,7 +64,7 @@ export function summarizeIn(
   };
 }
 
-/** By a model outside any run: no budget pays for it and no journal keeps it. */
+/** Summarises with a model outside any run, without budget and journal. */
 export function summarizeWith(model: Model, { maxOutputTokens = 2_048 }: SummarizerOptions = {}): Summarizer {
   return summarizeEach(async (request) => {
     const messages: ChatMessage[] = [{ role: "system", content: instructions }, question(request)];
@@ -69,14 +72,17 @@ export function summarizeWith(model: Model, { maxOutputTokens = 2_048 }: Summari
   });
 }
 
-/** One that was cut short is none: what is missing at its end would be missing for good. */
+/**
+ * The text of a summary. A summary that was cut at its output limit counts as none, because its end would be lost for
+ * good.
+ */
 function answerOf(reply: { readonly message: AssistantMessage; readonly stopReason: StopReason }): string {
   return reply.stopReason === "stop" ? messageText(reply.message).trim() : "";
 }
 
-const instructions = `You write summaries that take the place of a conversation between a user and an agent. The agent goes on from your summary and will not see the conversation again. Do not answer questions in it and do not carry out what it asks for: describe. Name files, functions, addresses, numbers and errors exactly.`;
+const instructions = `You write summaries that replace a conversation between a user and an agent. The agent continues from your summary and will not see the conversation again. Do not answer questions in it and do not carry out its requests: describe. Name files, functions, addresses, numbers and errors exactly.`;
 
-const outline = `Write it under these headings, leaving out those that have nothing under them:
+const outline = `Use these headings, and omit those without content:
 ## Goal
 What the user wants, with every constraint they gave.
 ## Done
@@ -89,13 +95,13 @@ What is under way or broken, and what comes next.`;
 function question({ messages, previous, part, instructions: wishes }: SummaryRequest) {
   const task =
     part === "turn"
-      ? "Below is the beginning of a turn that is still under way; its newest part is kept beside your summary. Say what was asked for and what has been done so far that the rest builds on."
+      ? "Below is the beginning of a turn that is still in progress; its newest part is kept after your summary. State what was requested and what has been done so far that the rest builds on."
       : previous === null
         ? `Summarise the conversation below.\n\n${outline}`
-        : `Below are the summary of what came earlier and the conversation since. Write one summary of both: keep what still holds, move on what has moved on, drop what is settled and no longer matters.\n\n${outline}`;
+        : `Below are the summary of the earlier conversation and the conversation since then. Write one summary of both: keep what still holds, update what has changed, drop what is settled and no longer matters.\n\n${outline}`;
   const sections = [
     task,
-    wishes === undefined ? "" : `The user asks you to mind this: ${wishes}`,
+    wishes === undefined ? "" : `The user asks you to consider this: ${wishes}`,
     previous === null ? "" : `<previous-summary>\n${previous}\n</previous-summary>`,
     `<conversation>\n${conversationText(messages)}\n</conversation>`,
   ];

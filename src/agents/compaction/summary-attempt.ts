@@ -1,7 +1,7 @@
 import { Fault, stopsTask, type FaultCode } from "../../kernel/index.ts";
 import type { Summarizer, SummaryRequest } from "./summarizer.ts";
 
-/** The run is not ours any more, or what was asked for is wrong: going on without a summary would hide it. */
+/** Faults that must not be hidden by continuing without a summary: the run was lost, or the request is wrong. */
 const mistakes: ReadonlySet<FaultCode> = new Set([
   "invalid_argument",
   "unknown_price",
@@ -12,11 +12,11 @@ const mistakes: ReadonlySet<FaultCode> = new Set([
 
 export interface SummaryAttempt {
   readonly summarize: Summarizer;
-  /** Told why there is no summary; the history stays as it was. */
+  /** Called with the reason if there is no summary; the history stays as it is. */
   readonly onFailure?: (fault: Fault) => void;
 }
 
-/** `undefined`: one of them failed or is empty. */
+/** The summaries, or `undefined` if one failed or is empty. */
 export async function trySummaries(
   { summarize, onFailure }: SummaryAttempt,
   requests: readonly SummaryRequest[],
@@ -25,7 +25,7 @@ export async function trySummaries(
     const summaries = (await summarize(requests)).map((summary) => summary.trim());
     if (summaries.length === requests.length && summaries.every((summary) => summary !== ""))
       return summaries;
-    onFailure?.(new Fault("internal", "the summary is empty or was cut short"));
+    onFailure?.(new Fault("internal", "the summary is empty or was cut at its output limit"));
   } catch (error) {
     const fault = Fault.from(error);
     if (stopsTask(error) || mistakes.has(fault.code)) throw error;

@@ -3,14 +3,14 @@ import { requireLimit } from "./limit.ts";
 import { estimateTokens, type TokenCounter } from "./message-size.ts";
 
 export interface TokenBudgetOptions {
-  /** From the mildest to the harshest. */
+  /** The strategies, from the least to the most destructive. */
   readonly strategies: readonly CompactionStrategy[];
-  /** What must fit. */
+  /** Maximum number of tokens of the result. */
   readonly maxTokens: number;
   readonly countTokens?: TokenCounter;
 }
 
-/** Applies strategies in their order until the history fits, and none when it fits as it is. */
+/** Applies strategies in order until the history fits; none if it already fits. */
 export function tokenBudget(options: TokenBudgetOptions): CompactionStrategy {
   const { strategies, countTokens = estimateTokens } = options;
   const maxTokens = requireLimit("maxTokens", options.maxTokens, 1);
@@ -31,21 +31,26 @@ export function tokenBudget(options: TokenBudgetOptions): CompactionStrategy {
 
 export interface ModelBudgetOptions extends Omit<TokenBudgetOptions, "maxTokens"> {
   readonly model: Pick<Model, "provider" | "modelId" | "contextWindow">;
-  /** The part of the model's window that the history may take. 0.80 unless told: the rest is for tools and the answer. */
+  /**
+   * The fraction of the model's window that the history may use. The rest is for tools and the answer. Default: 0.8.
+   */
   readonly triggerRatio?: number;
 }
 
-/** The same, measured by what a model can read. */
+/** Like `tokenBudget`, with a limit derived from the model's context window. */
 export function modelBudget({ model, triggerRatio = 0.8, ...rest }: ModelBudgetOptions): CompactionStrategy {
   const { provider, modelId, contextWindow } = model;
   if (contextWindow === undefined) {
     throw new Fault(
       "invalid_argument",
-      `the context window of ${provider}/${modelId} is not known: use tokenBudget with maxTokens`,
+      `the context window of ${provider}/${modelId} is unknown; use tokenBudget with maxTokens`,
     );
   }
   if (!(triggerRatio > 0 && triggerRatio <= 1)) {
-    throw new Fault("invalid_argument", `triggerRatio is ${triggerRatio}: it must be above 0 and at most 1`);
+    throw new Fault(
+      "invalid_argument",
+      `invalid triggerRatio ${triggerRatio}: expected a number above 0 and at most 1`,
+    );
   }
   return tokenBudget({ ...rest, maxTokens: Math.max(1, Math.floor(contextWindow * triggerRatio)) });
 }

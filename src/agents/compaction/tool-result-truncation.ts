@@ -4,13 +4,13 @@ import { requireLimit } from "./limit.ts";
 import { plainStrategy } from "./plain-strategy.ts";
 
 export interface ToolResultTruncationOptions {
-  /** Of one result. 500 unless told. */
+  /** Maximum number of characters of one result. Default: 500. */
   readonly maxChars?: number;
 }
 
 /**
- * Shortens the results of tools and says so in them. Errors stay whole, since they are short and matter; so do results the model has
- * not answered to, since it has not read them yet.
+ * Shortens tool results and marks the omission. Errors stay whole, because they are short and matter, and so do results
+ * that the model has not yet answered, because it has not read them.
  */
 export function toolResultTruncation({
   maxChars = 500,
@@ -25,7 +25,7 @@ export function toolResultTruncation({
   });
 }
 
-/** The same message where nothing in it is too long. */
+/** A message with shortened results; the same object if nothing is too long. */
 function shorten(message: ToolMessage, maxChars: number): ChatMessage {
   const content = message.content.map((part): ToolResultPart => {
     if (part.isError) return part;

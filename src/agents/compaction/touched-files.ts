@@ -1,12 +1,12 @@
 import type { ChatMessage, ToolCallPart } from "../../kernel/index.ts";
 
-/** Paths in the order they were first met. What was modified is not listed as read. */
+/** File paths in the order of first use. A modified file is not listed as read. */
 export interface TouchedFiles {
   readonly read: readonly string[];
   readonly modified: readonly string[];
 }
 
-/** What a call does to a file; `null` for a call that touches none. */
+/** Determines what a call does to a file; `null` if it touches none. */
 export type FileUse = (
   call: ToolCallPart,
 ) => { readonly use: "read" | "modified"; readonly path: string } | null;
@@ -14,7 +14,7 @@ export type FileUse = (
 const readers = new Set(["read", "read_file"]);
 const writers = new Set(["write", "write_file", "edit", "edit_file"]);
 
-/** By the names that tools for files usually have. */
+/** Recognises file use by the usual names of file tools. */
 export const usualFileUse: FileUse = ({ toolName, input }) => {
   const use = readers.has(toolName) ? "read" : writers.has(toolName) ? "modified" : undefined;
   if (use === undefined || typeof input !== "object" || input === null) return null;
@@ -23,9 +23,9 @@ export const usualFileUse: FileUse = ({ toolName, input }) => {
   return typeof path === "string" && path !== "" && !path.includes("\n") ? { use, path } : null;
 };
 
-/** A call that failed touched nothing. */
+/** The files that successful calls touched. */
 export function touchedFiles(messages: readonly ChatMessage[], fileUse: FileUse): TouchedFiles {
-  // Met backwards: the results of a message come before its calls.
+  // The messages are read backwards, so results come before their calls.
   let failed = new Set<string>();
   const read: string[] = [];
   const modified: string[] = [];
@@ -48,12 +48,12 @@ export function joinFiles(...all: readonly TouchedFiles[]): TouchedFiles {
   return { read: [...read], modified: [...modified] };
 }
 
-/** The summary with the lists behind it, so that they live on in what is stored. */
+/** Appends the file lists to a summary, so that they are stored with it. */
 export function withFiles(summary: string, { read, modified }: TouchedFiles): string {
   return [summary, list("read-files", read), list("modified-files", modified)].filter(Boolean).join("\n\n");
 }
 
-/** The opposite of `withFiles`. */
+/** The inverse of `withFiles`. */
 export function splitFiles(text: string): { readonly summary: string; readonly files: TouchedFiles } {
   const read = /\n\n<read-files>\n([\s\S]*?)\n<\/read-files>/.exec(text);
   const modified = /\n\n<modified-files>\n([\s\S]*?)\n<\/modified-files>/.exec(text);

@@ -12,13 +12,13 @@ export interface TruncationOptions {
 }
 
 /**
- * The last resort: a ceiling by messages, by characters, or both. Drops the oldest first; where the newest turn alone is over
- * `maxChars`, the results in it are cut, errors and unread ones too. What a user or the system said is never cut, so those alone
- * may pass the ceiling.
+ * The last resort: limits the number of messages, of characters, or both. The oldest messages are dropped first. If the
+ * newest turn alone exceeds `maxChars`, its tool results are cut, including errors and unread ones. User and system
+ * messages are never cut, so they may exceed the limit.
  */
 export function truncation({ maxMessages, maxChars }: TruncationOptions): CompactionStrategy {
   if (maxMessages === undefined && maxChars === undefined) {
-    throw new Fault("invalid_argument", "truncation needs a ceiling: maxMessages, maxChars or both");
+    throw new Fault("invalid_argument", "truncation needs a limit; set maxMessages, maxChars or both");
   }
   if (maxMessages !== undefined) requireLimit("maxMessages", maxMessages, 1);
   if (maxChars !== undefined) requireLimit("maxChars", maxChars, shortestCut);
@@ -40,7 +40,7 @@ function dropOldest(
   return left.length === 0 ? history : [...head, ...kept.flat()];
 }
 
-/** From the oldest on, each by as much as is still too much. */
+/** Cuts results from the oldest on, each by as much as is still too much. */
 function cutResults(history: readonly ChatMessage[], maxChars: number): readonly ChatMessage[] {
   let excess = charsOfAll(history) - maxChars;
   if (excess <= 0 || !history.some(({ role }) => role === "tool")) return history;

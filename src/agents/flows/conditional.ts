@@ -15,13 +15,16 @@ import { briefOf, endStatus, inFormWanted } from "./flow-step.ts";
 import { stepEnd, stepStart, toldFlow } from "./told-flow.ts";
 
 export interface ConditionalFlowOptions {
-  /** Of the input. Journaled, so asked once. What it gives counts as JavaScript has it; one that throws is recorded, and counts as `false`. */
+  /**
+   * Receives the input and decides which agent runs. The result is journaled, so it is called once; any value is
+   * converted to a boolean. If it throws, the error is recorded and counts as `false`.
+   */
   readonly predicate: (text: string) => boolean | Promise<boolean>;
   readonly ifTrue: HostedAgent;
   readonly ifFalse: HostedAgent;
 }
 
-/** One agent or the other, as the input asks for. */
+/** An architecture that runs one of two agents, depending on the input. */
 export class ConditionalFlow implements Architecture {
   readonly name = "conditional";
   readonly requiresModel = false;
@@ -31,7 +34,7 @@ export class ConditionalFlow implements Architecture {
     if (typeof options.predicate !== "function")
       throw new Fault(
         "invalid_argument",
-        `predicate of a ${this.name} flow is ${describeValue(options.predicate)}: it must be a function of the input`,
+        `invalid predicate ${describeValue(options.predicate)} of a ${this.name} flow: expected a function of the input`,
       );
     refuseNamesakes(`a ${this.name} flow`, [options.ifTrue, options.ifFalse]);
     this.#options = options;
@@ -62,7 +65,7 @@ export class ConditionalFlow implements Architecture {
   #holds({ ctx }: Dependencies, prompt: string): Promise<boolean> {
     return ctx.step("predicate", async (step) => {
       try {
-        // What a match or a find gives is a yes or a no as well, and no JSON (J10).
+        // The result may be any value, such as that of `match` or `find`, which is not JSON (J10), so it is converted.
         const given: unknown = await this.#options.predicate(prompt);
         return Boolean(given);
       } catch (error) {

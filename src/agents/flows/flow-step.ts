@@ -4,17 +4,17 @@ import type { PromptContext } from "../architectures/prompt-context.ts";
 import { requestedOutput, workerBrief } from "../architectures/team-members.ts";
 import { refuseNamesakes } from "../namesakes.ts";
 
-/** An agent at its place in a flow. */
+/** An agent at its position in a flow. */
 export interface FlowStep {
-  /** What its events call it: the agent's name, numbered from its second place on. */
+  /** The name of the step in events: the agent's name, with a number from its second position on. */
   readonly name: string;
   readonly worker: HostedAgent;
 }
 
-/** `what`: how the flow calls them. */
+/** Creates the steps of a flow. `what` names the option in errors. */
 export function flowSteps(flow: string, what: string, workers: readonly HostedAgent[]): readonly FlowStep[] {
   if (workers.length === 0)
-    throw new Fault("invalid_argument", `a ${flow} flow needs at least one agent in ${what}`);
+    throw new Fault("invalid_argument", `invalid ${what} of a ${flow} flow: expected at least one agent`);
   refuseNamesakes(`a ${flow} flow`, workers);
   const seen = new Set<string>();
   const taken = new Set<string>(workers.map(({ id }) => id));
@@ -35,14 +35,14 @@ export function workersOf(steps: readonly FlowStep[]): Readonly<Record<string, H
   return Object.fromEntries(steps.map(({ name, worker }) => [name, worker]));
 }
 
-/** What a step is told: a text, with what belongs to the question the flow was asked, if anything does. */
+/** The input of a step: a text, with the attachments of the flow's input if there are any. */
 export function briefOf(prompt: string, question: PromptContext): WorkerInput {
   const { attachments, history, instructionsWithoutFormat } = question;
   const isPlain = attachments.length === 0 && history.length === 0 && instructionsWithoutFormat === "";
   return isPlain ? prompt : workerBrief({ ...question, prompt });
 }
 
-/** The same for a step whose answer is the flow's: in the form that is wanted. */
+/** Adds the requested output schema to a step whose answer is the flow's answer. */
 export function inFormWanted(brief: WorkerInput, question: PromptContext): WorkerInput {
   const form = requestedOutput(question);
   if (form.output === undefined) return brief;
@@ -54,7 +54,7 @@ export function endStatus(end: WorkerResult | undefined): RunStatus {
   return end?.kind === "stopped" ? end.status : "failed";
 }
 
-/** One text after another, with a blank line between. */
+/** Joins texts with a blank line between them. */
 export function joined(texts: readonly string[]): string {
   return texts.filter((text) => text !== "").join("\n\n");
 }

@@ -25,18 +25,21 @@ import {
 } from "./flow-step.ts";
 import { stepEnd, stepStart, toldFlow } from "./told-flow.ts";
 
-/** What becomes of several texts: one after another, the one said most often, or what a function makes of them, in branch order. */
+/**
+ * How several texts become one: joined, the most frequent one, or the result of a function, in the order of the
+ * branches.
+ */
 export type Merge = "concat" | "vote" | ((texts: readonly string[]) => string | Promise<string>);
 
 export interface ParallelFlowOptions {
   readonly branches: readonly HostedAgent[];
-  /** `concat` unless told. A function is journaled, so called once. */
+  /** How the answers are merged. A function is journaled, so it is called once. Default: `"concat"`. */
   readonly merge?: Merge;
 }
 
 /**
- * Several agents on the same input, side by side. A branch that does not answer contributes an empty text; where none answers, or the
- * flow's own budget is what ran out, the flow stops as the branch did.
+ * An architecture that runs several agents on the same input in parallel. A branch without an answer contributes an
+ * empty text. If no branch answers, or the flow's own budget is used up, the flow stops as the branch did.
  */
 export class ParallelFlow implements Architecture {
   readonly name = "parallel";
@@ -49,7 +52,7 @@ export class ParallelFlow implements Architecture {
     if (typeof merge !== "function" && merge !== "concat" && merge !== "vote")
       throw new Fault(
         "invalid_argument",
-        `merge of a parallel flow is ${String(merge)}: it must be concat, vote or a function of the texts`,
+        `invalid merge ${String(merge)} of a parallel flow: expected "concat", "vote" or a function of the texts`,
       );
     this.#merge = merge;
   }
@@ -66,7 +69,8 @@ export class ParallelFlow implements Architecture {
     const flow = this.name;
     const question = await loadPromptContext(session, deps, prompt);
     const told = briefOf(prompt, question);
-    // Of those that vote one is the answer; what is put together is in nobody's form but the merger's.
+    // With a vote, one of the answers is the flow's answer, so each branch is given the output schema. Merged texts are
+    // not.
     const input = this.#merge === "vote" ? inFormWanted(told, question) : told;
     const texts = this.#branches.map(() => "");
     const branches = this.#branches.map(({ name: step, worker }, index) => {
@@ -104,7 +108,7 @@ export class ParallelFlow implements Architecture {
   }
 }
 
-/** The one said most often; of those said equally often, the first. Who says nothing does not vote. */
+/** The most frequent text; among equally frequent ones the first. Empty texts do not count. */
 function elected(texts: readonly string[]): string {
   const votes = new Map<string, number>();
   for (const text of texts) if (text !== "") votes.set(text, (votes.get(text) ?? 0) + 1);

@@ -11,13 +11,13 @@ import { briefOf, endStatus, flowSteps, joined, workersOf, type FlowStep } from 
 import { stepEnd, stepStart, toldFlow } from "./told-flow.ts";
 
 /**
- * One agent after another. Each is told the input and all that was said so far; the answer is all of it. A step that does not answer
- * stops the flow, and what was said so far is what there is of an answer.
+ * An architecture that runs agents one after another. Each receives the input and all earlier answers, and the flow's
+ * answer consists of all of them. A step without an answer stops the flow; the output then holds the answers so far.
  */
 export class SequentialFlow implements Architecture {
   readonly name = "sequential";
   readonly requiresModel = false;
-  /** It begins with the input. */
+  /** The answer begins with the input, so it never matches a schema. */
   readonly supportsStructuredOutput = false;
   readonly #steps: readonly FlowStep[];
 

@@ -8,7 +8,10 @@ import {
 import { WorkerInterruption, endOnWorkerInterruption } from "../architectures/worker-interruption.ts";
 import { stopOf } from "../closing.ts";
 
-/** What every flow tells of itself: that it begins, and how it ends, also when it is stopped. It ends by a bound that a step has met. */
+/**
+ * Emits the events of a flow: its start and its end, also if it is stopped. If a step reaches a limit, the flow ends
+ * with that limit.
+ */
 export async function* toldFlow(
   flow: string,
   session: AgentSession,

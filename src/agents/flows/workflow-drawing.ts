@@ -1,6 +1,6 @@
 import { END, START, type WorkflowGraph } from "./workflow-graph.ts";
 
-/** The graph as a Mermaid flowchart: agents as boxes, functions as rounded ones, what a router decides with dots. */
+/** Draws the graph as a Mermaid flowchart: agents as boxes, functions as rounded boxes, routed edges dotted. */
 export function mermaidOf(graph: WorkflowGraph): string {
   const ids = new Map(graph.names.map((name, index) => [name, `n${index}`]));
   const idOf = (name: string): string => ids.get(name) ?? name;

@@ -1,41 +1,44 @@
 import { Fault, type HostedAgent, type JsonValue, type StepContext } from "../../kernel/index.ts";
 import { refuseNamesakes } from "../namesakes.ts";
 
-/** Where a workflow's input comes from. */
+/** The node from which the workflow's input comes. */
 export const START = "START" as const;
-/** Where its answer goes. */
+/** The node whose value is the workflow's answer. */
 export const END = "END" as const;
 
-/** What a function that is a node is given besides its input. */
+/** The second argument of a function that is a node. */
 export interface NodeContext extends StepContext {
-  /** The input as an agent would be told it. */
+  /** The input as the text that an agent would receive. */
   readonly text: string;
-  /** How often the node has begun, this time included. */
+  /** How often the node has started, including this time. */
   readonly visit: number;
 }
 
 /**
- * A node's work as a function: a step of the journal, so done once, and its result JSON. J6: at least once, should the process die in
- * it; `idempotencyKey` is then the same.
+ * A node that is a function. It is a journaled step, so it runs once, and its result must be JSON. J6: if the process
+ * dies in it, it runs again with the same `idempotencyKey`.
  */
 export type NodeFunction = (input: JsonValue, node: NodeContext) => JsonValue | Promise<JsonValue>;
 
-/** An agent is told its input as a text: lists of texts with blank lines between, other values as JSON. */
+/**
+ * A node of a workflow. An agent receives its input as text: lists of texts are joined by blank lines, other values are
+ * serialised as JSON.
+ */
 export type WorkflowNode = HostedAgent | NodeFunction;
 
-/** From one node to another; from `START`, to `END`. Several from one node: all are taken. */
+/** An edge from a node or `START` to a node or `END`. All edges that leave a node are taken. */
 export type WorkflowEdge<Name extends string = string> = readonly [
   from: Name | typeof START,
   to: Name | typeof END,
 ];
 
-/** Where to go on from a node, decided by its value. Journaled, so asked once. */
+/** Chooses the next nodes by a node's value. The choice is journaled, so the router is called once. */
 export interface WorkflowRouter<Name extends string = string> {
-  /** Everywhere it may lead. */
+  /** All nodes that the router may choose. */
   readonly to: readonly (Name | typeof END)[];
   readonly choose: (
     value: JsonValue,
-    /** The value as an agent would be told it. */
+    /** The value as the text that an agent would receive. */
     text: string,
   ) =>
     | Name
@@ -47,28 +50,28 @@ export interface WorkflowRouter<Name extends string = string> {
 export interface WorkflowGraphOptions<Name extends string = string> {
   readonly nodes: Readonly<Record<Name, WorkflowNode>>;
   readonly edges: readonly WorkflowEdge<NoInfer<Name>>[];
-  /** By the node they lead on from, or `START`. */
+  /** The routers, by the node that they follow, or `START`. */
   readonly routers?: Readonly<Partial<Record<NoInfer<Name> | typeof START, WorkflowRouter<NoInfer<Name>>>>>;
 }
 
-/** A way from one node to another. */
+/** A possible transition from one node to another. */
 export interface Way {
   readonly from: string;
   readonly to: string;
-  /** A router decides whether it is taken. */
+  /** Whether a router decides if the transition is taken. */
   readonly routed: boolean;
 }
 
 const nodeName = /^[A-Za-z_][A-Za-z0-9_.-]{0,63}$/;
 
 /**
- * The nodes of a workflow and the ways between them, looked over when it is made: every name is known, every node can be reached, and
- * from every node there is a way to the end.
+ * The nodes of a workflow and the transitions between them. The constructor checks that every name is known, that every
+ * node can be reached, and that every node leads to the end.
  */
 export class WorkflowGraph {
-  /** In the order of declaration. */
+  /** The names of the nodes, in the order of declaration. */
   readonly names: readonly string[];
-  /** In the order of declaration, routers' after the edges. */
+  /** The transitions, in the order of declaration: edges first, then those of routers. */
   readonly ways: readonly Way[];
   readonly #nodes: ReadonlyMap<string, WorkflowNode>;
   readonly #routers: ReadonlyMap<string, WorkflowRouter>;
@@ -92,7 +95,7 @@ export class WorkflowGraph {
 
   node(name: string): WorkflowNode {
     const node = this.#nodes.get(name);
-    if (node === undefined) throw new Fault("not_found", `there is no node ${name} in the workflow`);
+    if (node === undefined) throw new Fault("not_found", `node ${name} not found in the workflow`);
     return node;
   }
 
@@ -107,12 +110,12 @@ export class WorkflowGraph {
     return Object.fromEntries(agents);
   }
 
-  /** Whether what goes on at one node may come to another; to itself, only in a circle. */
+  /** Whether a value of one node can reach another. A node reaches itself only in a cycle. */
   leadsTo(from: string, to: string): boolean {
     return this.#reach.get(from)?.has(to) ?? false;
   }
 
-  /** Whether a node's value is the answer, whatever becomes of it: it leads nowhere but to the end. */
+  /** Whether a node's value is certain to be the answer, because the node leads only to the end. */
   answers(name: string): boolean {
     return this.#waysFrom(name).every(({ to }) => to === END);
   }
@@ -137,10 +140,10 @@ export class WorkflowGraph {
   #refuseNames(): void {
     if (this.names.length === 0) throw refused("has no nodes");
     for (const [name, node] of this.#nodes) {
-      if (name === START || name === END) throw refused(`has a node named ${name}, which is taken`);
+      if (name === START || name === END) throw refused(`has a node named ${name}, which is a reserved name`);
       if (!nodeName.test(name))
         throw refused(
-          `has a node named ${JSON.stringify(name)}: it must be 1 to 64 letters, digits, and _ . -, starting with a letter or _`,
+          `has a node with the invalid name ${JSON.stringify(name)}: expected 1 to 64 letters, digits, and _ . -, starting with a letter or _`,
         );
       if (typeof node !== "function" && typeof node?.run !== "function")
         throw refused(`has a node ${name} that is neither an agent nor a function`);
@@ -152,22 +155,20 @@ export class WorkflowGraph {
     const seen = new Set<string>();
     for (const { from, to } of this.ways) {
       const way = `${from} -> ${to}`;
-      if (from !== START && !this.#nodes.has(from))
-        throw refused(`has a way ${way}, and there is no node ${from}`);
-      if (to !== END && !this.#nodes.has(to)) throw refused(`has a way ${way}, and there is no node ${to}`);
-      if (seen.has(way)) throw refused(`has the way ${way} twice`);
+      if (from !== START && !this.#nodes.has(from)) throw refused(`has the edge ${way}, but no node ${from}`);
+      if (to !== END && !this.#nodes.has(to)) throw refused(`has the edge ${way}, but no node ${to}`);
+      if (seen.has(way)) throw refused(`has the edge ${way} twice`);
       seen.add(way);
     }
     for (const [from, { to }] of this.#routers)
-      if (to.length === 0)
-        throw refused(`has a router at ${from} that leads nowhere: name its targets in to`);
+      if (to.length === 0) throw refused(`has a router at ${from} without targets; list them in \`to\``);
   }
 
   #refuseIslands(): void {
     const lost = this.names.filter((name) => !this.leadsTo(START, name));
-    if (lost.length > 0) throw refused(`cannot come from START to ${lost.join(", ")}`);
+    if (lost.length > 0) throw refused(`has no path from START to ${lost.join(", ")}`);
     const stuck = this.names.filter((name) => !this.leadsTo(name, END));
-    if (stuck.length > 0) throw refused(`cannot come to END from ${stuck.join(", ")}`);
+    if (stuck.length > 0) throw refused(`has no path to END from ${stuck.join(", ")}`);
   }
 }
 

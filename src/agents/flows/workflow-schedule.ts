@@ -2,49 +2,49 @@ import type { JsonValue } from "../../kernel/index.ts";
 import { END, type WorkflowGraph } from "./workflow-graph.ts";
 
 export interface WorkflowBounds {
-  /** Of all nodes together. 100 unless told. */
+  /** Maximum number of visits of all nodes together. Default: 100. */
   readonly maxSteps: number;
-  /** Of each node. 25 unless told. */
+  /** Maximum number of visits of each node. Default: 25. */
   readonly maxVisits: number;
-  /** Nodes at work at once. 8 unless told. */
+  /** Maximum number of nodes that run at once. Default: 8. */
   readonly maxConcurrency: number;
 }
 
-/** A node that begins. */
+/** One start of a node. */
 export interface Visit {
   readonly node: string;
-  /** From 1. */
+  /** The number of the visit of this node, from 1. */
   readonly visit: number;
   readonly input: JsonValue;
-  /** How many came one after another until it did: it builds upon those of lower ones. From 1. */
+  /** The length of the longest chain of visits that led to this one, from 1. */
   readonly depth: number;
 }
 
-/** A bound was met, and no node begins any more. */
+/** A limit was reached, and no further node starts. */
 export interface BoundMet {
   readonly bound: "max_steps" | "max_visits";
   readonly node: string;
 }
 
 interface Arrival {
-  /** Of the way it came by. */
+  /** The position of the transition by which the value arrived. */
   readonly order: number;
   readonly value: JsonValue;
   readonly depth: number;
 }
 
 /**
- * Who may begin with what, as values come and go. Pure: the caller does the work.
+ * Decides which nodes may start with which values. It is pure: the caller does the work.
  *
- * A node begins once something has come to it and nothing more can: no node at work, and none that something has come to, leads to it. In
- * a circle where several wait for each other, the one declared first begins. So what each visit is given depends on the values alone and
- * never on who was quicker, and a replay comes by the same visits in whatever order they end.
+ * A node starts when a value has arrived and no further value can: no running node, and no node with a value, leads to
+ * it. If nodes of a cycle wait for each other, the one declared first starts. So the input of each visit depends on the
+ * values alone, not on which node was faster, and a replay gives the same visits.
  */
 export class WorkflowSchedule {
   readonly #graph: WorkflowGraph;
   readonly #bounds: WorkflowBounds;
   readonly #arrived = new Map<string, Arrival[]>();
-  /** With the depth of its visit. */
+  /** The running nodes, with the depth of their visit. */
   readonly #atWork = new Map<string, number>();
   readonly #visits = new Map<string, number>();
   #steps = 0;
@@ -54,7 +54,10 @@ export class WorkflowSchedule {
     this.#bounds = bounds;
   }
 
-  /** A node is done, or the input is there: its value goes along the edges and along the ways its router chose. */
+  /**
+   * Passes the value of a finished node, or the workflow's input, along the edges and the chosen transitions of its
+   * router.
+   */
   pass(from: string, value: JsonValue, chosen: readonly string[]): void {
     const depth = this.#atWork.get(from) ?? 0;
     this.#atWork.delete(from);
@@ -65,7 +68,7 @@ export class WorkflowSchedule {
     }
   }
 
-  /** Those that begin now; they are at work until `pass`ed on from. */
+  /** Starts the nodes that may start now. They run until `pass` is called for them. */
   begin(): readonly Visit[] | BoundMet {
     const begun: Visit[] = [];
     for (const node of this.#graph.names) {
@@ -84,12 +87,12 @@ export class WorkflowSchedule {
     return begun;
   }
 
-  /** Nothing is at work, and nothing waits but at the end. */
+  /** Whether no node runs and values wait only at the end. */
   get isOver(): boolean {
     return this.#atWork.size === 0 && [...this.#arrived.keys()].every((node) => node === END);
   }
 
-  /** What came to the end so far. */
+  /** The value that has arrived at the end so far. */
   get arrivedAtEnd(): JsonValue | undefined {
     const arrived = this.#arrived.get(END);
     return arrived && valueOf(arrived);
@@ -119,7 +122,7 @@ export class WorkflowSchedule {
   }
 }
 
-/** One value as it is, several as a list in the order of their ways. */
+/** Combines arrived values: one value as it is, several as a list in the order of their transitions. */
 function valueOf(arrived: readonly Arrival[]): JsonValue {
   const values = arrived.toSorted((one, other) => one.order - other.order).map(({ value }) => value);
   const [only] = values;

@@ -18,16 +18,16 @@ import type { BoundMet, Visit, WorkflowSchedule } from "./workflow-schedule.ts";
 
 const flow = "workflow";
 
-/** A workflow under way: for each node a branch that waits to be called on, and does a visit at each call. */
+/** Executes a workflow. Each node has a branch that waits to be called and executes one visit per call. */
 export class WorkflowWalk {
   readonly #graph: WorkflowGraph;
   readonly #schedule: WorkflowSchedule;
   readonly #session: AgentSession;
   readonly #deps: Dependencies;
   readonly #calls: Map<string, PromiseWithResolvers<Visit | undefined>>;
-  /** At work. */
+  /** The visits that are running. */
   readonly #underWay = new Set<Promise<void>>();
-  /** What nodes had said when they were stopped, by name. */
+  /** What stopped nodes had said, by name. */
   readonly #heard = new Map<string, string>();
   #last: { readonly visit: Visit; readonly value: JsonValue } | undefined;
   #question: PromptContext | undefined;
@@ -40,7 +40,7 @@ export class WorkflowWalk {
     this.#calls = new Map(graph.names.map((name) => [name, Promise.withResolvers()]));
   }
 
-  /** Gives the bound that ended it before its end, if one did. */
+  /** Executes the workflow. Returns the limit that ended it early, if one did. */
   async toTheEnd(prompt: string): Promise<BoundMet | undefined> {
     const { ctx } = this.#deps;
     this.#question = await loadPromptContext(this.#session, this.#deps, prompt);
@@ -67,7 +67,10 @@ export class WorkflowWalk {
     }
   }
 
-  /** B5: who is stopped leaves together with the others, who are stopped as well: given up, they would not be heard. */
+  /**
+   * B5: waits for all running visits after a stop, because they are stopped as well and their partial output would
+   * otherwise be lost.
+   */
   async #amongOthers(passing: Promise<void>): Promise<void> {
     this.#underWay.add(passing);
     try {
@@ -89,7 +92,10 @@ export class WorkflowWalk {
     this.#callOn();
   }
 
-  /** Of visits that do not build upon each other, the node's that was declared first, whoever was quicker. */
+  /**
+   * Keeps the value of a visit. Among visits that do not depend on each other, the node that was declared first counts,
+   * not the fastest.
+   */
   #note(visit: Visit, value: JsonValue): void {
     const { names } = this.#graph;
     const last = this.#last?.visit;
@@ -101,7 +107,10 @@ export class WorkflowWalk {
     this.#show();
   }
 
-  /** B5: what came to the end is the answer so far; before that what the last node came to, or else what the first had said by then. */
+  /**
+   * B5: reports the answer so far: what arrived at the end, otherwise the value of the last node, otherwise what the
+   * first stopped node had said.
+   */
   #show(): void {
     const value = this.#schedule.arrivedAtEnd ?? this.#last?.value ?? "";
     const said = this.#graph.names.map((name) => this.#heard.get(name) ?? "");
@@ -116,8 +125,9 @@ export class WorkflowWalk {
   }
 
   /**
-   * Its end is told with its record: the branch may have no other step for long. J5: what an agent came to is a value to the journal, so that
-   * all who stopped at once go on at once; a fault of the step's would be taken back for one of them alone.
+   * Executes one visit. Its end event commits with its record, because the branch may have no other step for a long
+   * time. J5: an agent's failure is recorded as a value, so that all visits that stopped at once resume at once; a
+   * failed step would be voided for one of them only.
    */
   async #visit(visit: Visit, ctx: RunContext): Promise<JsonValue> {
     const { node: step, input } = visit;
@@ -136,7 +146,7 @@ export class WorkflowWalk {
         { input },
       );
     } catch (error) {
-      // A stop that comes when it has answered does not make it unsaid.
+      // If the agent had answered before the stop, the visit counts as completed.
       const status = said === undefined ? statusOf(error) : "completed";
       ctx.emitEvent(stepEnd({ flow, step, status }));
       throw error;
@@ -176,7 +186,7 @@ export class WorkflowWalk {
         if (names.length > 0 && unknown.length === 0) return names;
         throw new Fault(
           "invalid_argument",
-          `the router at ${from} chose ${unknown.join(", ") || "nothing"}; it must choose among ${known.join(", ")}`,
+          `the router at ${from} chose ${unknown.join(", ") || "no node"}: expected one of ${known.join(", ")}`,
         );
       },
       { input: value },
@@ -184,7 +194,10 @@ export class WorkflowWalk {
   }
 }
 
-/** J5: what it throws when it was told to stop is the stop, so that whoever goes on begins it anew. */
+/**
+ * J5: executes a function. If it throws after its task was cancelled, the cancel is the cause, so that a resumed run
+ * executes it again.
+ */
 async function work(node: NodeFunction, { input, visit }: Visit, inside: StepContext): Promise<JsonValue> {
   const { idempotencyKey, signal } = inside;
   try {
@@ -212,7 +225,7 @@ function isStopped(ctx: RunContext): boolean {
   }
 }
 
-/** Thrown by one branch to end them all; no fault, for nothing failed. */
+/** One branch throws this error to end all branches at a limit. It is not a fault, because nothing failed. */
 class BoundReached extends Error {
   readonly met: BoundMet;
 
@@ -222,7 +235,7 @@ class BoundReached extends Error {
   }
 }
 
-/** A list of texts is what several said: with blank lines between. Other values as JSON. */
+/** Converts a value to text: a list of texts is joined by blank lines, other values are serialised as JSON. */
 function wordsOf(value: JsonValue): string {
   if (Array.isArray(value) && value.every((each) => typeof each === "string")) return joined(value);
   return jsonText(value);

@@ -17,11 +17,11 @@ export interface WorkflowFlowOptions<Name extends string = string>
   extends WorkflowGraphOptions<Name>, Partial<WorkflowBounds> {}
 
 /**
- * Agents and functions at the nodes of a graph, each at work as soon as all that can come to it has come. A node that fails stops the
- * others and the workflow; a bound that is met, too.
+ * An architecture that runs agents and functions as nodes of a graph. Each node starts as soon as all values that can
+ * arrive have arrived. A node that fails, or a limit that is reached, stops the workflow.
  *
- * Every visit of a node is recorded as one value, in a branch of the node's own: a replay takes what is recorded and goes on with the
- * visits that were open, however they lay in time.
+ * Every visit is recorded as one value in a branch of its node, so a replay uses the recorded values and continues the
+ * visits that were running.
  */
 export class WorkflowFlow implements Architecture {
   readonly name = "workflow";
@@ -42,7 +42,7 @@ export class WorkflowFlow implements Architecture {
     return toldFlow(this.name, session, this.#go(session, deps, prompt));
   }
 
-  /** For a page that shows Mermaid. */
+  /** The graph as Mermaid source. */
   toMermaid(): string {
     return mermaidOf(this.graph);
   }

@@ -13,12 +13,12 @@ export interface GateParts {
 }
 
 /**
- * The gate that all of an agent's tool calls pass. The first to deny or ask decides:
+ * Composes the gate that all tool calls of an agent pass. The first part that denies or asks decides.
  *
- * - before a call: hooks, extensions, guardrails, permissions
- * - after it: extensions, guardrails, hooks
+ * - Before a call: hooks, extensions, guardrails, permissions.
+ * - After a call: extensions, guardrails, hooks.
  *
- * F1: made of what is configured; `undefined` when nothing is.
+ * F1: only configured parts are included; the result is `undefined` if there are none.
  */
 export function composeGate({
   hooks,

@@ -13,16 +13,16 @@ type Answer<Type extends "tool_call" | "tool_result"> =
   | ExtensionResult<Type>
   | Promise<ExtensionResult<Type>>;
 
-/** What one extension has to say about calls: its handlers of the events `tool_call` and `tool_result`. */
+/** The handlers of one extension for the events `tool_call` and `tool_result`. */
 export interface ToolExtension {
   readonly name: string;
-  /** May block. */
+  /** Called before a tool call; may block it. */
   toolCall?(event: ExtensionEvent<"tool_call">, gated: GatedCall): Answer<"tool_call">;
-  /** May patch; each sees what the one before it left. */
+  /** Called after a tool call; may change the result. Each extension sees what the one before left. */
   toolResult?(event: ExtensionEvent<"tool_result">, gated: GatedCall): Answer<"tool_result">;
 }
 
-/** S4: an extension that throws is told of, and has said nothing. */
+/** S4: an extension that throws is recorded and has no effect on the call. */
 export function extensionLayer(extensions: readonly ToolExtension[]): GateLayer {
   const layer: GateLayer = {};
   if (extensions.some((each) => each.toolCall !== undefined)) {

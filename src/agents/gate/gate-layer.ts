@@ -1,9 +1,9 @@
 import type { GatedCall, GateVerdict, ToolResult } from "../../kernel/index.ts";
 
-/** One part of the gate. It has only the methods it needs, so that only those are in the path (F1). */
+/** One part of the tool gate. F1: it defines only the methods that it needs. */
 export interface GateLayer {
-  /** `undefined`: nothing to say, the next layer is asked. */
+  /** Decides before a call. `undefined` leaves the decision to the next part. */
   before?: (call: GatedCall) => Promise<GateVerdict | undefined>;
-  /** What the next layer, and in the end the model, is given in place of `result`. */
+  /** Returns the result that the next part, and finally the model, receives. */
   after?: (call: GatedCall, result: ToolResult) => Promise<ToolResult>;
 }

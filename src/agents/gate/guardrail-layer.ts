@@ -3,7 +3,7 @@ import { hear, type Objection } from "../guardrails/guardrail-panel.ts";
 import { withheldResult, withWarnings } from "../guardrails/judged-result.ts";
 import type { GateLayer } from "./gate-layer.ts";
 
-/** The stages `tool_call` and `tool_result` of the guardrails' table. */
+/** Applies guardrails at the stages `tool_call` and `tool_result`. */
 export function guardrailLayer(guardrails: readonly Guardrail[]): GateLayer {
   const layer: GateLayer = {};
   const before = guardrails.filter((each) => each.beforeCall !== undefined);

@@ -1,7 +1,7 @@
 import { eventDraft, Fault, stopsTask, type GatedCall, type HookRegistry } from "../../kernel/index.ts";
 import type { GateLayer } from "./gate-layer.ts";
 
-/** Hooks before all else: they may deny, and a silent one has approved nothing. After all else they look on. */
+/** Runs tool hooks first before a call, where they may deny it, and last after it, where they only observe. */
 export function hookLayer(hooks: HookRegistry): { readonly first: GateLayer; readonly last: GateLayer } {
   return {
     first: {

@@ -13,8 +13,9 @@ import {
 import type { GateLayer } from "./gate-layer.ts";
 
 /**
- * Permissions, and the tool's own `needsApproval` beside them. Fails closed: permissions that throw deny, and so does an ask when nobody
- * can be asked. The tool's own question waits for an answer then, as it does without permissions.
+ * Applies permissions and the tool's own `needsApproval`. It fails closed: permissions that throw deny, and a rule that
+ * asks denies if no one can be asked. A tool's own request for approval waits for an answer, as it does without
+ * permissions.
  */
 export function permissionLayer(permissions: Permissions): GateLayer {
   return {
@@ -28,13 +29,13 @@ export function permissionLayer(permissions: Permissions): GateLayer {
       if (!ruled) return ask("tool", ownQuestion(gated), onAsk ?? "wait");
       if (onAsk !== undefined) return ask("permissions", decision.reason, onAsk);
       return denied(
-        `${decision.reason}, and nobody can be asked: give the permissions onAsk, "wait" or a handler`,
+        `${decision.reason}, but no one can be asked; set the option onAsk of permissions to "wait" or a handler`,
       );
     },
   };
 }
 
-/** Without permissions, the tool's own word is all there is. */
+/** Without permissions, only the tool's own `needsApproval` decides. */
 export const ownWordLayer: GateLayer = Object.freeze({
   before: async (gated: GatedCall): Promise<GateVerdict | undefined> =>
     gated.needsApproval ? ask("tool", ownQuestion(gated), "wait") : undefined,
@@ -53,10 +54,13 @@ async function checked(permissions: Permissions, gated: GatedCall): Promise<Perm
   try {
     const decision = await permissions.check(call, tool, facts);
     if (["allow", "ask", "deny"].includes(decision.decision)) return decision;
-    return { decision: "deny", reason: `the permissions said ${JSON.stringify(decision)}` };
+    return {
+      decision: "deny",
+      reason: `permissions returned the invalid decision ${JSON.stringify(decision)}`,
+    };
   } catch (error) {
     if (stopsTask(error)) throw error;
-    return { decision: "deny", reason: `the permissions failed: ${Fault.from(error).message}` };
+    return { decision: "deny", reason: `permissions failed: ${Fault.from(error).message}` };
   }
 }
 
@@ -71,7 +75,7 @@ async function isRemembered({ memory }: Permissions, gated: GatedCall): Promise<
 }
 
 function ownQuestion({ call }: GatedCall): string {
-  return `${call.toolName} asks for it`;
+  return `${call.toolName} requires approval`;
 }
 
 function denied(reason: string): GateVerdict {
@@ -82,14 +86,17 @@ function ask(by: string, reason: string, onAsk: "wait" | ApprovalHandler): GateV
   return { decision: "ask", by, reason, ...(onAsk !== "wait" && { answer: strict(onAsk) }) };
 }
 
-/** Only what is a decision is taken for one: a handler that says `true` has not said what it allows. */
+/**
+ * Wraps an approval handler so that an invalid answer denies the call. A handler that returns `true` has not returned a
+ * decision.
+ */
 function strict(handler: ApprovalHandler): ApprovalHandler {
   return async (request, facts) => {
     const answer: unknown = await handler(request, facts);
     if (isApprovalDecision(answer)) return answer;
     return {
       decision: "denied",
-      reason: `the approval handler answered ${JSON.stringify(answer)}, which is no decision: { decision: "approved" | "denied" | "skipped" }`,
+      reason: `the approval handler returned the invalid decision ${JSON.stringify(answer)}: expected { decision: "approved" | "denied" | "skipped" }`,
     };
   };
 }

@@ -12,15 +12,16 @@ export type PreToolHook = (call: ToolCall, facts: RunFacts) => PreToolVerdict | 
 export type PostToolHook = (call: ToolCall, result: ToolResult, facts: RunFacts) => void | Promise<void>;
 
 export interface ToolHooksOptions {
-  /** What the timeout goes by. */
+  /** The clock for timeouts. */
   readonly clock: Clock;
-  /** For each hook; 5 seconds unless told, `null` for none. */
+  /** Maximum time of each hook in milliseconds; `null` sets no limit. Default: 5_000. */
   readonly timeoutMs?: number | null;
 }
 
 /**
- * The hooks of the tool gate. Those before a call are asked one after another, and the first deny wins; one that throws or takes too
- * long denies, because nobody knows what it would have said. Those after a call all run, and what goes wrong in them is told.
+ * Hooks that run before and after tool calls. Hooks before a call run one after another, and the first denial wins; a
+ * hook that throws or times out denies, because its decision is unknown. All hooks after a call run, and their errors
+ * are emitted.
  */
 export class ToolHooks implements HookRegistry {
   readonly #before = new Set<{ readonly hook: PreToolHook }>();
@@ -32,14 +33,14 @@ export class ToolHooks implements HookRegistry {
     if (timeoutMs !== null && !(Number.isFinite(timeoutMs) && timeoutMs > 0)) {
       throw new Fault(
         "invalid_argument",
-        `timeoutMs of tool hooks is ${timeoutMs}: it must be above 0, or null for none`,
+        `invalid timeoutMs ${timeoutMs} of tool hooks: expected a number above 0, or null for no limit`,
       );
     }
     this.#clock = clock;
     this.#timeoutMs = timeoutMs;
   }
 
-  /** What it returns takes the hook out again. */
+  /** Adds a hook. The returned function removes it. */
   onPreTool(hook: PreToolHook): () => void {
     return added(this.#before, { hook });
   }

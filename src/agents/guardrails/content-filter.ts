@@ -3,13 +3,13 @@ import { plainText } from "./guarded-text.ts";
 import { textGuardrail, type GuardedStages } from "./text-guardrail.ts";
 
 export interface ContentFilterOptions {
-  /** Unwanted words and phrases, by the name of what they are about. Whole words, in any case. */
+  /** Unwanted words and phrases by topic. Whole words are matched, in any letter case. */
   readonly topics: Readonly<Record<string, readonly string[]>>;
-  /** Unless told, blocked in the input and withheld in the output. */
+  /** The decision per stage. Default: `block` at `input` and `output`. */
   readonly stages?: GuardedStages;
 }
 
-/** Keeps topics out by their words. */
+/** A guardrail that blocks topics by their words. */
 export function contentFilter({
   topics,
   stages = { input: "block", output: "block" },
@@ -21,7 +21,7 @@ export function contentFilter({
   if (filters.length === 0) {
     throw new Fault(
       "invalid_argument",
-      "a content filter needs topics: { gambling: ['casino', 'roulette'] }",
+      "invalid topics: a content filter needs at least one, such as { gambling: ['casino', 'roulette'] }",
     );
   }
   return textGuardrail({
@@ -30,7 +30,9 @@ export function contentFilter({
     examine: (text) => {
       const plain = plainText(text);
       const found = filters.filter(({ pattern }) => pattern.test(plain)).map(({ topic }) => topic);
-      return found.length === 0 ? undefined : `it is about ${found.join(", ")}, which is not for this agent`;
+      return found.length === 0
+        ? undefined
+        : `the text is about ${found.join(", ")}, which this agent does not handle`;
     },
   });
 }
@@ -38,7 +40,10 @@ export function contentFilter({
 function anyOf(topic: string, phrases: readonly string[]): RegExp {
   const plain = phrases.map((phrase) => plainText(phrase).trim());
   if (plain.length === 0 || plain.includes("")) {
-    throw new Fault("invalid_argument", `topic ${topic} of a content filter needs words, none of them empty`);
+    throw new Fault(
+      "invalid_argument",
+      `invalid topic ${topic} of a content filter: expected a list of non-empty words`,
+    );
   }
   const escaped = plain.map((phrase) => phrase.replaceAll(/[\\^$.*+?()[\]{}|/]/gu, String.raw`\$&`));
   return new RegExp(String.raw`(?<![\p{L}\p{N}_])(?:${escaped.join("|")})(?![\p{L}\p{N}_])`, "iu");

@@ -15,15 +15,15 @@ import {
 } from "../../kernel/index.ts";
 import { hear } from "./guardrail-panel.ts";
 
-/** Who stopped an invocation at its input or its output, and why. */
+/** The guardrail that stopped an invocation at its input or output, and the reason. */
 export interface TrippedGuardrail {
   readonly guardrail: string;
   readonly reason: string;
 }
 
 /**
- * The stages `input` and `output` around an invocation, for whoever drives one. Each is a step: on replay nothing is judged again, and
- * what was decided holds. Without a guardrail for a stage there is no step (F1).
+ * Applies the stages `input` and `output` to an invocation. Each is a step, so a replay uses the recorded decision. A
+ * stage without guardrails adds no step (F1).
  */
 export class GuardedRun {
   readonly #guardrails: readonly Guardrail[];
@@ -34,14 +34,14 @@ export class GuardedRun {
     this.#ctx = ctx;
   }
 
-  /** Before anything is paid. */
+  /** Checks the input before any call is paid. */
   async input(input: JsonValue): Promise<TrippedGuardrail | undefined> {
     for (const guardrail of this.#guardrails) this.#start(guardrail);
     const guardrails = this.#guardrails.filter((each) => each.onInput !== undefined);
     return this.#stage("input", guardrails, (guardrail, context) => guardrail.onInput?.(input, context));
   }
 
-  /** Before it is given out. */
+  /** Checks the output before it is returned. */
   async output(output: string): Promise<TrippedGuardrail | undefined> {
     const guardrails = output === "" ? [] : this.#guardrails.filter((each) => each.onOutput !== undefined);
     return this.#stage("output", guardrails, (guardrail, context) => guardrail.onOutput?.(output, context));
@@ -86,8 +86,8 @@ export class GuardedRun {
 }
 
 /**
- * A conversation whose last answer was withheld, or changed: its words, and the thoughts behind them, replaced by what is given out, so that no later turn
- * is given them. Calls stay, so that their results have one.
+ * A conversation whose last answer was withheld or changed: its text and reasoning are replaced by what is returned, so
+ * that no later turn contains them. Tool calls stay, because their results refer to them.
  */
 export function withAnswer(transcript: Transcript, text: string): Transcript {
   const messages = [...transcript];
@@ -98,7 +98,7 @@ export function withAnswer(transcript: Transcript, text: string): Transcript {
   return Transcript.of(messages);
 }
 
-/** The agent's models, with those its guardrails bring. */
+/** The agent's models together with those of its guardrails. */
 export function withGuardrailModels(
   models: Readonly<Record<string, Model>>,
   guardrails: readonly Guardrail[],
@@ -110,7 +110,7 @@ export function withGuardrailModels(
       if (Object.hasOwn(all, role) && all[role] !== model) {
         throw new Fault(
           "invalid_argument",
-          `the guardrail ${name} brings a model for the role ${role}, which there is already; give guardrails of one kind names of their own`,
+          `guardrail ${name} defines a model for the role ${role}, which exists already; give each guardrail its own name`,
         );
       }
       all[role] = model;
@@ -123,6 +123,6 @@ function mainOf({ main }: Readonly<Record<string, Model>>, guardrail: string): M
   if (main !== undefined) return main;
   throw new Fault(
     "invalid_argument",
-    `the guardrail ${guardrail} asks the agent's main model, and there is none: give it a model of its own`,
+    `guardrail ${guardrail} uses the agent's main model, but the agent has none; give the guardrail its own model`,
   );
 }

@@ -1,9 +1,6 @@
 import { textOf, type JsonValue, type ToolOutput } from "../../kernel/index.ts";
 
-/**
- * All that can be read in a value, one piece per line: strings as they are and not as JSON would escape them, numbers, and the names of
- * members.
- */
+/** All readable text in a value, one part per line: strings without JSON escapes, numbers, and property names. */
 export function textOfValue(value: JsonValue): string {
   if (typeof value === "string") return value;
   const pieces: string[] = [];
@@ -11,7 +8,7 @@ export function textOfValue(value: JsonValue): string {
   return pieces.join("\n");
 }
 
-/** What a model reads of a tool's output; pictures and files left out. */
+/** The text of a tool's output that a model reads, without images and files. */
 export function textOfOutput(output: ToolOutput): string {
   switch (output.type) {
     case "text":
@@ -23,10 +20,13 @@ export function textOfOutput(output: ToolOutput): string {
   }
 }
 
-/** Characters that are not seen: they hide a word from whoever looks for it. */
+/** Invisible characters, which can hide a word from a search. */
 const unseen = /\p{Default_Ignorable_Code_Point}/gu;
 
-/** The same text as a reader takes it: compatible forms made one, unseen characters gone, white space single. */
+/**
+ * Normalises a text as a reader perceives it: compatible forms are unified, invisible characters removed, and white
+ * space collapsed.
+ */
 export function plainText(text: string): string {
   return text.normalize("NFKC").replaceAll(unseen, "").replaceAll(/\s+/gu, " ");
 }

@@ -11,9 +11,9 @@ import {
 export interface Hearing {
   readonly stage: GuardrailStage;
   readonly callId?: string;
-  /** `undefined`: it has no say at this stage. */
+  /** Asks a guardrail. Returns `undefined` if the guardrail does not implement the stage. */
   readonly ask: (guardrail: Guardrail) => GuardrailDecision | Promise<GuardrailDecision> | undefined;
-  /** Where decisions and errors are told. */
+  /** Emits decisions and errors. */
   readonly tell: (event: EmittableEvent) => void;
 }
 
@@ -22,13 +22,16 @@ export interface Objection {
   readonly reason: string;
 }
 
-/** What the guardrails of one stage said together: warnings add up, the first block or halt ends it. */
+/** The combined decision of the guardrails of one stage: warnings accumulate; the first block or halt ends it. */
 export interface PanelVerdict {
   readonly warnings: readonly Objection[];
   readonly stop?: Objection & { readonly decision: "block" | "halt" };
 }
 
-/** Asks one guardrail after another. S4: one that throws is told of and has decided nothing; a stop of the task goes on its way. */
+/**
+ * Asks guardrails one after another. S4: an error of a guardrail is recorded and decides nothing; a fault that stops
+ * the task is rethrown.
+ */
 export async function hear(guardrails: readonly Guardrail[], hearing: Hearing): Promise<PanelVerdict> {
   const { stage, callId, ask, tell } = hearing;
   const warnings: Objection[] = [];
@@ -58,6 +61,6 @@ function isAllow(name: string, verdict: GuardrailDecision): verdict is { readonl
   if (known && typeof verdict.reason === "string") return false;
   throw new Fault(
     "invalid_argument",
-    `the guardrail ${name} decided ${JSON.stringify(verdict)}: it must be allow, or warn, block or halt with a reason`,
+    `guardrail ${name} returned the invalid decision ${JSON.stringify(verdict)}: expected allow, or warn, block or halt with a reason`,
   );
 }

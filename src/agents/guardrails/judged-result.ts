@@ -3,14 +3,14 @@ import type { Objection } from "./guardrail-panel.ts";
 
 const mark = "[warning by the guardrail ";
 
-/** The result with what guardrails have to say about it, for the model to read. */
+/** Adds the warnings of guardrails to a result, for the model to read. */
 export function withWarnings(result: ToolResult, warnings: readonly Objection[]): ToolResult {
   if (warnings.length === 0) return result;
   const lines = warnings.map(({ guardrail, reason }) => `${mark}${guardrail}: ${reason}]`);
   return { ...result, output: added(result.output, lines.join("\n")) };
 }
 
-/** In place of a result that is not given out: nothing of it is left. */
+/** The result that replaces a withheld one; it contains nothing of it. */
 export function withheldResult({ guardrail, reason }: Objection): ToolResult {
   return {
     output: { type: "text", text: `[withheld by the guardrail ${guardrail}: ${reason}]` },
@@ -18,7 +18,7 @@ export function withheldResult({ guardrail, reason }: Objection): ToolResult {
   };
 }
 
-/** What a tool itself said, to tell one answer from another: warnings left out. */
+/** The tool's own answer without warnings, to compare results. */
 export function ownAnswer(output: ToolOutput): string {
   const text = output.type === "json" ? JSON.stringify(output.value) : asContent(output);
   const at = text.indexOf(`\n\n${mark}`);

@@ -13,26 +13,26 @@ import { namePattern } from "../permissions/name-pattern.ts";
 import { ownAnswer } from "./judged-result.ts";
 
 export interface LoopDetectionOptions {
-  /** The same call with the same arguments, failing. */
+  /** Thresholds for a call that fails repeatedly with the same arguments. */
   readonly exactFailure?: { readonly warn?: number; readonly block?: number };
-  /** The same tool, failing, whatever the arguments. */
+  /** Thresholds for a tool that fails repeatedly with any arguments. */
   readonly sameToolFailure?: { readonly warn?: number; readonly halt?: number };
-  /** The same call of a tool that only looks, with the same result. */
+  /** Thresholds for a read-only call that returns the same result repeatedly. */
   readonly sameResult?: { readonly warn?: number; readonly block?: number };
-  /** Which tools only look. Unless told, those that are not destructive. */
+  /** Determines which tools are read-only. Default: tools that are not destructive. */
   readonly idempotent?: (tool: Tool) => boolean;
-  /** Tools that are polled on purpose, by name or pattern: the rule of the same result is not for them. */
+  /** Names or patterns of tools that are polled on purpose; `sameResult` does not apply to them. */
   readonly polled?: readonly string[];
 }
 
 const allow: GuardrailDecision = Object.freeze({ decision: "allow" });
 
 /**
- * Notices a model that goes in circles. Three rules, each counted over the calls of one invocation: a success of the tool, or of the
- * very call, ends a row of failures; another result ends a row of same results.
+ * A guardrail that detects repeated calls. Each of its three rules counts over the calls of one invocation: a success of the tool, or
+ * of the same call, ends a row of failures; a different result ends a row of equal results.
  *
- * Counted from the history that the gate hands over, so that a process that takes the run over counts on where the last one was. A call
- * that was refused counts as one that failed: to the model it is the same.
+ * It counts from the history that the gate passes in, so a process that resumes the run continues the count. A refused call counts as
+ * a failed one, because it is the same to the model.
  */
 export function loopDetection(options: LoopDetectionOptions = {}): Guardrail {
   const exact = { warn: 2, block: 5, ...options.exactFailure };
@@ -50,9 +50,9 @@ export function loopDetection(options: LoopDetectionOptions = {}): Guardrail {
       const rows = countRows(call, context.history);
       if (rows.toolFailures >= tool.halt) return stopped("halt", failedInARow(toolName, rows.toolFailures));
       if (rows.callFailures >= exact.block)
-        return stopped("block", `${failedAlike(toolName, rows.callFailures)}. Do something else`);
+        return stopped("block", `${failedAlike(toolName, rows.callFailures)}. Try something else`);
       if (onlyLooks(context.tool) && rows.sameResults >= same.block)
-        return stopped("block", `${sameAgain(toolName, rows.sameResults)}. Use it, or do something else`);
+        return stopped("block", `${sameAgain(toolName, rows.sameResults)}. Use it, or try something else`);
       return allow;
     },
     afterCall: (call, result, context) => {
@@ -63,12 +63,12 @@ export function loopDetection(options: LoopDetectionOptions = {}): Guardrail {
       if (callFailures >= exact.warn)
         return stopped(
           "warn",
-          `${failedAlike(toolName, callFailures)}. Change the arguments or do something else`,
+          `${failedAlike(toolName, callFailures)}. Change the arguments or try something else`,
         );
       if (toolFailures >= tool.warn)
-        return stopped("warn", `${failedInARow(toolName, toolFailures)}. Think again about how it is used`);
+        return stopped("warn", `${failedInARow(toolName, toolFailures)}. Reconsider how you use it`);
       if (!result.isError && onlyLooks(context.tool) && sameResults >= same.warn)
-        return stopped("warn", `${sameAgain(toolName, sameResults)}. Asking again changes nothing`);
+        return stopped("warn", `${sameAgain(toolName, sameResults)}. Another call will not change it`);
       return allow;
     },
   } satisfies Guardrail);
@@ -80,7 +80,7 @@ interface Rows {
   readonly sameResults: number;
 }
 
-/** The rows that end with the newest call. */
+/** Counts the current rows of failures and of equal results, ending with the newest call. */
 function countRows(
   { toolName, input }: ToolCall,
   history: readonly SettledCall[],
@@ -110,7 +110,7 @@ function countRows(
   return { toolFailures, callFailures, sameResults };
 }
 
-/** Each is worked out once, however long the history grows (F2). */
+/** Cached keys of calls, so that the cost does not grow with the history (F2). */
 const keys = new WeakMap<object, string>();
 const answers = new WeakMap<object, string>();
 
@@ -143,7 +143,7 @@ function failedAlike(toolName: string, times: number): string {
 }
 
 function sameAgain(toolName: string, times: number): string {
-  return `${toolName} has given the same result ${times} times for these arguments`;
+  return `${toolName} has returned the same result ${times} times for these arguments`;
 }
 
 function checkThresholds(rules: Readonly<Record<string, Readonly<Record<string, number>>>>): void {
@@ -152,7 +152,7 @@ function checkThresholds(rules: Readonly<Record<string, Readonly<Record<string, 
       if (value === Infinity || (Number.isSafeInteger(value) && value > 0)) continue;
       throw new Fault(
         "invalid_argument",
-        `${name} of the loop rule ${rule} is ${value}: it must be an integer from 1, or Infinity for never`,
+        `invalid ${name} ${value} of the loop rule ${rule}: expected an integer from 1, or Infinity for never`,
       );
     }
   }

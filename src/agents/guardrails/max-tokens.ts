@@ -2,15 +2,15 @@ import { Fault, type Guardrail, type GuardrailStage } from "../../kernel/index.t
 import { textGuardrail, type GuardedStages } from "./text-guardrail.ts";
 
 export interface MaxTokensOptions {
-  /** The most tokens a text may have at each stage. */
+  /** Maximum number of tokens of a text at each stage. */
   readonly limits: Partial<Readonly<Record<GuardrailStage, number>>>;
-  /** Unless told, what is too long is blocked. */
+  /** The decision for a text that is too long. Default: `"block"`. */
   readonly decision?: "warn" | "block" | "halt";
-  /** Unless told: four characters a token, a rough measure. */
+  /** Counts the tokens of a text. Default: a quarter of the characters, a rough estimate. */
   readonly count?: (text: string) => number;
 }
 
-/** Keeps texts from getting too long. Not a budget: that counts what is paid. */
+/** A guardrail that limits the length of texts. It is not a budget, which limits what is paid. */
 export function maxTokens({ limits, decision = "block", count = estimate }: MaxTokensOptions): Guardrail {
   const stages: { -readonly [Stage in GuardrailStage]?: "warn" | "block" | "halt" } = {};
   for (const [stage, limit] of Object.entries(limits) as [GuardrailStage, number | undefined][]) {
@@ -18,7 +18,7 @@ export function maxTokens({ limits, decision = "block", count = estimate }: MaxT
     if (!(limit >= 0)) {
       throw new Fault(
         "invalid_argument",
-        `the limit of maxTokens at ${stage} is ${limit}: it must be a number from 0`,
+        `invalid limit ${limit} of maxTokens at ${stage}: expected a number from 0`,
       );
     }
     stages[stage] = decision;
@@ -29,8 +29,8 @@ export function maxTokens({ limits, decision = "block", count = estimate }: MaxT
     examine: (text, stage) => {
       const limit = limits[stage] ?? Infinity;
       const tokens = count(text);
-      // So written that a count that is no number is too many.
-      return tokens <= limit ? undefined : `it has about ${tokens} tokens, and ${limit} are allowed`;
+      // Written so that a count of NaN is too long.
+      return tokens <= limit ? undefined : `the text has about ${tokens} tokens; the limit is ${limit}`;
     },
   });
 }

@@ -4,9 +4,9 @@ import { plainText } from "./guarded-text.ts";
 import { textGuardrail, type GuardedStages } from "./text-guardrail.ts";
 
 export interface PiiOptions {
-  /** Unless told: all but `ip`. */
+  /** The kinds to find. Default: all except `ip`. */
   readonly kinds?: readonly PiiKind[];
-  /** Unless told, noted in the input and withheld in the output. */
+  /** The decision per stage. Default: `warn` at `input`, `block` at `output`. */
   readonly stages?: GuardedStages;
 }
 
@@ -21,7 +21,7 @@ const called: Readonly<Record<PiiKind, string>> = {
 
 const usual: readonly PiiKind[] = ["card", "iban", "ssn", "email", "phone"];
 
-/** Finds personal data. Card numbers count only if their check digit is right (Luhn), IBANs only if theirs are. */
+/** A guardrail that finds personal data. Card numbers and IBANs count only with a correct check digit. */
 export function pii({
   kinds = usual,
   stages = { input: "warn", output: "block" },
@@ -30,7 +30,7 @@ export function pii({
   if (unknown !== undefined || kinds.length === 0) {
     throw new Fault(
       "invalid_argument",
-      `kinds of pii has ${JSON.stringify(unknown ?? [])}: name some of ${Object.keys(called).join(", ")}`,
+      `invalid kinds ${JSON.stringify(unknown ?? [])} of pii: expected some of ${Object.keys(called).join(", ")}`,
     );
   }
   return textGuardrail({
@@ -43,7 +43,7 @@ export function pii({
         const times = [...plain.matchAll(pattern)].filter(([match]) => isReal(match)).length;
         return times === 0 ? [] : [`${called[kind]} (${times})`];
       });
-      return found.length === 0 ? undefined : `it contains personal data: ${found.join(", ")}`;
+      return found.length === 0 ? undefined : `the text contains personal data: ${found.join(", ")}`;
     },
   });
 }

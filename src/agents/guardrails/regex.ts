@@ -2,21 +2,21 @@ import { Fault, type Guardrail } from "../../kernel/index.ts";
 import { textGuardrail, type GuardedStages } from "./text-guardrail.ts";
 
 export interface RegexOptions {
-  /** `regex` unless told; give each its own when there are several. */
+  /** The name. Use different names for several guardrails. Default: `"regex"`. */
   readonly name?: string;
-  /** What must not be found, by the name it is reported under. */
+  /** The forbidden patterns, by the name under which a match is reported. */
   readonly patterns: Readonly<Record<string, RegExp>>;
-  /** Unless told, blocked in the input and withheld in the output. */
+  /** The decision per stage. Default: `block` at `input` and `output`. */
   readonly stages?: GuardedStages;
 }
 
-/** Patterns of one's own. They see the text as it is. */
+/** A guardrail with your own patterns, which are matched against the unchanged text. */
 export function regex({
   name = "regex",
   patterns,
   stages = { input: "block", output: "block" },
 }: RegexOptions): Guardrail {
-  // Flags that make a pattern remember where it was would make it miss every other time.
+  // The flags g and y are removed, because they keep a position between calls and would miss every other match.
   const all = Object.entries(patterns).map(([called, { source, flags }]) => ({
     called,
     pattern: new RegExp(source, flags.replaceAll(/[gy]/gu, "")),
@@ -24,7 +24,7 @@ export function regex({
   if (all.length === 0) {
     throw new Fault(
       "invalid_argument",
-      `the guardrail ${name} needs patterns: { "a ticket number": /TCK-\\d+/ }`,
+      `guardrail ${name} has no patterns; set them as in { "a ticket number": /TCK-\\d+/ }`,
     );
   }
   return textGuardrail({

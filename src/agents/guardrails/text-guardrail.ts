@@ -7,14 +7,17 @@ import {
 } from "../../kernel/index.ts";
 import { textOfOutput, textOfValue } from "./guarded-text.ts";
 
-/** Where to look, and what to decide on a find. */
+/** The stages at which a guardrail runs, with its decision for a finding. */
 export type GuardedStages = Partial<Readonly<Record<GuardrailStage, "warn" | "block" | "halt">>>;
 
 export interface TextGuardrailOptions {
   readonly name: string;
   readonly stages: GuardedStages;
   readonly models?: Guardrail["models"];
-  /** What is wrong with the text, if something is. Never the text itself: the reason is logged and shown. */
+  /**
+   * Returns what is wrong with a text, or `undefined`. It must not quote the text, because the reason is logged and
+   * shown.
+   */
   readonly examine: (
     text: string,
     stage: GuardrailStage,
@@ -31,7 +34,7 @@ const allStages: readonly string[] = [
 ] satisfies GuardrailStage[];
 const decisions: readonly string[] = ["warn", "block", "halt"];
 
-/** A guardrail that reads: the same look at whatever text there is at each of its stages. */
+/** Creates a guardrail that applies the same check to the text of each of its stages. */
 export function textGuardrail({ name, stages, models, examine }: TextGuardrailOptions): Guardrail {
   checkStages(name, stages);
   const look = async (
@@ -61,14 +64,14 @@ function checkStages(name: string, stages: GuardedStages): void {
     if (!allStages.includes(stage) || (decision !== undefined && !decisions.includes(decision))) {
       throw new Fault(
         "invalid_argument",
-        `stages of the guardrail ${name} has ${stage}: ${JSON.stringify(decision)}; it maps ${allStages.join(", ")} to ${decisions.join(", ")}`,
+        `invalid stages of guardrail ${name}: ${stage} is ${JSON.stringify(decision)}; expected a map of ${allStages.join(", ")} to ${decisions.join(", ")}`,
       );
     }
   }
   if (entries.every(([, decision]) => decision === undefined)) {
     throw new Fault(
       "invalid_argument",
-      `the guardrail ${name} looks nowhere: give it one of the stages ${allStages.join(", ")}`,
+      `guardrail ${name} has no stages; use at least one of ${allStages.join(", ")}`,
     );
   }
 }

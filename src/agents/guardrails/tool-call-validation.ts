@@ -9,15 +9,15 @@ import {
 import { namePattern } from "../permissions/name-pattern.ts";
 
 export interface ToolCallValidationOptions {
-  /** The only tools that may be called, by name or pattern. Absent: all. */
+  /** The only tools that may be called, by name or pattern. Default: all. */
   readonly only?: readonly string[];
-  /** The most calls of each tool in one invocation, by name or pattern. */
+  /** Maximum number of calls of each tool in one invocation, by name or pattern. */
   readonly maxCalls?: Readonly<Record<string, number>>;
-  /** The longest arguments, in characters of JSON. */
+  /** Maximum length of the arguments in characters of JSON. */
   readonly maxArgumentLength?: number;
-  /** Checks of one's own, by name or pattern: what is wrong with these arguments, if something is. */
+  /** Your own checks, by name or pattern. A check returns what is wrong with the arguments, or `undefined`. */
   readonly checks?: Readonly<Record<string, ArgumentCheck>>;
-  /** Unless told, a call that does not pass is blocked. */
+  /** The decision for an invalid call. Default: `"block"`. */
   readonly decision?: "warn" | "block" | "halt";
 }
 
@@ -26,13 +26,16 @@ export type ArgumentCheck = (
   context: GuardedCall,
 ) => string | undefined | Promise<string | undefined>;
 
-/** Holds calls to rules that a schema cannot say: which, how often, how long, and with what. */
+/**
+ * A guardrail for rules that a schema cannot express: which tools, how often, how long the arguments are, and their
+ * content.
+ */
 export function toolCallValidation(options: ToolCallValidationOptions): Guardrail {
   const { decision = "block", maxArgumentLength = Infinity } = options;
   if (!(maxArgumentLength >= 0)) {
     throw new Fault(
       "invalid_argument",
-      `maxArgumentLength is ${maxArgumentLength}: it must be a number from 0`,
+      `invalid maxArgumentLength ${maxArgumentLength}: expected a number from 0`,
     );
   }
   const only = options.only?.map(namePattern);
@@ -44,15 +47,15 @@ export function toolCallValidation(options: ToolCallValidationOptions): Guardrai
   const objection = async (call: ToolCall, context: GuardedCall): Promise<string | undefined> => {
     const { toolName, input } = call;
     if (only !== undefined && !only.some((fits) => fits(toolName)))
-      return `${toolName} may not be called; these may: ${options.only?.join(", ") || "none"}`;
+      return `${toolName} may not be called; allowed are: ${options.only?.join(", ") || "no tools"}`;
     for (const { fits, limit, pattern } of limits) {
       if (!fits(toolName)) continue;
       const made = context.history.filter(({ call: earlier }) => fits(earlier.toolName)).length;
-      if (made >= limit) return `${pattern} may be called ${limit} times and has been called ${made} times`;
+      if (made >= limit) return `${pattern} may be called ${limit} times and was called ${made} times`;
     }
     const length = maxArgumentLength === Infinity ? 0 : JSON.stringify(input).length;
     if (length > maxArgumentLength)
-      return `its arguments are ${length} characters long, and ${maxArgumentLength} are allowed`;
+      return `the arguments have ${length} characters; the limit is ${maxArgumentLength}`;
     for (const { fits, check } of checks) {
       const wrong = fits(toolName) ? await check(input, context) : undefined;
       if (wrong !== undefined) return wrong;
@@ -73,7 +76,10 @@ function readLimit(
   limit: number,
 ): { readonly pattern: string; readonly limit: number; readonly fits: (name: string) => boolean } {
   if (!Number.isSafeInteger(limit) || limit < 0) {
-    throw new Fault("invalid_argument", `maxCalls of ${pattern} is ${limit}: it must be an integer from 0`);
+    throw new Fault(
+      "invalid_argument",
+      `invalid maxCalls ${limit} of ${pattern}: expected an integer from 0`,
+    );
   }
   return { pattern, limit, fits: namePattern(pattern) };
 }

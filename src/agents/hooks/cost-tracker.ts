@@ -7,19 +7,20 @@ import {
   type RunSnapshot,
 } from "../../kernel/index.ts";
 
-/** What calls came to. `costUsd` `null`: not known, because some call in it has no known price. */
+/** The cost of a set of calls. `costUsd` is `null` if the price of a call is unknown. */
 export interface Cost {
   readonly calls: number;
-  /** `lost` included. */
+  /** Tokens, including lost ones. */
   readonly tokens: number;
   readonly costUsd: number | null;
-  /** The part that no provider reported (B3). */
+  /** B3: the part for which no provider reported usage. */
   readonly lost: UnreportedSpend;
 }
 
 /**
- * What a run costs, by agent and by model. It counts nothing itself: it reads the run's ledger, inside (`new CostTracker(ctx)`) or from
- * outside (`new CostTracker({ snapshot: await run.snapshot() })`), so it is right in whichever process asks, right after a resume too.
+ * The cost of a run by agent and by model. It reads the run's ledger, inside the run (`new CostTracker(ctx)`) or
+ * outside (`new CostTracker({ snapshot: await run.snapshot() })`), so it is correct in every process, also after a
+ * resume.
  */
 export class CostTracker {
   readonly #run: { readonly snapshot: RunSnapshot };
@@ -36,12 +37,12 @@ export class CostTracker {
     return this.#by(({ agentId }) => agentId);
   }
 
-  /** By `provider/modelId`. */
+  /** The cost by `provider/modelId`. */
   byModel(): ReadonlyMap<string, Cost> {
     return this.#by(({ provider, modelId }) => `${provider}/${modelId}`);
   }
 
-  /** By agent and model. */
+  /** The cost by agent and model. */
   lines(): readonly (CostLabel & Cost)[] {
     return this.#lines.map((line) => ({ ...line.label, ...sum([line]) }));
   }

@@ -12,19 +12,19 @@ import {
 } from "../../kernel/index.ts";
 import type { MomentViewer } from "./hook-projection.ts";
 
-/** A callback that threw, or took too long. */
+/** A callback that threw or exceeded its timeout. */
 export interface HookFailure {
   readonly hook: HookEvent;
-  /** The callback's name, where it has one. */
+  /** The callback's function name, if it has one. */
   readonly callback: string;
   readonly error: Fault;
 }
 
-/** A callback that watches. */
+/** A registered callback. */
 interface Registration {
   readonly hook: HookEvent;
   readonly callback: HookCallback<HookEvent>;
-  /** Of each run, the last of the calls that are at work or wait; resolves to how many in a row hung by then. */
+  /** The last running or waiting call per run. It resolves to the number of consecutive timeouts. */
   readonly working: Map<RunId, Promise<number>>;
   active: boolean;
 }
@@ -34,17 +34,17 @@ interface Moment {
   readonly task: ObservedTask;
 }
 
-/** In a row, of one callback in one run. */
+/** Number of consecutive timeouts of one callback in one run after which it receives no backlog. */
 const mostHangs = 2;
 
 function nothing(): void {}
 
-/** What is told now is shown after whoever told of it has gone on. */
+/** Defers callbacks until the code that emitted the event has continued. */
 const soon = Promise.resolve();
 
-/** Callbacks by the moments they watch, and their calls: S4 of each of them. */
+/** The registered callbacks by hook event, and their calls. S4 holds for each of them. */
 export class HookCalls implements MomentViewer {
-  /** In the order of their registration; replaced, never changed. */
+  /** Callbacks in order of registration. The lists are replaced, never changed. */
   readonly #watching = new Map<HookEvent, readonly Registration[]>();
   readonly #timeoutMs: number | null;
   readonly #onError: ((failure: HookFailure) => void) | undefined;
@@ -54,7 +54,7 @@ export class HookCalls implements MomentViewer {
     this.#onError = onError;
   }
 
-  /** Moments that are watched. */
+  /** The hook events that have a callback. */
   get hooks(): ReadonlySet<HookEvent> {
     return new Set(this.#watching.keys());
   }
@@ -65,7 +65,7 @@ export class HookCalls implements MomentViewer {
     return registration;
   }
 
-  /** What it was not yet called for, it is not. */
+  /** Removes a callback. Pending calls of it are dropped. */
   remove(registration: Registration): void {
     const { hook } = registration;
     registration.active = false;
@@ -75,7 +75,7 @@ export class HookCalls implements MomentViewer {
   }
 
   async settled(runId: RunId): Promise<void> {
-    // What was observed before has been begun with by then.
+    // Calls for events that were observed before have been started by then.
     await soon;
     for (const watching of this.#watching.values())
       for (const { working } of watching) if (working.has(runId)) await working.get(runId);
@@ -92,7 +92,7 @@ export class HookCalls implements MomentViewer {
     for (const registration of watching) this.#begin(registration, moment);
   }
 
-  /** Behind the calls that are at work for the run, if any: most callbacks return at once. */
+  /** Starts a call after the callback's earlier calls for the run. Most callbacks return synchronously. */
   #begin(registration: Registration, moment: Moment): void {
     const { working } = registration;
     const { runId } = moment.payload;
@@ -109,14 +109,15 @@ export class HookCalls implements MomentViewer {
   }
 
   /**
-   * Never throws or rejects. Whoever hangs twice running is shown nothing of what has come meanwhile: a result waits for two of them at
-   * most.
+   * Calls a callback; never throws or rejects. A callback that times out twice in a row does not receive the events of
+   * that time, so a result waits for at most two timeouts.
    */
   #call(registration: Registration, { payload, task }: Moment, hung: number): number | Promise<number> {
     if (!registration.active) return 0;
     if (hung >= mostHangs) return hung;
     try {
-      // By `call`: compiled for one agent's function, this would be compiled again for the next one's.
+      // Through `.call`, so that V8 does not specialise this call site to the first agent's callback and deoptimise on
+      // the second. Bench: `loop`, row "turn in memory".
       const returned = registration.callback.call(undefined, payload);
       return returned === undefined ? 0 : this.#finish(registration, returned, task, hung);
     } catch (error) {
@@ -137,12 +138,12 @@ export class HookCalls implements MomentViewer {
       this.#fail(registration, Fault.from(error), task);
       return 0;
     }
-    const late = `it took longer than ${this.#timeoutMs} ms; ${hung + 1 < mostHangs ? "the moments after it went ahead" : "what has come meanwhile is not shown to it"}`;
+    const late = `the callback exceeded its timeout of ${this.#timeoutMs} ms; ${hung + 1 < mostHangs ? "later events were delivered" : "events of that time are not delivered to it"}`;
     this.#fail(registration, new Fault("internal", late), task);
     return hung + 1;
   }
 
-  /** Whether it was over in time. */
+  /** Whether the work finished before the timeout. */
   #inTime(work: Promise<void>, { clock }: ObservedTask): Promise<boolean> {
     const most = this.#timeoutMs;
     return new Promise((resolve, reject) => {
@@ -164,7 +165,7 @@ export class HookCalls implements MomentViewer {
   }
 }
 
-/** Of the payload, which is new, what is not: an event's parts are frozen, and what is not may be something that somebody still works with. */
+/** Freezes a payload. Parts of an event are frozen already; other parts may still be in use and are not changed. */
 function sealed<Payload extends object>(payload: Payload): Payload {
   for (const key in payload) {
     const member = payload[key];

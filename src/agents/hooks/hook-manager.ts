@@ -14,21 +14,25 @@ import { HookCalls, type HookFailure } from "./hook-calls.ts";
 import { eventTypesOf, HookProjection } from "./hook-projection.ts";
 
 export interface HookManagerOptions {
-  /** How long one call of a callback may take before the next goes ahead without it. 30,000 unless told; `null`: any time. */
+  /**
+   * Maximum time of one callback in milliseconds before the next event is delivered. `null` sets no limit. Default:
+   * 30_000.
+   */
   readonly timeoutMs?: number | null;
-  /** Besides the `hook_error` in the run's log. */
+  /** Called with each failure, in addition to the `hook_error` event in the run's log. */
   readonly onError?: (failure: HookFailure) => void;
 }
 
 const names: ReadonlySet<string> = new Set(Object.values(HookEvent));
 
 /**
- * The cameras of one agent: callbacks that see what happens to its tasks, and can change, stop or break nothing.
+ * Calls registered callbacks with what happens to an agent's tasks. Callbacks only observe; they cannot change or stop
+ * a run.
  *
- * They are shown the run's durable events, so each moment at most once, never on a replay, and from a run that another process goes
- * on with only what happens there. Callbacks run beside the loop and beside each other; one callback is shown the moments of a run one after
- * another, in their order. What a callback throws is recorded as `hook_error` and goes no further (S4). A run's result is given out when
- * all of them are through.
+ * Hook events are derived from durable events, so each is delivered at most once and never on replay. If another
+ * process resumes a run, its callbacks receive only what happens there. Callbacks run beside the agent's loop and
+ * beside each other; one callback receives the events of a run in order. An error of a callback is recorded as
+ * `hook_error` and has no other effect (S4). A run's result is returned after all callbacks have finished.
  */
 export class HookManager implements Hooks, EventObserver {
   #types: ReadonlySet<EventType> = eventTypesOf(new Set());
@@ -39,22 +43,22 @@ export class HookManager implements Hooks, EventObserver {
     if (timeoutMs !== null && !(timeoutMs > 0)) {
       throw new Fault(
         "invalid_argument",
-        `timeoutMs is ${describeValue(timeoutMs)}: it must be a number above 0, or null for any time`,
+        `invalid timeoutMs ${describeValue(timeoutMs)}: expected a number above 0, or null for no limit`,
       );
     }
     this.#calls = new HookCalls(timeoutMs, onError);
   }
 
-  /** The function returned takes the callback off again; what it was not yet called for, it is not. */
+  /** Registers a callback. The returned function removes it; pending calls are dropped. */
   on<Name extends HookEvent>(event: Name, callback: HookCallback<Name>): () => void {
     if (!names.has(event)) {
       throw new Fault(
         "invalid_argument",
-        `${describeValue(event)} is not a hook event: use HookEvent, one of ${[...names].join(", ")}`,
+        `invalid hook event ${describeValue(event)}: expected one of HookEvent, ${[...names].join(", ")}`,
       );
     }
     if (typeof callback !== "function") {
-      throw new Fault("invalid_argument", `a hook is ${describeValue(callback)}: it must be a function`);
+      throw new Fault("invalid_argument", `invalid hook ${describeValue(callback)}: expected a function`);
     }
     const registration = this.#calls.add(event, callback as unknown as HookCallback<HookEvent>);
     this.#types = eventTypesOf(this.#calls.hooks);

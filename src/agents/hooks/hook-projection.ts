@@ -12,12 +12,12 @@ import {
   type ObservedTask,
 } from "../../kernel/index.ts";
 
-/** Takes what there is to be shown of one moment. */
+/** Receives the payload of one hook event. */
 export interface MomentViewer {
   show<Name extends HookEvent>(hook: Name, payload: HookPayload<Name>, task: ObservedTask): void;
 }
 
-/** The event that each moment comes of; `guardrail_trip` comes with `task_end`, which tells of more. */
+/** The durable event from which each hook event is derived. `guardrail_trip` is derived from `task_end`. */
 const onlyMoments: { readonly [Type in EventType]?: HookEvent } = {
   task_start: "run_start",
   turn_start: "step_start",
@@ -31,10 +31,10 @@ const onlyMoments: { readonly [Type in EventType]?: HookEvent } = {
   flow_end: "flow_end",
 };
 
-/** What is looked at whoever watches: what a decision was is known by the time its task ends. */
+/** Event types that are always read, because a guardrail's decision is needed when its task ends. */
 const followed: readonly EventType[] = ["guardrail_decision", "task_end"];
 
-/** Of which events there is something to project for those who watch these moments. */
+/** The durable events that are needed for the given hook events. */
 export function eventTypesOf(hooks: ReadonlySet<HookEvent>): ReadonlySet<EventType> {
   const types = new Set(followed);
   for (const type of Object.keys(onlyMoments) as EventType[]) {
@@ -49,15 +49,15 @@ interface Trip {
   readonly reason: string;
 }
 
-/** The twelve moments, as the durable events of a run tell of them. */
+/** Derives the twelve hook events from the durable events of a run. */
 export class HookProjection {
-  /** Of tasks about to stop: which guardrail it was, should their end not say. */
+  /** For tasks that are about to stop: the guardrail that tripped, in case the task's end does not name it. */
   readonly #trips = new Map<string, Trip>();
 
   project(event: Event, task: ObservedTask, viewer: MomentViewer): void {
     switch (event.type) {
       case "task_start":
-        // A copy: what is frozen at its surface may be somebody's to change below it.
+        // Copied, because an input may be frozen only at its surface and still belong to the caller.
         viewer.show("run_start", { ...baseOf(event, task), input: deepFreeze(copyJson(task.input)) }, task);
         break;
       case "task_end":
@@ -110,7 +110,10 @@ export class HookProjection {
     }
   }
 
-  /** A stop ends the task, so that its end tells of it, and only that: however many processes it took to come to it. */
+  /**
+   * A guardrail stop ends the task, so the hook event is derived from the task's end alone and emitted once, however
+   * many processes were involved.
+   */
   #end(event: Event<"task_end">, task: ObservedTask, viewer: MomentViewer): void {
     const { usage = noUsage, failure, interruption, again = false } = event.data;
     const status = outcomeStatus(event.data);

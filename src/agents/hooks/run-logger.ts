@@ -1,16 +1,16 @@
 import { describeValue, Fault, HookEvent, type HookPayload, type Hooks } from "../../kernel/index.ts";
 
 export interface RunLoggerOptions {
-  /** How many of the last moments are kept. 1,000 unless told. */
+  /** Maximum number of entries; older ones are dropped. Default: 1_000. */
   readonly capacity?: number;
 }
 
-/** One moment that was seen. Switch on `hook`; `payload` follows. */
+/** One recorded hook event. `hook` determines the type of `payload`. */
 export type LoggedMoment = {
   [Name in HookEvent]: { readonly hook: Name; readonly payload: HookPayload<Name> };
 }[HookEvent];
 
-/** Remembers the last moments of whatever it watches, for debugging. Its memory does not grow: the oldest makes room. */
+/** Keeps the latest hook events for debugging, in bounded memory. */
 export class RunLogger {
   readonly #ring: LoggedMoment[] = [];
   readonly #capacity: number;
@@ -20,13 +20,13 @@ export class RunLogger {
     if (!Number.isSafeInteger(capacity) || capacity < 1) {
       throw new Fault(
         "invalid_argument",
-        `capacity is ${describeValue(capacity)}: it must be an integer from 1`,
+        `invalid capacity ${describeValue(capacity)}: expected an integer from 1`,
       );
     }
     this.#capacity = capacity;
   }
 
-  /** All twelve moments. The function returned stops it. */
+  /** Records all twelve hook events. The returned function stops recording. */
   watch(hooks: Hooks): () => void {
     const stops = Object.values(HookEvent).map((hook) =>
       hooks.on(hook, (payload) => this.#put({ hook, payload } as LoggedMoment)),
@@ -36,13 +36,13 @@ export class RunLogger {
     };
   }
 
-  /** Oldest first. */
+  /** The recorded entries, oldest first. */
   entries(): readonly LoggedMoment[] {
     const oldest = this.#seen <= this.#capacity ? 0 : this.#seen % this.#capacity;
     return [...this.#ring.slice(oldest), ...this.#ring.slice(0, oldest)];
   }
 
-  /** How many have made room for later ones. */
+  /** Number of entries that were dropped. */
   get dropped(): number {
     return Math.max(0, this.#seen - this.#capacity);
   }

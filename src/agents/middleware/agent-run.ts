@@ -10,8 +10,8 @@ import {
 export type AgentRunResult = NonNullable<AgentRunContext["result"]>;
 
 /**
- * A run's body inside the layers around it. They run again when the run is replayed, since the body inside them is what replays
- * (J7): what they decide depends on nothing but the context.
+ * Runs an agent's code inside the middleware of level `agent`. This middleware runs again on replay, because the code
+ * inside it is what replays (J7). Its decisions may depend only on the context.
  */
 export function runThrough(
   around: AgentMiddleware | undefined,
@@ -30,12 +30,12 @@ async function runAround(
   await around.process(context, async () => {
     context.result = await body();
   });
-  // M1: the pipeline has seen to it that there is one.
+  // M1: the pipeline guarantees a result.
   const result = context.result as AgentRunResult;
   if (!statuses.includes(result.status)) {
     throw new Fault(
       "middleware_misuse",
-      `a layer around ${context.agentName} gave the status ${result.status}; throw to fail, cancel or stop a run`,
+      `invalid status ${result.status} set by middleware around ${context.agentName}: throw an error to fail, cancel or stop a run`,
     );
   }
   return result;

@@ -14,7 +14,7 @@ import { headOf } from "./text-cut.ts";
 
 type Context = AgentRunContext | ChatContext | FunctionContext;
 
-/** One line about a call. */
+/** One audit entry about a call. */
 export interface AuditLine {
   readonly runId: RunId;
   readonly actor: AgentId;
@@ -22,22 +22,24 @@ export interface AuditLine {
   readonly details: JsonObject;
 }
 
-/** A book of one's own, beside the run's log, which is the audit that cannot be edited unseen. */
+/** An external audit log. The run's own event log remains the tamper-evident one. */
 export interface AuditBook {
   record(line: AuditLine): void | Promise<void>;
 }
 
 export interface AuditLoggerOptions {
   readonly log: AuditBook;
-  /** Of prompts, arguments and answers, this much is kept; `null` is all. 500 characters unless told. */
+  /** Maximum number of characters kept of prompts, arguments and answers. `null` keeps everything. Default: 500. */
   readonly maxChars?: number | null;
-  /** A line that cannot be written stops the run. Off unless told: it is told in the run's log instead. */
+  /**
+   * Whether an entry that cannot be written stops the run. Default: `false`, the failure is emitted to the run's log.
+   */
   readonly required?: boolean;
 }
 
 /**
- * A line for every run, model call and tool call, with who it was for and how it ended. On a replay, recorded calls write none. A
- * crash between a call and its record writes its line twice (J6).
+ * Writes an entry for every run, model call and tool call, with its user and outcome. A replay writes none for recorded
+ * calls. A crash between a call and its record writes the entry twice (J6).
  */
 export function auditLogger({ log, maxChars = 500, required = false }: AuditLoggerOptions): Layer {
   const short = (text: string): string =>

@@ -15,25 +15,25 @@ import { selects, type ToolSelection } from "./tool-selection.ts";
 
 export interface CacheOptions {
   readonly clock: Clock;
-  /** Makes keys short. Without one they are as long as what was asked. */
+  /** Hashes the keys. Without it, a key is as long as the request. */
   readonly hash?: Hash;
-  /** How long an answer holds. 5 minutes unless told. */
+  /** How long an answer is valid, in milliseconds. Default: 300_000. */
   readonly ttlMs?: number;
-  /** The least recently used go first. 1,000 unless told. */
+  /** Maximum number of entries; the least recently used one is dropped first. Default: 1_000. */
   readonly maxEntries?: number;
-  /** Which tools. Unless told: those that change nothing and do not wait. */
+  /** The tools to cache. Default: tools that change nothing and do not suspend. */
   readonly tools?: ToolSelection;
-  /** Model calls as well. Off unless told: the same question may deserve another answer. */
+  /** Whether model calls are cached as well. Default: `false`, because the same question may deserve a new answer. */
   readonly chat?: boolean;
 }
 
 /**
- * Answers a call that was made before, in the same words, with what it answered then. Exact; in this process; never across
- * tenants, users, or two tools of one name. What failed or was cut short is not kept.
+ * Answers a repeated call with the earlier result. Requests must be equal. The cache belongs to this process and is
+ * separated by tenant, user and tool. Failed and truncated results are not cached.
  */
 export function cache(options: CacheOptions): Layer {
   const { maxEntries = 1_000, chat = false, tools = isHarmless } = options;
-  atLeast("cache: maxEntries", maxEntries, 0);
+  atLeast("cache.maxEntries", maxEntries, 0);
   if (maxEntries === 0) return { name: "cache" };
   const selected = selects(tools);
   const results = new Shelf<ToolResult>(options, maxEntries);
@@ -80,7 +80,7 @@ function isWhole({ stopReason }: ModelResponse): boolean {
   return stopReason === "stop" || stopReason === "tool_calls";
 }
 
-/** An answer given again is not paid again. */
+/** The response with zero cost, because a cached answer is not paid again. */
 function atNoCost(response: ModelResponse): ModelResponse {
   const usage = {
     inputTokens: 0,
@@ -93,7 +93,7 @@ function atNoCost(response: ModelResponse): ModelResponse {
   return { ...response, usage };
 }
 
-/** `null` and "null" are two tenants: the key is JSON. */
+/** The cache key of a tool call. It is JSON, so that the tenant `null` and a tenant named "null" differ. */
 function toolKey({ tenantId, facts, arguments: input }: FunctionContext, mark: number): string {
   return canonicalJson([tenantId, facts.userId, mark, input]);
 }
@@ -104,7 +104,7 @@ function chatKey({ tenantId, facts, model, request }: ChatContext, words: Messag
   return canonicalJson([tenantId, facts.userId, model.provider, model.modelId, rest, asked]);
 }
 
-/** A message's part of the key, worked out once: a transcript is sent again with every turn (F2). */
+/** Computes each message's part of the key once, because a transcript is sent again with every turn (F2). */
 class MessageKeys {
   readonly #hash: Hash | undefined;
   readonly #keys = new WeakMap<ChatMessage, string>();
@@ -124,7 +124,7 @@ class MessageKeys {
   }
 }
 
-/** Tells tools of one name apart. */
+/** Distinguishes tools with the same name. */
 class ToolMarks {
   readonly #marks = new WeakMap<Tool, number>();
   #last = 0;
@@ -137,7 +137,9 @@ class ToolMarks {
   }
 }
 
-/** Bounded, with a time to live: a `Map` remembers the order of its keys, oldest use first. */
+/**
+ * A bounded cache with expiry. A `Map` keeps its keys in insertion order, so the first key is the least recently used.
+ */
 class Shelf<Value> {
   readonly #clock: Clock;
   readonly #hash: Hash | undefined;
@@ -148,7 +150,7 @@ class Shelf<Value> {
   constructor({ clock, hash, ttlMs = 300_000 }: CacheOptions, maxEntries: number) {
     this.#clock = clock;
     this.#hash = hash;
-    this.#ttlMs = atLeast("cache: ttlMs", ttlMs, 0);
+    this.#ttlMs = atLeast("cache.ttlMs", ttlMs, 0);
     this.#maxEntries = maxEntries;
   }
 

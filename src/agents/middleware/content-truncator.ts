@@ -5,18 +5,18 @@ import { headOf, tailOf } from "./text-cut.ts";
 import { editThrown } from "./tool-error.ts";
 
 export interface ContentTruncatorOptions {
-  /** UTF-16 units of text the model is given of one result. 50,000 unless told. */
+  /** Maximum number of UTF-16 units of one result that the model receives. Default: 50_000. */
   readonly maxChars?: number;
-  /** `head` keeps the beginning; `both` also the end, half and half. `head` unless told. */
+  /** `"head"` keeps the beginning, `"both"` keeps half from the beginning and half from the end. Default: `"head"`. */
   readonly keep?: "head" | "both";
-  /** What stands where something was left out. */
+  /** The text that replaces the omitted part. */
   readonly marker?: (leftOut: number) => string;
 }
 
-/** Cuts a tool's long results, and says so in the place of what is missing. Images and files are left alone. */
+/** Truncates long tool results and marks the omission. Images and files are not changed. */
 export function contentTruncator(options: ContentTruncatorOptions = {}): Layer {
   const { maxChars = 50_000, keep = "head", marker = markerOf } = options;
-  atLeast("contentTruncator: maxChars", maxChars, 1);
+  atLeast("contentTruncator.maxChars", maxChars, 1);
 
   function cut(text: string, room: number): string {
     if (text.length <= room) return text;
@@ -58,5 +58,5 @@ export function contentTruncator(options: ContentTruncatorOptions = {}): Layer {
 }
 
 function markerOf(leftOut: number): string {
-  return `\n[... ${leftOut} characters left out ...]\n`;
+  return `\n[... ${leftOut} characters omitted ...]\n`;
 }

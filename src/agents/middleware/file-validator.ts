@@ -11,19 +11,19 @@ import { selects, type ToolSelection } from "./tool-selection.ts";
 import { isInside } from "./virtual-path.ts";
 
 export interface FileValidatorOptions {
-  /** Which tools; all unless told. */
+  /** The tools to check. Default: all. */
   readonly tools?: ToolSelection;
-  /** Folders that paths must be inside of. None: paths are not looked at. */
+  /** Folders in which paths must be. If absent, paths are not checked. */
   readonly roots?: readonly string[];
-  /** Arguments that hold a path, or a list of them. */
+  /** Names of the arguments that hold a path or a list of paths. */
   readonly pathArguments?: readonly string[];
-  /** Endings of paths that are allowed, such as `.md`; all unless told. */
+  /** Allowed file name extensions, such as `.md`. Default: all. */
   readonly extensions?: readonly string[];
-  /** Of one argument, and of one text, image or file of a result. */
+  /** Maximum size in bytes of one argument, and of one text, image or file of a result. */
   readonly maxBytes?: number;
-  /** Of images and files in results: `image/png`, `image/*`. All unless told. */
+  /** Allowed media types of images and files in results, such as `image/png` or `image/*`. Default: all. */
   readonly mediaTypes?: readonly string[];
-  /** `refuse` gives the model an error it can react to, `terminate` stops the run. `refuse` unless told. */
+  /** `"refuse"` returns an error result to the model; `"terminate"` stops the run. Default: `"refuse"`. */
   readonly onInvalid?: "refuse" | "terminate";
 }
 
@@ -39,12 +39,12 @@ const usualPathArguments = [
 ];
 
 /**
- * Looks at the files a tool is asked for and gives back: where, how large, what kind. By name alone: it cannot see where a link
- * leads, which is a sandbox's to say.
+ * Checks the path, size and type of the files in tool arguments and results. It checks names only and does not follow
+ * links; use a sandbox for that.
  */
 export function fileValidator(options: FileValidatorOptions): Layer {
   const { tools = () => true, onInvalid = "refuse" } = options;
-  if (options.maxBytes !== undefined) atLeast("fileValidator: maxBytes", options.maxBytes, 0);
+  if (options.maxBytes !== undefined) atLeast("fileValidator.maxBytes", options.maxBytes, 0);
   const selected = selects(tools);
 
   function refuse(problem: string): ToolResult {
@@ -88,12 +88,12 @@ function argumentProblem(
 
 function pathProblem(path: string, { roots = [], extensions }: FileValidatorOptions): string | undefined {
   if (roots.length > 0 && !roots.some((root) => isInside(root, path)))
-    return `${JSON.stringify(path)} is outside of ${roots.join(", ")}`;
+    return `path ${JSON.stringify(path)} is outside of ${roots.join(", ")}`;
   if (
     extensions !== undefined &&
     !extensions.some((ending) => path.toLowerCase().endsWith(ending.toLowerCase()))
   )
-    return `${JSON.stringify(path)} does not end in ${extensions.join(", ")}`;
+    return `path ${JSON.stringify(path)} does not end in ${extensions.join(", ")}`;
   return undefined;
 }
 
@@ -126,7 +126,7 @@ function matches(allowed: string, mediaType: string): boolean {
     : type === allowed.toLowerCase();
 }
 
-/** What stands elsewhere has no size here. */
+/** The size of embedded media. Media given by URL counts as 0. */
 function sourceBytes(source: MediaSource): number {
   if (source.kind === "base64") return base64Bytes(source.data);
   const [, data] = /^data:[^,]*;base64,(.*)$/su.exec(source.url) ?? [];
@@ -138,12 +138,12 @@ function base64Bytes(data: string): number {
   return Math.max(0, Math.floor((data.length * 3) / 4) - padding);
 }
 
-/** In UTF-8. */
+/** The length of a text in UTF-8 bytes. */
 function bytesOf(text: string): number {
   let bytes = 0;
   for (let index = 0; index < text.length; index++) {
     const unit = text.charCodeAt(index);
-    // Each half of a pair counts two of its four.
+    // Each half of a surrogate pair counts two of its four bytes.
     bytes += unit < 0x80 ? 1 : unit < 0x8_00 || (unit >= 0xd8_00 && unit <= 0xdf_ff) ? 2 : 3;
   }
   return bytes;

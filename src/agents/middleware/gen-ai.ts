@@ -1,8 +1,8 @@
 import type { Metric } from "../../kernel/index.ts";
 
 /**
- * Names of the GenAI semantic conventions of OpenTelemetry, which are still in development: they stand here and nowhere else. What
- * has no name there is under `reeve.`.
+ * Names of OpenTelemetry's GenAI semantic conventions, which are still in development and are therefore defined only
+ * here. Attributes without a standard name start with `reeve.`.
  */
 export const genAi = Object.freeze({
   operation: "gen_ai.operation.name",
@@ -46,7 +46,7 @@ export type Operation = "invoke_agent" | "chat" | "execute_tool";
 const secondsUpTo = [0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92];
 const tokensUpTo = Array.from({ length: 14 }, (_, power) => 4 ** power);
 
-/** Of each operation, in seconds. */
+/** Duration metric of each operation, in seconds. */
 export const durations: Readonly<Record<Operation, Metric>> = Object.freeze({
   invoke_agent: {
     name: "gen_ai.invoke_agent.duration",
@@ -66,5 +66,5 @@ export const tokenUsage: Metric = Object.freeze({
 export const cost: Metric = Object.freeze({
   name: "reeve.client.cost",
   unit: "USD",
-  description: "What model calls cost, where their price is known",
+  description: "Cost of model calls whose price is known",
 });

@@ -3,15 +3,15 @@ import type { EditText } from "./message-text.ts";
 
 export interface HeldTextOptions {
   readonly edit: EditText;
-  /** How much of the end of `text` an edit may still reach into, once more has come. */
+  /** Returns how many characters at the end of the text may still change when more text arrives. */
   readonly held: (text: string) => number;
-  /** What else there is goes through as it comes. */
+  /** The delta types that are edited. Other deltas pass unchanged. */
   readonly of: readonly StreamedDelta["type"][];
 }
 
 /**
- * Shows a streamed text edited, as the whole would be: the end that an edit might still reach into is held back until it is known.
- * Text, thoughts and the arguments of each call are texts of their own.
+ * Edits a streamed text as if it were complete: the end that may still change is held back until more text has arrived.
+ * Text, reasoning and the arguments of each call are edited separately.
  */
 export class HeldText implements DeltaFilter {
   readonly #options: HeldTextOptions;

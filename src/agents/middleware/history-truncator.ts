@@ -6,20 +6,21 @@ import type { Layer } from "./layer.ts";
 import { atLeast } from "./option-range.ts";
 
 export interface HistoryTruncatorOptions {
-  /** Messages sent; the leading system messages, and a summary after them, not counted. */
+  /** Maximum number of messages, not counting the leading system messages and a summary after them. */
   readonly maxMessages?: number;
-  /** Characters sent, those not counted either; about four a token. */
+  /** Maximum number of characters, not counting those messages. A token has about four characters. */
   readonly maxChars?: number;
 }
 
 /**
- * Sends the model the newest part of a long conversation. What leads stays: system messages and a summary. The user's last message stays, a call goes with its
- * results, and what is sent begins with the user. What is stored is not touched.
+ * Sends the model only the newest part of a long conversation. Leading system messages, a summary and the user's last
+ * message stay, a call stays with its results, and the sent part begins with a user message. Stored messages are not
+ * changed.
  */
 export function historyTruncator({ maxMessages, maxChars }: HistoryTruncatorOptions): Layer {
   if (maxMessages === undefined && maxChars === undefined) return { name: "history-truncator" };
-  const most = atLeast("historyTruncator: maxMessages", maxMessages ?? Infinity, 1);
-  const room = atLeast("historyTruncator: maxChars", maxChars ?? Infinity, 1);
+  const most = atLeast("historyTruncator.maxMessages", maxMessages ?? Infinity, 1);
+  const room = atLeast("historyTruncator.maxChars", maxChars ?? Infinity, 1);
   return {
     name: "history-truncator",
     chat: async (context, next) => {

@@ -2,19 +2,19 @@ import type { ApprovalHandler, ApprovalMemory, Permissions, Tool } from "../../k
 import { selects, type ToolSelection } from "./tool-selection.ts";
 
 export interface HumanApprovalOptions {
-  /** Which tools want a person's yes. Unless told: those of risk `critical`. */
+  /** The tools that need a person's approval. Default: tools with risk `critical`. */
   readonly tools?: ToolSelection;
-  /** Shown to whoever is asked. */
+  /** The reason that is shown to the person. */
   readonly reason?: string;
-  /** `wait`, durably, unless told; or a handler in this process. */
+  /** `"wait"` waits durably; a handler is asked in this process. Default: `"wait"`. */
   readonly onAsk?: "wait" | ApprovalHandler;
-  /** Absent: every call is asked for. */
+  /** Where remembered approvals are kept. If absent, every call asks. */
   readonly memory?: ApprovalMemory;
 }
 
 /**
- * A person decides, for some tools. Not a layer: a layer cannot wait durably, the gate can. It belongs where permissions are asked,
- * and the answer survives a restart, is bound to the arguments and may change them.
+ * Permissions that require a person's approval for some tools. They are part of the tool gate, not middleware, because
+ * only the gate can wait durably. The answer survives a restart, is bound to the arguments and may change them.
  */
 export function humanApproval(options: HumanApprovalOptions = {}): Permissions {
   const { tools = isCritical, reason, onAsk = "wait", memory } = options;
@@ -22,7 +22,7 @@ export function humanApproval(options: HumanApprovalOptions = {}): Permissions {
   return {
     check: (_call, tool) =>
       selected(tool)
-        ? { decision: "ask", reason: reason ?? `${tool.name} wants a person's approval` }
+        ? { decision: "ask", reason: reason ?? `${tool.name} needs a person's approval` }
         : { decision: "allow" },
     onAsk,
     ...(memory && { memory }),

@@ -6,20 +6,17 @@ import type {
   MiddlewareFunction,
 } from "../../kernel/index.ts";
 
-/** What stands at one level: an object with `process`, or a bare function. */
+/** Middleware for one level: an object with `process`, or a function. */
 export type Stage<Context> = Middleware<Context> | MiddlewareFunction<Context>;
 
-/**
- * One layer of the onion. It declares the levels it is for by having something there, and is in no other path (F1): nothing is
- * asked of it at run time to find out.
- */
+/** A named group of middleware for one or more levels. F1: it takes part only in the levels that it defines. */
 export interface Layer {
-  /** In faults and in the log. */
+  /** The name, used in faults and in the log. */
   readonly name?: string;
-  /** Around one `agent.run()`. Runs again when the run is replayed. */
+  /** Runs around `agent.run()`, and again when the run is replayed. */
   readonly agent?: Stage<AgentRunContext>;
-  /** Around each call of the model. */
+  /** Runs around each model call. */
   readonly chat?: Stage<ChatContext>;
-  /** Around each call of a tool. */
+  /** Runs around each tool call. */
   readonly function?: Stage<FunctionContext>;
 }

@@ -10,7 +10,7 @@ import type {
 
 export type EditText = (text: string) => string;
 
-/** Every string of a JSON value edited, and every key. What did not change comes back itself, here and below. */
+/** Applies an edit to every string and key of a JSON value. Unchanged parts are returned as the same objects. */
 export function editJson(value: JsonValue, edit: EditText): JsonValue {
   if (typeof value === "string") return edit(value);
   if (typeof value === "number") return editNumber(value, edit);
@@ -25,7 +25,7 @@ function editMembers(object: JsonObject, edit: EditText): JsonObject {
   for (const [key, member] of Object.entries(object)) {
     const [name, edited] = [edit(key), editJson(member, edit)];
     changed ||= name !== key || edited !== member;
-    // Two keys may come to the same words; neither member is lost.
+    // Two keys may become equal; a suffix keeps both members.
     let free = name;
     for (let copy = 2; members.has(free); copy++) free = `${name} ${copy}`;
     members.set(free, edited);
@@ -33,7 +33,7 @@ function editMembers(object: JsonObject, edit: EditText): JsonObject {
   return changed ? Object.fromEntries(members) : object;
 }
 
-/** Only a whole number long enough to be one of something, such as a card's. */
+/** Edits an integer only if it is long enough to be an identifier, such as a card number. */
 function editNumber(value: number, edit: EditText): JsonValue {
   if (!Number.isInteger(value) || value < 1e12) return value;
   const text = String(value);
@@ -58,7 +58,7 @@ export function editOutput(output: ToolOutput, edit: EditText): ToolOutput {
   }
 }
 
-/** What of a message is edited: what it says, and what it calls tools with. */
+/** The parts of a message that are edited: its text and the arguments of its tool calls. */
 export interface MessageEdits {
   readonly words?: EditText;
   readonly calls?: EditText;
@@ -96,7 +96,7 @@ function editAssistantPart(part: AssistantPart, edit: EditText, calls: EditText)
     case "reasoning": {
       const text = edit(part.text);
       if (text === part.text) return part;
-      // Its signature was for the words as they were.
+      // The provider's signature covers the original text.
       const { providerMetadata: _signature, ...rest } = part;
       return { ...rest, text };
     }
@@ -134,7 +134,7 @@ function editAll<Item>(items: readonly Item[], edit: (item: Item) => Item): read
   return changed ? edited : items;
 }
 
-/** The same edit of the same message is made once: a transcript is sent again with every turn (F2). */
+/** Caches the edit per message, because a transcript is sent again with every turn (F2). */
 export function onceEach(
   edit: (message: ChatMessage) => ChatMessage,
 ): (messages: readonly ChatMessage[]) => readonly ChatMessage[] {

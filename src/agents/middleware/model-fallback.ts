@@ -11,15 +11,18 @@ import { failureKind } from "./failure-kind.ts";
 import type { Layer } from "./layer.ts";
 
 export interface ModelFallbackOptions {
-  /** Asked in this order once the agent's own model has failed. */
+  /** The models to try in this order after the agent's own model has failed. */
   readonly models: readonly Model[];
-  /** Which kinds of failure. Unless told: all but those the next model would meet as well. */
+  /**
+   * The kinds of failure that lead to the next model. Default: all except those that the next model would meet as well.
+   */
   readonly kinds?: readonly ErrorKind[];
 }
 
 /**
- * Asks the next model when one has failed for good, its retries included, unless watchers have been shown a piece of its answer: they would
- * see two. Each is asked through the layers further in. `fallback([...])` is for asking the next at once.
+ * Calls the next model after one has failed finally, including its retries. It does not if readers have already
+ * received a part of the answer. Each model is called through the inner middleware. Use `fallback([...])` to try the
+ * next model immediately.
  */
 export function modelFallback({ models, kinds }: ModelFallbackOptions): Layer {
   if (models.length === 0) return { name: "model-fallback" };
@@ -42,7 +45,7 @@ export function modelFallback({ models, kinds }: ModelFallbackOptions): Layer {
           const kind = failureKind(error);
           const to = left.shift();
           if (to === undefined || kind === undefined || shown() || !falls(kind)) {
-            // M4: a call made again from around starts with the first.
+            // M4: if outer middleware repeats the call, it starts with the first model again.
             context.model = first;
             throw error;
           }
@@ -57,7 +60,7 @@ export function modelFallback({ models, kinds }: ModelFallbackOptions): Layer {
   };
 }
 
-/** Whether anything has been let through to watchers. */
+/** Returns a function that tells whether readers have received a delta. */
 function watch({ streaming, filters }: ChatContext): () => boolean {
   if (!streaming) return () => false;
   let shown = false;
@@ -76,7 +79,7 @@ function nameOf({ provider, modelId }: Model): Pick<Model, "provider" | "modelId
   return { provider, modelId };
 }
 
-/** Who failed before the one that answered, for the layers around. */
+/** Records in the metadata which models failed, for outer middleware. */
 function note({ metadata }: ChatContext, { provider, modelId }: Model, error: unknown): void {
   const earlier = (metadata["fallenBackFrom"] ?? []) as readonly object[];
   metadata["fallenBackFrom"] = [...earlier, { provider, modelId, code: Fault.from(error).code }];

@@ -1,7 +1,7 @@
 import { Fault, type Middleware, type MiddlewareFunction } from "../../kernel/index.ts";
 import type { Stage } from "./layer.ts";
 
-/** What the levels' contexts have in common, and what a layer may replace for those further in. */
+/** The fields that the contexts of all levels share and that middleware may replace for inner middleware. */
 interface Callable {
   result?: unknown;
   request?: unknown;
@@ -9,15 +9,15 @@ interface Callable {
   readonly filters?: unknown[];
 }
 
-/** One layer at one level, with the name it goes by in faults. */
+/** Middleware of one level, with the name used in faults. */
 export interface NamedStage<Context> {
   readonly name: string;
   readonly stage: Stage<Context>;
 }
 
 /**
- * The layers as one, first outermost. Linked once, here (F1): of none nothing is made, and a call walks no list. M1, M2 and M4
- * are held for each layer by itself.
+ * Composes middleware into one function, the first one outermost. F1: composition happens once, and an empty list gives
+ * `undefined`. M1, M2 and M4 are enforced for each middleware separately.
  */
 export function onion<Context extends Callable>(
   stages: readonly NamedStage<Context>[],
@@ -48,14 +48,14 @@ function guarded<Context extends Callable>({
   };
 }
 
-/** M2: the `next` of one layer in one call, which lets through one at a time, and nobody after it was closed. */
+/** M2: the `next` function of one middleware in one call. It allows one call at a time, and none after it is closed. */
 class Turnstile {
   readonly #name: string;
   readonly #context: Callable;
   readonly #next: () => Promise<void>;
   #open: Promise<void> | undefined;
   #passed = false;
-  /** M4: the filters that were added further in. */
+  /** M4: the range of filters that inner middleware added. */
   #added: readonly [from: number, to: number] = [0, 0];
   #closed = false;
   #misuse: Fault | undefined;
@@ -69,7 +69,7 @@ class Turnstile {
   readonly pass = (): Promise<void> => {
     if (this.#closed) return Promise.reject(this.#fault("called next after it had returned"));
     if (this.#open !== undefined)
-      return Promise.reject(this.#fault("called next again while the earlier call was open"));
+      return Promise.reject(this.#fault("called next again while the earlier call was in flight"));
     if (this.#passed) this.#startOver();
     this.#passed = true;
     this.#open = this.#through();
@@ -90,14 +90,14 @@ class Turnstile {
     }
   }
 
-  /** What an earlier call left is neither the answer of this one nor in its way. */
+  /** Removes the result and the filters that an earlier call left. */
   #startOver(): void {
     delete this.#context.result;
     const [from, to] = this.#added;
     if (to > from) this.#context.filters?.splice(from, to - from);
   }
 
-  /** Nothing goes on behind a layer that is done: what it left open is waited for, and counts against it. */
+  /** Waits for a call that the middleware left in flight when it returned; this counts as misuse. */
   async settle(): Promise<void> {
     if (this.#open !== undefined) {
       const misuse = this.#fault("returned before its call of next had settled; await it");
@@ -108,7 +108,10 @@ class Turnstile {
     if (this.#misuse !== undefined) throw this.#misuse;
   }
 
-  /** Closed with nothing open and nothing wrong: the common case, which costs no turn of the event loop. */
+  /**
+   * Closes the function; returns `true` if no call is in flight and nothing is wrong. The common case needs no extra
+   * tick of the event loop.
+   */
   close(): boolean {
     this.#closed = true;
     return this.#open === undefined && this.#misuse === undefined;
@@ -119,7 +122,7 @@ class Turnstile {
       throw this.#fault("neither called next nor set context.result");
   }
 
-  /** The first stands, also when the layer catches it. */
+  /** Creates a misuse fault. The first one counts, even if the middleware catches it. */
   #fault(what: string): Fault {
     this.#misuse ??= new Fault("middleware_misuse", `middleware ${this.#name} ${what}`, {
       details: { middleware: this.#name },

@@ -1,6 +1,6 @@
 import type { CancelSignal, Clock } from "../../kernel/index.ts";
 
-/** Waits by the clock handed in. A signal that aborts ends it at once, with the signal's reason thrown. */
+/** Waits by the given clock. An aborted signal ends the wait by throwing the signal's reason. */
 export function pause(clock: Clock, ms: number, signal: CancelSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     if (signal.aborted) {

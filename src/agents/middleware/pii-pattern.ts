@@ -1,18 +1,19 @@
-/** What identifies a person or their money. */
+/** Kinds of data that identify a person or an account. */
 export type PiiKind = "email" | "card" | "iban" | "ssn" | "phone" | "ip";
 
 export interface PiiPattern {
-  /** Stands in the text in brackets. */
+  /** The label that replaces a match, in brackets. */
   readonly label: string;
-  /** Global. */
+  /** The pattern; it must have the global flag. */
   readonly pattern: RegExp;
   readonly isReal?: (found: string) => boolean;
 }
 
 /**
- * In the order they are looked for. A find is made of ASCII letters, digits and `._%+@()-`. One of several words, with single spaces
- * between them (`4111 1111 …`), has no small letters, and each of its words holds a digit or is up to four capitals. None is longer
- * than `longestFind`. The filter of streamed text relies on all of this.
+ * The built-in patterns, in the order in which they are applied. A match consists of ASCII letters, digits and
+ * `._%+@()-`. A match of several words separated by single spaces (`4111 1111 …`) has no lower-case letters, and each
+ * word contains a digit or has at most four capitals. No match is longer than `longestFind`. The filter for streamed
+ * text relies on these properties.
  */
 export const piiPatterns: Readonly<Record<PiiKind, PiiPattern>> = Object.freeze({
   email: {
@@ -45,13 +46,13 @@ export const piiPatterns: Readonly<Record<PiiKind, PiiPattern>> = Object.freeze(
   },
 });
 
-/** No find without one of these: most words need no further look. */
+/** Every match contains one of these characters, so most words need no further check. */
 export const mayHoldFind = /[@\d]/u;
 
-/** Characters of the longest find, and some. */
+/** Upper bound of the length of a match in characters. */
 export const longestFind = 512;
 
-/** Luhn: every second digit from the right counts double, and all together end in 0. */
+/** Luhn check: every second digit from the right counts double, and the sum is a multiple of 10. */
 function isCard(found: string): boolean {
   const digits = digitsOf(found);
   if (digits.length < 13 || digits.length > 19 || /^(\d)\1*$/u.test(digits)) return false;
@@ -64,7 +65,7 @@ function isCard(found: string): boolean {
   return sum % 10 === 0;
 }
 
-/** ISO 7064: the country moved to the end, letters as numbers from 10, modulo 97 is 1. */
+/** ISO 7064 check: with the country code moved to the end and letters as numbers from 10, the number modulo 97 is 1. */
 function isIban(found: string): boolean {
   const compact = found.replaceAll(" ", "");
   if (compact.length < 15 || compact.length > 34) return false;
@@ -76,7 +77,7 @@ function isIban(found: string): boolean {
   return rest === 1;
 }
 
-/** Enough digits to be called, and neither a date nor an amount nor a span of years. */
+/** Whether a match has enough digits for a phone number and is not a date, an amount or a range of years. */
 function isPhone(found: string): boolean {
   const { length } = digitsOf(found);
   if (length < 7 || length > 15) return false;

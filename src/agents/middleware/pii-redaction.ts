@@ -6,32 +6,32 @@ import { editThrown } from "./tool-error.ts";
 import { longestFind, mayHoldFind, piiPatterns, type PiiKind, type PiiPattern } from "./pii-pattern.ts";
 
 export interface OwnPattern {
-  /** Stands in the text in brackets. */
+  /** The label that replaces a match, in brackets. */
   readonly label: string;
   readonly pattern: RegExp;
-  /** Characters of the longest find: so much of a streamed answer is held back. */
+  /** Maximum length of a match in characters. This much of a streamed answer is held back. */
   readonly maxLength: number;
 }
 
 export interface PiiRedactionOptions {
-  /** All unless told. */
+  /** The kinds to redact. Default: all. */
   readonly kinds?: readonly PiiKind[];
   readonly patterns?: readonly OwnPattern[];
-  /** What stands in place of a find: `[EMAIL]` unless told. */
+  /** Returns the replacement of a match. Default: the label in brackets, such as `[EMAIL]`. */
   readonly replacement?: (label: string) => string;
-  /** What the model is sent. All four are on unless told. */
+  /** Whether requests to the model are redacted. Default: `true`. */
   readonly toModel?: boolean;
-  /** What it says and thinks, deltas included. */
+  /** Whether the model's text and reasoning are redacted, including deltas. Default: `true`. */
   readonly fromModel?: boolean;
-  /** What it calls tools with, and what they are given. */
+  /** Whether tool arguments are redacted. Default: `true`. */
   readonly toTools?: boolean;
-  /** Their results, what they throw, and what they say of their progress. */
+  /** Whether tool results, errors and progress are redacted. Default: `true`. */
   readonly fromTools?: boolean;
 }
 
 /**
- * Takes personal data out of what goes to models and tools and what comes back. What streams is held back as long as it may still
- * turn out to be part of a find, so that none is shown in pieces.
+ * Redacts personal data in what is sent to models and tools and in what they return. Streamed text is held back while
+ * it may still become part of a match, so that no part of a match is shown.
  */
 export function piiRedaction(options: PiiRedactionOptions = {}): Layer {
   const { toModel = true, fromModel = true, toTools = true, fromTools = true } = options;
@@ -82,7 +82,7 @@ class Redaction {
   readonly #own: readonly PiiPattern[];
   readonly #patterns: readonly PiiPattern[];
   readonly #replacement: (label: string) => string;
-  /** Own patterns may span any words. */
+  /** Number of characters that are always held back, because custom patterns may match any text. */
   readonly #heldAlways: number;
 
   constructor({ kinds, patterns = [], replacement = bracketed }: PiiRedactionOptions) {
@@ -110,7 +110,7 @@ class Redaction {
   readonly held = (text: string): number => {
     const open = Math.max(openWords(text), Math.min(text.length, this.#heldAlways));
     const cut = text.length - open;
-    // A find that the cut would go through stays whole, behind it.
+    // A match that the cut would split is held back as a whole.
     let first = cut;
     for (const { pattern } of this.#patterns) {
       for (const { index, 0: found } of text.matchAll(pattern))
@@ -121,11 +121,13 @@ class Redaction {
 }
 
 const inFinds = /[A-Za-z\d._%+@()-]/u;
-/** What a find of several words is made of. */
+/** Characters of which a match of several words consists. */
 const numeric = /^[A-Z\d.()+-]*$/u;
 const numericWord = /\d|^[A-Z]{1,4}$/u;
 
-/** The last word, and the words before it that could belong to one find with it. At most `longestFind` characters. */
+/**
+ * Length of the last word and of preceding words that may belong to the same match, at most `longestFind` characters.
+ */
 function openWords(text: string): number {
   const least = Math.max(0, text.length - longestFind);
   let start = wordStart(text, text.length, least);
@@ -139,7 +141,7 @@ function openWords(text: string): number {
   return text.length - start;
 }
 
-/** Where the word that ends before `end` begins. */
+/** Start index of the word that ends before `end`. */
 function wordStart(text: string, end: number, least: number): number {
   let start = end;
   while (start > least && inFinds.test(text[start - 1] ?? "")) start--;
@@ -148,7 +150,10 @@ function wordStart(text: string, end: number, least: number): number {
 
 function ownPattern({ label, pattern, maxLength }: OwnPattern): PiiPattern {
   if (!(maxLength >= 1))
-    throw new Fault("invalid_argument", `piiRedaction: maxLength of ${label} is ${maxLength}: at least 1`);
+    throw new Fault(
+      "invalid_argument",
+      `invalid maxLength ${maxLength} of pattern ${label} of piiRedaction: expected at least 1`,
+    );
   const flags = pattern.flags.includes("g") ? pattern.flags : `${pattern.flags}g`;
   return { label, pattern: new RegExp(pattern.source, flags) };
 }

@@ -5,14 +5,14 @@ import { onion, type NamedStage } from "./onion.ts";
 type Level = "agent" | "chat" | "function";
 
 /**
- * One onion for the three levels, the first layer outermost at each. Composed once, here (F1): a level nobody stands at is
- * `undefined`.
+ * Composes middleware for the three levels, the first one outermost. F1: composition happens once; a level without
+ * middleware is `undefined`.
  */
 export class MiddlewarePipeline {
   readonly agent: AgentMiddleware | undefined;
   readonly chat: ChatMiddleware | undefined;
   readonly function: FunctionMiddleware | undefined;
-  /** How many layers a call passes, by level. */
+  /** Number of middleware functions that a call passes, by level. */
   readonly depth: Readonly<Record<Level, number>>;
 
   constructor(layers: readonly Layer[]) {
@@ -25,7 +25,7 @@ export class MiddlewarePipeline {
     this.depth = Object.freeze({ agent: agent.length, chat: chat.length, function: tool.length });
   }
 
-  /** What the runtime puts around an agent's calls; `undefined` when nothing stands there. */
+  /** The middleware and gate that the runtime applies to an agent's calls, or `undefined` if there is none. */
   callPath(more: Pick<CallPath, "gate" | "observer"> = {}): CallPath | undefined {
     const path: CallPath = {
       ...more,

@@ -15,34 +15,34 @@ type Context = AgentRunContext | ChatContext | FunctionContext;
 
 export interface RateLimiterOptions {
   readonly clock: Clock;
-  /** Calls that may come at once. */
+  /** Maximum number of calls at once. */
   readonly burst: number;
   readonly perSecond: number;
-  /** What is counted. `chat` unless told. At `agent` a run that is replayed is counted again. */
+  /** The level at which calls are counted. At `agent`, a replayed run is counted again. Default: `"chat"`. */
   readonly level?: Level;
-  /** `throttle` waits its turn, in the order of arrival; `terminate` stops the run as `guardrail_tripped`. */
+  /** `"throttle"` waits in order of arrival; `"terminate"` stops the run as `guardrail_tripped`. */
   readonly onLimit?: "throttle" | "terminate";
-  /** A longer wait than this terminates. No limit unless told. */
+  /** A call that would wait longer terminates instead. Default: no limit. */
   readonly maxWaitMs?: number;
-  /** Whose calls share a bucket. The tenant's unless told. */
+  /** Returns the key of the bucket that a call uses. Default: the tenant. */
   readonly per?: (context: Context) => string | null;
 }
 
-/** A token bucket for each tenant. */
+/** Limits the rate of calls with a token bucket per tenant. */
 export function rateLimiter(options: RateLimiterOptions): Layer {
   const { clock, level = "chat", onLimit = "throttle", maxWaitMs = Infinity, per = tenantOf } = options;
   const buckets = new Buckets(options);
-  const longest = onLimit === "terminate" ? 0 : atLeast("rateLimiter: maxWaitMs", maxWaitMs, 0);
+  const longest = onLimit === "terminate" ? 0 : atLeast("rateLimiter.maxWaitMs", maxWaitMs, 0);
 
   async function process(context: Context, next: () => Promise<void>): Promise<void> {
     const whose = per(context);
     const waitMs = buckets.take(whose, longest);
     if (waitMs === undefined) {
       const { burst, perSecond } = options;
-      throw new MiddlewareTermination(
-        `the rate limit of ${perSecond} calls a second with ${burst} at once is reached`,
-        { by: "rate-limiter", details: { burst, perSecond, whose } },
-      );
+      throw new MiddlewareTermination(`rate limit reached: ${perSecond} calls per second, ${burst} at once`, {
+        by: "rate-limiter",
+        details: { burst, perSecond, whose },
+      });
     }
     if (waitMs > 0) {
       context.metadata["throttledMs"] = waitMs;
@@ -51,7 +51,7 @@ export function rateLimiter(options: RateLimiterOptions): Layer {
     await next();
   }
 
-  /** Also when the task is let go of meanwhile, and nobody waits any more, the turn is given back. */
+  /** Waits for a turn. The turn is given back if the task is dropped during the wait. */
   async function turnOf(whose: string | null, waitMs: number, signal: CancelSignal): Promise<void> {
     try {
       await pause(clock, waitMs, signal);
@@ -69,7 +69,7 @@ function tenantOf({ tenantId }: Context): string | null {
 }
 
 interface Bucket {
-  /** Below 0: so many have been promised their turn. */
+  /** Available tokens. A negative number counts calls that were promised a later turn. */
   tokens: number;
   at: number;
 }
@@ -79,16 +79,19 @@ class Buckets {
   readonly #burst: number;
   readonly #perMs: number;
   readonly #buckets = new Map<string | null, Bucket>();
-  /** How many buckets there may be before those are dropped that are full, hence as good as new. */
+  /** Number of buckets at which full buckets are dropped; a full bucket is equivalent to a new one. */
   #sweepAt = 1_024;
 
   constructor({ clock, burst, perSecond }: RateLimiterOptions) {
     this.#clock = clock;
-    this.#burst = atLeast("rateLimiter: burst", burst, 1);
-    this.#perMs = atLeast("rateLimiter: perSecond", perSecond, Number.MIN_VALUE) / 1_000;
+    this.#burst = atLeast("rateLimiter.burst", burst, 1);
+    this.#perMs = atLeast("rateLimiter.perSecond", perSecond, Number.MIN_VALUE) / 1_000;
   }
 
-  /** Milliseconds until its turn, which is taken; `undefined` when that is longer than `longest`, and nothing is taken. */
+  /**
+   * Takes a turn and returns the milliseconds until then. If that exceeds `longest`, it takes none and returns
+   * `undefined`.
+   */
   take(whose: string | null, longest: number): number | undefined {
     const bucket = this.#filled(whose);
     const waitMs = bucket.tokens >= 1 ? 0 : Math.ceil((1 - bucket.tokens) / this.#perMs);
@@ -115,7 +118,7 @@ class Buckets {
   }
 
   #fill(bucket: Bucket, now: number): void {
-    // A clock that was set back fills nothing.
+    // If the clock was set back, no tokens are added.
     const passed = Math.max(0, now - bucket.at);
     bucket.tokens = Math.min(this.#burst, bucket.tokens + passed * this.#perMs);
     bucket.at = now;

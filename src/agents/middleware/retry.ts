@@ -20,15 +20,15 @@ import { selects, type ToolSelection } from "./tool-selection.ts";
 export interface RetryOptions extends Partial<Omit<RetrySettings, "enabled">> {
   readonly clock: Clock;
   readonly random: Random;
-  /** Which kinds of failure. Unless told: those that may pass by waiting. */
+  /** The kinds of failure to retry. Default: kinds that may pass after a wait. */
   readonly kinds?: readonly ErrorKind[];
-  /** Model calls. The runtime has tried again already by its own settings when this layer is asked. On unless told. */
+  /** Whether model calls are retried, in addition to the runtime's own retries. Default: `true`. */
   readonly chat?: boolean;
-  /** Which tools; none unless told, since a repeat is a second effect. The tool gets the same `idempotencyKey` (J6). */
+  /** The tools to retry. A retry may repeat an effect; the tool gets the same `idempotencyKey` (J6). Default: none. */
   readonly tools?: ToolSelection;
 }
 
-/** Calls again after a failure that may pass, later each time, and never sooner than the provider asked for. */
+/** Repeats a call after a failure that may pass, with growing delays and never earlier than the provider asked for. */
 export function retry(options: RetryOptions): Layer {
   const { clock, random, chat = true, tools, kinds = passing } = options;
   const settings = retrySettings({ ...options, enabled: true });
@@ -52,7 +52,7 @@ export function retry(options: RetryOptions): Layer {
         return;
       }
       const { retryAfterMs } = classifyError(causeOf(error.value), { now: clock.now() });
-      // As the layers inside left it: they may have taken something out.
+      // The text as inner middleware left it, which may have redacted parts.
       const { message } = Fault.from(error.value);
       const delayMs = retryDelayMs(attempt, settings, random, retryAfterMs);
       const kind = failureKind(error.value) ?? "unknown";
@@ -86,7 +86,7 @@ const passing = (Object.keys(errorKinds) as ErrorKind[]).filter(
 
 interface Failed {
   readonly value: unknown;
-  /** A result that says it failed is not thrown when nothing is left to try. */
+  /** Whether the failure was thrown. A failed result is returned, not thrown, when no attempt is left. */
   readonly thrown: boolean;
 }
 
@@ -102,14 +102,14 @@ async function attemptOf(next: () => Promise<void>, failed: () => unknown): Prom
 
 function succeeded(): undefined {}
 
-/** T2: a tool that fails is a result. */
+/** T2: the failure of a tool, which is a result with `isError`. */
 function failureOf({ result }: FunctionContext): unknown {
   if (result === undefined || !result.isError) return undefined;
   const { output } = result;
-  return new Fault("tool_failed", output.type === "text" ? output.text : "the tool says that it failed");
+  return new Fault("tool_failed", output.type === "text" ? output.text : "the tool reported a failure");
 }
 
-/** The runtime's fault stands for what the provider said. */
+/** The provider's error, of which the runtime's fault is the wrapper. */
 function causeOf(error: unknown): unknown {
   return Fault.is(error) && error.cause !== undefined ? error.cause : error;
 }

@@ -1,9 +1,9 @@
 import type { Attributes, Metric, Span, SpanOptions, Telemetry } from "../../kernel/index.ts";
 
-/** By what stands before them. */
+/** Maps each wrapping span to the span that it wraps. */
 const inners = new WeakMap<Span, Span>();
 
-/** A telemetry that cannot fail what it watches: what it throws goes to `onError`, and the work goes on. */
+/** Wraps a telemetry so that its errors go to `onError` and never affect the observed work. */
 export function safeTelemetry(telemetry: Telemetry, onError: (error: unknown) => void): Telemetry {
   function guard<Value>(work: () => Value): Value | undefined {
     try {
@@ -38,7 +38,7 @@ export function safeTelemetry(telemetry: Telemetry, onError: (error: unknown) =>
     };
     guard(() => inner.during(once));
     once();
-    // `once` has been called by now, by the span or here.
+    // `once` has been called at this point, by the span or by this function.
     const settled = outcome as unknown as { readonly value: Result } | { readonly error: unknown };
     if ("error" in settled) throw settled.error;
     return settled.value;

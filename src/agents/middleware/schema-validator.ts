@@ -18,30 +18,30 @@ import type { Layer } from "./layer.ts";
 import { atLeast } from "./option-range.ts";
 
 export interface SchemaValidatorOptions {
-  /** Any Standard Schema, such as zod's. */
+  /** A Standard Schema, such as one of zod. */
   readonly schema: StandardSchema;
-  /** How often the model is shown what was wrong and asked again; each is a call that is paid. 2 unless told. */
+  /** How often the model is asked again with the problems. Each attempt is a paid call. Default: 2. */
   readonly maxRepairs?: number;
   /**
-   * An answer that never fitted: `pass` lets it through, `fail` makes it a failed call (`model_format_error`), `terminate` stops the
-   * run. `pass` unless told.
+   * What happens to an answer that never matches: `"pass"` returns it, `"fail"` throws `model_format_error`,
+   * `"terminate"` stops the run. Default: `"pass"`.
    */
   readonly onInvalid?: "pass" | "fail" | "terminate";
-  /** Asked of providers that can hold the model to it. The answer is then the JSON alone, without a code block around it. */
+  /** The response format for providers that support one. The answer is then plain JSON without a code block. */
   readonly format?: ResponseFormat;
-  /** Which roles' answers; `main` unless told. */
+  /** The model roles whose answers are validated. Default: `main`. */
   readonly roles?: readonly string[];
 }
 
 /**
- * Reads the model's answer as JSON by a schema. Leaves `metadata.schemaValid` and, when it fits, `metadata.parsed`. A message that
- * calls tools is not the answer yet and is let through.
+ * Validates the model's answer as JSON. It sets `metadata.schemaValid` and, if the answer matches, `metadata.parsed`. A
+ * message with tool calls is not the final answer and passes unchanged.
  */
 export function schemaValidator(
   options: SchemaValidatorOptions,
 ): Layer & { readonly chat: MiddlewareFunction<ChatContext> } {
   const { schema, maxRepairs = 2, onInvalid = "pass", roles = ["main"], format } = options;
-  atLeast("schemaValidator: maxRepairs", maxRepairs, 0);
+  atLeast("schemaValidator.maxRepairs", maxRepairs, 0);
   return {
     name: "schema-validator",
     chat: async (context, next) => {
@@ -58,7 +58,7 @@ export function schemaValidator(
           if (format !== undefined) context.result = { ...result, message: bare(result.message) };
           return;
         }
-        // An answer that met its limit meets it again.
+        // An answer that was cut at the output limit would be cut again.
         if (repairs === maxRepairs || result.stopReason === "length") return giveUp(problems);
         context.request = { ...request, messages: [...request.messages, ...correction(result, problems)] };
       }
@@ -67,7 +67,7 @@ export function schemaValidator(
 
   function giveUp(problems: readonly string[]): void {
     if (onInvalid === "pass") return;
-    const message = `the answer does not fit its schema: ${problems.join("; ")}`;
+    const message = `the answer does not match its schema: ${problems.join("; ")}`;
     if (onInvalid === "fail") throw new Fault("model_format_error", message, { details: { problems } });
     throw new MiddlewareTermination(message, {
       by: "schema-validator",
@@ -76,7 +76,7 @@ export function schemaValidator(
   }
 }
 
-/** Nothing: it fits, and what was read is left in the metadata. */
+/** Returns the problems of an answer. If there are none, the parsed value is stored in the metadata. */
 async function problemsOf(
   schema: StandardSchema,
   { message }: ModelResponse,
@@ -95,7 +95,7 @@ async function problemsOf(
   return [];
 }
 
-/** The JSON alone; everything but text stays. */
+/** Reduces the text of a message to the JSON; other parts stay. */
 function bare(message: AssistantMessage): AssistantMessage {
   const text = messageText(message);
   if (unfenced(text) === text) return message;
@@ -107,7 +107,7 @@ function correction(
   { message }: ModelResponse,
   problems: readonly string[],
 ): ChatContext["request"]["messages"] {
-  const asked = `That does not fit the schema: ${problems.join("; ")}. Answer again, with the whole JSON and nothing else.`;
+  const asked = `That does not match the schema: ${problems.join("; ")}. Answer again with the complete JSON and nothing else.`;
   const text = messageText(message);
   return [assistantMessage(text === "" ? "(no text)" : text), userMessage(asked)];
 }

@@ -1,7 +1,10 @@
 import { Fault, stopsTask } from "../../kernel/index.ts";
 import type { EditText } from "./message-text.ts";
 
-/** T2: what a tool throws is shown to the model as well. Its words are edited like those of a result; what stops the run is not the tool's. */
+/**
+ * T2: edits the error that a tool throws, because the model sees its text like that of a result. Errors that stop the
+ * run are not edited.
+ */
 export async function editThrown(next: () => Promise<void>, edit: EditText): Promise<void> {
   try {
     await next();

@@ -1,6 +1,6 @@
 import type { Tool } from "../../kernel/index.ts";
 
-/** Some of an agent's tools: by name, or by what they say of themselves. */
+/** Selects tools by name or by a predicate. */
 export type ToolSelection = readonly string[] | ((tool: Tool) => boolean);
 
 export function selects(selection: ToolSelection): (tool: Tool) => boolean {

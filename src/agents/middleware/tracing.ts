@@ -21,18 +21,21 @@ import { safeTelemetry } from "./safe-telemetry.ts";
 type Context = AgentRunContext | ChatContext | FunctionContext;
 
 export interface TracingOptions {
-  /** `openTelemetry()`, or a telemetry of your own. */
+  /** The telemetry: `openTelemetry()`, or your own. */
   readonly telemetry: Telemetry;
   readonly clock: Clock;
-  /** For what calls cost, when the provider does not say so itself. Without one such a cost is not told. */
+  /** Prices for calls whose cost the provider does not report. Without them such costs are not reported. */
   readonly prices?: PriceTable;
-  /** Prompts, answers, arguments and results too. Off unless told: they may hold what a dashboard should not. */
+  /**
+   * Whether prompts, answers, arguments and results are added. Default: `false`, because they may contain confidential
+   * data.
+   */
   readonly content?: boolean;
 }
 
 /**
- * Spans `invoke_agent`, `chat` and `execute_tool`, one below the other, and how long they took, how many tokens and what it cost.
- * The first thing that goes wrong with telemetry is told in the run's log; nothing that goes wrong with it is felt by the run.
+ * Creates nested spans `invoke_agent`, `chat` and `execute_tool` with durations, tokens and costs. The first error of
+ * the telemetry is emitted to the run's log; telemetry errors never affect the run.
  */
 export function tracing({ telemetry, clock, prices, content = false }: TracingOptions): Layer {
   const open = openSpans(telemetry);
@@ -145,7 +148,7 @@ export function tracing({ telemetry, clock, prices, content = false }: TracingOp
             }),
           });
           if (result?.isError !== true) return undefined;
-          span.fail(new Error(`${context.functionName} gave an error`));
+          span.fail(new Error(`${context.functionName} returned an error`));
           return "tool_failed";
         },
       }),
@@ -155,9 +158,9 @@ export function tracing({ telemetry, clock, prices, content = false }: TracingOp
 interface TracedCall {
   readonly name: string;
   readonly operation: Operation;
-  /** Few values each: they are on the metrics too. */
+  /** Attributes with few distinct values, which are used for metrics as well. */
   readonly attributes: Attributes;
-  /** The call went well; returns what kind of failure its result is, if it is one. */
+  /** Called after a call that did not throw; returns the kind of failure if its result is one. */
   readonly after: (span: Span) => string | undefined;
 }
 
@@ -209,8 +212,8 @@ function isRun(context: Context): context is AgentRunContext {
 }
 
 /**
- * The spans of tasks that are under way in this process: a task's calls and its children are put below its own. One that is let go of
- * while it waits ends its span; whoever goes on with it begins another.
+ * The open spans of tasks in this process: the parents of the spans of a task's calls and children. If a waiting task
+ * is dropped, its span ends; the process that resumes it starts another.
  */
 class OpenSpans {
   readonly #byTask = new Map<string, Span>();
@@ -242,7 +245,7 @@ function nameOf({ runId, taskId }: AgentRunContext): string {
 
 const openByTelemetry = new WeakMap<Telemetry, OpenSpans>();
 
-/** Shared by the layers of all agents that tell one telemetry. */
+/** Returns the open spans of a telemetry, which the middleware of all its agents shares. */
 function openSpans(telemetry: Telemetry): OpenSpans {
   let open = openByTelemetry.get(telemetry);
   if (open === undefined) {

@@ -1,6 +1,6 @@
 /**
- * Whether `path` is `root` or below it, by their names alone: `.` and `..` are worked out, both kinds of slash count, a relative path
- * starts at the root. What no file system takes as a name is outside.
+ * Whether `path` is `root` or below it, judged by names: `.` and `..` are resolved, both kinds of slashes count, and a
+ * relative path starts at the root. A name that no file system accepts is outside.
  */
 export function isInside(root: string, path: string): boolean {
   if (path.includes("\0") || /^[a-z][a-z\d+.-]+:/iu.test(path) || path.startsWith("~")) return false;
@@ -15,7 +15,7 @@ function isAbsolute(path: string): boolean {
   return /^(?:[/\\]|[a-z]:)/iu.test(path);
 }
 
-/** `undefined`: it climbs above where it starts. A drive is a name like any other. */
+/** The segments of a path, or `undefined` if it leaves its starting folder. A drive letter is an ordinary segment. */
 function segments(path: string): readonly string[] | undefined {
   const names: string[] = [];
   for (const name of path.split(/[/\\]+/u)) {

@@ -1,6 +1,6 @@
 import type { ApprovalMemory, RememberedApproval } from "../../kernel/index.ts";
 
-/** Remembered approvals for as long as this process lives. */
+/** Remembers approvals in memory, as long as the process lives. */
 export class InMemoryApprovals implements ApprovalMemory {
   readonly #remembered = new Set<string>();
 
@@ -21,7 +21,10 @@ export function inMemoryApprovals(): InMemoryApprovals {
   return new InMemoryApprovals();
 }
 
-/** As JSON, so that a user called "null" is not nobody, and no name runs into the next. */
+/**
+ * The key of an approval. It is JSON, so that a user named "null" differs from no user, and names cannot run into each
+ * other.
+ */
 function keyOf({ tenantId, userId, agentId, toolName }: RememberedApproval): string {
   return JSON.stringify([tenantId, userId, agentId, toolName]);
 }

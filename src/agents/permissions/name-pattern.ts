@@ -1,9 +1,12 @@
 import { Fault } from "../../kernel/index.ts";
 
-/** Whether a tool's name fits `pattern`: the name itself, or one in which `*` stands for any characters (`mcp.*`). */
+/** Compiles a pattern of tool names: a name, or a name in which `*` stands for any characters (`mcp.*`). */
 export function namePattern(pattern: string): (name: string) => boolean {
   if (typeof pattern !== "string" || pattern.trim() === "") {
-    throw new Fault("invalid_argument", "a pattern of tool names is empty: name a tool, or write * for all");
+    throw new Fault(
+      "invalid_argument",
+      "invalid tool name pattern: it is empty; write a tool name, or * for all tools",
+    );
   }
   if (!pattern.includes("*")) return (name) => name === pattern;
   const source = pattern.split("*").map(escaped).join(".*");

@@ -1,18 +1,21 @@
 import { Fault, type JsonValue, type RunFacts, type ToolCall } from "../../kernel/index.ts";
 import { namePattern } from "./name-pattern.ts";
 
-/** Calls a rule is about: those of a tool by its name or a pattern (`mcp.*`), or only those with certain arguments. */
+/**
+ * The calls to which a rule applies: calls of tools by name or pattern (`mcp.*`), optionally only with certain
+ * arguments.
+ */
 export type PermissionRule =
   | string
   | {
       readonly tool: string;
-      /** The arguments as the model gave them. What it throws counts against the call. */
+      /** Receives the arguments as the model sent them. If it throws, the rule decides against the call. */
       readonly when?: (input: JsonValue, facts: RunFacts) => boolean;
-      /** What the model and the person asked are told. */
+      /** The reason that the model and the person who is asked receive. */
       readonly reason?: string;
     };
 
-/** What a rule does to the calls it is about. */
+/** The effect of a rule. */
 export type RuleKind = "allow" | "ask" | "deny";
 
 export interface ReadRule {
@@ -26,7 +29,7 @@ export function readRule(kind: RuleKind, rule: PermissionRule): ReadRule {
   if (when !== undefined && typeof when !== "function") {
     throw new Fault(
       "invalid_argument",
-      `when of the ${kind} rule for ${tool} must be a function of the arguments`,
+      `invalid when of the ${kind} rule for ${tool}: expected a function of the arguments`,
     );
   }
   const named = namePattern(tool);
@@ -37,7 +40,10 @@ export function readRule(kind: RuleKind, rule: PermissionRule): ReadRule {
   };
 }
 
-/** Fails closed: a predicate that throws, or says neither yes nor no, makes no allowance and lifts no ban. */
+/**
+ * Whether a rule applies. It fails closed: a predicate that throws or returns no boolean does not allow, but does ask
+ * and deny.
+ */
 function holds(
   kind: RuleKind,
   when: (input: JsonValue, facts: RunFacts) => boolean,
@@ -48,7 +54,7 @@ function holds(
     const answer: unknown = when(input, facts);
     return kind === "allow" ? answer === true : answer !== false;
   } catch {
-    // Neither hidden nor fatal: the call is refused or asked about, with the rule as the reason.
+    // The error neither hides nor ends the run: the call is denied or asked about, with the rule as the reason.
     return kind !== "allow";
   }
 }

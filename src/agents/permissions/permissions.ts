@@ -20,25 +20,26 @@ export interface PermissionRules {
 }
 
 export interface PermissionsOptions extends PermissionRules {
-  /** Rules for one user each, beside those for all. They are never looked at for anyone else. */
+  /** Rules for single users, in addition to the common rules. They apply to no other user. */
   readonly users?: Readonly<Record<string, PermissionRules>>;
-  /** The same for runs without a user. */
+  /** Rules for runs without a user. */
   readonly anonymous?: PermissionRules;
   /**
-   * What to do with a call that needs a person: `wait` until somebody answers the run (`run.approve`), over restarts; or a handler, asked in this process.
-   * Absent: such a call is denied.
+   * What happens to a call that needs a person: `"wait"` waits durably for `run.approve`; a handler is asked in this
+   * process. If absent, such a call is denied.
    */
   readonly onAsk?: "wait" | ApprovalHandler;
-  /** Where an approval with `remember` is kept. Absent: in this process, for as long as it lives. */
+  /** Where approvals with `remember` are kept. Default: in memory, as long as the process lives. */
   readonly memory?: ApprovalMemory;
 }
 
 /**
- * Who may call what. A deny beats an ask beats an allow beats the mode; a user's own rules and those for all count alike.
+ * Decides which calls are allowed. A deny rule overrides an ask rule, an ask rule overrides an allow rule, and rules override the
+ * mode. A user's rules and the common rules have equal rank.
  *
- * Where no rule fits, the tool's own facts and the mode decide, and what is not known counts as the worst:
+ * If no rule applies, the properties of the tool and the mode decide. An unknown property counts as its most restrictive value:
  *
- * | | `critical` | destructive, edits files | destructive | else |
+ * | | `critical` | destructive, edits files | destructive | otherwise |
  * |---|---|---|---|---|
  * | `default` | ask | ask | ask | allow |
  * | `acceptEdits` | ask | allow | ask | allow |
@@ -60,7 +61,7 @@ export class PermissionPolicy implements Permissions {
     if (onAsk !== undefined && onAsk !== "wait" && typeof onAsk !== "function") {
       throw new Fault(
         "invalid_argument",
-        `onAsk must be "wait", a function or absent; it is ${JSON.stringify(onAsk)}`,
+        `invalid onAsk ${JSON.stringify(onAsk)}: expected "wait", a function, or no value`,
       );
     }
     if (onAsk !== undefined) this.onAsk = onAsk;
@@ -99,7 +100,7 @@ function readRules({ mode, allow = [], ask = [], deny = [] }: PermissionRules, w
   if (mode !== undefined && !modes.includes(mode)) {
     throw new Fault(
       "invalid_argument",
-      `mode of the ${where} is ${JSON.stringify(mode)}: it must be one of ${modes.join(", ")}`,
+      `invalid mode ${JSON.stringify(mode)} of ${where}: expected one of ${modes.join(", ")}`,
     );
   }
   const read = {
@@ -110,12 +111,12 @@ function readRules({ mode, allow = [], ask = [], deny = [] }: PermissionRules, w
   return { mode, find: (kind, call, facts) => read[kind].find((rule) => rule.fits(call, facts)) };
 }
 
-/** A tool that came from elsewhere may lack what its type promises: then the worst is taken. */
+/** Decides by the mode. A tool of unknown origin may lack properties; then the most restrictive value is assumed. */
 function byMode(mode: PermissionMode, tool: Partial<Tool>): PermissionDecision {
   const { name = "the tool", risk, destructive, edits } = tool;
   if (mode === "bypass") return { decision: "allow" };
   if (risk !== "safe" && risk !== "high") return { decision: "ask", reason: `${name} is critical` };
   if (destructive === false) return { decision: "allow" };
   if (mode === "acceptEdits" && edits === true) return { decision: "allow" };
-  return { decision: "ask", reason: `${name} may change or delete what it touches` };
+  return { decision: "ask", reason: `${name} may change or delete data` };
 }

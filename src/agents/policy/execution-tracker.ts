@@ -17,7 +17,7 @@ import {
 } from "../../kernel/index.ts";
 import { OwnPurse, type Hold, type Reserving, type Spending } from "./own-purse.ts";
 
-/** Amounts in the units a user writes. */
+/** Amounts in the units of the public API. */
 export interface Amounts {
   readonly tokens: number;
   readonly costUsd: number;
@@ -25,19 +25,20 @@ export interface Amounts {
 }
 
 export interface ExecutionTrackerOptions {
-  /** The share of a cap at which `onWarning` is called, once per dimension. 0.8 unless told. */
+  /** The fraction of a cap at which `onWarning` is called, once per dimension. Default: 0.8. */
   readonly warnAt?: number;
   readonly onWarning?: (warning: Exhaustion) => void;
-  /** B4: `refuse` unless told. */
+  /** B4: what happens to calls without a known price under a cost cap. Default: `"refuse"`. */
   readonly unknownPrice?: UnknownPrice;
 }
 
 /**
- * One task's running tab. Made from a budget it stands alone and owns a ledger; made from a run (`new ExecutionTracker(ctx)`) it is a
- * view of the task's account, which only the runtime books on: `ctx.llm` reserves and settles by itself.
+ * Tracks the spending of one task. Created from a budget, it owns a ledger. Created from a run (`new
+ * ExecutionTracker(ctx)`), it is a read-only view of the task's account, which only the runtime changes: `ctx.llm`
+ * reserves and settles.
  *
- * B1: what is reserved counts as used until it is settled, so calls made side by side never pass a cap. `deadlineMs` is not counted
- * here: `RunMeta.check()` holds it.
+ * B1: reserved amounts count as used until they are settled, so parallel calls never exceed a cap. `deadlineMs` is not
+ * tracked here; `RunMeta.check()` enforces it.
  */
 export class ExecutionTracker {
   readonly #own: OwnPurse | null;
@@ -60,42 +61,45 @@ export class ExecutionTracker {
   }
 
   /**
-   * Holds the most a call can cost before it is made. Resolves at once if it fits; waits while holds that are open may leave room;
-   * rejects with `BudgetExhaustedError` when they cannot. The output limit of the call is to be `outputTokens` of what it resolves to.
+   * Reserves the upper bound of a call's cost. It resolves when the reservation fits, waits while open reservations may
+   * leave room, and rejects with `BudgetExhaustedError` if they cannot. The call must send `outputTokens` of the result
+   * as its output limit.
    */
   async reserve(call: Reserving): Promise<Hold> {
     return this.#writable("reserve", "ctx.llm() reserves before each call").reserve(call);
   }
 
   /**
-   * What the call did use takes the place of what was held. Throws `BudgetExhaustedError` when it was billed above its bound; it is
-   * booked all the same.
+   * Replaces a reservation by what the call used. It throws `BudgetExhaustedError` if more was billed than reserved;
+   * the amount is charged nevertheless.
    */
   settle(hold: Hold, used: Spending): void {
     this.#writable("settle", "ctx.llm() settles with the record of the call").settle(hold, used);
   }
 
-  /** B3: nobody said what the call used, so it is charged in full, and counted as lost. */
+  /** B3: charges the full reservation as lost, because no usage was reported. */
   lose(hold: Hold): void {
     this.#writable("lose", "the runtime charges what it lost").end("lose", hold);
   }
 
-  /** The call was refused before anything was sent back: nothing is charged. */
+  /** Returns a reservation whose call was refused before anything was generated. */
   refund(hold: Hold): void {
     this.#writable("refund", "the runtime gives back what was refused").end("refund", hold);
   }
 
-  /** Adds what is known only afterwards; throws `BudgetExhaustedError` the moment a cap is passed, and again until it is topped up. */
+  /** Charges an amount that is known only afterwards. It throws `BudgetExhaustedError` while a cap is exceeded. */
   consume(used: Partial<Amounts>): void {
     this.#writable("consume", "what ctx.llm() uses is booked by it").consume(used);
   }
 
-  /** How much further the caps go. */
+  /** Raises the caps by the given amounts. */
   topUp(add: Partial<TopUp>): void {
     this.#writable("topUp", "call run.topUp() on the run's handle").topUp(add);
   }
 
-  /** What may be spent; `null` is unlimited. Inside a run with all top-ups; the tighter caps of those above count as well. */
+  /**
+   * The caps; `null` means unlimited. Inside a run they include all top-ups; tighter caps of ancestors apply as well.
+   */
   get limits(): Omit<ExecutionBudget, "deadlineMs"> {
     const caps: SpendCaps = this.#look()?.caps ?? { tokens: null, nanoUsd: null, turns: null };
     return {
@@ -105,22 +109,22 @@ export class ExecutionTracker {
     };
   }
 
-  /** What children spent, and what was lost, included (B3, B6). */
+  /** The amounts spent, including those of children and lost ones (B3, B6). */
   get spent(): Amounts {
     return amountsOf(this.#look()?.spent);
   }
 
-  /** The part of `spent` that no provider reported. */
+  /** The part of `spent` for which no provider reported usage. */
   get lost(): Amounts {
     return amountsOf(this.#look()?.lost);
   }
 
-  /** Held for calls that are open. */
+  /** The amounts reserved for calls in flight. */
   get reserved(): Amounts {
     return amountsOf(this.#look()?.reserved);
   }
 
-  /** Calls whose price is not known: `spent.costUsd` lacks them. */
+  /** Number of calls without a known price; `spent.costUsd` does not include them. */
   get unpriced(): number {
     return this.#look()?.unpriced ?? 0;
   }
@@ -129,7 +133,7 @@ export class ExecutionTracker {
     if (this.#own !== null) return this.#own;
     throw new Fault(
       "unsupported",
-      `ExecutionTracker.${method}: inside a run the tracker is a view of the money the runtime holds; ${instead}`,
+      `ExecutionTracker.${method} is not available inside a run, where the tracker is a read-only view; ${instead}`,
     );
   }
 }

@@ -14,38 +14,38 @@ import {
   type TopUp,
 } from "../../kernel/index.ts";
 
-/** A call that is to be made, at most. */
+/** The upper bounds of a call that is about to be made. */
 export interface Reserving {
-  /** An upper bound of what is sent. */
+  /** Upper bound of the input tokens. */
   readonly inputTokens?: number;
-  /** What the call asks for; it gets less when less is left, and no less than `minOutputTokens`, 1 unless told. */
+  /** The requested output limit. The granted one may be smaller, but not below `minOutputTokens` (default: 1). */
   readonly maxOutputTokens?: number;
   readonly minOutputTokens?: number;
-  /** Of the input; `null`: its price is not known (B4). */
+  /** Cost of the input; `null` if its price is unknown (B4). */
   readonly inputCostUsd?: number | null;
-  /** Of one token of output. */
+  /** Price of one output token. */
   readonly outputUsdPerToken?: number | null;
-  /** 1 unless told; another try of the same turn says 0. */
+  /** Number of turns. Default: 1. A retry of the same turn uses 0. */
   readonly turns?: number;
   readonly attempt?: number;
 }
 
-/** Money held for a call until it is settled. */
+/** A reservation for one call. */
 export interface Hold {
   readonly id: string;
-  /** The output limit the call is to send. */
+  /** The output limit that the call must send. */
   readonly outputTokens: number;
-  /** Less than was asked for: an answer cut there means the budget ran out, not that the model was done (B1). */
+  /** B1: whether the limit is below the requested one. An answer that is cut there means that the budget is used up. */
   readonly clamped: boolean;
 }
 
-/** What a provider reported. `costUsd` `null`: not known, charged as held. */
+/** Usage reported by a provider. If `costUsd` is `null`, the reserved amount is charged. */
 export interface Spending {
   readonly tokens: number;
   readonly costUsd?: number | null;
 }
 
-/** A ledger of one account outside any run, and those who wait for money in it. */
+/** A ledger with one account outside any run, and the callers that wait for budget. */
 export class OwnPurse {
   #ledger: Ledger;
   #holds = 0;
@@ -120,7 +120,7 @@ export class OwnPurse {
   #end(command: LedgerCommand, { id }: Hold): void {
     const { applied, overrun } = this.#book(command);
     if (!applied)
-      throw new Fault("not_found", `${id} is not held: it was settled, lost or given back before`);
+      throw new Fault("not_found", `reservation ${id} is not open; it was settled, lost or refunded before`);
     if (overrun !== null) throw exhausted(overrun);
   }
 
@@ -132,7 +132,7 @@ export class OwnPurse {
     return outcome;
   }
 
-  /** Those of a reservation that is just being made find nobody waiting yet. */
+  /** Passes a decision to the waiting caller. A reservation that is just being made has no waiting caller yet. */
   #decide(decision: Decision): void {
     const waiting = this.#waiting.get(decision.id);
     this.#waiting.delete(decision.id);
@@ -151,6 +151,6 @@ function exhausted({ dimension, limit, used }: Exhaustion): BudgetExhaustedError
 function unpriced(): Fault {
   return new Fault(
     "unknown_price",
-    `the call has no known price and maxCostUsd is set: give inputCostUsd and outputUsdPerToken, or set unknownPrice to "ignore"`,
+    `the call has no known price, but maxCostUsd is set; pass inputCostUsd and outputUsdPerToken, or set unknownPrice to "ignore"`,
   );
 }

@@ -11,7 +11,7 @@ import {
   type TaskId,
 } from "../../kernel/index.ts";
 
-/** A headcount outside any run, and those who wait for a seat in it. */
+/** A headcount outside any run, and the callers that wait for a seat. */
 export class OwnSeats {
   readonly #headcount: Headcount;
   readonly #waiting = new Map<string, PromiseWithResolvers<void>>();
@@ -67,9 +67,9 @@ function refusal(
   headcount: Headcount,
 ): Fault {
   if (reason === "already_hired")
-    return new Fault("already_exists", `${id} is hired already: every task needs an id of its own`);
+    return new Fault("already_exists", `task ${id} already has a seat; use a different id for each task`);
   if (reason === "unknown_parent")
-    return new Fault("not_found", `${parent}, which hires ${id}, is not hired itself, or has ended`);
+    return new Fault("not_found", `parent ${parent} of task ${id} has no seat or has ended`);
   const { maxAgents: limit } = headcount.budget;
   const details = { reason, holders: holders as unknown as JsonValue };
   return new BudgetExhaustedError({

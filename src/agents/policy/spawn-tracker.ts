@@ -15,12 +15,12 @@ import {
 import { OwnSeats } from "./own-seats.ts";
 
 /**
- * Who has a seat. Made from a budget it stands alone and owns a headcount; made from a run (`new SpawnTracker(ctx)`) it is a view of
- * the seats the runtime holds, which nobody else changes (H4).
+ * Tracks the seats of a run. Created from a budget, it owns a headcount. Created from a run (`new SpawnTracker(ctx)`),
+ * it is a read-only view of the seats that the runtime holds (H4).
  *
- * Alone, ids are names of your own, one per task: two tasks of one agent take two seats (H1). Nobody counts calls for you, so a
- * victim counts as being in one: it keeps its seat until `settle` or `release`, and only then does the newcomer's `acquire` resolve
- * (H2).
+ * A tracker that owns its headcount uses ids of your choice, one per task: two tasks of one agent take two seats (H1).
+ * It does not see calls, so a victim counts as being in a call: it keeps its seat until `settle` or `release`, and only
+ * then does the new task's `acquire` resolve (H2).
  */
 export class SpawnTracker {
   readonly #own: OwnSeats | null;
@@ -38,43 +38,49 @@ export class SpawnTracker {
   }
 
   /**
-   * Asks for a seat at once, and resolves when it is had: immediately while one is free, else when the victim has given up its own.
-   * Rejects with `BudgetExhaustedError` when none can be had, and with `CancellationError` when it is released while it waits.
-   *
-   * `parent`: who hires, `root` unless told; a newcomer's ancestors are never its victims (H3).
+   * Requests a seat and resolves when the task has it: immediately if one is free, otherwise when the victim has
+   * yielded its own. It rejects with `BudgetExhaustedError` if no seat can be had, and with `CancellationError` if the
+   * task is released while it waits. `parent` is the spawning task (default: `root`); ancestors of a new task are never
+   * its victims (H3).
    */
   async acquire(
     id: string,
     priority: Priority = Priority.NORMAL,
     { parent }: { readonly parent?: string } = {},
   ): Promise<void> {
-    const own = this.#writable("acquire", "hire with ctx.spawn(), which takes the seat");
+    const own = this.#writable("acquire", "spawn with ctx.spawn(), which takes the seat");
     await own.acquire(id, parent ?? own.headcount.rootId, priority);
   }
 
-  /** It ended, however it ended: its seat goes to whoever is next (H5). Twice frees once; the root keeps its own. */
+  /**
+   * Ends a task with any status. Its seat goes to the next task (H5). A second call has no effect; the root keeps its
+   * seat.
+   */
   release(id: string): void {
     this.#writable("release", "the commit that ends or pauses a task frees its seat").release(id);
   }
 
-  /** Of a task that is to pause: the calls it was in are over, and it starts no other (H7). */
+  /** H7: reports that the calls of a pausing task have settled and that it starts no others. */
   settle(id: string): void {
     this.#writable("settle", "the runtime sees for itself when a task's calls are over").settle(id);
   }
 
-  /** H8: a demoted task yields only to one that waits; a promoted one queues by its new rank and takes nobody's seat. */
+  /**
+   * H8: a task whose priority is lowered yields only to a waiting task; one whose priority is raised queues and takes
+   * no seat.
+   */
   reprioritize(id: string, priority: Priority): void {
     const own = this.#writable("reprioritize", "call run.reprioritize(taskId, priority) on the run's handle");
     own.reprioritize(id, priority);
   }
 
-  /** Whether it is to start nothing more: it will give up its seat, or has. */
+  /** Whether a task must start nothing more, because it is pausing or paused. */
   isPaused(id: string): boolean {
     const status = this.find(id)?.status;
     return status === "pausing" || status === "paused";
   }
 
-  /** `undefined`: it was never hired, or has ended. */
+  /** The task with an id, or `undefined` if it was never spawned or has ended. */
   find(id: string): HeadcountTask | undefined {
     const { tasks } = this.#look();
     return Object.hasOwn(tasks, id) ? tasks[id as TaskId] : undefined;
@@ -85,7 +91,7 @@ export class SpawnTracker {
     return task !== undefined && holdsSeat(task);
   }
 
-  /** The root's included; never above `budget.maxAgents` (H1). */
+  /** Number of seats taken, including the root's; at most `budget.maxAgents` (H1). */
   get seatsTaken(): number {
     return this.#look().taken;
   }
@@ -102,7 +108,7 @@ export class SpawnTracker {
     if (this.#own !== null) return this.#own;
     throw new Fault(
       "unsupported",
-      `SpawnTracker.${method}: inside a run the tracker is a view of the seats the runtime holds; ${instead}`,
+      `SpawnTracker.${method} is not available inside a run, where the tracker is a read-only view; ${instead}`,
     );
   }
 }

@@ -8,40 +8,52 @@ import {
 } from "../../kernel/index.ts";
 import { launchChromium, type LaunchOptions } from "./launch-chromium.ts";
 
+/** Options of `BrowserSession`. */
 export interface BrowserOptions extends LaunchOptions {
-  /** Show the model a picture of the page before each of its turns. Off unless told. */
+  /** Whether the model sees a screenshot of the page before each of its turns. Default: `false`. */
   readonly useScreenshot?: boolean;
-  /** Show it what is on the page, element by element. Off unless told; the tools show it in any case. */
+  /**
+   * Whether the model sees the accessibility tree of the page before each of its turns. The tools return the tree in
+   * any case. Default: `false`.
+   */
   readonly useAccessibility?: boolean;
+  /** Size of the page in pixels. Default: 1280 x 800. */
   readonly viewport?: { readonly width: number; readonly height: number };
-  /** Which addresses may be opened, redirects, frames and what pages load included. Every http and https one unless told. */
+  /**
+   * Which URLs may be loaded, including redirects, frames and resources of pages. Default: every http and https URL.
+   */
   readonly allow?: (url: URL) => boolean;
-  /** For one action. 15,000 unless told. */
+  /** Maximum duration of one action, in milliseconds. Default: 15_000. */
   readonly timeoutMs?: number;
 }
 
+/** An open tab. */
 export interface Tab {
+  /** Number of the tab, unique within the session. */
   readonly id: number;
   readonly title: string;
   readonly url: string;
+  /** Whether the tab is in front. */
   readonly active: boolean;
 }
 
+/** State of the browser, as the model sees it. */
 export interface BrowserState {
   readonly tabs: readonly Tab[];
   readonly viewport: { readonly width: number; readonly height: number };
-  /** PNG, base64. */
+  /** Screenshot of the active tab: PNG in base64. */
   readonly screenshot?: string;
+  /** Accessibility tree of the active tab. */
   readonly accessibility?: string;
 }
 
-/** Of what a page says, so much is shown at a time. */
-const mostChars = 20_000;
+/** Maximum length of an accessibility tree that the model sees, in characters. */
+const maxChars = 20_000;
 const images = "image/png";
 
 /**
- * One browser for one agent, started with its first use and closed by whoever made it. Nothing of it is durable: after a restart it is a new
- * one, with no tab open, which the next state says.
+ * A browser for one agent. It starts at its first use, and its creator must close it. Its state is not durable: after a
+ * restart the session has a new browser without tabs, and the next state says so.
  */
 export class BrowserSession implements EphemeralSource {
   readonly name = "browser";
@@ -55,11 +67,15 @@ export class BrowserSession implements EphemeralSource {
     this.#options = options;
   }
 
+  /** Whether a tab is open. */
   get isOpen(): boolean {
     return this.#tabs.size > 0;
   }
 
-  /** Where the browser stands. Titles, addresses and the window always; the rest as the options, or `also`, say. */
+  /**
+   * Returns tabs and viewport. Whether the state includes a screenshot and the accessibility tree depends on the
+   * options; `also` overrides them.
+   */
   async getState(
     also: Pick<BrowserOptions, "useScreenshot" | "useAccessibility"> = {},
   ): Promise<BrowserState> {
@@ -81,19 +97,20 @@ export class BrowserSession implements EphemeralSource {
     };
   }
 
-  /** For one model call: nothing while no tab is open. */
+  /** Returns the state as a message for one model call. Empty while no tab is open. */
   async messages(): Promise<readonly ChatMessage[]> {
     if (!this.isOpen) return [];
     return [{ role: "user", content: stateParts(await this.getState()) }];
   }
 
+  /** Opens a URL in the active tab, or in a new one. Throws `permission_denied` if `allow` refuses the URL. */
   async open(address: string, { newTab = false }: { readonly newTab?: boolean } = {}): Promise<void> {
     const url = this.#permitted(address);
     const page = !newTab && this.isOpen ? this.page() : await this.#newPage();
     await page.goto(url.href, { waitUntil: "domcontentloaded" });
   }
 
-  /** The tab in front. */
+  /** Returns the Playwright page of the active tab. Throws if no tab is open. */
   page(): Page {
     const page = this.#tabs.get(this.#active);
     if (page === undefined)
@@ -101,27 +118,33 @@ export class BrowserSession implements EphemeralSource {
     return page;
   }
 
-  /** What is on the page, each element with a reference for the next action; references hold until the page is looked at again. */
+  /**
+   * Returns the accessibility tree of the active tab. Each element has a reference for the next action; the references
+   * are valid until the next call.
+   */
   async look(): Promise<string> {
     return cut(await this.page().ariaSnapshot({ mode: "ai" }));
   }
 
+  /** Brings a tab to the front. */
   async showTab(id: number): Promise<void> {
     const page = this.#tabs.get(id);
     if (page === undefined)
       throw new Fault(
         "not_found",
-        `there is no tab ${id}; there are: ${[...this.#tabs.keys()].join(", ") || "none"}`,
+        `there is no tab ${id}; open tabs: ${[...this.#tabs.keys()].join(", ") || "none"}`,
       );
     this.#active = id;
     await page.bringToFront();
   }
 
+  /** Closes a tab. */
   async closeTab(id: number): Promise<void> {
     await this.showTab(id);
     await this.page().close();
   }
 
+  /** Closes the browser. The next use starts a new one. */
   async close(): Promise<void> {
     const starting = this.#starting;
     this.#starting = undefined;
@@ -139,10 +162,13 @@ export class BrowserSession implements EphemeralSource {
     if (url === undefined)
       throw new Fault(
         "invalid_argument",
-        `${JSON.stringify(address)} is not an address: give all of it, with https://`,
+        `invalid URL ${JSON.stringify(address)}: use a complete URL that starts with https:// or http://`,
       );
     if (!this.#allows(url))
-      throw new Fault("permission_denied", `${url.href} may not be opened by this browser`);
+      throw new Fault(
+        "permission_denied",
+        `${url.href} may not be opened: the options of this browser do not allow it`,
+      );
     return url;
   }
 
@@ -170,7 +196,7 @@ export class BrowserSession implements EphemeralSource {
       if (inPage || this.#allows(new URL(url))) await route.continue();
       else await route.abort("blockedbyclient");
     });
-    // A tab that a page opens is a tab like any other, and in front.
+    // A tab that a page opens is tracked like any other and becomes the active one.
     context.on("page", (page) => this.#adopt(page));
     browser.on("disconnected", () => {
       this.#tabs.clear();
@@ -190,6 +216,7 @@ export class BrowserSession implements EphemeralSource {
   }
 }
 
+/** Formats the state of a browser as message parts. */
 export function stateParts({
   tabs,
   viewport,
@@ -207,7 +234,7 @@ export function stateParts({
 }
 
 function cut(text: string): string {
-  return text.length <= mostChars
+  return text.length <= maxChars
     ? text
-    : `${text.slice(0, mostChars)}\n[... ${text.length - mostChars} characters more]`;
+    : `${text.slice(0, maxChars)}\n[... ${text.length - maxChars} more characters]`;
 }

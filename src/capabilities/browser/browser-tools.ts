@@ -4,10 +4,28 @@ import { stateParts, type BrowserSession } from "./browser-session.ts";
 
 const reference = {
   type: "string",
-  description: "The element's [ref=...] from the last look at the page",
+  description: "The [ref=...] of the element in the latest view of the page",
 } as const;
 
-/** What an agent can do with a browser. After each action it is told what is on the page then. One at a time: they share the page. */
+/**
+ * Creates the tools with which an agent uses a browser. Each action returns what is on the page afterwards. The tools run one at a time,
+ * because they share the page.
+ *
+ * @example
+ * ```ts
+ * import { Agent } from "reeve";
+ * import { BrowserSession, browserTools } from "reeve/browser";
+ *
+ * const browser = new BrowserSession({ allow: (url) => url.hostname === "example.com" });
+ * const agent = new Agent({
+ *   name: "surfer",
+ *   model: "anthropic/claude-sonnet-5",
+ *   tools: browserTools(browser),
+ * });
+ * await agent.invoke("What is on example.com?");
+ * await browser.close();
+ * ```
+ */
 export function browserTools(browser: BrowserSession): readonly Tool[] {
   const shared = { concurrency: "sequential", timeoutMs: 60_000 } as const;
   const acting = { ...shared, risk: "high", destructive: true } as const;
@@ -23,7 +41,7 @@ export function browserTools(browser: BrowserSession): readonly Tool[] {
   return [
     tool({
       name: "browser_open",
-      description: "Opens an address in the browser and shows what is on the page.",
+      description: "Open a URL in the browser and return what is on the page.",
       inputSchema: {
         type: "object",
         properties: { url: { type: "string" }, newTab: { type: "boolean" } },
@@ -38,14 +56,14 @@ export function browserTools(browser: BrowserSession): readonly Tool[] {
     }),
     tool({
       name: "browser_look",
-      description: "Shows what is on the page in front, each element with a reference for other tools.",
+      description: "Return what is on the page in front. Each element has a reference for the other tools.",
       inputSchema: { type: "object", properties: {}, additionalProperties: false } as const,
       ...looking,
       execute: afterwards,
     }),
     tool({
       name: "browser_screenshot",
-      description: "A picture of the page in front.",
+      description: "Take a screenshot of the page in front.",
       inputSchema: { type: "object", properties: {}, additionalProperties: false } as const,
       ...looking,
       execute: async (): Promise<ToolResult> => {
@@ -56,7 +74,7 @@ export function browserTools(browser: BrowserSession): readonly Tool[] {
     }),
     tool({
       name: "browser_click",
-      description: "Clicks an element.",
+      description: "Click an element.",
       inputSchema: {
         type: "object",
         properties: { ref: reference },
@@ -71,7 +89,7 @@ export function browserTools(browser: BrowserSession): readonly Tool[] {
     }),
     tool({
       name: "browser_type",
-      description: "Replaces the text of a field; `submit` presses Enter after it.",
+      description: "Replace the text of a field. Set `submit` to press Enter afterwards.",
       inputSchema: {
         type: "object",
         properties: { ref: reference, text: { type: "string" }, submit: { type: "boolean" } },
@@ -88,7 +106,7 @@ export function browserTools(browser: BrowserSession): readonly Tool[] {
     }),
     tool({
       name: "browser_select",
-      description: "Chooses an option of a list, by its value or its label.",
+      description: "Select an option of a list, by its value or its label.",
       inputSchema: {
         type: "object",
         properties: { ref: reference, option: { type: "string" } },
@@ -103,7 +121,7 @@ export function browserTools(browser: BrowserSession): readonly Tool[] {
     }),
     tool({
       name: "browser_press",
-      description: "Presses a key on the page, such as Enter, Escape, PageDown or Control+A.",
+      description: "Press a key on the page, such as Enter, Escape, PageDown or Control+A.",
       inputSchema: {
         type: "object",
         properties: { key: { type: "string" } },
@@ -118,7 +136,7 @@ export function browserTools(browser: BrowserSession): readonly Tool[] {
     }),
     tool({
       name: "browser_back",
-      description: "Goes back to the page before.",
+      description: "Go back to the previous page.",
       inputSchema: { type: "object", properties: {}, additionalProperties: false } as const,
       ...looking,
       execute: async () => {
@@ -128,7 +146,7 @@ export function browserTools(browser: BrowserSession): readonly Tool[] {
     }),
     tool({
       name: "browser_tab",
-      description: "Brings a tab to the front, or closes it.",
+      description: "Bring a tab to the front, or close it.",
       inputSchema: {
         type: "object",
         properties: { tab: { type: "integer" }, action: { enum: ["show", "close"] } },

@@ -2,11 +2,15 @@ import { accessSync, constants } from "node:fs";
 import type * as Playwright from "playwright-core";
 import { Fault } from "../../kernel/index.ts";
 
+/** How to start the browser. */
 export interface LaunchOptions {
-  /** Of Chromium or Chrome; found among the usual places when absent, and in `REEVE_CHROMIUM`. */
+  /**
+   * Path of Chromium or Chrome. Default: the path in `REEVE_CHROMIUM`, or the first of the usual places that exists.
+   */
   readonly executablePath?: string;
-  /** True unless told. */
+  /** Whether the browser runs without a window. Default: `true`. */
   readonly headless?: boolean;
+  /** Further command line arguments of the browser. */
   readonly args?: readonly string[];
 }
 
@@ -20,7 +24,7 @@ const usualPlaces = [
   "C:\\Program Files\\Google\\Chrome\\Application\\chrome.exe",
 ];
 
-/** Nothing of its own goes out: a browser an agent drives talks to the pages it opens. */
+/** Arguments that stop the browser's own network traffic, so that it only connects to the pages it opens. */
 const quiet = [
   "--no-first-run",
   "--disable-background-networking",
@@ -28,18 +32,18 @@ const quiet = [
   "--disable-sync",
 ];
 
-/** The driver is loaded here, not with the package. */
+/** Starts the browser. The driver playwright-core is loaded here, not when this package is imported. */
 export async function launchChromium(options: LaunchOptions): Promise<Playwright.Browser> {
   const { headless = true, args = [] } = options;
   const executablePath = options.executablePath ?? findChromium();
   const { chromium } = await loadDriver();
   try {
-    // Chromium's own sandbox cannot be set up by root.
+    // Chromium cannot set up its own sandbox when it runs as root.
     const asRoot = process.getuid?.() === 0 ? ["--no-sandbox"] : [];
     return await chromium.launch({ executablePath, headless, args: [...quiet, ...asRoot, ...args] });
   } catch (cause) {
     const [why = ""] = Fault.from(cause).message.split("\n");
-    throw new Fault("dependency_missing", `${executablePath} could not be started as a browser: ${why}`, {
+    throw new Fault("dependency_missing", `the browser ${executablePath} could not be started: ${why}`, {
       cause,
     });
   }
@@ -65,8 +69,8 @@ function findChromium(): string {
   throw new Fault(
     "dependency_missing",
     named === undefined
-      ? "there is no Chromium or Chrome in the usual places: install one (on Debian: apt-get install chromium), or give executablePath or REEVE_CHROMIUM"
-      : `REEVE_CHROMIUM is ${named}, which cannot be executed`,
+      ? "there is no Chromium or Chrome in the usual places: install one (on Debian: apt-get install chromium), or set executablePath or REEVE_CHROMIUM"
+      : `REEVE_CHROMIUM is ${named}, which is not an executable file: set it to the path of Chromium or Chrome`,
   );
 }
 

@@ -5,33 +5,43 @@ import { describeWindows, stateParts, type DesktopState, type Point } from "./de
 import { X11Connection } from "./x11/connection.ts";
 import { Input } from "./x11/input.ts";
 import { parseChord, symbolOf } from "./x11/keys.ts";
-import { takePicture, type Area } from "./x11/picture.ts";
+import { takeScreenshot, type Area } from "./x11/screenshot.ts";
 import { Properties } from "./x11/properties.ts";
 import { Windows, type DesktopWindow } from "./x11/windows.ts";
 
+/** Options of `DesktopSession`. */
 export interface DesktopOptions {
-  /** The X display, such as `:0`. The variable DISPLAY unless told. */
+  /** The X display, such as `:0`. Default: the variable `DISPLAY`. */
   readonly display?: string;
-  /** Show the model a picture of the screen before each of its turns. Off unless told. */
+  /** Whether the model sees a screenshot before each of its turns. Default: `false`. */
   readonly useScreenshot?: boolean;
-  /** Show it what is in the windows, element by element. Off unless told. */
+  /**
+   * Whether the model sees the content of the windows, element by element, before each of its turns. Default: `false`.
+   */
   readonly useAccessibility?: boolean;
-  /** Where programs tell of their windows, as D-Bus writes it. `AT_SPI_BUS_ADDRESS`, the display's or the session's own unless told. */
+  /**
+   * D-Bus address of the accessibility bus. Default: `AT_SPI_BUS_ADDRESS`, or the address that the display or the
+   * session reports.
+   */
   readonly accessibilityBus?: string;
-  /** Given to programs after an action, before it is looked what came of it. 200 unless told. */
+  /** Milliseconds to wait after an action before its effect is read. Default: 200. */
   readonly settleMs?: number;
-  /** How long the display may say nothing when it is asked. 10,000 unless told. */
+  /** Maximum time without an answer of the display, in milliseconds. Default: 10_000. */
   readonly answerMs?: number;
 }
 
+/** A mouse button. */
 export type MouseButton = "left" | "middle" | "right";
+/** Direction in which to turn the mouse wheel. */
 export type ScrollDirection = "up" | "down" | "left" | "right";
 
+/** Options of `click()`. */
 export interface ClickOptions {
+  /** Mouse button. Default: `left`. */
   readonly button?: MouseButton;
-  /** 2 is a double click. */
+  /** Number of clicks; 2 is a double click. Default: 1. */
   readonly count?: number;
-  /** Keys that are down meanwhile, such as `Control`. */
+  /** Keys to hold during the click, such as `Control`. */
   readonly holding?: string;
 }
 
@@ -44,16 +54,17 @@ interface Open {
 
 const buttons = { left: 1, middle: 2, right: 3 } as const;
 const wheel = { up: 4, down: 5, left: 6, right: 7 } as const;
-/** Moves on the way of a drag: programs tell one from a jump by them. */
+/** Number of moves of a drag. Programs recognise a drag only if there are moves between start and end. */
 const dragMoves = 10;
-/** Of windows that are named to who asks for one that is not there: those on top. */
-const mostNamed = 20;
-/** How far into windows of programs that say nothing of themselves. */
+/** Maximum number of windows that an error message lists, from the top of the stack. */
+const maxListedWindows = 20;
+/** Depth to which subwindows are listed for programs without accessibility support. */
 const subwindowDepth = 4;
 
 /**
- * One X11 display for one agent, reached with the first use. What is on it belongs to whoever runs it: this opens and ends no program. Nothing of
- * it is durable; after a restart the next state says what is there then.
+ * One X11 display for one agent. The connection opens at the first use. The programs on the display belong to its
+ * owner: this class neither starts nor ends programs. Its state is not durable; after a restart the next state
+ * describes what is on the display then.
  */
 export class DesktopSession implements EphemeralSource {
   readonly name = "desktop";
@@ -65,7 +76,10 @@ export class DesktopSession implements EphemeralSource {
     this.#options = options;
   }
 
-  /** Where the desktop stands. Windows, screen and pointer always; the rest as the options, or `also`, say. */
+  /**
+   * Returns screen, pointer and windows. Whether the state includes a screenshot and the content of the windows depends
+   * on the options; `also` overrides them.
+   */
   async getState(
     also: Pick<DesktopOptions, "useScreenshot" | "useAccessibility"> = {},
   ): Promise<DesktopState> {
@@ -82,12 +96,12 @@ export class DesktopSession implements EphemeralSource {
     };
   }
 
-  /** For one model call. */
+  /** Returns the state as a message for one model call. */
   async messages(): Promise<readonly ChatMessage[]> {
     return [{ role: "user", content: stateParts(await this.getState()) }];
   }
 
-  /** A PNG of the screen, or of a part of it; what lies outside of it is left out. */
+  /** Returns a PNG of the screen or of an area. The part of an area that is outside the screen is left out. */
   async screenshot(area?: Area): Promise<Buffer> {
     const { x11 } = await this.#open();
     const { width, height } = x11.screen;
@@ -98,16 +112,20 @@ export class DesktopSession implements EphemeralSource {
       Math.min(height, asked.y + asked.height),
     ];
     if (right <= x || bottom <= y)
-      throw new Fault("invalid_argument", `nothing of that lies on the screen, which is ${width}x${height}`);
-    return takePicture(x11, { x, y, width: right - x, height: bottom - y });
+      throw new Fault(
+        "invalid_argument",
+        `the area is outside the screen, which is ${width}x${height}: use one that overlaps it`,
+      );
+    return takeScreenshot(x11, { x, y, width: right - x, height: bottom - y });
   }
 
-  /** What is in the windows, as far as programs say it. */
+  /** Returns the content of the windows, as far as programs report it. */
   async look(): Promise<string> {
     const { windows } = await this.#open();
     return this.#describe(await windows.list());
   }
 
+  /** Returns a window by its number. Throws `not_found` if there is none. */
   async window(id: number): Promise<DesktopWindow> {
     const { windows } = await this.#open();
     const all = await windows.list();
@@ -115,27 +133,29 @@ export class DesktopSession implements EphemeralSource {
     if (found !== undefined) return found;
     throw new Fault(
       "not_found",
-      `there is no window ${id}; there are: ${
+      `there is no window ${id}; open windows: ${
         all
-          .slice(-mostNamed)
+          .slice(-maxListedWindows)
           .map((each) => `${each.id} (${each.title})`)
           .join(", ") || "none"
       }`,
     );
   }
 
-  /** Brings a window to the front and gives it the keyboard. */
+  /** Brings a window to the front and gives it the keyboard focus. */
   async focus(id: number): Promise<void> {
     await this.window(id);
     await (await this.#open()).windows.raise(id);
     await this.#settle();
   }
 
+  /** Moves the pointer. */
   async move(to: Point): Promise<void> {
     await this.#moveTo(to);
     await this.#settle();
   }
 
+  /** Clicks at a position. */
   async click(at: Point, { button = "left", count = 1, holding }: ClickOptions = {}): Promise<void> {
     const { input } = await this.#open();
     const held = holding === undefined ? [] : parseChord(holding);
@@ -152,6 +172,7 @@ export class DesktopSession implements EphemeralSource {
     await this.#settle();
   }
 
+  /** Drags from one position to another. */
   async drag(from: Point, to: Point, { button = "left" }: Pick<ClickOptions, "button"> = {}): Promise<void> {
     const { input } = await this.#open();
     await this.#onScreen(to);
@@ -169,7 +190,7 @@ export class DesktopSession implements EphemeralSource {
     await this.#settle();
   }
 
-  /** In notches of the wheel. */
+  /** Turns the mouse wheel by a number of notches. */
   async scroll(at: Point, direction: ScrollDirection, notches = 3): Promise<void> {
     const { input } = await this.#open();
     await this.#moveTo(at);
@@ -180,7 +201,10 @@ export class DesktopSession implements EphemeralSource {
     await this.#settle();
   }
 
-  /** Into the window that has the keyboard. Line ends are Enter. Stopped between two characters. */
+  /**
+   * Types a text into the window with the keyboard focus. A line break is Enter. The signal stops the typing between
+   * two characters.
+   */
   async type(text: string, { signal }: { readonly signal?: CancelSignal } = {}): Promise<void> {
     const { input, windows } = await this.#open();
     const symbols = Array.from(text.replaceAll("\r\n", "\n"), symbolOf);
@@ -188,7 +212,7 @@ export class DesktopSession implements EphemeralSource {
     await this.#settle();
   }
 
-  /** A key by its name, with those that are held: `Enter`, `Control+Shift+T`. */
+  /** Presses a key by its name, with modifiers: `Enter`, `Control+Shift+T`. */
   async press(chord: string): Promise<void> {
     const { input } = await this.#open();
     const symbols = parseChord(chord);
@@ -197,7 +221,7 @@ export class DesktopSession implements EphemeralSource {
     await this.#settle();
   }
 
-  /** Leaves the display as it is. */
+  /** Closes the connection. The display stays as it is. */
   async close(): Promise<void> {
     const [opening, accessible] = [this.#opening, this.#accessible];
     [this.#opening, this.#accessible] = [undefined, undefined];
@@ -222,7 +246,7 @@ export class DesktopSession implements EphemeralSource {
     if (!inside)
       throw new Fault(
         "invalid_argument",
-        `${x},${y} is not on the screen: x goes from 0 to ${width - 1}, y from 0 to ${height - 1}`,
+        `${x},${y} is outside the screen: x must be 0 to ${width - 1}, y must be 0 to ${height - 1}`,
       );
   }
 
@@ -265,7 +289,7 @@ export class DesktopSession implements EphemeralSource {
     if (display === "")
       throw new Fault(
         "dependency_missing",
-        "there is no X display: set DISPLAY or give display; without a screen start one (on Debian: apt-get install xvfb, then Xvfb :99 -screen 0 1280x800x24, and DISPLAY=:99)",
+        "there is no X display: set DISPLAY or the option display; without a screen start one (on Debian: apt-get install xvfb, then Xvfb :99 -screen 0 1280x800x24, and DISPLAY=:99)",
       );
     const x11 = await X11Connection.open(display, this.#options.answerMs ?? 10_000);
     const properties = new Properties(x11);

@@ -6,7 +6,25 @@ import { imagePart, stateParts } from "./desktop-state.ts";
 const place = { type: "integer", minimum: 0, description: "In pixels of the screen" } as const;
 const button = { enum: ["left", "middle", "right"] } as const;
 
-/** What an agent can do with a desktop. After each action it is told which windows there are then. One at a time: they share the screen. */
+/**
+ * Creates the tools with which an agent uses a desktop. Each action returns the windows that are open afterwards. The tools run one at a
+ * time, because they share the screen.
+ *
+ * @example
+ * ```ts
+ * import { Agent } from "reeve";
+ * import { DesktopSession, desktopTools } from "reeve/desktop";
+ *
+ * const desktop = new DesktopSession({ display: ":99" });
+ * const agent = new Agent({
+ *   name: "operator",
+ *   model: "anthropic/claude-sonnet-5",
+ *   tools: desktopTools(desktop),
+ * });
+ * await agent.invoke("Open the calculator's menu");
+ * await desktop.close();
+ * ```
+ */
 export function desktopTools(desktop: DesktopSession): readonly Tool[] {
   const shared = { concurrency: "sequential", timeoutMs: 60_000 } as const;
   const acting = { ...shared, risk: "high", destructive: true } as const;
@@ -22,7 +40,7 @@ export function desktopTools(desktop: DesktopSession): readonly Tool[] {
     tool({
       name: "desktop_look",
       description:
-        "Lists the windows on the screen and what is in them, with places to click at where programs tell them.",
+        "List the windows on the screen and their content, with positions to click at if the programs report them.",
       inputSchema: { type: "object", properties: {}, additionalProperties: false } as const,
       ...looking,
       execute: () => seen({ useAccessibility: true }),
@@ -30,17 +48,18 @@ export function desktopTools(desktop: DesktopSession): readonly Tool[] {
     tool({
       name: "desktop_screenshot",
       description:
-        "A picture of the screen, or of one window. Of the whole screen: a pixel of it is a pixel to click at.",
+        "Take a screenshot of the screen or of one window. In a screenshot of the whole screen, a pixel is a position to click at.",
       inputSchema: {
         type: "object",
-        properties: { window: { type: "integer", description: "A window's number" } },
+        properties: { window: { type: "integer", description: "The number of a window" } },
         additionalProperties: false,
       } as const,
       ...looking,
       execute: async ({ window }): Promise<ToolResult> => {
         const area = window === undefined ? undefined : await desktop.window(window);
         const picture = await desktop.screenshot(area);
-        const where = area && `Its corner is at ${Math.max(0, area.x)},${Math.max(0, area.y)} of the screen.`;
+        const where =
+          area && `The top left corner is at ${Math.max(0, area.x)},${Math.max(0, area.y)} of the screen.`;
         const text = where === undefined ? [] : [{ type: "text", text: where } as const];
         return {
           output: { type: "content", parts: [...text, imagePart(picture.toString("base64"))] },
@@ -50,10 +69,10 @@ export function desktopTools(desktop: DesktopSession): readonly Tool[] {
     }),
     tool({
       name: "desktop_focus",
-      description: "Brings a window to the front and gives it the keyboard.",
+      description: "Bring a window to the front and give it the keyboard focus.",
       inputSchema: {
         type: "object",
-        properties: { window: { type: "integer", description: "A window's number" } },
+        properties: { window: { type: "integer", description: "The number of a window" } },
         required: ["window"],
         additionalProperties: false,
       } as const,
@@ -65,7 +84,7 @@ export function desktopTools(desktop: DesktopSession): readonly Tool[] {
     }),
     tool({
       name: "desktop_move",
-      description: "Moves the pointer, to see what shows when it is there.",
+      description: "Move the pointer, for example to show a tooltip.",
       inputSchema: {
         type: "object",
         properties: { x: place, y: place },
@@ -80,7 +99,7 @@ export function desktopTools(desktop: DesktopSession): readonly Tool[] {
     }),
     tool({
       name: "desktop_click",
-      description: "Clicks at a place of the screen; count 2 is a double click.",
+      description: "Click at a position of the screen. A count of 2 is a double click.",
       inputSchema: {
         type: "object",
         properties: {
@@ -88,7 +107,7 @@ export function desktopTools(desktop: DesktopSession): readonly Tool[] {
           y: place,
           button,
           count: { type: "integer", minimum: 1, maximum: 3 },
-          holding: { type: "string", description: "Keys that are down meanwhile, such as Control" },
+          holding: { type: "string", description: "Keys to hold during the click, such as Control" },
         },
         required: ["x", "y"],
         additionalProperties: false,
@@ -101,7 +120,7 @@ export function desktopTools(desktop: DesktopSession): readonly Tool[] {
     }),
     tool({
       name: "desktop_drag",
-      description: "Drags from one place of the screen to another.",
+      description: "Drag from one position of the screen to another.",
       inputSchema: {
         type: "object",
         properties: { fromX: place, fromY: place, toX: place, toY: place, button },
@@ -116,7 +135,7 @@ export function desktopTools(desktop: DesktopSession): readonly Tool[] {
     }),
     tool({
       name: "desktop_scroll",
-      description: "Turns the wheel at a place of the screen.",
+      description: "Turn the mouse wheel at a position of the screen.",
       inputSchema: {
         type: "object",
         properties: {
@@ -136,7 +155,7 @@ export function desktopTools(desktop: DesktopSession): readonly Tool[] {
     }),
     tool({
       name: "desktop_type",
-      description: "Types a text into the window that has the keyboard; a line end is Enter.",
+      description: "Type a text into the window with the keyboard focus. A line break is Enter.",
       inputSchema: {
         type: "object",
         properties: { text: { type: "string", maxLength: 10_000 } },
@@ -151,7 +170,7 @@ export function desktopTools(desktop: DesktopSession): readonly Tool[] {
     }),
     tool({
       name: "desktop_press",
-      description: "Presses a key, such as Enter, Escape, PageDown, F5 or Control+Shift+T.",
+      description: "Press a key, such as Enter, Escape, PageDown, F5 or Control+Shift+T.",
       inputSchema: {
         type: "object",
         properties: { key: { type: "string" } },

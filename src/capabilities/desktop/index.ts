@@ -7,5 +7,5 @@ export {
 } from "./desktop-session.ts";
 export type { DesktopState, Point } from "./desktop-state.ts";
 export { desktopTools } from "./desktop-tools.ts";
-export type { Area } from "./x11/picture.ts";
+export type { Area } from "./x11/screenshot.ts";
 export type { DesktopWindow } from "./x11/windows.ts";

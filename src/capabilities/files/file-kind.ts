@@ -1,4 +1,4 @@
-/** The media type of an image that models can look at, by its first bytes. */
+/** Returns the media type of an image that models can view, detected from its first bytes. */
 export function imageType(start: Uint8Array): string | undefined {
   const text = Buffer.from(start.subarray(0, 12)).toString("latin1");
   if (text.startsWith("\x89PNG\r\n\x1a\n")) return "image/png";
@@ -7,7 +7,7 @@ export function imageType(start: Uint8Array): string | undefined {
   return text.startsWith("RIFF") && text.slice(8, 12) === "WEBP" ? "image/webp" : undefined;
 }
 
-/** A text holds no zero byte, but for UTF-16, which is told by its first two and not read either. */
+/** Whether the first bytes contain a zero byte. UTF-16 text counts as binary, too, because it is not read. */
 export function looksBinary(start: Uint8Array): boolean {
   return start.includes(0);
 }

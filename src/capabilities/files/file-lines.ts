@@ -1,23 +1,27 @@
 import type { FileHandle } from "node:fs/promises";
 import type { CancelSignal } from "../../kernel/index.ts";
 
+/** Lines of a file, as `readLines` returns them. */
 export interface LinePage {
-  /** Without the line end of the last line shown. */
+  /** Text of the lines, without the line break after the last one. */
   readonly text: string;
-  /** The last line shown, from 1; the last there is when none is shown. */
+  /** Number of the last returned line, starting at 1. If no line is returned, the number of the file's last line. */
   readonly to: number;
-  /** The file ends here. */
+  /** Whether the file ends after the returned lines. */
   readonly isEnd: boolean;
-  /** The last line shown is longer than that. */
+  /** Whether the last returned line continues in the file. */
   readonly isCut: boolean;
-  /** Every byte was UTF-8. */
+  /** Whether every byte was valid UTF-8. */
   readonly isExact: boolean;
 }
 
+/** Which lines to read. */
 export interface LineRange {
-  /** From 1. */
+  /** Number of the first line, starting at 1. */
   readonly from: number;
+  /** Maximum number of lines. */
   readonly lines: number;
+  /** Maximum number of bytes of all lines together. */
   readonly maxBytes: number;
   readonly signal: CancelSignal;
 }
@@ -25,7 +29,7 @@ export interface LineRange {
 const chunkBytes = 65_536;
 const lineEnd = 0x0a;
 
-/** Some lines of a file; no more than `maxBytes` and a chunk are held. */
+/** Reads lines of a file. Holds at most `maxBytes` and one chunk in memory. */
 export async function readLines(
   file: FileHandle,
   { from, lines, maxBytes, signal }: LineRange,
@@ -79,7 +83,7 @@ export async function readLines(
   };
 }
 
-/** As many bytes as there are, up to `length`. */
+/** Reads `length` bytes at a position, or fewer at the end of the file. */
 export async function readBytes(file: FileHandle, position: number, length: number): Promise<Uint8Array> {
   const buffer = Buffer.alloc(length);
   let filled = 0;
@@ -91,7 +95,7 @@ export async function readBytes(file: FileHandle, position: number, length: numb
   return buffer.subarray(0, filled);
 }
 
-/** Where the last whole character ends. */
+/** Returns the index after the last complete UTF-8 character. */
 function characterEnd(bytes: Uint8Array): number {
   for (let back = 1; back <= Math.min(4, bytes.length); back++) {
     const byte = bytes[bytes.length - back] ?? 0;

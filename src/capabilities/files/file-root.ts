@@ -4,57 +4,66 @@ import { isAbsolute, join, relative, resolve, sep } from "node:path";
 import { Fault } from "../../kernel/index.ts";
 import { OpenFolder } from "./open-folder.ts";
 
+/** Options of `FileRoot`. */
 export interface FileRootOptions {
-  /** Whether folders are held by descriptors; where the system can, unless told. */
+  /** Whether folders are held by open descriptors. Default: `true` if the system has `/proc/self/fd`. */
   readonly isPinned?: boolean;
 }
 
-/** A name in a folder that is held. Nothing is said of what is there. */
+/** A name in an open folder. Nothing has to exist under the name. */
 export interface Place {
   readonly folder: OpenFolder;
+  /** Name in the folder: one part of a path. */
   readonly name: string;
-  /** From the root, with `/`: what is shown. */
+  /** Path relative to the root, with `/` as separator, for messages. */
   readonly shown: string;
 }
 
-/** As many links in one path as Linux follows. */
-const mostLinks = 40;
+/** Maximum number of links in one path, as in Linux. */
+const maxLinks = 40;
 
 /**
- * A folder that file tools stay in.
+ * A folder to which the file tools are confined.
  *
- * - R1 No path leads out: not by `..`, not absolute, not by a link. Links to places inside are followed.
- * - R2 Where folders are pinned (Linux), this holds also while another process moves folders and swaps links: a path is walked part by part
- *   through open descriptors, and no part is looked up twice. Elsewhere what is used is checked before and after; a process that swaps
- *   a folder in between may win.
- * - R3 Only regular files are opened; opening never waits (a pipe).
+ * - R1: no path leads outside, whether by `..`, as an absolute path or through a link. Links to places inside are followed.
+ * - R2: with pinned folders (Linux), R1 holds even while another process moves folders or replaces links: a path is walked part by part
+ *   through open descriptors, and no part is looked up twice. On other systems the path is checked before and after its use, so a process
+ *   that replaces a folder in between may succeed.
+ * - R3: only regular files are opened, and opening never blocks, not even on a pipe.
  *
- * Hard links are files like any other: who may make them in the root decides what they show.
+ * Hard links are treated as normal files. Whoever may create hard links in the root decides which files they expose.
  */
 export class FileRoot {
-  readonly #given: string;
+  readonly #root: string;
   readonly #isPinned: boolean;
   #real: Promise<string> | undefined;
 
   constructor(root: string, { isPinned = existsSync("/proc/self/fd") }: FileRootOptions = {}) {
     if (typeof root !== "string" || root === "" || root.includes("\0"))
-      throw new Fault("invalid_argument", "root must be the path of a folder");
-    this.#given = resolve(root);
+      throw new Fault(
+        "invalid_argument",
+        `invalid root ${JSON.stringify(root)}: expected the path of a folder`,
+      );
+    this.#root = resolve(root);
     this.#isPinned = isPinned;
   }
 
-  /** Its real path. */
+  /** Returns the real path of the root. Rejects with `not_found` if the folder does not exist. */
   path(): Promise<string> {
-    this.#real ??= realpath(this.#given).catch((cause: unknown) => {
+    this.#real ??= realpath(this.#root).catch((cause: unknown) => {
       this.#real = undefined;
-      throw new Fault("not_found", `the root ${this.#given} is not there: make it, or name another`, {
-        cause,
-      });
+      throw new Fault(
+        "not_found",
+        `the root ${this.#root} does not exist: create it, or use another folder`,
+        {
+          cause,
+        },
+      );
     });
     return this.#real;
   }
 
-  /** Opens a regular file to read. Close both. */
+  /** Opens a regular file for reading. The caller must close the file and the folder. */
   async read(path: string): Promise<Place & { readonly file: FileHandle }> {
     const place = await this.place(path);
     try {
@@ -67,22 +76,25 @@ export class FileRoot {
     }
   }
 
-  /** Where a file is or would be, links followed; with `create`, folders on the way are made. Close the folder. */
+  /**
+   * Returns the place of a file, with links followed. The file need not exist. With `create`, missing folders are
+   * created. The caller must close the folder.
+   */
   async place(path: string, options: { readonly create?: boolean } = {}): Promise<Place> {
     const { folder, name } = await this.#walk(path, { ...options, last: "name" });
     if (name === undefined) {
       await folder.close();
-      throw new Fault("invalid_argument", `${path} is a folder: name a file`);
+      throw new Fault("invalid_argument", `${path} is a folder: use the path of a file`);
     }
     return { folder, name, shown: await this.shown(join(folder.path, name)) };
   }
 
-  /** Opens a folder. Close it. */
+  /** Opens a folder. The caller must close it. */
   async folder(path: string): Promise<OpenFolder> {
     return (await this.#walk(path, { last: "folder" })).folder;
   }
 
-  /** A path from the root, with `/`; `.` for the root itself. */
+  /** Returns a path relative to the root, with `/` as separator. The root itself is `.`. */
   async shown(path: string): Promise<string> {
     return (
       relative(await this.path(), path)
@@ -100,7 +112,7 @@ export class FileRoot {
     const follow = async (name: string): Promise<boolean> => {
       const target = await linkTarget(top().at(name));
       if (target === undefined) return false;
-      if (++links > mostLinks) throw new Fault("invalid_argument", `${path} leads through too many links`);
+      if (++links > maxLinks) throw new Fault("invalid_argument", `${path} contains too many links`);
       if (isAbsolute(target)) {
         todo.unshift(...(await this.#parts(target)));
         while (stack.length > 1) await stack.pop()?.close();
@@ -118,7 +130,7 @@ export class FileRoot {
           const folder = stack.pop() as OpenFolder;
           return isOne ? { folder } : { folder, name: part };
         } else if (!(await this.#enter(stack, part, options)) && !(await follow(part)))
-          throw new Fault("invalid_argument", `${part} in ${path} is no folder`);
+          throw new Fault("invalid_argument", `${part} in ${path} is not a folder`);
       }
       return { folder: stack.pop() as OpenFolder };
     } catch (error) {
@@ -128,7 +140,10 @@ export class FileRoot {
     }
   }
 
-  /** Whether it is a folder; one that is missing is made when asked to. */
+  /**
+   * Opens a folder and pushes it to the stack; with `create`, a missing folder is created. Returns `false` if the part
+   * is not a folder.
+   */
   async #enter(stack: OpenFolder[], part: string, { create = false }: WalkOptions): Promise<boolean> {
     const parent = stack.at(-1) as OpenFolder;
     const enter = async (): Promise<boolean> => {
@@ -141,16 +156,16 @@ export class FileRoot {
       const code = codeOf(error);
       if (code === "ENOTDIR" || code === "ELOOP") return false;
       if (code !== "ENOENT" || !create) throw error;
-      await mkdir(parent.at(part)).catch(unlessThere);
+      await mkdir(parent.at(part)).catch(ignoreExisting);
       return await enter();
     }
   }
 
-  /** Of a path from the root, or an absolute one inside it. */
+  /** Splits a path that is relative to the root, or absolute and inside the root, into its parts. */
   async #parts(path: string): Promise<string[]> {
-    if (path.includes("\0")) throw new Fault("invalid_argument", "a path may not hold a zero byte");
+    if (path.includes("\0")) throw new Fault("invalid_argument", "invalid path: it contains a zero byte");
     if (!isAbsolute(path)) return split(path);
-    for (const root of [await this.path(), this.#given]) {
+    for (const root of [await this.path(), this.#root]) {
       const inside = relative(root, path);
       if (inside !== ".." && !inside.startsWith(`..${sep}`) && !isAbsolute(inside)) return split(inside);
     }
@@ -158,45 +173,51 @@ export class FileRoot {
   }
 }
 
+/** How to walk a path. */
 interface WalkOptions {
+  /** Whether missing folders are created. Default: `false`. */
   readonly create?: boolean;
+  /** Whether the last part of the path is a name that may not exist, or a folder to open. */
   readonly last: "name" | "folder";
 }
 
-const errorWords: Readonly<
+const errorTexts: Readonly<
   Record<
     string,
-    { readonly code: "not_found" | "permission_denied" | "invalid_argument"; readonly words: string }
+    { readonly code: "not_found" | "permission_denied" | "invalid_argument"; readonly text: string }
   >
 > = {
-  ENOENT: { code: "not_found", words: "is not there" },
-  EACCES: { code: "permission_denied", words: "may not be opened: the system forbids it" },
-  EPERM: { code: "permission_denied", words: "may not be opened: the system forbids it" },
-  EROFS: { code: "permission_denied", words: "is on a file system that is read-only" },
-  ELOOP: { code: "permission_denied", words: "became a link while it was opened" },
-  ENXIO: { code: "invalid_argument", words: "is no regular file" },
-  EISDIR: { code: "invalid_argument", words: "is a folder" },
-  ENAMETOOLONG: { code: "invalid_argument", words: "is too long for a path" },
+  ENOENT: { code: "not_found", text: "does not exist" },
+  EACCES: { code: "permission_denied", text: "cannot be opened: the system denies access" },
+  EPERM: { code: "permission_denied", text: "cannot be opened: the system denies access" },
+  EROFS: { code: "permission_denied", text: "is on a read-only file system" },
+  ELOOP: { code: "permission_denied", text: "became a link while it was opened" },
+  ENXIO: { code: "invalid_argument", text: "is not a regular file" },
+  EISDIR: { code: "invalid_argument", text: "is a folder" },
+  ENAMETOOLONG: { code: "invalid_argument", text: "is too long for a path" },
 };
 
-/** The system's errors in words, without the paths that were made up to be safe. */
+/**
+ * Converts a system error to a fault that names the path the caller used, without internal descriptor paths. Other
+ * errors are returned unchanged.
+ */
 export function fileFault(error: unknown, path: string): unknown {
-  const said = Fault.is(error) ? undefined : errorWords[codeOf(error) ?? ""];
-  return said === undefined ? error : new Fault(said.code, `${path} ${said.words}`, { details: { path } });
+  const known = Fault.is(error) ? undefined : errorTexts[codeOf(error) ?? ""];
+  return known === undefined ? error : new Fault(known.code, `${path} ${known.text}`, { details: { path } });
 }
 
-/** R3. */
+/** R3: opens a regular file without following a link and without blocking. */
 export async function openRegular(place: Place, path: string, flags: number): Promise<FileHandle> {
   const { O_NOFOLLOW, O_NONBLOCK } = constants;
-  // Windows knows neither.
+  // Windows has neither flag.
   const file = await open(place.folder.at(place.name), flags | (O_NOFOLLOW ?? 0) | (O_NONBLOCK ?? 0));
   if ((await file.stat()).isFile()) return file;
   await file.close();
-  throw new Fault("invalid_argument", `${path} is no regular file`);
+  throw new Fault("invalid_argument", `${path} is not a regular file`);
 }
 
 function outside(path: string): Fault {
-  return new Fault("permission_denied", `${path} lies outside the workspace: use a path inside it`);
+  return new Fault("permission_denied", `${path} is outside the workspace: use a path inside it`);
 }
 
 function split(path: string): string[] {
@@ -204,13 +225,13 @@ function split(path: string): string[] {
   return parts.filter((part) => part !== "" && part !== ".");
 }
 
-/** `undefined`: it is no link, or is not there. */
+/** Returns the target of a link, or `undefined` if the path is not a link or does not exist. */
 async function linkTarget(at: string): Promise<string | undefined> {
   try {
     return await readlink(at);
   } catch (error) {
     const code = codeOf(error);
-    // Windows says UNKNOWN of what is no link.
+    // Windows reports UNKNOWN for a path that is not a link.
     if (code === "EINVAL" || code === "ENOENT" || code === "UNKNOWN") return undefined;
     throw error;
   }
@@ -225,10 +246,11 @@ async function isFolder(at: string): Promise<boolean> {
   }
 }
 
-function unlessThere(error: unknown): void {
+function ignoreExisting(error: unknown): void {
   if (codeOf(error) !== "EEXIST") throw error;
 }
 
+/** Returns the `code` of a system error. */
 export function codeOf(error: unknown): string | undefined {
   return error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : undefined;
 }

@@ -1,26 +1,34 @@
 import { Worker } from "node:worker_threads";
 import { Fault, type CancelSignal } from "../../kernel/index.ts";
 
+/** Query of `globSearch()`. */
 export interface GlobQuery {
   readonly pattern: string;
-  /** The folder it is matched from. */
+  /** Folder to which the pattern is relative. */
   readonly cwd: string;
+  /** Globs of files to leave out. */
   readonly ignore: readonly string[];
 }
 
-/** In a thread: a glob that takes for ever, which is the model's or that of a `.gitignore`, stops with it, and stops nothing else. */
+/**
+ * Code of the search thread. The glob comes from the model or a `.gitignore`; one that takes too long is stopped by
+ * terminating the thread.
+ */
 const program = `
   const { parentPort, workerData: { library, pattern, options } } = require("node:worker_threads");
   void import(library).then(async ({ glob }) => parentPort.postMessage(await glob(pattern, options)));
 `;
 
-/** The files that match, as paths from `cwd`. Links below it are not followed; one that the pattern begins with is. */
+/**
+ * Returns the files that match, as paths relative to `cwd`. Links below `cwd` are not followed, but a link at the start
+ * of the pattern is.
+ */
 export async function globSearch(query: GlobQuery, signal: CancelSignal): Promise<readonly string[]> {
   const { pattern, cwd, ignore } = query;
   const options = { cwd, ignore, dot: true, expandDirectories: false, followSymbolicLinks: false };
   const library = import.meta.resolve("tinyglobby");
   signal.throwIfAborted();
-  // What the process was started with, such as --input-type, may not fit a thread.
+  // execArgv is empty because options of the parent process, such as --input-type, may be invalid for a thread.
   const worker = new Worker(program, {
     eval: true,
     execArgv: [],
@@ -33,7 +41,7 @@ export async function globSearch(query: GlobQuery, signal: CancelSignal): Promis
     worker.once("error", (error) => reject(Fault.from(error)));
     worker.once("exit", () => {
       signal.removeEventListener("abort", stop);
-      reject(new Fault("tool_failed", "the search ended without an answer"));
+      reject(new Fault("tool_failed", "the search thread ended without a result"));
     });
   });
   try {

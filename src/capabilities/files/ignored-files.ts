@@ -2,12 +2,12 @@ import { Fault } from "../../kernel/index.ts";
 import type { FileRoot } from "./file-root.ts";
 import { readBytes } from "./file-lines.ts";
 
-/** A list longer than this is not read. */
+/** Maximum number of bytes of a `.gitignore` that are read. */
 const maxBytes = 65_536;
 
 /**
- * What searches leave out, as globs from the root: `.git`, `node_modules`, and what the root's `.gitignore` says. Lines with `!` are not
- * understood: what they let back in stays out.
+ * Returns globs, relative to the root, of files that searches leave out: `.git`, `node_modules`, and the files that the
+ * root's `.gitignore` excludes. Lines with `!` are ignored, so the files that they would include again stay out.
  */
 export async function ignoredFiles(root: FileRoot): Promise<readonly string[]> {
   return ["**/.git", "**/.git/**", "**/node_modules/**", ...(await gitIgnored(root))];
@@ -24,13 +24,13 @@ async function gitIgnored(root: FileRoot): Promise<readonly string[]> {
       await folder.close();
     }
   } catch (error) {
-    // There is none, or what has its name is no file of ours: then nothing is left out by it.
+    // There is no .gitignore, or it is not a regular file: then it excludes nothing.
     if (Fault.is(error)) return [];
     throw error;
   }
 }
 
-/** The globs of one line, for what it names and all below. */
+/** Returns the globs of one line of a `.gitignore`: for the named path and everything below it. */
 function globsOf(line: string): readonly string[] {
   const rule = line.replace(/(?<!\\)\s+$/, "");
   if (rule === "" || rule.startsWith("#") || rule.startsWith("!")) return [];

@@ -4,22 +4,29 @@ import type { FileRoot } from "./file-root.ts";
 import { globSearch } from "./glob-search.ts";
 import { ignoredFiles } from "./ignored-files.ts";
 
+/** Query of `matchingFiles()`. */
 export interface FileQuery {
   readonly pattern: string;
-  /** The folder it is matched from. */
+  /** Folder to which the pattern is relative. */
   readonly path: string;
-  /** Show also what is usually left out. */
+  /** Whether to include files that searches usually leave out. */
   readonly ignored: boolean;
   readonly signal: CancelSignal;
 }
 
-/** Paths from the root of the files that match, sorted. Links are not followed; what is given may be gone by now, or be another file. */
+/**
+ * Returns the sorted paths, relative to the root, of the files that match. Links are not followed. A returned file may
+ * have been deleted or replaced meanwhile.
+ */
 export async function matchingFiles(root: FileRoot, query: FileQuery): Promise<readonly string[]> {
   const { pattern, path, ignored, signal } = query;
-  // Also where a sign is written with a backslash before it.
+  // The pattern is also checked without backslashes, which may escape any character of a glob.
   const spellings = [pattern, pattern.replaceAll("\\", "")];
   if (spellings.some((each) => isAbsolute(each) || each.split(/[\\/]/).includes("..")))
-    throw new Fault("permission_denied", `${pattern} leads outside: write it from the folder, without ..`);
+    throw new Fault(
+      "permission_denied",
+      `${pattern} leads outside: use a pattern relative to the folder, without ..`,
+    );
   const folder = await root.folder(path);
   try {
     const from = await root.shown(folder.path);
@@ -34,7 +41,7 @@ export async function matchingFiles(root: FileRoot, query: FileQuery): Promise<r
   }
 }
 
-/** False when the way to what was found leads through a link: the pattern named it, and what it leads to may lie outside. */
+/** Whether the files were reached without a link. If the pattern named a link, its target may be outside the root. */
 async function isWalked(root: FileRoot, files: readonly string[]): Promise<boolean> {
   const shared = sharedFolder(files);
   try {
@@ -53,7 +60,10 @@ function sharedFolder([first = "", ...others]: readonly string[]): string {
   return shared;
 }
 
-/** A glob from the root as one from a folder in it. A folder that is left out itself is looked into when it is named. */
+/**
+ * Converts a glob relative to the root to globs relative to a folder in the root. If the folder itself is excluded, it
+ * is searched nevertheless, because the caller named it.
+ */
 function below(from: string, glob: string): readonly string[] {
   if (from === "." || glob.startsWith("**/")) return [glob];
   return glob.startsWith(`${from}/`) && glob !== `${from}/**` ? [glob.slice(from.length + 1)] : [];

@@ -3,17 +3,20 @@ import { lstat, open, realpath, type FileHandle } from "node:fs/promises";
 import { join } from "node:path";
 import { Fault } from "../../kernel/index.ts";
 
-/** Where the system shows a process its open descriptors as paths, a path through one cannot be led elsewhere. */
+/**
+ * Folder in which Linux shows the open descriptors of a process as paths. A path through a descriptor cannot be
+ * redirected.
+ */
 const descriptors = "/proc/self/fd";
 
 /**
- * A folder that is held while something in it is used.
+ * A folder that is held open while files in it are used.
  *
- * - Pinned (Linux): it is an open descriptor, and names are looked up in that very folder, whatever is renamed or linked meanwhile.
- * - Not pinned: it is a path whose every part was a folder and no link when it was looked at; `verify` looks again.
+ * - Pinned (Linux): an open descriptor. Names are looked up in that folder, whatever is renamed or linked meanwhile.
+ * - Not pinned: a path whose parts were all folders, not links, when it was opened. `verify` checks the path again.
  */
 export class OpenFolder {
-  /** Real, absolute: for showing, and for programs started in it. */
+  /** Real absolute path, for messages and for programs that start in the folder. */
   readonly path: string;
   readonly #handle: FileHandle | undefined;
 
@@ -22,33 +25,34 @@ export class OpenFolder {
     this.#handle = handle;
   }
 
-  /** Throws ENOTDIR or ELOOP for what is a link, or no folder. */
+  /** Opens a folder. Throws ENOTDIR or ELOOP if the path is a link or not a folder. */
   static async open(at: string, path: string, isPinned: boolean): Promise<OpenFolder> {
     if (isPinned) {
       const { O_RDONLY, O_DIRECTORY, O_NOFOLLOW } = constants;
       return new OpenFolder(path, await open(at, O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
     }
     if (!(await lstat(at)).isDirectory())
-      throw Object.assign(new Error(`${at} is no folder`), { code: "ENOTDIR" });
+      throw Object.assign(new Error(`${at} is not a folder`), { code: "ENOTDIR" });
     return new OpenFolder(path, undefined);
   }
 
-  /** The folder itself, as a path to hand to the system. */
+  /** Path of the folder for system calls. */
   get here(): string {
     return this.#handle === undefined ? this.path : `${descriptors}/${this.#handle.fd}`;
   }
 
-  /** Something in it, as a path to hand to the system; `name` is one part and neither `.` nor `..`. */
+  /** Returns the path of a name in the folder, for system calls. `name` is one part of a path, neither `.` nor `..`. */
   at(name: string): string {
     return join(this.here, name);
   }
 
-  /** Throws when the path has become another one. Nothing to do where it is pinned. */
+  /** Throws if the path has been moved or replaced. A pinned folder needs no check. */
   async verify(): Promise<void> {
     if (this.#handle !== undefined || (await realpath(this.path)) === this.path) return;
-    throw new Fault("permission_denied", `${this.path} was moved while it was used`);
+    throw new Fault("permission_denied", `${this.path} was moved while it was used: try again`);
   }
 
+  /** Releases the folder. */
   async close(): Promise<void> {
     await this.#handle?.close();
   }

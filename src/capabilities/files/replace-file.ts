@@ -4,7 +4,7 @@ import { lstat, open, rename, rm } from "node:fs/promises";
 import { Fault } from "../../kernel/index.ts";
 import { codeOf, openRegular, type Place } from "./file-root.ts";
 
-/** What a file was when it was looked at; `null` where there was none. */
+/** Identity and version of a file at one moment. */
 export interface FileState {
   readonly dev: bigint;
   readonly ino: bigint;
@@ -13,7 +13,7 @@ export interface FileState {
   readonly mode: bigint;
 }
 
-/** What stands at a place, without following a link. */
+/** Returns the state of a file without following a link, or `null` if it does not exist. */
 export async function fileState({ folder, name }: Place): Promise<FileState | null> {
   try {
     return await lstat(folder.at(name), { bigint: true });
@@ -24,12 +24,13 @@ export async function fileState({ folder, name }: Place): Promise<FileState | nu
 }
 
 /**
- * Puts `bytes` in the place of a file, all or nothing: a process that dies here leaves the old file, and perhaps a `.reeve-` file beside it.
- * Its mode is kept. Refused when the file is no longer what `before` says.
+ * Replaces a file atomically and keeps its mode: a process that dies here leaves the old file, and perhaps a temporary
+ * `.reeve-` file beside it. Throws `already_exists` if the file is no longer in the state `before`; `null` means that
+ * it did not exist.
  */
 export async function replaceFile(place: Place, bytes: Uint8Array, before: FileState | null): Promise<void> {
   const { folder, name, shown } = place;
-  // Rename would replace what may not be written.
+  // Checked first, because a rename would replace even a file that may not be written.
   if (before !== null) await (await openRegular(place, shown, constants.O_WRONLY)).close();
   const draft = `.reeve-${randomUUID()}`;
   const { O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW } = constants;
@@ -44,7 +45,7 @@ export async function replaceFile(place: Place, bytes: Uint8Array, before: FileS
       await file.close();
     }
     if (!isSame(before, await fileState(place)))
-      throw new Fault("already_exists", `${shown} was changed by someone else meanwhile: read it again`);
+      throw new Fault("already_exists", `another process changed ${shown} meanwhile: read it again`);
     await rename(folder.at(draft), folder.at(name));
   } catch (error) {
     await rm(folder.at(draft), { force: true });

@@ -11,48 +11,60 @@ import {
 } from "@modelcontextprotocol/client";
 import { Fault, type ApprovalDecision, type Clock, type JsonObject } from "../../kernel/index.ts";
 import { elicitResult, questionOf, type Elicitation } from "./elicitation.ts";
-import { LastWords } from "./last-words.ts";
-import { InFlightCalls, type ModelAttempts } from "./open-calls.ts";
+import { StderrTail } from "./stderr-tail.ts";
+import { InFlightCalls, type ElicitationHandler } from "./in-flight-calls.ts";
 import type { ServerConfig } from "./server-config.ts";
-import { reasonOf, rest, TimeLimit, unlessAborted } from "./time-limit.ts";
+import { reasonOf, delay, TimeLimit, unlessAborted } from "./time-limit.ts";
 import { connect, signIn } from "./transport.ts";
 
+/** How starts of a server are retried. */
 export interface Backoff {
-  /** How often a start is tried before whoever waits for it is told; 3 unless told. */
+  /** Maximum number of attempts of one start, before the waiting calls fail. Default: 3. */
   readonly attempts?: number;
-  /** Before the second failed start in a row, doubled for each one after; 500 unless told. */
+  /**
+   * Milliseconds before the second retry in a row, doubled for each further one. The first retry is immediate. Default:
+   * 500.
+   */
   readonly baseMs?: number;
-  /** 30,000 unless told. */
+  /** Maximum number of milliseconds between two attempts. Default: 30_000. */
   readonly maxMs?: number;
 }
 
-/** What a server asks a person while no call is open that it can belong to. */
+/** Answers a question that a server asks outside a call. */
 export type OnQuestion = (question: JsonObject, server: string) => Promise<ApprovalDecision>;
 
+/** Options of `Connection`. */
 export interface ConnectionOptions {
+  /** Name of the server in the configuration. */
   readonly name: string;
   readonly config: ServerConfig;
   readonly clock: Clock;
+  /** Name and version under which this client introduces itself. */
   readonly clientInfo: Implementation;
   readonly backoff: Backoff;
+  /** Called when the server reports that its tools have changed. */
   readonly onToolsChanged: () => void;
+  /** Answers questions that do not belong to a call. If absent, they are cancelled. */
   readonly onQuestion?: OnQuestion;
 }
 
-/** What a call may bring along. */
+/** Options of one call. */
 export interface CallOptions {
+  /** Cancels the call. */
   readonly signal?: AbortSignal;
+  /** Receives the progress that the server reports. */
   readonly progress?: (update: JsonObject) => void;
-  /** Who answers what the server asks meanwhile; otherwise `onQuestion`. */
-  readonly asking?: ModelAttempts;
+  /** Answers questions that the server asks during the call. Default: `onQuestion` of the connection. */
+  readonly onElicitation?: ElicitationHandler;
 }
 
-/** The longest a timer of the platform holds: time is ours to keep. */
-const longest = 2 ** 31 - 1;
+/** Maximum delay of a platform timer. It disables the timeout of the MCP package, because `TimeLimit` applies ours. */
+const maxTimerMs = 2 ** 31 - 1;
 
 /**
- * One server: started with the first call, started again when it is gone, later each time it goes without having answered anything. A call
- * that was open when it went is not made again, since nobody knows how far it got.
+ * Connection to one server. The server is started at the first call, and again after it is lost, with increasing delays
+ * while it fails without answering a call. A call that was in flight when the server was lost is not repeated, because
+ * it may have been executed.
  */
 export class Connection {
   readonly name: string;
@@ -60,12 +72,13 @@ export class Connection {
   readonly #options: ConnectionOptions;
   readonly #calls = new InFlightCalls();
   readonly #closing = new AbortController();
-  #words = new LastWords();
+  #stderr = new StderrTail();
   #client: Client | undefined;
   #transport: Transport | undefined;
   #starting: Promise<Client> | undefined;
-  /** In a row, without an answer between. */
+  /** Number of failures in a row, without an answer in between. */
   #failures = 0;
+  /** Time before which the server is not started again, in epoch milliseconds. */
   #notBefore = 0;
 
   constructor(options: ConnectionOptions) {
@@ -74,13 +87,16 @@ export class Connection {
     this.#options = options;
   }
 
-  /** Of the program, while it runs. */
+  /** Process id of the server's program, or `null` if it is not running. */
   get pid(): number | null {
     const { pid } = (this.#transport ?? {}) as { readonly pid?: number | null };
     return pid ?? null;
   }
 
-  /** `what`: as it stands in messages, `tool read_file`. */
+  /**
+   * Sends a request and returns its result. `what` names the request in messages, for example `tool read_file`. A
+   * request that the server refused before executing it, for a missing sign-in or a lost session, is sent once more.
+   */
   async call<Value>(
     what: string,
     request: (client: Client, options: RequestOptions) => Promise<Value>,
@@ -90,32 +106,38 @@ export class Connection {
     try {
       return await this.#request(client, what, request, options);
     } catch (error) {
-      if (!(await this.#mended(client, error))) throw this.#shown(what, error);
+      if (!(await this.#recovered(client, error))) throw this.#toFault(what, error);
     }
     try {
       return await this.#request(await this.client(options.signal), what, request, options);
     } catch (error) {
-      throw this.#shown(what, error);
+      throw this.#toFault(what, error);
     }
   }
 
-  /** Whether the server refused before it did anything, and may not refuse again. */
-  async #mended(client: Client, error: unknown): Promise<boolean> {
-    // It wants to know more of who asks.
+  /**
+   * Handles an error that the server returned before executing the request. Returns `true` if the request can be sent
+   * again.
+   */
+  async #recovered(client: Client, error: unknown): Promise<boolean> {
+    // The server requires a sign-in.
     if (error instanceof UnauthorizedError) {
       await signIn(this.name, this.config, this.#transport, error);
       return true;
     }
-    // It has forgotten our session.
+    // The server no longer knows our session.
     const isForgotten = error instanceof SdkHttpError && error.status === 404;
     if (isForgotten) this.#forget(client);
     return isForgotten;
   }
 
-  /** Started, if it is not. The signal ends the waiting, not the start, which others may wait for. */
+  /**
+   * Returns the client, and starts the server if needed. The signal ends only the wait, not the start, because other
+   * calls may wait for it.
+   */
   client(signal?: AbortSignal): Promise<Client> {
     if (this.#closing.signal.aborted)
-      return Promise.reject(new Fault("unsupported", `MCP server ${this.name} was closed`));
+      return Promise.reject(new Fault("unsupported", `MCP server ${this.name} is closed`));
     if (this.#client !== undefined) return Promise.resolve(this.#client);
     this.#starting ??= this.#calls
       .outside(() => this.#start())
@@ -125,10 +147,10 @@ export class Connection {
     return unlessAborted(this.#starting, signal);
   }
 
-  /** Ends the program, or the session. What is open is told so. */
+  /** Ends the server's program or session. Calls in flight fail. */
   async close(): Promise<void> {
     if (this.#closing.signal.aborted) return;
-    this.#closing.abort(new Fault("unsupported", `MCP server ${this.name} was closed`));
+    this.#closing.abort(new Fault("unsupported", `MCP server ${this.name} is closed`));
     const client = await this.#starting?.catch(() => undefined);
     const open = client ?? this.#client;
     this.#client = undefined;
@@ -144,12 +166,12 @@ export class Connection {
     const { clock, backoff } = this.#options;
     const { attempts = 3 } = backoff;
     for (let attempt = 1; ; attempt++) {
-      await rest(clock, this.#notBefore - clock.now(), this.#closing.signal);
+      await delay(clock, this.#notBefore - clock.now(), this.#closing.signal);
       try {
         return await this.#connect();
       } catch (error) {
         this.#failed();
-        if (attempt >= attempts || !mayPass(error) || this.#closing.signal.aborted)
+        if (attempt >= attempts || !isTransient(error) || this.#closing.signal.aborted)
           throw this.#notStarted(error);
       }
     }
@@ -157,18 +179,18 @@ export class Connection {
 
   async #connect(): Promise<Client> {
     const { clock, clientInfo, name } = this.#options;
-    const words = new LastWords();
-    this.#words = words;
+    const words = new StderrTail();
+    this.#stderr = words;
     const client = this.#newClient(clientInfo);
     const controller = new AbortController();
     const stop = (): void => controller.abort(reasonOf(this.#closing.signal));
     const { startTimeoutMs = 30_000 } = this.config;
     const limit = new TimeLimit(clock, startTimeoutMs, () =>
-      controller.abort(new Fault("tool_timeout", `it did not answer within ${startTimeoutMs} ms`)),
+      controller.abort(new Fault("tool_timeout", `the server did not answer within ${startTimeoutMs} ms`)),
     );
     this.#closing.signal.addEventListener("abort", stop);
     try {
-      const options = { timeout: longest, signal: controller.signal };
+      const options = { timeout: maxTimerMs, signal: controller.signal };
       const connecting = connect(name, this.config, { client, words, options });
       this.#transport = await unlessAborted(connecting, controller.signal);
       Object.assign(client, { onclose: () => this.#forget(client) });
@@ -193,11 +215,11 @@ export class Connection {
         tools: { autoRefresh: false, debounceMs: 0, onChanged: () => this.#options.onToolsChanged() },
       },
     });
-    client.setRequestHandler("elicitation/create", ({ params }) => this.#asked(params));
+    client.setRequestHandler("elicitation/create", ({ params }) => this.#answerQuestion(params));
     return client;
   }
 
-  async #asked(elicitation: Elicitation): ReturnType<ModelAttempts> {
+  async #answerQuestion(elicitation: Elicitation): ReturnType<ElicitationHandler> {
     const asking = this.#calls.find();
     if (asking !== undefined) return asking(elicitation);
     const { onQuestion } = this.#options;
@@ -209,7 +231,7 @@ export class Connection {
     client: Client,
     what: string,
     request: (client: Client, options: RequestOptions) => Promise<Value>,
-    { signal, progress, asking }: CallOptions,
+    { signal, progress, onElicitation: asking }: CallOptions,
   ): Promise<Value> {
     const controller = new AbortController();
     const stop = (): void => controller.abort(signal === undefined ? undefined : reasonOf(signal));
@@ -218,11 +240,14 @@ export class Connection {
     const { timeoutMs = 60_000 } = this.config;
     const limit = new TimeLimit(this.#options.clock, timeoutMs, () =>
       controller.abort(
-        new Fault("tool_timeout", `${what} of MCP server ${this.name} said nothing for ${timeoutMs} ms`),
+        new Fault(
+          "tool_timeout",
+          `${what} of MCP server ${this.name} sent neither a result nor progress for ${timeoutMs} ms`,
+        ),
       ),
     );
     const options: RequestOptions = {
-      timeout: longest,
+      timeout: maxTimerMs,
       signal: controller.signal,
       onprogress: ({ progress: done, total, message }) => {
         limit.renew();
@@ -233,7 +258,8 @@ export class Connection {
         });
       },
     };
-    const ask: ModelAttempts = (elicitation) => limit.heldDuring((asking ?? this.#unasked)(elicitation));
+    const ask: ElicitationHandler = (elicitation) =>
+      limit.heldDuring((asking ?? this.#askOutsideCall)(elicitation));
     try {
       const value = await this.#calls.during(ask, () => request(client, options));
       this.#failures = 0;
@@ -249,23 +275,26 @@ export class Connection {
     }
   }
 
-  readonly #unasked: ModelAttempts = async (elicitation) => {
+  readonly #askOutsideCall: ElicitationHandler = async (elicitation) => {
     const { onQuestion } = this.#options;
     if (onQuestion === undefined) return { action: "cancel" };
     return elicitResult(await onQuestion(questionOf(elicitation), this.name), elicitation);
   };
 
-  /** The next call starts anew. */
+  /** Drops a lost client. The next call starts the server again. */
   #forget(client: Client): void {
     if (this.#client !== client) return;
     this.#client = undefined;
     this.#transport = undefined;
     this.#failed();
-    // Of a server that is reached over HTTP nothing is open that a failure to close could leave behind.
-    client.close().catch((error: unknown) => this.#words.add(String(error)));
+    // Closing a client whose server is lost releases local resources; an error is only kept for messages.
+    client.close().catch((error: unknown) => this.#stderr.add(String(error)));
   }
 
-  /** The first time in a row it is started again at once. */
+  /**
+   * Counts a failure and sets the earliest time of the next start. After the first failure in a row the server restarts
+   * at once.
+   */
   #failed(): void {
     const { clock, backoff } = this.#options;
     const { baseMs = 500, maxMs = 30_000 } = backoff;
@@ -280,21 +309,21 @@ export class Connection {
     if (code === "ENOENT" && syscall?.startsWith("spawn")) {
       return new Fault(
         "dependency_missing",
-        `MCP server ${this.name} did not start: there is no program ${JSON.stringify((this.config as { command?: string }).command)}. Install it, or mend its command (or cwd)`,
+        `MCP server ${this.name} did not start: the program ${JSON.stringify((this.config as { command?: string }).command)} does not exist. Install it, or correct its command or cwd`,
         { cause: error },
       );
     }
     return new Fault(
       "tool_failed",
-      `MCP server ${this.name} did not start: ${message}${this.#words.remark}`,
+      `MCP server ${this.name} did not start: ${message}${this.#stderr.suffix}`,
       {
         cause: error,
       },
     );
   }
 
-  /** T2: what the model is told, which is what it can act on. */
-  #shown(what: string, error: unknown): unknown {
+  /** T2: converts an error to a fault whose message tells the model what happened and what it can do. */
+  #toFault(what: string, error: unknown): unknown {
     if (Fault.is(error)) return error;
     const server = `MCP server ${this.name}`;
     const { message } = error as Partial<Error>;
@@ -303,7 +332,7 @@ export class Connection {
     if (isLost(error)) {
       return new Fault(
         "tool_failed",
-        `${server} was lost during ${what} (${message}); it may or may not have been done. The next call starts the server again${this.#words.remark}`,
+        `${server} was lost during ${what} (${message}); the request may or may not have been executed. The next call starts the server again${this.#stderr.suffix}`,
         { cause: error },
       );
     }
@@ -324,12 +353,12 @@ const lostCodes: ReadonlySet<unknown> = new Set([
 
 function isLost(error: unknown): boolean {
   if (error instanceof SdkError) return lostCodes.has(error.code);
-  // What `fetch` throws when nobody is there.
+  // `fetch` throws a TypeError if the server cannot be reached.
   return error instanceof TypeError;
 }
 
-/** A program that is not there will not be there in a second. */
-function mayPass(error: unknown): boolean {
+/** Whether a failed start may succeed later. A program that does not exist will not appear within seconds. */
+function isTransient(error: unknown): boolean {
   if (Fault.is(error)) return error.code === "tool_timeout";
   const { code, syscall } = error as Partial<NodeJS.ErrnoException>;
   return !((code === "ENOENT" || code === "EACCES") && syscall?.startsWith("spawn"));

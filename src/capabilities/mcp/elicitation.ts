@@ -7,12 +7,12 @@ import type {
   ToolContext,
 } from "../../kernel/index.ts";
 
-/** What a server asks a person for: a form, or a visit to an address. */
+/** A question that a server asks a person: a form to fill in, or a URL to visit. */
 export type Elicitation = ElicitRequest["params"];
 
-/** As it stands in an `approval_request`. Bound to these words: an answer to others is no answer to these. */
+/** Returns the question as the input of an `approval_request`. An answer counts only for exactly this question. */
 export function questionOf(elicitation: Elicitation): JsonObject {
-  // Through JSON: what the package leaves `undefined` is not there.
+  // The JSON round trip removes fields that the package leaves `undefined`.
   const { message, mode, url, elicitationId, requestedSchema } = JSON.parse(
     JSON.stringify(elicitation),
   ) as JsonObject;
@@ -23,7 +23,10 @@ export function questionOf(elicitation: Elicitation): JsonObject {
   ) as JsonObject;
 }
 
-/** `approved` answers with `input`, which fills the form; `denied` declines; `skipped` goes away without an answer. */
+/**
+ * Converts a person's decision to the server's form: `approved` answers with `input`, `denied` declines, `skipped`
+ * cancels.
+ */
 export function elicitResult(decision: ApprovalDecision, elicitation: Elicitation): ElicitResult {
   switch (decision.decision) {
     case "approved":
@@ -34,7 +37,7 @@ export function elicitResult(decision: ApprovalDecision, elicitation: Elicitatio
       return { action: "decline" };
     case "skipped":
       return { action: "cancel" };
-    // What came from outside may be anything.
+    // A decision comes from outside, so it may be any value.
     default:
       return { action: "cancel" };
   }
@@ -47,8 +50,8 @@ function contentOf(input: JsonValue | undefined): NonNullable<ElicitResult["cont
 }
 
 /**
- * Puts what a server asks during a call to a person, durably. What was asked is recorded first: should the call be made again after a
- * crash, a server that asks the same is given the answer there is, and one that asks something else is not.
+ * Asks a person durably, during a call, what the server asks. The question is recorded first: if the call is repeated
+ * after a crash, a server that asks the same question gets the recorded answer, and another question is cancelled.
  */
 export async function askInRun(
   server: string,

@@ -1,32 +1,36 @@
 import type { ServerContext } from "@modelcontextprotocol/server";
 import { Fault, type Delta, type Event, type JsonValue } from "../../kernel/index.ts";
 
-/** What a run shows while it is at work, as a host's progress; to a host that did not ask for progress, as log lines. */
+/**
+ * Sends the progress of a run to the MCP host: as progress notifications if the host asked for them, else as log
+ * messages.
+ */
 export class HostProgress {
   readonly #context: ServerContext;
   readonly #onWarning: (warning: Fault) => void;
   #steps = 0;
-  #told: Promise<void> = Promise.resolve();
+  #sent: Promise<void> = Promise.resolve();
 
   constructor(context: ServerContext, onWarning: (warning: Fault) => void) {
     this.#context = context;
     this.#onWarning = onWarning;
   }
 
-  /** Settled when everything so far has been sent. */
-  get told(): Promise<void> {
-    return this.#told;
+  /** Resolves when everything so far has been sent. */
+  get sent(): Promise<void> {
+    return this.#sent;
   }
 
+  /** Sends the tool progress or text that the event or delta contains. */
   show(event: Event | Delta): void {
-    if (event.type === "tool_execution_update") this.#tell(event.update);
-    else if (event.type === "message_update" && event.kind === "text") this.#tell(event.text);
+    if (event.type === "tool_execution_update") this.#enqueue(event.update);
+    else if (event.type === "message_update" && event.kind === "text") this.#enqueue(event.text);
   }
 
-  #tell(update: JsonValue): void {
-    this.#told = this.#told
+  #enqueue(update: JsonValue): void {
+    this.#sent = this.#sent
       .then(() => this.#send(update))
-      // A host that is gone is not told; the run goes on.
+      // If the host is gone, its progress is dropped and the run continues.
       .catch((error: unknown) => this.#onWarning(Fault.from(error)));
   }
 
@@ -37,7 +41,10 @@ export class HostProgress {
     return notify({ method: "notifications/progress", params: { progressToken, ...this.#measured(update) } });
   }
 
-  /** Progress only goes up; what says itself how far it is is believed. */
+  /**
+   * Returns the progress values of an update. Values that the update contains are used; otherwise a counter increases
+   * with each update.
+   */
   #measured(update: JsonValue): { progress: number; total?: number; message?: string } {
     if (
       typeof update === "object" &&

@@ -14,18 +14,25 @@ import {
 import { Fault, type Clock } from "../../kernel/index.ts";
 import { StreamEvents } from "./stream-events.ts";
 
+/** Options of the HTTP endpoint. */
 export interface HttpOptions {
-  /** The names under which it may be addressed; those of this machine unless told. A page elsewhere cannot reach it by another name. */
+  /**
+   * Host names under which the endpoint may be addressed. This protects against DNS rebinding by web pages. Default:
+   * the names of this machine.
+   */
   readonly allowedHosts?: readonly string[];
-  /** The pages that may call it, by host name; those of this machine unless told. */
+  /** Host names of web pages that may call the endpoint. Default: those of this machine. */
   readonly allowedOrigins?: readonly string[];
-  /** Who calls, or the answer that sends them away: `requireBearerAuth` of the MCP package. Absent: anybody who can reach it. */
+  /**
+   * Returns the identity of the caller, or a response that refuses the request; `requireBearerAuth` of the MCP package
+   * is such a function. If absent, every caller that can reach the endpoint is accepted.
+   */
   readonly authenticate?: (request: Request) => Promise<AuthInfo | Response>;
-  /** How long a host may be silent before its session is forgotten; an hour unless told. */
+  /** Milliseconds without a request after which a session is dropped. Default: 3_600_000. */
   readonly sessionIdleMs?: number;
-  /** More sessions than this at once are refused; 1,000 unless told. */
+  /** Maximum number of sessions at the same time. Further ones are refused. Default: 1_000. */
   readonly maxSessions?: number;
-  /** When a host whose stream ended is to come back; 1,000 unless told. */
+  /** Milliseconds after which a host whose stream ended should reconnect. Default: 1_000. */
   readonly retryMs?: number;
 }
 
@@ -38,12 +45,15 @@ interface EndpointOptions extends HttpOptions {
 interface Session {
   readonly server: McpServer;
   readonly transport: WebStandardStreamableHTTPServerTransport;
-  /** Whose it is: another who has its id has nothing. */
+  /** User who opened the session. A request of another user with the same session id is refused. */
   readonly owner: string | undefined;
   usedAt: number;
 }
 
-/** One address for hosts of all revisions: sessions for those up to 2025-11-25, single exchanges for 2026-07-28. */
+/**
+ * HTTP endpoint for hosts of all protocol revisions: sessions for revisions up to 2025-11-25, single exchanges for
+ * 2026-07-28.
+ */
 export class HttpEndpoint {
   readonly #newServer: () => McpServer;
   readonly #options: EndpointOptions;
@@ -59,6 +69,7 @@ export class HttpEndpoint {
     });
   }
 
+  /** Answers one request. */
   async answer(request: Request): Promise<Response> {
     const { allowedHosts = localhostAllowedHostnames(), allowedOrigins = localhostAllowedOrigins() } =
       this.#options;
@@ -73,6 +84,7 @@ export class HttpEndpoint {
     return this.#inSession(request, found);
   }
 
+  /** Closes all sessions. */
   async close(): Promise<void> {
     await this.#exchanges.close();
     const sessions = [...this.#sessions.values()];
@@ -96,7 +108,7 @@ export class HttpEndpoint {
     return this.#begin(request, authInfo);
   }
 
-  /** What is not the beginning of a session the transport refuses itself; it is not kept then. */
+  /** Starts a session. The transport itself refuses a request that does not start one; then no session is kept. */
   async #begin(request: Request, authInfo: AuthInfo | undefined): Promise<Response> {
     const { clock, retryMs = 1_000, userOf } = this.#options;
     const owner = authInfo && userOf(authInfo);

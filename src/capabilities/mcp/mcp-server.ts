@@ -23,43 +23,58 @@ import { answerNode } from "./node-http.ts";
 import { serveCall, type CallState, type ServingOptions } from "./served-call.ts";
 import { agentOffer, toolOffers, type HostUser, type Offer, type OfferedAgent } from "./served-offer.ts";
 
+/** Options of `McpExport`. */
 export interface McpServerOptions {
+  /** Name of the server, as hosts see it. */
   readonly name: string;
+  /** Version of the server, as hosts see it. Default: `0.0.0`. */
   readonly version?: string;
-  /** How the whole is to be used, for the host's model. */
+  /** Text that tells the host's model how to use the server. */
   readonly instructions?: string;
+  /** Tools that hosts can call. */
   readonly tools?: readonly Tool[];
+  /** Agents that hosts can call. */
   readonly agents?: readonly OfferedAgent[];
-  /** Every call is a run of it. */
+  /** Runtime that executes the calls. Each call is a run. */
   readonly runtime: Runtime;
   readonly clock: Clock;
-  /** What calls of the tools go through: middleware and the gate. */
+  /** Middleware and gate that calls of the tools pass. */
   readonly callPath?: CallPath;
-  /** What becomes of a question when the host cannot ask anybody. `deny` unless told. */
+  /**
+   * How a question is answered if the host cannot ask a person: `deny` refuses it, `wait` leaves it to another
+   * approver. Default: `deny`.
+   */
   readonly withoutPerson?: "deny" | "wait";
-  /** Who a caller is, from what `http.authenticate` found out. Unless told, the token's client. */
+  /** Returns the user id of a caller from the result of `http.authenticate`. Default: the client id of the token. */
   readonly userOf?: (authInfo: AuthInfo) => string;
-  /** At least 32 bytes, for several processes behind one address: what hosts carry between rounds of a call is sealed with it. */
+  /**
+   * Key of at least 32 bytes that signs the state which hosts carry between the rounds of a call. Set it if several
+   * processes serve one address. Default: a random key.
+   */
   readonly stateKey?: string;
+  /** Options of the HTTP endpoint. */
   readonly http?: HttpOptions;
-  /** What else the server is to have (resources, prompts), with the MCP package's own means; called for each connection. */
+  /** Adds resources, prompts or other features with the API of the MCP package. Called for each connection. */
   readonly extend?: (server: McpServer) => void;
+  /** Receives problems that do not stop the server. */
   readonly onWarning?: (warning: Fault) => void;
-  /** Called at the end of `close`. */
+  /** Called at the end of `close()`, to release resources of the caller. */
   readonly release?: () => Promise<void>;
 }
 
+/** A server on standard input and output. */
 export interface StdioServing {
-  /** Settles when the host has closed its end, or `close` was called. */
+  /** Resolves when the host has closed its end, or `close` was called. */
   readonly closed: Promise<void>;
+  /** Closes the connection. */
   close(): Promise<void>;
 }
 
-/** A month: a person may take that long. In milliseconds what a timer of the platform holds. */
+/** How long a call may wait for a person: 30 days in seconds, and the maximum of a platform timer in milliseconds. */
 const patienceSeconds = 30 * 24 * 3600;
 const patienceMs = 2 ** 31 - 1;
 
-/** Tools and agents, offered to other MCP hosts. */
+/** Serves tools and agents to other MCP hosts, over standard input and output or HTTP. */
 export class McpExport {
   readonly #options: McpServerOptions;
   readonly #offers: readonly Offer[];
@@ -88,7 +103,7 @@ export class McpExport {
     });
   }
 
-  /** Over this process's standard input and output, which nothing else may write to. */
+  /** Serves over standard input and output of this process. Nothing else may write to standard output. */
   serveStdio({
     input,
     output,
@@ -113,17 +128,17 @@ export class McpExport {
     return serving;
   }
 
-  /** Answers a web request: `export default { fetch }`, or a route of any framework that has them. */
+  /** Answers a web `Request`: use it as `export default { fetch }`, or as a route of a framework. */
   readonly fetch = (request: Request): Promise<Response> => this.#endpoint.answer(request);
 
-  /** Answers a request of `node:http`: `createServer(server.handle)`. */
+  /** Answers a request of `node:http`: use it as `createServer(server.handle)`. */
   readonly handle = (request: IncomingMessage, response: ServerResponse): void => {
     answerNode(request, response, this.fetch).catch((error: unknown) =>
       this.#serving.onWarning(Fault.from(error)),
     );
   };
 
-  /** Ends the connections. A runtime that was handed in is left open. */
+  /** Closes all connections. A runtime that the caller passed stays open. */
   async close(): Promise<void> {
     await Promise.all([...this.#open].map((serving) => serving.close()));
     await this.#endpoint.close();
@@ -168,7 +183,7 @@ export class McpExport {
   }
 }
 
-/** T1: the tool itself says what is wrong with its input, in words for a model. */
+/** T1: accepts every input here, because the tool itself validates it and tells the model what is wrong. */
 function unchecked(schema: JsonSchema): StandardSchemaWithJSON<JsonObject, JsonObject> {
   return {
     "~standard": {

@@ -22,31 +22,55 @@ import { readConfig, type ServerConfigs } from "./server-config.ts";
 import { toolNames } from "./tool-name.ts";
 import type { Variables } from "./variable-text.ts";
 
+/** Options of `McpServers`. */
 export interface McpServersOptions {
   readonly clock: Clock;
-  /** Where `${NAME}` in the configuration is looked up. */
+  /** Variables for `${NAME}` in the configuration. */
   readonly env: Variables;
+  /** How starts of servers are retried. */
   readonly backoff?: Backoff;
-  /** Who we are to servers. */
+  /** Name under which this client introduces itself to servers. Default: `reeve`. */
   readonly name?: string;
+  /** Version under which this client introduces itself to servers. Default: `0.0.0`. */
   readonly version?: string;
-  /** Answers what a server asks a person outside a run. Absent: nobody does, and it is told so. */
+  /** Answers questions that a server asks a person outside a run. If absent, such questions are cancelled. */
   readonly onQuestion?: OnQuestion;
-  /** What went wrong and stops nothing: a server that may be missing, a list that could not be read again. */
+  /**
+   * Receives problems that do not stop anything: an optional server that did not start, or a list of tools that could
+   * not be read again.
+   */
   readonly onWarning?: (warning: Fault) => void;
 }
 
-/** Of one server. */
-type Of<Item> = Item & { readonly server: string };
+/** An item together with the name of its server. */
+type FromServer<Item> = Item & { readonly server: string };
 
+/** Tools that one server offers. */
 interface Offer {
   readonly connection: Connection;
   readonly listed: readonly ListedTool[];
 }
 
 /**
- * The MCP servers of a configuration. None is started before something of it is wanted. `close` ends the programs; until then they run,
- * whatever becomes of the runs that called them.
+ * The MCP servers of a configuration. A server is started when something of it is first used. It runs until `close()`, independent of the
+ * runs that call it. `mcpServers()` of `reeve/mcp` creates one with the clock and environment of this process.
+ *
+ * @example
+ * ```ts
+ * import { Agent } from "reeve";
+ * import { mcpServers } from "reeve/mcp";
+ *
+ * const servers = mcpServers({
+ *   files: { command: "npx", args: ["-y", "@modelcontextprotocol/server-filesystem", "./workspace"] },
+ * });
+ * const agent = new Agent({
+ *   name: "librarian",
+ *   model: "anthropic/claude-sonnet-5",
+ *   tools: await servers.tools(),
+ * });
+ * await agent.invoke("Which files are there?");
+ * await servers.close();
+ * ```
  */
 export class McpServers {
   readonly #connections: ReadonlyMap<string, Connection>;
@@ -54,7 +78,7 @@ export class McpServers {
   readonly #offers = new Map<string, Offer>();
   readonly #tools: Tool<JsonObject>[] = [];
   readonly #watchers = new Set<() => void>();
-  /** Lists are read one after the other, so that the last word is the server's last. */
+  /** Lists of tools are read one after the other, so that the newest list of a server wins. */
   #reading: Promise<void> = Promise.resolve();
   #listed = false;
 
@@ -78,19 +102,20 @@ export class McpServers {
     );
   }
 
-  /** The servers' names, as configured. */
+  /** Names of the servers, as configured. */
   get names(): readonly string[] {
     return [...this.#connections.keys()];
   }
 
-  /** Of a server's program, while it runs. */
+  /** Returns the process id of a server's program, or `null` if it is not running. */
   pid(server: string): number | null {
     return this.#find(server).pid;
   }
 
   /**
-   * The tools of all servers, which are started for it: in the order of the configuration, each server's by name. It is one list, always the
-   * same: when a server says that its tools have changed, so does the list, and an agent that has it goes by it from its next turn.
+   * Returns the tools of all servers, and starts the servers for that. The order is that of the configuration, and by
+   * name within a server. Every call returns the same array: when a server reports changed tools, the array is updated
+   * in place, and agents use the new tools from their next turn.
    */
   async tools(): Promise<readonly Tool<JsonObject>[]> {
     if (!this.#listed) {
@@ -104,19 +129,19 @@ export class McpServers {
     return this.#tools;
   }
 
-  /** Tools with which a model can look at what servers have to read. */
+  /** Returns tools with which a model can list and read the resources of the servers. */
   resourceTools(): readonly Tool[] {
     return resourceTools(this);
   }
 
-  /** Called when the list of tools is another. Returns how to stop it. */
+  /** Calls `watch` when the list of tools has changed. Returns a function that unsubscribes. */
   onToolsChanged(watch: () => void): () => void {
     this.#watchers.add(watch);
     return () => this.#watchers.delete(watch);
   }
 
-  /** What servers have to read; of all that have anything, unless one is named. */
-  resources(server?: string): Promise<readonly Of<Resource>[]> {
+  /** Returns the resources of one server, or of all servers that have resources. */
+  resources(server?: string): Promise<readonly FromServer<Resource>[]> {
     return this.#gather(server, "resources", async (connection) => {
       const { resources } = await connection.call("its resources", (client, options) =>
         client.listResources({}, options),
@@ -125,7 +150,8 @@ export class McpServers {
     });
   }
 
-  resourceTemplates(server?: string): Promise<readonly Of<ResourceTemplateType>[]> {
+  /** Returns the resource templates of one server, or of all servers that have resources. */
+  resourceTemplates(server?: string): Promise<readonly FromServer<ResourceTemplateType>[]> {
     return this.#gather(server, "resources", async (connection) => {
       const { resourceTemplates } = await connection.call("its resource templates", (client, options) =>
         client.listResourceTemplates({}, options),
@@ -134,6 +160,7 @@ export class McpServers {
     });
   }
 
+  /** Reads a resource and returns its content as message parts. */
   async readResource(
     server: string,
     uri: string,
@@ -147,8 +174,8 @@ export class McpServers {
     return contents.map(resourcePart);
   }
 
-  /** Texts that servers have ready; of all that have any, unless one is named. */
-  prompts(server?: string): Promise<readonly Of<Prompt>[]> {
+  /** Returns the prompts of one server, or of all servers that have prompts. */
+  prompts(server?: string): Promise<readonly FromServer<Prompt>[]> {
     return this.#gather(server, "prompts", async (connection) => {
       const { prompts } = await connection.call("its prompts", (client, options) =>
         client.listPrompts({}, options),
@@ -157,7 +184,7 @@ export class McpServers {
     });
   }
 
-  /** A prompt, filled in, as messages to begin a conversation with. */
+  /** Returns a prompt with its values filled in, as messages to start a conversation with. */
   async prompt(
     server: string,
     name: string,
@@ -173,7 +200,7 @@ export class McpServers {
     });
   }
 
-  /** Ends every program and session. What goes wrong there is thrown once all are ended. */
+  /** Ends every program and session. Rejects with the first error after all have ended. */
   async close(): Promise<void> {
     const ends = await Promise.allSettled(
       [...this.#connections.values()].map((connection) => connection.close()),
@@ -187,7 +214,7 @@ export class McpServers {
     if (connection !== undefined) return connection;
     throw new Fault(
       "not_found",
-      `there is no MCP server ${server}; there are: ${this.names.join(", ") || "none"}`,
+      `there is no MCP server named ${server}; configured: ${this.names.join(", ") || "none"}`,
     );
   }
 
@@ -195,7 +222,7 @@ export class McpServers {
     server: string | undefined,
     capability: "resources" | "prompts",
     list: (connection: Connection) => Promise<readonly Item[]>,
-  ): Promise<readonly Of<Item>[]> {
+  ): Promise<readonly FromServer<Item>[]> {
     const asked = server === undefined ? [...this.#connections.values()] : [this.#find(server)];
     const found = await Promise.all(
       asked.map(async (connection) => {
@@ -208,7 +235,7 @@ export class McpServers {
     return found.flat();
   }
 
-  /** Of a server that may be missing, what does not work is a warning. */
+  /** Runs `work`. If the server is optional, an error becomes a warning. */
   async #tolerating<Value>(connection: Connection, work: () => Promise<Value>): Promise<Value | undefined> {
     try {
       return await work();
@@ -234,7 +261,7 @@ export class McpServers {
     }
   }
 
-  /** A server said that its tools are others now. */
+  /** Reads the tools of a server again after it reported a change. */
   #changed(name: string): void {
     if (!this.#listed) return;
     void this.#inTurn(async () => {

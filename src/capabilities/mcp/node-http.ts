@@ -2,7 +2,10 @@ import { once } from "node:events";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { Readable } from "node:stream";
 
-/** Between a request of `node:http` and a web one. A caller that goes away takes its stream along. */
+/**
+ * Answers a request of `node:http` with a handler of web requests. If the caller disconnects, the response stream is
+ * cancelled.
+ */
 export async function answerNode(
   incoming: IncomingMessage,
   outgoing: ServerResponse,
@@ -14,7 +17,7 @@ export async function answerNode(
   const response =
     request === undefined ? new Response("Bad Request", { status: 400 }) : await answer(request);
   outgoing.writeHead(response.status, Object.fromEntries(response.headers));
-  // Streams that have nothing to say yet are open all the same.
+  // Sends the headers now, because a stream may stay open without data.
   outgoing.flushHeaders();
   const reader = response.body?.getReader();
   const stop = (): void => void reader?.cancel();

@@ -12,11 +12,11 @@ import type {
 type Part = TextPart | ImagePart | FilePart;
 type Contents = ReadResourceResult["contents"][number];
 
-/** What a server answered, as the model is shown it. */
+/** Converts a server's result to a tool result. */
 export function remoteResult({ content, structuredContent, isError = false }: CallToolResult): ToolResult {
   const parts = content.flatMap(remoteParts);
   const onlyText = parts.every((part) => part.type === "text");
-  // Servers repeat structured content as text, for clients that do not know it.
+  // Servers repeat structured content as text for clients that do not support it.
   if (structuredContent !== undefined && onlyText && !isError)
     return { output: { type: "json", value: structuredContent as JsonValue }, isError };
   const metadata = structuredContent !== undefined && {
@@ -26,7 +26,9 @@ export function remoteResult({ content, structuredContent, isError = false }: Ca
   return { output: { type: "content", parts }, isError, ...metadata };
 }
 
-/** One block of a server's content. What has no part of its own here becomes text that says what it is. */
+/**
+ * Converts one block of a server's content to message parts. A block of an unknown kind becomes text that describes it.
+ */
 export function remoteParts(block: ContentBlock): UserPart[] {
   switch (block.type) {
     case "text":
@@ -48,7 +50,10 @@ export function remoteParts(block: ContentBlock): UserPart[] {
   }
 }
 
-/** What is read from a server: text as text, all else as a file with its address for a name. */
+/**
+ * Converts the content of a resource to a message part: text as text, everything else as an image or a file named by
+ * its URI.
+ */
 export function resourcePart(contents: Contents): Part {
   if ("text" in contents) return text(contents.text);
   const { uri, mimeType = "application/octet-stream", blob } = contents;
@@ -57,7 +62,7 @@ export function resourcePart(contents: Contents): Part {
   return { type: "file", mediaType: mimeType, source, filename: uri };
 }
 
-/** A result of the parts that were read. */
+/** Returns a tool result with the parts. */
 export function partsResult(parts: readonly Part[], metadata?: JsonObject): ToolResult {
   const output = parts.every((part) => part.type === "text")
     ? ({ type: "text", text: lines(parts) } as const)

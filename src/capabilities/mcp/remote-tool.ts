@@ -13,13 +13,13 @@ import type { Connection } from "./connection.ts";
 import { askInRun } from "./elicitation.ts";
 import { remoteResult } from "./remote-result.ts";
 
-/** Where our own side looks for the key under which a repeated call is the same call (J6). */
+/** J6: key in the `_meta` of a request under which a Reeve server finds the idempotency key of a call. */
 export const idempotencyMeta = "reeve/idempotencyKey";
 
-/** A server's tool as one of ours. Time, restart and words for errors are the connection's. */
+/** Converts a server's tool to a `Tool`. The connection handles timeouts, restarts and error messages. */
 export function remoteTool(name: string, connection: Connection, listed: ListedTool): Tool<JsonObject> {
   const { config } = connection;
-  const { risk, destructive, harmless } = standing(listed, config.trustAnnotations ?? true);
+  const { risk, destructive, harmless } = riskOf(listed, config.trustAnnotations ?? true);
   const inputSchema = listed.inputSchema as JsonSchema;
   return Object.freeze({
     name,
@@ -29,7 +29,7 @@ export function remoteTool(name: string, connection: Connection, listed: ListedT
     destructive,
     edits: false,
     concurrency: harmless ? "parallel" : "sequential",
-    // The connection's own, which stands still while the server asks a person.
+    // The connection has its own timeout, which pauses while the server asks a person.
     timeoutMs: null,
     suspends: false,
     needsApproval: () => false,
@@ -40,15 +40,18 @@ export function remoteTool(name: string, connection: Connection, listed: ListedT
       const result = await connection.call(
         `tool ${listed.name}`,
         (client, options) => client.callTool(params, options),
-        { signal, progress, asking: (question) => askInRun(connection.name, context, name, question) },
+        { signal, progress, onElicitation: (question) => askInRun(connection.name, context, name, question) },
       );
       return remoteResult(result);
     },
   } satisfies Tool<JsonObject>);
 }
 
-/** What a server says of its tool; what it does not say is taken for the worst. */
-function standing(
+/**
+ * Returns the risk of a tool from the server's annotations. Without annotations the tool counts as risky and
+ * destructive.
+ */
+function riskOf(
   { annotations }: ListedTool,
   trusted: boolean,
 ): {
@@ -61,13 +64,13 @@ function standing(
   return { risk: "high", destructive: said?.destructiveHint ?? true, harmless: false };
 }
 
-/** T1. A schema we cannot read is left to the server, which can. */
+/** T1: validates the input. If the server's schema is malformed, validation is left to the server. */
 function inputReader(name: string, schema: JsonSchema): (input: JsonValue) => Promise<JsonObject> {
   const owner = toolSchema(name);
   const check = new JsonSchemaCheck(owner.schemaName, schema);
   return async (input) => {
     if (typeof input !== "object" || input === null || Array.isArray(input))
-      throw owner.refuse(["it must be an object"]);
+      throw owner.refuse(["the input must be an object"]);
     const problems = await problemsOf(check, input as JsonObject);
     if (problems.length > 0) throw owner.refuse(problems);
     return input as JsonObject;

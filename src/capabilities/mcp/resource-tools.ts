@@ -2,7 +2,7 @@ import type { JsonObject, Tool, UserPart } from "../../kernel/index.ts";
 import { tool } from "../tools/tool.ts";
 import { partsResult } from "./remote-result.ts";
 
-/** What the tools need of the servers. */
+/** The methods of `McpServers` that the tools use. */
 interface ResourceHolder {
   resources(server?: string): Promise<readonly ListedResource[]>;
   readResource(
@@ -22,7 +22,7 @@ interface ListedResource {
 
 const listInput = {
   type: "object",
-  properties: { server: { type: "string", description: "Only of this server" } },
+  properties: { server: { type: "string", description: "List only resources of this server" } },
 } as const;
 
 const readInput = {
@@ -31,16 +31,18 @@ const readInput = {
   required: ["server", "uri"],
 } as const;
 
+/** Creates the tools `list_mcp_resources` and `read_mcp_resource`. */
 export function resourceTools(servers: ResourceHolder): readonly Tool[] {
   const list = tool({
     name: "list_mcp_resources",
-    description: "Lists what the MCP servers have to read, with the server and uri to read it by",
+    description:
+      "List the resources of the MCP servers, each with the server and uri by which it can be read",
     inputSchema: listInput,
     execute: async ({ server }) => (await servers.resources(server)).map(shown),
   });
   const read = tool({
     name: "read_mcp_resource",
-    description: "Reads a resource of an MCP server by its uri",
+    description: "Read a resource of an MCP server by its uri",
     inputSchema: readInput,
     execute: async ({ server, uri }, { signal }) =>
       partsResult(await servers.readResource(server, uri, { signal })),

@@ -26,37 +26,47 @@ import { idempotencyMeta } from "./remote-tool.ts";
 import { refusal, type HostUser, type Offer } from "./served-offer.ts";
 import { hostDecision, hostQuestion } from "./served-question.ts";
 
-/** What is to be known when the host comes back with an answer; it carries this for us, sealed. */
+/** State of a call that waits for an answer. The host carries it, signed, until it comes back with the answer. */
 export interface CallState {
   readonly runId: RunId;
   readonly session: string;
   readonly approvalId: string;
+  /** Input of the question, to which the answer is bound. */
   readonly asked: JsonValue;
-  /** Of the question: what comes after it has not been seen yet. */
+  /** Number of the question's event. Later events have not been read yet. */
   readonly seq: number;
 }
 
+/** Options that all calls of a server share. */
 export interface ServingOptions {
+  /** Name of the server. */
   readonly server: string;
   readonly runtime: Runtime;
+  /** Signs and verifies the state that hosts carry. */
   readonly codec: RequestStateCodec<CallState>;
-  /** What becomes of a question when the host has nobody to ask: `deny` says no, `wait` leaves it to whoever else may answer it. */
+  /**
+   * How a question is answered if the host cannot ask a person: `deny` refuses it, `wait` leaves it to another
+   * approver.
+   */
   readonly withoutPerson: "deny" | "wait";
   readonly onWarning: (warning: Fault) => void;
 }
 
-/** What a call comes with. */
+/** One call of a host. */
 export interface HostCall {
   readonly offer: Offer;
+  /** Arguments of the call. */
   readonly given: JsonObject;
   readonly context: ServerContext;
   readonly user: HostUser;
+  /** Whether the host can ask a person. */
   readonly canAsk: boolean;
 }
 
 /**
- * A call of a host as a run: followed to its end, with what it shows as progress and what it asks as a question to the host. A host that
- * cancels the call cancels the run; one that goes away does not (C3), and may ask again under the same idempotency key.
+ * Executes a call of a host as a run and follows it to its end: progress of the run is sent to the host, and questions
+ * are asked through the host. If the host cancels the call, the run is cancelled. C3: if the host disconnects, the run
+ * continues, and the host may repeat the call under the same idempotency key.
  */
 export async function serveCall(
   options: ServingOptions,
@@ -65,7 +75,7 @@ export async function serveCall(
   try {
     const state = call.context.mcpReq.requestState<CallState>();
     const { run, session } =
-      state === undefined ? await begin(options, call) : await goOn(options, call, state);
+      state === undefined ? await start(options, call) : await resume(options, call, state);
     return await follow(options, call, { run, session, fromSeq: state === undefined ? 0 : state.seq + 1 });
   } catch (error) {
     if (!Fault.is(error)) throw error;
@@ -79,7 +89,7 @@ interface Followed {
   readonly fromSeq: number;
 }
 
-async function begin(
+async function start(
   { server, runtime }: ServingOptions,
   { offer, given, user: { userId }, context }: HostCall,
 ): Promise<Omit<Followed, "fromSeq">> {
@@ -96,24 +106,25 @@ async function begin(
   return { run, session };
 }
 
-/** A host names conversations as it likes, and reaches its own user's only. */
+/** Returns the session id for a conversation that the host names. Hosts of other users cannot reach it. */
 function ownSession(server: string, userId: string | null, session: string): SessionId {
   const wall = hash("sha256", JSON.stringify([server, userId]), "hex").slice(0, 16);
   return parseSessionId(`mcp:${wall}/${session}`);
 }
 
-/** J6: the same call, made again because nobody knew whether it had come through, is the same run. */
+/** J6: returns the run id for an idempotency key, so that a repeated call is the same run. */
 function repeatedRun(call: readonly (string | null)[]): RunId {
   return formatRunId(hash("sha256", JSON.stringify(call), "base64url"));
 }
 
-async function goOn(
+async function resume(
   { runtime, server }: ServingOptions,
   { context: { mcpReq }, user }: HostCall,
   { runId, session, approvalId, asked }: CallState,
 ): Promise<Omit<Followed, "fromSeq">> {
   const run = await runtime.find(runId);
-  if (run === undefined) throw new Fault("not_found", `the run ${runId} is not there any more`);
+  if (run === undefined)
+    throw new Fault("not_found", `the run ${runId} does not exist any more: call the tool again`);
   const by = user.userId ?? `the MCP host of ${server}`;
   await run.approve(approvalId, hostDecision(mcpReq.inputResponses?.[questionKey], { input: asked, by }));
   return { run, session };
@@ -144,18 +155,18 @@ async function follow(
       if (options.withoutPerson === "deny")
         await run.approve(question.data.approvalId, {
           decision: "denied",
-          reason: "the MCP host has nobody to ask",
+          reason: "the MCP host cannot ask a person",
         });
     }
     if (signal.aborted && !isCancelled(signal)) throw signal.reason;
-    await progress.told;
+    await progress.sent;
     return offer.result(await run.result(), session);
   } finally {
     signal.removeEventListener("abort", stop);
   }
 }
 
-/** Told to stop, rather than cut off. */
+/** Whether the host cancelled the call, rather than lost the connection. */
 function isCancelled({ aborted, reason }: AbortSignal): boolean {
   return aborted && !SdkError.isInstance(reason);
 }

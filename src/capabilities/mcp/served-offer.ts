@@ -12,37 +12,46 @@ import {
 } from "../../kernel/index.ts";
 import { servedResult } from "./served-result.ts";
 
-/** One thing that a host can call: whose run it becomes, with what, and what is told of its end. */
+/** A tool or agent that a host can call. */
 export interface Offer {
   readonly name: string;
   readonly description: string;
   readonly inputSchema: JsonSchema;
   readonly annotations: ToolAnnotations;
+  /** Agent that executes the call. */
   readonly agent: HostedAgent;
+  /** Converts the arguments to the input of the run. */
   readonly input: (given: JsonObject) => JsonValue;
-  /** The conversation it belongs to, if it says. */
+  /** Returns the conversation that the arguments name, if any. */
   readonly session: (given: JsonObject) => string | undefined;
+  /** Converts the result of the run to the result of the call. */
   readonly result: (result: RunResult<JsonValue>, session: string) => CallToolResult;
 }
 
-/** An agent to be called by other hosts. */
+/** An agent that other hosts can call. */
 export interface OfferedAgent {
+  /** The agent itself. */
   readonly agent: HostedAgent;
-  /** The agent's own name unless told. */
+  /** Name of the tool that calls the agent. Default: the agent's name. */
   readonly name?: string;
-  /** What it is good for, in words for the model that is to call it. */
+  /** Text by which the host's model decides when to call the agent. */
   readonly description: string;
-  /** What it takes. Unless told it takes a text, `input`. */
+  /** JSON Schema of the arguments. Default: an object with the text `input` and an optional `sessionId`. */
   readonly inputSchema?: JsonSchema;
 }
 
-/** Who calls. */
+/** The user on whose behalf a host calls. */
 export interface HostUser {
+  /** User id. `null` means that the caller was not authenticated. */
   readonly userId: string | null;
+  /** Identity of the caller, if `http.authenticate` returned one. */
   readonly authInfo: AuthInfo | undefined;
 }
 
-/** The tools as one agent's that does the one call it is given: so they have all that a tool in a run has, the gate included. */
+/**
+ * Returns the offers of a server's tools. One agent executes them all, one call per run, so that calls pass the gate
+ * like tool calls of any run.
+ */
 export function toolOffers(
   server: string,
   tools: readonly Tool[],
@@ -68,19 +77,25 @@ export function toolOffers(
     result: ({ status, output, error: failure, interruptionReason }) =>
       status === "completed"
         ? servedResult(output as unknown as ToolResult)
-        : refusal(`${name} ended as ${status}: ${failure?.message ?? interruptionReason ?? ""}`),
+        : refusal(
+            `${name} ended with the status ${status}: ${failure?.message ?? interruptionReason ?? "no reason given"}`,
+          ),
   }));
 }
 
 const textInput: JsonSchema = {
   type: "object",
   properties: {
-    input: { type: "string", description: "What it is to do" },
-    sessionId: { type: "string", description: "Of an earlier answer, to go on with that conversation" },
+    input: { type: "string", description: "The task of the agent" },
+    sessionId: {
+      type: "string",
+      description: "The sessionId of an earlier answer, to continue that conversation",
+    },
   },
   required: ["input"],
 };
 
+/** Returns the offer of an agent. */
 export function agentOffer({ agent, name, description, inputSchema }: OfferedAgent): Offer {
   return {
     name: name ?? agent.id.replaceAll(/[^A-Za-z0-9_-]/g, "_"),
@@ -104,6 +119,7 @@ export function agentOffer({ agent, name, description, inputSchema }: OfferedAge
   };
 }
 
+/** Returns an error result with a text. */
 export function refusal(text: string): CallToolResult {
   return { content: [{ type: "text", text }], isError: true };
 }

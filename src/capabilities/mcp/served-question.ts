@@ -7,18 +7,21 @@ type FormSchema = Extract<
   { readonly type: "object" }
 >;
 
-/** What was put to a person inside a run, put to the one at the host. A question that came from an MCP server goes on as it came. */
+/**
+ * Converts an approval request of a run to a question for the host's user. A question of an MCP server is passed on
+ * unchanged.
+ */
 export function hostQuestion({ input, toolName, reason }: ApprovalRequest): InputRequest {
   const { message, requestedSchema, url } = elicitationOf(input) ?? {};
   if (typeof message !== "string") {
-    const asked = `${toolName} wants to run with ${JSON.stringify(input)} (${reason}). Is it to?`;
+    const asked = `${toolName} is about to run with ${JSON.stringify(input)} (${reason}). Allow it?`;
     return inputRequired.elicit({ message: asked, requestedSchema: { type: "object", properties: {} } });
   }
   if (typeof url === "string") return inputRequired.elicitUrl({ message, url });
   return inputRequired.elicit({ message, requestedSchema: requestedSchema as unknown as FormSchema });
 }
 
-/** The host's answer, as the run is given it. Anything that is not a clear yes is none. */
+/** Converts the host's answer to a decision. Any answer that does not accept or decline skips the question. */
 export function hostDecision(
   answer: unknown,
   { input, by }: { readonly input: JsonValue; readonly by: string },
@@ -30,7 +33,10 @@ export function hostDecision(
   return { decision: "approved", by, ...(given && { input: given }) };
 }
 
-/** The question of a tool that asks for something to be filled in or visited, rather than for leave to run. */
+/**
+ * Returns the question if it asks a person for a form or a URL visit, and `undefined` if it asks for permission to run
+ * a tool.
+ */
 function elicitationOf(input: JsonValue): JsonObject | undefined {
   if (typeof input !== "object" || input === null || Array.isArray(input)) return undefined;
   const { message, requestedSchema, url } = input as JsonObject;

@@ -8,7 +8,7 @@ import type {
   ToolResult,
 } from "../../kernel/index.ts";
 
-/** A result of ours, as other hosts are shown it. */
+/** Converts a tool result to the form of the MCP protocol. */
 export function servedResult({ output, isError }: ToolResult): CallToolResult {
   return { ...servedOutput(output), ...(isError && { isError }) };
 }
@@ -19,7 +19,7 @@ function servedOutput(output: ToolOutput): Pick<CallToolResult, "content" | "str
       return { content: [textBlock(output.text)] };
     case "json": {
       const { value } = output;
-      // Revisions up to 2025-11-25 know objects only; as text everyone has it.
+      // Revisions up to 2025-11-25 allow only objects as structured content; the text has the value in any case.
       return {
         content: [textBlock(JSON.stringify(value))],
         ...(isObject(value) && { structuredContent: value }),
@@ -63,7 +63,7 @@ function isText(mediaType: string): boolean {
   return mediaType.startsWith("text/") || /[/+]json\b/.test(mediaType);
 }
 
-/** As base64, when it is here. */
+/** Returns base64 data, or `undefined` if the source is a URL to fetch. */
 function inlined(source: MediaSource): string | undefined {
   if (source.kind === "base64") return source.data;
   const [, data] = /^data:[^,]*;base64,(.*)$/s.exec(source.url) ?? [];

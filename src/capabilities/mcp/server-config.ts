@@ -2,70 +2,102 @@ import type { AuthProvider, FetchLike, OAuthClientProvider } from "@modelcontext
 import { Fault, type ToolRisk } from "../../kernel/index.ts";
 import { VariableText, type Variables } from "./variable-text.ts";
 
+/** Settings of every kind of server. */
 interface AnyServer {
-  /** Left out, as if it were not written. */
+  /** Whether to ignore the server. Default: `false`. */
   readonly disabled?: boolean;
-  /** One that does not start is told to `onWarning` and its tools are missing; otherwise it is a fault. */
+  /**
+   * Whether the server may be missing: if it does not start, `onWarning` is called and its tools are left out.
+   * Otherwise that is a fault. Default: `false`.
+   */
   readonly optional?: boolean;
-  /** The only tools of it that are offered, by the server's own names. */
+  /** Names of the tools to offer. Default: all tools of the server. */
   readonly tools?: readonly string[];
-  /** What a tool's risk is, whatever its server says of it, by the server's own names. */
+  /** Risk by tool name. It overrides what the server says. */
   readonly risk?: Readonly<Record<string, ToolRisk>>;
-  /** `false`: what the server says of its tools is not believed, so all of them count as risky and destructive. */
+  /**
+   * Whether to believe the server's annotations of its tools. If `false`, all its tools count as risky and destructive.
+   * Default: `true`.
+   */
   readonly trustAnnotations?: boolean;
-  /** Without an answer and without progress for this long, a call is given up; 60,000 unless told. Not while a person is asked. */
+  /**
+   * Milliseconds without a result or progress after which a call fails. The time pauses while a person is asked.
+   * Default: 60_000.
+   */
   readonly timeoutMs?: number;
-  /** 30,000 unless told. */
+  /** Maximum duration of a start, in milliseconds. Default: 30_000. */
   readonly startTimeoutMs?: number;
   /**
-   * `initialize`, unless told: the handshake of the revisions up to 2025-11-25, which servers answer to. `auto` asks for 2026-07-28
-   * first, which costs a stdio server a second start. A revision: that one or none.
+   * Protocol revision. `initialize` uses the handshake of the revisions up to 2025-11-25. `auto` tries 2026-07-28
+   * first, which costs a stdio server a second start. A revision allows only that one. Default: `initialize`.
    */
   readonly protocol?: "initialize" | "auto" | "2026-07-28";
 }
 
-/** A program that is started and spoken to through its standard input and output. */
+/** A server that is a program, connected through its standard input and output. */
 export interface StdioServerConfig extends AnyServer {
   readonly type?: "stdio";
+  /** Program to start. */
   readonly command: string;
+  /** Arguments of the program. */
   readonly args?: readonly string[];
-  /** Beside the few variables that any program needs (PATH, HOME). Nothing else of this process's environment is passed on. */
+  /**
+   * Environment variables of the program, in addition to the few that any program needs (PATH, HOME). Other variables
+   * of this process are not passed.
+   */
   readonly env?: Readonly<Record<string, string>>;
+  /** Working directory of the program. */
   readonly cwd?: string;
 }
 
-/** Who the client is to a server that wants to know: a provider of the MCP package. */
+/** Authentication of the client, with a provider of the MCP package. */
 export interface HttpAuth {
+  /** Provider that holds or obtains the client's tokens. */
   readonly provider: OAuthClientProvider | AuthProvider;
-  /** What came back after `redirectToAuthorization`: the parameters of the callback. Absent: such a server is a fault. */
+  /**
+   * Resolves with the parameters of the callback URL after `redirectToAuthorization`. If absent, a server that requires
+   * a sign-in is a fault.
+   */
   readonly callback?: () => Promise<URLSearchParams>;
-  /** For old servers whose metadata name another issuer than they are found at (RFC 8414, 3.3). Weaker: a wrong page may be shown. */
+  /**
+   * Whether to accept servers whose metadata name another issuer than their own address (RFC 8414, 3.3). This is
+   * weaker: a false sign-in page may be shown. Default: `false`.
+   */
   readonly skipIssuerCheck?: boolean;
 }
 
-/** A server at an address, spoken to by streamable HTTP. */
+/** A server that is reached by streamable HTTP. */
 export interface HttpServerConfig extends AnyServer {
   readonly type?: "http" | "streamable-http" | "streamableHttp";
+  /** Address of the server. */
   readonly url: string;
+  /** HTTP headers of every request. */
   readonly headers?: Readonly<Record<string, string>>;
+  /** Authentication of the client. */
   readonly auth?: HttpAuth;
+  /** Function that sends the requests. Default: the global `fetch`. */
   readonly fetch?: FetchLike;
 }
 
+/** Configuration of one server. */
 export type ServerConfig = StdioServerConfig | HttpServerConfig;
+/** Configurations by server name. */
 export type ServerConfigs = Readonly<Record<string, ServerConfig>>;
 
-/** What every provider takes in the name of a tool, since the server's may become part of it. */
+/** Characters that every provider accepts in a tool name, because the server's name may become part of it. */
 const serverName = /^[A-Za-z_][A-Za-z0-9_-]{0,31}$/;
 
-/** The servers that are to be had, with variables put in. What is wrong is told with the server's name. */
+/**
+ * Returns the enabled servers with their variables filled in. Throws a fault that names the server if its configuration
+ * is invalid.
+ */
 export function readConfig(configs: ServerConfigs, variables: Variables): ReadonlyMap<string, ServerConfig> {
   const read = new Map<string, ServerConfig>();
   for (const [name, config] of Object.entries(configs)) {
     if (!serverName.test(name)) {
       throw new Fault(
         "invalid_argument",
-        `${JSON.stringify(name)} is not a name for an MCP server: it must be 1 to 32 letters, digits, and _ -, starting with a letter or _`,
+        `invalid name of an MCP server ${JSON.stringify(name)}: expected 1 to 32 letters, digits, _ or -, starting with a letter or _`,
       );
     }
     if (config.disabled !== true) read.set(name, readServer(name, config, variables));
@@ -80,20 +112,21 @@ function readServer(name: string, config: ServerConfig, variables: Variables): S
   for (const key of ["timeoutMs", "startTimeoutMs"] as const) {
     const value = config[key];
     if (value !== undefined && !(Number.isFinite(value) && value > 0))
-      throw refused(name, `${key} is ${value}: it must be above 0`);
+      throw refused(name, `${key} is ${value}; use a number above 0`);
   }
   if (!isStdio(expanded)) requireAddress(name, expanded.url);
   return expanded;
 }
 
+/** Whether the server is a program. */
 export function isStdio(config: ServerConfig): config is StdioServerConfig {
   return "command" in config;
 }
 
 function readStdio(name: string, config: StdioServerConfig, text: VariableText): StdioServerConfig {
-  if ("url" in config) throw refused(name, "it has both a command and a url");
+  if ("url" in config) throw refused(name, "it has both a command and a url; remove one of them");
   if ((config.type ?? "stdio") !== "stdio")
-    throw refused(name, `a command is of type stdio, not ${config.type}`);
+    throw refused(name, `a server with a command has the type stdio, not ${config.type}`);
   const { command, args = [], env = {}, cwd } = config;
   return {
     ...config,
@@ -105,18 +138,19 @@ function readStdio(name: string, config: StdioServerConfig, text: VariableText):
 }
 
 function readHttp(name: string, config: HttpServerConfig, text: VariableText): HttpServerConfig {
-  if (typeof config.url !== "string") throw refused(name, "it has neither a command nor a url");
+  if (typeof config.url !== "string")
+    throw refused(name, "it has neither a command nor a url; add one of them");
   if ((config.type as string | undefined) === "sse")
-    throw refused(name, "the old SSE transport is not spoken: give the server's streamable HTTP address");
+    throw refused(name, "the old SSE transport is not supported; use the server's streamable HTTP address");
   return { ...config, url: text.expand(config.url), headers: text.expandValues(config.headers ?? {}) };
 }
 
 function requireAddress(name: string, url: string): void {
   const { protocol } = URL.parse(url) ?? {};
   if (protocol === "http:" || protocol === "https:") return;
-  throw refused(name, `${JSON.stringify(url)} is not an address: it must begin with http:// or https://`);
+  throw refused(name, `${JSON.stringify(url)} is not a URL that starts with http:// or https://`);
 }
 
 function refused(name: string, problem: string): Fault {
-  return new Fault("invalid_argument", `the configuration of MCP server ${name} is wrong: ${problem}`);
+  return new Fault("invalid_argument", `invalid configuration of MCP server ${name}: ${problem}`);
 }

@@ -1,20 +1,21 @@
 import type { EventStore, JSONRPCMessage } from "@modelcontextprotocol/server";
 
-interface Kept {
+interface StoredMessage {
   readonly stream: string;
   readonly message: JSONRPCMessage;
 }
 
-/** What was sent on the streams of one session, for a host that comes back after its connection broke: the last of it, bounded. */
+/** Keeps the latest messages of one session's streams, for a host that reconnects after its connection broke. */
 export class StreamEvents implements EventStore {
   readonly #limit: number;
-  readonly #kept = new Map<string, Kept>();
+  readonly #kept = new Map<string, StoredMessage>();
   #next = 0;
 
   constructor(limit = 1_000) {
     this.#limit = limit;
   }
 
+  /** Stores a message and returns its event id. */
   async storeEvent(stream: string, message: JSONRPCMessage): Promise<string> {
     const id = `${this.#next++}`;
     this.#kept.set(id, { stream, message });
@@ -23,10 +24,12 @@ export class StreamEvents implements EventStore {
     return id;
   }
 
+  /** Returns the stream of an event, if the event is still kept. */
   async getStreamIdForEventId(id: string): Promise<string | undefined> {
     return this.#kept.get(id)?.stream;
   }
 
+  /** Sends the kept messages of the same stream that follow an event, and returns the stream. */
   async replayEventsAfter(
     last: string,
     { send }: { readonly send: (id: string, message: JSONRPCMessage) => Promise<void> },

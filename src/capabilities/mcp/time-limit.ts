@@ -1,6 +1,6 @@
 import { Fault, type Clock } from "../../kernel/index.ts";
 
-/** A time within which something is to happen. It begins anew with each sign of life and stands still while a person is asked. */
+/** A timeout that restarts with each sign of activity and pauses while a person is asked. */
 export class TimeLimit {
   readonly #clock: Clock;
   readonly #ms: number;
@@ -16,12 +16,14 @@ export class TimeLimit {
     this.renew();
   }
 
+  /** Restarts the timeout. */
   renew(): void {
     this.#cancel?.();
     if (this.#held === 0 && !this.#ended)
       this.#cancel = this.#clock.schedule(this.#clock.now() + this.#ms, this.#over);
   }
 
+  /** Pauses the timeout until the work settles. */
   async heldDuring<Value>(work: Promise<Value>): Promise<Value> {
     this.#held++;
     this.#cancel?.();
@@ -33,15 +35,15 @@ export class TimeLimit {
     }
   }
 
-  /** For good. */
+  /** Stops the timeout for good. */
   end(): void {
     this.#ended = true;
     this.#cancel?.();
   }
 }
 
-/** Resolves after a while; rejects with the signal's reason if that comes first. */
-export function rest(clock: Clock, ms: number, signal: AbortSignal): Promise<void> {
+/** Resolves after a delay, or rejects with the signal's reason if the signal is aborted first. */
+export function delay(clock: Clock, ms: number, signal: AbortSignal): Promise<void> {
   if (ms <= 0) return Promise.resolve();
   return new Promise((resolve, reject) => {
     const stop = (): void => {
@@ -57,7 +59,7 @@ export function rest(clock: Clock, ms: number, signal: AbortSignal): Promise<voi
   });
 }
 
-/** Waits for work that others wait for too: a signal ends the waiting, not the work. */
+/** Waits for work that other callers may wait for, too. The signal ends only this wait, not the work. */
 export function unlessAborted<Value>(work: Promise<Value>, signal: AbortSignal | undefined): Promise<Value> {
   if (signal === undefined) return work;
   return new Promise((resolve, reject) => {
@@ -68,6 +70,7 @@ export function unlessAborted<Value>(work: Promise<Value>, signal: AbortSignal |
   });
 }
 
+/** Returns the reason of an aborted signal as an error. */
 export function reasonOf({ reason }: AbortSignal): Error {
   return reason instanceof Error ? reason : new Fault("internal", `stopped: ${String(reason)}`);
 }

@@ -1,17 +1,17 @@
 import { hash } from "node:crypto";
 
-/** A tool of a server, by the server's own name for it. */
+/** Server of a tool, and the server's own name for the tool. */
 export interface RemoteName {
   readonly server: string;
   readonly tool: string;
 }
 
-/** What every provider takes. */
-const longest = 64;
+/** Maximum length of a tool name that every provider accepts. */
+const maxLength = 64;
 
 /**
- * What the model calls each tool, in the same order: the tool's own name where no other has it, and `server__tool` otherwise. Providers
- * take letters, digits, `_` and `-`, so there is no dot between them, and what they do not take becomes `_`.
+ * Returns the names by which the model calls the tools, in the same order: the tool's own name if it is unique, else
+ * `server__tool`. Characters that providers do not accept become `_`.
  */
 export function toolNames(tools: readonly RemoteName[]): readonly string[] {
   const bare = tools.map(({ tool }) => plain(tool));
@@ -20,7 +20,8 @@ export function toolNames(tools: readonly RemoteName[]): readonly string[] {
     const name = bare[at] ?? "";
     return times.get(name) === 1 ? fitted(name) : fitted(`${server}__${name}`);
   });
-  // Still alike: names that differ in what no provider takes, or a tool that is called like another with its server.
+  // Names can still be equal: if they differ only in replaced characters, or if a tool is named like another one with
+  // its server.
   const alike = counted(names);
   return names.map((name, at) => (alike.get(name) === 1 ? name : marked(name, tools[at])));
 }
@@ -37,7 +38,7 @@ function plain(name: string): string {
 }
 
 function fitted(name: string): string {
-  return name.length <= longest ? name : withMark(name, name);
+  return name.length <= maxLength ? name : withMark(name, name);
 }
 
 function marked(name: string, remote: RemoteName | undefined): string {
@@ -46,5 +47,5 @@ function marked(name: string, remote: RemoteName | undefined): string {
 
 function withMark(name: string, of: string): string {
   const mark = `_${hash("sha256", of, "hex").slice(0, 8)}`;
-  return name.slice(0, longest - mark.length) + mark;
+  return name.slice(0, maxLength - mark.length) + mark;
 }

@@ -7,7 +7,7 @@ import {
 } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { Fault } from "../../kernel/index.ts";
-import type { LastWords } from "./last-words.ts";
+import type { StderrTail } from "./stderr-tail.ts";
 import {
   isStdio,
   type HttpServerConfig,
@@ -15,7 +15,7 @@ import {
   type StdioServerConfig,
 } from "./server-config.ts";
 
-/** Starts the program, or finds the server at its address, and shakes hands. */
+/** Starts the server's program or connects to its address, and completes the handshake. */
 export async function connect(
   server: string,
   config: ServerConfig,
@@ -23,7 +23,7 @@ export async function connect(
     client,
     words,
     options,
-  }: { readonly client: Client; readonly words: LastWords; readonly options: ConnectOptions },
+  }: { readonly client: Client; readonly words: StderrTail; readonly options: ConnectOptions },
 ): Promise<Transport> {
   if (isStdio(config)) {
     const transport = stdio(config, words);
@@ -43,7 +43,10 @@ export async function connect(
   }
 }
 
-/** The person was sent to the server's own page; what it sends back lets us in. */
+/**
+ * Completes a sign-in: waits for the callback after the person was sent to the server's sign-in page, and finishes the
+ * authentication.
+ */
 export async function signIn(
   server: string,
   config: ServerConfig,
@@ -54,7 +57,7 @@ export async function signIn(
   if (callback === undefined || !(transport instanceof StreamableHTTPClientTransport)) {
     throw new Fault(
       "permission_denied",
-      `MCP server ${server} wants to know who asks: give a header (Authorization), or auth with a provider and a callback`,
+      `MCP server ${server} requires a sign-in: set an Authorization header, or set auth with a provider and a callback`,
       { cause },
     );
   }
@@ -63,7 +66,7 @@ export async function signIn(
 
 function stdio(
   { command, args = [], env = {}, cwd }: StdioServerConfig,
-  words: LastWords,
+  words: StderrTail,
 ): StdioClientTransport {
   const transport = new StdioClientTransport({
     command,

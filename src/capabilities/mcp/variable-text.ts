@@ -1,12 +1,12 @@
 import { Fault } from "../../kernel/index.ts";
 
-/** Where variables are looked up. */
+/** Values of variables by name. */
 export type Variables = Readonly<Record<string, string | undefined>>;
 
-/** `${NAME}`, or `${NAME:-what to take when it is not set}`. */
+/** Matches `${NAME}` and `${NAME:-default}`. */
 const reference = /\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}/g;
 
-/** Puts variables into the texts of one server's configuration. All that are missing are named at once. */
+/** Fills variables into the texts of one server's configuration, and collects all missing ones for one error. */
 export class VariableText {
   readonly #server: string;
   readonly #variables: Variables;
@@ -17,7 +17,7 @@ export class VariableText {
     this.#variables = variables;
   }
 
-  /** A variable that is set to nothing is set: it is put in as nothing. */
+  /** Replaces the variables in a text. A variable that is set to an empty text counts as set. */
   expand(text: string): string {
     return text.replaceAll(reference, (_whole, name: string, otherwise: string | undefined) => {
       const value = this.#variables[name] ?? otherwise;
@@ -26,22 +26,24 @@ export class VariableText {
     });
   }
 
+  /** Replaces the variables in each text of a list. */
   expandAll(texts: readonly string[]): string[] {
     return texts.map((text) => this.expand(text));
   }
 
+  /** Replaces the variables in each value of a record. */
   expandValues(texts: Readonly<Record<string, string>>): Record<string, string> {
     return Object.fromEntries(Object.entries(texts).map(([key, text]) => [key, this.expand(text)]));
   }
 
-  /** Throws when anything that was expanded named a variable that is not set. */
+  /** Throws if an expanded text used a variable that is not set. */
   assertComplete(): void {
     const missing = [...this.#missing];
     if (missing.length === 0) return;
     const [one = ""] = missing;
     throw new Fault(
       "invalid_argument",
-      `MCP server ${this.#server} needs ${missing.join(", ")}, which the environment does not set: set it, or write \${${one}:-a default}`,
+      `MCP server ${this.#server} needs ${missing.join(", ")}, which the environment does not set: set it, or write \${${one}:-default}`,
       { details: { server: this.#server, missing } },
     );
   }

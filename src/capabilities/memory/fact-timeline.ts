@@ -1,16 +1,19 @@
 import type { Fact } from "../../kernel/index.ts";
 
-/** What a new fact changes among those of its subject and predicate. */
+/** How a new fact changes the other facts with the same subject and predicate. */
 export interface Supersession {
-  /** Until when the new one is valid. */
+  /** End of the new fact's validity, in epoch milliseconds. `null` means that it has no end. */
   readonly validUntil: number | null;
-  /** The one that stood when the new one begins: it ends there. */
+  /** Id of the fact that was valid when the new one starts; it ends at that moment. */
   readonly closes: string | null;
-  /** It says what the new one says: nothing is to be written. */
+  /** Id of a fact that already says the same. If set, nothing is written. */
   readonly repeats: string | null;
 }
 
-/** Y3: where a fact that begins at `validFrom` fits among the others, which do not overlap. */
+/**
+ * Y3: returns how a fact that starts at `validFrom` fits between the others. The validity periods of the others do not
+ * overlap.
+ */
 export function supersede(
   others: readonly Pick<Fact, "id" | "object" | "validFrom" | "validUntil">[],
   { object, validFrom }: Pick<Fact, "object" | "validFrom">,
@@ -20,10 +23,10 @@ export function supersede(
     if (other.validFrom > validFrom && (validUntil === null || other.validFrom < validUntil))
       validUntil = other.validFrom;
   }
-  const standing = others.find(
+  const current = others.find(
     (other) => other.validFrom <= validFrom && (other.validUntil === null || other.validUntil > validFrom),
   );
-  if (standing === undefined) return { validUntil, closes: null, repeats: null };
-  if (standing.object === object) return { validUntil, closes: null, repeats: standing.id };
-  return { validUntil: standing.validUntil ?? validUntil, closes: standing.id, repeats: null };
+  if (current === undefined) return { validUntil, closes: null, repeats: null };
+  if (current.object === object) return { validUntil, closes: null, repeats: current.id };
+  return { validUntil: current.validUntil ?? validUntil, closes: current.id, repeats: null };
 }

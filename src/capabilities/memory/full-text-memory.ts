@@ -17,7 +17,9 @@ import { supersede } from "./fact-timeline.ts";
 import { matchAny, scopeWord } from "./full-text.ts";
 import type { MemoryFile } from "./memory-file.ts";
 
+/** Options of `FullTextMemory`. */
 export interface FullTextMemoryOptions {
+  /** Open SQLite file with the tables of `memorySchema`. */
   readonly file: MemoryFile;
   readonly clock: Pick<Clock, "now">;
   readonly ids: IdSource;
@@ -31,11 +33,14 @@ interface EpisodeRow {
 }
 
 const defaultLimit = 10;
-const exportedAtOnce = 200;
+const exportPageSize = 200;
 const factColumns = `id, subject, predicate, object, valid_from AS validFrom, valid_until AS validUntil,
   recorded_at AS recordedAt`;
 
-/** A memory in one SQLite file, found by its words. Several processes may share the file; every write is one transaction. */
+/**
+ * A memory in one SQLite file with full-text search. Several processes may share the file; every write is one
+ * transaction.
+ */
 export class FullTextMemory implements Memory {
   readonly #file: MemoryFile;
   readonly #clock: Pick<Clock, "now">;
@@ -47,22 +52,25 @@ export class FullTextMemory implements Memory {
     this.#ids = ids;
   }
 
+  /** Returns the blocks of a scope, sorted by name. */
   blocks(scope: MemoryScope): Promise<readonly MemoryBlock[]> {
     return this.#read(scope, [], (scopeId) =>
       this.#file.all<MemoryBlock>("SELECT name, text FROM blocks WHERE scope = ? ORDER BY name", scopeId),
     );
   }
 
+  /** Returns the episodes and facts that match the words of a query. */
   async recall(scope: MemoryScope, query: RecallQuery): Promise<Recall> {
     const { limit = defaultLimit, asOf = this.#clock.now() } = query;
     if (!Number.isSafeInteger(limit) || limit < 1)
-      throw new Fault("invalid_argument", `limit is ${limit}: it must be an integer from 1`);
+      throw new Fault("invalid_argument", `invalid limit ${limit}: use an integer of at least 1`);
     return this.#read(scope, { episodes: [], facts: [] }, (scopeId) => ({
       episodes: this.#episodes(scopeId, query.text, limit),
       facts: this.#facts(scopeId, query.text, { limit, asOf }),
     }));
   }
 
+  /** Stores a block, an episode or a fact, and returns its id. */
   async remember(scope: MemoryScope, write: MemoryWrite): Promise<string> {
     if (write.type === "episode") assertJson(write.metadata ?? null, "the metadata of an episode");
     const now = this.#clock.now();
@@ -76,6 +84,7 @@ export class FullTextMemory implements Memory {
     });
   }
 
+  /** Deletes the named items, or everything in the scope, and returns the number of deleted items. */
   forget(scope: MemoryScope, query?: { readonly ids: readonly string[] }): Promise<number> {
     return this.#write(() => {
       const scopeId = this.#find(scope);
@@ -91,7 +100,10 @@ export class FullTextMemory implements Memory {
     });
   }
 
-  /** Page by page, so that a large memory is not held in one piece; what is written meanwhile may or may not be in it. */
+  /**
+   * Yields everything in a scope. Reads page by page, so that a large memory is not held in memory at once; items that
+   * are written meanwhile may be missing.
+   */
   async *export(scope: MemoryScope): AsyncIterable<JsonObject> {
     for (const block of await this.blocks(scope)) yield { type: "block", ...block };
     for await (const row of this.#pages<EpisodeRow>(scope, "episodes", "id, text, at, metadata"))
@@ -100,6 +112,7 @@ export class FullTextMemory implements Memory {
       yield { type: "fact", ...fact };
   }
 
+  /** Closes the file. */
   async close(): Promise<void> {
     this.#file.close();
   }
@@ -153,7 +166,7 @@ export class FullTextMemory implements Memory {
   }
 
   #writeBlock(scopeId: number, { name, text }: MemoryBlock): string {
-    if (name === "") throw new Fault("invalid_argument", "a block of memory needs a name");
+    if (name === "") throw new Fault("invalid_argument", "the name of a memory block is empty: use a name");
     if (text === "") this.#file.run("DELETE FROM blocks WHERE scope = ? AND name = ?", scopeId, name);
     else
       this.#file.run(
@@ -192,7 +205,7 @@ export class FullTextMemory implements Memory {
   ): string {
     const { subject, predicate, object, validFrom } = fact;
     if (!Number.isFinite(validFrom))
-      throw new Fault("invalid_argument", `validFrom is ${validFrom}: it must be epoch milliseconds`);
+      throw new Fault("invalid_argument", `invalid validFrom ${validFrom}: use epoch milliseconds`);
     if (this.#has("facts", scopeId, id)) return id;
     const others = this.#file.all<Fact>(
       `SELECT ${factColumns} FROM facts WHERE scope = ? AND subject = ? AND predicate = ?`,
@@ -268,12 +281,12 @@ export class FullTextMemory implements Memory {
           `SELECT row, ${columns} FROM ${table} WHERE scope = ? AND row > ? ORDER BY row LIMIT ?`,
           scopeId,
           from,
-          exportedAtOnce,
+          exportPageSize,
         ),
       );
       yield* page;
       const last = page.at(-1);
-      if (last === undefined || page.length < exportedAtOnce) return;
+      if (last === undefined || page.length < exportPageSize) return;
       after = last.row;
     }
   }
@@ -286,11 +299,11 @@ export class FullTextMemory implements Memory {
     return this.#find(scope) ?? this.#file.insert("INSERT INTO scopes (key) VALUES (?)", keyOf(scope));
   }
 
-  async #read<Found>(scope: MemoryScope, nothing: Found, work: (scopeId: number) => Found): Promise<Found> {
+  async #read<Found>(scope: MemoryScope, empty: Found, work: (scopeId: number) => Found): Promise<Found> {
     return this.#file.patiently(() =>
       this.#file.transaction("DEFERRED", () => {
         const scopeId = this.#find(scope);
-        return scopeId === undefined ? nothing : work(scopeId);
+        return scopeId === undefined ? empty : work(scopeId);
       }),
     );
   }
@@ -300,7 +313,7 @@ export class FullTextMemory implements Memory {
   }
 }
 
-/** Y1: no two scopes have the same, whatever is in their names. */
+/** Y1: returns a key that is unique for each scope, whatever characters its ids contain. */
 function keyOf({ userId, agentId }: MemoryScope): string {
   return JSON.stringify([userId, agentId ?? null]);
 }

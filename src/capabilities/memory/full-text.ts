@@ -1,18 +1,21 @@
 /**
- * A person's words as an FTS5 query, within one scope: any of them may be there. Each is quoted, so that nothing in them is taken for
- * the query language. `null`: there is no word in it.
+ * Converts a text to an FTS5 query that finds entries of one scope with any of its words. Each word is quoted, so that
+ * the text cannot contain query syntax. Returns `null` if the text has no words.
  */
 export function matchAny(scope: string, text: string): string | null {
   const words = text.normalize("NFC").match(/[\p{L}\p{N}\p{M}_]+/gu);
   if (words === null) return null;
-  const wanted = [...new Set(words)].slice(0, mostWords).map((word) => `"${word}"`);
+  const wanted = [...new Set(words)].slice(0, maxWords).map((word) => `"${word}"`);
   return `scope : "${scope}" AND text : (${wanted.join(" OR ")})`;
 }
 
-/** A whole document as a query finds no more than its first words would, and takes long. */
-const mostWords = 64;
+/**
+ * Maximum number of words of a query. Further words of a long text would make the search slow and hardly change its
+ * result.
+ */
+const maxWords = 64;
 
-/** The scope as a word of the index, so that a search reads what is in it and not what is in all. */
+/** Returns a scope as a word of the full-text index, so that a search reads only the entries of that scope. */
 export function scopeWord(scopeId: number): string {
   return `scope${scopeId}`;
 }

@@ -1,7 +1,7 @@
-/** "RevM", in the header of the file: tells our files from those of others. */
+/** "RevM": identifies the file as a memory of Reeve, in the header of the SQLite file. */
 const applicationId = 0x5265764d;
 
-/** From each version of the tables to the next. What has been released is never changed, only followed. */
+/** Statements that migrate the tables from each version to the next. A released migration never changes. */
 const migrations: readonly string[] = [
   `
   CREATE TABLE scopes (id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE);
@@ -42,4 +42,5 @@ const migrations: readonly string[] = [
   `,
 ];
 
+/** Tables of a memory file and their migrations. */
 export const memorySchema = { applicationId, migrations } as const;

@@ -17,7 +17,7 @@ import {
 } from "../../kernel/index.ts";
 import { partOf, stopReasonOf, usageOf, type AiSdkUsage, type FinishReason } from "./ai-sdk-answer.ts";
 import { providerName, type AiSdkModel } from "./ai-sdk-model.ts";
-import { promptFor, schemaNote, type Reader } from "./ai-sdk-prompt.ts";
+import { promptFor, schemaNote, type PromptTarget } from "./ai-sdk-prompt.ts";
 import { boundUsage } from "./bound-usage.ts";
 import type { SupportedUrls } from "./inline-media.ts";
 import { outputLimit } from "./output-limit.ts";
@@ -25,7 +25,7 @@ import { StreamedAnswer, type StreamPart } from "./streamed-answer.ts";
 
 type CallOptions = LanguageModelV3CallOptions | LanguageModelV4CallOptions;
 
-/** The part of V3 and V4 that is called. */
+/** The members of a V3 or V4 model that the adapter uses. */
 interface CallableModel {
   readonly supportedUrls?: PromiseLike<SupportedUrls> | SupportedUrls;
   readonly supportsStructuredOutputs?: boolean;
@@ -35,17 +35,21 @@ interface CallableModel {
   doStream(options: CallOptions): PromiseLike<LanguageModelV3StreamResult | LanguageModelV4StreamResult>;
 }
 
-/** Thrown for a stream that ended before its answer did; its words make it a `server_error`, which is tried again. */
+/**
+ * Error text for a stream that ended early. `classifyError` reads "premature close" as a `server_error`, which is
+ * retried.
+ */
 const cut = "the stream ended before the answer was complete: premature close of the connection";
 
 /**
- * An AI SDK language model as a `Model`. It is called at the level below the SDK's own retries, so the runtime's are the only ones.
+ * Adapts an AI SDK language model to `Model`. It calls the model below the SDK's own retries, so that only the runtime
+ * retries.
  */
 export class AiSdkAdapter implements Model {
   readonly provider: string;
   readonly modelId: string;
   readonly #model: CallableModel;
-  readonly #version: Reader["version"];
+  readonly #version: PromptTarget["version"];
 
   constructor(model: AiSdkModel) {
     this.#model = model as unknown as CallableModel;
@@ -54,6 +58,7 @@ export class AiSdkAdapter implements Model {
     this.modelId = model.modelId;
   }
 
+  /** Sends a request and returns the whole response. */
   async generate(request: ModelRequest, options: ModelCallOptions = {}): Promise<ModelResponse> {
     const { content, finishReason, usage, response } = await this.#model.doGenerate(
       await this.#callOptions(request, options),
@@ -62,6 +67,7 @@ export class AiSdkAdapter implements Model {
     return this.#answer(request, { parts, finishReason, usage, modelId: response?.modelId, streamed: false });
   }
 
+  /** Sends a request and yields its deltas, then a `finish` part with the whole response. */
   async *stream(request: ModelRequest, options: ModelCallOptions = {}): AsyncIterable<ModelStreamPart> {
     const { stream } = await this.#model.doStream(await this.#callOptions(request, options));
     const answer = new StreamedAnswer(this.provider);
@@ -87,9 +93,9 @@ export class AiSdkAdapter implements Model {
     const { parts, finishReason, usage, modelId, streamed } = answer;
     const stopReason = stopReasonOf(finishReason, streamed);
     if (stopReason === null)
-      throw new Error(streamed ? cut : "the provider says that the answer failed: server_error");
+      throw new Error(streamed ? cut : "the provider reported that the answer failed: server_error");
     const message = { role: "assistant", content: parts } as const;
-    // Some servers call it a stop, or nothing we know.
+    // Some servers report tool calls as "stop", or with an unknown reason.
     const calls = (stopReason === "stop" || stopReason === "other") && toolCallsOf(message).length > 0;
     return {
       message,
@@ -101,14 +107,14 @@ export class AiSdkAdapter implements Model {
 
   async #callOptions(request: ModelRequest, { signal }: ModelCallOptions): Promise<CallOptions> {
     const { tools, toolChoice, responseFormat, temperature, stopSequences, providerOptions } = request;
-    const reader = {
+    const target = {
       version: this.#version,
       provider: this.provider,
       supportedUrls: (await this.#model.supportedUrls) ?? {},
     };
     const maxOutputTokens = outputLimit(request);
     return {
-      prompt: promptFor(this.#messages(request), reader),
+      prompt: promptFor(this.#messages(request), target),
       ...(tools === undefined || tools.length === 0
         ? {}
         : { tools: tools.map((tool) => ({ type: "function" as const, ...tool })) }),
@@ -129,7 +135,10 @@ export class AiSdkAdapter implements Model {
     } as CallOptions;
   }
 
-  /** A provider with no place for a schema drops it; then the model is told of it. */
+  /**
+   * Returns the messages. If the provider has no parameter for an output schema, a system message with the schema is
+   * added.
+   */
   #messages({ messages, responseFormat }: ModelRequest): ModelRequest["messages"] {
     if (responseFormat?.type !== "json" || responseFormat.schema === undefined) return messages;
     if (this.#model.supportsStructuredOutputs !== false) return messages;

@@ -16,11 +16,14 @@ import type {
   StopReason,
 } from "../../kernel/index.ts";
 
+/** One content part of an AI SDK response. */
 export type Content = LanguageModelV3Content | LanguageModelV4Content;
+/** Finish reason of an AI SDK response. */
 export type FinishReason = LanguageModelV3FinishReason | LanguageModelV4FinishReason;
+/** Token usage of an AI SDK response. */
 export type AiSdkUsage = LanguageModelV3Usage | LanguageModelV4Usage;
 
-/** One piece of an answer in our form. `null`: nothing to keep. */
+/** Converts a content part of the AI SDK to an `AssistantPart`. Returns `null` for a part that is not kept. */
 export function partOf(content: Content, provider: string): AssistantPart | null {
   const metadata = metadataOf(content.providerMetadata);
   switch (content.type) {
@@ -58,7 +61,7 @@ export function partOf(content: Content, provider: string): AssistantPart | null
       };
     }
     case "custom":
-      // Anthropic's frame around what follows in a stream: no content.
+      // Anthropic's marker at the start of a stream; it has no content.
       if (content.kind === "anthropic.message_start") return null;
       return opaque(content, provider);
     case "source":
@@ -72,8 +75,8 @@ function opaque({ providerMetadata, ...rest }: Content, provider: string): Assis
 }
 
 /**
- * Why the model stopped. `null`: it did not say, or said that it failed; the answer is then not one. A provider of V3 that lost its
- * connection says `other` without a word of its model's.
+ * Converts the reason why the model stopped. Returns `null` if the answer failed or was interrupted. A V3 provider that
+ * lost its connection in a stream reports `other` without a raw reason, which counts as failed.
  */
 export function stopReasonOf({ unified, raw }: FinishReason, streamed: boolean): StopReason | null {
   switch (unified) {
@@ -92,12 +95,13 @@ export function stopReasonOf({ unified, raw }: FinishReason, streamed: boolean):
   }
 }
 
-/** What the provider counted. `null` for a total that it did not report. */
+/** Token counts of the provider. `null` means that the provider did not report the total. */
 export interface CountedUsage extends Omit<ReportedUsage, "inputTokens" | "outputTokens"> {
   readonly inputTokens: number | null;
   readonly outputTokens: number | null;
 }
 
+/** Converts the token usage of a response. */
 export function usageOf({ inputTokens, outputTokens, raw }: AiSdkUsage, provider: string): CountedUsage {
   const cacheReadTokens = count(inputTokens.cacheRead) ?? 0;
   const cacheWriteTokens = count(inputTokens.cacheWrite) ?? 0;
@@ -107,7 +111,7 @@ export function usageOf({ inputTokens, outputTokens, raw }: AiSdkUsage, provider
   const reasoningTokens = count(outputTokens.reasoning) ?? 0;
   const text = count(outputTokens.text);
   const output = count(outputTokens.total) ?? (text === null ? null : text + reasoningTokens);
-  // OpenRouter bills by the call, and says how much.
+  // OpenRouter bills per call and reports the cost.
   const cost = provider === "openrouter" ? raw?.["cost"] : undefined;
   return {
     inputTokens: input,
@@ -123,7 +127,10 @@ function count(tokens: number | undefined): number | null {
   return tokens !== undefined && Number.isFinite(tokens) ? Math.max(0, Math.round(tokens)) : null;
 }
 
-/** Models write arguments that are no JSON; the tool's schema then says so to the model. No arguments at all are none. */
+/**
+ * Parses the arguments of a tool call. Invalid JSON stays a text, which the tool's schema then refuses with a message
+ * to the model. An empty text means no arguments.
+ */
 function readInput(text: string): JsonValue {
   if (text.trim() === "") return {};
   try {
@@ -142,11 +149,12 @@ function mediaSource(data: FileData): FilePart["source"] {
   return mediaSource(data.data);
 }
 
+/** Returns provider metadata as JSON, in the shape of a part's field. */
 export function metadataOf(metadata: object | undefined): { providerMetadata?: ProviderMetadata } {
   return metadata === undefined ? {} : { providerMetadata: plain(metadata) as ProviderMetadata };
 }
 
-/** J10: as JSON has it, without dates and holes. */
+/** J10: converts a value to plain JSON, so that for example dates become texts. */
 function plain(value: unknown): JsonValue {
   return JSON.parse(JSON.stringify(value ?? null)) as JsonValue;
 }

@@ -1,6 +1,6 @@
 /**
- * Any language model of the AI SDK, of specification V3 or V4. Known by its shape, so that neither that package nor its types are
- * needed to use one.
+ * A language model of the AI SDK, of specification V3 or V4. It is matched by its structure, so that using a model
+ * needs neither that package nor its types.
  */
 export interface AiSdkModel {
   readonly specificationVersion: "v3" | "v4";
@@ -10,7 +10,10 @@ export interface AiSdkModel {
   doStream(options: never): PromiseLike<unknown>;
 }
 
-/** `anthropic` of `anthropic.messages`: the name under which a provider's options, metadata and prices are found. */
+/**
+ * Returns the first part of a provider's name, `anthropic` for `anthropic.messages`. Options, metadata and prices are
+ * stored under that part.
+ */
 export function providerName(provider: string): string {
   return provider.split(".", 1)[0] ?? provider;
 }

@@ -22,10 +22,10 @@ import {
 } from "../../kernel/index.ts";
 import { inlineMedia, type InlineMedia, type SupportedUrls } from "./inline-media.ts";
 
-/** For whom a prompt is written. */
-export interface Reader {
+/** The model for which a prompt is written. */
+export interface PromptTarget {
   readonly version: "v3" | "v4";
-  /** Its bare name: what another provider left in the conversation is not for it. */
+  /** First part of the provider's name. Opaque parts of other providers are left out of the prompt. */
   readonly provider: string;
   readonly supportedUrls: SupportedUrls;
 }
@@ -35,38 +35,41 @@ type Assistant = Extract<LanguageModelV4Message, { role: "assistant" }>["content
 type FileContent = LanguageModelV4FilePart | LanguageModelV3FilePart;
 type ToolContent = LanguageModelV4ToolResultPart | LanguageModelV3ToolResultPart;
 
-/** The conversation in the AI SDK's form. Throws a fault for what the model cannot be sent, before anything is. */
-export function promptFor(messages: readonly ChatMessage[], reader: Reader): Prompt {
+/**
+ * Converts a conversation to the AI SDK's form. Throws a fault if the model cannot receive a part, before anything is
+ * sent.
+ */
+export function promptFor(messages: readonly ChatMessage[], target: PromptTarget): Prompt {
   return messages.map((message) => ({
-    ...messageFor(message, reader),
+    ...messageFor(message, target),
     ...options(message.providerMetadata),
   })) as Prompt;
 }
 
-function messageFor(message: ChatMessage, reader: Reader): object {
+function messageFor(message: ChatMessage, target: PromptTarget): object {
   switch (message.role) {
     case "system":
       return { role: "system", content: message.content };
     case "user":
-      return { role: "user", content: message.content.map((part) => userPart(part, reader)) };
+      return { role: "user", content: message.content.map((part) => userPart(part, target)) };
     case "assistant":
-      return { role: "assistant", content: message.content.flatMap((part) => assistantPart(part, reader)) };
+      return { role: "assistant", content: message.content.flatMap((part) => assistantPart(part, target)) };
     case "tool":
-      return { role: "tool", content: message.content.map((part) => toolResult(part, reader)) };
+      return { role: "tool", content: message.content.map((part) => toolResult(part, target)) };
   }
 }
 
-function userPart(part: UserPart, reader: Reader): unknown {
-  return part.type === "text" ? textPart(part) : filePart(part, reader);
+function userPart(part: UserPart, target: PromptTarget): unknown {
+  return part.type === "text" ? textPart(part) : filePart(part, target);
 }
 
-function assistantPart(part: AssistantPart, reader: Reader): readonly unknown[] {
+function assistantPart(part: AssistantPart, target: PromptTarget): readonly unknown[] {
   switch (part.type) {
     case "text":
-      // Some providers refuse a text that is empty.
+      // Some providers refuse an empty text.
       return part.text === "" && part.providerMetadata === undefined ? [] : [textPart(part)];
     case "file":
-      return [filePart(part, reader)];
+      return [filePart(part, target)];
     case "reasoning":
       return [{ type: "reasoning", text: part.text, ...options(part.providerMetadata) }];
     case "tool_call": {
@@ -76,11 +79,14 @@ function assistantPart(part: AssistantPart, reader: Reader): readonly unknown[] 
       ];
     }
     case "opaque":
-      return opaquePart(part, reader);
+      return opaquePart(part, target);
   }
 }
 
-/** Providers take arguments as an object only. A model that wrote something else is shown what it wrote. */
+/**
+ * Returns the arguments of a call as an object, because providers accept nothing else. Malformed arguments are wrapped,
+ * so that the model sees what it wrote.
+ */
 function callInput(input: JsonValue): JsonValue {
   return typeof input === "object" && input !== null && !Array.isArray(input)
     ? input
@@ -94,8 +100,11 @@ const returnable: ReadonlySet<unknown> = new Set<Assistant["type"]>([
   "tool-result",
 ]);
 
-function opaquePart({ provider, value, providerMetadata }: OpaquePart, reader: Reader): readonly unknown[] {
-  if (provider !== reader.provider || !returnable.has(value["type"])) return [];
+function opaquePart(
+  { provider, value, providerMetadata }: OpaquePart,
+  target: PromptTarget,
+): readonly unknown[] {
+  if (provider !== target.provider || !returnable.has(value["type"])) return [];
   return [{ ...value, ...options(providerMetadata) }];
 }
 
@@ -103,12 +112,12 @@ function textPart({ text, providerMetadata }: { text: string; providerMetadata?:
   return { type: "text", text, ...options(providerMetadata) };
 }
 
-function filePart(part: ImagePart | FilePart, reader: Reader): FileContent {
+function filePart(part: ImagePart | FilePart, target: PromptTarget): FileContent {
   const { mediaType, providerMetadata } = part;
-  const media = inlineMedia(part, reader);
+  const media = inlineMedia(part, target);
   const filename = part.type === "file" && part.filename !== undefined ? { filename: part.filename } : {};
   const data =
-    reader.version === "v4" ? taggedMedia(media) : "data" in media ? media.data : new URL(media.url);
+    target.version === "v4" ? taggedMedia(media) : "data" in media ? media.data : new URL(media.url);
   return { type: "file", mediaType, data, ...filename, ...options(providerMetadata) } as FileContent;
 }
 
@@ -116,31 +125,31 @@ function taggedMedia(media: InlineMedia): LanguageModelV4FilePart["data"] {
   return "data" in media ? { type: "data", data: media.data } : { type: "url", url: new URL(media.url) };
 }
 
-function toolResult(part: ToolResultPart, reader: Reader): ToolContent {
+function toolResult(part: ToolResultPart, target: PromptTarget): ToolContent {
   const { callId: toolCallId, toolName, providerMetadata } = part;
-  const output = toolOutput(part, reader);
+  const output = toolOutput(part, target);
   return { type: "tool-result", toolCallId, toolName, output, ...options(providerMetadata) } as ToolContent;
 }
 
-function toolOutput({ output, isError }: ToolResultPart, reader: Reader): unknown {
+function toolOutput({ output, isError }: ToolResultPart, target: PromptTarget): unknown {
   switch (output.type) {
     case "text":
       return { type: isError ? "error-text" : "text", value: output.text };
     case "json":
       return { type: isError ? "error-json" : "json", value: output.value };
     case "content":
-      // There is no form for an error that has pictures in it; then its words must say so.
+      // The AI SDK has no form for an error with images; its text must then say that it is an error.
       if (isError && output.parts.every(({ type }) => type === "text"))
         return { type: "error-text", value: textOf(output.parts) };
-      return { type: "content", value: output.parts.map((part) => toolOutputPart(part, reader)) };
+      return { type: "content", value: output.parts.map((part) => toolOutputPart(part, target)) };
   }
 }
 
-function toolOutputPart(part: UserPart, reader: Reader): unknown {
+function toolOutputPart(part: UserPart, target: PromptTarget): unknown {
   if (part.type === "text") return textPart(part);
-  if (reader.version === "v4") return filePart(part, reader);
+  if (target.version === "v4") return filePart(part, target);
   const { mediaType, type, providerMetadata } = part;
-  const media = inlineMedia(part, reader);
+  const media = inlineMedia(part, target);
   const body =
     "data" in media
       ? { type: `${type}-data`, data: media.data, mediaType }
@@ -153,12 +162,12 @@ function options(providerMetadata: ProviderMetadata | undefined): { providerOpti
   return providerMetadata === undefined ? {} : { providerOptions: providerMetadata };
 }
 
-/** A schema for a model whose provider has no place for one. */
+/** Returns a system message that asks for JSON of a schema, for a provider that has no parameter for it. */
 export function schemaNote(schema: JsonValue): ChatMessage {
   if (schema === null)
-    throw new Fault("invalid_argument", "a response format's schema must be a JSON Schema");
+    throw new Fault("invalid_argument", "invalid schema of the response format: null; use a JSON Schema");
   return {
     role: "system",
-    content: `Answer with one JSON value and nothing else: no words before or after it, no code fence. It must fit this JSON Schema:\n${JSON.stringify(schema)}`,
+    content: `Answer with one JSON value and nothing else: no text before or after it, no code fence. It must match this JSON Schema:\n${JSON.stringify(schema)}`,
   };
 }

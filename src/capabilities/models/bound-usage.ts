@@ -7,7 +7,10 @@ import {
 } from "../../kernel/index.ts";
 import type { CountedUsage } from "./ai-sdk-answer.ts";
 
-/** B1: unknown is never zero. For a total that a server did not report stands the most it can be: one token per byte of text. */
+/**
+ * B1: fills in totals that the provider did not report. An unknown total never counts as zero but as its upper bound:
+ * one token per byte of text.
+ */
 export function boundUsage(
   usage: CountedUsage,
   { messages, maxOutputTokens = Number.POSITIVE_INFINITY }: ModelRequest,

@@ -9,19 +9,24 @@ import {
   type ModelStreamPart,
 } from "../../kernel/index.ts";
 
-/** A model that stands for others. A runtime asks them itself (`choice`); called by hand, this asks them in their order. */
+/**
+ * A model that selects among other models. The runtime calls the candidates of `choice` itself; `generate` and `stream`
+ * call them in order.
+ */
 export class ChosenModel implements Model {
   readonly provider: string;
   readonly modelId: string;
+  /** Candidates for a request, and whether an error passes the request to the next one. */
   readonly choice: ModelChoice;
 
-  /** `first` lends it its name. */
+  /** `first` gives its provider and model id to this model. */
   constructor(first: Pick<Model, "provider" | "modelId">, choice: ModelChoice) {
     this.provider = first.provider;
     this.modelId = first.modelId;
     this.choice = choice;
   }
 
+  /** Calls the candidates in order until one answers. */
   async generate(request: ModelRequest, options?: ModelCallOptions): Promise<ModelResponse> {
     const candidates = this.#candidates(request);
     for (const [place, model] of candidates.entries()) {
@@ -31,9 +36,10 @@ export class ChosenModel implements Model {
         if (!this.#passesOn(error, candidates.length - place - 1, options)) throw error;
       }
     }
-    throw nobody();
+    throw noCandidates();
   }
 
+  /** Streams the first candidate that answers. After the first part, an error is not passed to the next candidate. */
   async *stream(request: ModelRequest, options?: ModelCallOptions): AsyncIterable<ModelStreamPart> {
     const candidates = this.#candidates(request);
     for (const [place, model] of candidates.entries()) {
@@ -48,7 +54,7 @@ export class ChosenModel implements Model {
         if (begun || !this.#passesOn(error, candidates.length - place - 1, options)) throw error;
       }
     }
-    throw nobody();
+    throw noCandidates();
   }
 
   #candidates(request: ModelRequest): readonly Model[] {
@@ -60,6 +66,9 @@ export class ChosenModel implements Model {
   }
 }
 
-function nobody(): Fault {
-  return new Fault("invalid_argument", "a model's choice named no model to ask");
+function noCandidates(): Fault {
+  return new Fault(
+    "invalid_argument",
+    "the choice of a model returned no candidates: return at least one model",
+  );
 }

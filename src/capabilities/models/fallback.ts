@@ -2,19 +2,34 @@ import { Fault, mayBeAnsweredElsewhere, type ClassifiedError, type Model } from 
 import { ChosenModel } from "./chosen-model.ts";
 import { toModel, type ModelLike } from "./to-model.ts";
 
+/** Options of `fallback()`. */
 export interface FallbackOptions {
-  /** Whether this failure passes the request on. Unless told: any but what the next model would meet as well. */
+  /**
+   * Whether an error passes the request to the next model. Default: every error that another model might not have, such
+   * as an overload.
+   */
   readonly when?: (error: ClassifiedError) => boolean;
 }
 
 /**
- * Asks the first model, and the next one when it fails; never after a piece of an answer was shown. Each call is reserved and paid at its
- * own model's price, and told as `model_fallback`. When all have failed and waiting may help, they are asked again from the first.
+ * Creates a model that calls the first of several models, and the next one if it fails. A request is not passed on after a part of an
+ * answer was streamed. Each call is reserved and charged at the price of its own model, and each change of model emits `model_fallback`.
+ * If all models failed and waiting may help, the runtime retries from the first.
+ *
+ * @example
+ * ```ts
+ * import { Agent, fallback } from "reeve";
+ *
+ * const model = fallback(["anthropic/claude-opus-5", "openai/gpt-5"], {
+ *   when: ({ kind }) => kind === "server_error" || kind === "rate_limit",
+ * });
+ * const agent = new Agent({ name: "writer", model });
+ * ```
  */
 export function fallback(models: readonly ModelLike[], options: FallbackOptions = {}): Model {
   const candidates = models.map(toModel);
   const [first] = candidates;
-  if (first === undefined) throw new Fault("invalid_argument", "fallback needs at least one model");
+  if (first === undefined) throw new Fault("invalid_argument", "fallback() got no models: pass at least one");
   const { when = ({ kind }) => mayBeAnsweredElsewhere(kind) } = options;
   return new ChosenModel(first, { candidates: () => candidates, shouldFallBack: when });
 }

@@ -1,8 +1,9 @@
 import { Fault, type FilePart, type ImagePart } from "../../kernel/index.ts";
 
-/** By media type or pattern (`image/*`), the addresses that a provider fetches itself. */
+/** URLs that a provider fetches itself, by media type or pattern such as `image/*`. */
 export type SupportedUrls = Readonly<Record<string, readonly RegExp[]>>;
 
+/** An image or file as it is sent: base64 data, or a URL that the provider fetches. */
 export type InlineMedia = { readonly data: string } | { readonly url: string };
 
 interface MediaReader {
@@ -13,8 +14,8 @@ interface MediaReader {
 const dataUrl = /^data:[^,]*,/;
 
 /**
- * What is sent of an image or file: its bytes in base64, or an address that the provider is known to fetch itself. Nothing is fetched
- * here: an address may come from a model, and point anywhere.
+ * Returns an image or file as it is sent: its bytes in base64, or a URL that the provider fetches itself. Nothing is
+ * fetched here, because a URL may come from a model and point anywhere.
  */
 export function inlineMedia(part: ImagePart | FilePart, reader: MediaReader): InlineMedia {
   const { source, mediaType } = part;
@@ -29,7 +30,7 @@ export function inlineMedia(part: ImagePart | FilePart, reader: MediaReader): In
   if (isSupported(url, mediaType, reader.supportedUrls)) return { url };
   throw new Fault(
     "unsupported",
-    `${reader.provider} does not fetch ${mediaType} from ${shown(url)}: fetch it first and send the bytes, { kind: "base64", data }`,
+    `${reader.provider} does not fetch ${mediaType} from ${shown(url)}: fetch it first and send the bytes as { kind: "base64", data }`,
   );
 }
 

@@ -11,28 +11,43 @@ import {
 import { markPrefix } from "./prompt-cache.ts";
 import { toModel, type ModelLike } from "./to-model.ts";
 
-/** What every request of a model is sent with, where the request itself says nothing else. */
+/** Settings that are sent with every request of a model, unless the request sets them itself. */
 export interface ModelSettings extends Pick<
   ModelRequest,
   "temperature" | "stopSequences" | "toolChoice" | "providerOptions"
 > {
-  /** All that it may write in one call, thinking included; what is reserved for it (B1). */
+  /** Maximum number of tokens of one answer, including reasoning. B1: this number is reserved for a call. */
   readonly maxOutputTokens?: number;
+  /** Size of the model's context window, in tokens. */
   readonly contextWindow?: number;
-  /** Marks the prompt so that providers which want to be told (Anthropic) keep its beginning for the next call. */
+  /** Whether to mark the prompt for providers that cache a prefix only on request (Anthropic). Default: `false`. */
   readonly promptCache?: boolean;
 }
 
+/**
+ * Returns a model that sends settings with every request. A setting of the request itself wins.
+ *
+ * @example
+ * ```ts
+ * import { Agent, withSettings } from "reeve";
+ *
+ * const model = withSettings("anthropic/claude-sonnet-5", { temperature: 0, maxOutputTokens: 4_000, promptCache: true });
+ * const agent = new Agent({ name: "extractor", model });
+ * ```
+ */
 export function withSettings(model: ModelLike, settings: ModelSettings): Model {
   for (const key of ["maxOutputTokens", "contextWindow"] as const) {
     const limit = settings[key];
     if (limit !== undefined && !(Number.isSafeInteger(limit) && limit > 0))
-      throw new Fault("invalid_argument", `${key} is ${limit}: it must be a whole number above 0`);
+      throw new Fault(
+        "invalid_argument",
+        `invalid ${key} of withSettings(): ${limit}; use an integer above 0`,
+      );
   }
-  return new SetModel(toModel(model), settings);
+  return new ModelWithSettings(toModel(model), settings);
 }
 
-class SetModel implements Model {
+class ModelWithSettings implements Model {
   readonly provider: string;
   readonly modelId: string;
   readonly contextWindow?: number;
@@ -56,21 +71,21 @@ class SetModel implements Model {
     if (choice !== undefined) {
       this.choice = {
         candidates: (request, task) =>
-          choice.candidates(request, task).map((each) => new SetModel(each, settings)),
+          choice.candidates(request, task).map((each) => new ModelWithSettings(each, settings)),
         shouldFallBack: (error) => choice.shouldFallBack(error),
       };
     }
   }
 
   async generate(request: ModelRequest, options?: ModelCallOptions): Promise<ModelResponse> {
-    return this.#model.generate(this.#set(request), options);
+    return this.#model.generate(this.#apply(request), options);
   }
 
   stream(request: ModelRequest, options?: ModelCallOptions): AsyncIterable<ModelStreamPart> {
-    return this.#model.stream(this.#set(request), options);
+    return this.#model.stream(this.#apply(request), options);
   }
 
-  #set(request: ModelRequest): ModelRequest {
+  #apply(request: ModelRequest): ModelRequest {
     const { contextWindow: _window, promptCache = false, providerOptions, ...settings } = this.#settings;
     const merged = mergeOptions(providerOptions, request.providerOptions);
     return {
@@ -82,7 +97,7 @@ class SetModel implements Model {
   }
 }
 
-/** By provider and option; the request's win. */
+/** Merges provider options by provider and option. An option of the request wins. */
 function mergeOptions(
   settings: ProviderOptions | undefined,
   request: ProviderOptions | undefined,

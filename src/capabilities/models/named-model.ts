@@ -13,24 +13,26 @@ import { AiSdkAdapter } from "./ai-sdk-adapter.ts";
 import type { AiSdkModel } from "./ai-sdk-model.ts";
 import { anyServer, providerDirectory, type ProviderEntry } from "./provider-directory.ts";
 
-/** `"anthropic/claude-sonnet-5"`: a provider, and what it calls the model, which may have slashes of its own. */
+/** Provider and model id, such as `"anthropic/claude-sonnet-5"`. The model id may contain further slashes. */
 export type ModelName = `${string}/${string}`;
 
+/** Options of `namedModel()`. */
 export interface NamedModelOptions {
-  /** Of the server. With it any provider name will do: an unknown one is an OpenAI-compatible server. */
+  /** Base URL of the server. With it, an unknown provider name means an OpenAI-compatible server. */
   readonly baseUrl?: string;
-  /** Instead of the environment's. */
+  /** API key. Default: the key in the provider's environment variable. */
   readonly apiKey?: string;
+  /** HTTP headers of every request. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** Anything else that the provider's package takes. */
+  /** Further settings of the provider's package. */
   readonly settings?: Readonly<Record<string, unknown>>;
-  /** Where keys and addresses are looked up. `process.env` unless told. */
+  /** Environment variables for keys and base URLs. Default: `process.env`. */
   readonly env?: Readonly<Record<string, string | undefined>>;
 }
 
 /**
- * A model by its name. Its provider's package is loaded with the first call, not before: what is missing then is a fault that says what
- * to install or to set.
+ * Returns a model by its name. The provider's package is loaded at the first call; if it or the API key is missing,
+ * that call fails with a fault that says what to install or to set.
  */
 export function namedModel(name: ModelName, options: NamedModelOptions = {}): Model {
   const slash = name.indexOf("/");
@@ -38,7 +40,7 @@ export function namedModel(name: ModelName, options: NamedModelOptions = {}): Mo
   if (slash < 1 || modelId === "") {
     throw new Fault(
       "invalid_argument",
-      `${JSON.stringify(name)} is not a model: write "provider/model", such as "anthropic/claude-sonnet-5"`,
+      `invalid model ${JSON.stringify(name)}: expected "provider/model", such as "anthropic/claude-sonnet-5"`,
     );
   }
   const entry = Object.hasOwn(providerDirectory, provider) ? providerDirectory[provider] : undefined;
@@ -46,13 +48,13 @@ export function namedModel(name: ModelName, options: NamedModelOptions = {}): Mo
     const known = Object.keys(providerDirectory).join(", ");
     throw new Fault(
       "invalid_argument",
-      `no provider is called ${JSON.stringify(provider)}; known: ${known}. Give the model of an AI SDK provider instead of its name, or a baseUrl with namedModel for a server that speaks OpenAI's protocol`,
+      `unknown provider ${JSON.stringify(provider)}: use one of ${known}; or pass a model of an AI SDK provider; or pass a baseUrl to namedModel() for an OpenAI-compatible server`,
     );
   }
   return new NamedModel({ name, provider, modelId, entry: entry ?? anyServer, options });
 }
 
-interface Naming {
+interface ModelReference {
   readonly name: ModelName;
   readonly provider: string;
   readonly modelId: string;
@@ -63,11 +65,11 @@ interface Naming {
 class NamedModel implements Model {
   readonly provider: string;
   readonly modelId: string;
-  readonly #naming: Naming;
+  readonly #reference: ModelReference;
   #loaded: Promise<Model> | undefined;
 
-  constructor(naming: Naming) {
-    this.#naming = naming;
+  constructor(naming: ModelReference) {
+    this.#reference = naming;
     this.provider = naming.provider;
     this.modelId = naming.modelId;
   }
@@ -80,9 +82,12 @@ class NamedModel implements Model {
     yield* (await this.#load()).stream(request, options);
   }
 
-  /** What failed is looked up again with the next call: someone may have set what was missing. */
+  /**
+   * Loads the provider's package once. After a failure the next call tries again, because the user may have set what
+   * was missing.
+   */
   async #load(): Promise<Model> {
-    this.#loaded ??= load(this.#naming);
+    this.#loaded ??= load(this.#reference);
     try {
       return await this.#loaded;
     } catch (error) {
@@ -92,7 +97,7 @@ class NamedModel implements Model {
   }
 }
 
-async function load(naming: Naming): Promise<Model> {
+async function load(naming: ModelReference): Promise<Model> {
   const { entry, modelId } = naming;
   const settings = settingsFor(naming);
   const exports = await loadPackage(naming);
@@ -100,19 +105,19 @@ async function load(naming: Naming): Promise<Model> {
   if (typeof factory !== "function") {
     throw new Fault(
       "unsupported",
-      `${entry.package} has no ${entry.factory}: install a version of it for AI SDK 6 or 7`,
+      `${entry.package} does not export ${entry.factory}: install a version of it for AI SDK 6 or 7`,
     );
   }
   const provider = (factory as (settings: object) => (id: string) => AiSdkModel)(settings);
   return new AiSdkAdapter(provider(modelId));
 }
 
-function settingsFor({ name, provider, entry, options }: Naming): Record<string, unknown> {
+function settingsFor({ name, provider, entry, options }: ModelReference): Record<string, unknown> {
   const { env = process.env, headers, settings } = options;
   const apiKey =
     options.apiKey ?? entry.keys.map((key) => env[key]).find((key) => key !== undefined && key !== "");
   if (apiKey === undefined && entry.keys.length > 0 && entry.keyless !== true) {
-    throw new Fault("model_auth", `${entry.keys.join(" or ")} is not set: ${name} needs it`);
+    throw new Fault("model_auth", `${entry.keys.join(" or ")} is not set: set it to use ${name}`);
   }
   const { server } = entry;
   const baseURL =
@@ -120,7 +125,7 @@ function settingsFor({ name, provider, entry, options }: Naming): Record<string,
   if (server !== undefined && baseURL === undefined) {
     throw new Fault(
       "invalid_argument",
-      `the address of the server of ${name} is not known: set ${server.variable}, such as http://127.0.0.1:8000/v1, or give namedModel a baseUrl`,
+      `the base URL of ${name} is unknown: set ${server.variable}, for example to http://127.0.0.1:8000/v1, or pass a baseUrl to namedModel()`,
     );
   }
   return {
@@ -133,8 +138,8 @@ function settingsFor({ name, provider, entry, options }: Naming): Record<string,
   };
 }
 
-/** From where this package is installed, or else from where the program runs, which may be another place. */
-async function loadPackage({ name, entry }: Naming): Promise<Readonly<Record<string, unknown>>> {
+/** Loads a package from where Reeve is installed, or else from the working directory of the program. */
+async function loadPackage({ name, entry }: ModelReference): Promise<Readonly<Record<string, unknown>>> {
   const wanted = entry.package;
   const address =
     resolveFrom(import.meta.url, wanted) ?? resolveFrom(pathToFileURL(join(process.cwd(), "_")), wanted);

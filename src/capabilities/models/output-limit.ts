@@ -1,8 +1,8 @@
 import { Fault, type JsonObject, type ModelRequest } from "../../kernel/index.ts";
 
 /**
- * B1: the limit on all that a model writes, thinking included, as the AI SDK must be told it. Its Anthropic provider adds the thinking
- * budget on top of the limit it is given.
+ * B1: returns the output limit to send to the AI SDK, so that the limit includes reasoning. The Anthropic provider adds
+ * the thinking budget to the limit that it receives, so it is subtracted here.
  */
 export function outputLimit({ maxOutputTokens, providerOptions }: ModelRequest): number | undefined {
   const thinking = providerOptions?.["anthropic"]?.["thinking"];
@@ -12,7 +12,7 @@ export function outputLimit({ maxOutputTokens, providerOptions }: ModelRequest):
   if (budgetTokens < maxOutputTokens) return maxOutputTokens - budgetTokens;
   throw new Fault(
     "invalid_argument",
-    `the thinking budget of ${budgetTokens} tokens leaves nothing of the output limit of ${maxOutputTokens}: lower budgetTokens, or raise the limit or the run's budget`,
+    `the thinking budget of ${budgetTokens} tokens uses up the output limit of ${maxOutputTokens}: lower budgetTokens, or raise maxOutputTokens or the run's budget`,
   );
 }
 

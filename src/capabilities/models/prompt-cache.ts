@@ -3,9 +3,9 @@ import type { ChatMessage, JsonObject } from "../../kernel/index.ts";
 const mark: JsonObject = { cacheControl: { type: "ephemeral" } };
 
 /**
- * Marks where a prompt may be kept from call to call: after its system part, which has the tools before it, and after the last two
- * messages that are not the model's own, so that the next call finds the one before. Anthropic allows four marks; others do not
- * look at them.
+ * Marks where a provider may cache the prompt: after the system message, which includes the tools, and after the last
+ * two user or tool messages, so that the next call finds the prefix of the previous one. Anthropic allows four marks;
+ * other providers ignore them.
  */
 export function markPrefix(messages: readonly ChatMessage[]): readonly ChatMessage[] {
   const places = new Set([
@@ -15,7 +15,7 @@ export function markPrefix(messages: readonly ChatMessage[]): readonly ChatMessa
   return messages.map((message, place) => (places.has(place) ? marked(message) : message));
 }
 
-/** A mark that is there already stays as it is. */
+/** Marks a message. An existing mark is kept. */
 function marked(message: ChatMessage): ChatMessage {
   const { providerMetadata = {} } = message;
   return {

@@ -1,14 +1,19 @@
-/** How a provider is reached by its name. */
+/** How to reach a provider by its name. */
 export interface ProviderEntry {
+  /** npm package of the provider. */
   readonly package: string;
-  /** What the package exports to make a provider with settings. */
+  /** Name of the package's export that creates a provider from settings. */
   readonly factory: string;
-  /** Environment variables that may hold the key, the first that is set wins. Empty: the package finds its credentials itself. */
+  /**
+   * Environment variables that may hold the API key; the first one that is set wins. If empty, the package finds its
+   * credentials itself.
+   */
   readonly keys: readonly string[];
-  /** The server answers without a key. */
+  /** Whether the server works without a key. */
   readonly keyless?: boolean;
-  /** Where an OpenAI-compatible server is, unless the variable says otherwise. */
+  /** Base URL of an OpenAI-compatible server, and the environment variable that overrides it. */
   readonly server?: { readonly url?: string; readonly variable: string };
+  /** Settings that are always passed to the factory. */
   readonly settings?: Readonly<Record<string, unknown>>;
 }
 
@@ -27,14 +32,14 @@ function compatible(
     keys,
     keyless,
     server,
-    // Without it a streamed answer comes without usage.
+    // Without includeUsage a streamed answer reports no usage.
     settings: { includeUsage: true, supportsStructuredOutputs: true },
   };
 }
 
-const bare = "OPENAI_COMPATIBLE";
+const anyServerPrefix = "OPENAI_COMPATIBLE";
 
-/** Providers that can be named in `"provider/model"`. */
+/** Providers that can be used in `"provider/model"`. */
 export const providerDirectory: Readonly<Record<string, ProviderEntry>> = {
   anthropic: native("anthropic", "createAnthropic", "ANTHROPIC_API_KEY"),
   openai: native("openai", "createOpenAI", "OPENAI_API_KEY"),
@@ -66,12 +71,16 @@ export const providerDirectory: Readonly<Record<string, ProviderEntry>> = {
   ),
   vllm: compatible({ url: "http://127.0.0.1:8000/v1", variable: "VLLM_BASE_URL" }, ["VLLM_API_KEY"], true),
   lmstudio: compatible({ url: "http://127.0.0.1:1234/v1", variable: "LMSTUDIO_BASE_URL" }, [], true),
-  "openai-compatible": compatible({ variable: `${bare}_BASE_URL` }, [`${bare}_API_KEY`], true),
+  "openai-compatible": compatible(
+    { variable: `${anyServerPrefix}_BASE_URL` },
+    [`${anyServerPrefix}_API_KEY`],
+    true,
+  ),
 };
 
-/** For a server of the user's own, under whatever name. */
+/** Entry for a server of the user, under any provider name. */
 export const anyServer: ProviderEntry = compatible(
-  { variable: `${bare}_BASE_URL` },
-  [`${bare}_API_KEY`],
+  { variable: `${anyServerPrefix}_BASE_URL` },
+  [`${anyServerPrefix}_API_KEY`],
   true,
 );

@@ -2,6 +2,7 @@ import type { LanguageModelV3StreamPart, LanguageModelV4StreamPart } from "@ai-s
 import type { AssistantPart, ModelStreamPart, ProviderMetadata } from "../../kernel/index.ts";
 import { metadataOf, partOf, type AiSdkUsage, type FinishReason } from "./ai-sdk-answer.ts";
 
+/** One part of an AI SDK stream. */
 export type StreamPart = LanguageModelV3StreamPart | LanguageModelV4StreamPart;
 
 type Delta = Exclude<ModelStreamPart, { type: "finish" }>;
@@ -12,20 +13,25 @@ interface OpenBlock {
   metadata: ProviderMetadata | undefined;
 }
 
-/** Puts an answer together from its stream, in the order in which its blocks began. */
+/** Assembles an answer from its stream. Its parts are in the order in which their blocks started. */
 export class StreamedAnswer {
   readonly #provider: string;
   readonly #pieces: (OpenBlock | AssistantPart)[] = [];
   readonly #blocks = new Map<string, OpenBlock>();
   readonly #toolNames = new Map<string, string>();
+  /** Id of the model that answered, if the provider reports it. */
   modelId: string | undefined;
+  /** Finish reason and usage. `undefined` until the stream has sent its `finish` part. */
   finished: { readonly finishReason: FinishReason; readonly usage: AiSdkUsage } | undefined;
 
   constructor(provider: string) {
     this.#provider = provider;
   }
 
-  /** Takes a part in; what of it watchers are shown, if anything. Throws what the stream says went wrong. */
+  /**
+   * Adds a part of the stream and returns the delta for readers, if there is one. Throws the error that the stream
+   * reports.
+   */
   take(part: StreamPart): Delta | undefined {
     switch (part.type) {
       case "text-start":
@@ -73,11 +79,12 @@ export class StreamedAnswer {
         return undefined;
       }
       default:
-        // A part of a later version of the specification, which says nothing we keep.
+        // A part of a later version of the specification; it contains nothing that is kept.
         return undefined;
     }
   }
 
+  /** The parts of the answer so far. */
   get content(): readonly AssistantPart[] {
     return this.#pieces.flatMap((piece): AssistantPart[] => {
       if (!("metadata" in piece)) return [piece];
@@ -103,7 +110,7 @@ export class StreamedAnswer {
   }
 }
 
-/** Streams carry errors of any shape; only an `Error` has a stack. `classifyError` reads the cause. */
+/** Returns an `Error` for what the stream reports, which may have any shape. `classifyError` reads its cause. */
 function errorOf(error: unknown): Error {
   return error instanceof Error
     ? error

@@ -3,10 +3,16 @@ import { AiSdkAdapter } from "./ai-sdk-adapter.ts";
 import type { AiSdkModel } from "./ai-sdk-model.ts";
 import { namedModel, type ModelName } from "./named-model.ts";
 
-/** Whatever may be given as a model. */
+/**
+ * A value that is accepted as a model: a `Model`, a model of the AI SDK, or a name such as
+ * `"anthropic/claude-sonnet-5"`.
+ */
 export type ModelLike = Model | AiSdkModel | ModelName;
 
-/** The model that is meant: one of ours as it is, one of the AI SDK's adapted, a name looked up. */
+/**
+ * Converts a value to a `Model`: a `Model` is returned unchanged, an AI SDK model is adapted, and a name is resolved by
+ * `namedModel`.
+ */
 export function toModel(value: ModelLike): Model {
   if (typeof value === "string") return namedModel(value);
   if (isOurs(value)) return value;
@@ -15,12 +21,12 @@ export function toModel(value: ModelLike): Model {
   if (typeof version === "string") {
     throw new Fault(
       "unsupported",
-      `an AI SDK model of specification ${version} cannot be used: update its provider's package to one for AI SDK 6 or 7 (specification v3 or v4)`,
+      `an AI SDK model of specification ${version} is not supported: update its provider's package to one for AI SDK 6 or 7 (specification v3 or v4)`,
     );
   }
   throw new Fault(
     "invalid_argument",
-    `what was given as a model (${typeof value}) is none: give a model of an AI SDK provider, a name such as "anthropic/claude-sonnet-5", or a Model`,
+    `invalid model of type ${typeof value}: expected a model of an AI SDK provider, a name such as "anthropic/claude-sonnet-5", or a Model`,
   );
 }
 

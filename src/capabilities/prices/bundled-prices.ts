@@ -3,13 +3,17 @@ import { type ListedPrice, ListedModels, type TieredAmount, type TimedPrice } fr
 import { priceList } from "./price-list.ts";
 import { perToken } from "./price-override.ts";
 
-/** The list that comes with this package. A provider that is not in it has no prices, whatever its models are called. */
+/**
+ * Prices of the list that is part of this package. A provider that is not in the list has no prices, whatever its
+ * models are called.
+ */
 export class BundledPrices implements PriceTable {
   readonly #models = new ListedModels(priceList);
-  /** By provider and model; none: not listed. */
-  readonly #known = new Map<string, Map<string, readonly TimedPrice[]>>();
-  #kept = 0;
+  /** Prices by provider and model. An empty list means that the model is not in the price list. */
+  readonly #cache = new Map<string, Map<string, readonly TimedPrice[]>>();
+  #cachedCount = 0;
 
+  /** Returns the price of a call, or `null` if the model is not in the list. */
   find({ provider, modelId, inputTokens, at }: PriceQuery): ModelPrice | null {
     const listed = priceAt(this.#prices(provider, modelId), at);
     if (listed === undefined) return null;
@@ -33,28 +37,28 @@ export class BundledPrices implements PriceTable {
   }
 
   #prices(provider: string, modelId: string): readonly TimedPrice[] {
-    const known = this.#known.get(provider)?.get(modelId);
+    const known = this.#cache.get(provider)?.get(modelId);
     if (known !== undefined) return known;
     const isNamed = provider !== "" && modelId !== "";
     const prices = (isNamed ? this.#models.find(provider, modelId)?.prices : undefined) ?? [];
-    if (this.#kept++ >= mostKept) this.#forget();
-    const models = this.#known.get(provider) ?? new Map<string, readonly TimedPrice[]>();
-    this.#known.set(provider, models.set(modelId, prices));
+    if (this.#cachedCount++ >= maxCached) this.#forget();
+    const models = this.#cache.get(provider) ?? new Map<string, readonly TimedPrice[]>();
+    this.#cache.set(provider, models.set(modelId, prices));
     return prices;
   }
 
   #forget(): void {
-    this.#known.clear();
-    this.#kept = 0;
+    this.#cache.clear();
+    this.#cachedCount = 0;
   }
 }
 
-/** Model names may come from outside. */
-const mostKept = 1_000;
+/** Maximum number of models whose prices are cached. Model names may come from outside, so there must be a limit. */
+const maxCached = 1_000;
 
 const dayMs = 86_400_000;
 
-/** Of those that hold, the last; if none does, the first. */
+/** Returns the last price that applies at a time; if none applies, the first. */
 function priceAt(prices: readonly TimedPrice[], at: number): ListedPrice | undefined {
   const second = (at % dayMs) / 1_000;
   const found = prices.findLast(
@@ -66,7 +70,10 @@ function priceAt(prices: readonly TimedPrice[], at: number): ListedPrice | undef
 
 const allDay = [0, dayMs / 1_000] as const;
 
-/** A tier holds for the whole of a call whose input is above its start. */
+/**
+ * Returns the price for a number of input tokens. A tier applies to the whole call if its input exceeds the tier's
+ * start.
+ */
 function amount(price: number | TieredAmount | undefined, inputTokens: number): number | undefined {
   if (typeof price !== "object") return price;
   let highest = { start: -1, price: price.base };

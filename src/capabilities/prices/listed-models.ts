@@ -1,4 +1,4 @@
-/** What a name in lower case is held against. */
+/** Test that a lower-case name must pass. */
 type NameTest =
   | { readonly or: readonly NameTest[] }
   | { readonly and: readonly NameTest[] }
@@ -8,41 +8,50 @@ type NameTest =
   | { readonly contains: string }
   | { readonly regex: string };
 
-/** Dollars per million tokens; `request` is dollars per thousand calls. A tier holds for the whole of a call whose input is above its start. */
+/**
+ * Prices in USD per million tokens; `request` is in USD per thousand calls. A tier applies to the whole call if its
+ * input exceeds the tier's start.
+ */
 export type ListedPrice = Readonly<Partial<Record<PricedPart, number | TieredAmount>>>;
 
 type PricedPart = "input" | "output" | "cacheRead" | "cacheWrite" | "reasoning" | "request";
 
+/** A price that depends on the number of input tokens. */
 export interface TieredAmount {
   readonly base: number;
   readonly tiers: readonly { readonly start: number; readonly price: number }[];
 }
 
-/** A price that holds from a moment on (epoch milliseconds), or in some hours of the day (seconds from midnight, UTC); else always. */
+/**
+ * A price that applies from a moment on (`since`, epoch milliseconds), or in some hours of the day (`hours`, seconds
+ * since midnight UTC), or always.
+ */
 export interface TimedPrice {
   readonly since?: number;
   readonly hours?: readonly [from: number, to: number];
   readonly price: ListedPrice;
 }
 
+/** A model of the list, with its prices. */
 export interface ListedModel {
   readonly match: NameTest;
-  /** Of those that hold, the last counts; if none does, the first. */
+  /** Prices by time. The last one that applies counts; if none applies, the first. */
   readonly prices: readonly TimedPrice[];
 }
 
+/** A provider of the list, with its models. */
 export interface ListedProvider {
   readonly id: string;
   readonly match?: NameTest;
-  /** Names of models that are known for this provider's. */
+  /** Test for model names that belong to this provider. */
   readonly modelMatch?: NameTest;
-  /** Whose models it has beside its own. */
+  /** Ids of providers whose models this provider offers, too. */
   readonly fallbacks?: readonly string[];
-  /** `ListedModel[]` as JSON: read for the providers that are asked for. */
+  /** `ListedModel[]` as JSON text. It is parsed when a model of the provider is looked up. */
   readonly models: string;
 }
 
-/** Finds models by the names that providers and their SDKs give them. */
+/** Finds models in the price list by the names that providers and their SDKs use. */
 export class ListedModels {
   readonly #providers: readonly ListedProvider[];
   readonly #models = new Map<ListedProvider, readonly ListedModel[]>();
@@ -51,6 +60,7 @@ export class ListedModels {
     this.#providers = providers;
   }
 
+  /** Returns the model, or `undefined` if it is not in the list. */
   find(providerName: string, modelName: string): ListedModel | undefined {
     const name = modelName.toLowerCase().trim();
     if (providerName.toLowerCase() === "litellm") return this.#behindLiteLlm(name);
@@ -58,7 +68,10 @@ export class ListedModels {
     return provider && this.#model(provider, name);
   }
 
-  /** A door to many providers: what is asked for is `provider/model`, or a model whose name alone says whose it is. */
+  /**
+   * Finds a model behind LiteLLM, a proxy to many providers: the name is `provider/model`, or a model name that
+   * identifies its provider.
+   */
   #behindLiteLlm(name: string): ListedModel | undefined {
     const [, providerName = "", rest = ""] = /^(.*?)\/(.*)$/s.exec(name) ?? [];
     const named = rest === "" ? undefined : this.#provider(providerName);
@@ -75,7 +88,7 @@ export class ListedModels {
     );
   }
 
-  /** Some write the date in a name with dashes and some without. */
+  /** Finds a model of a provider. A date in the name is tried without and with dashes, because providers write both. */
   #model(provider: ListedProvider, name: string): ListedModel | undefined {
     return this.#modelNamed(provider, name) ?? this.#modelNamed(provider, withDashes(name));
   }

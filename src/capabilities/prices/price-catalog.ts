@@ -2,16 +2,27 @@ import type { ModelPrice, PriceQuery, PriceTable } from "../../kernel/index.ts";
 import type { BundledPrices } from "./bundled-prices.ts";
 import { PriceOverrides, type PriceOverride } from "./price-override.ts";
 
+/** Options of `priceCatalog()`. */
 export interface PriceCatalogOptions {
-  /** Asked first. */
+  /** Prices that take precedence over the bundled list. */
   readonly overrides?: readonly PriceOverride[];
-  /** Whether to ask the list that comes with the package for what no override names. `true` unless told. */
+  /** Whether to use the bundled list for models that no override matches. Default: `true`. */
   readonly bundled?: boolean;
 }
 
 /**
- * Prices of your own over a public list, that of `@pydantic/genai-prices`. Offline: the list is the one that came with this package. It is
- * read with the first model call. What is in neither is not known (B4).
+ * Returns a price table of your own prices and the public list of `@pydantic/genai-prices`. It works offline: the list is part of this
+ * package and is read at the first model call. B4: a model that is in neither has no known price.
+ *
+ * @example
+ * ```ts
+ * import { openRuntime, priceCatalog } from "reeve";
+ *
+ * const prices = priceCatalog({
+ *   overrides: [{ provider: "vllm", model: "*", usdPerMillion: { input: 0.1, output: 0.3 } }],
+ * });
+ * const runtime = await openRuntime({ prices });
+ * ```
  */
 export function priceCatalog(options: PriceCatalogOptions = {}): PriceTable {
   return new PriceCatalog(options);

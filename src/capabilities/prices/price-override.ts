@@ -1,6 +1,6 @@
 import { describeValue, Fault, type ModelPrice, type PriceQuery } from "../../kernel/index.ts";
 
-/** Dollars per million tokens, as providers print them. What has no price of its own costs what `input` or `output` costs. */
+/** Prices in USD per million tokens. Tokens without a price of their own cost the price of `input` or `output`. */
 export interface UsdPerMillion {
   readonly input: number;
   readonly output: number;
@@ -9,21 +9,29 @@ export interface UsdPerMillion {
   readonly reasoning?: number;
 }
 
-/** A price of your own. `*` at the end of a name stands for anything. */
+/** A price of your own. A `*` at the end of `provider` or `model` matches any text. */
 export interface PriceOverride {
-  /** As the model names its provider. */
+  /** Name of the provider, as in `model.provider`. */
   readonly provider: string;
+  /** Id of the model, as in `model.modelId`. */
   readonly model: string;
+  /** Prices of the tokens. */
   readonly usdPerMillion: UsdPerMillion;
-  /** For each call, whatever its size. */
+  /** Price of each call in USD, independent of its size. Default: 0. */
   readonly usdPerRequest?: number;
-  /** For a whole call whose input is above so many tokens; of those that apply, the highest. */
+  /**
+   * Prices of a whole call whose input exceeds a number of tokens. The tier with the highest number that applies
+   * counts.
+   */
   readonly tiers?: readonly { readonly aboveInputTokens: number; readonly usdPerMillion: UsdPerMillion }[];
-  /** Epoch milliseconds from which it holds; always, unless told. */
+  /** Time from which the price applies, in epoch milliseconds. If absent, it always applies. */
   readonly from?: number;
 }
 
-/** Overrides in the order in which they are looked at: an exact name before a pattern, a longer one before a shorter, a later before an earlier. */
+/**
+ * Price overrides, sorted by precedence: an exact name before a pattern, a longer pattern before a shorter one, a later
+ * `from` before an earlier one.
+ */
 export class PriceOverrides {
   readonly #all: readonly PriceOverride[];
 
@@ -35,6 +43,7 @@ export class PriceOverrides {
     });
   }
 
+  /** Returns the price of a call, or `null` if no override matches. */
   find({ provider, modelId, inputTokens, at }: PriceQuery): ModelPrice | null {
     const found = this.#all.find(
       (each) =>
@@ -52,6 +61,7 @@ export class PriceOverrides {
   }
 }
 
+/** Converts prices per million tokens to prices per token. */
 export function perToken(price: UsdPerMillion, requestUsd?: number): ModelPrice {
   const { input, output, cacheRead, cacheWrite, reasoning } = price;
   return {
@@ -64,7 +74,7 @@ export function perToken(price: UsdPerMillion, requestUsd?: number): ModelPrice 
   };
 }
 
-/** An exact name weighs more than any pattern. */
+/** Returns the precedence of a name: an exact name is above every pattern. */
 function weight(pattern: string): number {
   return pattern.endsWith("*") ? pattern.length : Infinity;
 }
@@ -86,7 +96,7 @@ function check({
     if (typeof text !== "string" || text === "")
       throw new Fault(
         "invalid_argument",
-        `${of}: ${name} is ${describeValue(text)}: it must be a name, or one ending in *`,
+        `${of}: invalid ${name} ${describeValue(text)}; use a name, or a name that ends in *`,
       );
   }
   const amounts: [string, unknown][] = [["usdPerRequest", usdPerRequest]];
@@ -99,17 +109,14 @@ function check({
     if (typeof amount !== "number" || !Number.isFinite(amount) || amount < 0)
       throw new Fault(
         "invalid_argument",
-        `${of}: ${name} is ${describeValue(amount)}: it must be a number from 0`,
+        `${of}: invalid ${name} ${describeValue(amount)}; use a number of at least 0`,
       );
   }
   if (!Number.isFinite(from))
-    throw new Fault(
-      "invalid_argument",
-      `${of}: from is ${describeValue(from)}: it must be epoch milliseconds`,
-    );
+    throw new Fault("invalid_argument", `${of}: invalid from ${describeValue(from)}; use epoch milliseconds`);
 }
 
-/** Those that must be there, and those that are. */
+/** Returns the names of the required prices and of the optional ones that are set. */
 function parts(price: UsdPerMillion): readonly (keyof UsdPerMillion)[] {
   const given = Object.keys(price) as (keyof UsdPerMillion)[];
   return [...new Set<keyof UsdPerMillion>(["input", "output", ...given])].filter(

@@ -3,15 +3,17 @@ import { promisify } from "node:util";
 import { codeOf } from "../files/file-root.ts";
 import type { SandboxPolicy } from "./sandbox-policy.ts";
 
+/** Options of `bubbleArguments()`. */
 export interface BubbleOptions {
+  /** Folder that the command may write. */
   readonly workspace: string;
-  /** Where the command starts; in the workspace. */
+  /** Folder in which the command starts. It must be inside the workspace. */
   readonly cwd: string;
   readonly env: Readonly<Record<string, string>>;
   readonly policy: SandboxPolicy;
 }
 
-/** What programs need of a system, where it is there. Home folders are not among it. */
+/** System folders that programs need, if they exist. Home folders are not included. */
 const system = [
   "/usr",
   "/bin",
@@ -26,8 +28,9 @@ const system = [
 ];
 
 /**
- * The arguments of bubblewrap: the system read-only, an empty `/tmp`, no home, the workspace writable, processes of its own that end with
- * it, and no network unless allowed. The environment is the one given and nothing else.
+ * Returns the arguments of bubblewrap: system folders read-only, an empty `/tmp`, no home folder, a writable workspace,
+ * its own process namespace that ends with the command, and no network unless the policy allows it. The command sees
+ * only the variables in `env`.
  */
 export function bubbleArguments({ workspace, cwd, env, policy }: BubbleOptions): readonly string[] {
   const { network = false, readable = [], writable = [] } = policy;
@@ -56,9 +59,12 @@ export function bubbleArguments({ workspace, cwd, env, policy }: BubbleOptions):
 const howToInstall =
   "install bubblewrap (Debian, Ubuntu: apt install bubblewrap; Fedora: dnf install bubblewrap; Arch: pacman -S bubblewrap), or set the sandbox to warn or off";
 
-/** Why bubblewrap cannot be used here; `undefined` when it can. A program that is there may still be forbidden to do its work. */
+/**
+ * Returns why bubblewrap cannot be used here, or `undefined` if it can. Runs it once, because an installed program may
+ * still lack permissions.
+ */
 export async function bubbleProblem(program: string): Promise<string | undefined> {
-  if (process.platform !== "linux") return `bubblewrap works on Linux only, and this is ${process.platform}`;
+  if (process.platform !== "linux") return `bubblewrap works only on Linux, and this is ${process.platform}`;
   const probe = bubbleArguments({ workspace: "/usr", cwd: "/", env: {}, policy: { mode: "enforce" } });
   try {
     await promisify(execFile)(program, [...probe, "true"], {
@@ -67,9 +73,9 @@ export async function bubbleProblem(program: string): Promise<string | undefined
     });
     return undefined;
   } catch (error) {
-    if (codeOf(error) === "ENOENT") return `there is no ${program} here: ${howToInstall}`;
+    if (codeOf(error) === "ENOENT") return `the program ${program} is not installed: ${howToInstall}`;
     const { stderr = "" } = error as { readonly stderr?: string };
-    const said = stderr.trim() || (error as Error).message;
-    return `${program} is there but does not work: ${said}. Allow unprivileged user namespaces, or set the sandbox to warn or off`;
+    const reason = stderr.trim() || (error as Error).message;
+    return `${program} is installed but does not work: ${reason}. Allow unprivileged user namespaces, or set the sandbox to warn or off`;
   }
 }

@@ -1,30 +1,34 @@
 /**
- * What is done about a command's reach.
+ * Whether commands run in a sandbox.
  *
- * - `off`: nothing.
- * - `warn`: a sandbox where one can be had; where none can, the command runs, and its result says so.
- * - `enforce`: a sandbox, or no command.
+ * - `off`: commands run without a sandbox.
+ * - `warn`: commands run in a sandbox if one is available. If not, they run without one and the result says so.
+ * - `enforce`: commands run only in a sandbox. If none is available, the call fails.
  */
 export type SandboxMode = "off" | "warn" | "enforce";
 
+/** What a sandboxed command may reach. */
 export interface SandboxPolicy {
+  /** Whether a sandbox is used or required. */
   readonly mode: SandboxMode;
-  /** Whether commands may reach the network. Not unless told. */
+  /** Whether commands may reach the network. Default: `false`. */
   readonly network?: boolean;
-  /** Folders that can be read besides the system's own and the workspace. */
+  /** Folders that commands may read, in addition to system folders and the workspace. */
   readonly readable?: readonly string[];
-  /** Folders that can be written besides the workspace. */
+  /** Folders that commands may write, in addition to the workspace. */
   readonly writable?: readonly string[];
-  /** The program; `bwrap` from the PATH unless told. */
+  /** Name or path of the bubblewrap program. Default: `bwrap`. */
   readonly program?: string;
 }
 
-/** What was really done, for the result's metadata; never more than that. */
+/** What was applied to a command. It is stored in the metadata of the result. */
 export interface SandboxReport {
+  /** Mode that the policy asked for. */
   readonly mode: SandboxMode;
+  /** Sandbox that was used. */
   readonly applied: "bubblewrap" | "none";
   /** Whether the command could reach the network. */
   readonly network: boolean;
-  /** Why there is none although one was wanted. */
+  /** Why no sandbox was used although the mode is `warn`. */
   readonly warning?: string;
 }

@@ -2,22 +2,24 @@ import { Fault } from "../../kernel/index.ts";
 import { bubbleArguments, bubbleProblem } from "./bubblewrap.ts";
 import type { SandboxMode, SandboxPolicy, SandboxReport } from "./sandbox-policy.ts";
 
+/** A command that is to run in a sandbox. */
 export interface SandboxedCommand {
   readonly workspace: string;
   readonly cwd: string;
   readonly env: Readonly<Record<string, string>>;
 }
 
-/** What to put before a program, and what that comes to. */
+/** How to start a command in the sandbox. */
 export interface Wrapping {
-  /** Program and arguments; empty where nothing is put before it. */
+  /** Program and arguments to put before the command. Empty if no sandbox is used. */
   readonly prefix: readonly string[];
+  /** What was applied, for the metadata of the result. */
   readonly report: SandboxReport;
 }
 
 const modes: readonly unknown[] = ["off", "warn", "enforce"] satisfies SandboxMode[];
 
-/** Puts commands into a sandbox as its policy says. Whether one can be had is tried once. */
+/** Wraps commands in a sandbox according to a policy. Whether a sandbox is available is checked once. */
 export class Sandbox {
   readonly policy: SandboxPolicy;
   #problem: Promise<string | undefined> | undefined;
@@ -26,13 +28,15 @@ export class Sandbox {
     if (!modes.includes(policy.mode)) {
       throw new Fault(
         "invalid_argument",
-        `mode of the sandbox is ${JSON.stringify(policy.mode)}: it must be one of ${modes.join(", ")}`,
+        `invalid mode of the sandbox: ${JSON.stringify(policy.mode)}; use one of ${modes.join(", ")}`,
       );
     }
     this.policy = policy;
   }
 
-  /** Throws `dependency_missing` where one is enforced and cannot be had. */
+  /**
+   * Returns how to start the command. Throws `dependency_missing` if the mode is `enforce` and no sandbox is available.
+   */
   async wrap(command: SandboxedCommand): Promise<Wrapping> {
     const { mode, network = false, program = "bwrap" } = this.policy;
     if (mode === "off") return { prefix: [], report: { mode, applied: "none", network: true } };
@@ -42,7 +46,10 @@ export class Sandbox {
       return { prefix, report: { mode, applied: "bubblewrap", network } };
     }
     if (mode === "enforce")
-      throw new Fault("dependency_missing", `not run: the sandbox is enforced, and ${problem}`);
+      throw new Fault(
+        "dependency_missing",
+        `the command was not run, because the sandbox is enforced: ${problem}`,
+      );
     return { prefix: [], report: { mode, applied: "none", network: true, warning: problem } };
   }
 }

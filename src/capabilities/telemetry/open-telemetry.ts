@@ -9,19 +9,24 @@ import {
   type Telemetry,
 } from "../../kernel/index.ts";
 
+/** Options of `openTelemetry()`. */
 export interface OpenTelemetryOptions {
-  /** The instrumentation scope. */
+  /** Name of the instrumentation scope. Default: `reeve`. */
   readonly name?: string;
+  /** Version of the instrumentation scope. */
   readonly version?: string;
-  /** Without the package: `throw` says what to install, `ignore` gives a telemetry that does nothing. `throw` unless told. */
+  /**
+   * What to do if the package `@opentelemetry/api` is missing: `throw` a fault, or `ignore` and return a telemetry that
+   * records nothing. Default: `throw`.
+   */
   readonly ifMissing?: "throw" | "ignore";
 }
 
 type Api = typeof OpenTelemetryApi;
 
 /**
- * Telemetry over the API of OpenTelemetry, which is loaded here and not with this package. What is told goes to the SDK that the
- * program has registered; without one, nowhere.
+ * Returns telemetry over the OpenTelemetry API, which is loaded by this call. Spans and metrics go to the SDK that the
+ * program has registered; without one they are dropped.
  */
 export async function openTelemetry(options: OpenTelemetryOptions = {}): Promise<Telemetry> {
   const { name = "reeve", version, ifMissing = "throw" } = options;
@@ -32,7 +37,7 @@ export async function openTelemetry(options: OpenTelemetryOptions = {}): Promise
     if (ifMissing === "ignore") return silence;
     throw new Fault(
       "dependency_missing",
-      'openTelemetry() needs the package @opentelemetry/api: npm install @opentelemetry/api, or openTelemetry({ ifMissing: "ignore" }) to go without',
+      'openTelemetry() needs the package @opentelemetry/api: npm install @opentelemetry/api, or use openTelemetry({ ifMissing: "ignore" }) to run without telemetry',
       { cause },
     );
   }
@@ -44,7 +49,7 @@ class ApiTelemetry implements Telemetry {
   readonly #name: string;
   readonly #version: string | undefined;
   readonly #spans = new WeakMap<Span, OpenTelemetryApi.Span>();
-  /** Of the provider that is registered; a program may register another. */
+  /** Meter provider to which the cached instruments belong. A program may register another one later. */
   #provider: unknown;
   #counters = new Map<Metric, OpenTelemetryApi.Counter>();
   #histograms = new Map<Metric, OpenTelemetryApi.Histogram>();
@@ -111,7 +116,9 @@ class ApiTelemetry implements Telemetry {
     histogram.record(value, mutable(attributes));
   }
 
-  /** An instrument of a provider that is gone tells nobody. */
+  /**
+   * Drops the cached instruments if another meter provider was registered, because the old instruments record nothing.
+   */
   #refresh(): void {
     const provider = this.#api.metrics.getMeterProvider();
     if (provider === this.#provider) return;
@@ -129,7 +136,7 @@ function described({ unit, description }: Metric): { unit: string; description?:
   return description === undefined ? { unit } : { unit, description };
 }
 
-/** The API's types want arrays it might change; it does not. */
+/** The API's types require mutable arrays, although it does not change them. */
 function mutable(attributes: Attributes): Record<string, string | number | boolean | string[]> {
   return attributes as Record<string, string | number | boolean | string[]>;
 }

@@ -2,8 +2,9 @@ import type { Tool } from "../../kernel/index.ts";
 import { errorResult, toolResult } from "./tool-result.ts";
 import { tool } from "./tool.ts";
 
+/** Options of `askHumanTool()`. */
 export interface AskHumanToolOptions {
-  /** Said to the model besides what the tool does: who answers, and what to ask them. */
+  /** Text that is added to the tool's description, for example who answers and what to ask them. */
   readonly about?: string;
 }
 
@@ -15,7 +16,7 @@ const input = {
     options: {
       type: "array",
       items: { type: "string" },
-      description: "Answers to choose from, if there are some",
+      description: "Answers to choose from, if there are any",
     },
   },
   required: ["question"],
@@ -23,13 +24,14 @@ const input = {
 } as const;
 
 /**
- * Asks a person and waits, over restarts, without an open call and with the clock standing still. The log tells `approval_request`, with
- * the question as its input; `run.approve(approvalId, { decision: "approved", input: answer })` answers it.
+ * Creates the tool `ask_human`, which asks a person and waits durably for the answer. The wait survives restarts, holds
+ * no call in flight, and stops the task's deadline clock. The question is the input of an `approval_request` event;
+ * `run.approve(approvalId, { decision: "approved", input: answer })` answers it.
  */
 export function askHumanTool({ about }: AskHumanToolOptions = {}): Tool {
   return tool({
     name,
-    description: ["Asks a person a question and waits for the answer, however long it takes.", about]
+    description: ["Ask a person a question and wait for the answer, however long it takes.", about]
       .filter(Boolean)
       .join(" "),
     inputSchema: input,
@@ -38,10 +40,10 @@ export function askHumanTool({ about }: AskHumanToolOptions = {}): Tool {
       const asked = { toolName: name, callId, input: { ...question }, reason: question.question };
       const decision = await ctx.approval(asked);
       if (decision.decision === "denied")
-        return errorResult(`the person does not answer: ${decision.reason ?? "no reason given"}`);
+        return errorResult(`the person declined to answer: ${decision.reason ?? "no reason given"}`);
       const answer = decision.decision === "approved" ? (decision.input ?? null) : null;
       return answer === null
-        ? errorResult("the person gave no answer: go on without one, or ask otherwise")
+        ? errorResult("the person gave no answer: continue without one, or ask another way")
         : toolResult(answer);
     },
   });

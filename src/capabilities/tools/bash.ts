@@ -7,39 +7,56 @@ import { OutputWindow } from "./output-window.ts";
 import { runGroup, type ProcessEnd } from "./process-group.ts";
 import { tool } from "./tool.ts";
 
+/** Options of `bashTool()`. */
 export interface BashToolOptions {
-  /** Commands start here or below. Only a sandbox keeps them there. */
+  /** Folder in which commands start. Commands can leave it unless a sandbox prevents that. */
   readonly root: string;
-  /** `warn` unless told. */
+  /** Sandbox of the commands. Default: `warn`. */
   readonly sandbox?: SandboxMode | SandboxPolicy;
-  /** Unless the call says less. */
+  /** Maximum duration of a command, in milliseconds. A call may ask for less. Default: 120_000. */
   readonly timeoutMs?: number;
-  /** Of output that is kept: half from the beginning, half from the end. */
+  /** Maximum number of bytes of output that are kept, half from the start and half from the end. Default: 32_768. */
   readonly maxOutputBytes?: number;
+  /** Milliseconds between SIGTERM and SIGKILL when a command is stopped. Default: 2_000. */
   readonly graceMs?: number;
-  /** Variables of this process that commands see, besides the usual harmless ones. */
+  /** Names of environment variables of this process that commands see, in addition to harmless ones such as `PATH`. */
   readonly inheritEnv?: readonly string[];
+  /** Environment variables that are set for every command. */
   readonly env?: Readonly<Record<string, string>>;
 }
 
 const input = {
   type: "object",
   properties: {
-    command: { type: "string", minLength: 1, description: "What the shell is to run" },
+    command: { type: "string", minLength: 1, description: "The shell command to run" },
     cwd: {
       type: "string",
-      description: "The folder to start in, from the workspace root; the root unless told",
+      description: "The folder to start in, relative to the workspace root. Default: the root",
     },
-    timeoutMs: { type: "integer", minimum: 1, description: "Stop it after so many milliseconds" },
+    timeoutMs: { type: "integer", minimum: 1, description: "Stop the command after this many milliseconds" },
   },
   required: ["command"],
   additionalProperties: false,
 } as const;
 
-/** Not keys, tokens or addresses of services: those are named, if a command is to have them. */
+/** Variables that every command sees. Keys, tokens and service addresses are passed only if `inheritEnv` names them. */
 const harmless = ["PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TZ", "TMPDIR"];
 
-/** Runs shell commands. Each is a process group that ends with the call. */
+/**
+ * Creates the tool `bash`, which runs shell commands. Each command runs in its own process group, which ends with the call.
+ *
+ * @example
+ * ```ts
+ * import { Agent } from "reeve";
+ * import { bashTool } from "reeve/tools";
+ *
+ * const agent = new Agent({
+ *   name: "builder",
+ *   model: "anthropic/claude-sonnet-5",
+ *   tools: [bashTool({ root: "./workspace", sandbox: "enforce", timeoutMs: 60_000 })],
+ * });
+ * ```
+ */
 export function bashTool(options: BashToolOptions): Tool {
   const { timeoutMs = 120_000, maxOutputBytes = 32_768, graceMs = 2_000 } = options;
   const { sandbox: wanted = "warn", inheritEnv = [], env: given = {} } = options;
@@ -49,15 +66,16 @@ export function bashTool(options: BashToolOptions): Tool {
 
   return tool({
     name: "bash",
-    description: `Runs a shell command in the workspace, without input, for up to ${timeoutMs} ms. Processes it leaves in the background end with it. Output over ${maxOutputBytes} bytes is cut in the middle.`,
+    description: `Run a shell command in the workspace, without standard input, for at most ${timeoutMs} ms. Background processes of the command end with it. Output over ${maxOutputBytes} bytes is cut in the middle.`,
     inputSchema: input,
     risk: isHeld ? "high" : "critical",
     destructive: true,
     concurrency: "sequential",
-    // Its own clock stops the command first, so that what it said so far is kept.
+    // The command's own timeout comes first, so that the output so far is kept.
     timeoutMs: timeoutMs + graceMs + 30_000,
     execute: async ({ command, cwd = ".", timeoutMs: asked = timeoutMs }, { signal, idempotencyKey }) => {
-      if (command.includes("\0")) throw new Fault("invalid_argument", "a command may not hold a zero byte");
+      if (command.includes("\0"))
+        throw new Fault("invalid_argument", "invalid command: it contains a zero byte");
       const folder = await root.folder(cwd);
       try {
         const env = { ...environment(inheritEnv), ...given, REEVE_IDEMPOTENCY_KEY: idempotencyKey };
@@ -70,7 +88,7 @@ export function bashTool(options: BashToolOptions): Tool {
         const end = await runGroup({
           program,
           args,
-          // Through the descriptor: the folder that was checked, whatever its path leads to now.
+          // The descriptor of the folder that was checked, so that a path that changes meanwhile has no effect.
           cwd: folder.here,
           env,
           timeoutMs: limit,
@@ -103,7 +121,7 @@ function notes(
   report: SandboxReport,
 ): string[] {
   const said: string[] = [];
-  if (isTimedOut) said.push(`[stopped: it took longer than ${limitMs} ms]`);
+  if (isTimedOut) said.push(`[stopped: the command took longer than ${limitMs} ms]`);
   else if (killedBy !== null) said.push(`[killed by ${killedBy}]`);
   else if (exitCode !== 0) said.push(`[exit code ${exitCode}]`);
   if (report.warning !== undefined) said.push(`[run without a sandbox: ${report.warning}]`);
@@ -119,7 +137,7 @@ function environment(names: readonly string[]): Record<string, string> {
   return env;
 }
 
-/** bash where it is; else the shell that every system has. */
+/** Returns bash if it is installed, else `/bin/sh`. */
 function shell(): string {
   return existsSync("/bin/bash") ? "/bin/bash" : "/bin/sh";
 }

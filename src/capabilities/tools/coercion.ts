@@ -1,38 +1,42 @@
 import type { JsonObject, JsonSchema, JsonValue } from "../../kernel/index.ts";
 
 /**
- * What a model meant by arguments whose types do not fit: `"8"` where a number is due, `"true"` for a boolean, a JSON text for an object or
- * array. Only where nothing is lost and one reading is possible; everything else is left for the check to refuse. What fits is never
- * touched. The same value when there is nothing to do.
+ * T3: converts arguments whose types do not match the schema, for example `"8"` to a number, `"true"` to a boolean, or a JSON text to an
+ * object or array. It converts only if nothing is lost and only one reading is possible; every other mismatch is left to the validation.
+ * Values that match are not changed. Returns the same value if nothing was converted.
  */
 export function coerceInput(schema: JsonSchema, input: JsonValue): JsonValue {
   return coerce(input, schema, { root: schema, depth: 0 });
 }
 
+/** Position in the schema during the conversion. */
 interface Place {
   readonly root: JsonSchema;
   readonly depth: number;
 }
 
-/** Deeper nests are left as they are: a schema may refer to itself. */
-const deepest = 64;
+/** Maximum nesting depth that is converted. A schema may refer to itself, so there must be a limit. */
+const maxDepth = 64;
 
 function coerce(value: JsonValue, schema: JsonValue | undefined, at: Place): JsonValue {
-  if (!isObject(schema) || at.depth > deepest) return value;
+  if (!isObject(schema) || at.depth > maxDepth) return value;
   const { $ref, allOf, anyOf, oneOf } = schema;
-  // Nothing can be made of a number, a boolean or null.
+  // A number, a boolean or null cannot be converted to another type.
   const isPlain = typeof value === "number" || typeof value === "boolean" || value === null;
   if (isPlain) return value;
   const place = { root: at.root, depth: at.depth + 1 };
-  if (typeof $ref === "string") return coerce(value, referred(at.root, $ref), place);
-  let coerced = typed(value, schema);
+  if (typeof $ref === "string") return coerce(value, resolveReference(at.root, $ref), place);
+  let coerced = convertText(value, schema);
   if (Array.isArray(allOf)) for (const part of allOf) coerced = coerce(coerced, part, place);
   if (Array.isArray(anyOf)) coerced = oneReading(coerced, anyOf, place);
   if (Array.isArray(oneOf)) coerced = oneReading(coerced, oneOf, place);
   return inside(coerced, schema, place);
 }
 
-/** As it is where a branch takes its type; else by the only branch that can make something of it. */
+/**
+ * Returns the value unchanged if it has the type of a branch, else the conversion of the only branch that can convert
+ * it.
+ */
 function oneReading(value: JsonValue, branches: readonly JsonValue[], place: Place): JsonValue {
   const fitting = branches.filter((branch) => acceptsType(branch, value, place));
   if (fitting.length === 1) return coerce(value, fitting[0], place);
@@ -47,22 +51,22 @@ function oneReading(value: JsonValue, branches: readonly JsonValue[], place: Pla
 }
 
 function acceptsType(branch: JsonValue, value: JsonValue, { root, depth }: Place): boolean {
-  if (!isObject(branch) || depth > deepest) return true;
+  if (!isObject(branch) || depth > maxDepth) return true;
   const { $ref, anyOf, oneOf } = branch;
   const below = { root, depth: depth + 1 };
-  if (typeof $ref === "string") return acceptsType(referred(root, $ref) ?? true, value, below);
+  if (typeof $ref === "string") return acceptsType(resolveReference(root, $ref) ?? true, value, below);
   const nested = anyOf ?? oneOf;
   if (Array.isArray(nested)) return nested.some((each) => acceptsType(each, value, below));
   const types = typesOf(branch);
   return types === undefined || types.some((type) => isOfType(value, type));
 }
 
-function typed(value: JsonValue, schema: JsonObject): JsonValue {
+function convertText(value: JsonValue, schema: JsonObject): JsonValue {
   if (typeof value !== "string") return value;
   const types = typesOf(schema);
   if (types === undefined || types.some((type) => isOfType(value, type))) return value;
   const readings = types.flatMap((type) => {
-    const reading = reads(value, type);
+    const reading = convert(value, type);
     return reading === undefined ? [] : [reading];
   });
   const [first] = readings;
@@ -70,8 +74,8 @@ function typed(value: JsonValue, schema: JsonObject): JsonValue {
   return first !== undefined && same ? first : value;
 }
 
-/** What the text says as a value of this type, if it says it exactly. */
-function reads(text: string, type: string): JsonValue | undefined {
+/** Returns the text as a value of the type, or `undefined` if that is not possible without loss. */
+function convert(text: string, type: string): JsonValue | undefined {
   switch (type) {
     case "number":
       return exactNumber(text);
@@ -93,14 +97,17 @@ function reads(text: string, type: string): JsonValue | undefined {
   }
 }
 
-/** A number that is written back the same; zeros at the end of a fraction say nothing. */
+/** Returns the number if `String(number)` equals the text, apart from trailing zeros of a fraction. */
 function exactNumber(text: string): number | undefined {
   const number = Number(text);
   const short = /^-?\d+\.\d*$/.test(text) ? text.replace(/\.?0+$/, "") : text;
   return Number.isFinite(number) && String(number) === short ? number : undefined;
 }
 
-/** `undefined` when it is no JSON, or holds a number or a key that parsing would lose. */
+/**
+ * Returns the parsed JSON, or `undefined` if the text is not JSON or contains a number or key that parsing would
+ * change.
+ */
 function exactJson(text: string): JsonValue | undefined {
   if (!/^\s*[[{]/.test(text)) return undefined;
   let isExact = true;
@@ -113,7 +120,7 @@ function exactJson(text: string): JsonValue | undefined {
     }) as JsonValue;
     return isExact ? parsed : undefined;
   } catch {
-    // No JSON: the text stays a text, and the check says what is due instead.
+    // Not JSON: the text stays a text, and the validation says which type is expected.
     return undefined;
   }
 }
@@ -148,8 +155,11 @@ function insideObject(value: JsonObject, schema: JsonObject, place: Place): Json
   return copy ?? value;
 }
 
-/** The part of the schema that `#/$defs/name` means; other documents are not read. */
-function referred(root: JsonSchema, reference: string): JsonValue | undefined {
+/**
+ * Returns the part of the schema that a reference such as `#/$defs/name` points to. References to other documents are
+ * ignored.
+ */
+function resolveReference(root: JsonSchema, reference: string): JsonValue | undefined {
   if (reference === "#") return root;
   if (!reference.startsWith("#/")) return undefined;
   let found: JsonValue | undefined = root;

@@ -5,43 +5,60 @@ import { replaceFile, type FileState } from "../files/replace-file.ts";
 import { errorResult, textResult } from "./tool-result.ts";
 import { tool } from "./tool.ts";
 
+/** Options of `editTool()`. */
 export interface EditToolOptions {
+  /** Folder to which the tool is confined. */
   readonly root: string;
-  /** Of the file, before and after. */
+  /** Maximum size of the file in bytes, before and after the edit. Default: 4 MiB. */
   readonly maxBytes?: number;
 }
 
 const input = {
   type: "object",
   properties: {
-    path: { type: "string", description: "The file, from the workspace root" },
-    oldText: { type: "string", minLength: 1, description: "The exact text to replace, with its white space" },
-    newText: { type: "string", description: "What to put there" },
-    all: { type: "boolean", description: "Replace every occurrence; otherwise there must be exactly one" },
+    path: { type: "string", description: "The file, relative to the workspace root" },
+    oldText: {
+      type: "string",
+      minLength: 1,
+      description: "The exact text to replace, including white space",
+    },
+    newText: { type: "string", description: "The text to insert instead" },
+    all: {
+      type: "boolean",
+      description: "Replace every occurrence. Otherwise the text must occur exactly once",
+    },
   },
   required: ["path", "oldText", "newText"],
   additionalProperties: false,
 } as const;
 
-/** Of the diff that is kept with the call. */
+/** Maximum length of the diff that is stored with the call, in characters. */
 const maxDiff = 65_536;
 
 /**
- * Replaces an exact text in a file, all or nothing, with a unified diff in the metadata. J6: repeated after a crash it finds its own work
- * and says so.
+ * Creates the tool `edit`, which replaces an exact text in a file atomically and stores a unified diff in the metadata. J6: if the call is
+ * repeated after a crash, it finds the new text and reports that the edit seems to be done.
+ *
+ * @example
+ * ```ts
+ * import { editTool, readTool } from "reeve/tools";
+ *
+ * const tools = [readTool({ root: "./workspace" }), editTool({ root: "./workspace" })];
+ * ```
  */
 export function editTool({ root: path, maxBytes = 4 * 1024 * 1024 }: EditToolOptions): Tool {
   const root = new FileRoot(path);
   return tool({
     name: "edit",
     description:
-      "Replaces an exact text in a file of the workspace. The text must occur once: add lines around it to tell it from others, or set all.",
+      "Replace an exact text in a file of the workspace. The text must occur exactly once: include surrounding lines to make it unique, or set all.",
     inputSchema: input,
     risk: "high",
     edits: true,
     concurrency: "sequential",
     execute: async ({ path: file, oldText, newText, all = false }) => {
-      if (oldText === newText) return errorResult("oldText and newText are the same: nothing to do");
+      if (oldText === newText)
+        return errorResult("oldText and newText are equal: there is nothing to change");
       const place = await root.place(file);
       try {
         const { state, text } = await readText(place, file, maxBytes);
@@ -50,18 +67,18 @@ export function editTool({ root: path, maxBytes = 4 * 1024 * 1024 }: EditToolOpt
         if (places.length > 1 && !all) {
           const lines = places.slice(0, 10).map((at) => lineAt(text, at));
           return errorResult(
-            `oldText occurs ${places.length} times in ${file}, in lines ${lines.join(", ")}: add lines around it, or set all`,
+            `oldText occurs ${places.length} times in ${file}, in lines ${lines.join(", ")}: include surrounding lines to make it unique, or set all`,
           );
         }
         const edited = text.split(oldText).join(newText);
         const bytes = Buffer.from(edited);
         if (bytes.length > maxBytes)
-          return errorResult(`${file} would be ${bytes.length} bytes; at most ${maxBytes} are allowed`);
+          return errorResult(`${file} would have ${bytes.length} bytes; at most ${maxBytes} are allowed`);
         await replaceFile(place, bytes, state);
         const { shown } = place;
         const metadata = { path: shown, replaced: places.length, bytes: bytes.length };
         return textResult(
-          `replaced ${places.length === 1 ? "1 place" : `${places.length} places`} in ${shown}, first in line ${lineAt(text, places[0] ?? 0)}`,
+          `replaced ${places.length === 1 ? "1 occurrence" : `${places.length} occurrences`} in ${shown}, first in line ${lineAt(text, places[0] ?? 0)}`,
           { ...metadata, ...(await diffOf(shown, text, edited)) },
         );
       } catch (error) {
@@ -85,7 +102,7 @@ async function readText(
     if (state.size > maxBytes)
       throw new Fault(
         "invalid_argument",
-        `${path} is ${state.size} bytes; at most ${maxBytes} can be edited`,
+        `${path} has ${state.size} bytes; at most ${maxBytes} can be edited`,
       );
     const bytes = await readBytes(file, 0, Number(state.size));
     return { state, text: decoded(bytes, path) };
@@ -94,13 +111,13 @@ async function readText(
   }
 }
 
-/** What is no UTF-8 would be written back as something else. */
+/** Decodes UTF-8 and refuses anything else, because other bytes would change when they are written back. */
 function decoded(bytes: Uint8Array, path: string): string {
   try {
     return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
   } catch (error) {
     if (codeOf(error) !== "ERR_ENCODING_INVALID_ENCODED_DATA") throw error;
-    throw new Fault("invalid_argument", `${path} is no UTF-8 text: it cannot be edited`, { cause: error });
+    throw new Fault("invalid_argument", `${path} is not UTF-8 text: it cannot be edited`, { cause: error });
   }
 }
 
@@ -112,23 +129,23 @@ function occurrences(text: string, part: string): readonly number[] {
 
 function whyNot(text: string, oldText: string, newText: string): string {
   if (text.includes("\r\n") && !oldText.includes("\r\n") && text.includes(oldText.replaceAll("\n", "\r\n")))
-    return "has lines that end in \\r\\n: write oldText and newText with them";
+    return "has lines that end in \\r\\n: use \\r\\n in oldText and newText";
   if (newText !== "" && text.includes(newText))
-    return "does not hold oldText, but holds newText: it seems to be done already";
+    return "does not contain oldText but contains newText: the edit seems to be done already";
   if (loose(text).includes(loose(oldText)))
-    return "holds oldText only with other white space: read it and copy the text exactly";
-  return "does not hold oldText: read it and copy the text exactly";
+    return "contains oldText only with other white space: read the file and copy the text exactly";
+  return "does not contain oldText: read the file and copy the text exactly";
 }
 
-function loose(words: string): string {
-  return words.replaceAll(/\s+/g, " ").trim();
+function loose(text: string): string {
+  return text.replaceAll(/\s+/g, " ").trim();
 }
 
 function lineAt(text: string, index: number): number {
   return text.slice(0, index).split("\n").length;
 }
 
-/** Made last, and given up rather than waited for: the file is what counts. */
+/** Computes the diff after the file is written. Returns no diff if that takes longer than 2 seconds. */
 async function diffOf(path: string, before: string, after: string): Promise<{ readonly diff?: string }> {
   const { createPatch } = await import("diff");
   const diff = createPatch(path, before, after, undefined, undefined, { context: 3, timeout: 2_000 });

@@ -4,22 +4,28 @@ import { pageText } from "../web/page-text.ts";
 import { errorResult, fileResult, imageResult, textResult } from "./tool-result.ts";
 import { tool } from "./tool.ts";
 
+/** Options of `fetchTool()`. */
 export interface FetchToolOptions extends AddressCheckOptions {
-  /** Of the body, unpacked. */
+  /** Maximum size of the decompressed body in bytes. Default: 5 MiB. */
   readonly maxBytes?: number;
-  /** Of text that is shown, in characters. */
+  /** Maximum length of the text that the model sees, in characters. Default: 50_000. */
   readonly maxText?: number;
+  /** Maximum duration of a call, in milliseconds. Default: 30_000. */
   readonly timeoutMs?: number;
+  /** Maximum number of redirects of one call. Default: 5. */
   readonly maxRedirects?: number;
-  /** Sent to whatever host the model names, so nothing secret; not to another that this one redirects to. */
+  /**
+   * Headers of every request. They go to any host that the model names, so they must not be secret. Of these, a
+   * redirect to another origin receives only `user-agent`, `accept` and `accept-language`.
+   */
   readonly headers?: Readonly<Record<string, string>>;
 }
 
 const input = {
   type: "object",
   properties: {
-    url: { type: "string", description: "An http or https address" },
-    raw: { type: "boolean", description: "HTML as it is, not as text" },
+    url: { type: "string", description: "An http or https URL" },
+    raw: { type: "boolean", description: "Return the HTML source instead of its text" },
   },
   required: ["url"],
   additionalProperties: false,
@@ -28,17 +34,25 @@ const input = {
 const shownImages = new Set(["image/png", "image/jpeg", "image/gif", "image/webp"]);
 
 /**
- * Gets a page of the open internet. A name is checked by what it resolves to, at every redirect, and the connection goes to the address
- * that was checked. Proxies of the environment are not used: they would resolve names themselves.
+ * Creates the tool `fetch`, which gets a page of the public internet. Every address to which the host name resolves is checked, at every
+ * redirect, and the connection uses the address that was checked. Proxies from the environment are ignored, because they would resolve
+ * names themselves.
+ *
+ * @example
+ * ```ts
+ * import { fetchTool } from "reeve/tools";
+ *
+ * const fetchPage = fetchTool({ maxText: 20_000, allowPrivate: ["wiki.internal:8080"] });
+ * ```
  */
 export function fetchTool(options: FetchToolOptions = {}): Tool {
   const { maxBytes = 5 * 1024 * 1024, maxText = 50_000, timeoutMs = 30_000, maxRedirects = 5 } = options;
   const headers = { "user-agent": "reeve", accept: "text/html, text/*;q=0.9, */*;q=0.5", ...options.headers };
   return tool({
     name: "fetch",
-    description: `Gets a web page and gives its text (up to ${maxText} characters), an image or a PDF. Only public addresses; only GET.`,
+    description: `Get a web page and return its text (at most ${maxText} characters), an image or a PDF. Only GET requests to public addresses.`,
     inputSchema: input,
-    // It changes nothing, and yet what is in the address goes out.
+    // The call changes nothing, but the URL itself can carry data out.
     risk: "high",
     destructive: false,
     timeoutMs: timeoutMs + 5_000,
@@ -46,7 +60,7 @@ export function fetchTool(options: FetchToolOptions = {}): Tool {
       const late = AbortSignal.timeout(timeoutMs);
       const signal = AbortSignal.any([stop, late]);
       try {
-        // What reaches the network is loaded by who does.
+        // Loaded on first use, so that importing the tools loads no network module.
         const { fetchPage } = await import("../web/fetched-page.ts");
         const page = await fetchPage({ ...options, url, maxBytes, maxRedirects, signal, headers });
         const { body, status, contentType, isCut } = page;
@@ -58,7 +72,7 @@ export function fetchTool(options: FetchToolOptions = {}): Tool {
           return fileResult(body, mediaType, { metadata });
         if (!isText(mediaType))
           return errorResult(
-            `${page.url} is ${mediaType || "of no known type"}, ${body.length} bytes: it cannot be shown as text`,
+            `${page.url} has the type ${mediaType || "unknown"} and ${body.length} bytes: it cannot be shown as text`,
             metadata,
           );
         const text = decoded(body, contentType);
@@ -90,12 +104,12 @@ function decoded(body: Uint8Array, contentType: string): string {
   return decoderFor(label).decode(body);
 }
 
-/** A label that nobody knows is read as UTF-8. */
+/** Returns the decoder of a charset. An unknown charset is read as UTF-8. */
 function decoderFor(label: string): InstanceType<typeof TextDecoder> {
   try {
     return new TextDecoder(label);
   } catch {
-    // Only a label can be wrong here.
+    // The constructor throws only for an unknown label.
     return new TextDecoder();
   }
 }

@@ -6,15 +6,30 @@ import { lsTool } from "./ls.ts";
 import { readTool } from "./read.ts";
 import { writeTool } from "./write.ts";
 
+/** Options of `fileTools()`. */
 export interface FileToolsOptions {
-  /** The folder they stay in. */
+  /** Folder to which the tools are confined. */
   readonly root: string;
-  /** Only those that look: read, ls, find, grep. */
+  /** Whether to create only the tools that read: `read`, `ls`, `find` and `grep`. Default: `false`. */
   readonly readOnly?: boolean;
 }
 
-/** The tools for files, in a stable order. */
+/**
+ * Creates the file tools in a fixed order: `read`, `ls`, `find`, `grep`, `write`, `edit`.
+ *
+ * @example
+ * ```ts
+ * import { Agent } from "reeve";
+ * import { fileTools } from "reeve/tools";
+ *
+ * const agent = new Agent({
+ *   name: "editor",
+ *   model: "anthropic/claude-sonnet-5",
+ *   tools: fileTools({ root: "./workspace" }),
+ * });
+ * ```
+ */
 export function fileTools({ root, readOnly = false }: FileToolsOptions): readonly Tool[] {
-  const looking = [readTool({ root }), lsTool({ root }), findTool({ root }), grepTool({ root })];
-  return readOnly ? looking : [...looking, writeTool({ root }), editTool({ root })];
+  const readers = [readTool({ root }), lsTool({ root }), findTool({ root }), grepTool({ root })];
+  return readOnly ? readers : [...readers, writeTool({ root }), editTool({ root })];
 }

@@ -4,9 +4,13 @@ import { matchingFiles } from "../files/matching-files.ts";
 import { textResult } from "./tool-result.ts";
 import { tool } from "./tool.ts";
 
+/** Options of `findTool()`. */
 export interface FindToolOptions {
+  /** Folder to which the tool is confined. */
   readonly root: string;
+  /** Maximum number of files in a result. Default: 500. */
   readonly maxResults?: number;
+  /** Maximum duration of a call, in milliseconds. Default: 20_000. */
   readonly timeoutMs?: number;
 }
 
@@ -15,24 +19,33 @@ const input = {
   properties: {
     pattern: {
       type: "string",
-      description: "A glob such as src/**/*.ts; a name alone is looked for in the folder only",
+      description: "A glob such as src/**/*.ts. A plain name matches only in the folder itself",
     },
     path: {
       type: "string",
-      description: "The folder to look in, from the workspace root; the root unless told",
+      description: "The folder to search, relative to the workspace root. Default: the root",
     },
-    ignored: { type: "boolean", description: "Also files that .gitignore leaves out, and node_modules" },
+    ignored: { type: "boolean", description: "Include files that .gitignore excludes, and node_modules" },
   },
   required: ["pattern"],
   additionalProperties: false,
 } as const;
 
-/** Finds files by a glob. */
+/**
+ * Creates the tool `find`, which finds files by a glob.
+ *
+ * @example
+ * ```ts
+ * import { findTool } from "reeve/tools";
+ *
+ * const find = findTool({ root: "./workspace", maxResults: 100 });
+ * ```
+ */
 export function findTool({ root: path, maxResults = 500, timeoutMs = 20_000 }: FindToolOptions): Tool {
   const root = new FileRoot(path);
   return tool({
     name: "find",
-    description: `Finds files of the workspace by a glob, up to ${maxResults}. Leaves out what .gitignore names, unless ignored.`,
+    description: `Find at most ${maxResults} files of the workspace by a glob. Files that .gitignore excludes are left out unless ignored is set.`,
     inputSchema: input,
     timeoutMs,
     execute: async ({ pattern, path: from = ".", ignored = false }, { signal }) => {
@@ -40,7 +53,7 @@ export function findTool({ root: path, maxResults = 500, timeoutMs = 20_000 }: F
       const shown: string[] = [];
       for (const file of found.slice(0, maxResults)) if (await isInside(root, file)) shown.push(file);
       const left = Math.max(0, found.length - maxResults);
-      const more = left > 0 ? [`[${left} more: make the pattern narrower]`] : [];
+      const more = left > 0 ? [`[${left} more: use a narrower pattern]`] : [];
       return textResult([...shown, ...more].join("\n") || `[no file matches ${pattern}]`, {
         pattern,
         path: from,
@@ -50,7 +63,7 @@ export function findTool({ root: path, maxResults = 500, timeoutMs = 20_000 }: F
   });
 }
 
-/** R1: a folder may have become a link to elsewhere while it was walked. */
+/** R1: checks the file again, because a folder may have been replaced by a link to another place during the search. */
 async function isInside(root: FileRoot, file: string): Promise<boolean> {
   try {
     const { folder } = await root.place(file);

@@ -7,12 +7,20 @@ import { LineSearch } from "./line-search.ts";
 import { errorResult, textResult } from "./tool-result.ts";
 import { tool } from "./tool.ts";
 
+/** Options of `grepTool()`. */
 export interface GrepToolOptions {
+  /** Folder to which the tool is confined. */
   readonly root: string;
+  /** Maximum number of matching lines in a result. Default: 200. */
   readonly maxMatches?: number;
-  /** Larger files are not searched, and are counted in the answer. */
+  /**
+   * Maximum size of a file that is searched, in bytes. Larger files are skipped and counted in the metadata. Default: 4
+   * MiB.
+   */
   readonly maxFileBytes?: number;
+  /** Maximum number of files that one call searches. Default: 20_000. */
   readonly maxFiles?: number;
+  /** Maximum duration of a call, in milliseconds. Default: 20_000. */
   readonly timeoutMs?: number;
 }
 
@@ -20,25 +28,40 @@ const input = {
   type: "object",
   properties: {
     pattern: { type: "string", minLength: 1, description: "A JavaScript regular expression" },
-    path: { type: "string", description: "A folder or file, from the workspace root; the root unless told" },
-    glob: { type: "string", description: "Only files like this, such as **/*.ts" },
-    literal: { type: "boolean", description: "The pattern is a text, not an expression" },
+    path: {
+      type: "string",
+      description: "A folder or file, relative to the workspace root. Default: the root",
+    },
+    glob: { type: "string", description: "Search only files that match this glob, such as **/*.ts" },
+    literal: { type: "boolean", description: "Treat the pattern as plain text, not as an expression" },
     ignoreCase: { type: "boolean" },
-    ignored: { type: "boolean", description: "Also files that .gitignore leaves out, and node_modules" },
+    ignored: { type: "boolean", description: "Include files that .gitignore excludes, and node_modules" },
   },
   required: ["pattern"],
   additionalProperties: false,
 } as const;
 
-/** Of a line that is shown, in characters. */
+/** Maximum length of a line in a result, in characters. */
 const maxLine = 400;
 
-/** Searches files for lines. An expression that takes for ever is stopped with the call. */
+/**
+ * Creates the tool `grep`, which searches files for lines. The expression runs in a thread, so one that takes too long is stopped with the
+ * call.
+ *
+ * @example
+ * ```ts
+ * import { grepTool } from "reeve/tools";
+ *
+ * const grep = grepTool({ root: "./workspace", maxMatches: 50 });
+ * ```
+ */
 export function grepTool(options: GrepToolOptions): Tool {
   const { maxMatches = 200, maxFileBytes = 4 * 1024 * 1024, maxFiles = 20_000, timeoutMs = 20_000 } = options;
   const root = new FileRoot(options.root);
 
-  /** `undefined`: binary, too large, gone or no longer inside. */
+  /**
+   * Returns the text of a file, or `undefined` if the file is binary, too large, deleted or no longer inside the root.
+   */
   async function textOf(path: string): Promise<string | undefined> {
     try {
       const { folder, file } = await root.read(path);
@@ -69,7 +92,7 @@ export function grepTool(options: GrepToolOptions): Tool {
 
   return tool({
     name: "grep",
-    description: `Searches files of the workspace for lines that match, up to ${maxMatches}, as path:line: text. Leaves out binary files and what .gitignore names.`,
+    description: `Search files of the workspace for matching lines. Returns at most ${maxMatches} lines as path:line: text. Binary files and files that .gitignore excludes are left out.`,
     inputSchema: input,
     timeoutMs,
     execute: async (
@@ -104,7 +127,7 @@ export function grepTool(options: GrepToolOptions): Tool {
         };
         const notes: string[] = [];
         if (isCut)
-          notes.push(`[only the first ${maxMatches} matches: make the pattern or the path narrower]`);
+          notes.push(`[only the first ${maxMatches} matches are shown: use a narrower pattern or path]`);
         if (files.length > maxFiles) notes.push(`[only ${maxFiles} of ${files.length} files were searched]`);
         if (files.length === 0) return errorResult(`no file matches ${glob} in ${path}`, facts);
         const shown = [...lines.slice(0, maxMatches), ...notes];
@@ -117,7 +140,7 @@ export function grepTool(options: GrepToolOptions): Tool {
   });
 }
 
-/** A name that is a folder is refused as a file. */
+/** Whether the path is a file. Reading a folder as a file throws `invalid_argument`. */
 async function isFile(root: FileRoot, path: string): Promise<boolean> {
   try {
     const { folder, file } = await root.read(path);

@@ -12,6 +12,6 @@ export { readTool, type ReadToolOptions } from "./read.ts";
 export { writeTool, type WriteToolOptions } from "./write.ts";
 export { memoryTools } from "./memory.ts";
 export { skillTool, type SkillToolOptions } from "./skill.ts";
-export { spawnAgentTool, type HireableAgent, type SpawnAgentToolOptions } from "./spawn-agent.ts";
+export { spawnAgentTool, type SpawnableAgent, type SpawnAgentToolOptions } from "./spawn-agent.ts";
 export { todoTool, type TodoToolOptions } from "./todo.ts";
 export { toolSearch, type ToolSearchOptions } from "./tool-search.ts";

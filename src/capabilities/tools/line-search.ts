@@ -1,20 +1,25 @@
 import { Worker } from "node:worker_threads";
 import { Fault } from "../../kernel/index.ts";
 
+/** One matching line. */
 export interface LineMatch {
-  /** From 1. */
+  /** Line number, starting at 1. */
   readonly line: number;
+  /** Text of the line, cut around the match if it is longer than `maxLine`. */
   readonly text: string;
 }
 
+/** Options of `LineSearch`. */
 export interface LineSearchOptions {
+  /** Source of the regular expression. */
   readonly source: string;
+  /** Whether upper and lower case are treated as equal. */
   readonly ignoreCase: boolean;
-  /** Of a line that is shown. */
+  /** Maximum length of the text of a match, in characters. */
   readonly maxLine: number;
 }
 
-/** In a thread: a pattern that takes for ever stops with it, and stops nothing else. */
+/** Code of the search thread. A pattern that takes too long is stopped by terminating the thread. */
 const program = `
   const { parentPort, workerData: { source, flags, maxLine } } = require("node:worker_threads");
   const pattern = new RegExp(source, flags);
@@ -26,14 +31,14 @@ const program = `
       const next = text.indexOf("\\n", at);
       const end = next === -1 ? text.length : next;
       const stripped = text[end - 1] === "\\r" ? end - 1 : end;
-      const words = text.slice(at, Math.max(at, stripped));
+      const content = text.slice(at, Math.max(at, stripped));
       line++;
-      const match = pattern.exec(words);
+      const match = pattern.exec(content);
       if (match !== null) {
-        const from = words.length > maxLine ? Math.max(0, match.index - (maxLine >> 2)) : 0;
-        const cut = words.slice(from, from + maxLine);
+        const from = content.length > maxLine ? Math.max(0, match.index - (maxLine >> 2)) : 0;
+        const cut = content.slice(from, from + maxLine);
         const before = from > 0 ? "…" : "";
-        const after = from + maxLine < words.length ? "…" : "";
+        const after = from + maxLine < content.length ? "…" : "";
         found.push({ line, text: (before + cut + after).toWellFormed() });
       }
       at = end + 1;
@@ -43,10 +48,13 @@ const program = `
   });
 `;
 
-/** Searches texts for a pattern, line by line. One search at a time. Close it. */
+/**
+ * Searches texts for a pattern line by line, in a thread. Only one search may run at a time. The caller must call
+ * `close()`.
+ */
 export class LineSearch {
   readonly #worker: Worker;
-  /** Its thread has come to its end, or is told to: it answers no more. */
+  /** Whether the thread has ended or is being terminated, so that it answers no more. */
   #isOver = false;
 
   constructor({ source, ignoreCase, maxLine }: LineSearchOptions) {
@@ -54,7 +62,7 @@ export class LineSearch {
     assertPattern(source, flags);
     this.#worker = new Worker(program, {
       eval: true,
-      // What the process was started with, such as --input-type, may not fit a thread.
+      // Options of the parent process, such as --input-type, may be invalid for a thread.
       execArgv: [],
       workerData: { source, flags, maxLine },
       resourceLimits: { maxOldGenerationSizeMb: 256 },
@@ -64,6 +72,9 @@ export class LineSearch {
     });
   }
 
+  /**
+   * Returns at most `limit` matching lines of a text. Rejects with `tool_timeout` if the search is closed meanwhile.
+   */
   search(text: string, limit: number): Promise<readonly LineMatch[]> {
     const worker = this.#worker;
     if (this.#isOver) return Promise.reject(stopped());
@@ -81,6 +92,7 @@ export class LineSearch {
     });
   }
 
+  /** Terminates the thread. A search in progress rejects. */
   async close(): Promise<void> {
     this.#isOver = true;
     await this.#worker.terminate();
@@ -88,7 +100,7 @@ export class LineSearch {
 }
 
 function stopped(): Fault {
-  return new Fault("tool_timeout", "the search was stopped");
+  return new Fault("tool_timeout", "the search was stopped before it finished");
 }
 
 function assertPattern(source: string, flags: string): void {
@@ -96,6 +108,6 @@ function assertPattern(source: string, flags: string): void {
     void new RegExp(source, flags);
   } catch (cause) {
     const { message } = cause as SyntaxError;
-    throw new Fault("invalid_argument", `${message}. Set literal to look for the text itself`, { cause });
+    throw new Fault("invalid_argument", `${message}. Set literal to search for the plain text`, { cause });
   }
 }

@@ -6,28 +6,40 @@ import type { OpenFolder } from "../files/open-folder.ts";
 import { textResult } from "./tool-result.ts";
 import { tool } from "./tool.ts";
 
+/** Options of `lsTool()`. */
 export interface LsToolOptions {
+  /** Folder to which the tool is confined. */
   readonly root: string;
+  /** Maximum number of entries in a result. Default: 1_000. */
   readonly maxEntries?: number;
 }
 
 const input = {
   type: "object",
   properties: {
-    path: { type: "string", description: "The folder, from the workspace root; the root unless told" },
+    path: { type: "string", description: "The folder, relative to the workspace root. Default: the root" },
   },
   additionalProperties: false,
 } as const;
 
-/** Lists one folder. Links are shown, not followed. */
+/**
+ * Creates the tool `ls`, which lists one folder. Links are shown and not followed.
+ *
+ * @example
+ * ```ts
+ * import { lsTool } from "reeve/tools";
+ *
+ * const ls = lsTool({ root: "./workspace" });
+ * ```
+ */
 export function lsTool({ root: path, maxEntries = 1_000 }: LsToolOptions): Tool {
   const root = new FileRoot(path);
   return tool({
     name: "ls",
-    description: `Lists a folder of the workspace: folders end in /, links show where they lead, files their size in bytes. Up to ${maxEntries} entries.`,
+    description: `List a folder of the workspace. Folders end in /, links show their target, files their size in bytes. At most ${maxEntries} entries.`,
     inputSchema: input,
-    execute: async ({ path: where = "." }) => {
-      const folder = await root.folder(where);
+    execute: async ({ path: requested = "." }) => {
+      const folder = await root.folder(requested);
       try {
         const entries = await readdir(folder.here, { withFileTypes: true });
         const sorted = entries.toSorted((one, other) => (one.name < other.name ? -1 : 1));
@@ -39,7 +51,7 @@ export function lsTool({ root: path, maxEntries = 1_000 }: LsToolOptions): Tool 
         const shown = await root.shown(folder.path);
         return textResult(lines.join("\n") || "[empty]", { path: shown, entries: entries.length });
       } catch (error) {
-        throw fileFault(error, where);
+        throw fileFault(error, requested);
       } finally {
         await folder.close();
       }
@@ -52,9 +64,9 @@ async function lineOf(folder: OpenFolder, entry: Dirent): Promise<string> {
   try {
     if (entry.isDirectory()) return `${name}/`;
     if (entry.isSymbolicLink()) return `${name} -> ${await readlink(folder.at(name))}`;
-    return entry.isFile() ? `${name} ${(await lstat(folder.at(name))).size}` : `${name} [no regular file]`;
+    return entry.isFile() ? `${name} ${(await lstat(folder.at(name))).size}` : `${name} [not a regular file]`;
   } catch (error) {
-    // It went while it was listed.
+    // The entry was deleted during the listing.
     if (codeOf(error) === "ENOENT" || codeOf(error) === "EINVAL") return `${name} [gone]`;
     throw error;
   }

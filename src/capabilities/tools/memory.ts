@@ -8,7 +8,7 @@ const remembered = {
     text: { type: "string", minLength: 1, maxLength: 10_000, description: "What happened or was said" },
     fact: {
       type: "object",
-      description: "Something that holds until another takes its place",
+      description: "A fact that holds until another one replaces it",
       properties: {
         subject: { type: "string", minLength: 1 },
         predicate: { type: "string", minLength: 1 },
@@ -40,14 +40,28 @@ const forgotten = {
 } as const;
 
 /**
- * Tools over a memory: recall, remember, forget. The scope is the run's user, never the model's choice. J6: what is kept has the call's
- * key, so that a call that is repeated keeps nothing twice.
+ * Creates the tools `recall`, `remember` and `forget` for a memory. The scope is always the user of the run; the model cannot choose it.
+ * J6: a remembered item is stored under the call's idempotency key, so that a repeated call stores it once.
+ *
+ * @example
+ * ```ts
+ * import { Agent } from "reeve";
+ * import { openMemory } from "reeve/memory";
+ * import { memoryTools } from "reeve/tools";
+ *
+ * const memory = await openMemory({ path: "./memory.db" });
+ * const agent = new Agent({
+ *   name: "assistant",
+ *   model: "anthropic/claude-sonnet-5",
+ *   tools: [...memoryTools(memory)],
+ * });
+ * ```
  */
 export function memoryTools(memory: Memory): readonly Tool[] {
   return [
     tool({
       name: "recall",
-      description: "Looks for what is remembered of this user.",
+      description: "Search what is remembered about this user.",
       inputSchema: asked,
       execute: async ({ query, limit = 10 }, { facts }) => {
         const found = await memory.recall(scopeOf(facts), { text: query, limit });
@@ -57,7 +71,7 @@ export function memoryTools(memory: Memory): readonly Tool[] {
           ),
           ...found.episodes.map(({ id, text }) => `${id}: ${text}`),
         ];
-        return textResult(lines.join("\n") || "[nothing]", {
+        return textResult(lines.join("\n") || "[nothing found]", {
           facts: found.facts.map(({ id }) => id),
           episodes: found.episodes.map(({ id }) => id),
         });
@@ -65,7 +79,8 @@ export function memoryTools(memory: Memory): readonly Tool[] {
     }),
     tool({
       name: "remember",
-      description: "Keeps something of this user for later conversations: an episode as text, or a fact.",
+      description:
+        "Remember something about this user for later conversations: an episode as text, or a fact.",
       inputSchema: remembered,
       execute: async ({ text, fact }, { facts, idempotencyKey }) => {
         const scope = scopeOf(facts);
@@ -74,17 +89,17 @@ export function memoryTools(memory: Memory): readonly Tool[] {
           ids.push(await memory.remember(scope, { type: "fact", fact, id: `${idempotencyKey}/fact` }));
         if (text !== undefined)
           ids.push(await memory.remember(scope, { type: "episode", text, id: `${idempotencyKey}/text` }));
-        return textResult("kept", { ids });
+        return textResult("remembered", { ids });
       },
     }),
     tool({
       name: "forget",
-      description: "Deletes what is remembered of this user, by the ids that recall gives.",
+      description: "Delete remembered items of this user, by the ids that recall returns.",
       inputSchema: forgotten,
       risk: "high",
       execute: async ({ ids }, { facts }) => {
         const count = await memory.forget(scopeOf(facts), { ids });
-        return textResult(`${count} deleted`, { ids, count });
+        return textResult(`deleted ${count}`, { ids, count });
       },
     }),
   ];

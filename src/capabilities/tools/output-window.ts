@@ -1,4 +1,4 @@
-/** The beginning and the end of what a process says; what is between is counted and let go. */
+/** Keeps the start and the end of a process's output. The middle is counted and dropped. */
 export class OutputWindow {
   readonly #headBytes: number;
   readonly #tailBytes: number;
@@ -13,14 +13,17 @@ export class OutputWindow {
     this.#tailBytes = maxBytes - this.#headBytes;
   }
 
+  /** Number of bytes that were added. */
   get total(): number {
     return this.#total;
   }
 
+  /** Number of bytes that were dropped. */
   get cut(): number {
     return this.#total - this.#headSize - Math.min(this.#tailSize, this.#tailBytes);
   }
 
+  /** Adds a piece of output. */
   add(chunk: Buffer): void {
     this.#total += chunk.length;
     const room = this.#headBytes - this.#headSize;
@@ -32,11 +35,14 @@ export class OutputWindow {
     if (first.length === chunk.length) return;
     this.#tail.push(chunk.subarray(first.length));
     this.#tailSize += chunk.length - first.length;
-    // Joined now and then, so that many small pieces cost no more than what is kept.
+    // Joined only when it has grown enough, so that many small pieces do not cost a copy each.
     if (this.#tailSize > 2 * this.#tailBytes + 65_536) this.#trim();
   }
 
-  /** With a line in between that says how much is missing. Characters cut in two are left out. */
+  /**
+   * Returns the kept output. If the middle was dropped, a line says how many bytes; characters that were cut in two are
+   * left out.
+   */
   text(): string {
     this.#trim();
     const decoder = new TextDecoder();

@@ -2,35 +2,51 @@ import { spawn, type ChildProcess } from "node:child_process";
 import { Fault, type CancelSignal } from "../../kernel/index.ts";
 import { codeOf } from "../files/file-root.ts";
 
+/** Options of `runGroup()`. */
 export interface ProcessGroupOptions {
+  /** Program to start, by path or by name in the PATH. */
   readonly program: string;
   readonly args: readonly string[];
   readonly cwd: string;
   readonly env: Readonly<Record<string, string>>;
+  /** Maximum duration of the program, in milliseconds. */
   readonly timeoutMs: number;
-  /** Between asking it to end and ending it. */
+  /** Milliseconds between SIGTERM and SIGKILL. */
   readonly graceMs: number;
+  /** Stops the group when it is aborted; the call then rejects with the signal's reason. */
   readonly signal: CancelSignal;
+  /** Receives standard output and standard error as they arrive. */
   readonly onOutput: (chunk: Buffer) => void;
 }
 
+/** How a program ended. */
 export interface ProcessEnd {
+  /** Exit code. `null` means that a signal ended the program. */
   readonly exitCode: number | null;
+  /** Name of the signal that ended the program, if any. */
   readonly killedBy: string | null;
+  /** Whether the program was stopped because it reached `timeoutMs`. */
   readonly isTimedOut: boolean;
 }
 
-/** How long what a killed group left in the pipes may take to come: someone who left the group may hold them for ever. */
+/**
+ * Milliseconds to wait for remaining output after the group was killed. A process that left the group may hold the
+ * pipes open.
+ */
 const drainMs = 1_000;
 
 /**
- * Runs a program in a process group of its own, and ends the whole group with it: when it exits, takes too long or is stopped. SIGTERM
- * first, SIGKILL after `graceMs`. A process that makes a session of its own leaves the group, and only a sandbox holds it.
+ * Runs a program in its own process group and ends the whole group when the program exits, times out or is cancelled:
+ * SIGTERM first, SIGKILL after `graceMs`. A process that starts its own session leaves the group; only a sandbox ends
+ * such a process.
  */
 export function runGroup(options: ProcessGroupOptions): Promise<ProcessEnd> {
   const { program, args, cwd, env, timeoutMs, graceMs, signal, onOutput } = options;
   if (process.platform === "win32")
-    throw new Fault("unsupported", "commands are run in process groups, which Windows does not have");
+    throw new Fault(
+      "unsupported",
+      "commands cannot run on Windows, which has no process groups; use Linux or macOS",
+    );
   signal.throwIfAborted();
   const child = spawn(program, args, { cwd, env, detached: true, stdio: ["ignore", "pipe", "pipe"] });
   return new Promise((resolve, reject) => {
@@ -60,7 +76,7 @@ export function runGroup(options: ProcessGroupOptions): Promise<ProcessEnd> {
     });
     child.once("exit", () => {
       clearTimeout(timer);
-      // What it left running in its group goes with it.
+      // Processes that the program left in its group end with it.
       killGroup(child, "SIGKILL");
       draining = setTimeout(() => {
         child.stdout.destroy();
@@ -80,7 +96,7 @@ function killGroup({ pid }: ChildProcess, how: NodeJS.Signals): void {
   try {
     process.kill(-pid, how);
   } catch (error) {
-    // It is gone already. macOS says EPERM of a group that only has dead processes.
+    // The group is gone already. macOS reports EPERM for a group whose processes are all dead.
     if (codeOf(error) !== "ESRCH" && codeOf(error) !== "EPERM") throw error;
   }
 }

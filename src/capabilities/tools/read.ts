@@ -6,29 +6,42 @@ import { readBytes, readLines } from "../files/file-lines.ts";
 import { errorResult, imageResult, textResult } from "./tool-result.ts";
 import { tool } from "./tool.ts";
 
+/** Options of `readTool()`. */
 export interface ReadToolOptions {
+  /** Folder to which the tool is confined. */
   readonly root: string;
-  /** Of text in one call. */
+  /** Maximum number of bytes of text in one result. Default: 256 KiB. */
   readonly maxBytes?: number;
+  /** Maximum number of lines in one result. Default: 2_000. */
   readonly maxLines?: number;
+  /** Maximum size of an image in bytes. Default: 5 MiB. */
   readonly maxImageBytes?: number;
 }
 
 const input = {
   type: "object",
   properties: {
-    path: { type: "string", description: "The file, from the workspace root" },
-    offset: { type: "integer", minimum: 1, description: "The first line to read, from 1" },
-    limit: { type: "integer", minimum: 1, description: "How many lines" },
+    path: { type: "string", description: "The file, relative to the workspace root" },
+    offset: { type: "integer", minimum: 1, description: "The first line to read, starting at 1" },
+    limit: { type: "integer", minimum: 1, description: "The maximum number of lines to read" },
   },
   required: ["path"],
   additionalProperties: false,
 } as const;
 
-/** How much of a file is looked at to tell what it is. */
+/** Number of bytes from which the kind of a file is detected. */
 const sniffed = 8_192;
 
-/** Reads a text a piece at a time, or an image. Memory and time go with what is shown, not with the file. */
+/**
+ * Creates the tool `read`, which reads a text file in pieces, or an image. Memory and time depend on the piece, not on the size of the file.
+ *
+ * @example
+ * ```ts
+ * import { readTool } from "reeve/tools";
+ *
+ * const read = readTool({ root: "./workspace", maxLines: 500 });
+ * ```
+ */
 export function readTool(options: ReadToolOptions): Tool {
   const { maxBytes = 256 * 1024, maxLines = 2_000, maxImageBytes = 5 * 1024 * 1024 } = options;
   const root = new FileRoot(options.root);
@@ -41,13 +54,16 @@ export function readTool(options: ReadToolOptions): Tool {
   ): Promise<ToolResult> {
     const metadata = { path, size, mediaType };
     if (size > maxImageBytes)
-      return errorResult(`${path} is an image of ${size} bytes; ${maxImageBytes} can be shown`, metadata);
+      return errorResult(
+        `${path} is an image of ${size} bytes; at most ${maxImageBytes} can be shown`,
+        metadata,
+      );
     return imageResult(await readBytes(file, 0, size), mediaType, { metadata });
   }
 
   return tool({
     name: "read",
-    description: `Reads a file of the workspace: text (up to ${maxLines} lines or ${maxBytes} bytes a call; go on with offset) or an image.`,
+    description: `Read a file of the workspace: text (at most ${maxLines} lines or ${maxBytes} bytes per call; continue with offset) or an image.`,
     inputSchema: input,
     execute: async ({ path, offset = 1, limit = maxLines }, { signal }) => {
       const { folder, file, shown } = await root.read(path);
@@ -81,8 +97,8 @@ function noteOf(
   size: number,
 ): string {
   const notes: string[] = [];
-  if (!isExact) notes.push("bytes that are no UTF-8 are shown as \uFFFD");
+  if (!isExact) notes.push("bytes that are not UTF-8 are shown as \uFFFD");
   if (isCut) notes.push(`line ${to} is cut`);
-  if (!isEnd) notes.push(`lines ${from} to ${to} of a file of ${size} bytes; go on with offset ${to + 1}`);
+  if (!isEnd) notes.push(`lines ${from} to ${to} of a file of ${size} bytes; continue with offset ${to + 1}`);
   return notes.length === 0 ? "" : `\n[${notes.join("; ")}]`;
 }

@@ -10,16 +10,18 @@ import {
 } from "../../kernel/index.ts";
 import { JsonSchemaCheck } from "./json-schema-check.ts";
 
-/** Whose schema it is, in words: `the input schema of tool look`. */
+/** Names a schema in faults and creates the fault for an invalid value. */
 export interface SchemaOwner {
+  /** Description of the schema, for example `the input schema of tool search`. */
   readonly schemaName: string;
+  /** Returns the fault for a value with these problems. */
   readonly refuse: (problems: readonly string[]) => Fault;
 }
 
-/** What was meant by a value that does not fit; the same where nothing can be made of it. */
+/** Converts an invalid value to what the model meant, or returns the same value if that is not clear. */
 type Coercion = (schema: JsonSchema, input: JsonValue) => JsonValue;
 
-/** A schema as it is used: what the model is told, and how its answer is checked. */
+/** Reads values by a schema: describes the schema as JSON Schema for the model, and validates what the model sends. */
 export class SchemaReader<Value> {
   readonly #owner: SchemaOwner;
   readonly #source: SchemaSource<Value>;
@@ -31,11 +33,15 @@ export class SchemaReader<Value> {
     this.#coercion = coercion;
   }
 
+  /** The schema as JSON Schema, as the model receives it. */
   get jsonSchema(): JsonSchema {
     return this.#source.jsonSchema;
   }
 
-  /** T1: rejects with `invalid_argument`, telling the model what to mend. */
+  /**
+   * T1: validates a value and returns it as the schema defines it. Rejects with `invalid_argument`, which tells the
+   * model what to fix.
+   */
   parse(input: JsonValue): Value | Promise<Value> {
     const reading = this.#source.read(input);
     return reading instanceof Promise
@@ -45,7 +51,7 @@ export class SchemaReader<Value> {
 
   #parsed(input: JsonValue, reading: Reading<Value>): Value | Promise<Value> {
     if (reading.problems === undefined) return reading.value;
-    // What fits is never touched, so it is looked at first.
+    // A valid value is never changed, so the value is coerced only if it is invalid.
     const meant = this.#coercion(this.jsonSchema, input);
     if (meant === input) return this.#accepted(reading);
     const again = this.#source.read(meant);
@@ -59,13 +65,14 @@ export class SchemaReader<Value> {
   }
 }
 
+/** Returns the owner of a tool's input schema. */
 export function toolSchema(toolName: string): SchemaOwner {
   return {
     schemaName: `the input schema of tool ${toolName}`,
     refuse: (problems) =>
       new Fault(
         "invalid_argument",
-        `the arguments of ${toolName} do not fit its schema: ${problems.join("; ")}. Call it again with these mended`,
+        `the arguments of ${toolName} do not match its schema: ${problems.join("; ")}. Fix these and call the tool again`,
       ),
   };
 }
@@ -78,7 +85,7 @@ function isStandard(schema: Schema): schema is StandardSchema {
   return "~standard" in schema;
 }
 
-/** A value as its schema gives it, or what is wrong with it. */
+/** The value as the schema defines it, or the problems of the value. */
 type Reading<Value> =
   | { readonly value: Value; readonly problems?: undefined }
   | { readonly problems: readonly string[] };
@@ -97,7 +104,7 @@ class StandardSource<Value> implements SchemaSource<Value> {
     if (jsonSchema === undefined) {
       throw new Fault(
         "invalid_argument",
-        `${owner.schemaName} (${vendor}) cannot describe itself as JSON Schema: use a newer ${vendor}, or a plain JSON Schema`,
+        `${owner.schemaName} (${vendor}) cannot describe itself as JSON Schema: use a newer version of ${vendor}, or a plain JSON Schema`,
       );
     }
     this.jsonSchema = described(owner, vendor, jsonSchema);
@@ -120,7 +127,7 @@ function described(
   } catch (cause) {
     throw new Fault(
       "invalid_argument",
-      `${schemaName} (${vendor}) cannot be written as JSON Schema: ${Fault.from(cause).message}. Ask for what JSON has, such as a text for a date, and make more of it afterwards`,
+      `${schemaName} (${vendor}) cannot be written as JSON Schema: ${Fault.from(cause).message}. Use types that JSON has, such as a string for a date, and convert the value in the tool`,
       { cause },
     );
   }
@@ -150,6 +157,6 @@ class JsonSource<Value> implements SchemaSource<Value> {
 }
 
 function jsonReading<Value>(input: JsonValue, problems: readonly string[]): Reading<Value> {
-  // A copy: what is recorded of the call must not change when the body changes its input.
+  // A copy, so that the recorded arguments do not change if the tool body changes its input.
   return problems.length === 0 ? { value: copyJson(input) as Value } : { problems };
 }

@@ -13,46 +13,50 @@ import {
 import { errorResult } from "./tool-result.ts";
 import { tool } from "./tool.ts";
 
-export interface HireableAgent extends SpawnOptions {
+/** An agent that the tool `spawn_agent` can spawn, with the options of the spawn. */
+export interface SpawnableAgent extends SpawnOptions {
+  /** Id under which the agent is registered with the runtime. */
   readonly agentId: AgentId;
-  /** What it is good at: the model chooses by it. */
+  /** Text by which the model chooses the agent. */
   readonly description: string;
 }
 
+/** Options of `spawnAgentTool()`. */
 export interface SpawnAgentToolOptions {
-  /** By the name the model uses. They are to be registered with the runtime. */
-  readonly agents: Readonly<Record<string, HireableAgent>>;
+  /** Agents by the name that the model uses. Register each of them with the runtime. */
+  readonly agents: Readonly<Record<string, SpawnableAgent>>;
 }
 
 /**
- * Hires an agent for a task and waits for what it comes to. H4: a refused seat is a result the model can react to. Several calls of one
- * turn hire side by side.
+ * Creates the tool `spawn_agent`, which spawns an agent for a task and waits for its result. H4: if no seat is free,
+ * the result says so and the model can react. Several calls of one turn run concurrently.
  */
 export function spawnAgentTool({ agents }: SpawnAgentToolOptions): Tool {
   const names = Object.keys(agents);
-  if (names.length === 0) throw new Fault("invalid_argument", "spawn_agent needs at least one agent to hire");
+  if (names.length === 0)
+    throw new Fault("invalid_argument", "agents of spawnAgentTool is empty: add at least one agent");
   for (const { agentId } of Object.values(agents)) parseAgentId(agentId);
   const list = names.map((name) => `- ${name}: ${agents[name]?.description}`);
   return tool({
     name: "spawn_agent",
-    description: `Hires an agent for a task of its own and gives its answer. It knows nothing but what the task says. There are:\n${list.join("\n")}`,
+    description: `Start another agent for a task and return its answer. The agent knows only the text of the task. Agents:\n${list.join("\n")}`,
     inputSchema: {
       type: "object",
       properties: {
         agent: { type: "string", enum: names },
-        task: { type: "string", minLength: 1, description: "All that the agent needs to know" },
+        task: { type: "string", minLength: 1, description: "Everything that the agent needs to know" },
       },
       required: ["agent", "task"],
       additionalProperties: false,
     } as const,
-    // It pays, within the caps of the run; what it does passes its own gate.
+    // The agent spends money within the caps of the run, and its own tool calls pass the gate.
     risk: "high",
     destructive: false,
     suspends: true,
     execute: async ({ agent, task }, { ctx }) => {
       const hired = agents[agent];
       if (hired === undefined)
-        throw new Fault("not_found", `there is no agent ${agent}; there are: ${names.join(", ")}`);
+        throw new Fault("not_found", `there is no agent named ${agent}; use one of: ${names.join(", ")}`);
       const { agentId, description: _said, ...options } = hired;
       const outcome = await ctx.spawn(agentId, task, options);
       if (outcome.kind === "refused") return refusal(agent, outcome);
@@ -65,7 +69,7 @@ function refusal(agent: string, refused: Extract<SpawnOutcome, { kind: "refused"
   const { reason, holders } = refused;
   const metadata: JsonObject = { agent, refused: reason, holders: holders.map((holder) => ({ ...holder })) };
   return errorResult(
-    `${describeRefusal(agent, refused)}. Do it yourself, or try again when someone has finished`,
+    `${describeRefusal(agent, refused)}. Do the task yourself, or try again when another agent has finished`,
     metadata,
   );
 }
@@ -75,9 +79,9 @@ function ended(agent: string, taskId: string, outcome: TaskOutcome): ToolResult 
   const stopped = interruption === undefined ? {} : { interruption: { ...interruption } };
   const metadata: JsonObject = { agent, taskId, status, ...stopped };
   if (status !== "completed") {
-    const said = typeof output === "string" && output !== "" ? ` So far it said: ${output}` : "";
+    const partial = typeof output === "string" && output !== "" ? ` Its partial output: ${output}` : "";
     return errorResult(
-      `${agent} ended as ${status}${failure ? `: ${failure.message}` : ""}.${said}`,
+      `${agent} ended with the status ${status}${failure ? `: ${failure.message}` : ""}.${partial}`,
       metadata,
     );
   }

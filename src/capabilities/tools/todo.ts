@@ -2,7 +2,9 @@ import type { Tool } from "../../kernel/index.ts";
 import { errorResult, textResult } from "./tool-result.ts";
 import { tool } from "./tool.ts";
 
+/** Options of `todoTool()`. */
 export interface TodoToolOptions {
+  /** Maximum number of items of the list. Default: 50. */
   readonly maxItems?: number;
 }
 
@@ -11,7 +13,7 @@ const input = {
   properties: {
     items: {
       type: "array",
-      description: "The whole list, in order: it takes the place of the one before",
+      description: "The whole list, in order. It replaces the previous list",
       items: {
         type: "object",
         properties: {
@@ -29,19 +31,24 @@ const input = {
 
 const marks = { open: "[ ]", doing: "[>]", done: "[x]", dropped: "[-]" } as const;
 
-/** A plan that the model keeps. It lives in the conversation and the log, so it is where they are, also after a restart. */
+/**
+ * Creates the tool `todo`, with which the model keeps a plan. The plan is stored in the conversation and the event log,
+ * so it survives a restart.
+ */
 export function todoTool({ maxItems = 50 }: TodoToolOptions = {}): Tool {
   return tool({
     name: "todo",
     description:
-      "Keeps the plan: write the whole list whenever it changes. One item at most is doing; mark it done before the next.",
+      "Keep a plan: send the whole list whenever it changes. At most one item has the status doing; mark it done before you start the next.",
     inputSchema: input,
     execute: ({ items }) => {
       if (items.length > maxItems)
-        return errorResult(`${items.length} items are too many: ${maxItems} at most`);
+        return errorResult(`the list has ${items.length} items; at most ${maxItems} are allowed`);
       const count = (status: string): number => items.filter((item) => item.status === status).length;
       if (count("doing") > 1)
-        return errorResult(`${count("doing")} items are doing: keep one, the others open`);
+        return errorResult(
+          `${count("doing")} items have the status doing: keep one and set the others to open`,
+        );
       const lines = items.map(({ text, status }) => `${marks[status]} ${text.replaceAll(/\s+/g, " ")}`);
       const facts = {
         total: items.length,
@@ -49,7 +56,7 @@ export function todoTool({ maxItems = 50 }: TodoToolOptions = {}): Tool {
         dropped: count("dropped"),
         open: count("open"),
       };
-      return textResult(lines.join("\n") || "[nothing to do]", facts);
+      return textResult(lines.join("\n") || "[the list is empty]", facts);
     },
   });
 }

@@ -1,15 +1,20 @@
 import { assertJson, type JsonValue, type ToolContext, type ToolResult } from "../../kernel/index.ts";
 import { toolResult, type ToolReturn } from "./tool-result.ts";
 
-/** Yields progress for those who watch, and returns the result. */
+/** A tool body that is an async generator: it yields progress updates and returns the result. */
 export type ToolProgress = AsyncGenerator<JsonValue, ToolReturn, void>;
 
+/**
+ * The function that executes a tool call. It returns the result, a promise of it, or a generator that yields progress.
+ */
 export type ToolBody<Input> = (
   input: Input,
   context: ToolContext,
 ) => ToolReturn | Promise<ToolReturn> | ToolProgress;
 
-/** Runs a body to its result. A generator is closed when the call is stopped, so that its `finally` runs. */
+/**
+ * Runs a tool body to its result. When the call is cancelled, a generator is closed so that its `finally` blocks run.
+ */
 export function runBody<Input>(
   name: string,
   body: ToolBody<Input>,
@@ -17,7 +22,7 @@ export function runBody<Input>(
   context: ToolContext,
 ): Promise<ToolResult> {
   try {
-    // By `call`: compiled for one agent's function, this would be compiled again for the next one's.
+    // Through `.call`, so that V8 does not specialise this call site to the first tool's body.
     const begun = body.call(undefined, input, context);
     const returned = isProgress(begun) ? drain(name, begun, context) : Promise.resolve(begun);
     return returned.then(toolResult);
@@ -44,11 +49,11 @@ async function drain(name: string, body: ToolProgress, context: ToolContext): Pr
   }
 }
 
-/** The call was stopped and nobody waits for its body: what its `finally` throws is told to nobody. */
+/** Ignores what the `finally` blocks of a cancelled generator throw: no caller waits for it any more. */
 function ignoreAfterStop(): void {}
 
 function isProgress(value: unknown): value is ToolProgress {
-  // Most bodies give a promise or a text; to find that a key is absent takes longer than to see that.
+  // A type check is faster than looking up an absent key, and most bodies return a promise or a string.
   if (typeof value !== "object" || value === null || value instanceof Promise) return false;
   return Symbol.asyncIterator in value && "next" in value;
 }

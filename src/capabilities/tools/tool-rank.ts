@@ -1,11 +1,11 @@
 import type { Tool } from "../../kernel/index.ts";
 
-/** How much a word counts by where it stands. */
+/** Weight of a word by the part of the tool in which it occurs. */
 const weights = { name: 4, description: 2, schema: 1 } as const;
 
 /**
- * The tools that a few words mean, best first; words that few tools have count more. The same words give the same tools, in the order of
- * the list where they are equal.
+ * Returns the tools that match the words of a query, best first. A word that few tools contain weighs more. The result
+ * is deterministic: tools with equal scores keep the order of the list.
  */
 export function rankTools(tools: readonly Tool[], query: string, limit: number): readonly Tool[] {
   const entries = tools.map((tool) => ({ tool, words: wordsOf(tool) }));
@@ -38,7 +38,10 @@ function wordsOf({ name, description, inputSchema }: Tool): ReadonlyMap<string, 
   return words;
 }
 
-/** A word counts for half where it only begins one: `invoice` for `invoices`. */
+/**
+ * Returns the weight of a word. A word that only shares a prefix with a word of the tool weighs half: `invoice` and
+ * `invoices`.
+ */
 function weightOf(words: ReadonlyMap<string, number>, asked: string): number {
   const exact = words.get(asked);
   if (exact !== undefined) return exact;
@@ -50,7 +53,7 @@ function weightOf(words: ReadonlyMap<string, number>, asked: string): number {
   return best;
 }
 
-/** `getUserName` and `get_user-name` are three words. */
+/** Splits a text into lower-case words: `getUserName` and `get_user-name` both give three. */
 function split(text: string): readonly string[] {
   return (
     text

@@ -9,31 +9,36 @@ import type {
   ToolResult,
 } from "../../kernel/index.ts";
 
-/** What a body may return: a text, JSON, nothing, or a whole result. */
+/** A value that a tool body may return: a text, JSON, nothing, or a whole result. */
 export type ToolReturn = JsonValue | ToolResult | undefined | void;
 
-/** Bytes, or an address: http, data, or a blob of the run. */
+/** Content of an image or a file: bytes, or a URL (http, data, or a blob of the run). */
 export type MediaData = Uint8Array | { readonly url: string };
 
+/** Options of `imageResult` and `fileResult`. */
 export interface MediaOptions {
-  /** Said to the model before it. */
+  /** Text that the model sees before the image or file. */
   readonly text?: string;
+  /** Facts about the call that are stored with the result. The model does not see them. */
   readonly metadata?: JsonObject;
 }
 
+/** Returns a successful result with a text for the model. `metadata` is stored and not shown to the model. */
 export function textResult(text: string, metadata?: JsonObject): ToolResult {
   return withMetadata({ output: { type: "text", text }, isError: false }, metadata);
 }
 
-/** What went wrong, and what to do: the model reads it. */
+/** Returns an error result. The model reads the text, so it should say what went wrong and what to do. */
 export function errorResult(text: string, metadata?: JsonObject): ToolResult {
   return withMetadata({ output: { type: "text", text }, isError: true }, metadata);
 }
 
+/** Returns a successful result with an image. */
 export function imageResult(data: MediaData, mediaType: string, options: MediaOptions = {}): ToolResult {
   return mediaResult({ type: "image", mediaType, source: sourceOf(data) }, options);
 }
 
+/** Returns a successful result with a file, for example a PDF. */
 export function fileResult(
   data: MediaData,
   mediaType: string,
@@ -43,7 +48,7 @@ export function fileResult(
   return mediaResult({ type: "file", mediaType, source: sourceOf(data), ...named }, options);
 }
 
-/** A body's return as a result. */
+/** Converts the return value of a tool body to a result. */
 export function toolResult(value: ToolReturn): ToolResult {
   return isResult(value) ? value : { output: toolOutput(value ?? ""), isError: false };
 }

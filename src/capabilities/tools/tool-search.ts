@@ -3,54 +3,70 @@ import { rankTools } from "./tool-rank.ts";
 import { errorResult, textResult } from "./tool-result.ts";
 import { tool } from "./tool.ts";
 
+/** Options of `toolSearch()`. */
 export interface ToolSearchOptions {
-  /** All of them, in the order the model is to see. */
+  /** All tools, in the order in which the model sees them. */
   readonly tools: readonly Tool[];
-  /** Shown whole: those that are used all the time. */
+  /**
+   * Names of the tools that keep their whole description and schema, for example those that are used often. Default:
+   * none.
+   */
   readonly keep?: readonly string[];
-  /** Up to so many tools all are shown whole, and there is nothing to search. */
+  /**
+   * Minimum number of tools from which the list is shortened. With fewer tools, `toolSearch` returns the tools
+   * unchanged. Default: 20.
+   */
   readonly from?: number;
-  /** Schemas given in one answer. */
+  /** Maximum number of tools that a search by query returns. Default: 5. */
   readonly maxResults?: number;
+  /** Name of the search tool. Default: `search_tools`. */
   readonly name?: string;
 }
 
-/** Takes anything: what is meant is checked by the tool's own schema. */
+/** Schema that accepts any arguments. The tool's own schema validates them. */
 const anyInput: JsonObject = Object.freeze({ type: "object", additionalProperties: true });
 
 const input = {
   type: "object",
   properties: {
-    names: { type: "array", items: { type: "string" }, description: "Tools by their names" },
-    query: { type: "string", description: "What is to be done, in a few words" },
+    names: { type: "array", items: { type: "string" }, description: "Names of tools" },
+    query: { type: "string", description: "A short description of what you want to do" },
   },
   additionalProperties: false,
 } as const;
 
-/** Of a description that stands in the list, in characters. */
+/** Maximum length of a description in the shortened list, in characters. */
 const stubLength = 120;
 
 /**
- * Many tools as one list that is cheap to send: each keeps its name and a line of its description, and its schema is had on demand, as the
- * result of the last tool of the list.
+ * Shortens a long list of tools so that it is cheap to send: each tool keeps its name and one sentence of its description. The last tool of
+ * the list, the search tool, returns descriptions and schemas on demand.
  *
- * - X1 The list never changes during a run, so the provider's cache of the prompt holds; schemas come into the conversation at its end.
- * - X2 A tool is called by its own name, so gate, journal and permissions see that name.
- * - X3 A call whose arguments do not fit is answered with the schema: a model that guessed needs no search.
+ * - X1: the list never changes during a run, so the provider's prompt cache stays valid. Schemas are appended to the conversation.
+ * - X2: a tool is called by its own name, so the gate, the journal and permissions see that name.
+ * - X3: a call with invalid arguments is answered with the schema, so a model that guessed the arguments needs no search.
+ *
+ * @example
+ * ```ts
+ * import { fetchTool, fileTools, toolSearch } from "reeve/tools";
+ *
+ * const all = [...fileTools({ root: "./workspace" }), fetchTool()];
+ * const tools = toolSearch({ tools: all, keep: ["read"], from: 5 });
+ * ```
  */
 export function toolSearch(options: ToolSearchOptions): readonly Tool[] {
   const { tools, keep = [], from = 20, maxResults = 5, name = "search_tools" } = options;
   const known = new Map(tools.map((each) => [each.name, each]));
   for (const kept of keep)
     if (!known.has(kept))
-      throw new Fault("invalid_argument", `keep names ${kept}, which is not one of the tools`);
+      throw new Fault("invalid_argument", `invalid keep of toolSearch: ${kept} is not one of the tools`);
   if (known.has(name))
-    throw new Fault("already_exists", `a tool is named ${name} already: give the search another name`);
+    throw new Fault("already_exists", `a tool is already named ${name}: choose another name for toolSearch`);
   if (tools.length < from) return tools;
   const hidden = tools.filter((each) => !keep.includes(each.name));
   const search = tool({
     name,
-    description: `Gives the arguments of tools that are listed without them: by their names, or up to ${maxResults} by what is to be done. Then call the tool by its name.`,
+    description: `Return the arguments of tools that are listed without them: by their names, or at most ${maxResults} by a description of what you want to do. Then call the tool by its name.`,
     inputSchema: input,
     execute: ({ names = [], query = "" }) => {
       const unknown = names.filter((each) => !known.has(each));
@@ -58,12 +74,13 @@ export function toolSearch(options: ToolSearchOptions): readonly Tool[] {
       const found = query.trim() === "" ? [] : rankTools(hidden, query, maxResults);
       const given = [...new Set([...named, ...found])].slice(0, Math.max(maxResults, names.length));
       const facts = { query, names, given: given.map((each) => each.name) };
-      if (names.length === 0 && query.trim() === "") return errorResult("say names or a query", facts);
+      if (names.length === 0 && query.trim() === "")
+        return errorResult("both names and query are missing: send one of them", facts);
       const lines = given.map(described);
-      if (unknown.length > 0) lines.push(`[there is no tool ${unknown.join(", ")}]`);
+      if (unknown.length > 0) lines.push(`[there is no tool named ${unknown.join(", ")}]`);
       if (given.length > 0) return textResult(lines.join("\n\n"), facts);
       return errorResult(
-        [...lines, `no tool fits ${JSON.stringify(query)}: try other words`].join("\n"),
+        [...lines, `no tool matches ${JSON.stringify(query)}: try other words`].join("\n"),
         facts,
       );
     },

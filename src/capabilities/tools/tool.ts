@@ -13,34 +13,67 @@ import { coerceInput } from "./coercion.ts";
 import { SchemaReader, toolSchema } from "./schema-reader.ts";
 import { runBody, type ToolBody } from "./tool-body.ts";
 
+/** Options of `tool()`. */
 export interface ToolOptions<Input extends Schema> {
+  /** Name by which the model calls the tool: 1 to 64 letters, digits, `_` and `-`, starting with a letter or `_`. */
   readonly name: string;
+  /** Text by which the model decides when to call the tool. */
   readonly description: string;
-  /** Any Standard Schema that can describe itself as JSON Schema (zod), or a plain JSON Schema written `as const`. */
+  /**
+   * Schema of the arguments: any Standard Schema that can describe itself as JSON Schema (zod), or a plain JSON Schema
+   * written `as const`.
+   */
   readonly inputSchema: Input;
+  /** How much damage a mistaken call can do. Default: `safe`. */
   readonly risk?: ToolRisk;
-  /** Unless told, only a tool of risk `safe` that edits nothing counts as harmless. */
+  /** Whether the tool may change or delete data. Default: `true` if `risk` is not `safe` or `edits` is set. */
   readonly destructive?: boolean;
-  /** It edits files and does nothing else; permissions in the mode `acceptEdits` let it through. */
+  /** Whether the tool only edits files. Permissions in the mode `acceptEdits` allow such calls. Default: `false`. */
   readonly edits?: boolean;
+  /** How calls of the tool run relative to other calls of the same turn. Default: `parallel`. */
   readonly concurrency?: ToolConcurrency;
+  /** Maximum duration of a call, in milliseconds. `null` means unlimited. Default: 120_000. */
   readonly timeoutMs?: number | null;
+  /** Whether the body waits durably, for a person or another agent. Such a call has no timeout. Default: `false`. */
   readonly suspends?: boolean;
+  /** Whether a call needs a person's approval, or a function that decides this from the input. Default: `false`. */
   readonly needsApproval?: boolean | ((input: Infer<Input>) => boolean | Promise<boolean>);
-  /** Returns the result; an async generator yields progress on the way. */
+  /** Body of the tool: returns the result. An async generator yields progress updates and returns the result. */
   readonly execute: ToolBody<Infer<Input>>;
 }
 
-/** What every provider takes. */
+/** Tool names that every provider accepts. */
 const validName = /^[A-Za-z_][A-Za-z0-9_-]{0,63}$/;
 
-/** Makes a tool of a schema and a body. The types of the input follow from the schema. */
+/**
+ * Creates a tool from a schema and a function. The type of the function's input follows from the schema.
+ *
+ * @example
+ * ```ts
+ * import { tool } from "reeve";
+ *
+ * const weather = tool({
+ *   name: "weather",
+ *   description: "Return the current temperature of a city",
+ *   inputSchema: {
+ *     type: "object",
+ *     properties: { city: { type: "string" } },
+ *     required: ["city"],
+ *     additionalProperties: false,
+ *   } as const,
+ *   execute: async ({ city }, { signal }) => {
+ *     const response = await fetch(`https://weather.example/${encodeURIComponent(city)}`, { signal });
+ *     return response.text();
+ *   },
+ * });
+ * ```
+ */
 export function tool<const Input extends Schema>(options: ToolOptions<Input>): Tool<Infer<Input>> {
   const { name, description, risk = "safe", suspends = false, needsApproval = false } = options;
   if (!validName.test(name)) {
     throw new Fault(
       "invalid_argument",
-      `${JSON.stringify(name)} is not a tool name: it must be 1 to 64 letters, digits, and _ -, starting with a letter or _`,
+      `invalid tool name ${JSON.stringify(name)}: expected 1 to 64 letters, digits, _ or -, starting with a letter or _`,
     );
   }
   if (!("inputSchema" in options)) {
@@ -57,7 +90,7 @@ export function tool<const Input extends Schema>(options: ToolOptions<Input>): T
   if (timeoutMs !== null && !(Number.isFinite(timeoutMs) && timeoutMs > 0)) {
     throw new Fault(
       "invalid_argument",
-      `timeoutMs of tool ${name} is ${timeoutMs}: it must be above 0, or null for none`,
+      `invalid timeoutMs of tool ${name}: ${timeoutMs}; use a number above 0, or null for no limit`,
     );
   }
   const reader = new SchemaReader<Infer<Input>>(toolSchema(name), options.inputSchema, coerceInput);
@@ -72,19 +105,19 @@ export function tool<const Input extends Schema>(options: ToolOptions<Input>): T
     concurrency,
     timeoutMs: suspends ? null : timeoutMs,
     suspends,
-    needsApproval: asksFor,
+    needsApproval: approvalNeeded,
     coerce: coerced,
     parse: parsed,
     execute: executed,
-    [made]: { name, reader, body: options.execute, needsApproval },
-  } satisfies MadeTool<Infer<Input>>);
+    [toolParts]: { name, reader, body: options.execute, needsApproval },
+  } satisfies CreatedTool<Infer<Input>>);
 }
 
-/** What a tool is made of: under a symbol, so that who spreads a tool to change something of it has it too. */
-const made = Symbol("made");
+/** Key of a tool's parts. A symbol key is copied when a caller spreads a tool to change one of its fields. */
+const toolParts = Symbol("made");
 
-interface MadeTool<Input> extends Tool<Input> {
-  readonly [made]: {
+interface CreatedTool<Input> extends Tool<Input> {
+  readonly [toolParts]: {
     readonly name: string;
     readonly reader: SchemaReader<Input>;
     readonly body: ToolBody<Input>;
@@ -92,34 +125,34 @@ interface MadeTool<Input> extends Tool<Input> {
   };
 }
 
-// The same functions for all tools: what was compiled for one is good for the next.
+// All tools share these functions, so that V8 compiles them once for all tools.
 
-function asksFor<Input>(this: MadeTool<Input>, input: Input): boolean | Promise<boolean> {
-  const { needsApproval } = this[made];
+function approvalNeeded<Input>(this: CreatedTool<Input>, input: Input): boolean | Promise<boolean> {
+  const { needsApproval } = this[toolParts];
   return typeof needsApproval === "function" ? needsApproval(input) : needsApproval;
 }
 
-function coerced(this: MadeTool<unknown>, input: JsonValue): JsonValue {
-  return coerceInput(this[made].reader.jsonSchema, input);
+function coerced(this: CreatedTool<unknown>, input: JsonValue): JsonValue {
+  return coerceInput(this[toolParts].reader.jsonSchema, input);
 }
 
-function parsed<Input>(this: MadeTool<Input>, input: JsonValue): Input | Promise<Input> {
-  return this[made].reader.parse(input);
+function parsed<Input>(this: CreatedTool<Input>, input: JsonValue): Input | Promise<Input> {
+  return this[toolParts].reader.parse(input);
 }
 
-function executed<Input>(this: MadeTool<Input>, input: Input, context: ToolContext): Promise<ToolResult> {
-  const { name, body } = this[made];
+function executed<Input>(this: CreatedTool<Input>, input: Input, context: ToolContext): Promise<ToolResult> {
+  const { name, body } = this[toolParts];
   return runBody(name, body, input, context);
 }
 
 const risks: readonly string[] = ["safe", "high", "critical"] satisfies ToolRisk[];
 const concurrencies: readonly string[] = ["parallel", "sequential"] satisfies ToolConcurrency[];
 
-/** What is misspelt must not pass for harmless. */
+/** Throws if the value is not known: a misspelt risk must not count as harmless. */
 function assertOneOf(name: string, option: string, value: string, known: readonly string[]): void {
   if (known.includes(value)) return;
   throw new Fault(
     "invalid_argument",
-    `${option} of tool ${name} is ${JSON.stringify(value)}: it must be one of ${known.join(", ")}`,
+    `invalid ${option} of tool ${name}: ${JSON.stringify(value)}; use one of ${known.join(", ")}`,
   );
 }

@@ -5,27 +5,42 @@ import { fileState, replaceFile } from "../files/replace-file.ts";
 import { errorResult, textResult } from "./tool-result.ts";
 import { tool } from "./tool.ts";
 
+/** Options of `writeTool()`. */
 export interface WriteToolOptions {
+  /** Folder to which the tool is confined. */
   readonly root: string;
+  /** Maximum size of the content in bytes. Default: 1 MiB. */
   readonly maxBytes?: number;
 }
 
 const input = {
   type: "object",
   properties: {
-    path: { type: "string", description: "The file, from the workspace root; folders are made" },
-    content: { type: "string", description: "All of the file" },
+    path: {
+      type: "string",
+      description: "The file, relative to the workspace root. Missing folders are created",
+    },
+    content: { type: "string", description: "The whole content of the file" },
   },
   required: ["path", "content"],
   additionalProperties: false,
 } as const;
 
-/** Writes a whole file, all or nothing. */
+/**
+ * Creates the tool `write`, which writes a whole file atomically.
+ *
+ * @example
+ * ```ts
+ * import { writeTool } from "reeve/tools";
+ *
+ * const write = writeTool({ root: "./workspace", maxBytes: 100_000 });
+ * ```
+ */
 export function writeTool({ root: path, maxBytes = 1024 * 1024 }: WriteToolOptions): Tool {
   const root = new FileRoot(path);
   return tool({
     name: "write",
-    description: `Writes a file of the workspace, in place of what it held. Up to ${maxBytes} bytes. To change a part, use edit.`,
+    description: `Write a whole file of the workspace and replace its previous content. At most ${maxBytes} bytes. Use edit to change a part of a file.`,
     inputSchema: input,
     risk: "high",
     edits: true,
@@ -33,7 +48,7 @@ export function writeTool({ root: path, maxBytes = 1024 * 1024 }: WriteToolOptio
     execute: async (file) => {
       const bytes = Buffer.from(file.content);
       if (bytes.length > maxBytes)
-        return errorResult(`content is ${bytes.length} bytes; at most ${maxBytes} can be written`);
+        return errorResult(`content has ${bytes.length} bytes; at most ${maxBytes} can be written`);
       const place = await root.place(file.path, { create: true });
       const { folder, shown } = place;
       try {

@@ -3,30 +3,36 @@ import { isIP } from "node:net";
 import { Fault } from "../../kernel/index.ts";
 import { isPublicAddress } from "./public-address.ts";
 
+/** One IP address of a host. */
 export interface HostAddress {
   readonly address: string;
   readonly family: 4 | 6;
 }
 
-/** All addresses of a host. */
+/** Returns all IP addresses of a host name. */
 export type Resolver = (hostname: string) => Promise<readonly HostAddress[]>;
 
+/** Options that decide which addresses may be fetched. */
 export interface AddressCheckOptions {
-  /** `true`: all; or those of certain hosts, as `host` or `host:port`. */
+  /**
+   * Private addresses that may be fetched: `true` for all, or a list of hosts as `host` or `host:port`. Default: none.
+   */
   readonly allowPrivate?: boolean | readonly string[];
+  /** Resolves host names. Default: the resolver of the system. */
   readonly resolve?: Resolver;
 }
 
 /**
- * The address to connect to for a URL. Refused unless every address the name stands for is public, so that none of them can be had by
- * asking again; who connects uses the one given, and asks nobody.
+ * Returns the address to connect to for a URL. Throws `permission_denied` unless every address of the host is public,
+ * so that a second lookup cannot lead to a private one. The caller must connect to the returned address without another
+ * lookup.
  */
 export async function checkedAddress(url: URL, options: AddressCheckOptions): Promise<HostAddress> {
   const { allowPrivate = false, resolve = systemResolver } = options;
   if (url.protocol !== "http:" && url.protocol !== "https:")
-    throw new Fault("permission_denied", `${url.protocol} is not fetched: only http and https are`);
+    throw new Fault("permission_denied", `${url.protocol} is not fetched: use an http or https URL`);
   if (url.username !== "" || url.password !== "")
-    throw new Fault("permission_denied", "an address with a user name or password is not fetched");
+    throw new Fault("permission_denied", "a URL with a user name or password is not fetched: leave them out");
   const hostname = url.hostname.replace(/^\[|\]$/g, "");
   const addresses = await addressesOf(hostname, resolve);
   const [first] = addresses;
@@ -38,7 +44,7 @@ export async function checkedAddress(url: URL, options: AddressCheckOptions): Pr
   if (inner !== undefined)
     throw new Fault(
       "permission_denied",
-      `${hostname} is not fetched: ${inner.address} is no public address`,
+      `${hostname} is not fetched: ${inner.address} is not a public address`,
       { details: { hostname, address: inner.address } },
     );
   return first;

@@ -3,29 +3,32 @@ import { pipeline, type Readable } from "node:stream";
 import { Fault, type CancelSignal } from "../../kernel/index.ts";
 import { checkedAddress, type AddressCheckOptions, type HostAddress } from "./address-check.ts";
 
+/** Request for `fetchPage()`. */
 export interface PageRequest extends AddressCheckOptions {
   readonly url: string;
-  /** Of the body, unpacked. */
+  /** Maximum size of the decompressed body in bytes. */
   readonly maxBytes: number;
   readonly maxRedirects: number;
   readonly signal: CancelSignal;
   readonly headers: Readonly<Record<string, string>>;
 }
 
+/** Response of `fetchPage()`. */
 export interface FetchedPage {
-  /** Where it was in the end. */
+  /** URL after all redirects. */
   readonly url: string;
   readonly status: number;
   readonly contentType: string;
   readonly body: Buffer;
+  /** Whether the body was longer than `maxBytes`. */
   readonly isCut: boolean;
-  /** Every hop: the address asked and the host's address it was asked at. */
+  /** URL and IP address of each request, in order. */
   readonly hops: readonly { readonly url: string; readonly address: string }[];
 }
 
 const redirects = new Set([301, 302, 303, 307, 308]);
 
-/** Gets a page. Each hop is checked, and connects to the address that was checked. */
+/** Gets a page and follows redirects. Each URL is checked, and the connection uses the address that was checked. */
 export async function fetchPage(request: PageRequest): Promise<FetchedPage> {
   const hops: { url: string; address: string }[] = [];
   let url = parsed(request.url);
@@ -53,7 +56,7 @@ export async function fetchPage(request: PageRequest): Promise<FetchedPage> {
   }
 }
 
-/** What a page redirects to is not what the headers were meant for. */
+/** Returns the headers for a request to another origin: only those that carry no data of the caller. */
 function elsewhere({ headers }: PageRequest): PageRequest["headers"] {
   const harmless = Object.entries(headers).filter(([name]) =>
     /^(?:user-agent|accept(?:-language)?)$/iu.test(name),
@@ -63,12 +66,15 @@ function elsewhere({ headers }: PageRequest): PageRequest["headers"] {
 
 function parsed(text: string, base?: URL): URL {
   const url = URL.parse(text, base?.href);
-  if (url === null) throw new Fault("invalid_argument", `${JSON.stringify(text)} is no address`);
+  if (url === null)
+    throw new Fault("invalid_argument", `invalid URL ${JSON.stringify(text)}: use an http or https URL`);
   url.hash = "";
   return url;
 }
 
-/** Not through an agent that keeps connections: one to this host may go to another address. */
+/**
+ * Sends one request. It uses no keep-alive agent, whose open connection to the same host may lead to another address.
+ */
 async function answer(url: URL, at: HostAddress, { signal, headers }: PageRequest): Promise<IncomingMessage> {
   const { request } = url.protocol === "https:" ? await import("node:https") : await import("node:http");
   return new Promise((resolve, reject) => {
@@ -76,7 +82,7 @@ async function answer(url: URL, at: HostAddress, { signal, headers }: PageReques
       agent: false,
       signal,
       headers: { ...headers, "accept-encoding": "identity" },
-      // Whoever asks for the name is given the address that was checked.
+      // The checked address is the answer to every lookup of the host name.
       lookup: (_hostname, options, give) => {
         if (options.all === true) give(null, [at]);
         else give(null, at.address, at.family);
@@ -92,7 +98,7 @@ async function answer(url: URL, at: HostAddress, { signal, headers }: PageReques
   });
 }
 
-/** Servers that pack although asked not to. */
+/** Decompresses the body of servers that ignore `accept-encoding: identity`. */
 async function unpacked(response: IncomingMessage): Promise<Readable> {
   const coding = response.headers["content-encoding"]?.trim().toLowerCase() ?? "identity";
   if (coding === "identity" || coding === "") return response;
@@ -103,13 +109,13 @@ async function unpacked(response: IncomingMessage): Promise<Readable> {
     deflate: createInflate,
     br: createBrotliDecompress,
   }[coding];
-  // What breaks off ends what unpacks it too; whoever reads that is told.
+  // If the response breaks off, the decompressor ends as well, and the reader gets the error.
   if (make !== undefined) return pipeline(response, make(), () => {});
   response.destroy();
-  throw new Fault("unsupported", `the answer is packed as ${coding}, which is not read`);
+  throw new Fault("unsupported", `the response is encoded as ${coding}, which cannot be decoded`);
 }
 
-/** Stops reading at the limit: what is packed small may be endless. */
+/** Reads the body and stops at the limit, because a small compressed body may decompress without end. */
 async function read(
   stream: Readable,
   response: IncomingMessage,
@@ -126,7 +132,7 @@ async function read(
     }
   } catch (error) {
     if (signal.aborted) throw signal.reason;
-    throw new Fault("tool_failed", `the answer broke off after ${size} bytes`, { cause: error });
+    throw new Fault("tool_failed", `the response broke off after ${size} bytes`, { cause: error });
   } finally {
     response.destroy();
     stream.destroy();

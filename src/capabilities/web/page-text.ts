@@ -1,4 +1,4 @@
-/** Elements whose content is no text to read. */
+/** Elements whose content is not readable text. */
 const silent = new Set([
   "script",
   "style",
@@ -10,7 +10,7 @@ const silent = new Set([
   "canvas",
   "title",
 ]);
-/** Elements that begin a line. */
+/** Elements that start a new line. */
 const blocks = new Set(
   "address article aside blockquote br dd div dl dt fieldset figure footer form h1 h2 h3 h4 h5 h6 header hr li main nav ol p pre section table tr ul option".split(
     " ",
@@ -18,8 +18,8 @@ const blocks = new Set(
 );
 
 /**
- * The text of an HTML page: blocks as lines, links with their address, headings and list items marked. It goes through the page once,
- * whatever is in it.
+ * Returns the text of an HTML page: blocks as lines, links with their URL, headings and list items marked. Reads the
+ * page in one pass, so the time is linear for any input.
  */
 export function pageText(html: string): string {
   const title = /<title[^>]{0,200}>([^<]{0,500})/i.exec(html.slice(0, 65_536))?.[1]?.trim();
@@ -38,7 +38,7 @@ export function pageText(html: string): string {
       continue;
     }
     if (!/[a-z/!?]/i.test(html[open + 1] ?? "")) {
-      // A sign, not a tag: "a < b".
+      // A plain character, not a tag: "a < b".
       out.push("<");
       at = open + 1;
       continue;
@@ -72,7 +72,7 @@ function hrefOf(tag: string): string | undefined {
   return href !== undefined && /^https?:/i.test(href) ? href : undefined;
 }
 
-/** A `>` in quotes does not end a tag. */
+/** Returns the index after the tag. A `>` inside quotes does not end a tag. */
 function tagEnd(html: string, open: number): number {
   let quote = "";
   for (let at = open + 1; at < html.length; at++) {

@@ -1,6 +1,8 @@
 import { BlockList, isIP } from "node:net";
 
-/** Everything that is not a public host: this machine, its network, and ranges set apart (RFC 6890 and its registry). */
+/**
+ * IPv4 ranges that are not public: this machine, its local network, and reserved ranges (RFC 6890 and its registry).
+ */
 const v4: readonly (readonly [string, number])[] = [
   ["0.0.0.0", 8],
   ["10.0.0.0", 8],
@@ -21,7 +23,10 @@ const v4: readonly (readonly [string, number])[] = [
 const privateV4 = new BlockList();
 for (const [net, prefix] of v4) privateV4.addSubnet(net, prefix, "ipv4");
 
-/** Public is what lies in 2000::/3 and not in these: documentation, benchmarks, and addresses that carry another one inside (Teredo, 6to4). */
+/**
+ * Public IPv6 addresses are those in 2000::/3, except documentation, benchmark, Teredo and 6to4 ranges; the last two
+ * embed another address.
+ */
 const publicV6 = new BlockList();
 publicV6.addSubnet("2000::", 3, "ipv6");
 const privateV6 = new BlockList();
@@ -33,9 +38,9 @@ for (const [net, prefix] of [
 ] as const)
   privateV6.addSubnet(net, prefix, "ipv6");
 
-/** Whether an address is one of the open internet. What is no address is not. */
+/** Whether an IP address is on the public internet. A text that is not an IP address is not public. */
 export function isPublicAddress(address: string): boolean {
-  // A zone says which link of this machine it is on.
+  // An address with a zone is local to a link of this machine.
   if (address.includes("%")) return false;
   switch (isIP(address)) {
     case 4:

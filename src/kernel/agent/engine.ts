@@ -3,7 +3,10 @@ import type { Lease, Rest } from "../stores/lease.ts";
 
 /** How a host left a run that it drove. */
 export interface DriveResult {
-  /** State in which the run is left: ended, or suspended until mail arrives or a time is reached. */
+  /**
+   * State in which the run is left: ended, ready for the next owner, or suspended until mail arrives or a time is
+   * reached.
+   */
   readonly rest: Rest;
   /** Whether the lease was released together with the last commit (`Journal.appendAndRelease`). */
   readonly isReleased: boolean;

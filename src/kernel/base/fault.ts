@@ -27,6 +27,20 @@ export const causesKept = 8;
 /**
  * The only error class that Reeve throws. Compare `code`, never `message`. `instanceof` checks a brand, and for
  * subclasses also the code, so it works across duplicate copies of the package and across realms.
+ *
+ * @example
+ * ```ts
+ * import { Agent, Fault } from "reeve";
+ *
+ * async function ask(agent: Agent, question: string): Promise<string> {
+ *   try {
+ *     return (await agent.invoke(question, { sessionId: "support" })).output;
+ *   } catch (error) {
+ *     if (Fault.is(error) && error.code === "agent_busy") return "The agent still works on the last question.";
+ *     throw error;
+ *   }
+ * }
+ * ```
  */
 export class Fault extends Error {
   readonly [mark]: true = true;

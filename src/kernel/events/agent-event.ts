@@ -5,14 +5,15 @@ import type { JsonValue } from "../base/json-value.ts";
 import type { RunStatus } from "../run/run-result.ts";
 import type { Usage } from "../messages/usage.ts";
 
-/** The life of an invocation around its turns: the ten of seed 004, and what went wrong at its edges (S4). */
+/** Events of an invocation around its turns (seed 004), and errors of hooks and extensions (S4). */
 export interface AgentEvents {
-  /** The raw input, before extensions may transform it. */
+  /** An input arrived. `input` is the raw input, before extensions may transform it. */
   input: { readonly input: JsonValue; readonly channel?: string };
-  /** The prompt is built; its hash, since the text is stored once. */
+  /** The system prompt is built. The event contains its hash, because the text is stored once. */
   before_agent_start: { readonly instructionsHash: string; readonly fromCache: boolean };
-  /** The history is loaded and compacted. */
+  /** The history is loaded and compacted. `messages` is the number of messages. */
   context: { readonly sessionId: SessionId; readonly leafId: string | null; readonly messages: number };
+  /** An invocation ended. */
   agent_end: {
     readonly status: RunStatus;
     readonly output: string;
@@ -20,28 +21,31 @@ export interface AgentEvents {
     readonly usage: Usage;
     readonly interruptionReason: string | null;
   };
-  /** In the commit of `agent_end`, after it: the session's entries are visible (trap O1). */
+  /** The session entries of the invocation are visible. Emitted in the commit of `agent_end`, after it (trap O1). */
   save_point: { readonly sessionId: SessionId; readonly leafId: string | null };
-  /** No follow-up waits; the session is idle. */
+  /** The session is idle: no follow-up waits. */
   settled: { readonly sessionId: SessionId };
+  /** A compaction of the session starts. `manual` tells whether a person requested it. */
   session_before_compact: {
     readonly sessionId: SessionId;
     readonly contextTokens: number;
     readonly manual: boolean;
   };
+  /** A compaction of the session ended. `entryId` is the id of the `compaction` entry. */
   session_compact: {
     readonly sessionId: SessionId;
     readonly entryId: string;
     readonly tokensBefore: number;
     readonly tokensAfter: number;
   };
-  /** A model failed and the next one that may answer is asked. */
+  /** A model failed, and the request goes to the next candidate model. */
   model_fallback: {
     readonly from: { readonly provider: string; readonly modelId: string };
     readonly to: { readonly provider: string; readonly modelId: string };
     readonly kind: ErrorKind;
     readonly message: string;
   };
+  /** A failed call is repeated after `delayMs`. */
   retry_start: {
     readonly attempt: number;
     readonly maxAttempts: number;
@@ -49,10 +53,14 @@ export interface AgentEvents {
     readonly kind: ErrorKind;
     readonly message: string;
   };
+  /** A repeated call ended. */
   retry_end: { readonly attempt: number; readonly success: boolean };
+  /** Memory was read. The event contains the numbers of episodes and facts found. */
   memory_recall: { readonly episodes: number; readonly facts: number };
+  /** Memory was written. */
   memory_write: { readonly kind: "block" | "episode" | "fact" };
-  /** A hook or extension threw; the run went on. */
+  /** A hook threw an error. The run continues (S4). */
   hook_error: { readonly hook: string; readonly failure: Failure };
+  /** An extension threw an error. The run continues (S4). */
   extension_error: { readonly extension: string; readonly event: string; readonly failure: Failure };
 }

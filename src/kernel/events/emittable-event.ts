@@ -30,28 +30,32 @@ const turnEventTypes = [
 ] as const satisfies readonly EventType[];
 
 /**
- * What code may tell: agents, architectures, tools, layers, gates and observers, ours and others'. All other events are the runtime's, which
- * tells them because they happened: nobody can put an approval, a price or an end into the log that there was not (E1).
+ * An event that code may emit: agents, architectures, tools, middleware, gates and observers. E1: only the runtime
+ * emits all other events, when they happen, so that code cannot write an approval, a price or an end into the log that
+ * did not take place.
  */
 export type EmittableEvent = EventDraft<(typeof codeEventTypes)[number]>;
 
-/** Start and end of an invocation: told by the agent that began it, which has its turn. */
+/** An event that starts or ends an invocation. Only the agent that holds the invocation's `Turn` may emit it. */
 export type TurnEvent = EventDraft<(typeof turnEventTypes)[number]>;
 
 const codeEvents: ReadonlySet<EventType> = new Set(codeEventTypes);
 const turnEvents: ReadonlySet<EventType> = new Set(turnEventTypes);
 
-/** `isOfTurn`: whoever tells it has the turn of the invocation. */
+/**
+ * Throws `invalid_argument` unless code may emit this event. `isOfTurn` tells whether the caller holds the turn of the
+ * invocation.
+ */
 export function assertEmittable(draft: EventDraft, isOfTurn = false): void {
   if (typeof draft !== "object" || (draft as unknown) === null)
     throw new Fault(
       "invalid_argument",
-      `${describeValue(draft)} was told: what code tells, and what an architecture yields, must be an event, { type, data }`,
+      `cannot emit ${describeValue(draft)}: emitEvent takes, and an architecture yields, an event { type, data }`,
     );
   const { type } = draft;
   if (codeEvents.has(type) || (isOfTurn && turnEvents.has(type))) return;
-  const whose = turnEvents.has(type)
-    ? `${type} is told by the agent itself, with its turn: ctx.emitEvent(event, turn)`
-    : `${describeValue(type ?? draft)} is no event that code may tell`;
-  throw new Fault("invalid_argument", `${whose}. What it may tell: ${codeEventTypes.join(", ")}`);
+  const problem = turnEvents.has(type)
+    ? `only the agent may emit ${type}, with its turn: ctx.emitEvent(event, turn)`
+    : `code may not emit ${describeValue(type ?? draft)}`;
+  throw new Fault("invalid_argument", `${problem}. Events that code may emit: ${codeEventTypes.join(", ")}`);
 }

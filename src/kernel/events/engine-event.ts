@@ -6,41 +6,50 @@ import type { StopReason } from "../messages/stop-reason.ts";
 import type { ToolResult } from "../messages/tool-result.ts";
 import type { Usage } from "../messages/usage.ts";
 
-/** What happens while an architecture drives an invocation. Its pieces of text are deltas, not events (E2). */
+/** Events while an architecture drives an invocation. Streamed text is sent as deltas, not as events (E2). */
 export interface EngineEvents {
+  /** An invocation started. */
   agent_start: {
     readonly input: JsonValue;
     readonly architecture: string;
     readonly instructionsHash?: string;
   };
-  /** The invocation failed for good; never sent for a cancel (trap O8). */
+  /** The invocation failed for good. Not emitted for a cancel (trap O8). */
   agent_error: { readonly failure: Failure; readonly kind?: ErrorKind };
+  /** A turn started. `turn` is its number. */
   turn_start: { readonly turn: number };
+  /** A turn ended. `toolCalls` is the number of its tool calls. */
   turn_end: { readonly turn: number; readonly stopReason: StopReason; readonly toolCalls: number };
-  /** The deltas of this message carry this event's seq. */
+  /** A model starts to write a message. The deltas of the message refer to the `seq` of this event. */
   message_start: {
     readonly role: ChatMessage["role"];
     readonly attempt: number;
-    /** The one to be asked; middleware may ask another. */
+    /** The model that the request is meant for. Middleware may call another model. */
     readonly model?: { readonly provider: string; readonly modelId: string };
-    /** In which role it is asked, unless `main`: a summary or a judge's verdict is not the agent's answer. */
+    /**
+     * Role whose model is called. Absent for `main`. The text of another role, such as a summary, is not the agent's
+     * answer.
+     */
     readonly modelRole?: string;
   };
+  /** A message is complete. */
   message_end: {
     readonly message: ChatMessage;
     readonly model?: { readonly provider: string; readonly modelId: string };
     readonly stopReason?: StopReason;
     readonly usage?: Usage;
-    /** Of the attempt that was answered. */
+    /** Duration of the successful attempt, in milliseconds. */
     readonly durationMs?: number;
   };
+  /** A tool call started. */
   tool_execution_start: { readonly callId: string; readonly toolName: string; readonly input: JsonValue };
+  /** A tool call has a result. */
   tool_execution_end: {
     readonly callId: string;
     readonly toolName: string;
     readonly result: ToolResult;
     readonly durationMs: number;
-    /** `denied`: it was not executed. */
+    /** Outcome of the call. `denied` means that the call was not executed. */
     readonly status?: "ok" | "error" | "denied";
     readonly metadata?: JsonObject;
   };

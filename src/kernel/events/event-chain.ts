@@ -2,18 +2,21 @@ import type { Hash } from "../base/hash.ts";
 import type { RunRecord } from "../run/run-record.ts";
 
 /**
- * What the chain says of one commit of a run. The content is a hash of all that the store keeps of the commit, its events included,
- * as it keeps it: retention may erase what is kept, and the chain still holds (E1).
+ * E1: one commit of a run in its hash chain. `content` is the hash of everything that the store keeps of the commit,
+ * including its events. The chain stays valid when retention erases the content itself.
  */
 export interface ChainLink {
+  /** Number of the commit in its run, from 0. */
   readonly number: number;
+  /** Time of the commit, in epoch milliseconds. */
   readonly at: number;
-  /** The seq after its last event. */
+  /** Sequence number after the last event of the commit. */
   readonly nextSeq: number;
+  /** Hash of the commit's stored content. */
   readonly content: string;
 }
 
-/** What the chain of a run begins with: whose log it is. */
+/** Returns the start of a run's hash chain, which binds the chain to the run, its agent and its session. */
 export function chainStart({
   runId,
   agentId,
@@ -22,7 +25,7 @@ export function chainStart({
   return `${runId}\n${agentId}\n${sessionId}`;
 }
 
-/** The head of a log after one more commit. */
+/** Returns the head of a hash chain after one more commit. */
 export function chainHead(previous: string, { number, at, nextSeq, content }: ChainLink, hash: Hash): string {
   return hash(`${previous}\n${number} ${at} ${nextSeq} ${content}`);
 }

@@ -10,7 +10,7 @@ import type { RunEvents } from "./run-event.ts";
 import type { SpawnEvents } from "./spawn-event.ts";
 import type { TaskEvents } from "./task-event.ts";
 
-/** Every type of event with its data. */
+/** All event types with their data. */
 export interface EventData
   extends
     EngineEvents,
@@ -24,34 +24,58 @@ export interface EventData
     FlowEvents,
     ArchitectureEvents {}
 
+/** The type of an event. */
 export type EventType = keyof EventData;
 
 /**
- * One durable entry of a run's log. E1: numbered from 0 without gaps within its run, published after its commit, never
- * changed. Switch on `type`; `data` follows.
+ * One durable entry of a run's log. E1: events of a run are numbered from 0 without gaps, are published after their
+ * commit and never change. Switch on `type` to narrow `data`.
+ *
+ * @example
+ * ```ts
+ * import type { Event } from "reeve";
+ *
+ * function describeEvent(event: Event): string {
+ *   switch (event.type) {
+ *     case "tool_execution_start":
+ *       return `calls ${event.data.toolName}`;
+ *     case "run_end":
+ *       return `ended as ${event.data.status}`;
+ *     default:
+ *       return event.type;
+ *   }
+ * }
+ * ```
  */
 export type Event<Type extends EventType = EventType> = Type extends EventType
   ? {
+      /** Number of the event in its run, from 0. */
       readonly seq: number;
+      /** Id of the run. */
       readonly runId: RunId;
+      /** Id of the task that the event belongs to. */
       readonly taskId: TaskId;
+      /** Id of the agent of that task. */
       readonly agentId: AgentId;
-      /** The task that spawned this one; `null` at the root. */
+      /** Id of the task that spawned that task. `null` for the root. */
       readonly parentId: TaskId | null;
+      /** Type of the event. */
       readonly type: Type;
-      /** Epoch milliseconds. */
+      /** Time of the event, in epoch milliseconds. */
       readonly at: number;
+      /** Data of the event. */
       readonly data: EventData[Type];
-      /** Retention took the words out of it; the chain covers the hash of what it was. */
+      /** Present if retention erased the texts of the event. The hash chain covers the hash of the original. */
       readonly erased?: true;
     }
   : never;
 
-/** An event that has no place in a log yet; the commit gives it the rest (E4). */
+/** An event that is not in a log yet. The commit adds number, time and ids (E4). */
 export type EventDraft<Type extends EventType = EventType> = Type extends EventType
   ? { readonly type: Type; readonly data: EventData[Type] }
   : never;
 
+/** Creates an event draft whose data matches its type. */
 export function eventDraft<Type extends EventType>(type: Type, data: EventData[Type]): EventDraft<Type> {
   return { type, data } as EventDraft<Type>;
 }

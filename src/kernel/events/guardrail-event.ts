@@ -1,8 +1,9 @@
 import type { Failure } from "../base/fault.ts";
 import type { GuardrailDecision, GuardrailStage } from "../run/guardrail-decision.ts";
 
+/** Events of guardrails. */
 export interface GuardrailEvents {
-  /** A decision other than allow. */
+  /** A guardrail decided something other than `allow`. */
   guardrail_decision: {
     readonly guardrail: string;
     readonly stage: GuardrailStage;
@@ -10,6 +11,6 @@ export interface GuardrailEvents {
     readonly reason: string;
     readonly callId?: string;
   };
-  /** Its own error is not a stop (S4). */
+  /** A guardrail threw an error. The error itself does not stop the run (S4). */
   guardrail_error: { readonly guardrail: string; readonly stage: GuardrailStage; readonly failure: Failure };
 }

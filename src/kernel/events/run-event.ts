@@ -4,44 +4,50 @@ import type { UnreportedSpend, RunStatus } from "../run/run-result.ts";
 import type { SupervisionJson } from "../limits/supervision.ts";
 import type { Usage } from "../messages/usage.ts";
 
-/** The life of a run as a whole. */
+/** Events of a run as a whole. */
 export interface RunEvents {
-  /** The first event of every run, in the commit that creates it. */
+  /** The run was created. The first event of every run, in the commit that creates it. */
   run_start: {
     readonly agentId: AgentId;
     readonly sessionId: SessionId;
     readonly input: JsonValue;
     readonly supervision: SupervisionJson;
     readonly metadata: JsonObject;
-    /** The user, or the agent whose message it answers; absent where nobody said. */
+    /** The user who submitted the run, or the agent whose message started it. Absent if unknown. */
     readonly by?: string;
   };
-  /** A new owner took the run over and replays it. */
+  /** A new owner took over the run and replays it. */
   run_recover: { readonly epoch: number };
+  /** A caller paused the run. */
   run_pause: { readonly by: string };
+  /** A caller resumed the run. */
   run_resume: { readonly by: string };
+  /** A caller cancelled the run. */
   run_cancel: { readonly reason: string; readonly by: string };
-  /** Something was said to it from outside: for the next turn, or for after the last. */
+  /** A caller sent steering for the next turn, or a follow-up for after the last turn. */
   run_steer: { readonly kind: "steer" | "follow_up"; readonly input: JsonValue; readonly by: string };
-  /** S5: nobody heard it before the run completed. It starts that run, or is said to the one under way in the session by then. */
+  /**
+   * S5: the run completed without reading this input. The input starts the run `runId`, or goes as input to the run
+   * that is in progress in the session at that time.
+   */
   run_carry_over: { readonly kind: "steer" | "follow_up"; readonly runId: RunId };
-  /** The first event of a fork's own: everything before it is the origin's. */
+  /** The run was created as a fork. All events before this one are copies of the origin's. */
   run_fork: {
     readonly origin: RunId;
     readonly at: number;
-    /** What it goes on with: the origin's session as it was there. */
+    /** Session of the fork: a copy of the origin's session at the event `at`. */
     readonly sessionId: SessionId;
-    /** What the calls it shares with the origin used; its own spend starts at 0. */
+    /** Usage of the calls that the fork shares with the origin. The fork's own spend starts at 0. */
     readonly inherited: Usage;
     readonly by: string;
   };
-  /** The last event, unless the run is resumed. */
+  /** The run ended. The last event, unless the run is resumed. */
   run_end: {
     readonly status: RunStatus;
     readonly usage: Usage;
     readonly costUsd: number | null;
     readonly turns: number;
-    /** Contained in `costUsd`, not in `usage` (B3). */
+    /** B3: charge for calls without reported usage. Included in `costUsd`, not in `usage`. */
     readonly lost?: UnreportedSpend;
   };
 }

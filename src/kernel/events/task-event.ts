@@ -7,32 +7,45 @@ import type { Interruption } from "../run/task-outcome.ts";
 import type { TaskStatus } from "../run/task-status.ts";
 import type { Usage } from "../messages/usage.ts";
 
-/** The life of one task. Each is sent once, however often the task is replayed (trap R13). */
+/** Events of one task. Each is emitted once, however often the task is replayed (trap R13). */
 export interface TaskEvents {
+  /** The task's code starts. */
   task_start: { readonly priority: Priority; readonly budget: ExecutionBudget };
-  /** All it does is wait, and it was not over in a moment. `waitsFor` names waits as `resolve` would; `join t1` and `budget` nobody resolves. */
+  /**
+   * The task only waits. Not emitted for a wait that ends at once. `waitsFor` holds the wait names that a mailbox
+   * message can resolve, and names such as `join t1` and `budget` that only the runtime resolves. `until` is the
+   * earliest timeout, in epoch milliseconds.
+   */
   task_suspend: { readonly waitsFor: readonly string[]; readonly until: number | null };
-  /** The name it waited for, `time`, `cancel`, or `seat` when it was parked as well. */
+  /**
+   * A waiting task continues. `by` is the name it waited for, `time`, `cancel`, or `seat` if it also had to wait for a
+   * seat.
+   */
   task_wake: { readonly by: string };
-  /** A signal from outside arrived, whether or not the task waits for it yet. */
+  /** A signal arrived from outside, whether or not the task waits for it yet. */
   task_signal: { readonly name: string; readonly by: string };
-  /** It crashed and is tried again. */
+  /** The task's code crashed and starts again after `delayMs`. */
   task_retry: { readonly attempt: number; readonly delayMs: number; readonly failure: Failure };
+  /** The task ended. */
   task_end: {
     readonly status: Extract<TaskStatus, "completed" | "failed" | "cancelled" | "paused">;
     readonly output?: JsonValue;
     readonly failure?: Failure;
     readonly interruption?: Interruption;
     readonly metadata?: JsonObject;
-    /** Of its own model calls that were answered. */
+    /** Usage of the task's own answered model calls, without its children. */
     readonly usage?: Usage;
-    /** It had ended before, and was resumed or topped up. */
+    /** Present if the task had ended before and was resumed or topped up. */
     readonly again?: true;
   };
-  /** `journal`: which of the task's it goes on in, from 0. */
+  /**
+   * J8: the task continues with an empty journal. `journal` is the number of the new journal; the first has number 0.
+   */
   task_continue_as_new: { readonly journal: number };
-  /** J8: the journal of one task has grown long. */
+  /** J8: the journal of the task has grown long. */
   journal_warning: { readonly steps: number };
+  /** The task received an inbox message. */
   mail_receive: { readonly messageId: string; readonly from: AgentId | null };
+  /** An inbox message became a dead letter after `deliveries` failed deliveries. */
   mail_dead_letter: { readonly messageId: string; readonly deliveries: number };
 }

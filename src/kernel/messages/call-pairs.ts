@@ -1,8 +1,9 @@
 import { toolCallsOf, type ChatMessage } from "./chat-message.ts";
 
 /**
- * S1, S3: the first thing in a conversation that no provider takes: a call without its result right after it, or a result without its
- * call. The calls of the last message may still be open.
+ * S1, S3: returns a description of the first tool call without its result, or result without its call, in a
+ * conversation. Providers refuse such conversations. The results of a call must follow directly; the calls of the last
+ * message may be without results. Returns `undefined` if all pairs are complete.
  */
 export function findUnpaired(messages: readonly ChatMessage[]): string | undefined {
   let open: readonly string[] = [];

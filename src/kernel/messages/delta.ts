@@ -7,22 +7,28 @@ interface DeltaBase {
 }
 
 /**
- * E2: what is shown while a message is being written or a tool is at work. Not an event: it has no seq, and is gone
- * once the commit that records the whole is there. A watcher that comes late reads what there is so far.
+ * E2: a piece of a message or of a tool's progress, sent while it is produced. A delta is not an event: it has no `seq`
+ * and is deleted by the commit that records the complete message or result. A reader that connects late receives the
+ * deltas so far.
  */
 export type Delta =
+  /** A piece of a message. */
   | (DeltaBase & {
       readonly type: "message_update";
-      /** The seq of the message's `message_start`. */
+      /** Sequence number of the message's `message_start`. */
       readonly messageSeq: number;
+      /** Number of the attempt that produced the piece. */
       readonly attempt: number;
-      /** Where `text` begins, in UTF-16 units of this kind's text, so that overlaps can be told. */
+      /** Position of `text` in all text of this kind, in UTF-16 code units. Readers use it to detect overlaps. */
       readonly offset: number;
+      /** Kind of the text. */
       readonly kind: "text" | "reasoning" | "tool_input";
+      /** The piece of text. */
       readonly text: string;
     })
-  /** A new attempt begins: what was shown of the message is void. */
+  /** A new attempt of a message starts. Readers must discard all earlier pieces of the message. */
   | (DeltaBase & { readonly type: "message_reset"; readonly messageSeq: number; readonly attempt: number })
+  /** A progress update of a tool. */
   | (DeltaBase & {
       readonly type: "tool_execution_update";
       readonly callId: string;

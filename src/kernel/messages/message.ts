@@ -1,32 +1,42 @@
 import type { AgentId, RunId, TaskId } from "../base/identity.ts";
 import type { JsonObject, JsonValue } from "../base/json-value.ts";
 
-/** Where an answer goes: a wait of a task. */
+/** The wait of a task to which a reply is sent. */
 export interface ReplyAddress {
+  /** Id of the waiting run. */
   readonly runId: RunId;
+  /** Id of the waiting task. */
   readonly taskId: TaskId;
-  /** The name the asker waits under, derived from its step, so that a replay asks under the same (J2). */
+  /** Name of the wait. J2: derived from the caller's step, so a replay waits under the same name. */
   readonly wait: string;
 }
 
-/** The run a message was sent in, and in whose name: what it starts is in the same. */
+/** The run that sent a message. A run that the message starts gets the same user, tenant and metadata. */
 export interface MessageSender {
+  /** Id of the sending run. */
   readonly runId: RunId;
+  /** Id of the user. `null` for a run without a user. */
   readonly userId: string | null;
+  /** Id of the tenant. `null` for a run without a tenant. */
   readonly tenantId: string | null;
+  /** Metadata of the sending run. */
   readonly metadata: JsonObject;
 }
 
-/** What agents send each other. */
+/** A message to an agent's inbox. */
 export interface Message {
-  /** Sending it again under the same id is sending it once. */
+  /** Id of the message. A message that is sent again with the same id is delivered once. */
   readonly id: string;
-  /** `null`: from outside. */
+  /** Id of the sending agent. `null` for a message from outside any run. */
   readonly from: AgentId | null;
+  /** Id of the receiving agent. */
   readonly to: AgentId;
+  /** Content of the message. */
   readonly body: JsonValue;
+  /** Time of sending, in epoch milliseconds. */
   readonly sentAt: number;
-  /** Absent: from outside. */
+  /** The run that sent the message. Absent for a message from outside any run. */
   readonly sender?: MessageSender;
+  /** The wait to which the reply is sent. Absent if the sender does not wait for one. */
   readonly replyTo?: ReplyAddress;
 }

@@ -6,20 +6,28 @@ import type { JsonSchema } from "../base/schema.ts";
 import type { StopReason } from "./stop-reason.ts";
 import type { Usage } from "./usage.ts";
 
-/** A tool as the model is told of it. */
+/** A tool as the model sees it. */
 export interface ToolSpec {
+  /** Name by which the model calls the tool. */
   readonly name: string;
+  /** Text by which the model decides when to call the tool. */
   readonly description: string;
+  /** JSON Schema of the arguments. */
   readonly inputSchema: JsonSchema;
 }
 
+/** Whether the model may or must call a tool. */
 export type ToolChoice =
+  /** The model decides. */
   | "auto"
+  /** The model must not call a tool. */
   | "none"
-  /** Some tool, whichever. */
+  /** The model must call at least one tool. */
   | "required"
+  /** The model must call this tool. */
   | { readonly toolName: string };
 
+/** Format of the model's answer: text, or JSON that matches a schema. */
 export type ResponseFormat =
   | { readonly type: "text" }
   | {
@@ -29,36 +37,54 @@ export type ResponseFormat =
       readonly description?: string;
     };
 
-/** Settings for one provider, under its name; passed through unread. */
+/** Settings for providers, by provider name. They are passed on unchanged. */
 export type ProviderOptions = ProviderMetadata;
 
+/** A request to a model. */
 export interface ModelRequest {
+  /** The conversation. A system message, if any, comes first. */
   readonly messages: readonly ChatMessage[];
+  /** The tools that the model may call. */
   readonly tools?: readonly ToolSpec[];
+  /** Whether the model may or must call a tool. Default: the provider's, usually `auto`. */
   readonly toolChoice?: ToolChoice;
+  /** Format of the answer. Default: text. */
   readonly responseFormat?: ResponseFormat;
+  /** Maximum number of tokens of the answer. */
   readonly maxOutputTokens?: number;
+  /** Sampling temperature. Default: the provider's. */
   readonly temperature?: number;
+  /** Texts that end the answer when the model writes them. */
   readonly stopSequences?: readonly string[];
+  /** Settings for the provider. */
   readonly providerOptions?: ProviderOptions;
 }
 
+/** Options of one model call. */
 export interface ModelCallOptions {
+  /** Cancels the call when it aborts. */
   readonly signal?: CancelSignal;
 }
 
+/** The answer of a model. */
 export interface ModelResponse {
+  /** The model's message. */
   readonly message: AssistantMessage;
+  /** Why the model stopped. */
   readonly stopReason: StopReason;
+  /** Usage that the provider reported. */
   readonly usage: ReportedUsage;
-  /** The id the provider says answered; may differ from the one asked. */
+  /** Id of the model that answered, as the provider reports it. May differ from the requested id. */
   readonly modelId?: string;
 }
 
-/** What the provider reported. Dollars are the price table's to say, unless the provider says them itself. */
+/**
+ * Usage that a provider reported. `costUsd` is present only if the provider reports it; otherwise the price table gives
+ * the cost.
+ */
 export type ReportedUsage = Omit<Usage, "costUsd"> & { readonly costUsd?: number };
 
-/** One piece of a streamed answer. Exactly one `finish` ends a stream that succeeded. */
+/** One piece of a streamed answer. Every successful stream ends with exactly one `finish`. */
 export type ModelStreamPart =
   | { readonly type: "text_delta"; readonly text: string }
   | { readonly type: "reasoning_delta"; readonly text: string }
@@ -70,30 +96,38 @@ export type ModelStreamPart =
     }
   | ({ readonly type: "finish" } & ModelResponse);
 
-/** Which models may answer a request, and when the next of them is asked. */
+/** Selects the models that may answer a request, and decides when to fall back to the next one. */
 export interface ModelChoice {
-  /** In the order in which they are asked; at least one. */
+  /** Returns the candidate models in the order in which they are tried; at least one. */
   candidates(request: ModelRequest, task: { readonly role: string }): readonly Model[];
-  /** Whether this failure passes the request on to the next. Not asked once a piece of the answer was shown. */
+  /** Whether the next candidate is tried after this error. Not called after readers have seen a part of the answer. */
   shouldFallBack(error: ClassifiedError): boolean;
 }
 
 /**
- * A language model. Both calls throw the provider's own error, unmapped; `classifyError` reads it. They stop promptly
- * when the signal aborts.
+ * A language model. `generate` and `stream` throw the provider's own error, which `classifyError` interprets, and stop
+ * promptly when the signal aborts.
  *
- * - A `Fault` thrown before the first part means that nothing was sent and nothing can have been billed.
- * - A stream that ends without `finish` was cut: the caller treats it as an error, never as a short answer.
- * - `finish` carries the whole message, equal to what `generate` would have returned.
+ * - A `Fault` thrown before the first part means that nothing was sent and nothing was billed.
+ * - A stream that ends without `finish` is incomplete. The caller treats it as an error, never as a short answer.
+ * - `finish` contains the complete message, equal to the result of `generate`.
  */
 export interface Model {
+  /** Name of the provider. */
   readonly provider: string;
+  /** Id of the model at the provider. */
   readonly modelId: string;
-  /** Tokens it can read and write in one call, where that is known. */
+  /** Size of the context window, in tokens. Absent if unknown. */
   readonly contextWindow?: number;
+  /** Maximum number of tokens of one answer. Absent if unknown. */
   readonly maxOutputTokens?: number;
-  /** Of a model that stands for others. The runtime calls those, so that each call is reserved and paid at its own price. */
+  /**
+   * Present for a model that stands for several models. The runtime calls the candidates itself, so that each call is
+   * reserved and charged at the candidate's price.
+   */
   readonly choice?: ModelChoice;
+  /** Returns the complete answer. */
   generate(request: ModelRequest, options?: ModelCallOptions): Promise<ModelResponse>;
+  /** Returns the answer piece by piece. */
   stream(request: ModelRequest, options?: ModelCallOptions): AsyncIterable<ModelStreamPart>;
 }

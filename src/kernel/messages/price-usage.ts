@@ -1,7 +1,7 @@
 import type { ReportedUsage } from "./model.ts";
 import type { ModelPrice } from "./price-table.ts";
 
-/** What reported usage costs. `null`: the price is not known, and the provider did not say. */
+/** Returns the cost of reported usage in USD. `null` if the provider reported no cost and the price is unknown. */
 export function priceUsage(price: ModelPrice | null, usage: ReportedUsage): number | null {
   if (usage.costUsd !== undefined) return usage.costUsd;
   if (price === null) return null;

@@ -3,7 +3,10 @@ import { messageText, type ChatMessage, type UserMessage } from "./chat-message.
 const opening = "What was said before, in summary:\n\n<summary>\n";
 const closing = "\n</summary>";
 
-/** The message that stands in for what was left out. The next compaction knows it by this form and updates it. */
+/**
+ * Creates the message that replaces compacted messages. The next compaction recognises the message and updates its
+ * summary.
+ */
 export function summaryMessage(summary: string): UserMessage {
   return {
     role: "user",
@@ -12,11 +15,12 @@ export function summaryMessage(summary: string): UserMessage {
   };
 }
 
+/** Whether `summaryMessage` created the message. */
 export function isSummary({ role, providerMetadata }: ChatMessage): boolean {
   return role === "user" && providerMetadata?.["reeve"]?.["summary"] === true;
 }
 
-/** The summary a message carries; `null` for any other message, whatever it says. */
+/** Returns the summary in a message that `summaryMessage` created. `null` for any other message, whatever its text. */
 export function summaryOf(message: ChatMessage): string | null {
   return isSummary(message) ? messageText(message).slice(opening.length, -closing.length) : null;
 }

@@ -1,4 +1,4 @@
 import type { ToolCallPart } from "./content.ts";
 
-/** A call as the model asked for it. */
+/** A tool call as the model made it. */
 export type ToolCall = Omit<ToolCallPart, "type">;

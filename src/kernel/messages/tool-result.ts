@@ -1,14 +1,17 @@
 import type { ToolOutput } from "./content.ts";
 import type { JsonObject } from "../base/json-value.ts";
 
+/** The result of a tool call. */
 export interface ToolResult {
+  /** What the model sees. */
   readonly output: ToolOutput;
+  /** Whether the call failed. */
   readonly isError: boolean;
-  /** Kept with the event, not shown to the model. */
+  /** Data that is stored with the event. The model does not see it. */
   readonly metadata?: JsonObject;
   /**
-   * Asks the loop to end without another model call. `true`: it does when every call of the batch asks. `"always"`: whatever else was
-   * called beside it, which is done, but not gone on with.
+   * Requests that the loop ends without another model call. `true` has an effect only if all calls of the batch request
+   * it. `"always"` ends the loop in any case; the other calls of the batch are executed first.
    */
   readonly terminate?: boolean | "always";
 }

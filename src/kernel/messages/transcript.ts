@@ -2,23 +2,36 @@ import type { ChatMessage } from "./chat-message.ts";
 import type { Hash } from "../base/hash.ts";
 import { canonicalJson } from "../base/json.ts";
 
-/** Messages and their digests, shared by every transcript that continues the same chain. */
+/** Messages and their digests, shared by all transcripts that continue the same chain. */
 interface Chain {
   readonly messages: ChatMessage[];
-  /** Of the hash that was asked with last. `digests[n]` covers the first n + 1 messages; filled on first need, and empty until then. */
+  /** Digests by `hash`. `digests[n]` covers the first n + 1 messages. Filled on first need. */
   digests: string[];
   hash: Hash | undefined;
 }
 
 /**
- * An append-only conversation that carries its digest (J4). A value: `append` gives a new transcript and leaves this one
- * as it was. Appending to the newest costs O(new messages); appending to an older one copies, since the two part ways.
- * A digest is computed when first asked for and covers, by chaining, every message before it, so hashing costs what is
- * new. Compaction starts a new chain with `Transcript.of`.
+ * An append-only conversation with a digest (J4). A transcript is a value: `append` returns a new one and does not
+ * change this one. Appending to the newest transcript of a chain costs O(new messages); appending to an older one
+ * copies the messages.
+ *
+ * A digest is computed on first need. It covers all messages before it by chaining, so hashing costs only what is new.
+ * Compaction starts a new chain with `Transcript.of`.
+ *
+ * @example
+ * ```ts
+ * import { Transcript, userMessage } from "reeve/kernel";
+ *
+ * const question = Transcript.of([userMessage("What is six times seven?")]);
+ * const longer = question.append(userMessage("Answer with a number."));
+ * console.log(question.length, longer.length); // 1 2
+ * ```
  */
 export class Transcript implements Iterable<ChatMessage> {
+  /** The transcript without messages. */
   static readonly empty: Transcript = new Transcript({ messages: [], digests: [], hash: undefined }, 0);
   readonly #chain: Chain;
+  /** Number of messages. */
   readonly length: number;
 
   private constructor(chain: Chain, length: number) {
@@ -27,11 +40,13 @@ export class Transcript implements Iterable<ChatMessage> {
     Object.freeze(this);
   }
 
+  /** Creates a transcript with these messages and a new digest chain. */
   static of(messages: Iterable<ChatMessage>): Transcript {
     const copy = [...messages];
     return new Transcript({ messages: copy, digests: [], hash: undefined }, copy.length);
   }
 
+  /** Returns a transcript with these messages added at the end. Without messages, returns this transcript. */
   append(...messages: readonly ChatMessage[]): Transcript {
     if (messages.length === 0) return this;
     const newest = this.#chain.messages.length === this.length && this.length > 0;
@@ -46,24 +61,25 @@ export class Transcript implements Iterable<ChatMessage> {
     return new Transcript(chain, this.length + messages.length);
   }
 
-  /** Negative counts from the end. */
+  /** Returns the message at a position. A negative position counts from the end. */
   at(index: number): ChatMessage | undefined {
     const place = index < 0 ? this.length + index : index;
     return place < this.length ? this.#chain.messages[place] : undefined;
   }
 
-  /** The messages from `start` on, as an array of their own. */
+  /** Returns the messages from position `start` to the end as a new array. A negative position counts from the end. */
   slice(start = 0): readonly ChatMessage[] {
     return this.#chain.messages.slice(start < 0 ? Math.max(0, this.length + start) : start, this.length);
   }
 
-  /** The messages after another, as an array of their own. */
+  /** Returns `first` followed by all messages as a new array. */
   precededBy(first: ChatMessage): readonly ChatMessage[] {
     const { messages } = this.#chain;
     const own = messages.length === this.length ? messages : messages.slice(0, this.length);
     return own.toSpliced(0, 0, first);
   }
 
+  /** Iterates over the messages, oldest first. */
   *[Symbol.iterator](): Iterator<ChatMessage> {
     for (let index = 0; index < this.length; index++) {
       const message = this.at(index);
@@ -71,7 +87,7 @@ export class Transcript implements Iterable<ChatMessage> {
     }
   }
 
-  /** Equal for equal messages, in every process that uses the same hash. */
+  /** Returns the digest of all messages. Equal messages have equal digests in every process that uses the same hash. */
   digest(hash: Hash): string {
     if (this.#chain.hash !== hash) {
       this.#chain.digests = [];
@@ -84,7 +100,10 @@ export class Transcript implements Iterable<ChatMessage> {
     return last < 0 ? hash("") : this.#digestAt(last, hash);
   }
 
-  /** Tool results that follow their message directly: hashed with it, at one go, for in most turns nobody asks in between. */
+  /**
+   * Whether the message at `index` holds the results of the assistant message before it. The two are hashed in one
+   * call, because the digest between them is rarely needed.
+   */
   #isResult(index: number): boolean {
     const { messages } = this.#chain;
     return messages[index]?.role === "tool" && messages[index - 1]?.role === "assistant";
@@ -101,6 +120,7 @@ export class Transcript implements Iterable<ChatMessage> {
     return (digests[index] = hash(isResult ? `${message}\n${canonicalJson(messages[index])}` : message));
   }
 
+  /** Returns the messages as an array, for `JSON.stringify`. */
   toJSON(): readonly ChatMessage[] {
     return this.slice();
   }

@@ -1,18 +1,24 @@
 import { addUsd } from "../base/money.ts";
 
-/** What model calls used. Whole numbers; the parts are contained in the totals. */
+/**
+ * Usage of one or more model calls, in whole numbers of tokens. Cache and reasoning tokens are included in the totals.
+ */
 export interface Usage {
-  /** All input, cache reads and writes included. */
+  /** All input tokens, including cache reads and writes. */
   readonly inputTokens: number;
-  /** All output, reasoning included. */
+  /** All output tokens, including reasoning. */
   readonly outputTokens: number;
+  /** Input tokens that were read from the provider's cache. */
   readonly cacheReadTokens: number;
+  /** Input tokens that were written to the provider's cache. */
   readonly cacheWriteTokens: number;
+  /** Output tokens that the model used for reasoning. */
   readonly reasoningTokens: number;
-  /** `null`: not known, because some call in it has no known price. Unknown is never zero. */
+  /** Cost in USD. `null` if the price of any included call is unknown; unknown is never zero. */
   readonly costUsd: number | null;
 }
 
+/** Usage of no call: zero tokens and zero cost. */
 export const noUsage: Usage = Object.freeze({
   inputTokens: 0,
   outputTokens: 0,
@@ -22,6 +28,7 @@ export const noUsage: Usage = Object.freeze({
   costUsd: 0,
 });
 
+/** Returns the sum of two usages. Its cost is `null` if either cost is unknown. */
 export function addUsage(one: Usage, other: Usage): Usage {
   return {
     inputTokens: one.inputTokens + other.inputTokens,
@@ -33,6 +40,7 @@ export function addUsage(one: Usage, other: Usage): Usage {
   };
 }
 
+/** Returns the number of input and output tokens. */
 export function totalTokens({ inputTokens, outputTokens }: Usage): number {
   return inputTokens + outputTokens;
 }

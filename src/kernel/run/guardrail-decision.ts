@@ -1,15 +1,17 @@
 /**
- * What a guardrail decides. A value: a guardrail that throws is recorded and has decided nothing (S4).
+ * The decision of a guardrail. A guardrail that throws has not decided; the error is recorded (S4).
  *
  * | stage | warn | block | halt |
  * |---|---|---|---|
- * | input | noted | refused: the invocation ends as `guardrail_tripped`, nothing is paid | the same |
- * | tool_call | noted | not executed; the model gets an error result with the reason | the run stops |
- * | tool_result | the reason is added to the result | **withheld**: the call happened and stays recorded, the model gets an error result with the reason in its place (trap O6) | the run stops |
- * | output | noted | withheld: `output` is the reason, status `guardrail_tripped` | the same |
+ * | input | recorded | the invocation ends as `guardrail_tripped` before any call is paid | like `block` |
+ * | tool_call | recorded | the call is not executed; the model gets an error result with the reason | the run stops |
+ * | tool_result | the reason is appended to the result | the result is **withheld**: the call took place and stays
+ * recorded, but the model gets an error result with the reason (trap O6) | the run stops |
+ * | output | recorded | the output is withheld: `output` is the reason, status `guardrail_tripped` | like `block` |
  */
 export type GuardrailDecision =
   | { readonly decision: "allow" }
   | { readonly decision: "warn" | "block" | "halt"; readonly reason: string };
 
+/** The place at which a guardrail decides: the input, a tool call, a tool result or the output. */
 export type GuardrailStage = "input" | "tool_call" | "tool_result" | "output";

@@ -1,5 +1,5 @@
-/** What people may say to a run under way: for the turn that comes next, or for after the last. */
+/** A queue of input to a run in progress: steering for the next turn, or follow-ups for after the last turn. */
 export type InputQueue = "steer" | "follow_up";
 
-/** How many of the inputs that wait one drain takes. */
+/** How many waiting inputs one drain takes: the oldest one, or all. */
 export type DrainMode = "one" | "all";

@@ -1,7 +1,7 @@
 import type { TaskOutcome } from "./task-outcome.ts";
 import type { RunStatus } from "./run-result.ts";
 
-/** What an end is called: one status for each way to stop. `null`: it has not ended. */
+/** Returns the run status for a task's outcome. `null` means that the task has not ended and gives `paused`. */
 export function outcomeStatus(
   outcome: (Pick<TaskOutcome, "status" | "interruption"> & Partial<Pick<TaskOutcome, "failure">>) | null,
 ): RunStatus {

@@ -2,14 +2,18 @@ import type { RunId, TaskId } from "../base/identity.ts";
 import type { JsonValue } from "../base/json-value.ts";
 
 /**
- * One primitive stands under `join`, `ask`, `sleepUntil`, `waitForSignal` and approvals: a task waits for a name, and someone resolves
- * it. One that comes early is kept; each is consumed once, by the step that waited (W1). Several under one name are consumed
- * in the order in which they came (W2).
+ * The value for a task's wait. `join`, `ask`, `sleepUntil`, `waitForSignal` and approvals share one primitive: a task
+ * waits for a name, and a resolution with that name ends the wait. W1: a resolution that arrives early is kept, and
+ * each is consumed once, by the step that waited. W2: several resolutions of one name are consumed in the order of
+ * arrival.
  */
 export interface Resolution {
+  /** Id of the waiting task. */
   readonly taskId: TaskId;
+  /** Name of the wait. */
   readonly wait: string;
+  /** Value that the wait returns. */
   readonly value: JsonValue;
-  /** S5: of an input that was submitted and became steering, the run it would have started. */
+  /** S5: for an input that was submitted and became steering, the id of the run that it would have started. */
   readonly runId?: RunId;
 }

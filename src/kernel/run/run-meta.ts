@@ -6,21 +6,31 @@ import { formatRunId, type RunId } from "../base/identity.ts";
 import type { IdSource } from "../base/id-source.ts";
 import type { Supervision } from "../limits/supervision.ts";
 
+/** Options of `RunMeta.standalone`. */
 export interface StandaloneOptions {
+  /** Clock for the deadline. */
   readonly clock: Clock;
+  /** Source of the run id, trace id and span id. */
   readonly ids: IdSource;
+  /** Id of the run. Default: a new id. Ignored if `supervision` is given. */
   readonly runId?: RunId;
+  /** Token that cancels the call. Default: a new token. */
   readonly cancellation?: CancellationToken;
+  /** Position in the tree of tasks. Default: `null`. */
   readonly supervision?: Supervision | null;
-  /** Absolute, in epoch milliseconds; `null` or absent is none. */
+  /** Deadline in epoch milliseconds. `null` or absent means no deadline. */
   readonly deadline?: number | null;
+  /** Id of the trace. Default: a new id. */
   readonly traceId?: string;
+  /** Id of the tenant. Default: `null`. */
   readonly tenantId?: string | null;
 }
 
+/** Options of `RunMeta.child`. */
 export interface ChildMetaOptions {
+  /** Position of the child in the tree of tasks. Default: the parent's. */
   readonly supervision?: Supervision;
-  /** The earlier of this and the parent's holds. */
+  /** Deadline in epoch milliseconds. The earlier one of this and the parent's applies. */
   readonly deadline?: number | null;
 }
 
@@ -35,16 +45,25 @@ interface Fields {
   readonly tenantId: string | null;
 }
 
-/** The badge carried into every call: which run, how to stop, until when, for which tenant. Frozen; derived, not changed. */
+/**
+ * What every call carries: its run, cancellation, deadline, trace and tenant. Frozen; `child` derives the metadata of a
+ * nested call.
+ */
 export class RunMeta {
+  /** Id of the run. */
   readonly runId: RunId;
+  /** Token that cancels the call. */
   readonly cancellation: CancellationToken;
-  /** `null` for a call outside any tree. */
+  /** Position in the tree of tasks. `null` for a call outside any tree. */
   readonly supervision: Supervision | null;
-  /** Epoch milliseconds. The deadline is kept here alone, not in the token (trap R19). */
+  /**
+   * Deadline in epoch milliseconds. Only `check` enforces it; the token does not know it (trap R19). `null` means no
+   * deadline.
+   */
   readonly deadline: number | null;
-  /** One for the whole run. */
+  /** Id of the trace, the same in the whole run. */
   readonly traceId: string;
+  /** Id of the tenant. `null` for a run without a tenant. */
   readonly tenantId: string | null;
   readonly #clock: Clock;
   readonly #ids: IdSource;
@@ -54,7 +73,7 @@ export class RunMeta {
     if (fields.deadline !== null && !Number.isFinite(fields.deadline)) {
       throw new Fault(
         "invalid_argument",
-        `deadline is ${fields.deadline}: it must be epoch milliseconds, or null`,
+        `invalid deadline ${fields.deadline}: use epoch milliseconds, or null for no deadline`,
       );
     }
     this.runId = fields.runId;
@@ -68,7 +87,7 @@ export class RunMeta {
     Object.freeze(this);
   }
 
-  /** A badge with a stop button of its own. With a supervision, the run is the supervision's. */
+  /** Creates metadata without a parent. With a `supervision`, the run id is the supervision's. */
   static standalone(options: StandaloneOptions): RunMeta {
     const { clock, ids, supervision = null, deadline = null, tenantId = null } = options;
     return new RunMeta({
@@ -83,12 +102,14 @@ export class RunMeta {
     });
   }
 
-  /** New for each child. Minted when first asked for. */
+  /** Id of the span, different for each `RunMeta`. Created on first access. */
   get spanId(): string {
     return (this.#spanId ??= this.#ids.next());
   }
 
-  /** The badge of a call made under this one: same trace, a new span, a token this one's cancel reaches. */
+  /**
+   * Returns the metadata of a nested call: same run and trace, a new span, and a token that this one's cancel reaches.
+   */
   child({ supervision, deadline = null }: ChildMetaOptions = {}): RunMeta {
     return new RunMeta({
       clock: this.#clock,
@@ -102,7 +123,10 @@ export class RunMeta {
     });
   }
 
-  /** C2: called before each model call, tool, loop round and retry. Throws `CancellationError`. */
+  /**
+   * C2: throws `CancellationError` after a cancel or after the deadline. Runs before each model call, tool call, loop
+   * round and retry.
+   */
   check(): void {
     this.cancellation.check();
     if (this.deadline !== null && this.#clock.now() > this.deadline) {

@@ -1,15 +1,22 @@
 import type { Priority } from "../limits/priority.ts";
 import type { AgentId, RunId, SessionId } from "../base/identity.ts";
 
-/** What is known of a run without reading its commits: whom to schedule, and with which code. */
+/** What a store knows about a run without reading its commits. Used to schedule the run and to find its agent. */
 export interface RunRecord {
+  /** Id of the run. */
   readonly runId: RunId;
+  /** Id of the root agent. */
   readonly agentId: AgentId;
+  /** Id of the session. */
   readonly sessionId: SessionId;
+  /** Id of the tenant. `null` for a run without a tenant. */
   readonly tenantId: string | null;
+  /** Id of the user. `null` for a run without a user. */
   readonly userId: string | null;
+  /** Priority of the run. */
   readonly priority: Priority;
-  /** The agent's version at the start (J9). */
+  /** J9: version of the agent that started the run. `null` if the agent declares none. */
   readonly agentVersion: string | null;
+  /** Time of creation, in epoch milliseconds. */
   readonly createdAt: number;
 }

@@ -3,42 +3,82 @@ import type { Failure } from "../base/fault.ts";
 import type { JsonValue } from "../base/json-value.ts";
 import type { Usage } from "../messages/usage.ts";
 
-/** How an invocation ended. Closed: switch on it. */
+/** How a run ended. A closed list, so a `switch` over it can be exhaustive. */
 export const runStatuses = Object.freeze([
+  /** The agent answered. */
   "completed",
+  /**
+   * The loop of the root agent reached its `maxTurns` option. Exceeding `budget.maxTurns` is `budget_exhausted`
+   * instead.
+   */
   "max_turns",
+  /** A budget of the run has no tokens, money or turns left for the next model call (B5). */
   "budget_exhausted",
+  /** The deadline of the run passed. */
   "deadline_exceeded",
+  /** A guardrail or middleware stopped the run. */
   "guardrail_tripped",
+  /** A caller cancelled the run. */
   "cancelled",
+  /** The run is paused. */
   "paused",
+  /** A fault or a dead end of the architecture ended the run. */
   "failed",
 ] as const);
 
+/** How a run ended. */
 export type RunStatus = (typeof runStatuses)[number];
 
-/** What was charged for calls nobody reported the usage of (B3). `costUsd` `null`: not known. */
+/** B3: charge for calls that ended without reported usage. */
 export interface UnreportedSpend {
+  /** Charged tokens. */
   readonly tokens: number;
+  /** Charged cost. `null` if a price is unknown. */
   readonly costUsd: number | null;
 }
 
-/** What an invocation leaves behind. Whatever the status, `output` holds what there is of an answer. */
+/**
+ * The result of a run. `output` holds the answer, or the partial answer if the run did not complete.
+ *
+ * @example
+ * ```ts
+ * import { Agent } from "reeve";
+ * import { scriptedModel } from "reeve/testing";
+ *
+ * const agent = new Agent({ name: "clerk", model: scriptedModel(["42"]), maxTurns: 5 });
+ * const result = await agent.invoke("What is six times seven?");
+ *
+ * if (result.status === "completed") console.log(result.output, result.costUsd);
+ * else if (result.status === "max_turns") console.log(`stopped after ${result.turns} turns`);
+ * else console.error(result.status, result.error?.message);
+ * ```
+ */
 export interface RunResult<Output = string> {
+  /** The answer. If the run did not complete, what there is of an answer. */
   readonly output: Output;
+  /** How the run ended. */
   readonly status: RunStatus;
-  /** In an architecture's own words, when it did not complete. */
+  /**
+   * Why the run did not complete: the reason of the architecture, or the message of the fault. `null` for a completed
+   * run.
+   */
   readonly interruptionReason: string | null;
-  /** Of the whole tree, as providers reported it. */
+  /** Usage of all tasks of the run, as providers reported it. */
   readonly usage: Usage;
-  /** All that was charged, `lost` included. `null`: not known. */
+  /** Total charge, including `unreported`. `null` if a price is unknown. */
   readonly costUsd: number | null;
+  /** B3: charge for calls that ended without reported usage. */
   readonly unreported: UnreportedSpend;
+  /** Number of turns of all tasks of the run. Compare it with `budget.maxTurns`, not with an agent's `maxTurns`. */
   readonly turns: number;
+  /** Id of the run. */
   readonly runId: RunId;
+  /** Id of the session. Pass it to the next invocation to continue the conversation. */
   readonly sessionId: SessionId;
+  /** Id of the root agent. */
   readonly agentId: AgentId;
-  /** Of status `failed`, and of stops that were faults. */
+  /** The fault that ended the run. `null` if no fault ended it. */
   readonly error: Failure | null;
+  /** Data that the agent reported with `ctx.report`. */
   readonly metadata: { readonly [key: string]: JsonValue };
 }

@@ -5,7 +5,7 @@ import { assertJson } from "../base/json.ts";
 import type { JsonValue } from "../base/json-value.ts";
 import type { StepAddress } from "./step-address.ts";
 
-/** What kind of call a step journals. */
+/** The kind of call that a step records. */
 export type StepKind =
   | "turn"
   | "llm"
@@ -21,47 +21,61 @@ export type StepKind =
   | "race"
   | "value";
 
-/** What a settled step left behind. J10: the value is JSON. J5: a fault delivered to code is recorded like a value. */
+/** The result of a settled step. J10: the value is JSON. J5: a fault that code received is recorded like a value. */
 export type StepOutcome =
   | { readonly kind: "ok"; readonly value: JsonValue }
   | { readonly kind: "failed"; readonly failure: Failure };
 
-/** J1, J10: of a value that was looked at, once, and cannot change any more. */
+/** Returns a frozen outcome for a value that was checked to be JSON (J10) and cannot change any more (J1). */
 export function sealedOutcome(value: JsonValue): StepOutcome {
   return Object.freeze({ kind: "ok", value });
 }
 
 /**
- * J4: covers the step's name, arguments and transcript. What has one is asked on first need: a store that keeps no bytes
- * asks when a task is dropped or forked (F1).
+ * J4: digest of the step's name, arguments and transcript: a string, or an object that computes it on first need. F1: a
+ * store in memory needs a digest only when a task is dropped or forked.
  */
 export type StepDigest = string | { digest(hash: Hash): string };
 
+/** The journal record of a settled step. */
 export interface StepRecord {
+  /** Id of the task. */
   readonly taskId: TaskId;
+  /** Address of the step in the task's journal. */
   readonly address: StepAddress;
+  /** Kind of the recorded call. */
   readonly kind: StepKind;
+  /** Name of the step. */
   readonly name: string;
+  /** Digest that a replay compares (J4). */
   readonly digest: StepDigest;
+  /** Result of the step. */
   readonly outcome: StepOutcome;
 }
 
 /**
- * A step was begun, and the events that say so are told: whoever runs it again does not tell them again (E4). `seq` is that of the
- * last of them, which deltas refer to (E2).
+ * Records that a step has started and its start events are in the log. E4: a worker that runs the step again does not
+ * emit them again.
  */
 export interface StepOpening {
+  /** Id of the task. */
   readonly taskId: TaskId;
+  /** Address of the step in the task's journal. */
   readonly address: StepAddress;
+  /** Sequence number of the last start event. Deltas of the step refer to it (E2). */
   readonly seq: number;
 }
 
-/** J10, for stores. An outcome that is frozen was looked at by who made it. */
+/**
+ * J10: throws `not_json` unless the outcome's value is JSON. Stores call it. A frozen outcome was checked by its
+ * creator.
+ */
 export function assertOutcome({ address, outcome }: Pick<StepRecord, "address" | "outcome">): void {
   if (outcome.kind === "ok" && !Object.isFrozen(outcome))
     assertJson(outcome.value, `the value of step ${address}`);
 }
 
+/** Returns the digest of a step, computed with `hash` if it is not a string yet. */
 export function digestOf({ digest }: Pick<StepRecord, "digest">, hash: Hash): string {
   return typeof digest === "string" ? digest : digest.digest(hash);
 }

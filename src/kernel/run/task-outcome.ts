@@ -2,23 +2,39 @@ import type { Failure } from "../base/fault.ts";
 import type { RunStatus } from "./run-result.ts";
 import type { JsonObject, JsonValue } from "../base/json-value.ts";
 
+/** How a task ended. */
 export interface TaskOutcome {
+  /** Status of the ended task. */
   readonly status: "completed" | "failed" | "cancelled" | "paused";
+  /** The output, or the partial output if the task did not complete. */
   readonly output: JsonValue;
+  /** The fault that ended the task. `null` if no fault ended it. */
   readonly failure: Failure | null;
+  /** Present if the agent itself ended early, for example at `maxTurns`. */
   readonly interruption?: Interruption;
+  /** Data that the task reported with `ctx.report`. */
   readonly metadata?: JsonObject;
 }
 
-/** An early end that the agent decided on itself. */
+/** An early end that the agent itself decided. */
 export interface Interruption {
+  /**
+   * Status of the end. `max_turns` means that the agent's loop reached the agent's `maxTurns` option. The budget's
+   * `maxTurns`, which counts the model calls of the task and its descendants, ends a task with the fault
+   * `budget_exhausted` instead.
+   */
   readonly status: Extract<RunStatus, "max_turns" | "guardrail_tripped" | "failed">;
-  /** In the architecture's own words. */
+  /** Reason in the words of the architecture. */
   readonly reason: string;
 }
 
-/** What becomes of a child when its parent ends first. */
+/**
+ * What happens to a child when its parent ends first: the parent waits for the child, cancels it, or lets it continue
+ * alone (`detach`).
+ */
 export type OnParentEnd = "wait" | "cancel" | "detach";
 
-/** H5: `suspend` waits to be recalled; `return-partial` ends with what there is. */
+/**
+ * H5: what a preempted task does: `suspend` waits until it is recalled, `return-partial` ends with its partial output.
+ */
 export type OnPause = "suspend" | "return-partial";

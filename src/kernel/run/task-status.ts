@@ -1,21 +1,23 @@
-/** Where a task stands. The last three are final. */
+/** Status of a task. The last three are final. */
 export const taskStatuses = Object.freeze([
-  /** Created, or promised a seat it does not have yet. */
+  /** Created, and waiting for a seat or a slot. */
   "pending",
   "running",
   /** Waits for something; keeps its seat. */
   "suspended",
-  /** Told to pause, finishing the calls it is in (H7). */
+  /** Must pause and finishes its calls in flight first (H7). */
   "pausing",
-  /** Without a seat, until recalled. */
+  /** Holds no seat until it is recalled. */
   "paused",
   "completed",
   "failed",
   "cancelled",
 ] as const);
 
+/** Status of a task. */
 export type TaskStatus = (typeof taskStatuses)[number];
 
+/** Whether a task with this status has ended. */
 export function isFinal(status: TaskStatus): boolean {
   return status === "completed" || status === "failed" || status === "cancelled";
 }

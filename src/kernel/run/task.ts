@@ -9,51 +9,64 @@ import type { SupervisionJson } from "../limits/supervision.ts";
 
 /** One agent's node in a run's tree, as it was created. */
 export interface TaskRecord {
+  /** Id of the task. */
   readonly taskId: TaskId;
+  /** Id of the agent. */
   readonly agentId: AgentId;
-  /** J9: of the agent when the task was created; absent: it declared none. */
+  /** J9: version of the agent when the task was created. Absent if the agent declares none. */
   readonly agentVersion?: string;
-  /** The task that spawned it; `null` for the root. */
+  /** Id of the task that spawned this one. `null` for the root. */
   readonly parentId: TaskId | null;
+  /** Position in the run's tree of tasks. */
   readonly supervision: SupervisionJson;
+  /**
+   * Budget of the task and its descendants. Its `maxTurns` counts their model calls; an agent's `maxTurns` option,
+   * which counts the turns of one loop, is not part of it.
+   */
   readonly budget: ExecutionBudget;
-  /** What it was spawned with, or the state `continueAsNew` left. */
+  /** The input of the task, or the state that `continueAsNew` passed. */
   readonly input: JsonValue;
-  /** Of an activation: the messages it was started with. */
+  /** The inbox messages that started the task. Empty if an input started it. */
   readonly messages: readonly Message[];
+  /** Id of the user. `null` for a run without a user. */
   readonly userId: string | null;
+  /** Data of the caller. */
   readonly metadata: JsonObject;
+  /** Whether readers receive the task's text while it is written (E2). */
   readonly streaming: boolean;
-  /** Where the run's input came from, if that was said. */
+  /** Channel that the run's input came from. Absent if the submission named none. */
   readonly channel?: string;
+  /** What happens to the task when its parent ends first. */
   readonly onParentEnd: OnParentEnd;
+  /** H5: what the task does when it is preempted. */
   readonly onPause: OnPause;
-  /** As what it was hired, if that was said. */
+  /** Role in which the parent spawned the task. Absent if the parent named none. */
   readonly role?: string;
-  /** The tools it may call; `null`: all of its agent's. */
+  /** Names of the tools that the task may call. `null` means all tools of its agent. */
   readonly tools: readonly string[] | null;
 }
 
-/** A change to the tree of tasks, in a commit. */
+/** A change to a run's tree of tasks, in a commit. */
 export type TaskChange =
+  /** A task was created. */
   | { readonly type: "create"; readonly task: TaskRecord }
-  /** `endedOn`: the steps whose fault its code did not survive: several when branches failed side by side. */
+  /** A task ended. `endedOn` holds the steps whose faults ended its code: several if concurrent branches failed. */
   | {
       readonly type: "end";
       readonly taskId: TaskId;
       readonly outcome: TaskOutcome;
       readonly endedOn?: readonly StepAddress[];
     }
-  /** Ended, and to be gone on with: `resume` and `topUp` (J5). */
+  /** J5: an ended task continues after `resume` or `topUp`. */
   | { readonly type: "reopen"; readonly taskId: TaskId }
-  /** C1: told to stop; whoever replays it knows. */
+  /** C1: a task was cancelled. A replay reads the cancel from here. */
   | {
       readonly type: "cancel";
       readonly taskId: TaskId;
       readonly reason: string;
       readonly status: CancellationStatus;
     }
-  /** J8: it goes on from `input`, on an empty journal. */
+  /** J8: a task continues from `input` with an empty journal. */
   | { readonly type: "continue"; readonly taskId: TaskId; readonly input: JsonValue }
-  /** Its code crashed so often. */
+  /** The task's code crashed. `crashes` is the number of crashes so far. */
   | { readonly type: "crash"; readonly taskId: TaskId; readonly crashes: number };

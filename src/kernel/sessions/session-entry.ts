@@ -4,47 +4,53 @@ import type { JsonValue } from "../base/json-value.ts";
 import type { Usage } from "../messages/usage.ts";
 
 /**
- * How far an entry is from being part of the conversation. S1, S2: a user's entry is `pending` from the submission on;
- * what an invocation adds stays `hidden` until it is closed; only `visible` entries are history. No orphan tool call is
- * ever visible.
+ * Whether an entry is part of the conversation. Only `visible` entries are history. S2: a user's entry is `pending`
+ * from its submission until the invocation is closed. S1: the entries of an invocation are `hidden` until it is closed,
+ * so a tool call without a result is never visible.
  */
 export type EntryVisibility = "pending" | "hidden" | "visible";
 
 interface EntryBase {
+  /** Id of the entry, unique in its session. */
   readonly id: string;
-  /** The entry before it on its branch; `null` for the first. */
+  /** Id of the entry before this one on its branch. `null` for the first entry. */
   readonly parentId: string | null;
-  /** Epoch milliseconds. */
+  /** Time of the entry, in epoch milliseconds. */
   readonly at: number;
-  /** The run that wrote it; `null` for an act outside any run. */
+  /** Id of the run that wrote the entry. `null` for an entry that was written outside any run. */
   readonly runId: RunId | null;
-  /** The task of that run which wrote it, so that each task's history is kept as long as it is to be. */
+  /** Id of the task that wrote the entry. Each task's history is kept according to its own retention. */
   readonly taskId: TaskId | null;
 }
 
 /**
- * One node of a session's tree. The conversation is the path from the leaf to the root. Stored entries never change.
+ * One node of a session's tree. The conversation is the path from the leaf to the root. A stored entry never changes.
  */
 export type SessionEntry =
+  /** A message of the conversation. */
   | (EntryBase & { readonly type: "message"; readonly message: ChatMessage; readonly usage?: Usage })
-  /** Before `firstKeptEntryId`, the summary stands in for the path. */
+  /** A summary that replaces all entries of the path before `firstKeptEntryId` in the model's view. */
   | (EntryBase & {
       readonly type: "compaction";
       readonly summary: string;
       readonly firstKeptEntryId: string;
       readonly tokensBefore: number;
     })
-  /** What was tried on a branch that was left. */
+  /** A summary of an abandoned branch, whose last entry is `fromId`. */
   | (EntryBase & { readonly type: "branch_summary"; readonly summary: string; readonly fromId: string })
-  /** The conversation goes on from `targetId`. */
+  /** Moves the leaf: the conversation continues after the entry `targetId`. `null` starts a new branch at the root. */
   | (EntryBase & { readonly type: "leaf"; readonly targetId: string | null })
+  /** Sets the label of the entry `targetId`. `null` removes the label. */
   | (EntryBase & { readonly type: "label"; readonly targetId: string; readonly label: string | null })
+  /** The conversation continues with another model. */
   | (EntryBase & { readonly type: "model_change"; readonly provider: string; readonly modelId: string })
+  /** The conversation continues with another thinking level. */
   | (EntryBase & { readonly type: "thinking_level_change"; readonly level: string })
+  /** Sets the name of the session. */
   | (EntryBase & { readonly type: "session_info"; readonly name: string })
-  /** An extension's own data; not shown to the model. */
+  /** Data of an extension. The model does not see it. */
   | (EntryBase & { readonly type: "custom"; readonly customType: string; readonly data: JsonValue })
-  /** An extension's message; shown to the model. */
+  /** A message of an extension. The model sees it. */
   | (EntryBase & {
       readonly type: "custom_message";
       readonly customType: string;

@@ -1,7 +1,10 @@
 import { rootTaskId as root } from "../base/identity.ts";
 import type { SessionEntry } from "./session-entry.ts";
 
-/** Where a conversation goes on: at the last thing said in it, or where somebody has put its leaf since. */
+/**
+ * Returns the id of the entry after which the conversation continues: the last entry, or the target of a later `leaf`
+ * entry. Labels and session names do not move the leaf. `null` for an empty session.
+ */
 export function leafOf(entries: readonly SessionEntry[]): string | null {
   let leafId: string | null = null;
   for (const entry of entries) {
@@ -11,12 +14,12 @@ export function leafOf(entries: readonly SessionEntry[]): string | null {
   return leafId;
 }
 
-/** N2: the same for a session that runs go on with: what their children wrote there is not the conversation. */
+/** N2: like `leafOf`, without the entries of child tasks, which are not part of the conversation that runs continue. */
 export function rootLeafOf(entries: readonly SessionEntry[]): string | null {
   return leafOf(entries.filter(({ taskId }) => (taskId ?? root) === root));
 }
 
-/** From the root to the leaf. `undefined`: the leaf is not among the entries. */
+/** Returns the entries from the root to the leaf. `undefined` if the leaf is not among the entries. */
 export function pathTo(
   entries: readonly SessionEntry[],
   leafId: string | null,

@@ -4,22 +4,21 @@ import type { RunSummary } from "../run/run-summary.ts";
 import type { MessageBatch } from "./message-batch.ts";
 import type { EntryVisibility, SessionEntry } from "./session-entry.ts";
 
-/** A change to a session. Inside a run it rides in a commit; from outside it is applied by itself. */
+/**
+ * A change to a session. A change by a run is part of one of the run's commits. Any other change is applied by itself.
+ */
 export type SessionChange =
-  /** The same entry again is nothing. Creates the session with its first entry. */
+  /** Appends an entry; the first entry creates the session. Appending the same entry again changes nothing. */
   | {
       readonly type: "append";
       readonly sessionId: SessionId;
       readonly agentId: AgentId;
       readonly entry: SessionEntry;
       readonly visibility: EntryVisibility;
-      /** N2: its parent is the session's leaf, as it is when this is applied. */
+      /** N2: makes the entry a child of the session's leaf at the time of the change, instead of `entry.parentId`. */
       readonly atLeaf?: true;
     }
-  /**
-   * The same for many that follow each other, all or those that are not there yet. N3: visible ones go on from the
-   * leaf.
-   */
+  /** Appends the messages of a batch that are not stored yet. N3: visible messages continue from the session's leaf. */
   | {
       readonly type: "say";
       readonly sessionId: SessionId;
@@ -28,8 +27,8 @@ export type SessionChange =
       readonly visibility: EntryVisibility;
     }
   /**
-   * S1: the invocation is closed; everything it wrote is visible. Of one task of the run, or of all. N3: what was
-   * pending is put under the leaf.
+   * S1: closes an invocation. All entries that the run wrote, or one of its tasks, become visible. N3: pending entries
+   * move after the session's leaf.
    */
   | {
       readonly type: "reveal";
@@ -37,7 +36,10 @@ export type SessionChange =
       readonly runId: RunId;
       readonly taskId?: TaskId;
     }
-  /** What a run, or one task of it, wrote goes: its history is not to be kept, or an invocation was given up. */
+  /**
+   * Deletes the entries that a run wrote, or one of its tasks, because its history is not retained or the invocation
+   * was abandoned.
+   */
   | {
       readonly type: "remove";
       readonly sessionId: SessionId;
@@ -45,63 +47,75 @@ export type SessionChange =
       readonly taskId?: TaskId;
     };
 
+/** An entry of a session with its visibility. */
 export interface StoredEntry {
+  /** The entry. */
   readonly entry: SessionEntry;
+  /** Whether the entry is part of the conversation. */
   readonly visibility: EntryVisibility;
 }
 
-/** Which sessions; all that is given must fit. */
+/** Selects sessions. A session must match all given fields. */
 export interface SessionQuery {
+  /** Id of the agent that the session belongs to. */
   readonly agentId?: AgentId;
-  /** Those within this one (`sessionWithin`): its children's. */
+  /** Selects the sessions of workers within this session (`sessionWithin`). */
   readonly under?: SessionId;
-  /** 50 unless told. */
+  /** Maximum number of sessions. Default: 50. */
   readonly limit?: number;
 }
 
+/** One session in a list. */
 export interface SessionSummary {
+  /** Id of the session. */
   readonly sessionId: SessionId;
+  /** Id of the agent that the session belongs to. */
   readonly agentId: AgentId;
+  /** Number of entries. */
   readonly entries: number;
   /**
-   * When its last entry was said, or when a commit began it, whichever is later: a fork's is a copy of what was said
-   * before.
+   * Time of the last entry, or of the commit that created the session if that is later, in epoch milliseconds. The
+   * session of a fork is newer than the entries that it copies.
    */
   readonly updatedAt: number;
 }
 
 /**
- * Conversations, as trees of entries. Every store passes `sessionContract`, which checks:
+ * Stores conversations as trees of entries. Every store passes `sessionContract`, which checks:
  *
- * - S1 `read` shows visible entries only, unless asked for all.
- * - S2 Appending an entry again changes nothing.
- * - N1 Entries come in the order of appending and never change; one whose parent is not in its session is refused with
- *   `not_found`.
- * - N2 The leaf is the visible entry appended last by a root task or outside any run, labels and names aside, or what
- *   it points to if it is of type `leaf`.
- * - N3 Nothing that is part of the conversation leaves it by what is said later: what is said (`say`), and what was
- *   pending, comes after the leaf as it is then (`rebaseBatch`). For what a child says that is the last entry of all.
+ * - S1: `read` returns visible entries only, unless `includeHidden` is set.
+ * - S2: appending an entry again changes nothing.
+ * - N1: entries are returned in the order of appending and never change. An entry whose parent is not in its session is
+ *   refused with `not_found`.
+ * - N2: the leaf is the last visible entry that a root task or a caller outside any run appended, without labels and
+ *   session names. If that entry has the type `leaf`, the leaf is its target.
+ * - N3: a later change never removes a part of the conversation from the path. A batch (`say`) and pending entries are
+ *   appended after the leaf at that time (`rebaseBatch`). For a child task, the leaf is the last entry of any task.
  */
 export interface Sessions {
-  /** All or nothing. */
+  /** Applies all changes, or none if one of them is refused. */
   apply(changes: readonly SessionChange[]): Promise<void>;
-  /** Returns the visible entries, or all entries with `includeHidden`. A session that does not exist has none. */
+  /**
+   * Returns the visible entries of a session; with `includeHidden`, pending and hidden entries as well. A session that
+   * does not exist has no entries.
+   */
   read(
     sessionId: SessionId,
     options?: { readonly includeHidden?: boolean },
   ): MaybePromise<readonly StoredEntry[]>;
-  /** The newest first. */
+  /** Returns sessions, newest first. */
   list(options?: SessionQuery): Promise<readonly SessionSummary[]>;
   /**
-   * With those within it (`sessionWithin`). S5: while a run is under way in it, or has ended and has mail that it has
-   * not read (it may be told to go on), nothing is, and that run is the answer; no run can begin between the look and
-   * the deletion.
+   * Deletes a session with the sessions within it (`sessionWithin`). S5: while a run is in progress in the session, or
+   * has ended but has unread mail that may resume it, nothing is deleted and that run is returned. No run can start in
+   * the session between this check and the deletion.
    */
   delete(sessionId: SessionId): Promise<RunSummary | undefined>;
   /**
-   * Deletes those that nobody named (`isUnnamedSession`) and nobody came back to, with those within them
-   * (`sessionWithin`): that run alone wrote to it and to each of them, it is gone by now, and the `updatedAt` of all is
-   * before this (epoch milliseconds). All go or none. How many.
+   * Deletes sessions that were created for a single run without a `sessionId` (`isUnnamedSession`), together with the
+   * sessions within them, all or none of each group. A group is deleted only if no other run wrote to it, its run no
+   * longer exists, and every `updatedAt` is before `unnamedBefore` (epoch milliseconds). Returns the number of deleted
+   * sessions.
    */
   collect(options: { readonly unnamedBefore: number }): Promise<number>;
 }

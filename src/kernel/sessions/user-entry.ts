@@ -2,18 +2,23 @@ import type { UserMessage } from "../messages/chat-message.ts";
 import { rootTaskId as taskId, type AgentId, type RunId, type SessionId } from "../base/identity.ts";
 import type { SessionChange } from "./sessions.ts";
 
+/** The fields of a user's entry. */
 export interface UserEntryFields {
+  /** Id of the session. */
   readonly sessionId: SessionId;
+  /** Id of the agent that the session belongs to. */
   readonly agentId: AgentId;
+  /** Id of the run that the message starts. */
   readonly runId: RunId;
-  /** Epoch milliseconds. */
+  /** Time of the submission, in epoch milliseconds. */
   readonly at: number;
+  /** The user's message. */
   readonly message: UserMessage;
 }
 
 /**
- * S2: what the user said to start a run, under the session's leaf. Its id is the run's, so that whoever writes it again
- * writes nothing.
+ * S2: returns the change that appends the user's message to the session's leaf. The entry has the run's id, so writing
+ * it again changes nothing.
  */
 export function userEntry(
   { sessionId, agentId, runId, at, message }: UserEntryFields,

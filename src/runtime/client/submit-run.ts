@@ -91,8 +91,8 @@ async function settleSubmission(
       continue;
     }
     const { onlyWaits, waitsFor } = await readWaits(worker, outcome.run);
-    // A run that only waits takes the input as steering, like a suspended run, although its worker still owns it. The
-    // store refuses steering by another user, and is then busy again.
+    // A run that only waits takes the input as steering, like a suspended run, although its worker still owns it. To
+    // another user the store answers `busy` again.
     if (!onlyWaits || flight === undefined || flight.always) throw agentBusy(outcome.run, waitsFor, record);
     flight = { ...flight, always: true };
   }

@@ -7,7 +7,6 @@ import {
   type StepAddress,
   type TaskOutcome,
 } from "../../kernel/index.ts";
-import { childrenOf } from "../journal/task-record.ts";
 import { ContinueAsNew, TaskContext } from "./task-context.ts";
 import { cancelledOutcome, isFinalFault, outputAt } from "../journal/task-end.ts";
 import { TaskInboxView } from "./task-inbox.ts";
@@ -37,7 +36,7 @@ export async function runAgentCode(runner: TaskRunner): Promise<CodeOutcome> {
     if ("error" in ending) throw ending.error;
     const output = ending.value ?? null;
     sealJson(output, `what ${agent.id} returned`);
-    const children = childrenOf(state, taskId, "wait");
+    const children = state.liveChildren(taskId, "wait");
     if (children.length > 0) {
       const ended = Promise.all(children.map((each) => host.whenEnded(each)));
       await runner.activity.waitFor(cancelScope, ended, { name: joinWait(children) });

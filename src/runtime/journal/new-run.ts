@@ -1,4 +1,3 @@
-import { openAccountCommand } from "./task-record.ts";
 import type { WorkerContext } from "../process/worker-context.ts";
 import {
   type HostedAgent,
@@ -8,6 +7,7 @@ import {
   HistoryRetention,
   type JsonObject,
   type JsonValue,
+  type LedgerCommand,
   type Message,
   type RunRecord,
   type SpawnBudget,
@@ -114,4 +114,12 @@ function seatsOf(
   { spawnBudget: submitted }: SubmitOptions,
 ): Partial<SpawnBudget> | undefined {
   return own === undefined || submitted === undefined ? (submitted ?? own) : { ...own, ...submitted };
+}
+
+/** Command that opens the account of a new task. `warnAt` is the share of a cap at which `budget_warning` is emitted (B5). */
+export function openAccountCommand(
+  { warnAt }: { readonly warnAt?: number },
+  account: Omit<Extract<LedgerCommand, { type: "open" }>, "type" | "warnAt">,
+): LedgerCommand {
+  return { type: "open", ...account, ...(warnAt === undefined ? {} : { warnAt }) };
 }

@@ -35,7 +35,7 @@ export class ReplayCursor {
   wentPast(address: StepAddress): boolean {
     if (!this.#isReplay) return false;
     const end = address.lastIndexOf("/");
-    const last = this.#begun().get(end === -1 ? "" : address.slice(0, end));
+    const last = this.#lastIndexes().get(end === -1 ? "" : address.slice(0, end));
     return last !== undefined && last > Number(address.slice(end + 1));
   }
 
@@ -60,7 +60,7 @@ export class ReplayCursor {
   }
 
   /** Steps that began in this process since then have lower indexes than the step in question, so the map does not need an update. */
-  #begun(): ReadonlyMap<string, number> {
+  #lastIndexes(): ReadonlyMap<string, number> {
     if (this.#last !== undefined) return this.#last;
     const { steps, opened } = this.#task;
     const last = (this.#last = new Map<string, number>());

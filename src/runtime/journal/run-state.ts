@@ -86,9 +86,7 @@ interface SessionWriter {
   readonly sessionId: SessionId;
 }
 
-const noAddresses: readonly never[] = [];
-const noMessages: readonly never[] = [];
-const noSessions: readonly never[] = [];
+const empty: readonly never[] = [];
 
 /**
  * A run as the fold of its commits. The owner changes this state before the commit is durable; if the owner crashes, no other process
@@ -144,6 +142,18 @@ export class RunState {
     return task;
   }
 
+  /** Live children of the task whose `onParentEnd` has this value. */
+  liveChildren(parentId: TaskId, onParentEnd: TaskRecord["onParentEnd"]): readonly TaskId[] {
+    // Most runs have only a root.
+    if (this.tasks.size === 1) return empty;
+    const children: TaskId[] = [];
+    for (const { record, outcome } of this.tasks.values()) {
+      if (record.parentId === parentId && record.onParentEnd === onParentEnd && outcome === null)
+        children.push(record.taskId);
+    }
+    return children;
+  }
+
   /** Releases the records of a run that is no longer owned. Timers may refer to this object for a while. */
   dispose(): void {
     for (const { steps } of this.tasks.values()) steps.clear();
@@ -177,7 +187,7 @@ export class RunState {
     this.usage = noUsage;
     for (const task of this.tasks.values()) {
       task.usage = noUsage;
-      task.messages = noMessages;
+      task.messages = empty;
     }
   }
 
@@ -283,7 +293,7 @@ export class RunState {
 
   /** Sessions in which the task has entries. */
   sessionsOf(taskId: TaskId): readonly SessionId[] {
-    if (this.#sessionWriters === undefined) return noSessions;
+    if (this.#sessionWriters === undefined) return empty;
     const sessions: SessionId[] = [];
     for (const writer of this.#sessionWriters) if (writer.taskId === taskId) sessions.push(writer.sessionId);
     return sessions;
@@ -299,7 +309,7 @@ export class RunState {
       case "end":
         if (task.outcome === null) this.liveTasks--;
         task.outcome = change.outcome;
-        task.endedOn = change.endedOn ?? noAddresses;
+        task.endedOn = change.endedOn ?? empty;
         break;
       case "reopen":
         // A resumed task is no longer cancelled and starts with a new count of crashes.
@@ -342,7 +352,7 @@ export class RunState {
       journal: 0,
       input: record.input,
       outcome: null,
-      endedOn: noAddresses,
+      endedOn: empty,
       usage: noUsage,
       resumed: 0,
       isStarted: false,

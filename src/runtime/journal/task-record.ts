@@ -6,12 +6,11 @@ import {
   type HostedAgent,
   type ExecutionBudget,
   type JsonValue,
-  type LedgerCommand,
   type SpawnOptions,
   type TaskId,
   type TaskRecord,
 } from "../../kernel/index.ts";
-import type { RunState, TaskState } from "./run-state.ts";
+import type { TaskState } from "./run-state.ts";
 import { deadlineOf } from "./task-clock.ts";
 
 export interface ChildTaskOptions extends SpawnOptions {
@@ -55,33 +54,7 @@ export function childTaskRecord(parent: TaskState, options: ChildTaskOptions): T
   };
 }
 
-const noChildren: readonly never[] = [];
-
-/** Live children of the task whose `onParentEnd` has this value. */
-export function childrenOf(
-  { tasks }: RunState,
-  parentId: TaskId,
-  onParentEnd: TaskRecord["onParentEnd"],
-): readonly TaskId[] {
-  // Most runs have only a root.
-  if (tasks.size === 1) return noChildren;
-  const children: TaskId[] = [];
-  for (const { record, outcome } of tasks.values()) {
-    if (record.parentId === parentId && record.onParentEnd === onParentEnd && outcome === null)
-      children.push(record.taskId);
-  }
-  return children;
-}
-
 /** The caps of the task's own account. Without the ancestors' caps: their accounts enforce those, also after a top-up (B6). */
 export function ownBudget(agent: HostedAgent, { budget = {} }: SpawnOptions): ExecutionBudget {
   return tightenBudget(tightenBudget(unlimitedBudget, agent.budget ?? {}), budget);
-}
-
-/** Command that opens the account of a new task. `warnAt` is the share of a cap at which `budget_warning` is emitted (B5). */
-export function openAccountCommand(
-  { warnAt }: { readonly warnAt?: number },
-  account: Omit<Extract<LedgerCommand, { type: "open" }>, "type" | "warnAt">,
-): LedgerCommand {
-  return { type: "open", ...account, ...(warnAt === undefined ? {} : { warnAt }) };
 }

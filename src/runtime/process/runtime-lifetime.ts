@@ -1,7 +1,7 @@
 import { Fault, type Guest, type Lifetime } from "../../kernel/index.ts";
 import { CompactingMap } from "./compacting-map.ts";
 
-/** Lasts until the runtime is closed. */
+/** The lifetime of a runtime, which `close()` ends. Readers and handles join it to learn of its end. */
 export class RuntimeLifetime implements Lifetime {
   #guests = new CompactingMap<Guest, Guest>();
   #fault: Fault | undefined;

@@ -91,7 +91,7 @@ export class TaskSlots {
     return next;
   }
 
-  /** Among priorities with equal position, the higher one. */
+  /** The waiting priority with the lowest stride position. Of two equal positions, the higher priority comes first. */
   #nextPriority(): Priority | undefined {
     let next: Priority | undefined;
     for (const priority of priorities) {

@@ -60,7 +60,7 @@ export interface WorkerContext {
   readonly suspendAfterMs: number;
   /** Time that the calls of a cancelled task may still take. */
   readonly stopGraceMs: number;
-  /** Called when a run starts (`1`) or stops (`-1`) only waiting. */
+  /** Called with `1` when all tasks of a run wait, and with `-1` when one of them continues. */
   noteIdle(by: 1 | -1): void;
   /** Default: `resume`. */
   readonly versionPolicy?: VersionPolicy;

@@ -78,7 +78,7 @@ export class RunObservers {
   }
 }
 
-/** Also waits for observers that are added while this function waits. */
+/** Resolves when all observers have settled, including observers that are added to the list in the meantime. */
 async function settledOf(observers: readonly EventObserver[], runId: Event["runId"]): Promise<void> {
   for (const observer of observers) await observer.settled(runId);
 }

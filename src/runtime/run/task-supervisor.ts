@@ -16,7 +16,8 @@ import {
   type TaskOutcome,
 } from "../../kernel/index.ts";
 import { carryOver } from "./unread-input.ts";
-import { childrenOf, childTaskRecord, ownBudget, openAccountCommand } from "../journal/task-record.ts";
+import { openAccountCommand } from "../journal/new-run.ts";
+import { childTaskRecord, ownBudget } from "../journal/task-record.ts";
 import { DeliveryCounts } from "./delivery-counts.ts";
 import { hostedAgent, type WorkerContext } from "../process/worker-context.ts";
 import { lostReservationEvent, RunLedger } from "./run-ledger.ts";
@@ -367,7 +368,7 @@ export class TaskSupervisor implements TaskHost, SeatMoves {
     const at = this.#worker.clock.now();
     this.#emitStart(task, at);
     for (const draft of events) this.#log.emit(taskId, draft, at, task);
-    for (const child of childrenOf(this.#state, taskId, "cancel")) this.cancel(child, parentEnded);
+    for (const child of this.#state.liveChildren(taskId, "cancel")) this.cancel(child, parentEnded);
     const change = { type: "end", taskId, outcome, ...(endedOn.length === 0 ? {} : { endedOn }) } as const;
     const runner = this.#runners.get(taskId);
     const sessions = sessionChangesAtEnd(task, outcome, runner?.report ?? {}, this.#state);

@@ -111,7 +111,7 @@ export class LocalEngine implements Engine, RunClaimer {
     this.wake();
   }
 
-  /** Called when a driven run starts (`1`) or stops (`-1`) only waiting. */
+  /** Called with `1` when all tasks of a driven run wait, and with `-1` when one of them continues. */
   noteIdle(by: 1 | -1): void {
     this.#idle += by;
     if (by === 1 && this.#wasFull) this.wake();

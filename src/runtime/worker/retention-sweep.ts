@@ -38,7 +38,7 @@ export class RetentionSweep {
   constructor(options: RetentionSweepOptions) {
     const { option, keepMs } = options;
     if (!Number.isFinite(keepMs) || keepMs < 0)
-      throw new Fault("invalid_argument", `${option} is ${keepMs}: it must be a number from 0`);
+      throw new Fault("invalid_argument", `${option} is ${keepMs}: it must be a finite number of at least 0`);
     this.#options = options;
   }
 

@@ -12,19 +12,19 @@ import { allRuns, withStore, type StoreOptions } from "./stored-runs.ts";
 import { printable, type Terminal } from "./terminal.ts";
 
 export interface AuditVerifyOptions extends StoreOptions {
-  /** `RUN=HASH`. */
+  /** Expected heads, each as `RUN=HASH`. */
   readonly head?: readonly string[];
   readonly json?: boolean;
 }
 
 interface Finding {
   readonly runId: RunId;
-  /** `undefined`: there is no such run. */
+  /** The verdict, or `undefined` if the run does not exist. */
   readonly verdict: LogVerdict | undefined;
   readonly head: string | undefined;
 }
 
-/** Verifies the runs that are named, or all there are. */
+/** Verifies the given runs, or all runs of the store. */
 export async function auditVerify(
   names: readonly string[],
   options: AuditVerifyOptions,
@@ -60,10 +60,13 @@ function parseHead(text: string): readonly [RunId, string] {
   const [runId = "", ...rest] = text.split("=");
   const head = rest.join("=");
   if (head !== "") return [parseRunId(runId), head];
-  throw new Fault("invalid_argument", `--head ${text}: it must be RUN=HASH, as audit verify printed it`);
+  throw new Fault(
+    "invalid_argument",
+    `invalid --head ${text}: expected RUN=HASH, as audit verify printed it`,
+  );
 }
 
-/** A run whose head someone kept was there once: that it is gone is a finding. */
+/** Whether the finding means tampering. A run whose head was kept existed once, so its absence is a finding. */
 function isTampered({ verdict, head }: Finding): boolean {
   return verdict === undefined ? head !== undefined : !verdict.ok;
 }
@@ -87,7 +90,7 @@ function textLine({ runId, verdict, head }: Finding): string {
   return `${runId}  ok  ${events} events  head ${last}  ${keyed ? "keyed" : "plain"}${grown}`;
 }
 
-/** What these verdicts are worth (E1). */
+/** Explains what the verdicts prove (E1). */
 function closingWords(findings: readonly Finding[], { keyEnv }: AuditVerifyOptions): readonly string[] {
   const verified = findings.flatMap(({ verdict, head }) => (verdict?.ok === true ? [{ verdict, head }] : []));
   if (findings.length === 0) {
@@ -119,7 +122,7 @@ function closingWords(findings: readonly Finding[], { keyEnv }: AuditVerifyOptio
     );
   if (verified.some(({ verdict }) => !verdict.keyed))
     words.push(
-      "The chain is plain: whoever can write the store can make one that fits. With an auditKey kept elsewhere they cannot.",
+      "The chain has no key: anyone who can write the store can create a chain that verifies. An auditKey that is kept elsewhere prevents this.",
     );
   return words;
 }

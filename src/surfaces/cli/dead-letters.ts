@@ -7,7 +7,7 @@ export interface DeadLettersOptions extends StoreOptions {
   readonly json?: boolean;
 }
 
-/** Prints the messages that were handed back too often. */
+/** Prints the dead letters: messages whose delivery failed too often. */
 export function printDeadLetters(
   agent: string | undefined,
   { json = false, ...options }: DeadLettersOptions,
@@ -22,7 +22,10 @@ export function printDeadLetters(
   });
 }
 
-/** Has them tried again, by whoever hosts the agent. Refuses before any is, if one of those named is none. */
+/**
+ * Redelivers dead letters to the workers that host the agent. If a given message is not a dead letter, it refuses
+ * before redelivering any.
+ */
 export function redeliverLetters(
   agent: string,
   messageIds: readonly string[],
@@ -34,10 +37,10 @@ export function redeliverLetters(
     const dead = new Set((await inbox.deadLetters(agentId)).map(({ message }) => message.id));
     const unknown = messageIds.find((each) => !dead.has(each));
     if (unknown !== undefined)
-      throw new Fault("not_found", `${agentId} has no dead letter ${printable(unknown)}`);
+      throw new Fault("not_found", `dead letter ${printable(unknown)} of agent ${agentId} not found`);
     const count = await inbox.redeliver(agentId, messageIds.length === 0 ? undefined : messageIds);
     await terminal.out(String(count));
-    if (count > 0) terminal.say("Tried again as if it came now, where the agent is hosted.");
+    if (count > 0) terminal.say("The messages are delivered again as new ones where the agent is hosted.");
     return "ok";
   });
 }

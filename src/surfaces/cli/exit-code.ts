@@ -1,15 +1,15 @@
 import type { FaultCode, RunStatus } from "../../kernel/index.ts";
 
-/** What the command line says by its exit code: one number for each kind of end, the same in every command. */
+/** The exit codes of the command line: one number for each kind of end, the same in every command. */
 export const exitCodes = {
-  ok: { code: 0, means: "done, and nothing was found wrong" },
+  ok: { code: 0, means: "success" },
   tampered: { code: 1, means: "an event log does not verify" },
-  usage: { code: 2, means: "the arguments do not make sense" },
-  notFound: { code: 3, means: "there is no such store or run" },
+  usage: { code: 2, means: "the arguments are invalid" },
+  notFound: { code: 3, means: "the store or the run does not exist" },
   unreadable: { code: 4, means: "the store cannot be read: locked, damaged, or of another version" },
-  internal: { code: 5, means: "an error of Reeve's own" },
-  busy: { code: 6, means: "the conversation has a run that has not ended" },
-  failed: { code: 10, means: "the run failed; --resume tries again from where it stopped" },
+  internal: { code: 5, means: "an internal error of Reeve" },
+  busy: { code: 6, means: "the session has a run that has not ended" },
+  failed: { code: 10, means: "the run failed; --resume continues from where it stopped" },
   max_turns: { code: 11, means: "the run used up its turns" },
   budget_exhausted: { code: 12, means: "the run used up its budget" },
   deadline_exceeded: { code: 13, means: "the run ran out of time" },
@@ -35,7 +35,7 @@ export function exitKindOf(code: FaultCode): ExitKind {
   return byFault[code] ?? "internal";
 }
 
-/** What the end of a run is to whoever started it. */
+/** The exit kind for the status of a run. */
 export function exitKindOfRun(status: RunStatus): ExitKind {
   return status === "completed" ? "ok" : status;
 }

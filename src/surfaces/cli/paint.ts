@@ -1,4 +1,4 @@
-/** Colours, where a person reads them. */
+/** Adds colours to terminal output. */
 export interface Paint {
   readonly bold: (text: string) => string;
   readonly dim: (text: string) => string;
@@ -7,7 +7,7 @@ export interface Paint {
   readonly red: (text: string) => string;
 }
 
-/** `NO_COLOR` is respected. */
+/** Returns colours for a terminal that a person reads, and plain text otherwise. `NO_COLOR` is respected. */
 export function paintFor(isWatched: boolean, env: Readonly<Record<string, string | undefined>>): Paint {
   const noColor = env["NO_COLOR"];
   const colours = isWatched && (noColor === undefined || noColor === "") && env["TERM"] !== "dumb";

@@ -7,11 +7,11 @@ export const defaultStore = "sqlite:.reeve/reeve.db";
 
 export interface StoreOptions {
   readonly store: string;
-  /** The variable that holds the audit key. */
+  /** The name of the environment variable that holds the audit key. */
   readonly keyEnv?: string;
 }
 
-/** Opens a store that is there, lets `use` read it, and closes it. */
+/** Opens an existing store, calls `use` with it, and closes it. */
 export async function withStore<Result>(
   options: StoreOptions,
   terminal: Terminal,
@@ -28,7 +28,7 @@ export async function withStore<Result>(
   }
 }
 
-/** Every run of the store, oldest first. */
+/** The ids of all runs of the store, oldest first. */
 export async function allRuns({ journal }: Store): Promise<readonly RunId[]> {
   const found: RunId[] = [];
   let after: string | null = null;
@@ -40,25 +40,28 @@ export async function allRuns({ journal }: Store): Promise<readonly RunId[]> {
   return found.toReversed();
 }
 
-/** Opening would make the file: a command that reads must not. */
+/** Refuses a store that does not exist, because opening it would create the file. */
 function refuseAbsent(address: string): void {
   if (address === "memory:") {
     throw new Fault(
       "invalid_argument",
-      "a store in memory is seen by its own process alone: name a file, --store sqlite:PATH",
+      "a store in memory is visible only to its own process; use a file: --store sqlite:PATH",
     );
   }
   const path = address.startsWith("sqlite:") ? address.slice("sqlite:".length) : "";
   const file = path === "" ? undefined : statSync(path, { throwIfNoEntry: false });
   if (path !== "" && (file === undefined || (file.isFile() && file.size === 0))) {
-    const what = file === undefined ? "there is no store at" : "there is nothing in the file";
-    throw new Fault("not_found", `${what} ${path}: name a store with --store sqlite:PATH`);
+    const what = file === undefined ? "no store found at" : "no store found in the file";
+    throw new Fault("not_found", `${what} ${path}; use --store sqlite:PATH`);
   }
 }
 
-/** In the environment, not among the arguments, which every user of the machine can list. */
+/**
+ * Reads the audit key from an environment variable. It is not an argument, because every user of the machine can list
+ * arguments.
+ */
 function keyIn(name: string, { env }: Terminal): string {
   const key = env[name];
   if (key !== undefined && key !== "") return key;
-  throw new Fault("invalid_argument", `--key-env ${name}: there is nothing in the variable ${name}`);
+  throw new Fault("invalid_argument", `invalid --key-env ${name}: the variable ${name} is empty or not set`);
 }

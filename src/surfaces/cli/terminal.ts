@@ -1,28 +1,31 @@
 import { createInterface } from "node:readline/promises";
 import { exitCodes } from "./exit-code.ts";
 
-/** What a command may use of the process it runs in. Data goes out, talk is said beside it. */
+/** The parts of the process that a command may use. Data goes to stdout, everything else to stderr. */
 export interface Terminal {
-  /** A line of data, on stdout. Settles when there is room for the next. */
+  /** Writes a line of data to stdout. The promise settles when the next line can be written. */
   out(line: string): Promise<void>;
-  /** A line for the person who watches, on stderr. */
+  /** Writes a line for the user to stderr. */
   say(line: string): void;
-  /** A piece of a line of data. */
+  /** Writes a part of a line of data to stdout. */
   put(text: string): void;
-  /** A person reads the data as it comes. */
+  /** Whether a person reads the data as it is written. */
   readonly isWatched: boolean;
-  /** What a person answers, nothing if they leave without one; `undefined` where there is none to ask. */
+  /**
+   * Asks a question. Resolves to an empty text if the person leaves without an answer, and to `undefined` if there is
+   * no terminal.
+   */
   ask(question: string): Promise<string | undefined>;
-  /** All that is piped in; empty where nothing is. */
+  /** Reads stdin to its end; empty if nothing is piped in. */
   input(): Promise<string>;
-  /** Calls back when a person wants it to stop; returns how to stop listening. */
+  /** Calls back when the person interrupts the command. The returned function stops listening. */
   onInterrupt(callback: () => void): () => void;
   readonly env: Readonly<Record<string, string | undefined>>;
 }
 
 export function processTerminal(): Terminal {
   const { stdout, stderr, env } = process;
-  // Whoever reads may have enough before we are done, as `head` does; what was found still goes into the exit code.
+  // The reader may close the pipe early, as `head` does. The exit code still reports the outcome.
   let isRead = true;
   stdout.on("error", (error: NodeJS.ErrnoException) => {
     isRead = false;
@@ -30,7 +33,7 @@ export function processTerminal(): Terminal {
     stderr.write(`reeve: the output cannot be written: ${error.message}\n`);
     process.exit(exitCodes.internal.code);
   });
-  // Nobody listens any more: what is being done goes on, and is in the store.
+  // Without a reader of stderr, the command continues; its results are in the store.
   let isHeard = true;
   stderr.on("error", () => {
     isHeard = false;
@@ -61,7 +64,8 @@ export function processTerminal(): Terminal {
 async function ask(question: string): Promise<string | undefined> {
   if (!process.stdin.isTTY || !process.stderr.isTTY) return undefined;
   const lines = createInterface({ input: process.stdin, output: process.stderr });
-  // While it reads keys, Ctrl-C is one of them: it means what it means elsewhere. So does a line that ends without an answer.
+  // While readline reads keys, it receives Ctrl-C; it is handled like an interrupt. So is a line that ends without an
+  // answer.
   const left = Promise.withResolvers<string>();
   lines.once("close", () => left.resolve(""));
   lines.once("SIGINT", () => {
@@ -82,7 +86,9 @@ async function input(): Promise<string> {
   return Buffer.concat(pieces).toString("utf8").trim();
 }
 
-/** Names and texts come from agents and users: nothing in them may steer the terminal. */
+/**
+ * Removes control characters from a text, because names and texts of agents and users must not control the terminal.
+ */
 export function printable(text: string): string {
   return text.replaceAll(
     /[\p{Cc}\p{Cf}\u2028\u2029]/gu,

@@ -13,11 +13,11 @@ const verdict = (score: number, ...issues: readonly string[]): string =>
 function studio(
   drafts: readonly ScriptStep[],
   verdicts: readonly ScriptStep[],
-  more: Partial<ActorCriticOptions> = {},
+  options: Partial<ActorCriticOptions> = {},
 ) {
   const actor = worker("painter", drafts, { instructions: "Paint." });
   const critic = worker("judge", verdicts, { instructions: "Be hard." });
-  const architecture = actorCritic({ actor: actor.agent, critic: critic.agent, ...more });
+  const architecture = actorCritic({ actor: actor.agent, critic: critic.agent, ...options });
   return { agent: new Agent({ name: "studio", architecture }), actor: actor.model, critic: critic.model };
 }
 
@@ -58,8 +58,8 @@ describe("actorCritic()", () => {
     ["free text with a score", "A good one. Score: 0.95, I would say.", 0.95],
     ["free text without a score", "I like it.", 0],
     ["JSON without a score", '{"issues": []}', 0],
-  ])("a critique with %s is parsed", async (_what, said, score) => {
-    const { agent } = studio(["1"], [said], { maxRounds: 1 });
+  ])("a critique with %s is parsed", async (_what, reply, score) => {
+    const { agent } = studio(["1"], [reply], { maxRounds: 1 });
     const { result } = await runAlone(agent);
     expect(result.metadata).toMatchObject({ actorCritic: { score } });
   });
@@ -75,8 +75,8 @@ describe("actorCritic()", () => {
     const { agent, actor, critic } = studio(["1", "2", "3"], [verdict(0), verdict(1), verdict(1)]);
     await run(agent, "a", { sessionId });
     await run(agent, "b", { sessionId });
-    expect(seen(actor).map((told) => told.length)).toEqual([2, 2, 4]);
-    expect(seen(critic).map((told) => told.length)).toEqual([2, 2, 4]);
+    expect(seen(actor).map((messages) => messages.length)).toEqual([2, 2, 4]);
+    expect(seen(critic).map((messages) => messages.length)).toEqual([2, 2, 4]);
     expect(seen(actor)[2]).toEqual(["Paint.", "a", "2", "b"]);
   });
 
@@ -92,7 +92,7 @@ describe("actorCritic()", () => {
       ["Paint.", "b"],
       ["Paint.", "a", "1", "c"],
     ]);
-    expect(seen(critic).map((told) => told.length)).toEqual([2, 2, 4]);
+    expect(seen(critic).map((messages) => messages.length)).toEqual([2, 2, 4]);
     expect(seen(critic)[2]?.slice(1, 3)).toEqual(["# Task\na\n\n# Answer\n1", verdict(1)]);
   });
 

@@ -13,28 +13,28 @@ const done = JSON.stringify({ terminate: true });
 
 function room(
   scripts: Readonly<Record<string, readonly ScriptStep[]>>,
-  more: Partial<BlackboardOptions> = {},
-  options: Partial<AgentOptions> = {},
+  options: Partial<BlackboardOptions> = {},
+  agentOptions: Partial<AgentOptions> = {},
 ) {
   const workers = Object.entries(scripts).map(([name, script]) => [name, worker(name, script)] as const);
   const agents = Object.fromEntries(workers.map(([name, { agent }]) => [name, agent]));
-  const architecture = blackboard({ agents, ...more });
+  const architecture = blackboard({ agents, ...options });
   const modelOf = (name: string) => Object.fromEntries(workers)[name]?.model ?? scriptedModel([]);
-  return { agent: new Agent({ name: "room", architecture, ...options }), modelOf };
+  return { agent: new Agent({ name: "room", architecture, ...agentOptions }), modelOf };
 }
 
-function led(
+function coordinatedRoom(
   coordinator: readonly ScriptStep[],
   scripts: Readonly<Record<string, readonly ScriptStep[]>>,
-  more: Partial<BlackboardOptions> = {},
+  options: Partial<BlackboardOptions> = {},
 ) {
   const model = scriptedModel(coordinator);
-  return { model, ...room(scripts, { coordinator: "self", ...more }, { model }) };
+  return { model, ...room(scripts, { coordinator: "self", ...options }, { model }) };
 }
 
 describe("blackboard()", () => {
   test("a coordinator chooses who writes and when to end; the last entry of kind answer is the answer", async () => {
-    const { agent, model, modelOf } = led([next("ada", "Count them."), next("bob"), done], {
+    const { agent, model, modelOf } = coordinatedRoom([next("ada", "Count them."), next("bob"), done], {
       ada: [entry("note", "There are four.")],
       bob: [entry("answer", "Four.")],
     });
@@ -81,9 +81,12 @@ describe("blackboard()", () => {
   });
 
   test("a coordinator's reply without an agent or with an unknown agent uses up one round and calls no agent", async () => {
-    const { agent, modelOf } = led(["Hm.", next("eve"), '{"terminate": false}', next("ada"), done], {
-      ada: [entry("answer", "Four.")],
-    });
+    const { agent, modelOf } = coordinatedRoom(
+      ["Hm.", next("eve"), '{"terminate": false}', next("ada"), done],
+      {
+        ada: [entry("answer", "Four.")],
+      },
+    );
     const { result, notes } = await runAlone(agent);
     expect(result.output).toBe("Four.");
     expect(notes.slice(1, 5)).toEqual([
@@ -108,14 +111,14 @@ describe("blackboard()", () => {
   });
 
   test("coordinator and decider may be agents, which are then declared as workers", async () => {
-    const [chair, wise] = [worker("chair", [next("ada"), done]), worker("wise", ["Four, then."])];
-    const { agent } = room({ ada: ["Four."] }, { coordinator: chair.agent, decider: wise.agent });
+    const [chair, judge] = [worker("chair", [next("ada"), done]), worker("wise", ["Four, then."])];
+    const { agent } = room({ ada: ["Four."] }, { coordinator: chair.agent, decider: judge.agent });
     expect((await runAlone(agent)).result.output).toBe("Four, then.");
     expect(Object.keys(agent.architecture.declaredWorkers())).toEqual(["ada", "coordinator", "decider"]);
   });
 
   test("the last entry is the answer if the coordinator ends without an entry of kind answer", async () => {
-    const { agent } = led([next("ada"), done], { ada: ["Four, I think."] });
+    const { agent } = coordinatedRoom([next("ada"), done], { ada: ["Four, I think."] });
     expect((await runAlone(agent)).result).toMatchObject({ status: "completed", output: "Four, I think." });
   });
 
@@ -127,7 +130,7 @@ describe("blackboard()", () => {
       output: "note 9",
     });
     expect(modelOf("ada").calls).toHaveLength(10);
-    const empty = led([done], { ada: [] });
+    const empty = coordinatedRoom([done], { ada: [] });
     expect((await runAlone(empty.agent)).result).toMatchObject({
       status: "failed",
       interruptionReason: "blackboard_empty",
@@ -136,7 +139,7 @@ describe("blackboard()", () => {
 
   test("an agent that fails becomes a problem entry, and the others continue", async () => {
     const error = Object.assign(new Error("bad key"), { status: 401 });
-    const { agent, model } = led([next("ada"), next("bob"), done], {
+    const { agent, model } = coordinatedRoom([next("ada"), next("bob"), done], {
       ada: [{ error }],
       bob: [entry("answer", "Four.")],
     });
@@ -145,7 +148,10 @@ describe("blackboard()", () => {
   });
 
   test("B5: the best entry is the output when the budget is exhausted", async () => {
-    const { agent } = led([next("ada"), next("bob")], { ada: [entry("answer", "Four.")], bob: ["never"] });
+    const { agent } = coordinatedRoom([next("ada"), next("bob")], {
+      ada: [entry("answer", "Four.")],
+      bob: ["never"],
+    });
     const { result } = await runAlone(agent, "Go.", { budget: { maxTurns: 2 } });
     expect(result).toMatchObject({ status: "budget_exhausted", output: "Four." });
   });

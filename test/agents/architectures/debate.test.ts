@@ -8,17 +8,17 @@ import { asked, company, notesOf, runAlone, seen, worker } from "../company.ts";
 
 function forum(
   scripts: Readonly<Record<string, readonly ScriptStep[]>>,
-  more: Partial<DebateOptions> = {},
-  options: Partial<AgentOptions> = {},
+  options: Partial<DebateOptions> = {},
+  agentOptions: Partial<AgentOptions> = {},
 ) {
   const workers = Object.entries(scripts).map(([name, script]) => [name, worker(name, script)] as const);
   const debaters = Object.fromEntries(workers.map(([name, { agent }]) => [name, agent]));
   const models = Object.fromEntries(workers.map(([name, { model }]) => [name, model]));
-  const architecture = debate({ debaters, ...more });
-  return { agent: new Agent({ name: "forum", architecture, ...options }), models };
+  const architecture = debate({ debaters, ...options });
+  return { agent: new Agent({ name: "forum", architecture, ...agentOptions }), models };
 }
 
-const model = (found: ReturnType<typeof scriptedModel> | undefined) => found ?? scriptedModel([]);
+const model = (foundModel: ReturnType<typeof scriptedModel> | undefined) => foundModel ?? scriptedModel([]);
 
 describe("debate()", () => {
   test("each debater answers alone and then with the other answers, and the most frequent answer wins", async () => {

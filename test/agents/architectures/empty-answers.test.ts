@@ -166,11 +166,11 @@ describe("an empty reply never replaces an earlier answer", () => {
   });
 
   test("swarm() keeps the text of the earlier peer, and router() completes with an empty output", async () => {
-    const over = {
+    const handoff = {
       text: "Ask bob.",
       toolCalls: [{ name: "handoff", input: { target: "bob", message: "Go." } }],
     };
-    const peers = { ada: worker("ada", [over]).agent, bob: worker("bob", [silence]).agent };
+    const peers = { ada: worker("ada", [handoff]).agent, bob: worker("bob", [silence]).agent };
     const swarmed = await runAlone(new Agent({ name: "peers", architecture: swarm({ peers }) }));
     expect(swarmed.result).toMatchObject({ status: "completed", output: "Ask bob." });
     expect(architectureEventData(swarmed.events, "swarm.empty_answer")).toEqual([{ agent: "bob" }]);
@@ -216,9 +216,9 @@ describe("an empty reply never replaces an earlier answer", () => {
       new Agent({ name: "boss", model, architecture: supervisor({ workers: { diver: diver.agent } }) }),
     );
     expect(result).toMatchObject({ status: "completed", output: "The depth is unknown." });
-    const told = JSON.stringify(model.calls.at(-1)?.messages);
-    expect(told).toContain("diver gave an empty answer");
-    expect(told).toContain("has no answer to forward");
+    const messages = JSON.stringify(model.calls.at(-1)?.messages);
+    expect(messages).toContain("diver gave an empty answer");
+    expect(messages).toContain("has no answer to forward");
     expect(promptOf(diver.model.calls[0] as never)).toBe("Dive.");
   });
 });

@@ -165,8 +165,8 @@ describe("planAndExecute()", () => {
     const first = await (await runtime.submit(agent, "How many bindings?")).result();
     const { sessionId } = first;
     await (await runtime.submit(agent, "And their licences?", { sessionId })).result();
-    const words = model.calls.slice(2).map(({ messages }) => messages.slice(1, 3).map(messageText));
-    expect(words).toEqual([
+    const history = model.calls.slice(2).map(({ messages }) => messages.slice(1, 3).map(messageText));
+    expect(history).toEqual([
       ["How many bindings?", "Three."],
       ["How many bindings?", "Three."],
     ]);

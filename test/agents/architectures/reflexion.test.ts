@@ -89,11 +89,11 @@ describe("reflexion()", () => {
     ["Score: 0.9 of 1", 0.9],
     ['```json\n{"score": 7}\n```', 1],
     ['{"score": -3}', 0],
-  ] as const)("the evaluation %j counts as score %d", async ([words, expected]) => {
+  ] as const)("the evaluation %j counts as score %d", async ([lines, expected]) => {
     const { result } = await runAgent({
       architecture: reflexion(react(), { maxAttempts: 1 }),
       model: scriptedModel(["Paris."]),
-      models: { evaluator: scriptedModel([words]) },
+      models: { evaluator: scriptedModel([lines]) },
     });
     expect(result.metadata["reflexion"]).toEqual({ scores: [expected], lessons: [] });
   });
@@ -180,41 +180,41 @@ describe("reflexion()", () => {
         onStart: steering.onStart,
       });
       const asked = (role: string) => models[role]?.calls.map((call) => promptOf(call)) ?? [];
-      return { ...ran, asked, words: transcriptLines(ran.conversation) };
+      return { ...ran, asked, lines: transcriptLines(ran.conversation) };
     };
     const quiet = { toolCalls: [{ name: "look", input: {} }] };
 
     test("are kept in the session if a later attempt is the answer", async () => {
-      const { words } = await steered(reflexion(), {
+      const { lines } = await steered(reflexion(), {
         main: [quiet, "Turin.", "Lyon."],
         evaluator: [score(0), score(1)],
         reflector: ["Think."],
       });
-      expect(words).toEqual(["user: Where?", "user: Only in France.", "assistant: Lyon."]);
+      expect(lines).toEqual(["user: Where?", "user: Only in France.", "assistant: Lyon."]);
     });
 
     test("are kept in the session if an earlier attempt is the answer", async () => {
-      const { words, result } = await steered(reflexion(react(), { maxAttempts: 2 }), {
+      const { lines, result } = await steered(reflexion(react(), { maxAttempts: 2 }), {
         main: ["Turin.", quiet, "Lyon."],
         evaluator: [score(0.5), score(0)],
         reflector: ["Think."],
       });
       expect(result.output).toBe("Turin.");
-      expect(words).toEqual(["user: Where?", "assistant: Turin.", "user: Only in France."]);
+      expect(lines).toEqual(["user: Where?", "assistant: Turin.", "user: Only in France."]);
     });
 
     test("are kept in the session if the attempt is stopped and an earlier one is the answer", async () => {
-      const { words, result } = await steered(
+      const { lines, result } = await steered(
         reflexion(),
         { main: ["Turin.", quiet], evaluator: [score(0.5)], reflector: ["Think."] },
         { budget: { maxTurns: 4 } },
       );
       expect(result).toMatchObject({ status: "budget_exhausted", output: "Turin." });
-      expect(words).toEqual(["user: Where?", "assistant: Turin.", "user: Only in France."]);
+      expect(lines).toEqual(["user: Where?", "assistant: Turin.", "user: Only in France."]);
     });
 
     test("are shown to the evaluator and the next attempt if the base is planAndExecute(), which keeps no conversation", async () => {
-      const { words, asked } = await steered(reflexion(planAndExecute()), {
+      const { lines, asked } = await steered(reflexion(planAndExecute()), {
         main: [],
         planner: ['["look"]', '["think"]'],
         executor: [quiet, "seen", "thought"],
@@ -222,20 +222,20 @@ describe("reflexion()", () => {
         evaluator: [score(0), score(1)],
         reflector: ["Think."],
       });
-      expect(words).toEqual(["user: Where?", "user: Only in France.", "assistant: Lyon."]);
+      expect(lines).toEqual(["user: Where?", "user: Only in France.", "assistant: Lyon."]);
       expect(asked("evaluator")[0]).toContain("Only in France.");
       expect(asked("planner")[1]).toContain("Where?\n\nOnly in France.");
     });
 
     test("are shown to the critic of a selfRefine() that wraps reflexion()", async () => {
-      const { asked, words } = await steered(selfRefine(reflexion()), {
+      const { asked, lines } = await steered(selfRefine(reflexion()), {
         main: [quiet, "Turin.", "Lyon."],
         evaluator: [score(0), score(1)],
         reflector: ["Think."],
         critic: ["No issues."],
       });
       expect(asked("critic")[0]).toContain("Where?\n\nOnly in France.");
-      expect(words.at(-1)).toBe("assistant: Lyon.");
+      expect(lines.at(-1)).toBe("assistant: Lyon.");
     });
   });
 

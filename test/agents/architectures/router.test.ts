@@ -10,8 +10,8 @@ const sessionId = parseSessionId("desk");
 
 function desk(
   script: readonly ScriptStep[],
-  more: Partial<RouterOptions> = {},
-  options: Partial<AgentOptions> = {},
+  options: Partial<RouterOptions> = {},
+  agentOptions: Partial<AgentOptions> = {},
   [billing, travel]: readonly [Worker, Worker] = [
     worker("clerk", ["It was 7 euros.", "It still was.", "And still."], {
       description: "Knows all invoices.",
@@ -21,7 +21,12 @@ function desk(
 ) {
   const model = scriptedModel(script);
   const routes = { billing: billing.agent, travel: { agent: travel.agent, description: "Plans trips." } };
-  const agent = new Agent({ name: "desk", model, architecture: router({ routes, ...more }), ...options });
+  const agent = new Agent({
+    name: "desk",
+    model,
+    architecture: router({ routes, ...options }),
+    ...agentOptions,
+  });
   return { agent, model, billing: billing.model, travel: travel.model };
 }
 
@@ -46,8 +51,8 @@ describe("router()", () => {
     ["route: <travel>\nconfidence: <0.9>", "travel"],
     ["<think>route: billing?</think>\nroute: travel", "travel"],
     ["Because it is about money.\nroute = billing", "billing"],
-  ])("understands the reply %j", async (said, route) => {
-    const { agent } = desk([said]);
+  ])("understands the reply %j", async (reply, route) => {
+    const { agent } = desk([reply]);
     const { events } = await runAlone(agent);
     const end = events.findLast(({ type }) => type === "task_end");
     expect(end?.data).toMatchObject({ metadata: { router: { route } } });
@@ -60,18 +65,18 @@ describe("router()", () => {
     ["no confidence although requireConfidence is set", "route: billing", { requireConfidence: 0.5 }],
   ])(
     "a reply with %s takes the fallback, or fails with router_unresolved and spawns no specialist",
-    async (_what, said, more) => {
-      const lost = desk([said], more);
-      const { result, notes } = await runAlone(lost.agent);
+    async (_what, reply, options) => {
+      const unresolved = desk([reply], options);
+      const { result, notes } = await runAlone(unresolved.agent);
       expect(result).toMatchObject({
         status: "failed",
         interruptionReason: "router_unresolved",
         error: null,
       });
       expect(notes).toEqual(["router.classified", "router.unresolved"]);
-      expect([lost.billing.calls.length, lost.travel.calls.length]).toEqual([0, 0]);
-      const found = desk([said], { ...more, fallbackRoute: "travel" });
-      const second = await runAlone(found.agent);
+      expect([unresolved.billing.calls.length, unresolved.travel.calls.length]).toEqual([0, 0]);
+      const withFallback = desk([reply], { ...options, fallbackRoute: "travel" });
+      const second = await runAlone(withFallback.agent);
       expect(second.result).toMatchObject({ status: "completed", output: "Go by train." });
     },
   );
@@ -84,14 +89,14 @@ describe("router()", () => {
   test("stream() yields the text deltas of the specialist and the events of the router", async () => {
     const { runtime } = await company();
     const { agent } = desk(["route: billing"]);
-    const words: string[] = [];
-    const told: string[] = [];
+    const deltas: string[] = [];
+    const eventNames: string[] = [];
     for await (const event of agent.stream("Paid?", { runtime })) {
-      if (event.type === "message_update") words.push(`${event.taskId} ${event.text}`);
-      if (event.type === "architecture_event") told.push(event.data.name);
+      if (event.type === "message_update") deltas.push(`${event.taskId} ${event.text}`);
+      if (event.type === "architecture_event") eventNames.push(event.data.name);
     }
-    expect(words).toEqual(["t0 route: billing", "t1 It was 7 euros."]);
-    expect(told).toEqual(["router.classified", "router.dispatched", "router.completed"]);
+    expect(deltas).toEqual(["t0 route: billing", "t1 It was 7 euros."]);
+    expect(eventNames).toEqual(["router.classified", "router.dispatched", "router.completed"]);
   });
 
   test("route names that differ only in case are distinct", async () => {
@@ -136,7 +141,11 @@ describe("router()", () => {
   test("a specialist's memory of one user is never shown to another user, in the same session or another", async () => {
     const { agent, billing } = desk(["route: billing", "route: billing", "route: billing"]);
     const { run } = await company();
-    const as = (userId: string, more: SubmitOptions = {}): SubmitOptions => ({ sessionId, userId, ...more });
+    const as = (userId: string, options: SubmitOptions = {}): SubmitOptions => ({
+      sessionId,
+      userId,
+      ...options,
+    });
     await run(agent, "I am Ada.", as("ada"));
     await run(agent, "Who am I?", as("grace"));
     await run(agent, "Who am I?", as("grace", { sessionId: parseSessionId("other") }));
@@ -155,9 +164,9 @@ describe("router()", () => {
       });
     const [keyed, plain] = [named("desk", "night"), named("night")];
     const { run, runtime } = await company();
-    for (const whose of [{}, { userId: "ada" }]) {
-      await run(keyed, "My card is 4711.", { sessionId: "hotel", ...whose });
-      await run(plain, "What did I say?", { sessionId: "hotel/desk", ...whose });
+    for (const user of [{}, { userId: "ada" }]) {
+      await run(keyed, "My card is 4711.", { sessionId: "hotel", ...user });
+      await run(plain, "What did I say?", { sessionId: "hotel/desk", ...user });
     }
     expect(seen(clerk.model)).toEqual([
       ["My card is 4711."],
@@ -254,7 +263,7 @@ describe("router()", () => {
       { conversationScope: "mine" as never },
       'conversationScope of router is "mine": it must be per_route or shared',
     ],
-  ])("%s is refused", (_what, more, message) => {
-    expect(() => desk([], more)).toThrow(message);
+  ])("%s is refused", (_what, options, message) => {
+    expect(() => desk([], options)).toThrow(message);
   });
 });

@@ -12,7 +12,7 @@ import {
   type Tool,
 } from "../../../src/kernel/index.ts";
 import { ScriptedModel, type ScriptStep } from "../../../src/testing/index.ts";
-import { foundRun } from "../../runtime/find-run.ts";
+import { findRun } from "../../runtime/find-run.ts";
 
 /** What one run of an agent left behind. */
 export interface AgentRun {
@@ -119,7 +119,7 @@ export async function resultAcrossRestart(createAgent: () => Agent): Promise<Run
   await first.close();
   const second = await openRuntime({ store, unknownPrice: "ignore" });
   second.register(createAgent());
-  const run = await foundRun(second, started);
+  const run = await findRun(second, started);
   await run.signal("seen", "rain");
   const result = await run.result();
   await second.close();

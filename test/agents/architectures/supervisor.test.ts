@@ -11,7 +11,7 @@ import { messageText, parseSessionId } from "../../../src/kernel/index.ts";
 import { scriptedModel, type ScriptStep } from "../../../src/testing/index.ts";
 import { until } from "../../runtime/runtime-setup.ts";
 import { asked, company, notesOf, resultsIn, runAlone, seen, worker } from "../company.ts";
-import { foundRun } from "../../runtime/find-run.ts";
+import { findRun } from "../../runtime/find-run.ts";
 
 const sessionId = parseSessionId("office");
 
@@ -24,9 +24,16 @@ const spawn = (name: string, instructions = `You are ${name}.`) => ({
 const calling = (...toolCalls: readonly { readonly name: string; readonly input: object }[]): ScriptStep =>
   ({ toolCalls }) as ScriptStep;
 
-function office(script: readonly ScriptStep[], options: SupervisorOptions, more: Partial<AgentOptions> = {}) {
+function office(
+  script: readonly ScriptStep[],
+  options: SupervisorOptions,
+  agentOptions: Partial<AgentOptions> = {},
+) {
   const model = scriptedModel(script);
-  return { model, agent: new Agent({ name: "boss", model, architecture: supervisor(options), ...more }) };
+  return {
+    model,
+    agent: new Agent({ name: "boss", model, architecture: supervisor(options), ...agentOptions }),
+  };
 }
 
 describe("supervisor()", () => {
@@ -158,7 +165,7 @@ describe("supervisor()", () => {
 
   describe("supervisor() with spawnable", () => {
     test("the model creates workers, and each follows its own instructions", async () => {
-      const hand = worker("hand", ["Done by one.", "Done by two."], { instructions: "Be brief." });
+      const template = worker("hand", ["Done by one.", "Done by two."], { instructions: "Be brief." });
       const reader = worker("reader", []);
       const { agent, model } = office(
         [
@@ -166,24 +173,24 @@ describe("supervisor()", () => {
           calling(delegate("one", "a"), delegate("two", "b")),
           calling(forward("one")),
         ],
-        { workers: { reader: reader.agent }, spawnable: hand.agent },
+        { workers: { reader: reader.agent }, spawnable: template.agent },
       );
       const { result, events } = await runAlone(agent);
       expect(result.output).toBe("Done by one.");
       expect(resultsIn(model)).toEqual(["Done by one.", "Done by two."]);
-      const told = seen(hand.model);
-      expect(told).toContainEqual(["Be brief.\n\nYou are one.", "a"]);
-      expect(told).toContainEqual(["Be brief.\n\nYou are two.", "b"]);
+      const messages = seen(template.model);
+      expect(messages).toContainEqual(["Be brief.\n\nYou are one.", "a"]);
+      expect(messages).toContainEqual(["Be brief.\n\nYou are two.", "b"]);
       const spawned = notesOf(events).filter(({ name }) => name === "supervisor.worker_spawned");
       expect(spawned.map(({ data }) => data["worker"])).toEqual(["one", "two"]);
     });
 
     test("the model creates at most maxSpawned workers, by default 5, each with a new valid name", async () => {
-      const hand = worker("hand", []);
+      const template = worker("hand", []);
       const names = ["reader", "a", "b", "a", "c d", "c", "d", "e", "f"];
       const { agent, model } = office([calling(...names.map((name) => spawn(name))), "Enough."], {
         workers: { reader: worker("reader", []).agent },
-        spawnable: hand.agent,
+        spawnable: template.agent,
       });
       await runAlone(agent);
       expect(resultsIn(model)).toEqual([
@@ -200,16 +207,16 @@ describe("supervisor()", () => {
     });
 
     test("created workers do not exist in the next invocation", async () => {
-      const hand = worker("hand", []);
+      const template = worker("hand", []);
       const { agent, model } = office(
         [calling(spawn("one")), "Made.", calling(delegate("one", "Go on.")), "Gone."],
-        { workers: { reader: worker("reader", []).agent }, spawnable: hand.agent },
+        { workers: { reader: worker("reader", []).agent }, spawnable: template.agent },
       );
       const { run } = await company();
       await run(agent, "Make one.", { sessionId });
       await run(agent, "Use it.", { sessionId });
       expect(resultsIn(model)).toEqual(["error: there is no worker one; there are: reader"]);
-      expect(hand.model.calls).toEqual([]);
+      expect(template.model.calls).toEqual([]);
     });
 
     test("J7: created workers exist after a restart in the middle of an invocation", async () => {
@@ -223,7 +230,7 @@ describe("supervisor()", () => {
         {},
         { clock },
       );
-      const hand = worker("hand", ["By hand."]);
+      const template = worker("hand", ["By hand."]);
       const { agent, model } = office(
         [
           calling(spawn("one")),
@@ -231,7 +238,7 @@ describe("supervisor()", () => {
           calling(delegate("one", "a")),
           calling(forward("one")),
         ],
-        { workers: { slow: slow.agent }, spawnable: hand.agent },
+        { workers: { slow: slow.agent }, spawnable: template.agent },
       );
       let run = await runtime.submit(agent, "Go.");
       await until(() => slow.model.calls.length === 1);
@@ -240,7 +247,7 @@ describe("supervisor()", () => {
       await closed;
       const second = await open();
       second.register(agent);
-      run = await foundRun(second, run);
+      run = await findRun(second, run);
       await clock.advance(1_000);
       expect((await run.result()).output).toBe("By hand.");
       expect(model.calls).toHaveLength(4);
@@ -258,10 +265,10 @@ describe("supervisor()", () => {
     });
 
     test("reflexion(), which runs attempts in sessions of their own, can create workers and delegate to them", async () => {
-      const hand = worker("hand", ["Made by hand."]);
+      const template = worker("hand", ["Made by hand."]);
       const architecture = supervisor({
         workers: { idle: worker("idle", []).agent },
-        spawnable: hand.agent,
+        spawnable: template.agent,
         base: reflexion(),
       });
       const model = scriptedModel([

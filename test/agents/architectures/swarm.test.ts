@@ -5,7 +5,7 @@ import { parseSessionId, type JsonObject } from "../../../src/kernel/index.ts";
 import { scriptedModel, type ScriptStep } from "../../../src/testing/index.ts";
 import { until } from "../../runtime/runtime-setup.ts";
 import { asked, company, notesOf, resultsIn, runAlone, seen, worker } from "../company.ts";
-import { foundRun } from "../../runtime/find-run.ts";
+import { findRun } from "../../runtime/find-run.ts";
 
 const to = (target: string, message = `For ${target}.`): ScriptStep => ({
   toolCalls: [{ name: "handoff", input: { target, message } }],
@@ -13,14 +13,14 @@ const to = (target: string, message = `For ${target}.`): ScriptStep => ({
 
 function band(
   scripts: Readonly<Record<string, readonly ScriptStep[]>>,
-  more: Partial<SwarmOptions> = {},
+  options: Partial<SwarmOptions> = {},
   tools: Parameters<typeof worker>[2] = {},
 ) {
   const workers = Object.entries(scripts).map(
     ([name, script]) => [name, worker(name, script, { description: `The ${name}.`, ...tools })] as const,
   );
   const peers = Object.fromEntries(workers.map(([name, { agent }]) => [name, agent]));
-  const architecture = swarm({ peers, ...more });
+  const architecture = swarm({ peers, ...options });
   const modelOf = (name: string) => Object.fromEntries(workers)[name]?.model ?? worker("none", []).model;
   return { agent: new Agent({ name: "band", architecture }), modelOf, peers };
 }
@@ -173,7 +173,7 @@ describe("swarm()", () => {
     await closed;
     const second = await open();
     second.register(agent);
-    run = await foundRun(second, run);
+    run = await findRun(second, run);
     await clock.advance(1_000);
     expect((await run.result()).output).toBe("Paid.");
     expect(seen(bank.model).at(-1)).toEqual(["Be quick.", "Pay me.", "desk to bank: Card ****: pay."]);
@@ -193,11 +193,11 @@ describe("swarm()", () => {
       inputSchema: { type: "object" },
       execute: () => "7 euros",
     });
-    const over = { name: "handoff", input: { target: "bank", message: "Pay." } };
+    const handoff = { name: "handoff", input: { target: "bank", message: "Pay." } };
     const calls = [
-      [{ name: "look", input: {} }, over],
-      [over, { name: "look", input: {} }],
-      [over, { name: "nothing", input: {} }],
+      [{ name: "look", input: {} }, handoff],
+      [handoff, { name: "look", input: {} }],
+      [handoff, { name: "nothing", input: {} }],
     ];
     for (const toolCalls of calls) {
       const { agent, modelOf } = band(
@@ -268,12 +268,12 @@ describe("swarm()", () => {
   });
 
   test("B5, C1: the output so far is kept when the budget is exhausted or the run is cancelled", async () => {
-    const said = { ...(to("bank") as object), text: "I ask the bank." };
-    const poor = band({ desk: [said], bank: ["never"] });
+    const replyWithText = { ...(to("bank") as object), text: "I ask the bank." };
+    const poor = band({ desk: [replyWithText], bank: ["never"] });
     const { result } = await runAlone(poor.agent, "Go.", { budget: { maxTurns: 1 } });
     expect(result).toMatchObject({ status: "budget_exhausted", output: "I ask the bank." });
     const { runtime, clock, ended } = await company();
-    const desk = worker("desk", [said]);
+    const desk = worker("desk", [replyWithText]);
     const bank = worker("bank", [{ text: "late", delayMs: 50 }, "never"], {}, { clock });
     const architecture = swarm({ peers: { desk: desk.agent, bank: bank.agent } });
     const run = await runtime.submit(new Agent({ name: "band", architecture }), "Go.");
@@ -304,11 +304,11 @@ describe("swarm()", () => {
 
   test.each([undefined, null, "Pay.", {}, { prompt: 7 }, { prompt: "Pay.", history: "none" }])(
     "an inputFilter that returns %j fails the run with a message that says what it must return",
-    async (given) => {
+    async (returned) => {
       const [desk, bank] = [worker("desk", [to("bank")]), worker("bank", [])];
       const peers = {
         desk: desk.agent,
-        bank: { agent: bank.agent, inputFilter: () => given as never },
+        bank: { agent: bank.agent, inputFilter: () => returned as never },
       };
       const { result } = await runAlone(new Agent({ name: "band", architecture: swarm({ peers }) }));
       expect(result).toMatchObject({ status: "failed", error: { code: "invalid_argument" } });

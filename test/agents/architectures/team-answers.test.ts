@@ -73,8 +73,8 @@ test("an answer that does not fit the requested schema fails the run if no model
 });
 
 test("the output schema is not enforced for a peer that hands over, but for the peer that answers", async () => {
-  const over = { name: "handoff", input: { target: "bank", message: "Count." } };
-  const desk = worker("desk", [{ text: "Not mine.", toolCalls: [over] }]);
+  const handoff = { name: "handoff", input: { target: "bank", message: "Count." } };
+  const desk = worker("desk", [{ text: "Not mine.", toolCalls: [handoff] }]);
   const bank = counting("bank");
   const architecture = swarm({ peers: { desk: desk.agent, bank: bank.agent } });
   const { runtime } = await company();
@@ -86,14 +86,14 @@ test("the output schema is not enforced for a peer that hands over, but for the 
 
 describe("a worker of a team", () => {
   const image = { type: "image", mediaType: "image/png", source: { kind: "base64", data: "aGk=" } } as const;
-  const hired: Readonly<
+  const advisors: Readonly<
     Record<string, (a: Agent, b: Agent, advisor: Agent) => ReturnType<typeof debate | typeof blackboard>>
   > = {
     judge: (a, b, judge) => debate({ debaters: { a, b }, rounds: 1, judge }),
     decider: (a, _b, decider) => blackboard({ agents: { a }, decider, maxRounds: 1 }),
   };
 
-  test.for(Object.entries(hired))(
+  test.for(Object.entries(advisors))(
     "sees the images and the conversation of the invocation as %s",
     async ([, make]) => {
       const [a, b] = [worker("a", ["x", "x"]), worker("b", ["y", "y"])];
@@ -129,16 +129,19 @@ describe("a worker of a team", () => {
     });
     const { result } = await runAlone(agent);
     expect(result.output).toBe("good");
-    expect(seen(actor.model).map((told) => told.join("\n").includes("Use metres."))).toEqual([false, true]);
+    expect(seen(actor.model).map((messages) => messages.join("\n").includes("Use metres."))).toEqual([
+      false,
+      true,
+    ]);
   });
 });
 
 test("a team refuses two different agents with the same name", () => {
   const [one, other] = [worker("bot", []).agent, worker("bot", []).agent];
-  const said = /has two agents named bot/u;
-  expect(() => router({ routes: { a: one, b: other } })).toThrow(said);
-  expect(() => debate({ debaters: { a: one, b: other } })).toThrow(said);
-  expect(() => swarm({ peers: { a: one, b: one } })).toThrow(said);
+  const message = /has two agents named bot/u;
+  expect(() => router({ routes: { a: one, b: other } })).toThrow(message);
+  expect(() => debate({ debaters: { a: one, b: other } })).toThrow(message);
+  expect(() => swarm({ peers: { a: one, b: one } })).toThrow(message);
   expect(() => debate({ debaters: { a: one, b: one } })).not.toThrow();
 });
 

@@ -14,8 +14,8 @@ function answering(answer: (asked: string) => string): ScriptedModel {
 /** Creates a proposer that returns three thoughts, named by their path: a, b, c, aa, ab, ... */
 const proposer = () =>
   answering((asked) => {
-    const way = lastThought(asked);
-    return JSON.stringify([`${way}a`, `${way}b`, `${way}c`]);
+    const path = lastThought(asked);
+    return JSON.stringify([`${path}a`, `${path}b`, `${path}c`]);
   });
 
 /** Creates an evaluator that scores a thought by its number of b's. */

@@ -16,13 +16,13 @@ test("appendUserMessages() puts user input after the prompt, and adds the prompt
     messages: Transcript.empty,
     attachments,
   });
-  const asked = { prompt: "Where?", attachments, from: 0 };
-  appendUserMessages(session, asked, []);
+  const answered = { prompt: "Where?", attachments, from: 0 };
+  appendUserMessages(session, answered, []);
   expect([session.messages.length, session.attachments]).toEqual([0, attachments]);
-  appendUserMessages(session, asked, ["Only in France."]);
+  appendUserMessages(session, answered, ["Only in France."]);
   expect(session.attachments).toEqual([]);
-  appendUserMessages(session, asked, ["By train."]);
-  const said = session.messages.slice(0);
-  expect(said.map(messageText)).toEqual(["Where?", "Only in France.", "By train."]);
-  expect(JSON.stringify(said).split("map.pdf")).toHaveLength(2);
+  appendUserMessages(session, answered, ["By train."]);
+  const messages = session.messages.slice(0);
+  expect(messages.map(messageText)).toEqual(["Where?", "Only in France.", "By train."]);
+  expect(JSON.stringify(messages).split("map.pdf")).toHaveLength(2);
 });

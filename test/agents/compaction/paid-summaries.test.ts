@@ -20,7 +20,7 @@ import {
 } from "../../../src/kernel/index.ts";
 import { scriptedModel } from "../../../src/testing/index.ts";
 import { agent, gate, setUp, settle } from "../../runtime/runtime-setup.ts";
-import { foundRun } from "../../runtime/find-run.ts";
+import { findRun } from "../../runtime/find-run.ts";
 
 const isSummaryCall = ({ messages }: ModelRequest): boolean =>
   messages.some((message) => messageText(message).includes("<conversation>"));
@@ -93,7 +93,7 @@ test("J1: a run that is dropped and goes on elsewhere pays for no summary twice,
   await store.leases.dismiss("worker-1");
   const next = await open();
   next.register(worker());
-  run = await foundRun(next, run);
+  run = await findRun(next, run);
   await run.signal("go");
   await clock.advance(1_000);
   expect(await run.result()).toMatchObject({ status: "completed", turns: 3 });
@@ -107,7 +107,7 @@ test("J2: the two summaries of a turn that is cut are made side by side, as bran
   const bothOpen = gate();
   let open = 0;
   const answer = ({ messages }: ModelRequest): string =>
-    messageText(messages.at(-1) ?? userMessage("")).includes("still under way") ? "Beginning." : "Before.";
+    messageText(messages.at(-1) ?? userMessage("")).includes("still in progress") ? "Beginning." : "Before.";
   const model = scriptedModel([answer, answer]);
   const generate = model.generate.bind(model);
   model.generate = async (...args) => {

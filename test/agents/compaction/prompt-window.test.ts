@@ -12,8 +12,8 @@ import {
 } from "../../../src/kernel/index.ts";
 import { scriptedModel, type ScriptedModel } from "../../../src/testing/index.ts";
 import { setUp, settle } from "../../runtime/runtime-setup.ts";
-import { live, type Workload } from "../../runtime/simulated-crash.ts";
-import { foundRun } from "../../runtime/find-run.ts";
+import { runWorkload, type Workload } from "../../runtime/simulated-crash.ts";
+import { findRun } from "../../runtime/find-run.ts";
 
 const look = tool({
   name: "look",
@@ -91,7 +91,7 @@ test("J4: a run under way goes on with the window that was recorded, also when i
     compact: async (history) => history.slice(-1).map(() => userMessage("Nothing of it.")),
   };
   next.register(porter(model, () => harsher));
-  run = await foundRun(next, run);
+  run = await findRun(next, run);
   await run.signal("go");
   await clock.advance(1_000);
   expect(await run.result()).toMatchObject({ status: "completed", error: null });
@@ -131,12 +131,12 @@ test("J1, J6: it ends alike wherever its worker dies, and pays for no summary it
     return { agents, input: "Look.", options: { unknownPrice: "ignore" } };
   };
   const calmWorld: string[] = [];
-  const calm = await live(workload(calmWorld), { asked: () => 0 });
+  const calm = await runWorkload(workload(calmWorld));
   expect(calmWorld).toEqual(["turn", "turn", "summary", "turn"]);
   for (let at = 2; at <= calm.writes; at++) {
     for (const when of ["before", "after"] as const) {
       const world: string[] = [];
-      const { output, status } = await live(workload(world), { at, when, asked: () => 0 });
+      const { output, status } = await runWorkload(workload(world), { at, when });
       expect({ at, when, output, status }).toEqual({ at, when, output: calm.output, status: "completed" });
       expect(world.length).toBeLessThanOrEqual(calmWorld.length + 1);
     }

@@ -176,7 +176,7 @@ describe("tool results", () => {
     ];
     const window = await toolResultTruncation().compact(history);
     expect(textOfResult(window[2])).toHaveLength(500);
-    expect(textOfResult(window[2])).toMatch(/y\n\[\.\.\. 15\d\d characters left out\]$/);
+    expect(textOfResult(window[2])).toMatch(/y\n\[\.\.\. 15\d\d characters omitted\]$/);
     expect(window.slice(3)).toEqual(history.slice(3));
   });
 
@@ -257,7 +257,7 @@ describe("truncation", () => {
   });
 
   test("without a ceiling it is refused", () => {
-    expect(() => truncation({})).toThrow("truncation needs a ceiling: maxMessages, maxChars or both");
+    expect(() => truncation({})).toThrow("truncation needs a limit; set maxMessages, maxChars or both");
   });
 });
 
@@ -295,15 +295,15 @@ describe("token budget", () => {
   });
 
   test.for([
-    { options: { maxTokens: 0 }, message: "maxTokens is 0: it must be a whole number from 1 on" },
-    { options: { maxTokens: Number.NaN }, message: "maxTokens is NaN: it must be a whole number from 1 on" },
+    { options: { maxTokens: 0 }, message: "invalid maxTokens 0: expected an integer from 1" },
+    { options: { maxTokens: Number.NaN }, message: "invalid maxTokens NaN: expected an integer from 1" },
   ])("refuses $options", ({ options, message }) => {
     expect(() => tokenBudget({ strategies: [], ...options })).toThrow(message);
   });
 
   test("refuses a model whose window nobody knows", () => {
     expect(() => modelBudget({ model: { provider: "p", modelId: "m" }, strategies: [] })).toThrow(
-      "the context window of p/m is not known: use tokenBudget with maxTokens",
+      "the context window of p/m is unknown; use tokenBudget with maxTokens",
     );
   });
 });

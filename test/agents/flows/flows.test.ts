@@ -19,7 +19,7 @@ import {
 } from "../../../src/kernel/index.ts";
 import { scriptedModel } from "../../../src/testing/index.ts";
 import { eventsOf, meeting, openBench, ran, speaker, toldBy } from "./flow-run.ts";
-import { foundRun } from "../../runtime/find-run.ts";
+import { findRun } from "../../runtime/find-run.ts";
 
 const badKey = { error: Object.assign(new Error("bad key"), { status: 401 }) };
 
@@ -219,7 +219,7 @@ describe("a sequential flow", () => {
   });
 
   test("no steps, or two agents of one name, are refused when it is made", () => {
-    expect(() => new Sequential({ name: "s", steps: [] })).toThrow("at least one agent in steps");
+    expect(() => new Sequential({ name: "s", steps: [] })).toThrow("invalid steps of a sequential");
     const steps = [speaker("twin", "1").agent, speaker("twin", "2").agent];
     expect(() => new Sequential({ name: "s", steps })).toThrow("two agents named twin");
   });
@@ -302,10 +302,10 @@ describe("a parallel flow", () => {
   });
 
   test("no branches and an unknown merge are refused when it is made", () => {
-    expect(() => new Parallel({ name: "p", branches: [] })).toThrow("at least one agent in branches");
+    expect(() => new Parallel({ name: "p", branches: [] })).toThrow("invalid branches of a parallel");
     const merge = "shuffle" as unknown as "vote";
     expect(() => new Parallel({ name: "p", branches: answers("a"), merge })).toThrow(
-      "concat, vote or a function",
+      'expected "concat", "vote" or a function',
     );
   });
 });
@@ -338,7 +338,7 @@ describe("a conditional flow", () => {
     for (const falsy of [(text: string) => text.match(/no/u), async () => undefined, () => 0])
       expect((await ran(flow(falsy), "yes")).result.output).toBe("told no");
     expect(() => flow(undefined as never)).toThrow(
-      "predicate of a conditional flow is undefined: it must be a function of the input",
+      "invalid predicate undefined of a conditional flow: expected a function of the input",
     );
   });
 
@@ -374,7 +374,7 @@ describe("a conditional flow", () => {
     await one.close();
     const two = await openRuntime({ store, unknownPrice: "ignore" });
     two.register(flow(false));
-    handle = await foundRun(two, handle);
+    handle = await findRun(two, handle);
     await handle.signal("go", "gone", formatTaskId(1));
     expect((await handle.result()).output).toBe("gone");
     expect(asked).toBe(1);

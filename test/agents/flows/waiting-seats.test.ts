@@ -8,7 +8,7 @@ import {
   type ModelRequest,
 } from "../../../src/kernel/index.ts";
 import { scriptedModel } from "../../../src/testing/index.ts";
-import { live, type Workload } from "../../runtime/simulated-crash.ts";
+import { runWorkload, type Workload } from "../../runtime/simulated-crash.ts";
 import { eventsOf, openBench, ran, speaker } from "./flow-run.ts";
 
 const names = ["a", "b", "c", "d"] as const;
@@ -152,12 +152,12 @@ describe("a flow with fewer seats than it hires at once", () => {
         });
       return { agents: () => [wide(3, make)], input: "Go.", options: { unknownPrice: "ignore" } };
     };
-    const calm = await live(workload([]), { asked: () => 0 });
+    const calm = await runWorkload(workload([]));
     expect(calm.status).toBe("completed");
     for (let at = 2; at <= calm.writes; at++) {
       for (const when of ["before", "after"] as const) {
         const world: string[] = [];
-        const life = await live(workload(world), { at, when, asked: () => 0 });
+        const life = await runWorkload(workload(world), { at, when });
         expect({ at, when, status: life.status, output: life.output }).toEqual({
           at,
           when,

@@ -21,7 +21,7 @@ describe("a graph is looked over when it is made", () => {
     {
       what: "a node named END",
       options: { nodes: marks("a", "END") },
-      says: "a node named END, which is taken",
+      says: "a node named END, which is a reserved name",
     },
     { what: "a name no branch can have", options: { nodes: marks("a b") }, says: "1 to 64 letters" },
     {
@@ -37,24 +37,24 @@ describe("a graph is looked over when it is made", () => {
     {
       what: "an unknown source",
       options: { edges: [["z", "a"]] },
-      says: "a way z -> a, and there is no node z",
+      says: "the edge z -> a, but no node z",
     },
-    { what: "an unknown target", options: { edges: [[START, "z"]] }, says: "and there is no node z" },
-    { what: "END as a source", options: { edges: [[END, "a"]] }, says: "there is no node END" },
+    { what: "an unknown target", options: { edges: [[START, "z"]] }, says: "but no node z" },
+    { what: "END as a source", options: { edges: [[END, "a"]] }, says: "but no node END" },
     {
       what: "an unknown target of a router",
       options: { routers: { a: { to: ["z"], choose: () => "z" } } },
-      says: "a way a -> z, and there is no node z",
+      says: "the edge a -> z, but no node z",
     },
     {
       what: "a router that leads nowhere",
       options: { routers: { a: { to: [], choose: () => END } } },
-      says: "a router at a that leads nowhere",
+      says: "a router at a without targets",
     },
     {
       what: "the same way twice",
       options: { routers: { a: { to: ["b"], choose: () => "b" } } },
-      says: "has the way a -> b twice",
+      says: "has the edge a -> b twice",
     },
     {
       what: "a node that cannot be reached",
@@ -65,7 +65,7 @@ describe("a graph is looked over when it is made", () => {
           ["b", END],
         ],
       },
-      says: "cannot come from START to b",
+      says: "no path from START to b",
     },
     {
       what: "no way to the end",
@@ -76,7 +76,7 @@ describe("a graph is looked over when it is made", () => {
           ["b", "a"],
         ],
       },
-      says: "cannot come to END from a, b",
+      says: "no path to END from a, b",
     },
     { what: "no steps", options: { maxSteps: 0 }, says: "maxSteps of the workflow is 0" },
     { what: "half a visit", options: { maxVisits: 0.5 }, says: "maxVisits of the workflow is 0.5" },
@@ -97,7 +97,7 @@ describe("a graph is looked over when it is made", () => {
             ["a", "b"],
           ],
         }),
-    ).toThrow("there is no node b");
+    ).toThrow("but no node b");
   });
 
   test("and drawn as Mermaid: agents as boxes, functions rounded, what routers decide with dots", () => {

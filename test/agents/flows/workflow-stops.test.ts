@@ -22,9 +22,9 @@ import {
 import { scriptedModel } from "../../../src/testing/index.ts";
 import { eventsOf, diamond, mark, openBench, ran, speaker, toldBy } from "./flow-run.ts";
 import { until } from "../../runtime/runtime-setup.ts";
-import { live, type Workload } from "../../runtime/simulated-crash.ts";
+import { runWorkload, type Workload } from "../../runtime/simulated-crash.ts";
 import { company, worker } from "../company.ts";
-import { foundRun } from "../../runtime/find-run.ts";
+import { findRun } from "../../runtime/find-run.ts";
 
 describe("failing and stopping", () => {
   const failing = (fail: NodeFunction, other: HostedAgent | NodeFunction) =>
@@ -316,17 +316,17 @@ describe("a stop that comes while functions and agents are at work", () => {
         agents: () => [allAtOnce({ a, b }), a, b],
         input: "x",
         options: { unknownPrice: "ignore" },
-        outside: async (handle, events) => {
+        interact: async (handle, events) => {
           if (told || !events.some(({ type, agentId }) => type === "task_end" && agentId === "a")) return;
           told = true;
           await handle.cancel("enough");
         },
       };
     };
-    const { writes } = await live(workload(), { asked: () => 0 });
+    const { writes } = await runWorkload(workload());
     for (let at = 3; at <= writes; at++)
       for (const when of ["before", "after"] as const) {
-        const { status, output, events } = await live(workload(), { at, when, asked: () => 0 });
+        const { status, output, events } = await runWorkload(workload(), { at, when });
         expect({ at, when, status, output }).toEqual({ at, when, status: "cancelled", output: "a said" });
         expect(toldBy(events)).not.toContain("a cancelled");
       }
@@ -359,14 +359,14 @@ describe("a workflow survives", () => {
     await one.close();
     const two = await openRuntime({ store, unknownPrice: "ignore" });
     two.register(flow());
-    handle = await foundRun(two, handle);
+    handle = await findRun(two, handle);
     await handle.signal("go", "from c", await taskOf(handle, "c"));
     for await (const event of handle.events())
       if (event.type === "flow_step_end" && event.data.step === "c") break;
     await two.close();
     const three = await openRuntime({ store, unknownPrice: "ignore" });
     three.register(flow());
-    handle = await foundRun(three, handle);
+    handle = await findRun(three, handle);
     await handle.signal("go", "from b", await taskOf(handle, "b"));
     expect((await handle.result()).output).toBe('["from b","from c"]');
     expect(done).toEqual(["a", "d"]);

@@ -298,8 +298,8 @@ describe("routers", () => {
   });
 
   test.for([
-    { choice: "nowhere", says: "the router at classify chose nowhere; it must choose among bill, tech, END" },
-    { choice: [], says: "the router at classify chose nothing; it must choose among bill, tech, END" },
+    { choice: "nowhere", says: "the router at classify chose nowhere: expected one of bill, tech, END" },
+    { choice: [], says: "the router at classify chose no node: expected one of bill, tech, END" },
   ])("one that chooses $choice stops the workflow, typed", async ({ choice, says }) => {
     const { result } = await ran(
       triage(() => choice as unknown as "bill"),

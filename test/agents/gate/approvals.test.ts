@@ -186,7 +186,9 @@ describe.each(places)("an approval on %s", (name) => {
     );
     const nobody = sender({}, undefined, { name: "alone" });
     const run = await runtime.submit(nobody.agent, "Write.");
-    expect((await run.result()).output).toContain('give the permissions onAsk, "wait" or a handler');
+    expect((await run.result()).output).toContain(
+      'set the option onAsk of permissions to "wait" or a handler',
+    );
     expect([thrown.sent, nobody.sent]).toEqual([[], []]);
     expect(await toldOf(run, "permission_deny")).toMatchObject([
       { data: { by: "permissions", toolName: "send" } },

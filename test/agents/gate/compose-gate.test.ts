@@ -213,12 +213,13 @@ describe("the gate", () => {
 describe("an ask at the gate", () => {
   const critical: CallOptions = { tool: { risk: "critical" } };
 
-  test("is a deny that says what to do when nobody can be asked", async () => {
+  test("is a denial that names onAsk when no person can be asked", async () => {
     const { verdict } = await pass({ permissions: permissions() }, critical);
     expect(verdict).toEqual({
       decision: "deny",
       by: "permissions",
-      reason: 'look is critical, and nobody can be asked: give the permissions onAsk, "wait" or a handler',
+      reason:
+        'look is critical, but no one can be asked; set the option onAsk of permissions to "wait" or a handler',
     });
   });
 
@@ -235,7 +236,7 @@ describe("an ask at the gate", () => {
 
   test("comes of the tool's own word too: beside every mode, with any part, and never past a deny", async () => {
     const asks: CallOptions = { needsApproval: true };
-    const own = { decision: "ask", by: "tool", reason: "look asks for it" };
+    const own = { decision: "ask", by: "tool", reason: "look requires approval" };
     const guardrails: Guardrail[] = [{ name: "g", beforeCall: () => ({ decision: "allow" }) }];
     expect((await pass({ guardrails }, asks)).verdict).toEqual(own);
     expect((await pass({ permissions: permissions({ mode: "bypass" }) }, asks)).verdict).toEqual(own);
@@ -279,7 +280,7 @@ describe("an ask at the gate", () => {
     };
     expect((await pass({ permissions: broken })).verdict).toMatchObject({
       decision: "deny",
-      reason: "the permissions failed: boom",
+      reason: "permissions failed: boom",
     });
     const odd = { check: () => ({ decision: "maybe" }) } as unknown as GateParts["permissions"];
     expect((await pass(odd === undefined ? {} : { permissions: odd })).verdict.decision).toBe("deny");
@@ -291,6 +292,9 @@ describe("an ask at the gate", () => {
     const { call, facts } = gatedCall();
     const request = { ...call, approvalId: "a", inputDigest: "d", reason: "r" };
     const answer = verdict.decision === "ask" ? await verdict.answer?.(request, facts) : undefined;
-    expect(answer).toMatchObject({ decision: "denied", reason: expect.stringContaining("answered true") });
+    expect(answer).toMatchObject({
+      decision: "denied",
+      reason: expect.stringContaining("invalid decision true"),
+    });
   });
 });

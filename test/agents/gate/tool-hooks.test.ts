@@ -56,7 +56,7 @@ test("hooks after a call all run; what goes wrong in each is told, and changes n
 });
 
 test("a timeout is above 0, or none", async () => {
-  expect(() => toolHooks({ timeoutMs: 0 })).toThrow(/it must be above 0, or null for none/u);
+  expect(() => toolHooks({ timeoutMs: 0 })).toThrow(/expected a number above 0, or null for no limit/u);
   const hooks = toolHooks({ timeoutMs: null });
   hooks.onPreTool(() => ({ deny: "no" }));
   expect(await hooks.preTool(call, facts)).toEqual({ deny: "no" });

@@ -147,7 +147,7 @@ describe("an LLM judge", () => {
         llmJudge({ name, criteria: "Be kind.", stages: { output: "block" }, model: scriptedModel([accept]) }),
       );
     await expect(run([], {}, { guardrails: judges("one") })).rejects.toThrow(
-      /give guardrails of one kind names of their own/u,
+      /give each guardrail its own name/u,
     );
     expect((await run([], {}, { guardrails: judges("two") })).result.status).toBe("completed");
   });

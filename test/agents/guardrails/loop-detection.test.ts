@@ -93,6 +93,6 @@ describe("loop detection", () => {
     const calls = times(3, () => ({ result: failed("no") }));
     expect(await make(calls, { exactFailure: { block: 1 } })).toEqual(["allow", "block", "block"]);
     expect(await make(calls, { exactFailure: { warn: Infinity } })).toEqual(["allow", "allow", "warn"]);
-    expect(() => loopDetection({ sameToolFailure: { halt: 0 } })).toThrow(/must be an integer from 1/u);
+    expect(() => loopDetection({ sameToolFailure: { halt: 0 } })).toThrow(/expected an integer from 1/u);
   });
 });

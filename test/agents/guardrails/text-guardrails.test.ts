@@ -73,8 +73,8 @@ describe("a guardrail that reads", () => {
   test("says what is wrong with its stages", () => {
     const examine = (): undefined => undefined;
     const make = (stages: object) => () => textGuardrail({ name: "x", stages, examine });
-    expect(make({})).toThrow(/looks nowhere: give it one of the stages input/u);
-    expect(make({ inputs: "block" })).toThrow(/has inputs: "block"; it maps input, tool_call/u);
+    expect(make({})).toThrow(/has no stages; use at least one of input/u);
+    expect(make({ inputs: "block" })).toThrow(/inputs is "block"; expected a map of input, tool_call/u);
     expect(make({ input: "stop" })).toThrow(/to warn, block, halt/u);
   });
 });
@@ -152,7 +152,7 @@ describe("personal data", () => {
     const reason = await pii().onInput?.("a@example.org, b@example.org, 4111 1111 1111 1111", gatedCall());
     expect(reason).toEqual({
       decision: "warn",
-      reason: "it contains personal data: payment card number (1), e-mail address (2)",
+      reason: "the text contains personal data: payment card number (1), e-mail address (2)",
     });
   });
 
@@ -160,7 +160,9 @@ describe("personal data", () => {
     expect(await finds(pii({ kinds: ["ip"] }), "host 192.168.0.1")).toBe(true);
     expect(await finds(pii({ kinds: ["ip"] }), "a@example.org")).toBe(false);
     expect(await finds(pii({ kinds: ["ssn"] }), "000-12-3456 and 666-12-3456")).toBe(false);
-    expect(() => pii({ kinds: ["shoe_size" as "card"] })).toThrow(/has "shoe_size": name some of card/u);
+    expect(() => pii({ kinds: ["shoe_size" as "card"] })).toThrow(
+      /invalid kinds "shoe_size" of pii: expected some of card/u,
+    );
   });
 });
 
@@ -171,10 +173,10 @@ test("a content filter knows whole words, in any case and any guise", async () =
   for (const value of ["casinos of old", "slots"]) expect(await finds(filter, value)).toBe(false);
   expect(await filter.onOutput?.("casino", gatedCall())).toEqual({
     decision: "block",
-    reason: "it is about gambling, which is not for this agent",
+    reason: "the text is about gambling, which this agent does not handle",
   });
-  expect(() => contentFilter({ topics: {} })).toThrow(/needs topics/u);
-  expect(() => contentFilter({ topics: { x: [" "] } })).toThrow(/topic x of a content filter needs words/u);
+  expect(() => contentFilter({ topics: {} })).toThrow(/invalid topics/u);
+  expect(() => contentFilter({ topics: { x: [" "] } })).toThrow(/invalid topic x of a content filter/u);
 });
 
 test("maxTokens holds each stage to its limit, by one's own count too; a count that is no number is too many", async () => {
@@ -192,14 +194,14 @@ test("maxTokens holds each stage to its limit, by one's own count too; a count t
   });
   expect((await look(words, "one two three")).output).toBe("warn");
   expect((await look(maxTokens({ limits: { input: 9 }, count: () => Number.NaN }), "x")).input).toBe("block");
-  expect(() => maxTokens({ limits: { input: -1 } })).toThrow(/must be a number from 0/u);
-  expect(() => maxTokens({ limits: {} })).toThrow(/looks nowhere/u);
+  expect(() => maxTokens({ limits: { input: -1 } })).toThrow(/expected a number from 0/u);
+  expect(() => maxTokens({ limits: {} })).toThrow(/has no stages/u);
 });
 
 test("a pattern with a memory of its own (g, y) finds the same every time", async () => {
   const guardrail = regex({ name: "tickets", patterns: { "a ticket": /TCK-\d+/gy } });
   for (let round = 0; round < 3; round++) expect(await finds(guardrail, "TCK-1")).toBe(true);
-  expect(() => regex({ patterns: {} })).toThrow(/the guardrail regex needs patterns/u);
+  expect(() => regex({ patterns: {} })).toThrow(/guardrail regex has no patterns/u);
 });
 
 describe("tool-call validation", () => {
@@ -224,7 +226,7 @@ describe("tool-call validation", () => {
     expect(await decided(guardrail, { toolName: "read_file" })).toEqual({ decision: "allow" });
     expect(await decided(guardrail, { toolName: "delete" })).toMatchObject({
       decision: "block",
-      reason: "delete may not be called; these may: read_*, send",
+      reason: "delete may not be called; allowed are: read_*, send",
     });
     expect(await decided(guardrail, { toolName: "send", input: { to: "a@b" } })).toEqual({
       decision: "allow",
@@ -235,17 +237,19 @@ describe("tool-call validation", () => {
     expect(
       await decided(guardrail, { toolName: "send", input: { to: "a@b" }, history: [sent] }),
     ).toMatchObject({
-      reason: "send may be called 1 times and has been called 1 times",
+      reason: "send may be called 1 times and was called 1 times",
     });
     expect(
       await decided(guardrail, { toolName: "read_file", input: { path: "x".repeat(30) } }),
     ).toMatchObject({
-      reason: "its arguments are 41 characters long, and 30 are allowed",
+      reason: "the arguments have 41 characters; the limit is 30",
     });
   });
 
   test("says what is wrong with its options", () => {
-    expect(() => toolCallValidation({ maxCalls: { send: -1 } })).toThrow(/maxCalls of send is -1/u);
-    expect(() => toolCallValidation({ maxArgumentLength: Number.NaN })).toThrow(/maxArgumentLength is NaN/u);
+    expect(() => toolCallValidation({ maxCalls: { send: -1 } })).toThrow(/invalid maxCalls -1 of send/u);
+    expect(() => toolCallValidation({ maxArgumentLength: Number.NaN })).toThrow(
+      /invalid maxArgumentLength NaN/u,
+    );
   });
 });

@@ -304,6 +304,6 @@ it("takes a callback off again, with what it was not called for yet", async () =
 it("refuses what is not a hook", () => {
   const { hooks } = setUp();
   expect(() => hooks.on("run_begin" as HookEvent, () => undefined)).toThrow("run_begin");
-  expect(() => hooks.on(HookEvent.RUN_END, 5 as never)).toThrow("must be a function");
-  expect(() => new HookManager({ timeoutMs: 0 })).toThrow("timeoutMs is 0");
+  expect(() => hooks.on(HookEvent.RUN_END, 5 as never)).toThrow("expected a function");
+  expect(() => new HookManager({ timeoutMs: 0 })).toThrow("invalid timeoutMs 0");
 });

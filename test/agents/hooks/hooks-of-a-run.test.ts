@@ -298,6 +298,6 @@ it("a logger remembers the last moments and no more", async () => {
   expect(logger.entries().map(({ hook }) => hook)).toEqual(["llm_start", "llm_end", "run_end"]);
   expect(logger.dropped).toBe(5);
   stop();
-  expect(() => new RunLogger({ capacity: 0 })).toThrow("capacity is 0");
+  expect(() => new RunLogger({ capacity: 0 })).toThrow("invalid capacity 0");
   await runtime.close();
 });

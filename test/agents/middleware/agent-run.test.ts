@@ -132,7 +132,8 @@ describe("the layers of an agent", () => {
     const { result } = await run({ middleware: [lying] });
     expect(result.error).toMatchObject({
       code: "middleware_misuse",
-      message: "a layer around scout gave the status cancelled; throw to fail, cancel or stop a run",
+      message:
+        "invalid status cancelled set by middleware around scout: throw an error to fail, cancel or stop a run",
     });
   });
 });

@@ -11,7 +11,7 @@ import {
 } from "../../../src/middleware.ts";
 import { scriptedModel, type ScriptStep } from "../../../src/testing/index.ts";
 import { simpleTool, text } from "../../runtime/runtime-setup.ts";
-import { live, type Workload } from "../../runtime/simulated-crash.ts";
+import { runWorkload, type Workload } from "../../runtime/simulated-crash.ts";
 import { httpError } from "./contexts.ts";
 
 const secret = "bob@example.org";
@@ -53,13 +53,13 @@ test.for([false, true])(
   { timeout: 60_000 },
   async (streaming) => {
     const [calmWorld, calmLines]: [string[], string[]] = [[], []];
-    const calm = await live(workload(calmWorld, calmLines, streaming), { asked: () => 0 });
+    const calm = await runWorkload(workload(calmWorld, calmLines, streaming));
     expect(calm).toMatchObject({ status: "completed", output: "Write to [EMAIL]." });
     expect(calmWorld).toEqual(['{"turns":0,"who":"[EMAIL]"}', '{"turns":1,"who":"[EMAIL]"}']);
     for (let at = 2; at <= calm.writes; at++) {
       for (const when of ["before", "after"] as const) {
         const [world, lines]: [string[], string[]] = [[], []];
-        const life = await live(workload(world, lines, streaming), { at, when, asked: () => 0 });
+        const life = await runWorkload(workload(world, lines, streaming), { at, when });
         expect({ at, when, status: life.status, output: life.output }).toEqual({
           at,
           when,

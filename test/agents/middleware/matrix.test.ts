@@ -136,7 +136,7 @@ const cases: readonly Case[] = [
     name: "file validator",
     layers: () => [fileValidator({ roots: ["/srv"] })],
     input: { path: "/etc/passwd" },
-    saw: '[refused: "/etc/passwd" is outside of /srv]',
+    saw: '[refused: path "/etc/passwd" is outside of /srv]',
     calls: [1, 0],
   },
   {

@@ -73,7 +73,7 @@ describe("what counts as personal", () => {
       "<EMAIL>, <IP>, <EMPLOYEE>",
     );
     expect(() => piiRedaction({ patterns: [{ ...own, maxLength: 0 }] })).toThrow(
-      "maxLength of EMPLOYEE is 0",
+      "invalid maxLength 0 of pattern EMPLOYEE",
     );
   });
 });

@@ -150,12 +150,12 @@ describe("M2: next", () => {
     [
       "twice at once",
       async (_c, next) => void (await Promise.all([next(), next()])),
-      /again while the earlier call was open/,
+      /again while the earlier call was in flight/,
     ],
     [
       "twice at once, with the fault caught",
       async (_c, next) => void (await Promise.allSettled([next(), next()])),
-      /again while the earlier call was open/,
+      /again while the earlier call was in flight/,
     ],
     [
       "without waiting for it",

@@ -104,7 +104,7 @@ describe("rate limiter", () => {
   test.for([{ burst: 0 }, { burst: NaN }, { perSecond: 0 }, { perSecond: -1 }, { maxWaitMs: -1 }])(
     "refuses %o",
     (options) => {
-      expect(() => setUp(options)).toThrow(/rateLimiter: \w+ is .*: it must be a number of at least/u);
+      expect(() => setUp(options)).toThrow(/invalid rateLimiter\.\w+ .*: expected a number of at least/u);
     },
   );
 });

@@ -15,7 +15,7 @@ import { chatScene, resultText, toolScene } from "./contexts.ts";
 describe("content truncator", () => {
   test("cuts a long text and says so where something is missing", async () => {
     expect(resultText(await toolScene(["x".repeat(30)]).call([contentTruncator({ maxChars: 10 })]))).toBe(
-      `${"x".repeat(10)}\n[... 20 characters left out ...]\n`,
+      `${"x".repeat(10)}\n[... 20 characters omitted ...]\n`,
     );
     const both = contentTruncator({ maxChars: 4, keep: "both", marker: (n) => `<${n}>` });
     expect(resultText(await toolScene(["abcdefgh"]).call([both]))).toBe("ab<4>gh");

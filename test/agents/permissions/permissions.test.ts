@@ -79,10 +79,12 @@ describe("permissions", () => {
   test("says what is wrong with its options", () => {
     const refused = (options: unknown) => () => permissions(options as PermissionsOptions);
     expect(refused({ mode: "yolo" })).toThrow(Fault);
-    expect(refused({ mode: "yolo" })).toThrow(/"yolo": it must be one of default, acceptEdits, bypass/u);
-    expect(refused({ allow: [""] })).toThrow(/name a tool, or write \* for all/u);
-    expect(refused({ onAsk: true })).toThrow(/onAsk must be "wait", a function or absent/u);
-    expect(refused({ deny: [{ tool: "x", when: "always" }] })).toThrow(/must be a function/u);
+    expect(refused({ mode: "yolo" })).toThrow(
+      /invalid mode "yolo" of permissions: expected one of default, acceptEdits, bypass/u,
+    );
+    expect(refused({ allow: [""] })).toThrow(/write a tool name, or \* for all tools/u);
+    expect(refused({ onAsk: true })).toThrow(/invalid onAsk .*: expected "wait", a function, or no value/u);
+    expect(refused({ deny: [{ tool: "x", when: "always" }] })).toThrow(/expected a function/u);
   });
 });
 

@@ -198,7 +198,7 @@ describe("inside a run", () => {
     const run = await runtime.submit(parent, null, { spawnBudget: { maxAgents: 4 } });
     expect((await run.result()).output).toBe("done");
     const refused = (method: string, instead: string): unknown =>
-      expect.stringMatching(new RegExp(`^SpawnTracker.${method}: inside a run .*${instead}`));
+      expect.stringMatching(new RegExp(`^SpawnTracker.${method} is not available inside a run.*${instead}`));
     expect(seen).toEqual([
       1,
       2,

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { DBusReader, DBusWriter } from "../../../src/capabilities/desktop/accessibility/dbus-value.ts";
 
-test("what is written is read again, at whatever boundary", () => {
+test("DBusReader reads what DBusWriter wrote, at any alignment", () => {
   const text = fc.string({ unit: "grapheme" });
   fc.assert(
     fc.property(fc.array(fc.oneof(text, fc.nat(2 ** 32 - 1))), (values) => {
@@ -17,7 +17,7 @@ test("what is written is read again, at whatever boundary", () => {
   );
 });
 
-test("structures, lists, variants and numbers of all sizes are read", () => {
+test("DBusReader reads structures, arrays, variants and integers of all sizes", () => {
   const list = new DBusWriter().text(":1.2").text("/a").bytes();
   const writer = new DBusWriter().u32(list.length).align(8).raw(list);
   writer
@@ -34,7 +34,7 @@ test("structures, lists, variants and numbers of all sizes are read", () => {
   expect(rest).toEqual([-5, true, 200, -1, -(2n ** 63n) + 1n]);
 });
 
-test("a message that ends too soon, or has a type that does not exist, is refused", () => {
+test("DBusReader refuses a message that ends early or contains an unknown type", () => {
   expect(() => new DBusReader(Buffer.from([9, 0, 0, 0, 65]), true).all("s")).toThrow("ends before");
-  expect(() => new DBusReader(Buffer.alloc(8), true).all("?")).toThrow("does not exist");
+  expect(() => new DBusReader(Buffer.alloc(8), true).all("?")).toThrow("unknown type");
 });

@@ -19,7 +19,7 @@ afterEach(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-/** Hands on what each client says first, and answers with this. */
+/** Starts a server that passes the first bytes of each client to the test and replies with `answer`. */
 async function serve(answer: (hello: Buffer, socket: Socket) => void): Promise<string> {
   const path = join(folder, "x:0");
   const server = createServer((socket) => {
@@ -36,15 +36,15 @@ function refusal(reason: string): Buffer {
   return Buffer.concat([head, text]);
 }
 
-test("without a display it says what to set and what to install", async () => {
+test("DesktopSession says which variable to set and what to install if there is no display", async () => {
   vi.stubEnv("DISPLAY", "");
   await expect(new DesktopSession().getState()).rejects.toMatchObject({
     code: "dependency_missing",
-    message: expect.stringMatching(/set DISPLAY or give display.*apt-get install xvfb/u),
+    message: expect.stringMatching(/set DISPLAY or the option display.*apt-get install xvfb/u),
   });
 });
 
-test("where no server answers it says where, and what to do", async () => {
+test("DesktopSession names the address and what to do if no X server answers there", async () => {
   const desktop = new DesktopSession({ display: `${folder}/nothing:7` });
   await expect(desktop.click({ x: 1, y: 1 })).rejects.toMatchObject({
     code: "dependency_missing",
@@ -52,14 +52,14 @@ test("where no server answers it says where, and what to do", async () => {
   });
 });
 
-test.each(["", "zero", ":", "host"])("%j is no display", async (display) => {
+test.each(["", "zero", ":", "host"])("DesktopSession refuses the display name %j", async (display) => {
   vi.stubEnv("DISPLAY", "zero");
   await expect(new DesktopSession({ ...(display && { display }) }).getState()).rejects.toMatchObject({
     code: "invalid_argument",
   });
 });
 
-test("shows the server the cookie of its display, and says why it is not let in", async () => {
+test("DesktopSession sends the cookie of its display only, and reports why the server refused it", async () => {
   const entry = (number: string, data: string) => {
     const field = (text: string) => [0, text.length, ...Buffer.from(text)];
     return [0xff, 0xff, ...field(""), ...field(number), ...field("MIT-MAGIC-COOKIE-1"), ...field(data)];
@@ -80,7 +80,7 @@ test("shows the server the cookie of its display, and says why it is not let in"
   expect(said).not.toContain("not this one");
 });
 
-test("a server that hangs up is an error, and the next use tries again", async () => {
+test("DesktopSession fails if the server closes the connection, and the next use connects again", async () => {
   let calls = 0;
   const display = await serve((_hello, socket) => {
     calls++;

@@ -12,10 +12,10 @@ export interface BusCall {
   readonly args: readonly DBusValue[];
 }
 
-/** `undefined`: it keeps its answer to itself. */
+/** Reply of the fake bus. `undefined` means that it never replies. */
 export type BusAnswer = { readonly signature: string; readonly body: Buffer } | undefined;
 
-/** A message bus that says of everyone on it what the test says. */
+/** A fake message bus that answers every call with what the test provides. */
 export class FakeBus {
   readonly address: string;
   readonly #server: Server;
@@ -95,7 +95,7 @@ export function texts(...values: readonly string[]): BusAnswer {
   return { signature: "s".repeat(values.length), body: writer.bytes() };
 }
 
-/** Elements of the program `:1.1`. */
+/** Returns the paths as elements of the program `:1.1`. */
 export function elements(...paths: readonly string[]): BusAnswer {
   const list = new DBusWriter();
   for (const path of paths) list.align(8).text(":1.1").text(path);

@@ -13,20 +13,20 @@ interface FakeWindow {
 
 export interface FakeDisplayOptions {
   readonly windows?: readonly FakeWindow[];
-  /** Instead of the answer, or `undefined` for it. */
+  /** Reply to use instead of the normal one, by opcode. `undefined` means the normal reply. */
   readonly instead?: (opcode: number, sequence: number) => Buffer | "nothing" | undefined;
 }
 
-/** An X server as far as these tests ask it, over a socket. It shows the windows it is given, and has a key for `a`. */
+/** A fake X server on a socket, as far as these tests need one. It shows the given windows and has a key for `a`. */
 export class FakeDisplay {
   readonly name: string;
   readonly #server: Server;
   readonly #options: FakeDisplayOptions;
   readonly #sockets = new Set<Socket>();
   readonly #atoms = [""];
-  /** How many clients it has had. */
+  /** Number of clients that have connected. */
   clients = 0;
-  /** Keys and buttons that were played. */
+  /** Keys and buttons that clients have simulated. */
   played = 0;
 
   private constructor(name: string, server: Server, options: FakeDisplayOptions) {
@@ -127,7 +127,7 @@ export class FakeDisplay {
   }
 }
 
-/** What the server answers to a window that is not there any more. */
+/** Returns the server's error for a window that no longer exists. */
 export function badWindow(opcode: number, sequence: number): Buffer | undefined {
   if (opcode !== setFocus) return undefined;
   const bytes = Buffer.alloc(32);
@@ -152,7 +152,7 @@ export function reply(
   return Buffer.concat([bytes, padded]);
 }
 
-/** One screen of 640 by 480, without a picture. */
+/** Returns the description of a server with one screen of 640 by 480 pixels. */
 function setup(): Buffer {
   const body = Buffer.alloc(32 + 40);
   body.set([1, 0], 20);

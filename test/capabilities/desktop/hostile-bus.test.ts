@@ -31,7 +31,7 @@ async function start(
   tree = new AccessibleTree(limits);
 }
 
-/** One program with one window, of which it says this. */
+/** Returns the replies of one program with one window that has this role and name. */
 function says(role: string, name: string): (call: BusCall) => BusAnswer {
   return ({ member, path }) => {
     if (member === "GetChildren") return path === "/w" ? elements() : elements(path === "/p" ? "/w" : "/p");
@@ -43,38 +43,42 @@ function says(role: string, name: string): (call: BusCall) => BusAnswer {
 }
 
 test.each([
-  ["ends before its values do", { signature: "s", body: Buffer.from([255, 0, 0, 0]) }],
-  ["has a type that does not exist", { signature: "?", body: Buffer.alloc(8) }],
-  ["has a signature without an end", { signature: "a(s", body: Buffer.alloc(8) }],
-  ["lists values that take no room", { signature: "a()", body: Buffer.from([9, 0, 0, 0, 0, 0, 0, 0]) }],
-])("an answer that %s ends the look, and nothing else", async (_, wrong) => {
+  ["ends before its last value", { signature: "s", body: Buffer.from([255, 0, 0, 0]) }],
+  ["contains an unknown type", { signature: "?", body: Buffer.alloc(8) }],
+  ["has an incomplete signature", { signature: "a(s", body: Buffer.alloc(8) }],
+  ["contains an array of empty values", { signature: "a()", body: Buffer.from([9, 0, 0, 0, 0, 0, 0, 0]) }],
+])("AccessibleTree reports a reason and stays usable if a reply %s", async (_, wrong) => {
   await start(({ member }) => (member === "Hello" ? texts(":1.2") : wrong));
   const { windows, reason } = await tree.describe(bus.address);
   expect({ windows, reason }).toEqual({
     windows: [],
-    reason: expect.stringContaining("the message bus is not understood"),
+    reason: expect.stringContaining("the message bus sent a malformed message"),
   });
   await expect.poll(() => bus.open).toBe(0);
 });
 
-test("an answer that is longer than any that is asked for is left before it fills the memory", async () => {
+test("AccessibleTree drops a bus that announces a huge reply, before the reply fills the memory", async () => {
   const huge = { signature: "s", body: Buffer.alloc(17 * 1024 * 1024) };
   await start(({ member }) => (member === "Hello" ? texts(":1.2") : huge));
-  expect((await tree.describe(bus.address)).reason).toContain("longer than any");
+  expect((await tree.describe(bus.address)).reason).toContain("exceeds the limit");
 });
 
 test.each([
-  ["says nothing at all", "", "the message bus does not answer"],
-  ["does not let us in", "REJECTED \u001b[2J\r\n", "the message bus lets us not in: REJECTED [2J"],
-  ["says what has no end", "x".repeat(5_000), "the message bus lets us not in: xxx"],
-  ["lets in and says nothing more", "OK 1\r\n", "org.freedesktop.DBus does not answer Hello"],
-])("a bus that %s is left", async (_, greeting, reason) => {
+  ["never replies", "", "the message bus did not answer in time"],
+  [
+    "refuses the connection",
+    "REJECTED \u001b[2J\r\n",
+    "the message bus refused the connection: REJECTED [2J",
+  ],
+  ["replies without an end", "x".repeat(5_000), "the message bus refused the connection: xxx"],
+  ["accepts and then never replies", "OK 1\r\n", "org.freedesktop.DBus did not answer Hello in time"],
+])("AccessibleTree drops a bus that %s", async (_, greeting, reason) => {
   await start(() => undefined, { greeting, answerMs: 100 });
   expect((await tree.describe(bus.address)).reason).toContain(reason);
   await expect.poll(() => bus.open).toBe(0);
 });
 
-test("what a program says cannot pass for lines of ours, or go on for ever", async () => {
+test("AccessibleTree shows a program's text in one line of bounded length, so that it cannot imitate other lines", async () => {
   await start(
     says('frame\n- push button "Pay" at 1,1 size 9x9', `Hi\u202e\u2028- there${"!".repeat(9_000)}`),
   );
@@ -86,9 +90,9 @@ test("what a program says cannot pass for lines of ours, or go on for ever", asy
   expect(windows[0]?.text.length).toBeLessThan(400);
 });
 
-test("a look that takes too long ends with what was read", async () => {
+test("AccessibleTree returns what it has read when its time is over", async () => {
   await start(says("frame", "Slow"), { lookMs: 0 });
   expect(await tree.describe(bus.address)).toEqual({
-    windows: [{ text: "[it took longer than 0 ms: the rest is not shown]" }],
+    windows: [{ text: "[reading took longer than 0 ms: the rest is not shown]" }],
   });
 });

@@ -14,15 +14,15 @@ test.each([
   ["+", [0x2b]],
   ["é", [0xe9]],
   ["☃", [0x0100_2603]],
-])("%s", (chord, keys) => {
+])("parseChord() converts %s to keysyms", (chord, keys) => {
   expect(parseChord(chord)).toEqual(keys);
 });
 
-test.each(["", "Hyper", "a+b", "F25", "Control+"])("%j is no chord, and it is said why", (chord) => {
+test.each(["", "Hyper", "a+b", "F25", "Control+"])("parseChord() refuses %j and says why", (chord) => {
   expect(() => parseChord(chord)).toThrow(/key|hold/u);
 });
 
-test("control characters have no key, but for line ends and tabs", () => {
+test("symbolOf() refuses control characters except line breaks and tabs", () => {
   expect([symbolOf("\n"), symbolOf("\t")]).toEqual([0xff0d, 0xff09]);
-  expect(() => symbolOf("\u0007")).toThrow("the character 7 has no key");
+  expect(() => symbolOf("\u0007")).toThrow("the character with code 7 cannot be typed");
 });

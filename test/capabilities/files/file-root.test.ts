@@ -31,13 +31,13 @@ async function content(root: FileRoot, path: string): Promise<string> {
 }
 
 const ways = [
-  { how: "held by descriptors", isPinned: true, skip: !canPin },
-  { how: "by checked paths", isPinned: false, skip: false },
+  { how: "with pinned folders", isPinned: true, skip: !canPin },
+  { how: "with checked paths", isPinned: false, skip: false },
 ];
 
-describe.for(ways)("a root, $how", ({ isPinned, skip }) => {
-  describe.skipIf(skip)("R1, skipped where there is no /proc/self/fd", () => {
-    test("paths inside are opened, however they are written", async () => {
+describe.for(ways)("FileRoot $how", ({ isPinned, skip }) => {
+  describe.skipIf(skip)("R1 (skipped if there is no /proc/self/fd)", () => {
+    test("opens a path inside the root, in any spelling", async () => {
       const { root, inside } = await house(isPinned);
       for (const path of [
         "a/b/file",
@@ -57,7 +57,7 @@ describe.for(ways)("a root, $how", ({ isPinned, skip }) => {
       "..",
       "../inside-not/x",
       "nothing/../../outside/secret",
-    ])("%s is refused", async (path) => {
+    ])("R1: refuses %s, which leads outside", async (path) => {
       const { root } = await house(isPinned);
       await expect(content(root, path)).rejects.toMatchObject({
         code: expect.stringMatching(/^(permission_denied|not_found|invalid_argument)$/),
@@ -66,12 +66,12 @@ describe.for(ways)("a root, $how", ({ isPinned, skip }) => {
       expect(existsSync(join(await root.path(), "../inside-not"))).toBe(false);
     });
 
-    test("a zero byte is refused", async () => {
+    test("refuses a path with a zero byte", async () => {
       const { root } = await house(isPinned);
       await expect(content(root, "a/b/file\0.txt")).rejects.toMatchObject({ code: "invalid_argument" });
     });
 
-    test("links that stay inside are followed; links that lead out are refused, to read and to write", async () => {
+    test("follows links that stay inside, and refuses links that lead outside, for reading and writing", async () => {
       const { root, inside, outside } = await house(isPinned);
       await symlink("b", join(inside, "a/near"));
       await symlink(join(inside, "a/b/file"), join(inside, "absolute"));
@@ -87,25 +87,25 @@ describe.for(ways)("a root, $how", ({ isPinned, skip }) => {
         await expect(root.place(path, { create: true })).rejects.toMatchObject({ code: "permission_denied" });
       }
       await expect(content(root, "loop")).rejects.toThrow("too many links");
-      // Lexically it comes back; on the way it leaves.
+      // The path ends inside the root, but leaves it on the way.
       await expect(content(root, "a/b/around/file")).rejects.toMatchObject({ code: "permission_denied" });
       expect(existsSync(join(outside, "new"))).toBe(false);
     });
 
-    test("R3: what is no regular file is refused, and a pipe is not waited for", async () => {
+    test("R3: refuses what is not a regular file, and does not wait for a pipe", async () => {
       const { root, inside } = await house(isPinned);
       await promisify(execFile)("mkfifo", [join(inside, "pipe")]);
-      await expect(content(root, "pipe")).rejects.toThrow("pipe is no regular file");
+      await expect(content(root, "pipe")).rejects.toThrow("pipe is not a regular file");
       const place = await root.place("pipe");
       await expect(replaceFile(place, Buffer.from("x"), await fileState(place))).rejects.toMatchObject({
         code: "ENXIO",
       });
       await place.folder.close();
       await expect(content(root, "a")).rejects.toThrow("a is a folder");
-      await expect(content(root, "a/b/file/more")).rejects.toThrow("file in a/b/file/more is no folder");
+      await expect(content(root, "a/b/file/more")).rejects.toThrow("file in a/b/file/more is not a folder");
     });
 
-    test("a file is replaced whole, with its mode, unless someone changed it meanwhile", async () => {
+    test("replaceFile() replaces a whole file and keeps its mode, unless another process changed the file meanwhile", async () => {
       const { root, inside } = await house(isPinned);
       const path = join(inside, "a/b/file");
       const handle = await open(path);
@@ -117,13 +117,13 @@ describe.for(ways)("a root, $how", ({ isPinned, skip }) => {
       expect(await readFile(path, "utf8")).toBe("new");
       expect((await stat(path)).mode & 0o777).toBe(0o640);
       await expect(replaceFile(place, Buffer.from("newer"), before)).rejects.toThrow(
-        "changed by someone else",
+        "another process changed",
       );
       await place.folder.close();
       expect(await readFile(path, "utf8")).toBe("new");
     });
 
-    test("a file that became a link after it was looked up is not followed", async () => {
+    test("replaceFile() does not follow a file that became a link after it was looked up", async () => {
       const { root, inside, outside } = await house(isPinned);
       const place = await root.place("a/b/file");
       const before = await fileState(place);
@@ -136,8 +136,8 @@ describe.for(ways)("a root, $how", ({ isPinned, skip }) => {
   });
 });
 
-describe.skipIf(!canPin)("R2: where folders are pinned", () => {
-  test("a folder that is swapped for a link after it was looked up changes nothing", async () => {
+describe.skipIf(!canPin)("R2: FileRoot with pinned folders", () => {
+  test("uses the folder that it looked up, even if the folder is replaced by a link afterwards", async () => {
     const { root, inside, outside } = await house(true);
     await writeFile(join(outside, "file"), "out");
     const place = await root.place("a/b/file");
@@ -150,11 +150,11 @@ describe.skipIf(!canPin)("R2: where folders are pinned", () => {
     await expect(content(root, "a/b/file")).rejects.toMatchObject({ code: "permission_denied" });
   });
 
-  test("a process that swaps a folder and a link all the time never gets a byte out or in", async () => {
+  test("neither reads nor writes outside while another process swaps a folder and a link all the time", async () => {
     const { root, inside, outside } = await house(true);
     await writeFile(join(outside, "file"), "out");
     await symlink(outside, join(inside, "a/link"));
-    // Two names change places without a moment in which either is missing.
+    // The two names are exchanged atomically, so that neither is ever missing.
     const swapper = execFile(process.execPath, [
       "--eval",
       `const { renameSync } = require("node:fs");
@@ -177,7 +177,7 @@ describe.skipIf(!canPin)("R2: where folders are pinned", () => {
           await place.folder.close();
         }
       } catch {
-        // Refused or lost in the swap: what counts is what is outside.
+        // The access was refused or failed during the swap; only the files outside matter.
       }
     }
     const gone = new Promise((resolve) => swapper.once("exit", resolve));

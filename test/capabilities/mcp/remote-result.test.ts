@@ -4,21 +4,21 @@ import { remoteResult } from "../../../src/capabilities/mcp/remote-result.ts";
 const text = (value: string) => ({ type: "text", text: value }) as const;
 const data = "aGk=";
 
-it("shows text as text, joined by lines", () => {
+it("remoteResult() joins text blocks by line breaks", () => {
   expect(remoteResult({ content: [text("a"), text("b")] })).toEqual({
     output: { type: "text", text: "a\nb" },
     isError: false,
   });
 });
 
-it("shows structured content as JSON, in place of its repetition as text", () => {
+it("remoteResult() returns structured content as JSON, without its repetition as text", () => {
   expect(remoteResult({ content: [text('{"a":1}')], structuredContent: { a: 1 } })).toEqual({
     output: { type: "json", value: { a: 1 } },
     isError: false,
   });
 });
 
-it("keeps structured content beside what JSON cannot show, and beside an error", () => {
+it("remoteResult() keeps structured content in the metadata beside images and errors", () => {
   const image = { type: "image", mimeType: "image/png", data } as const;
   expect(remoteResult({ content: [image], structuredContent: { a: 1 } })).toMatchObject({
     output: { type: "content" },
@@ -30,7 +30,7 @@ it("keeps structured content beside what JSON cannot show, and beside an error",
   });
 });
 
-it("shows images, sound, files, embedded text and links each as what it is", () => {
+it("remoteResult() converts images, audio, files, embedded text and links to parts", () => {
   const { output } = remoteResult({
     content: [
       text("look:"),
@@ -55,6 +55,6 @@ it("shows images, sound, files, embedded text and links each as what it is", () 
   });
 });
 
-it("shows an answer without content as nothing said", () => {
+it("remoteResult() converts a result without content to an empty text", () => {
   expect(remoteResult({ content: [] })).toEqual({ output: { type: "text", text: "" }, isError: false });
 });

@@ -3,7 +3,7 @@ import { readConfig, type ServerConfigs } from "../../../src/capabilities/mcp/se
 
 const env = { TOKEN: "s3cret", HOME_DIR: "/home/ada", EMPTY: "" };
 
-it("puts variables into command, arguments, environment, folder, address and headers", () => {
+it("readConfig() fills variables into command, args, env, cwd, url and headers", () => {
   const read = readConfig(
     {
       files: {
@@ -32,33 +32,33 @@ it("puts variables into command, arguments, environment, folder, address and hea
   });
 });
 
-it("names the server and every variable that is missing", () => {
+it("readConfig() names the server and every missing variable", () => {
   const config = { github: { command: "gh-mcp", env: { A: "${GITHUB_TOKEN}", B: "${GITHUB_HOST}" } } };
   expect(() => readConfig(config, env)).toThrow(
     /^MCP server github needs GITHUB_TOKEN, GITHUB_HOST, which the environment does not set/,
   );
 });
 
-it("leaves out a server that is disabled, with whatever it needs", () => {
+it("readConfig() leaves out a disabled server, even if its variables are missing", () => {
   expect(readConfig({ off: { disabled: true, command: "${NOT_SET}" } }, env).size).toBe(0);
 });
 
 it.for<[string, ServerConfigs, RegExp]>([
-  ["neither a command nor a url", { x: {} as never }, /x is wrong: it has neither a command nor a url/],
-  ["both", { x: { command: "a", url: "http://b" } }, /x is wrong: it has both/],
   [
-    "the old transport",
-    { x: { type: "sse" as never, url: "http://b" } },
-    /x is wrong: the old SSE transport/,
+    "neither a command nor a url",
+    { x: {} as never },
+    /^invalid configuration of MCP server x: it has neither a command nor a url/,
   ],
-  ["no address", { x: { url: "b" } }, /x is wrong: "b" is not an address/],
-  ["a file for an address", { x: { url: "file:///etc/passwd" } }, /is not an address/],
-  ["a time of nothing", { x: { command: "a", timeoutMs: 0 } }, /x is wrong: timeoutMs is 0/],
+  ["both a command and a url", { x: { command: "a", url: "http://b" } }, /server x: it has both/],
+  ["the SSE transport", { x: { type: "sse" as never, url: "http://b" } }, /server x: the old SSE transport/],
+  ["an invalid url", { x: { url: "b" } }, /server x: "b" is not a URL/],
+  ["a file URL", { x: { url: "file:///etc/passwd" } }, /is not a URL that starts with http/],
+  ["a timeout of 0", { x: { command: "a", timeoutMs: 0 } }, /server x: timeoutMs is 0/],
   [
-    "a name no provider takes",
+    "a server name that providers do not accept",
     { "my server": { command: "a" } },
-    /"my server" is not a name for an MCP server/,
+    /^invalid name of an MCP server "my server"/,
   ],
-])("refuses %s", ([, config, problem]) => {
+])("readConfig() refuses %s", ([, config, problem]) => {
   expect(() => readConfig(config, env)).toThrow(problem);
 });

@@ -1,8 +1,8 @@
 import { expect, it } from "vitest";
-import { rest, TimeLimit, unlessAborted } from "../../../src/capabilities/mcp/time-limit.ts";
+import { delay, TimeLimit, unlessAborted } from "../../../src/capabilities/mcp/time-limit.ts";
 import { FakeClock } from "../../../src/testing/index.ts";
 
-it("is over when nothing happens, begins anew with a sign of life, and stands still while a person is asked", async () => {
+it("TimeLimit expires without activity, restarts with each renewal and pauses while a person is asked", async () => {
   const clock = new FakeClock();
   let over = 0;
   const limit = new TimeLimit(clock, 100, () => over++);
@@ -20,7 +20,7 @@ it("is over when nothing happens, begins anew with a sign of life, and stands st
   expect(over).toBe(1);
 });
 
-it("leaves no timer behind, also when it ends while it stands still", async () => {
+it("TimeLimit leaves no timer behind, even if it ends while it is paused", async () => {
   const clock = new FakeClock();
   const limit = new TimeLimit(clock, 100, () => undefined);
   const person = Promise.withResolvers<void>();
@@ -29,13 +29,13 @@ it("leaves no timer behind, also when it ends while it stands still", async () =
   person.resolve();
   await held;
   const stopped = new AbortController();
-  const resting = rest(clock, 100, stopped.signal);
+  const resting = delay(clock, 100, stopped.signal);
   stopped.abort(new Error("enough"));
   await expect(resting).rejects.toThrow("enough");
   expect(clock.pending).toBe(0);
 });
 
-it("lets one that waits go without ending what others wait for", async () => {
+it("unlessAborted() ends the wait of one caller without ending the work for the others", async () => {
   const work = Promise.withResolvers<number>();
   const impatient = new AbortController();
   const one = unlessAborted(work.promise, impatient.signal);

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, it } from "vitest";
 import { toolNames } from "../../../src/capabilities/mcp/tool-name.ts";
 
-it("calls a tool by its own name where no other has it, and by its server's as well otherwise", () => {
+it("toolNames() keeps a unique tool name and adds the server's name to the others", () => {
   const names = toolNames([
     { server: "github", tool: "search" },
     { server: "github", tool: "open_issue" },
@@ -12,7 +12,7 @@ it("calls a tool by its own name where no other has it, and by its server's as w
   expect(names).toEqual(["github__search", "open_issue", "web__search", "pages_read"]);
 });
 
-it("gives every tool a name of its own that every provider takes, the same each time", () => {
+it("toolNames() gives every tool a unique name that every provider accepts, and always the same one", () => {
   const remote = fc.record({
     server: fc.constantFrom("a", "b", "a__b"),
     tool: fc.oneof(fc.constantFrom("x", "b__x", "x.y", "x/y", "x_y", "1", ""), fc.string({ maxLength: 90 })),

@@ -19,10 +19,10 @@ async function open(path = newPath(), name = "m"): Promise<{ memory: Memory; clo
   return { clock, memory: await openMemory({ path, clock, ids: sequentialIds(name) }) };
 }
 
-describe("full-text memory", () => {
+describe("FullTextMemory", () => {
   memoryContract({ test, expect, open: () => open() });
 
-  test("is there again when the file is opened again, and shared by whoever has it open", async () => {
+  test("keeps everything when its file is opened again, and shares it with every process that has the file open", async () => {
     const path = newPath();
     const { memory: one } = await open(path, "one");
     const { memory: two } = await open(path, "two");
@@ -38,7 +38,7 @@ describe("full-text memory", () => {
     await again.close();
   });
 
-  test("Y5: what is forgotten is not in the file any more", async () => {
+  test("Y5: removes forgotten text from the file", async () => {
     const path = newPath();
     const { memory } = await open(path);
     const scope = { userId: "ada" };
@@ -54,7 +54,7 @@ describe("full-text memory", () => {
       expect(readFileSync(join(folder, name)).includes("xylophon")).toBe(false);
   });
 
-  test("a file of another program is refused and left as it is", async () => {
+  test("openMemory() refuses a file of another program and leaves it unchanged", async () => {
     const path = newPath();
     const other = new DatabaseSync(path);
     other.exec("CREATE TABLE theirs (x)");
@@ -65,7 +65,7 @@ describe("full-text memory", () => {
     });
   });
 
-  test("Y3: of facts that come in any order, at most one is valid at any time, and the last word on it stands", () => {
+  test("Y3: keeps at most one valid fact at any time, in whatever order facts arrive, and the last write wins", () => {
     const fact = fc.record({
       object: fc.constantFrom("a", "b", "c"),
       validFrom: fc.integer({ min: 0, max: 8 }),
@@ -76,7 +76,7 @@ describe("full-text memory", () => {
         const believed = new Map<number, string>();
         for (const [index, each] of said.entries()) {
           const { validUntil, closes, repeats } = supersede(known, each);
-          // What the new one says holds from its beginning to the next change that is known.
+          // The new fact holds from its start to the next known change.
           const next = Math.min(
             9,
             ...[...known]

@@ -63,8 +63,8 @@ async function read(stream: AsyncIterable<ModelStreamPart>): Promise<ModelStream
   return parts;
 }
 
-describe("toModel", () => {
-  test("takes models of V3 and V4 by their shape", () => {
+describe("toModel()", () => {
+  test("adapts AI SDK models of V3 and V4 by their structure", () => {
     const v3: AiSdkModel = {} as LanguageModelV3;
     const v4: AiSdkModel = {} as LanguageModelV4;
     expect([v3, v4]).toHaveLength(2);
@@ -75,7 +75,7 @@ describe("toModel", () => {
     });
   });
 
-  test("leaves a model of ours as it is", () => {
+  test("returns a Model unchanged", () => {
     const ours = fake("v4", {});
     expect(toModel(ours)).toBe(ours);
   });
@@ -83,11 +83,11 @@ describe("toModel", () => {
   test.for([
     { value: { specificationVersion: "v2" }, code: "unsupported", says: "AI SDK 6 or 7" },
     { value: { specificationVersion: "v9" }, code: "unsupported", says: "specification v9" },
-    { value: {}, code: "invalid_argument", says: "is none" },
-    { value: null, code: "invalid_argument", says: "is none" },
+    { value: {}, code: "invalid_argument", says: "invalid model of type object" },
+    { value: null, code: "invalid_argument", says: "invalid model of type object" },
     { value: "claude", code: "invalid_argument", says: "provider/model" },
-    { value: "acme/model", code: "invalid_argument", says: "known: anthropic, openai" },
-  ])("refuses $value with what to do instead", ({ value, code, says }) => {
+    { value: "acme/model", code: "invalid_argument", says: "use one of anthropic, openai" },
+  ])("refuses $value and says what to use instead", ({ value, code, says }) => {
     let fault: unknown;
     try {
       toModel(value as never);
@@ -98,8 +98,8 @@ describe("toModel", () => {
   });
 });
 
-describe("an answer", () => {
-  test("keeps all that the provider said, in order, with the metadata it wants back", async () => {
+describe("AiSdkAdapter.generate()", () => {
+  test("keeps every part of the answer in order, with the metadata that the provider wants back", async () => {
     const content: LanguageModelV4Content[] = [
       { type: "reasoning", text: "hm", providerMetadata: { acme: { signature: "s" } } },
       { type: "text", text: "It rains." },
@@ -166,27 +166,27 @@ describe("an answer", () => {
     });
   });
 
-  test("without a reported count counts one token for each byte, and never more than was allowed", async () => {
+  test("counts one token per byte if the provider reports no usage, at most the output limit", async () => {
     const model = fake("v4", { content: [{ type: "text", text: "déjà vu" }], more: { usage: noUsage } });
     expect((await model.generate(hello)).usage).toMatchObject({ inputTokens: 5, outputTokens: 9 });
     expect((await model.generate({ ...hello, maxOutputTokens: 4 })).usage.outputTokens).toBe(4);
   });
 
-  test("takes OpenRouter's word for what it cost", async () => {
+  test("uses the cost that OpenRouter reports", async () => {
     const more = { usage: { ...usage, raw: { cost: 0.25 } } };
     const { usage: paid } = await fake("v4", { provider: "openrouter.chat", more }).generate(hello);
     expect(paid.costUsd).toBe(0.25);
     expect((await fake("v4", { more }).generate(hello)).usage.costUsd).toBeUndefined();
   });
 
-  test("that its provider calls failed is an error", async () => {
+  test("throws if the provider reports that the answer failed", async () => {
     const more = { finishReason: { unified: "error", raw: "boom" } };
     await expect(fake("v4", { more }).generate(hello)).rejects.toThrow("failed");
   });
 });
 
-describe("a stream", () => {
-  test("puts blocks together by their ids, in the order in which they began", async () => {
+describe("AiSdkAdapter.stream()", () => {
+  test("assembles blocks by their ids, in the order in which they started", async () => {
     const parts: LanguageModelV4StreamPart[] = [
       { type: "stream-start", warnings: [] },
       { type: "response-metadata", modelId: "m-1-2026" },
@@ -239,21 +239,21 @@ describe("a stream", () => {
     { type: "text-delta", id: "t", delta: "He" },
   ] as const;
   test.for([
-    { end: "without a finish", version: "v4", finish: [] },
+    { end: "without a finish part", version: "v4", finish: [] },
     { end: "as interrupted", version: "v4", finish: [{ unified: "interrupted", raw: undefined }] },
     {
-      end: "with V3's word for nothing known",
+      end: "with the reason other and no raw reason in V3",
       version: "v3",
       finish: [{ unified: "other", raw: undefined }],
     },
-    { end: "in an error", version: "v3", finish: [{ unified: "error", raw: undefined }] },
-  ] as const)("that ends $end was cut", async ({ version, finish }) => {
+    { end: "with an error", version: "v3", finish: [{ unified: "error", raw: undefined }] },
+  ] as const)("throws that the answer is incomplete if the stream ends $end", async ({ version, finish }) => {
     const ends = finish.map((finishReason) => ({ type: "finish", finishReason, usage }) as const);
     const model = fake(version, { parts: [...begun, ...ends] });
     await expect(read(model.stream(hello))).rejects.toThrow("before the answer was complete");
   });
 
-  test("throws the error it carries, whatever its shape", async () => {
+  test("throws the error that the stream contains, whatever its shape", async () => {
     const overloaded = { type: "overloaded_error", message: "Overloaded" };
     const model = (error: unknown) => fake("v4", { parts: [...begun, { type: "error", error }] });
     await expect(read(model(overloaded).stream(hello))).rejects.toMatchObject({ cause: overloaded });
@@ -261,7 +261,7 @@ describe("a stream", () => {
     await expect(read(model(error).stream(hello))).rejects.toBe(error);
   });
 
-  test("is let go of when its reader leaves", async () => {
+  test("cancels the provider's stream when its reader stops", async () => {
     let cancelled = false;
     const endless: LanguageModelV4 = {
       specificationVersion: "v4",
@@ -283,7 +283,7 @@ describe("a stream", () => {
   });
 });
 
-describe("what is sent", () => {
+describe("the request that AiSdkAdapter sends", () => {
   const image = (source: object) => ({ type: "image", mediaType: "image/png", source }) as never;
   const conversation: ModelRequest = {
     messages: [
@@ -309,7 +309,7 @@ describe("what is sent", () => {
     toolChoice: "required",
   };
 
-  test.for(["v3", "v4"] as const)("has the form of %s", async (version) => {
+  test.for(["v3", "v4"] as const)("has the form of specification %s", async (version) => {
     let sent: unknown;
     await fake(version, { onCall: (options) => (sent = options) }).generate(conversation);
     const v4 = version === "v4";
@@ -359,7 +359,7 @@ describe("what is sent", () => {
     });
   });
 
-  test("is refused before the call where the provider would have to be sent what it cannot fetch", async () => {
+  test("is refused before the call if it contains a URL that the provider cannot fetch", async () => {
     let called = false;
     const model = fake("v4", { onCall: () => (called = true) });
     const elsewhere = image({ kind: "url", url: "http://169.254.169.254/latest/meta-data" });
@@ -369,7 +369,7 @@ describe("what is sent", () => {
     expect(called).toBe(false);
   });
 
-  test("an error of a tool is told as one", async () => {
+  test("marks the error of a tool as an error", async () => {
     let sent: { prompt?: readonly { content: unknown }[] } = {};
     const model = fake("v4", { onCall: (options) => (sent = options) });
     const result = { type: "tool_result", callId: "c", toolName: "look", isError: true } as const;

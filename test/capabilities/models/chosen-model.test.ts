@@ -18,7 +18,7 @@ const usage = { inputTokens: 10, outputTokens: 10 };
 const down = Object.assign(new Error("down"), { status: 503 });
 const blocked = Object.assign(new Error("blocked due to safety"), { status: 400 });
 const reset = Object.assign(new Error("read ECONNRESET"), { code: "ECONNRESET" });
-/** The second model costs a hundred times the first. */
+/** Prices under which the second model costs a hundred times the first. */
 const prices = {
   find: ({ modelId }: { modelId: string }) => {
     const usd = modelId === "dear" ? 1e-4 : 1e-6;
@@ -46,8 +46,8 @@ function ofType<Type extends Event["type"]>(events: readonly Event[], type: Type
   return events.filter((event) => event.type === type) as Event<Type>[];
 }
 
-describe("fallback, called by hand", () => {
-  test("asks the next model when one fails, and not for words that were refused", async () => {
+describe("fallback() called without a runtime", () => {
+  test("calls the next model if one fails, but not if the content was refused", async () => {
     const answer = await fallback([named("a", [{ error: down }]), named("b", ["yes"])]).generate(hello);
     expect(answer.message.content).toEqual([{ type: "text", text: "yes" }]);
     const second = named("b", ["never"]);
@@ -55,7 +55,7 @@ describe("fallback, called by hand", () => {
     expect(second.calls).toEqual([]);
   });
 
-  test("never moves on after the first piece of an answer", async () => {
+  test("does not call the next model after the first part of an answer", async () => {
     const second = named("b", ["never"]);
     const model = fallback([named("a", [{ deltas: ["He"], error: down }]), second]);
     await expect(read(model.stream(hello))).rejects.toBe(down);
@@ -64,7 +64,7 @@ describe("fallback, called by hand", () => {
     expect((await read(early.stream(hello))).map(({ type }) => type)).toEqual(["text_delta", "finish"]);
   });
 
-  test("moves on for the kinds it is told to, needs a model, and throws the last error", async () => {
+  test("calls the next model for the errors that `when` accepts, throws the last error, and refuses an empty list", async () => {
     const when = ({ kind }: { kind: string }) => kind === "content_blocked";
     const model = fallback(
       [named("a", [{ error: blocked }, { error: down }]), named("b", [{ error: reset }])],
@@ -72,12 +72,12 @@ describe("fallback, called by hand", () => {
     );
     await expect(model.generate(hello)).rejects.toBe(reset);
     await expect(model.generate(hello)).rejects.toBe(down);
-    expect(() => fallback([])).toThrow("at least one model");
+    expect(() => fallback([])).toThrow("pass at least one");
   });
 });
 
-describe("fallback, in a run", () => {
-  test("asks at once, and pays each model at its own price (B1, B3)", async () => {
+describe("fallback() in a run", () => {
+  test("B1, B3: calls the next model at once and charges each model at its own price", async () => {
     const { runtime, events } = await setUp({ prices });
     const model = fallback([named("cheap", [{ error: down }]), named("dear", [{ text: "yes", usage }])]);
     const run = await runtime.submit(caller(model), null, { budget: { maxCostUsd: 1 } });
@@ -93,7 +93,7 @@ describe("fallback, in a run", () => {
     ]);
   });
 
-  test("charges what may have been billed to the model that may have billed it (B3)", async () => {
+  test("B3: charges an unreported call to the model that may have billed it", async () => {
     const { runtime, events } = await setUp({ prices });
     const model = fallback([named("dear", [{ error: reset }]), named("cheap", [{ text: "yes", usage }])]);
     const run = await runtime.submit(caller(model), null, { budget: { maxCostUsd: 1 } });
@@ -103,7 +103,7 @@ describe("fallback, in a run", () => {
     expect(costUsd).toBeCloseTo((lost?.data.costUsd ?? 0) + 20e-6, 9);
   });
 
-  test("refuses to ask a model whose price is not known under a cost cap, and asks no other (B4)", async () => {
+  test("B4: stops at a model without a known price under a cost cap, and calls no other model", async () => {
     const { runtime } = await setUp({
       prices: { find: (query) => (query.modelId === "dear" ? null : prices.find(query)) },
     });
@@ -114,7 +114,7 @@ describe("fallback, in a run", () => {
     expect(dear.calls).toEqual([]);
   });
 
-  test("waits when all have failed, then asks from the first again", async () => {
+  test("waits when all models have failed, then starts again with the first", async () => {
     const { runtime, clock } = await setUp({ retry: { baseDelayMs: 1_000 } });
     const auth = Object.assign(new Error("bad key"), { status: 401 });
     const one = named("a", [{ error: down }, "yes"]);
@@ -127,7 +127,7 @@ describe("fallback, in a run", () => {
     expect([one.calls.length, two.calls.length]).toEqual([2, 1]);
   });
 
-  test("does not move on once a piece was shown: the same model is asked again after a pause (E2)", async () => {
+  test("E2: retries the same model after a pause if a part of its answer was already streamed", async () => {
     const { runtime, clock, events } = await setUp({ retry: { baseDelayMs: 1_000 } });
     const one = named("a", [{ error: down }]);
     const two = named("b", [{ deltas: ["He"], error: reset }, "yes"]);
@@ -141,7 +141,7 @@ describe("fallback, in a run", () => {
     expect(ofType(await events(run.runId), "retry_start")).toHaveLength(1);
   });
 
-  test("a fault of ours is neither retried nor charged", async () => {
+  test("neither retries nor charges a fault of Reeve itself", async () => {
     const { runtime, events } = await setUp({ prices });
     const missing = new Fault("dependency_missing", "npm install it");
     const next = named("b", ["never"]);
@@ -156,7 +156,7 @@ describe("fallback, in a run", () => {
     expect(ofType(await events(run.runId), "retry_start")).toEqual([]);
   });
 
-  test("a server that was never reached charges nothing", async () => {
+  test("charges nothing for a server that was never reached", async () => {
     const { runtime } = await setUp({ prices });
     const refused = Object.assign(new Error("connect ECONNREFUSED"), { code: "ECONNREFUSED" });
     const model = fallback([named("dear", [{ error: refused }]), named("cheap", [{ text: "yes", usage }])]);
@@ -165,8 +165,8 @@ describe("fallback, in a run", () => {
   });
 });
 
-describe("route", () => {
-  test("sends each request where it belongs, by what it is and by the role of the call", async () => {
+describe("route()", () => {
+  test("sends each request to the chosen model, by the request and the role of the call", async () => {
     const [cheap, dear] = [named("cheap", ["a", "b"]), named("dear", ["c"])];
     const model = route({
       models: { cheap, dear },
@@ -178,7 +178,7 @@ describe("route", () => {
     expect([cheap.calls.length, dear.calls.length]).toEqual([1, 1]);
   });
 
-  test("stands inside a fallback, and a fallback inside it", async () => {
+  test("can be nested in fallback(), and fallback() in route()", async () => {
     const { runtime } = await setUp();
     const inner = route({
       models: { only: fallback([named("a", [{ error: down }]), named("b", [{ error: down }])]) },
@@ -188,17 +188,17 @@ describe("route", () => {
     expect((await run.result()).output).toBe("c");
   });
 
-  test("refuses a name that it does not have", async () => {
+  test("refuses a name that is not one of its models", async () => {
     const model = route({ models: { a: named("a", ["never"]) }, choose: () => "b" as "a" });
-    await expect(model.generate(hello)).rejects.toThrow('route chose "b", which is not among its models: a');
+    await expect(model.generate(hello)).rejects.toThrow('choose of route() returned "b": return one of a');
     const { runtime } = await setUp();
     const { error: failure } = await (await runtime.submit(caller(model), null)).result();
     expect(failure?.code).toBe("invalid_argument");
   });
 });
 
-describe("settings", () => {
-  test("go with every request that says nothing else, also of the models behind a choice", async () => {
+describe("withSettings()", () => {
+  test("adds its settings to every request that does not set them itself, even behind fallback()", async () => {
     const [one, two] = [named("a", [{ error: down }]), named("b", ["yes"])];
     const model = withSettings(fallback([one, two]), {
       maxOutputTokens: 500,
@@ -229,12 +229,12 @@ describe("settings", () => {
     });
   });
 
-  test("are checked", () => {
-    expect(() => withSettings(named("a", []), { maxOutputTokens: 0 })).toThrow("a whole number above 0");
+  test("refuses limits that are not positive integers", () => {
+    expect(() => withSettings(named("a", []), { maxOutputTokens: 0 })).toThrow("use an integer above 0");
   });
 });
 
-test("under a cap every call is sent the limit that was reserved for; without one none is made up (B1)", async () => {
+test("B1: a call sends the output limit that was reserved under a cap, and no limit without a cap", async () => {
   const { runtime } = await setUp();
   const model = named("a", ["one", "two"]);
   const { maxOutputTokens: _limit, ...open } = request;

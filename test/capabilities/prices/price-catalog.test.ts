@@ -9,7 +9,7 @@ function query(name: string, more: Partial<PriceQuery> = {}): PriceQuery {
   return { provider, modelId: rest.join("/"), inputTokens: 1_000, at: may, ...more };
 }
 
-/** In USD per million, as people read them. */
+/** Returns a price in USD per million tokens. */
 function read(price: ModelPrice | null): Record<string, number> | null {
   if (price === null) return null;
   return Object.fromEntries(
@@ -20,14 +20,14 @@ function read(price: ModelPrice | null): Record<string, number> | null {
   );
 }
 
-describe("the list that comes with the package", () => {
+describe("priceCatalog() with the bundled list", () => {
   const catalog = priceCatalog();
   const find = async (name: string, more?: Partial<PriceQuery>) => {
     await catalog.load?.();
     return read(catalog.find(query(name, more)));
   };
 
-  it("is loaded when it is asked to, once, and is ready from then on", async () => {
+  it("loads the list once, at the first load()", async () => {
     const fresh = priceCatalog();
     expect(fresh.find(query("anthropic/claude-sonnet-4-20250514"))).toBeNull();
     expect(fresh.load?.()).toBe(fresh.load?.());
@@ -36,48 +36,48 @@ describe("the list that comes with the package", () => {
     expect(fresh.find(query("anthropic/claude-sonnet-4-20250514"))).not.toBeNull();
   });
 
-  it("has prices of their own for what is read from and written to a cache", async () => {
+  it("has separate prices for cache reads and cache writes", async () => {
     const price = { inputUsd: 3, outputUsd: 15, cacheReadUsd: 0.3, cacheWriteUsd: 3.75 };
     expect(await find("anthropic/claude-sonnet-4-20250514")).toEqual(price);
   });
 
-  it("knows providers by the names SDKs give them", async () => {
+  it("finds providers by the names that SDKs use", async () => {
     expect(await find("anthropic.messages/claude-sonnet-4-20250514")).toMatchObject({ inputUsd: 3 });
     expect(await find("google.generative-ai/gemini-2.5-pro")).toMatchObject({ inputUsd: 1.25 });
     expect(await find("openai.responses/gpt-5")).toMatchObject({ inputUsd: 1.25, outputUsd: 10 });
   });
 
-  it("steps up with the size of the input, for the whole call", async () => {
+  it("applies the price tier of the input size to the whole call", async () => {
     const small = { inputUsd: 1.25, outputUsd: 10, cacheReadUsd: 0.125 };
     const large = { inputUsd: 2.5, outputUsd: 15, cacheReadUsd: 0.25 };
     expect(await find("google/gemini-2.5-pro", { inputTokens: 200_000 })).toEqual(small);
     expect(await find("google/gemini-2.5-pro", { inputTokens: 200_001 })).toEqual(large);
   });
 
-  it("has prices by date", async () => {
+  it("applies prices by date", async () => {
     const before = await find("openai/o3", { at: Date.UTC(2025, 5, 1) });
     const after = await find("openai/o3", { at: Date.UTC(2025, 6, 1) });
     expect([before?.["inputUsd"], after?.["inputUsd"]]).toEqual([10, 2]);
   });
 
-  it("has what a call costs besides its tokens", async () => {
+  it("includes the price per request", async () => {
     expect(await find("perplexity/sonar")).toMatchObject({ requestUsd: 0.012 });
   });
 
   it.each(["anthropic/claude-from-the-future", "my-proxy/gpt-5", "ollama/llama3", "openai/", "/gpt-5"])(
-    "does not know %s, and does not take it for free (B4)",
+    "B4: has no price for %s, rather than a price of zero",
     async (name) => {
       expect(await find(name)).toBeNull();
     },
   );
 });
 
-describe("overrides", () => {
+describe("priceCatalog() overrides", () => {
   const price = (input: number): PriceOverride["usdPerMillion"] => ({ input, output: input * 5 });
   const find = (overrides: readonly PriceOverride[], name: string, more?: Partial<PriceQuery>) =>
     read(priceCatalog({ overrides, bundled: false }).find(query(name, more)))?.["inputUsd"];
 
-  it("come before the list, also for a model it knows", async () => {
+  it("take precedence over the list, even for a model that the list contains", async () => {
     const override = {
       provider: "openai",
       model: "gpt-5",
@@ -89,7 +89,7 @@ describe("overrides", () => {
     expect(read(catalog.find(query("openai/gpt-5-mini")))).toMatchObject({ inputUsd: 0.25 });
   });
 
-  it("name a model exactly, or by the beginning of its name; the nearer name wins, then the later entry", () => {
+  it("match by exact name or by prefix; a closer match wins, then the later entry", () => {
     const overrides = [
       { provider: "*", model: "*", usdPerMillion: price(1) },
       { provider: "acme", model: "large-2", usdPerMillion: price(4) },
@@ -102,7 +102,7 @@ describe("overrides", () => {
     expect(find(overrides.slice(1), "other/any")).toBeUndefined();
   });
 
-  it("step up with the input and change with the date", () => {
+  it("apply tiers by input size and change by date", () => {
     const tiers = [
       { aboveInputTokens: 2_000, usdPerMillion: price(9) },
       { aboveInputTokens: 1_000, usdPerMillion: price(7) },
@@ -117,12 +117,15 @@ describe("overrides", () => {
   });
 
   it.each([
-    [{ usdPerMillion: { input: -1, output: 1 } }, "usdPerMillion.input is -1"],
-    [{ usdPerMillion: { input: 1, output: Number.NaN } }, "usdPerMillion.output is NaN"],
-    [{ usdPerMillion: { input: 1 } as PriceOverride["usdPerMillion"] }, "usdPerMillion.output is undefined"],
-    [{ tiers: [{ aboveInputTokens: -1, usdPerMillion: price(1) }] }, "tiers[0].aboveInputTokens is -1"],
-    [{ provider: "" }, "provider is"],
-  ])("are refused when they are none: %j", (bad, message) => {
+    [{ usdPerMillion: { input: -1, output: 1 } }, "invalid usdPerMillion.input -1"],
+    [{ usdPerMillion: { input: 1, output: Number.NaN } }, "invalid usdPerMillion.output NaN"],
+    [
+      { usdPerMillion: { input: 1 } as PriceOverride["usdPerMillion"] },
+      "invalid usdPerMillion.output undefined",
+    ],
+    [{ tiers: [{ aboveInputTokens: -1, usdPerMillion: price(1) }] }, "invalid tiers[0].aboveInputTokens -1"],
+    [{ provider: "" }, "invalid provider"],
+  ])("refuses the invalid override %j", (bad, message) => {
     const override = { provider: "acme", model: "m", usdPerMillion: price(1), ...bad };
     expect(() => priceCatalog({ overrides: [override] })).toThrow(message);
   });

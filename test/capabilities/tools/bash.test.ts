@@ -13,7 +13,7 @@ async function bash(options: Partial<BashToolOptions> = {}) {
 function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0);
-    // A zombie that nobody has waited for yet is dead.
+    // A zombie process counts as dead, even if its parent has not waited for it yet.
     return !/^State:\s+Z/mu.test(statusOf(pid));
   } catch {
     return false;
@@ -33,7 +33,7 @@ async function untilDead(pid: number): Promise<void> {
 }
 
 describe("bash", () => {
-  test("says what was said, on both streams, with exit code and facts", async () => {
+  test("returns the output of both streams, the exit code and metadata", async () => {
     const { tool } = await bash();
     const result = await callTool(tool, { command: "echo out; echo err >&2; exit 3" });
     expect(result.isError).toBe(true);
@@ -53,7 +53,7 @@ describe("bash", () => {
     expect(textOf(await callTool(tool, { command: "printf 'grüße 🦊'" }))).toBe("grüße 🦊");
   });
 
-  test("asks first unless it is held by a sandbox, and even then it is destructive", async () => {
+  test("has the risk critical without an enforced sandbox, high with one, and is destructive in any case", async () => {
     const stamps = async (sandbox: BashToolOptions["sandbox"] & string) => {
       const { tool } = await bash({ sandbox });
       return [tool.risk, tool.destructive, tool.edits, tool.concurrency];
@@ -63,7 +63,7 @@ describe("bash", () => {
     expect(await stamps("enforce")).toEqual(["high", true, false, "sequential"]);
   });
 
-  test("starts inside the root only", async () => {
+  test("starts commands only inside the root", async () => {
     const { root, tool } = await bash();
     await mkdir(join(root, "sub dir"));
     await symlink("/", join(root, "out"));
@@ -73,12 +73,12 @@ describe("bash", () => {
     expect(textOf(await callTool(tool, { command: "pwd", cwd: "in" }))).toBe(join(root, "sub dir"));
     for (const cwd of ["..", "out", "/", "/etc", "in/../.."])
       expect(textOf(await callTool(tool, { command: "pwd", cwd }))).toContain("outside the workspace");
-    expect(textOf(await callTool(tool, { command: "pwd", cwd: "file" }))).toContain("no folder");
-    expect(textOf(await callTool(tool, { command: "pwd", cwd: "nope" }))).toBe("nope is not there");
+    expect(textOf(await callTool(tool, { command: "pwd", cwd: "file" }))).toContain("not a folder");
+    expect(textOf(await callTool(tool, { command: "pwd", cwd: "nope" }))).toBe("nope does not exist");
     expect(textOf(await callTool(tool, { command: "a\0b" }))).toContain("zero byte");
   });
 
-  test("commands see a few harmless variables, those named, and the key of the call", async () => {
+  test("passes harmless variables, the inherited ones, the given ones and the idempotency key", async () => {
     process.env["REEVE_TEST_SECRET"] = "hush";
     process.env["REEVE_TEST_NAMED"] = "named";
     const { tool } = await bash({ inheritEnv: ["REEVE_TEST_NAMED"], env: { GIVEN: "given" } });
@@ -92,7 +92,7 @@ describe("bash", () => {
     expect(text).toMatch(/^PATH=/m);
   });
 
-  test("a flood of output keeps its beginning and its end", async () => {
+  test("keeps the start and the end of long output", async () => {
     const { tool } = await bash({ maxOutputBytes: 1_000 });
     const result = await callTool(tool, {
       command: "echo first; head -c 30000000 /dev/zero | tr '\\0' x; echo; echo last",
@@ -105,24 +105,24 @@ describe("bash", () => {
     expect(textOf(wide)).toMatch(/^(?:🦊)+\n\[\d+ bytes cut\]\n(?:🦊)+$/u);
   });
 
-  test("what takes too long is stopped with all its children, also when they ignore SIGTERM", async () => {
+  test("stops a command that takes too long together with its children, even if they ignore SIGTERM", async () => {
     const { root, tool } = await bash({ graceMs: 20 });
     const command = `trap '' TERM; (trap '' TERM; echo $BASHPID > child; while :; do read -t 9 <> <(:); done) & echo begun; wait; while :; do read -t 9 <> <(:); done`;
     const result = await callTool(tool, { command, timeoutMs: 2_000 });
     expect(result.isError).toBe(true);
-    expect(textOf(result)).toBe("begun\n[stopped: it took longer than 2000 ms]");
+    expect(textOf(result)).toBe("begun\n[stopped: the command took longer than 2000 ms]");
     expect(result.metadata).toMatchObject({ isTimedOut: true, killedBy: "SIGKILL" });
     await untilDead(Number(await readFile(join(root, "child"), "utf8")));
   });
 
-  test("what it leaves in the background ends with it", async () => {
+  test("ends the background processes of a command with it", async () => {
     const { tool } = await bash();
     const result = await callTool(tool, { command: "sleep 600 & echo $!" });
     expect(result.isError).toBe(false);
     await untilDead(Number(textOf(result)));
   });
 
-  test("a call that is stopped stops its command", async () => {
+  test("stops the command when the call is cancelled", async () => {
     const { root, tool } = await bash({ graceMs: 20 });
     const stop = new AbortController();
     const calling = callTool(tool, { command: "echo $$ > pid; sleep 600" }, { signal: stop.signal });

@@ -10,7 +10,9 @@ import {
   type ToolResult,
 } from "../../../src/kernel/index.ts";
 
-/** Calls a tool as the runtime does: coerced, checked, and what it throws as a result (T2). */
+/**
+ * Calls a tool as the runtime does: coerces and validates the input, and returns what the tool throws as a result (T2).
+ */
 export async function callTool(
   tool: Tool,
   input: JsonValue,
@@ -30,7 +32,7 @@ export function textOf({ output }: ToolResult): string {
   return output.type === "text" ? output.text : JSON.stringify(output);
 }
 
-/** A folder of the test's own, gone when it ends. */
+/** Creates a folder that is deleted when the test ends. */
 export async function tempFolder(): Promise<string> {
   const folder = await realpath(await mkdtemp(join(tmpdir(), "reeve-tools-")));
   onTestFinished(() => rm(folder, { recursive: true, force: true }));

@@ -20,10 +20,10 @@ async function serve(listener: RequestListener): Promise<string> {
 }
 
 const nobody: Resolver = async (hostname) => {
-  throw new Error(`nobody is to resolve ${hostname}`);
+  throw new Error(`${hostname} must not be resolved`);
 };
 
-describe("which addresses are public", () => {
+describe("isPublicAddress()", () => {
   test.for([
     "8.8.8.8",
     "1.1.1.1",
@@ -32,7 +32,7 @@ describe("which addresses are public", () => {
     "192.169.0.1",
     "2606:4700:4700::1111",
     "2a00:1450:4001::1",
-  ])("%s is", (address) => {
+  ])("accepts %s", (address) => {
     expect(isPublicAddress(address)).toBe(true);
   });
 
@@ -66,12 +66,12 @@ describe("which addresses are public", () => {
     "ff02::1",
     "localhost",
     "",
-  ])("%s is not", (address) => {
+  ])("refuses %j", (address) => {
     expect(isPublicAddress(address)).toBe(false);
   });
 });
 
-describe("fetch refuses", () => {
+describe("fetch refuses private addresses", () => {
   test.for([
     "http://127.0.0.1/",
     "http://127.1/",
@@ -86,35 +86,35 @@ describe("fetch refuses", () => {
     "http://①②⑦.0.0.1/",
     "http://localhost/",
     "http://localhost./",
-  ])("%s, without asking anyone", async (url) => {
+  ])("refuses %s without resolving a name", async (url) => {
     const result = await callTool(fetchTool(), { url });
     expect(result.isError).toBe(true);
-    expect(textOf(result)).toMatch(/is no public address|cannot be resolved/);
+    expect(textOf(result)).toMatch(/is not a public address|cannot be resolved/);
   });
 
   test.for([
-    ["file:///etc/passwd", "only http and https"],
-    ["gopher://example.org/", "only http and https"],
-    ["data:text/html,x", "only http and https"],
+    ["file:///etc/passwd", "use an http or https URL"],
+    ["gopher://example.org/", "use an http or https URL"],
+    ["data:text/html,x", "use an http or https URL"],
     ["http://user:pass@example.org/", "user name or password"],
-    ["not a url", "is no address"],
-    ["http://", "is no address"],
-  ] as const)("%s", async ([url, why]) => {
+    ["not a url", "invalid URL"],
+    ["http://", "invalid URL"],
+  ] as const)("refuses %s", async ([url, why]) => {
     const result = await callTool(fetchTool({ resolve: nobody }), { url });
     expect(result.isError).toBe(true);
     expect(textOf(result)).toContain(why);
   });
 
-  test("a name that stands for a private address, alone or among others", async () => {
+  test("refuses a host name if one of its addresses is private", async () => {
     for (const addresses of [["10.0.0.1"], ["93.184.215.14", "127.0.0.1"], ["::ffff:10.0.0.1"]]) {
       const resolve: Resolver = async () =>
         addresses.map((address) => ({ address, family: address.includes(":") ? 6 : 4 }));
       const result = await callTool(fetchTool({ resolve }), { url: "http://rebind.test/" });
-      expect(textOf(result)).toMatch(/^rebind\.test is not fetched: .* is no public address$/);
+      expect(textOf(result)).toMatch(/^rebind\.test is not fetched: .* is not a public address$/);
     }
   });
 
-  test("a redirect to a private address, at every hop", async () => {
+  test("refuses a redirect to a private address at every hop", async () => {
     let asked = 0;
     const inner = await serve((_request, response) => {
       asked++;
@@ -127,18 +127,18 @@ describe("fetch refuses", () => {
     for (const path of ["/near", "/far"]) {
       const result = await callTool(fetchTool({ allowPrivate: [host] }), { url: `http://${host}${path}` });
       expect(result.isError).toBe(true);
-      expect(textOf(result)).toContain("is no public address");
+      expect(textOf(result)).toContain("is not a public address");
     }
     const scheme = await serve(
       (_request, response) => void response.writeHead(301, { location: "file:///etc/passwd" }).end(),
     );
     expect(
       textOf(await callTool(fetchTool({ allowPrivate: [scheme] }), { url: `http://${scheme}/` })),
-    ).toContain("only http and https");
+    ).toContain("use an http or https URL");
     expect(asked).toBe(0);
   });
 
-  test("headers are not taken along to another host", async () => {
+  test("does not send headers to another host after a redirect", async () => {
     const seen: (string | undefined)[] = [];
     const other = await serve((request, response) => {
       seen.push(request.headers.authorization, request.headers["user-agent"]);
@@ -153,7 +153,7 @@ describe("fetch refuses", () => {
     expect(seen).toEqual(["Bearer key", "Bearer key", undefined, "reeve"]);
   });
 
-  test("redirects without end", async () => {
+  test("refuses endless redirects", async () => {
     const host = await serve((_request, response) => void response.writeHead(302, { location: "/" }).end());
     const result = await callTool(fetchTool({ allowPrivate: true, maxRedirects: 3 }), {
       url: `http://${host}/`,
@@ -163,7 +163,7 @@ describe("fetch refuses", () => {
 });
 
 describe("fetch", () => {
-  test("connects to the address that was checked and asks for the name once a hop", async () => {
+  test("connects to the address that was checked and resolves the host name once per request", async () => {
     const host = await serve((request, response) => void response.end(`to ${request.headers.host}`));
     const port = host.split(":")[1];
     const asked: string[] = [];
@@ -181,7 +181,7 @@ describe("fetch", () => {
     });
   });
 
-  test("an address may be written as a number and is still the one that is connected to", async () => {
+  test("connects to the address that was checked, even if it is written as a number", async () => {
     const host = await serve((_request, response) => void response.end("here"));
     const port = host.split(":")[1];
     const result = await callTool(fetchTool({ allowPrivate: ["127.0.0.1"] }), {
@@ -190,7 +190,7 @@ describe("fetch", () => {
     expect(textOf(result)).toBe("here");
   });
 
-  test("follows redirects, reads charsets, and gives text, images, errors and what it cannot show", async () => {
+  test("follows redirects, decodes charsets, and returns text, images, PDFs and errors", async () => {
     const host = await serve((request, response) => {
       const send = (type: string, body: string | Buffer, status = 200): void =>
         void response.writeHead(status, { "content-type": type }).end(body);
@@ -220,13 +220,15 @@ describe("fetch", () => {
     expect(textOf(await get("/json"))).toBe('{"a":1}');
     expect((await get("/image")).output).toMatchObject({ type: "content", parts: [{ type: "image" }] });
     expect((await get("/pdf")).output).toMatchObject({ type: "content", parts: [{ type: "file" }] });
-    expect(textOf(await get("/zip"))).toContain("is application/zip, 1 bytes: it cannot be shown as text");
+    expect(textOf(await get("/zip"))).toContain(
+      "has the type application/zip and 1 bytes: it cannot be shown as text",
+    );
     expect(textOf(await get("/strange"))).toBe("ok");
     const missing = await get("/nope");
     expect([missing.isError, textOf(missing)]).toEqual([true, "[status 404]\nnothing here"]);
   });
 
-  test("stops at its limits: an endless body, a packed bomb, a long text", async () => {
+  test("stops at its limits for an endless body, a compression bomb and a long text", async () => {
     const bomb = gzipSync(Buffer.alloc(50_000_000, "x"));
     const host = await serve((request, response) => {
       response.setHeader("content-type", "text/plain");
@@ -244,10 +246,10 @@ describe("fetch", () => {
       expect(textOf(result)).toBe("xxxxxxxxxx\n[cut: 100000 bytes were read]");
       expect(result.metadata).toMatchObject({ bytes: 100_000, isCut: true });
     }
-    expect(textOf(await callTool(tool, { url: `http://${host}/odd` }))).toContain("packed as zstd");
+    expect(textOf(await callTool(tool, { url: `http://${host}/odd` }))).toContain("encoded as zstd");
   });
 
-  test("a server that says nothing, one that hangs up, and a call that is stopped", async () => {
+  test("reports a silent server and a closed connection, and stops when the call is cancelled", async () => {
     const begun = Promise.withResolvers<void>();
     const host = await serve((request) => {
       if (request.url === "/cut") request.socket.destroy();
@@ -269,9 +271,9 @@ describe("fetch", () => {
   });
 
   test.for([
-    ["breaks off", "the answer broke off after"],
-    ["stands still", "took longer than 300 ms"],
-  ] as const)("a packed answer that %s half way is an error", async ([how, said]) => {
+    ["breaks off", "the response broke off after"],
+    ["stalls", "took longer than 300 ms"],
+  ] as const)("returns an error if a compressed response %s", async ([how, said]) => {
     const packed = gzipSync(randomBytes(200_000));
     const host = await serve((_request, response) => {
       response.writeHead(200, { "content-type": "text/plain", "content-encoding": "gzip" });
@@ -284,14 +286,14 @@ describe("fetch", () => {
     expect([result.isError, textOf(result)]).toEqual([true, expect.stringContaining(said)]);
   });
 
-  test("its stamps: it changes nothing, and yet what is in the address goes out", () => {
+  test("has a high risk but is not destructive, because the URL can carry data out", () => {
     const { risk, destructive, edits } = fetchTool();
     expect([risk, destructive, edits]).toEqual(["high", false, false]);
   });
 });
 
-describe("the text of a page", () => {
-  test("keeps words, lines, lists and links, and drops what nobody reads", () => {
+describe("pageText()", () => {
+  test("keeps text, lines, lists and links, and drops scripts, styles and comments", () => {
     const html = `<!doctype html><html><head><title>A &amp; B</title><style>p{}</style></head>
       <body><script>if (a < b) document.write("<p>x")</script ><h1>Head</h1><p>One   two<br>three &lt;tag&gt; &#x1F98A; &unknown;</p>
       <ul><li>first<li><a href="https://example.org/?a=1&amp;b=2" title="a>b">second</a></ul><!-- <p>no --> 1 < 2</body></html>`;
@@ -311,7 +313,7 @@ describe("the text of a page", () => {
     "<!--".repeat(20_000),
     "<script".repeat(20_000),
     "<".repeat(500_000),
-  ])("comes to an end with broken pages", (html) => {
+  ])("terminates for broken page number %#", (html) => {
     expect(typeof pageText(html)).toBe("string");
   });
 });

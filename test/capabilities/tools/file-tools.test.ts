@@ -12,7 +12,7 @@ import {
 } from "../../../src/capabilities/tools/index.ts";
 import { callTool, tempFolder, textOf } from "./call-tool.ts";
 
-test("their stamps: those that look are safe, those that write ask first and edit", async () => {
+test("file tools that read are safe; those that write have a high risk and count as edits", async () => {
   const tools = fileTools({ root: await tempFolder() });
   expect(
     tools.map(({ name, risk, destructive, edits, concurrency }) => ({
@@ -41,7 +41,7 @@ test("their stamps: those that look are safe, those that write ask first and edi
   expect(fileTools({ root: await tempFolder(), readOnly: true })).toHaveLength(4);
 });
 
-test("none of them leaves the root, whatever it is asked", async () => {
+test("file tools refuse every path outside the root", async () => {
   const folder = await tempFolder();
   const root = join(folder, "in");
   await mkdir(root);
@@ -70,7 +70,7 @@ test("none of them leaves the root, whatever it is asked", async () => {
     expect([name, input, result.isError]).toEqual([name, input, true]);
     expect(textOf(result)).toMatch(/outside/);
   }
-  // A walk does not go through links.
+  // The search does not follow links.
   const find = await callTool(findTool({ root }), { pattern: "**" });
   expect(textOf(find)).not.toContain("secret");
   const grep = await callTool(grepTool({ root }), { pattern: "needle" });
@@ -84,7 +84,7 @@ test.for([
   ["find", { pattern: "up/nothing" }],
   ["grep", { pattern: "x", glob: "up/s*" }],
   ["grep", { pattern: "x", glob: String.raw`.\./secret` }],
-] as const)("%s does not tell what is outside: %j", async ([name, input]) => {
+] as const)("%s does not reveal files outside the root: %j", async ([name, input]) => {
   const folder = await tempFolder();
   const root = join(folder, "root");
   await mkdir(root);
@@ -97,12 +97,12 @@ test.for([
 });
 
 describe("read", () => {
-  test("pages through lines, says how to go on, and keeps unicode whole", async () => {
+  test("returns a page of lines, says how to continue and keeps characters whole", async () => {
     const root = await tempFolder();
     await writeFile(join(root, "f"), "eins\nzwei\r\ndrei 🦊\nvier");
     const read = readTool({ root, maxLines: 2 });
     const first = await callTool(read, { path: "f" });
-    expect(textOf(first)).toBe("eins\nzwei\n[lines 1 to 2 of a file of 25 bytes; go on with offset 3]");
+    expect(textOf(first)).toBe("eins\nzwei\n[lines 1 to 2 of a file of 25 bytes; continue with offset 3]");
     expect(first.metadata).toEqual({ path: "f", size: 25, from: 1, to: 2, isWhole: false });
     const rest = await callTool(read, { path: "f", offset: "3" });
     expect(textOf(rest)).toBe("drei 🦊\nvier");
@@ -111,11 +111,11 @@ describe("read", () => {
     );
     const cut = await callTool(readTool({ root, maxBytes: 18 }), { path: "f" });
     expect(textOf(cut)).toBe(
-      "eins\nzwei\r\ndrei \n[line 3 is cut; lines 1 to 3 of a file of 25 bytes; go on with offset 4]",
+      "eins\nzwei\r\ndrei \n[line 3 is cut; lines 1 to 3 of a file of 25 bytes; continue with offset 4]",
     );
   });
 
-  test("an empty file, one without a line end, and one that ends at the limit", async () => {
+  test("reads an empty file, a file without a final line break and a file that ends at the limit", async () => {
     const root = await tempFolder();
     await writeFile(join(root, "empty"), "");
     await writeFile(join(root, "one"), "a\nb\n");
@@ -125,11 +125,11 @@ describe("read", () => {
     expect([textOf(whole), whole.metadata?.["isWhole"]]).toEqual(["a\nb", true]);
   });
 
-  test("a huge file costs what is shown of it", async () => {
+  test("reads a huge file in time and memory that depend only on the page", async () => {
     const root = await tempFolder();
     const handle = await open(join(root, "huge"), "w");
     await handle.write("first\nsecond\n");
-    // Eight gigabytes, of which none is on the disk.
+    // The file has eight gigabytes and is sparse, so that it takes no space on the disk.
     await handle.truncate(8 * 1024 ** 3);
     await handle.close();
     const read = await callTool(readTool({ root, maxLines: 1 }), { path: "huge" });
@@ -137,14 +137,14 @@ describe("read", () => {
     await writeFile(join(root, "big"), "x".repeat(99).concat("\n").repeat(50_000));
     const result = await callTool(readTool({ root }), { path: "big", offset: 40_000, limit: 1 });
     expect(textOf(result)).toBe(
-      `${"x".repeat(99)}\n[lines 40000 to 40000 of a file of 5000000 bytes; go on with offset 40001]`,
+      `${"x".repeat(99)}\n[lines 40000 to 40000 of a file of 5000000 bytes; continue with offset 40001]`,
     );
     await writeFile(join(root, "line"), "y".repeat(3_000_000));
     const line = await callTool(readTool({ root, maxBytes: 10 }), { path: "line" });
     expect(textOf(line)).toContain("yyyyyyyyyy\n[line 1 is cut;");
   });
 
-  test("images are shown, other binary files refused, bytes that are no UTF-8 said", async () => {
+  test("shows images, refuses other binary files and reports bytes that are not UTF-8", async () => {
     const root = await tempFolder();
     const png = Buffer.from("89504e470d0a1a0a0000", "hex");
     await writeFile(join(root, "p.png"), png);
@@ -157,20 +157,20 @@ describe("read", () => {
       ],
     });
     expect(textOf(await callTool(readTool({ root, maxImageBytes: 3 }), { path: "p.png" }))).toContain(
-      "3 can be shown",
+      "at most 3 can be shown",
     );
     expect(textOf(await callTool(readTool({ root }), { path: "b" }))).toBe(
       "b is a binary file of 3 bytes: it cannot be read as text",
     );
     expect(textOf(await callTool(readTool({ root }), { path: "latin" }))).toContain(
-      "bytes that are no UTF-8",
+      "bytes that are not UTF-8",
     );
-    expect(textOf(await callTool(readTool({ root }), { path: "nope" }))).toBe("nope is not there");
+    expect(textOf(await callTool(readTool({ root }), { path: "nope" }))).toBe("nope does not exist");
   });
 });
 
 describe("write and edit", () => {
-  test("a file is written with its folders, replaced, and said to be", async () => {
+  test("write creates a file with its folders or replaces it, and says which", async () => {
     const root = await tempFolder();
     const write = writeTool({ root, maxBytes: 10 });
     const first = await callTool(write, { path: "a/b/ü.txt", content: "grüß" });
@@ -186,19 +186,21 @@ describe("write and edit", () => {
     );
     expect(await readFile(join(root, "a/b/ü.txt"), "utf8")).toBe("");
     expect(textOf(await callTool(write, { path: "c", content: "x".repeat(11) }))).toContain("at most 10");
-    expect(textOf(await callTool(write, { path: "a", content: "" }))).toBe("a is a folder: name a file");
+    expect(textOf(await callTool(write, { path: "a", content: "" }))).toBe(
+      "a is a folder: use the path of a file",
+    );
   });
 
-  test("an exact text that occurs once is replaced, with a diff in the metadata", async () => {
+  test("edit replaces a text that occurs once and stores a diff in the metadata", async () => {
     const root = await tempFolder();
     await writeFile(join(root, "f"), "\uFEFFone\ntwo\nthree\n");
     const result = await callTool(editTool({ root }), { path: "f", oldText: "two", newText: "$& 2 🦊" });
-    expect(textOf(result)).toBe("replaced 1 place in f, first in line 2");
+    expect(textOf(result)).toBe("replaced 1 occurrence in f, first in line 2");
     expect(await readFile(join(root, "f"), "utf8")).toBe("\uFEFFone\n$& 2 🦊\nthree\n");
     expect(result.metadata?.["diff"]).toContain("-two\n+$& 2 🦊\n");
   });
 
-  test("what cannot be done is refused with what to do, and changes nothing", async () => {
+  test("edit refuses an ambiguous or impossible edit, says what to do and changes nothing", async () => {
     const root = await tempFolder();
     const text = "a = 1\na = 1\r\n\tb = 2\r\nc\r\n";
     await writeFile(join(root, "f"), text);
@@ -210,18 +212,18 @@ describe("write and edit", () => {
       return textOf(result);
     };
     expect(await refusal({ oldText: "a = 1" })).toBe(
-      "oldText occurs 2 times in f, in lines 1, 2: add lines around it, or set all",
+      "oldText occurs 2 times in f, in lines 1, 2: include surrounding lines to make it unique, or set all",
     );
     expect(await refusal({ oldText: "zzz" })).toBe(
-      "f does not hold oldText: read it and copy the text exactly",
+      "f does not contain oldText: read the file and copy the text exactly",
     );
     expect(await refusal({ oldText: "  b = 2" })).toContain("only with other white space");
     expect(await refusal({ oldText: "b = 2\nc" })).toContain(String.raw`end in \r\n`);
     expect(await refusal({ oldText: "gone", newText: "b = 2" })).toContain("seems to be done already");
-    expect(await refusal({ oldText: "x" })).toContain("are the same");
+    expect(await refusal({ oldText: "x" })).toContain("are equal");
     expect(await refusal({ oldText: "" })).toContain("oldText");
     expect(await refusal({ oldText: "c", newText: "c".repeat(99) })).toContain("at most 64");
-    expect(await refusal({ path: "bin", oldText: "c" })).toContain("is no UTF-8 text");
+    expect(await refusal({ path: "bin", oldText: "c" })).toContain("is not UTF-8 text");
     expect(await readFile(join(root, "f"), "utf8")).toBe(text);
     const all = await callTool(edit, { path: "f", oldText: "a = 1", newText: "a", all: "true" });
     expect(all.metadata).toMatchObject({ replaced: 2 });
@@ -250,7 +252,7 @@ describe("ls, find and grep", () => {
     return root;
   }
 
-  test("ls shows what is there, links unfollowed, up to its limit", async () => {
+  test("ls lists a folder up to its limit and does not follow links", async () => {
     const root = await project();
     await symlink("/etc/passwd", join(root, "src/link"));
     expect(textOf(await callTool(lsTool({ root }), { path: "src" }))).toBe(
@@ -258,10 +260,10 @@ describe("ls, find and grep", () => {
     );
     const few = await callTool(lsTool({ root, maxEntries: 1 }), {});
     expect(textOf(few)).toMatch(/^\.git\/\n\[\d+ more: use find with a pattern\]$/);
-    expect(textOf(await callTool(lsTool({ root }), { path: "src/a.ts" }))).toContain("is no folder");
+    expect(textOf(await callTool(lsTool({ root }), { path: "src/a.ts" }))).toContain("is not a folder");
   });
 
-  test("find goes by globs and leaves out what is ignored, unless told", async () => {
+  test("find matches globs and leaves out ignored files unless `ignored` is set", async () => {
     const root = await project();
     expect(textOf(await callTool(findTool({ root }), { pattern: "**/*.{ts,js,log}" }))).toBe(
       "src/a.ts\nsrc/deep/b.ts",
@@ -274,11 +276,11 @@ describe("ls, find and grep", () => {
     );
     expect(textOf(await callTool(findTool({ root }), { pattern: "*.js", path: "dist" }))).toBe("dist/a.js");
     expect(textOf(await callTool(findTool({ root, maxResults: 1 }), { pattern: "src/**" }))).toBe(
-      "src/a.ts\n[2 more: make the pattern narrower]",
+      "src/a.ts\n[2 more: use a narrower pattern]",
     );
   });
 
-  test("grep finds lines, in a folder, a file or by a glob", async () => {
+  test("grep finds lines in a folder, in a file or by a glob", async () => {
     const root = await project();
     const grep = grepTool({ root });
     const found = await callTool(grep, { pattern: "needle", ignoreCase: true });
@@ -298,12 +300,12 @@ describe("ls, find and grep", () => {
       "no line matches",
     );
     expect(textOf(await callTool(grepTool({ root, maxMatches: 1 }), { pattern: "needle" }))).toBe(
-      "src/a.ts:1: const needle = 1;\n[only the first 1 matches: make the pattern or the path narrower]",
+      "src/a.ts:1: const needle = 1;\n[only the first 1 matches are shown: use a narrower pattern or path]",
     );
   });
 
   test.for([0, 1, 2, 3, 5, 8, 13, 21])(
-    "a search stopped after %i turns of the loop ends then",
+    "grep ends at once if it is cancelled after %i turns of the event loop",
     async (turns) => {
       const root = await tempFolder();
       await writeFile(join(root, "f"), `${"a".repeat(60)}!`);
@@ -320,7 +322,7 @@ describe("ls, find and grep", () => {
   );
 
   test.for(["find", "grep"])(
-    "a glob that takes for ever stops with its call, and holds up nothing: %s",
+    "%s stops a glob that takes too long when the call is cancelled, and does not block the event loop",
     async (name) => {
       const root = await tempFolder();
       await writeFile(join(root, "a".repeat(200)), "x");
@@ -332,7 +334,7 @@ describe("ls, find and grep", () => {
     },
   );
 
-  test("a .gitignore that takes for ever holds up nothing either", async () => {
+  test("find does not block the event loop on a .gitignore pattern that takes too long", async () => {
     const root = await tempFolder();
     await writeFile(join(root, ".gitignore"), `${"*a".repeat(30)}b\n`);
     await writeFile(join(root, "a".repeat(200)), "x");
@@ -344,7 +346,7 @@ describe("ls, find and grep", () => {
     expect(isError).toBe(true);
   });
 
-  test("an expression that takes for ever stops with its call, and holds up nothing", async () => {
+  test("grep stops an expression that takes too long when the call is cancelled, and does not block the event loop", async () => {
     const root = await tempFolder();
     await writeFile(join(root, "f"), `${"a".repeat(60)}!`);
     await writeFile(join(root, "long"), `${"é".repeat(5_000)}needle${"é".repeat(5_000)}`);
@@ -354,7 +356,7 @@ describe("ls, find and grep", () => {
       { pattern: "^(a+)+$", path: "f" },
       { signal: stop.signal },
     );
-    // The loop turns while it searches.
+    // The event loop continues during the search.
     for (let turn = 0; turn < 50; turn++)
       await new Promise<void>((resolve) => {
         setImmediate(resolve);

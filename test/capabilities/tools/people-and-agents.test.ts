@@ -26,7 +26,7 @@ type Asked = Event<"approval_request">;
 async function question(run: RunHandle): Promise<Asked> {
   for await (const event of run.events({ types: ["approval_request"] }))
     if ("seq" in event && event.type === "approval_request") return event;
-  throw new Error("nothing was asked");
+  throw new Error("no approval was requested");
 }
 
 describe("ask_human", () => {
@@ -34,7 +34,7 @@ describe("ask_human", () => {
     toolCalls: [{ name: "ask_human", input: { question: "Which colour?", options: '["red","blue"]' } }],
   };
 
-  test("waits over a restart; an approval with an answer answers it", async () => {
+  test("waits across a restart and returns the input of the approval as the answer", async () => {
     const store = `sqlite:${join(await tempFolder(), "reeve.db")}` as const;
     const painter = (script: readonly ScriptStep[]) =>
       new Agent({ name: "painter", model: scriptedModel(script), tools: [askHumanTool()] });
@@ -71,7 +71,7 @@ describe("ask_human", () => {
     await second.close();
   });
 
-  test("B5: the deadline stands still while a person is waited for, and runs on after", async () => {
+  test("B5: the deadline clock stops while the task waits for a person, and continues afterwards", async () => {
     const { clock, runtime } = await setUp();
     const asker = agent(
       "asker",
@@ -95,7 +95,7 @@ describe("ask_human", () => {
     await runtime.close();
   });
 
-  test("an answer of nothing is a result the model can react to; what it says is the answer, JSON too", async () => {
+  test("returns a denial or a missing answer as an error result, and any JSON as the answer", async () => {
     const answering = (decision: ApprovalDecision) =>
       callTool(askHumanTool({ about: "Ask the owner." }), { question: "?" }, {
         ctx: { approval: async () => decision },
@@ -140,7 +140,7 @@ describe("spawn_agent", () => {
       { tools: [hire] },
     );
 
-  test("hires side by side and gives what they say; a failure is a result", async () => {
+  test("spawns agents concurrently and returns their output; a failure is an error result", async () => {
     const { runtime } = await setUp();
     runtime.register(poet);
     runtime.register(failing);
@@ -155,7 +155,7 @@ describe("spawn_agent", () => {
     const { output } = await run.result();
     expect(output).toMatchObject([
       { output: { text: 'ode to "rain"' }, isError: false, metadata: { agent: "poet", status: "completed" } },
-      { output: { text: "failing ended as failed: no muse." }, isError: true },
+      { output: { text: "failing ended with the status failed: no muse." }, isError: true },
       {
         output: { text: expect.stringContaining("agent must be equal to one of the allowed values") },
         isError: true,
@@ -164,7 +164,7 @@ describe("spawn_agent", () => {
     await runtime.close();
   });
 
-  test("H4: a refused seat is a result that says who sits", async () => {
+  test("H4: returns a refused seat as a result that lists the seat holders", async () => {
     const { runtime } = await setUp();
     runtime.register(poet);
     const run = await runtime.submit(lead([{ agent: "poet", task: "rain" }]), null, {
@@ -180,7 +180,7 @@ describe("spawn_agent", () => {
     await runtime.close();
   });
 
-  test("an empty list and a bad id are refused when it is made", () => {
+  test("refuses an empty list of agents and an invalid id when it is created", () => {
     expect(() => spawnAgentTool({ agents: {} })).toThrow("at least one agent");
     expect(hire.suspends).toBe(true);
     expect(hire.description).toContain("- poet: writes verses");
@@ -189,7 +189,7 @@ describe("spawn_agent", () => {
 });
 
 describe("todo", () => {
-  test("shows the plan and refuses two things at once", async () => {
+  test("returns the plan and refuses two items with the status doing", async () => {
     const items = [
       { text: "dig", status: "done" },
       { text: "sow\n now", status: "doing" },
@@ -201,15 +201,15 @@ describe("todo", () => {
     expect(result.metadata).toEqual({ total: 4, done: 1, dropped: 1, open: 1 });
     const two = items.map(({ text }) => ({ text, status: "doing" }));
     expect(textOf(await callTool(todoTool(), { items: two }))).toBe(
-      "4 items are doing: keep one, the others open",
+      "4 items have the status doing: keep one and set the others to open",
     );
-    expect(textOf(await callTool(todoTool({ maxItems: 1 }), { items }))).toContain("too many");
-    expect(textOf(await callTool(todoTool(), { items: [] }))).toBe("[nothing to do]");
+    expect(textOf(await callTool(todoTool({ maxItems: 1 }), { items }))).toContain("at most 1");
+    expect(textOf(await callTool(todoTool(), { items: [] }))).toBe("[the list is empty]");
   });
 });
 
 describe("memory tools", () => {
-  test("the scope is the run's user, whatever the model says; a repeated call keeps nothing twice", async () => {
+  test("use the user of the run as scope, and a repeated call stores nothing twice", async () => {
     const memory = await openMemory({ path: join(await tempFolder(), "memory.db") });
     const [recall, remember, forget] = memoryTools(memory);
     if (recall === undefined || remember === undefined || forget === undefined) throw new Error("three");
@@ -217,13 +217,13 @@ describe("memory tools", () => {
     const bob = { facts: { userId: "bob" } } as unknown as Partial<ToolContext>;
     const fact = { subject: "Ada", predicate: "likes", object: "tea" };
     for (let attempt = 0; attempt < 2; attempt++)
-      expect(textOf(await callTool(remember, { text: "Ada drank tea", fact }, ada))).toBe("kept");
+      expect(textOf(await callTool(remember, { text: "Ada drank tea", fact }, ada))).toBe("remembered");
     expect(textOf(await callTool(recall, { query: "tea" }, ada))).toBe(
       "run/task/1/fact: Ada likes tea\nrun/task/1/text: Ada drank tea",
     );
-    expect(textOf(await callTool(recall, { query: "tea" }, bob))).toBe("[nothing]");
-    expect(textOf(await callTool(forget, { ids: ["run/task/1/text"] }, bob))).toBe("0 deleted");
-    expect(textOf(await callTool(forget, { ids: ["run/task/1/text"] }, ada))).toBe("1 deleted");
+    expect(textOf(await callTool(recall, { query: "tea" }, bob))).toBe("[nothing found]");
+    expect(textOf(await callTool(forget, { ids: ["run/task/1/text"] }, bob))).toBe("deleted 0");
+    expect(textOf(await callTool(forget, { ids: ["run/task/1/text"] }, ada))).toBe("deleted 1");
     for (const input of [{ query: "x", userId: "bob" }, { query: "" }])
       expect((await callTool(recall, input, ada)).isError).toBe(true);
     expect((await callTool(remember, {}, ada)).isError).toBe(true);

@@ -8,13 +8,13 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { bashTool } from "../../../src/capabilities/tools/index.ts";
 import { callTool, tempFolder, textOf } from "./call-tool.ts";
 
-/** Another bubblewrap than the one in the PATH may be tried. */
+/** The variable REEVE_BWRAP selects another bubblewrap than the one in the PATH. */
 const program = process.env["REEVE_BWRAP"] ?? "bwrap";
 const works =
   spawnSync(program, ["--unshare-all", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "true"])
     .status === 0;
 
-/** Stands in for bubblewrap: writes down its arguments and runs what comes after them. */
+/** Creates a stand-in for bubblewrap that records its arguments and runs the command after them. */
 async function standIn(folder: string): Promise<string> {
   const path = join(folder, "fake-bwrap");
   await writeFile(
@@ -25,33 +25,33 @@ async function standIn(folder: string): Promise<string> {
   return path;
 }
 
-/** Processes whose working directory is this one. */
+/** Returns the processes whose working directory is this folder. */
 function workersIn(folder: string): readonly string[] {
   return readdirSync("/proc").filter((pid) => {
     try {
       return /^\d+$/.test(pid) && readlinkSync(`/proc/${pid}/cwd`) === folder;
     } catch {
-      // It ended while it was looked at.
+      // The process ended meanwhile.
       return false;
     }
   });
 }
 
-describe("the sandbox without bubblewrap", () => {
+describe("bash without bubblewrap", () => {
   const missing = "reeve-no-such-program";
 
-  test("enforce runs nothing and says what to install", async () => {
+  test("runs nothing in the mode enforce and says what to install", async () => {
     const root = await tempFolder();
     const tool = bashTool({ root, sandbox: { mode: "enforce", program: missing } });
     const result = await callTool(tool, { command: "touch ran" });
     expect(result.isError).toBe(true);
     expect(textOf(result)).toMatch(
-      /^not run: the sandbox is enforced, and there is no reeve-no-such-program here: install bubblewrap \(/,
+      /^the command was not run, because the sandbox is enforced: the program reeve-no-such-program is not installed: install bubblewrap \(/,
     );
     expect(existsSync(join(root, "ran"))).toBe(false);
   });
 
-  test("enforce runs nothing when the program is there and does not work", async () => {
+  test("runs nothing in the mode enforce if the program is installed but does not work", async () => {
     const root = await tempFolder();
     const broken = join(root, "broken");
     await writeFile(broken, "#!/bin/sh\necho 'setting up uid map: Permission denied' >&2\nexit 1\n");
@@ -63,11 +63,13 @@ describe("the sandbox without bubblewrap", () => {
     expect(existsSync(join(root, "ran"))).toBe(false);
   });
 
-  test("warn runs it, and says so to the model and in the metadata", async () => {
+  test("runs the command in the mode warn, and says in the result and the metadata that there is no sandbox", async () => {
     const tool = bashTool({ root: await tempFolder(), sandbox: { mode: "warn", program: missing } });
     const result = await callTool(tool, { command: "echo hi" });
     expect(result.isError).toBe(false);
-    expect(textOf(result)).toMatch(/^hi\n\[run without a sandbox: there is no reeve-no-such-program here/);
+    expect(textOf(result)).toMatch(
+      /^hi\n\[run without a sandbox: the program reeve-no-such-program is not installed/,
+    );
     expect(result.metadata?.["sandbox"]).toMatchObject({
       mode: "warn",
       applied: "none",
@@ -76,15 +78,13 @@ describe("the sandbox without bubblewrap", () => {
     });
   });
 
-  test("a mode that is none is refused", async () => {
+  test("refuses an unknown mode", async () => {
     const root = await tempFolder();
-    expect(() => bashTool({ root, sandbox: "strict" as "warn" })).toThrow(
-      "must be one of off, warn, enforce",
-    );
+    expect(() => bashTool({ root, sandbox: "strict" as "warn" })).toThrow("use one of off, warn, enforce");
   });
 });
 
-test("bubblewrap is told: system read-only, workspace writable, no network, environment as given", async () => {
+test("bubblewrap gets a read-only system, a writable workspace, no network and only the given environment", async () => {
   const folder = await tempFolder();
   const root = join(folder, "work");
   await mkdir(join(root, "sub"), { recursive: true });
@@ -104,54 +104,51 @@ test("bubblewrap is told: system read-only, workspace writable, no network, envi
   expect(await readFile(join(folder, "arguments"), "utf8")).toContain("--share-net");
 });
 
-describe.skipIf(!works)(
-  "the sandbox with bubblewrap (skipped where the program is missing or may not work)",
-  () => {
-    test("reads the system, writes the workspace, and nothing else", async () => {
-      const root = await tempFolder();
-      const tool = bashTool({ root, sandbox: { mode: "enforce", program } });
-      const result = await callTool(tool, {
-        command: `echo mine > file && cat file; ls ${homedir()} 2>&1; touch /usr/x 2>&1; touch /etc/x 2>&1; true`,
-      });
-      const text = textOf(result);
-      expect(text).toMatch(/^mine\n/);
-      expect(text).toMatch(/No such file or directory/);
-      expect(text.match(/Read-only file system/g)).toHaveLength(2);
-      expect(await readFile(join(root, "file"), "utf8")).toBe("mine\n");
-      expect(result.metadata?.["sandbox"]).toEqual({
-        mode: "enforce",
-        applied: "bubblewrap",
-        network: false,
-      });
+describe.skipIf(!works)("bash with bubblewrap (skipped if the program is missing or may not work)", () => {
+  test("can read the system and write only the workspace", async () => {
+    const root = await tempFolder();
+    const tool = bashTool({ root, sandbox: { mode: "enforce", program } });
+    const result = await callTool(tool, {
+      command: `echo mine > file && cat file; ls ${homedir()} 2>&1; touch /usr/x 2>&1; touch /etc/x 2>&1; true`,
     });
+    const text = textOf(result);
+    expect(text).toMatch(/^mine\n/);
+    expect(text).toMatch(/No such file or directory/);
+    expect(text.match(/Read-only file system/g)).toHaveLength(2);
+    expect(await readFile(join(root, "file"), "utf8")).toBe("mine\n");
+    expect(result.metadata?.["sandbox"]).toEqual({
+      mode: "enforce",
+      applied: "bubblewrap",
+      network: false,
+    });
+  });
 
-    test("reaches no network, not even this machine's, unless allowed", async () => {
-      const server = createServer((socket) => socket.end("hello"));
-      onTestFinished(() => void server.close());
-      await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-      const { port } = server.address() as { port: number };
-      const root = await tempFolder();
-      const command = `cat < /dev/tcp/127.0.0.1/${port}`;
-      const closed = await callTool(bashTool({ root, sandbox: { mode: "enforce", program } }), { command });
-      expect(closed.isError).toBe(true);
-      expect(textOf(closed)).not.toContain("hello");
-      const open = await callTool(bashTool({ root, sandbox: { mode: "enforce", network: true, program } }), {
-        command,
-      });
-      expect(textOf(open)).toBe("hello");
+  test("cannot reach the network, not even this machine, unless the policy allows it", async () => {
+    const server = createServer((socket) => socket.end("hello"));
+    onTestFinished(() => void server.close());
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    const { port } = server.address() as { port: number };
+    const root = await tempFolder();
+    const command = `cat < /dev/tcp/127.0.0.1/${port}`;
+    const closed = await callTool(bashTool({ root, sandbox: { mode: "enforce", program } }), { command });
+    expect(closed.isError).toBe(true);
+    expect(textOf(closed)).not.toContain("hello");
+    const open = await callTool(bashTool({ root, sandbox: { mode: "enforce", network: true, program } }), {
+      command,
     });
+    expect(textOf(open)).toBe("hello");
+  });
 
-    test("holds also what leaves the process group", async () => {
-      const root = await tempFolder();
-      const tool = bashTool({ root, sandbox: { mode: "enforce", program }, graceMs: 20 });
-      const command = "setsid bash -c 'trap \"\" TERM; touch begun; while :; do sleep 1; done' & wait";
-      const result = await callTool(tool, { command, timeoutMs: 2_000 });
-      expect(result.metadata).toMatchObject({ isTimedOut: true });
-      expect(existsSync(join(root, "begun"))).toBe(true);
-      while (workersIn(root).length > 0)
-        await new Promise<void>((resolve) => {
-          setImmediate(resolve);
-        });
-    });
-  },
-);
+  test("ends processes that left the process group, too", async () => {
+    const root = await tempFolder();
+    const tool = bashTool({ root, sandbox: { mode: "enforce", program }, graceMs: 20 });
+    const command = "setsid bash -c 'trap \"\" TERM; touch begun; while :; do sleep 1; done' & wait";
+    const result = await callTool(tool, { command, timeoutMs: 2_000 });
+    expect(result.metadata).toMatchObject({ isTimedOut: true });
+    expect(existsSync(join(root, "begun"))).toBe(true);
+    while (workersIn(root).length > 0)
+      await new Promise<void>((resolve) => {
+        setImmediate(resolve);
+      });
+  });
+});

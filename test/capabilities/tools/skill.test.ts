@@ -17,7 +17,7 @@ const secret: Skill = {
   read: async () => "the number",
 };
 
-/** What the model is told when it asks for this, and what the log keeps of it. */
+/** Returns what the model sees when it asks for a skill, and what the log keeps of it. */
 async function ask(skills: readonly Skill[], name: string, options: { readonly maxChars?: number } = {}) {
   const requests: ModelRequest[] = [];
   const model = scriptedModel([
@@ -40,8 +40,8 @@ async function ask(skills: readonly Skill[], name: string, options: { readonly m
   return { tools: requests[0]?.tools ?? [], said: JSON.stringify(requests[1]?.messages.at(-1)), ends };
 }
 
-describe("the skill tool", () => {
-  test("shows names and descriptions, and gives a body by its name", async () => {
+describe("skillTool()", () => {
+  test("lists names and descriptions, and returns the body of a skill by its name", async () => {
     const { tools, said, ends } = await ask([notes, secret], "release-notes");
     expect(tools[0]?.description).toMatch(/\n- release-notes: How release notes are written$/u);
     expect(said).toContain(String.raw`# Notes\nBe brief.`);
@@ -50,14 +50,14 @@ describe("the skill tool", () => {
     ]);
   });
 
-  test("SK3: what is hidden is neither shown nor loaded", async () => {
+  test("SK3: neither lists nor loads a hidden skill", async () => {
     const { tools, said } = await ask([notes, secret], "on-call");
     expect(JSON.stringify(tools)).not.toContain("on-call");
-    expect(said).toContain("there is no skill on-call; there are: release-notes");
+    expect(said).toContain("there is no skill named on-call; use one of: release-notes");
     expect(said).not.toContain("the number");
   });
 
-  test("a body is read anew each time, and one that cannot be read is said to be", async () => {
+  test("reads a body at each call, and reports one that cannot be read or is empty", async () => {
     let version = 0;
     const changing = { ...notes, read: async () => `version ${++version}` };
     expect((await ask([changing], "release-notes")).said).toContain("version 1");
@@ -66,29 +66,30 @@ describe("the skill tool", () => {
     const { said, ends } = await ask([broken], "release-notes");
     expect(said).toContain("could not be read: the disk is gone");
     expect(ends).toMatchObject([{ data: { result: { isError: true } } }]);
-    expect((await ask([{ ...notes, read: async () => " \n" }], "release-notes")).said).toContain(
-      "says nothing",
-    );
+    expect((await ask([{ ...notes, read: async () => " \n" }], "release-notes")).said).toContain("is empty");
   });
 
-  test("a body that is too long is cut, and the model is told", async () => {
+  test("cuts a body that is too long and says so", async () => {
     const long = { ...notes, read: async () => "x".repeat(50) };
     const { said } = await ask([long], "release-notes", { maxChars: 20 });
-    expect(said).toContain(String.raw`${"x".repeat(20)}\n[... 30 characters more]`);
+    expect(said).toContain(String.raw`${"x".repeat(20)}\n[... 30 more characters]`);
   });
 
-  test("two of one name, or none to see, are refused when the tool is made", () => {
+  test("refuses two skills with one name, and a list in which every skill is hidden", () => {
     expect(() => skillTool({ skills: [notes, { ...notes }] })).toThrow("two skills are named release-notes");
-    expect(() => skillTool({ skills: [secret] })).toThrow("none that the model may see");
+    expect(() => skillTool({ skills: [secret] })).toThrow("every skill is hidden from the model");
   });
 });
 
-test.each(["", "Release", "a_b", "a b", "a/b", "x".repeat(65), "é"])("SK1: %j is no name", (name) => {
-  expect(() => checkSkill({ ...notes, name })).toThrow("1 to 64 characters of a-z, 0-9 and -");
-});
+test.each(["", "Release", "a_b", "a b", "a/b", "x".repeat(65), "é"])(
+  "SK1: checkSkill() refuses the name %j",
+  (name) => {
+    expect(() => checkSkill({ ...notes, name })).toThrow("1 to 64 characters of a-z, 0-9 and -");
+  },
+);
 
 test.each(["", " \n", "x".repeat(1_025)])(
-  "SK2: a description must say something, and not too much",
+  "SK2: checkSkill() refuses an empty description and one that is too long",
   (description) => {
     expect(() => checkSkill({ ...notes, description })).toThrow(/description/u);
   },

@@ -39,8 +39,8 @@ function last(tools: readonly Tool[]): Tool {
   return search;
 }
 
-describe("tool search", () => {
-  test("few tools are left alone; many are stubs in the same order, with the search behind them", () => {
+describe("toolSearch()", () => {
+  test("returns few tools unchanged, and many as stubs in the same order with the search tool at the end", () => {
     expect(toolSearch({ tools: many(19) }).map(({ name }) => name)).toEqual(many(19).map(({ name }) => name));
     const tools = many(200);
     const shown = toolSearch({ tools, keep: ["tool_3"] });
@@ -56,17 +56,17 @@ describe("tool search", () => {
     expect(size(shown)).toBeLessThan(size(tools) / 5);
   });
 
-  test("stubs keep what the gate goes by", () => {
+  test("keeps the fields that the gate uses in the stubs", () => {
     const shown = toolSearch({ tools: many(30) });
     expect(shown[7]).toMatchObject({ risk: "critical", destructive: true, concurrency: "parallel" });
     expect(shown[8]).toMatchObject({ risk: "safe", destructive: false });
   });
 
-  test("schemas are had by name and by words, rare ones first, always the same", async () => {
+  test("finds schemas by name and by words, prefers rare words and always returns the same order", async () => {
     const search = last(toolSearch({ tools: [...many(30), invoices], maxResults: 2 }));
     const byName = await callTool(search, { names: '["tool_2","nothing"]' });
     expect(textOf(byName)).toContain('arguments: {"type":"object","properties":{"amount"');
-    expect(textOf(byName)).toContain("[there is no tool nothing]");
+    expect(textOf(byName)).toContain("[there is no tool named nothing]");
     for (const query of ["make an invoice", "bill the customer", "invoices thing"]) {
       const found = await callTool(search, { query });
       expect(found.metadata?.["given"]).toContain("createInvoice");
@@ -78,7 +78,7 @@ describe("tool search", () => {
     expect((await callTool(search, { query: "thing number" })).metadata?.["given"]).toHaveLength(2);
   });
 
-  test("X3: a wrong guess is answered with the schema, a right one is called at once", async () => {
+  test("X3: answers invalid arguments with the schema, and executes valid ones at once", async () => {
     const shown = toolSearch({ tools: many(30) });
     const stub = shown[5];
     if (stub === undefined) throw new Error("no stub");
@@ -89,7 +89,7 @@ describe("tool search", () => {
     expect(textOf(await callTool(stub, { amount: "3" }))).toBe("did 5");
   });
 
-  test("X1, X2: the list stays byte for byte the same through a run, and calls go by their own names", async () => {
+  test("X1, X2: the list stays the same, byte for byte, during a run, and tools are called by their own names", async () => {
     calls.length = 0;
     const requests: ModelRequest[] = [];
     const noting = (reply: Parameters<typeof scriptedModel>[0][number]) => (request: ModelRequest) => {
@@ -118,14 +118,14 @@ describe("tool search", () => {
     expect(calls).toEqual([[8, { amount: 2 }]]);
     const lists = requests.map(({ tools }) => JSON.stringify(tools));
     expect(new Set(lists).size).toBe(1);
-    // What was sent before is the beginning of what is sent next.
+    // Each request starts with the messages of the previous one.
     const sent = requests.map(({ messages }) => messages.map((message) => JSON.stringify(message)));
     for (const [index, messages] of sent.entries())
       expect(messages.slice(0, sent[index - 1]?.length ?? 0)).toEqual(sent[index - 1] ?? []);
   });
 
-  test("names that clash or are not there are refused", () => {
+  test("refuses an unknown name in keep and a name that a tool already has", () => {
     expect(() => toolSearch({ tools: many(2), keep: ["x"] })).toThrow("not one of the tools");
-    expect(() => toolSearch({ tools: many(2), name: "tool_1" })).toThrow("named tool_1 already");
+    expect(() => toolSearch({ tools: many(2), name: "tool_1" })).toThrow("already named tool_1");
   });
 });

@@ -17,7 +17,7 @@ import {
 
 const sha256: Hash = (text) => createHash("sha256").update(text).digest("hex");
 
-/** Counts what is hashed; the answer has a fixed length, as a real digest has. */
+/** Creates a hash that counts its calls and the characters that it hashes. Its digests have a fixed length. */
 function countingHash() {
   const count = { calls: 0, characters: 0 };
   const hash: Hash = (text) => {
@@ -58,8 +58,8 @@ function numbered(count: number): readonly ChatMessage[] {
   return Array.from({ length: count }, (_, index) => userMessage(`message ${index}`));
 }
 
-describe("a transcript", () => {
-  test("holds its messages in order", () => {
+describe("Transcript", () => {
+  test("returns its messages in order as iterator, array and JSON", () => {
     fc.assert(
       fc.property(messages, messages, (first, second) => {
         const transcript = Transcript.of(first).append(...second);
@@ -72,18 +72,18 @@ describe("a transcript", () => {
     );
   });
 
-  test("is read by place, from either end, as an array is", () => {
+  test("at() and slice() accept the same positions as an array, negative ones included", () => {
     fc.assert(
       fc.property(messages, fc.integer({ min: -6, max: 6 }), (all, place) => {
         const older = Transcript.of(all);
-        older.append(userMessage("not part of the older one"));
+        older.append(userMessage("only in the newer transcript"));
         expect(older.at(place)).toBe(all.at(place));
         expect(older.slice(place)).toEqual(all.slice(place));
       }),
     );
   });
 
-  test("is not tied to the array it was made from, nor to one it gives away", () => {
+  test("does not change when its source array or a returned array changes", () => {
     const source = [userMessage("one")];
     const transcript = Transcript.of(source);
     source.push(userMessage("two"));
@@ -92,19 +92,19 @@ describe("a transcript", () => {
     expect([...transcript]).toEqual([userMessage("one")]);
   });
 
-  test("is frozen", () => {
+  test("is frozen: an assignment throws a TypeError", () => {
     const transcript = Transcript.of(numbered(2));
     expect(() => Object.assign(transcript, { length: 1 })).toThrow(TypeError);
     expect(() => Object.assign(transcript, { extra: 1 })).toThrow(TypeError);
   });
 
-  test("takes any number of messages at once", () => {
+  test("of() accepts 300,000 messages at once", () => {
     expect(Transcript.of(numbered(300_000))).toHaveLength(300_000);
   });
 });
 
-describe("appending", () => {
-  test("gives a new transcript and leaves the old one as it was", () => {
+describe("Transcript.append()", () => {
+  test("returns a new transcript and does not change the old one", () => {
     fc.assert(
       fc.property(messages, fc.array(messages, { maxLength: 6 }), (first, rest) => {
         const versions = [{ transcript: Transcript.of(first), held: first }];
@@ -117,12 +117,12 @@ describe("appending", () => {
     );
   });
 
-  test("nothing gives the same transcript", () => {
+  test("returns the same transcript when called without messages", () => {
     const transcript = Transcript.of(numbered(2));
     expect(transcript.append()).toBe(transcript);
   });
 
-  test("to the empty transcript never fills it", () => {
+  test("does not change Transcript.empty", () => {
     const [one, other] = [
       Transcript.empty.append(userMessage("a")),
       Transcript.empty.append(userMessage("b")),
@@ -131,7 +131,7 @@ describe("appending", () => {
     expect([[...one], [...other]]).toEqual([[userMessage("a")], [userMessage("b")]]);
   });
 
-  test("to the empty transcript does not tie the messages to it for ever", async () => {
+  test("lets messages that were appended to Transcript.empty be garbage-collected", async () => {
     vi.resetModules();
     const { Transcript: Fresh } = await import("../../../src/kernel/index.ts");
     const dropped = appendAndDrop(Fresh.empty);
@@ -146,7 +146,7 @@ describe("appending", () => {
     }
   });
 
-  test("lets branches part ways without disturbing each other, contents and digests alike", () => {
+  test("keeps the messages and digests of different branches independent of each other", () => {
     const order = fc.tuple(fc.nat(), messages, fc.boolean());
     fc.assert(
       fc.property(messages, fc.array(order, { maxLength: 20 }), (first, orders) => {
@@ -167,8 +167,8 @@ describe("appending", () => {
   });
 });
 
-describe("J4: a digest", () => {
-  test("is equal for two transcripts if and only if their messages are", () => {
+describe("J4: Transcript.digest()", () => {
+  test("is equal for two transcripts if and only if their messages are equal", () => {
     fc.assert(
       fc.property(messages, messages, (one, other) => {
         const same = Transcript.of(one).digest(sha256) === Transcript.of(other).digest(sha256);
@@ -178,7 +178,7 @@ describe("J4: a digest", () => {
     );
   });
 
-  test("does not depend on how the messages came in, on the order of keys, or on the process that stored them", () => {
+  test("does not depend on how messages were appended, on the order of keys or on a JSON round trip", () => {
     fc.assert(
       fc.property(messages, fc.nat(4), (all, cut) => {
         const digest = Transcript.of(all).digest(sha256);
@@ -193,7 +193,7 @@ describe("J4: a digest", () => {
     );
   });
 
-  test("changes with every message, and with a change to the first of many", () => {
+  test("changes with every appended message and with an edit of the first message", () => {
     const long = numbered(50);
     const versions = long.map((_message, index) => Transcript.of(long.slice(0, index)).digest(sha256));
     expect(new Set(versions).size).toBe(50);
@@ -201,13 +201,13 @@ describe("J4: a digest", () => {
     expect(Transcript.of(edited).digest(sha256)).not.toBe(Transcript.of(long).digest(sha256));
   });
 
-  test("tells one long message from two short ones", () => {
+  test("differs between one message with a line break and two messages", () => {
     const one = Transcript.of([userMessage("a\nb")]).digest(sha256);
     const two = Transcript.of([userMessage("a"), userMessage("b")]).digest(sha256);
     expect(one).not.toBe(two);
   });
 
-  test("is that of the hash it is asked with", () => {
+  test("uses the hash it is called with, also after another hash", () => {
     const transcript = Transcript.of(numbered(3));
     const other: Hash = (hashed) => `other:${sha256(hashed)}`;
     const fresh = Transcript.of(numbered(3)).digest(other);
@@ -216,8 +216,8 @@ describe("J4: a digest", () => {
   });
 });
 
-describe("J4: hashing costs what is new", () => {
-  test("nothing before the digest is asked for, each message once, and nothing the second time", () => {
+describe("J4: the cost of Transcript.digest()", () => {
+  test("hashes each message once, on the first call, and nothing on later calls", () => {
     const { count, hash } = countingHash();
     const transcript = Transcript.of(numbered(10));
     expect(count.calls).toBe(0);
@@ -231,7 +231,7 @@ describe("J4: hashing costs what is new", () => {
     expect(count.calls).toBe(13);
   });
 
-  test("a message and the results that follow it are hashed at one go, whoever asks in between", () => {
+  test("hashes a message and its tool results in one call, and both digests stay correct on branches", () => {
     const call = assistantMessage([{ type: "tool_call", callId: "c", toolName: "search", input: 1 }]);
     const output = { type: "text", text: "found" } as const;
     const result = toolMessage([
@@ -249,7 +249,7 @@ describe("J4: hashing costs what is new", () => {
     expect(more.digest(hash)).toBe(Transcript.of([...more]).digest(hash));
   });
 
-  test("a branch hashes its own messages only", () => {
+  test("hashes only the branch's own messages for a branch of a digested transcript", () => {
     const { count, hash } = countingHash();
     const trunk = Transcript.of(numbered(100));
     trunk.digest(hash);
@@ -258,7 +258,7 @@ describe("J4: hashing costs what is new", () => {
     expect(count.calls).toBe(102);
   });
 
-  test("100,000 messages appended one by one with a digest each take 100,000 hashes of constant size", () => {
+  test("takes one hash of constant size per message for 100,000 messages with a digest after each", () => {
     const { count, hash } = countingHash();
     let transcript = Transcript.empty;
     for (const each of numbered(100_000)) {
@@ -270,7 +270,7 @@ describe("J4: hashing costs what is new", () => {
     expect(count.characters).toBeLessThan(100_000 * 200);
   });
 
-  test("each message is read once, however long the conversation grows", () => {
+  test("reads each message once, independent of the length of the conversation", () => {
     const { hash } = countingHash();
     const reads = { count: 0 };
     const watched = new Proxy(userMessage("watched"), {
@@ -287,19 +287,19 @@ describe("J4: hashing costs what is new", () => {
     expect(reads.count).toBe(1000);
   });
 
-  test("10,000 versions kept side by side share their messages", () => {
+  test("10,000 retained versions of a transcript share their messages in memory", () => {
     const all = numbered(10_000);
     const before = heapUsed();
     const versions: Transcript[] = [Transcript.empty];
     for (const each of all) versions.push((versions.at(-1) ?? Transcript.empty).append(each));
-    // A copy per version would take some 400 MB.
+    // A copy of the messages in each version would take about 400 MB.
     expect(heapUsed() - before).toBeLessThan(16 * 2 ** 20);
     expect(versions.at(-1)).toHaveLength(10_000);
   });
 });
 
-describe("J4: compaction", () => {
-  test("starts a new chain: it hashes what is left, and its digest knows nothing of what was before", () => {
+describe("J4: compaction with Transcript.of()", () => {
+  test("starts a new chain that hashes only the kept messages", () => {
     const { count, hash } = countingHash();
     const long = Transcript.of(numbered(1000));
     long.digest(hash);
@@ -315,7 +315,7 @@ describe("J4: compaction", () => {
   });
 });
 
-/** The same message with every object's keys in the opposite order. */
+/** Returns a copy of a value with the keys of every object in reverse order. */
 function backwards<Value>(value: Value): Value {
   if (Array.isArray(value)) return value.map(backwards) as Value;
   if (typeof value !== "object" || value === null) return value;

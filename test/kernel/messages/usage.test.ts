@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { addUsage, noUsage, totalTokens, type Usage } from "../../../src/kernel/index.ts";
 
 const tokens = fc.nat(1_000_000);
-/** Eighths of a dollar, which add up exactly. */
+/** Multiples of an eighth of a dollar, whose floating-point sums are exact. */
 const cost = fc.option(fc.nat(1000).map((eighths) => eighths / 8));
 const usage: fc.Arbitrary<Usage> = fc.record({
   inputTokens: tokens,
@@ -14,8 +14,8 @@ const usage: fc.Arbitrary<Usage> = fc.record({
   costUsd: cost,
 });
 
-describe("adding usage", () => {
-  test("adds every part", () => {
+describe("addUsage()", () => {
+  test("adds every field", () => {
     const one: Usage = {
       inputTokens: 100,
       outputTokens: 20,
@@ -34,7 +34,7 @@ describe("adding usage", () => {
     });
   });
 
-  test("starts from nothing, and does not mind the order", () => {
+  test("is commutative and associative, with noUsage as its neutral element", () => {
     fc.assert(
       fc.property(usage, usage, usage, (one, two, three) => {
         expect(addUsage(one, noUsage)).toEqual(one);
@@ -44,7 +44,7 @@ describe("adding usage", () => {
     );
   });
 
-  test("gives an unknown cost if any part of it is unknown, never zero", () => {
+  test("returns the cost null if any added cost is unknown", () => {
     fc.assert(
       fc.property(fc.array(usage, { maxLength: 6 }), (calls) => {
         const sum = calls.reduce(addUsage, noUsage);
@@ -55,19 +55,19 @@ describe("adding usage", () => {
     );
   });
 
-  test("changes neither of the two", () => {
+  test("does not change its arguments", () => {
     const one = Object.freeze({ ...noUsage, inputTokens: 1 });
     expect(addUsage(one, one)).toMatchObject({ inputTokens: 2 });
     expect(one.inputTokens).toBe(1);
   });
 });
 
-test("the total of tokens is input and output; cache and reasoning are parts of those", () => {
+test("totalTokens() adds input and output tokens, which include cache and reasoning tokens", () => {
   const parts = { cacheReadTokens: 60, cacheWriteTokens: 10, reasoningTokens: 5, costUsd: null };
   expect(totalTokens({ inputTokens: 100, outputTokens: 20, ...parts })).toBe(120);
 });
 
-test("no usage costs nothing, which is known, and is frozen", () => {
+test("noUsage is frozen and has zero tokens and the known cost 0", () => {
   expect(noUsage.costUsd).toBe(0);
   expect(totalTokens(noUsage)).toBe(0);
   expect(() => Object.assign(noUsage, { inputTokens: 1 })).toThrow(TypeError);

@@ -12,30 +12,30 @@ import {
   Supervision,
 } from "../../../src/kernel/index.ts";
 
-interface HandClock extends Clock {
+interface ManualClock extends Clock {
   set(now: number): void;
 }
 
 function setup(options: Partial<StandaloneOptions> = {}) {
-  const clock = handClock(1000);
+  const clock = manualClock(1000);
   const ids = countingIds();
   return { clock, ids, meta: RunMeta.standalone({ clock, ids, ...options }) };
 }
 
-function handClock(start: number): HandClock {
+function manualClock(start: number): ManualClock {
   let current = start;
   return {
     now: () => current,
     set: (now) => void (current = now),
     schedule: () => {
-      throw new Error("a badge sets no timer");
+      throw new Error("RunMeta must not set a timer");
     },
   };
 }
 
 function countingIds(): IdSource {
-  let given = 0;
-  return { next: () => `id-${(given += 1)}` };
+  let count = 0;
+  return { next: () => `id-${(count += 1)}` };
 }
 
 function supervised() {
@@ -44,8 +44,8 @@ function supervised() {
   return { ids, supervision };
 }
 
-describe("a standalone badge", () => {
-  test("has a run, a token, a trace and a span of its own, and nothing else", () => {
+describe("RunMeta.standalone()", () => {
+  test("creates a run id, token, trace id and span id, and leaves the other fields null", () => {
     const { meta } = setup();
     expect(meta).toMatchObject({
       runId: "run_id-1",
@@ -59,7 +59,7 @@ describe("a standalone badge", () => {
     expect(setup().meta.cancellation).not.toBe(meta.cancellation);
   });
 
-  test("keeps what it is given", () => {
+  test("keeps the given run id, token, deadline, trace id and tenant", () => {
     const cancellation = new CancellationToken();
     const { meta } = setup({
       runId: formatRunId("7"),
@@ -72,33 +72,33 @@ describe("a standalone badge", () => {
     expect(meta.cancellation).toBe(cancellation);
   });
 
-  test("takes its run from the supervision", () => {
+  test("takes the run id from the supervision", () => {
     const { ids, supervision } = supervised();
     const { meta } = setup({ ids, supervision });
     expect(meta.runId).toBe(supervision.runId);
     expect(meta.supervision).toBe(supervision);
   });
 
-  test("belongs to the supervision's run also when another is named", () => {
+  test("prefers the supervision's run id over the given run id", () => {
     const { supervision } = supervised();
     const { meta } = setup({ supervision, runId: formatRunId("other") });
     expect(meta.runId).toBe(supervision.runId);
   });
 
   test.each([Number.NaN, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY])(
-    "refuses the deadline %d",
+    "throws invalid_argument for the deadline %d",
     (deadline) => {
       const refusal = expect.objectContaining({
         code: "invalid_argument",
-        message: `deadline is ${deadline}: it must be epoch milliseconds, or null`,
+        message: `invalid deadline ${deadline}: use epoch milliseconds, or null for no deadline`,
       });
       expect(() => setup({ deadline })).toThrow(refusal);
     },
   );
 });
 
-describe("a child badge", () => {
-  test("has the same run, trace and tenant, a new span and a child of the token", () => {
+describe("RunMeta.child()", () => {
+  test("keeps run, trace and tenant, and creates a new span and a child token", () => {
     const { meta } = setup({ tenantId: "acme" });
     const [one, other] = [meta.child(), meta.child()];
     for (const child of [one, other]) {
@@ -108,7 +108,7 @@ describe("a child badge", () => {
     expect(new Set([meta.spanId, one.spanId, other.spanId, one.child().spanId]).size).toBe(4);
   });
 
-  test("C1: is stopped with its parent, and does not stop it", () => {
+  test("C1: a parent's cancel reaches the child, and a child's cancel does not reach the parent", () => {
     const { meta } = setup();
     const [one, other] = [meta.child(), meta.child()];
     one.cancellation.cancel("this call only");
@@ -118,7 +118,7 @@ describe("a child badge", () => {
     expect(() => other.child().check()).toThrow("user stopped");
   });
 
-  test("keeps its parent's place in the org chart, or takes a new one", () => {
+  test("keeps the parent's supervision unless another one is given", () => {
     const { ids, supervision } = supervised();
     const { meta } = setup({ ids, supervision });
     const below = supervision.spawnChild({ parentId: supervision.rootId });
@@ -126,12 +126,12 @@ describe("a child badge", () => {
     expect(meta.child({ supervision: below }).supervision).toBe(below);
   });
 
-  test("holds to the earlier of its own deadline and its parent's", () => {
+  test("uses the earlier one of its own and its ancestors' deadlines", () => {
     const deadline = fc.option(fc.integer({ min: 0, max: 1e13 }));
     fc.assert(
       fc.property(deadline, fc.array(deadline, { maxLength: 5 }), (first, rest) => {
         const last = rest.reduce(
-          (badge, own) => badge.child({ deadline: own }),
+          (current, own) => current.child({ deadline: own }),
           setup({ deadline: first }).meta,
         );
         const limits = [first, ...rest].filter((limit) => limit !== null);
@@ -140,7 +140,7 @@ describe("a child badge", () => {
     );
   });
 
-  test("refuses a deadline that is no time", () => {
+  test("throws invalid_argument for the deadline NaN", () => {
     for (const deadline of [null, 5000]) {
       expect(() => setup({ deadline }).meta.child({ deadline: Number.NaN })).toThrow(
         expect.objectContaining({ code: "invalid_argument" }),
@@ -149,8 +149,8 @@ describe("a child badge", () => {
   });
 });
 
-describe("C2: check", () => {
-  test("passes while nobody cancelled and the deadline has not passed", () => {
+describe("C2: RunMeta.check()", () => {
+  test("passes before a cancel, up to and including the deadline", () => {
     const { meta, clock } = setup({ deadline: 5000 });
     clock.set(4999);
     expect(() => meta.check()).not.toThrow();
@@ -158,7 +158,7 @@ describe("C2: check", () => {
     expect(() => meta.check()).not.toThrow();
   });
 
-  test("B5: throws a cancellation with status deadline_exceeded once the deadline has passed", () => {
+  test("B5: throws a CancellationError with status deadline_exceeded after the deadline", () => {
     const { meta, clock } = setup({ deadline: 5000 });
     clock.set(5001);
     expect(() => meta.check()).toThrow(CancellationError);
@@ -171,7 +171,7 @@ describe("C2: check", () => {
     );
   });
 
-  test("looks for a cancel first and at the deadline second", () => {
+  test("reports the cancel if the deadline has passed as well", () => {
     const { meta, clock } = setup({ deadline: 5000 });
     clock.set(5001);
     meta.cancellation.cancel("user stopped");
@@ -180,7 +180,7 @@ describe("C2: check", () => {
     );
   });
 
-  test("keeps the deadline in the badge alone: the token is not cancelled by it", () => {
+  test("does not cancel the token when the deadline passes", () => {
     const { meta, clock } = setup({ deadline: 5000 });
     const child = meta.child();
     clock.set(5001);
@@ -189,14 +189,14 @@ describe("C2: check", () => {
     expect(() => meta.cancellation.check()).not.toThrow();
   });
 
-  test("passes at any time without a deadline, and fails at once with one of zero", () => {
+  test("never throws without a deadline and throws at once with the deadline 0", () => {
     const { meta, clock } = setup();
     clock.set(Number.MAX_SAFE_INTEGER);
     expect(() => meta.check()).not.toThrow();
     expect(() => setup({ deadline: 0 }).meta.check()).toThrow("deadline exceeded");
   });
 
-  test("of a child fails at the child's deadline, while the parent goes on", () => {
+  test("throws for the child after the child's deadline while the parent's check passes", () => {
     const { meta, clock } = setup({ deadline: 9000 });
     const child = meta.child({ deadline: 5000 });
     clock.set(6000);
@@ -207,12 +207,12 @@ describe("C2: check", () => {
   });
 });
 
-describe("a badge", () => {
-  test.each(Object.keys(setup().meta))("is frozen: %s cannot be assigned", (field) => {
+describe("RunMeta", () => {
+  test.each(Object.keys(setup().meta))("is frozen: assigning %s throws a TypeError", (field) => {
     const { meta } = setup();
-    for (const badge of [meta, meta.child()]) {
-      expect(() => Object.assign(badge, { [field]: null })).toThrow(TypeError);
-      expect(() => Object.assign(badge, { extra: 1 })).toThrow(TypeError);
+    for (const each of [meta, meta.child()]) {
+      expect(() => Object.assign(each, { [field]: null })).toThrow(TypeError);
+      expect(() => Object.assign(each, { extra: 1 })).toThrow(TypeError);
     }
   });
 });

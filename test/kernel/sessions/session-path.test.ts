@@ -9,7 +9,7 @@ import {
 } from "../../../src/kernel/index.ts";
 
 const base = (id: string, parentId: string | null) => ({ id, parentId, at: 0, runId: null, taskId: null });
-const said = (id: string, parentId: string | null): SessionEntry => ({
+const message = (id: string, parentId: string | null): SessionEntry => ({
   ...base(id, parentId),
   type: "message",
   message: userMessage(id),
@@ -17,29 +17,29 @@ const said = (id: string, parentId: string | null): SessionEntry => ({
 const texts = (path: readonly SessionEntry[] | undefined): string[] =>
   contextMessages(path ?? []).map(messageText);
 
-describe("the path of a session", () => {
-  test("goes from the root to the last thing said", () => {
-    const entries = [said("a", null), said("b", "a"), said("c", "b")];
+describe("session path", () => {
+  test("pathTo() returns the entries from the root to the leaf, which is the last message", () => {
+    const entries = [message("a", null), message("b", "a"), message("c", "b")];
     expect(leafOf(entries)).toBe("c");
     expect(texts(pathTo(entries, "c"))).toEqual(["a", "b", "c"]);
     expect(texts(pathTo(entries, "b"))).toEqual(["a", "b"]);
   });
 
-  test("goes on where somebody put the leaf; a label or a name moves nothing", () => {
+  test("leafOf() returns the target of a later leaf entry; labels and session names do not move the leaf", () => {
     const entries: SessionEntry[] = [
-      said("a", null),
-      said("b", "a"),
+      message("a", null),
+      message("b", "a"),
       { ...base("l", "b"), type: "leaf", targetId: "a" },
       { ...base("n", "a"), type: "session_info", name: "trip" },
       { ...base("m", "a"), type: "label", targetId: "b", label: "there" },
     ];
     expect(leafOf(entries)).toBe("a");
-    expect(leafOf([...entries, said("c", "a")])).toBe("c");
-    expect(texts(pathTo([...entries, said("c", "a")], "c"))).toEqual(["a", "c"]);
+    expect(leafOf([...entries, message("c", "a")])).toBe("c");
+    expect(texts(pathTo([...entries, message("c", "a")], "c"))).toEqual(["a", "c"]);
     expect(leafOf([...entries, { ...base("z", "b"), type: "leaf", targetId: null }])).toBeNull();
   });
 
-  test("S3: the last compaction stands for what came before what it kept", () => {
+  test("S3: contextMessages() replaces the entries before the first kept one by the newest summary", () => {
     const compaction = (
       id: string,
       parentId: string,
@@ -53,20 +53,20 @@ describe("the path of a session", () => {
       tokensBefore: 9,
     });
     const entries = [
-      said("a", null),
-      said("b", "a"),
+      message("a", null),
+      message("b", "a"),
       compaction("x", "b", "one", "b"),
-      said("c", "x"),
+      message("c", "x"),
       compaction("y", "c", "two", "c"),
-      said("d", "y"),
+      message("d", "y"),
     ];
     expect(texts(pathTo(entries, "c"))).toEqual([expect.stringContaining("one"), "b", "c"]);
     expect(texts(pathTo(entries, "d"))).toEqual([expect.stringContaining("two"), "c", "d"]);
   });
 
-  test("shows what extensions say to the model and what a left branch came to, and nothing else of them", () => {
+  test("contextMessages() includes extension messages and branch summaries, but no extension data", () => {
     const entries: SessionEntry[] = [
-      said("a", null),
+      message("a", null),
       { ...base("s", "a"), type: "branch_summary", summary: "a dead end", fromId: "q" },
       { ...base("d", "s"), type: "custom", customType: "x", data: 1 },
       { ...base("e", "d"), type: "custom_message", customType: "x", message: userMessage("hint") },
@@ -74,8 +74,8 @@ describe("the path of a session", () => {
     expect(texts(pathTo(entries, "e"))).toEqual(["a", expect.stringContaining("a dead end"), "hint"]);
   });
 
-  test("is none to a leaf that is not there, and empty to none", () => {
+  test("pathTo() returns undefined for an unknown leaf and an empty path for a null leaf", () => {
     expect(pathTo([], "gone")).toBeUndefined();
-    expect(pathTo([said("a", null)], null)).toEqual([]);
+    expect(pathTo([message("a", null)], null)).toEqual([]);
   });
 });

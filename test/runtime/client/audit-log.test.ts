@@ -15,23 +15,23 @@ import { agent, setUp, settle, simpleTool, text, until } from "../runtime-setup.
 
 const root = "t0" as TaskId;
 
-async function all(entries: AsyncIterable<AuditEntry>): Promise<AuditEntry[]> {
+async function readAll(entries: AsyncIterable<AuditEntry>): Promise<AuditEntry[]> {
   const read: AuditEntry[] = [];
   for await (const entry of entries) read.push(entry);
   return read;
 }
 
-const acts = (entries: readonly AuditEntry[]): string[] =>
+const actions = (entries: readonly AuditEntry[]): string[] =>
   entries.map(({ actor, action }) => `${actor}: ${action}`);
 
-test("every order from outside is in the audit, in the name it was given under", async () => {
+test("the audit log contains every command from outside under the name in which it was sent", async () => {
   const { runtime, store, clock } = await setUp();
   const worker = agent("worker", async (ctx) => {
     await ctx.waitForSignal("go");
     await ctx.waitForSignal("never");
   });
   const run = await runtime.submit(worker, null, { userId: "alice" });
-  const orders: ((handle: RunHandle) => Promise<unknown>)[] = [
+  const commands: ((handle: RunHandle) => Promise<unknown>)[] = [
     (handle) => handle.pause(),
     (handle) => handle.resume(),
     (handle) => handle.topUp({ maxTokens: 100 }),
@@ -41,12 +41,12 @@ test("every order from outside is in the audit, in the name it was given under",
     (handle) => handle.signal("go"),
     (handle) => handle.cancel("enough"),
   ];
-  for (const [index, order] of orders.entries()) await order(index % 2 === 0 ? run : run.as("bob"));
+  for (const [index, send] of commands.entries()) await send(index % 2 === 0 ? run : run.as("bob"));
   await clock.advance(1_000);
   expect((await run.result()).status).toBe("cancelled");
   const fork = await run.as("carol").fork({ at: 0 });
-  const outside = await all(auditLog(store).read(run.runId, { outsideOnly: true }));
-  expect(acts(outside)).toEqual([
+  const outside = await readAll(auditLog(store).read(run.runId, { outsideOnly: true }));
+  expect(actions(outside)).toEqual([
     "alice: run_start",
     "alice: run_pause",
     "bob: run_resume",
@@ -65,41 +65,47 @@ test("every order from outside is in the audit, in the name it was given under",
       { reason: "enough", by: "bob" },
     ]),
   );
-  const forked = await all(auditLog(store).read(fork.runId, { outsideOnly: true }));
-  expect(acts(forked)).toEqual(["alice: run_start", "carol: run_fork"]);
+  const forked = await readAll(auditLog(store).read(fork.runId, { outsideOnly: true }));
+  expect(actions(forked)).toEqual(["alice: run_start", "carol: run_fork"]);
 });
 
 test.for([
   { handle: "alice", claimed: undefined, by: "alice" },
   { handle: undefined, claimed: "bob", by: "bob" },
   { handle: undefined, claimed: undefined, by: "user" },
-  // Whoever made the handle knows who is asking; what a caller writes into a decision it cannot prove.
+  // The name of the handle is trusted. A caller cannot prove the name that it writes into a decision.
   { handle: "alice", claimed: "bob", by: "alice" },
-])("an approval by $claimed through a handle of $handle is one by $by", async ({ handle, claimed, by }) => {
-  const { runtime, store } = await setUp();
-  const launch = simpleTool({ name: "launch", execute: async () => text("up"), needsApproval: true });
-  const worker = agent(
-    "worker",
-    async (ctx) => (await ctx.tool({ callId: "c", toolName: "launch", input: { pad: 1 } })) as never,
-    { tools: [launch] },
-  );
-  const run = await runtime.submit(worker, null);
-  let approvalId = "";
-  await until(async () => {
-    for await (const event of store.events.read(run.runId))
-      if (event.type === "approval_request") approvalId = event.data.approvalId;
-    return approvalId !== "";
-  });
-  const own = handle === undefined ? run : run.as(handle);
-  await own.approve(approvalId, { decision: "approved", ...(claimed === undefined ? {} : { by: claimed }) });
-  expect((await run.result()).status).toBe("completed");
-  const entries = await all(auditLog(store).read(run.runId));
-  expect(entries.filter(({ action }) => action === "approval_decision")).toMatchObject([
-    { actor: by, fromOutside: true, details: { approvalId, decision: { decision: "approved", by } } },
-  ]);
-});
+])(
+  "an approval with by: $claimed through a handle of $handle is recorded as decided by $by",
+  async ({ handle, claimed, by }) => {
+    const { runtime, store } = await setUp();
+    const launch = simpleTool({ name: "launch", execute: async () => text("up"), needsApproval: true });
+    const worker = agent(
+      "worker",
+      async (ctx) => (await ctx.tool({ callId: "c", toolName: "launch", input: { pad: 1 } })) as never,
+      { tools: [launch] },
+    );
+    const run = await runtime.submit(worker, null);
+    let approvalId = "";
+    await until(async () => {
+      for await (const event of store.events.read(run.runId))
+        if (event.type === "approval_request") approvalId = event.data.approvalId;
+      return approvalId !== "";
+    });
+    const handleInUse = handle === undefined ? run : run.as(handle);
+    await handleInUse.approve(approvalId, {
+      decision: "approved",
+      ...(claimed === undefined ? {} : { by: claimed }),
+    });
+    expect((await run.result()).status).toBe("completed");
+    const entries = await readAll(auditLog(store).read(run.runId));
+    expect(entries.filter(({ action }) => action === "approval_decision")).toMatchObject([
+      { actor: by, fromOutside: true, details: { approvalId, decision: { decision: "approved", by } } },
+    ]);
+  },
+);
 
-test("a decision of a handler in the owner's process is not taken for a person's", async () => {
+test("a decision of an approval handler in the owner's process is recorded as \"approval handler\", not as a user's", async () => {
   const { runtime, store } = await setUp();
   const launch = simpleTool({ name: "launch", execute: async () => text("up") });
   const answer = () => ({ decision: "denied" }) as const;
@@ -114,11 +120,11 @@ test("a decision of a handler in the owner's process is not taken for a person's
   );
   const run = await runtime.submit(worker, null, { userId: "alice" });
   await run.result();
-  const outside = await all(auditLog(store).read(run.runId, { outsideOnly: true }));
-  expect(acts(outside)).toEqual(["alice: run_start", "approval handler: approval_decision"]);
+  const outside = await readAll(auditLog(store).read(run.runId, { outsideOnly: true }));
+  expect(actions(outside)).toEqual(["alice: run_start", "approval handler: approval_decision"]);
 });
 
-test("texts are shortened to 500 characters, and whole when asked for in full", async () => {
+test("read() shortens texts to 500 characters unless full is set", async () => {
   const { runtime, store } = await setUp();
   const secret = "s".repeat(2_000);
   const worker = agent(
@@ -129,21 +135,21 @@ test("texts are shortened to 500 characters, and whole when asked for in full", 
   const run = await runtime.submit(worker, { question: [secret] });
   await run.result();
   const audit = auditLog(store);
-  const short = await all(audit.read(run.runId));
-  const cut = `${"s".repeat(500)} [... 1500 characters left out]`;
-  expect(short[0]?.details).toMatchObject({ input: { question: [cut] } });
+  const short = await readAll(audit.read(run.runId));
+  const shortened = `${"s".repeat(500)} [... 1500 characters left out]`;
+  expect(short[0]?.details).toMatchObject({ input: { question: [shortened] } });
   expect(short.find(({ action }) => action === "message_end")).toMatchObject({
     actor: "worker",
     fromOutside: false,
-    details: { message: { content: [{ type: "text", text: cut }] } },
+    details: { message: { content: [{ type: "text", text: shortened }] } },
   });
   expect(JSON.stringify(short)).not.toContain("s".repeat(501));
-  const full = await all(audit.read(run.runId, { full: true, fromSeq: 0 }));
+  const full = await readAll(audit.read(run.runId, { full: true, fromSeq: 0 }));
   expect(full[0]?.details).toMatchObject({ input: { question: [secret] } });
   expect(full.map(({ action }) => action)).toEqual(short.map(({ action }) => action));
 });
 
-test("a run that a message started is by the agent that sent it", async () => {
+test("the actor of a run that an inbox message started is the agent that sent the message", async () => {
   const { runtime, store } = await setUp();
   const helper = agent("helper", async () => undefined);
   const worker = agent("worker", async (ctx) => ctx.send(helper.id, "hello"), { subAgents: [helper] });
@@ -159,10 +165,11 @@ test("a run that a message started is by the agent that sent it", async () => {
   await until(() => new Set(claimed).size === 2);
   await settle();
   const other = claimed.find((runId) => runId !== run.runId) as typeof run.runId;
-  expect(acts(await all(auditLog(store).read(other, { outsideOnly: true })))).toEqual(["worker: run_start"]);
+  const entries = await readAll(auditLog(store).read(other, { outsideOnly: true }));
+  expect(actions(entries)).toEqual(["worker: run_start"]);
 });
 
-test("E1: verifies, says that the chain in memory is not keyed, and against a head says what came since", async () => {
+test("E1: verify() accepts an intact log, reports that the chain in memory is not keyed, and counts the events since a head", async () => {
   const { runtime, store } = await setUp();
   const worker = agent("worker", async (ctx) => void (await ctx.waitForSignal("go")));
   const run = await runtime.submit(worker, null);
@@ -176,10 +183,10 @@ test("E1: verifies, says that the chain in memory is not keyed, and against a he
   const after = await audit.verify(run.runId, head);
   expect(after).toMatchObject({ ok: true, sinceHead: expect.any(Number) });
   expect(after.ok && after.sinceHead).toBeGreaterThan(0);
-  expect(await audit.verify(run.runId, "made up")).toMatchObject({ ok: false });
+  expect(await audit.verify(run.runId, "not a head")).toMatchObject({ ok: false });
 });
 
-test("a key is refused where it would protect nothing", async () => {
+test("createRuntime refuses an empty auditKey, and one for a store in memory or a store that the caller opened", async () => {
   const { store } = await setUp();
   await expect(createRuntime({ store: "sqlite:nowhere.db", auditKey: "" })).rejects.toThrow(
     "the auditKey is empty",
@@ -188,7 +195,7 @@ test("a key is refused where it would protect nothing", async () => {
   await expect(createRuntime({ store, auditKey: "k" })).rejects.toMatchObject({ code: "invalid_argument" });
 });
 
-test("an order in no name at all is refused", async () => {
+test("as() refuses an empty name", async () => {
   const { runtime } = await setUp();
   const run = await runtime.submit(
     agent("worker", async () => undefined),

@@ -14,43 +14,42 @@ removeStoresAfterEach();
 
 const closed = { code: "closed", message: expect.stringContaining("the runtime was closed") };
 
-function patient(): HostedAgent {
-  return agent("patient", async (ctx) => (await ctx.waitForSignal("go")) ?? null);
+function waitingAgent(): HostedAgent {
+  return agent("waiting", async (ctx) => (await ctx.waitForSignal("go")) ?? null);
 }
 
-async function typesIn(run: RunHandle, seen: string[]): Promise<void> {
-  for await (const event of run.events()) seen.push(event.type);
+async function collectTypes(run: RunHandle, types: string[]): Promise<void> {
+  for await (const event of run.events()) types.push(event.type);
 }
 
-describe.each(twoStores)("closing a runtime on %s", (_name, prepare) => {
-  const opened = async (): Promise<{ readonly runtime: Runtime; readonly run: RunHandle }> => {
+describe.each(twoStores)("close() of a runtime on %s", (_name, prepare) => {
+  const openWithRun = async (): Promise<{ readonly runtime: Runtime; readonly run: RunHandle }> => {
     const open = await prepare();
     const runtime = await createRuntime({ store: await open(), closeGraceMs: 0 });
-    return { runtime, run: await runtime.submit(patient(), null) };
+    return { runtime, run: await runtime.submit(waitingAgent(), null) };
   };
 
-  test("fails whoever waits for a run of it, and shows no end that did not come", async () => {
-    const { runtime, run } = await opened();
-    const seen: string[] = [];
-    const waiters = [run.result(), typesIn(run, seen)];
-    const outcomes = Promise.allSettled(waiters);
-    await until(() => seen.includes("task_suspend"));
+  test("rejects pending result() and events() with closed, without a run_end event", async () => {
+    const { runtime, run } = await openWithRun();
+    const types: string[] = [];
+    const outcomes = Promise.allSettled([run.result(), collectTypes(run, types)]);
+    await until(() => types.includes("task_suspend"));
     await runtime.close();
     for (const outcome of await outcomes)
       expect(outcome).toMatchObject({ status: "rejected", reason: closed });
-    expect(seen).not.toContain("run_end");
+    expect(types).not.toContain("run_end");
   });
 
-  test("fails whoever waits for an order that nobody obeys any more", async () => {
+  test("rejects result() with closed while a resume command waits for an owner", async () => {
     const open = await prepare();
     const runtime = await createRuntime({ store: await open(), closeGraceMs: 0 });
-    const clerk = agent("clerk", () => Promise.reject(new Fault("unsupported", "never")));
+    const clerk = agent("clerk", () => Promise.reject(new Fault("unsupported", "always fails")));
     const run = await runtime.submit(clerk, null);
     await run.result();
     const store = await open();
     const other = await createRuntime({ store });
     await runtime.close();
-    // Where its agent is not registered, the order stays.
+    // The agent is not registered with this runtime, so that the command is not handled.
     const handle = await other.find(run.runId);
     await handle?.resume();
     const outcomes = Promise.allSettled([handle?.result()]);
@@ -59,37 +58,37 @@ describe.each(twoStores)("closing a runtime on %s", (_name, prepare) => {
     expect(await outcomes).toMatchObject([{ status: "rejected", reason: closed }]);
   });
 
-  test("refuses whatever is asked of it, or of a run through it, afterwards", async () => {
-    const { runtime, run } = await opened();
+  test("makes every later method of the runtime and its handles fail with closed", async () => {
+    const { runtime, run } = await openWithRun();
     await runtime.close();
-    const asked: readonly (() => Promise<unknown>)[] = [
-      () => runtime.submit(patient(), null),
+    const calls: readonly (() => Promise<unknown>)[] = [
+      () => runtime.submit(waitingAgent(), null),
       () => runtime.find(run.runId),
-      () => runtime.find(formatRunId("nobody")),
+      () => runtime.find(formatRunId("unknown")),
       () => runtime.list(),
       () => runtime.collect({ endedBefore: 0 }),
       () => run.result(),
-      () => typesIn(run, []),
+      () => collectTypes(run, []),
       () => run.cancel(),
       () => run.signal("go"),
       () => run.snapshot(),
       () => run.fork({ at: 0 }),
     ];
-    for (const ask of asked) await expect(ask()).rejects.toMatchObject(closed);
+    for (const call of calls) await expect(call()).rejects.toMatchObject(closed);
     await runtime.close();
   });
 
-  test("lets a reader who is behind see the end that has come", async () => {
-    const { runtime, run } = await opened();
+  test("lets a reader that is behind read the remaining events of an ended run", async () => {
+    const { runtime, run } = await openWithRun();
     const events = run.events()[Symbol.asyncIterator]();
     await events.next();
     await run.signal("go", 1);
     await run.result();
     await runtime.close();
-    const seen: string[] = [];
+    const types: string[] = [];
     for (let next = await events.next(); next.done !== true; next = await events.next())
-      seen.push(next.value.type);
-    expect(seen.at(-1)).toBe("run_end");
+      types.push(next.value.type);
+    expect(types.at(-1)).toBe("run_end");
     expect(await events.next()).toEqual({ done: true, value: undefined });
   });
 });

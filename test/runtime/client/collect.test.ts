@@ -5,7 +5,7 @@ const clerk = agent("clerk", async (ctx) =>
   ctx.input === "wait" ? ctx.waitForSignal("go").then(() => "done") : "done",
 );
 
-it("collects runs that ended before a time, and leaves those that have not", async () => {
+it("collect() deletes runs that ended before the given time and keeps runs that have not ended", async () => {
   const { runtime, clock } = await setUp();
   const run = await runtime.submit(clerk, "answer");
   await run.result();
@@ -18,7 +18,7 @@ it("collects runs that ended before a time, and leaves those that have not", asy
   expect(await runtime.find(waiting.runId)).toBeDefined();
 });
 
-it("collects by itself what ended longer ago than it is to be kept", async () => {
+it("with keepEndedRunsMs, the runtime deletes a run when that time has passed since its end", async () => {
   const { runtime, clock } = await setUp({ keepEndedRunsMs: 5_000 });
   const run = await runtime.submit(clerk, "answer");
   await run.result();
@@ -31,25 +31,25 @@ it("collects by itself what ended longer ago than it is to be kept", async () =>
   await runtime.close();
 });
 
-it("keeps none where it is to keep none: who waits for the result has it, and a reader is left to read", async () => {
+it("with keepEndedRunsMs: 0, a run is deleted after its waiting caller has the result, and after its reader has stopped", async () => {
   const { runtime, clock } = await setUp({ keepEndedRunsMs: 0 });
-  const read = await runtime.submit(clerk, "answer");
-  const reader = read.events()[Symbol.asyncIterator]();
+  const readRun = await runtime.submit(clerk, "answer");
+  const reader = readRun.events()[Symbol.asyncIterator]();
   await reader.next();
-  expect((await read.result()).output).toBe("done");
+  expect((await readRun.result()).output).toBe("done");
   const run = await runtime.submit(clerk, "answer");
   expect((await run.result()).output).toBe("done");
   await clock.advance(101);
   await settle();
   expect(await runtime.find(run.runId)).toBeUndefined();
-  expect(await runtime.find(read.runId)).toBeDefined();
+  expect(await runtime.find(readRun.runId)).toBeDefined();
   await reader.return?.();
   await clock.advance(100);
   await settle();
-  expect(await runtime.find(read.runId)).toBeUndefined();
+  expect(await runtime.find(readRun.runId)).toBeUndefined();
   await runtime.close();
 });
 
-it("refuses to keep for a time that is none", async () => {
+it("createRuntime refuses a negative keepEndedRunsMs", async () => {
   await expect(setUp({ keepEndedRunsMs: -1 })).rejects.toMatchObject({ code: "invalid_argument" });
 });

@@ -18,8 +18,8 @@ removeStoresAfterEach();
 const secret = "xyzzy";
 const { NONE } = HistoryRetention;
 
-async function wordsOf(store: Store, runId: Parameters<Store["journal"]["read"]>[0]): Promise<string> {
-  // The outcome is the answer of whoever asked, and stays.
+async function storedText(store: Store, runId: Parameters<Store["journal"]["read"]>[0]): Promise<string> {
+  // The outcome of a task is the answer to its caller, and is kept.
   const commits = (await all(store.journal.read(runId))).map(({ tasks, events, ...commit }) => ({
     ...commit,
     tasks: tasks?.filter(({ type }) => type !== "end"),
@@ -28,8 +28,8 @@ async function wordsOf(store: Store, runId: Parameters<Store["journal"]["read"]>
   return JSON.stringify(commits);
 }
 
-describe.each(twoStores)("%s: after NONE has erased every kind of step", (_name, prepare) => {
-  test("a turn, a drain, a compaction, a gate, an approval and a tool say nothing; readers and the chain still hold", async () => {
+describe.each(twoStores)("%s: retention NONE", (_name, prepare) => {
+  test("erases the content of turns, drains, compactions, gates, approvals and tool calls; the log still verifies", async () => {
     const open = await prepare();
     const store = await open();
     const runtime = await createRuntime({
@@ -41,7 +41,7 @@ describe.each(twoStores)("%s: after NONE has erased every kind of step", (_name,
       needsApproval: true,
       execute: async () => text(`sent ${secret}`),
     });
-    const asked = gate<string>();
+    const approval = gate<string>();
     const clerk = agent(
       "clerk",
       async (ctx: RunContext) => {
@@ -58,8 +58,8 @@ describe.each(twoStores)("%s: after NONE has erased every kind of step", (_name,
         });
         const { message } = await ctx.llm({ transcript });
         await ctx.waitForSignal("go");
-        const heard = await ctx.steering({ mode: "all" });
-        await ctx.tool({ callId: "1", toolName: "wire", input: { heard, said: messageText(message) } });
+        const steering = await ctx.steering({ mode: "all" });
+        await ctx.tool({ callId: "1", toolName: "wire", input: { steering, answer: messageText(message) } });
         return "done";
       },
       {
@@ -68,7 +68,7 @@ describe.each(twoStores)("%s: after NONE has erased every kind of step", (_name,
         callPath: {
           observer: {
             observe: (event) => {
-              if (event.type === "approval_request") asked.resolve(event.data.approvalId);
+              if (event.type === "approval_request") approval.resolve(event.data.approvalId);
             },
             settled: async () => undefined,
           },
@@ -78,22 +78,22 @@ describe.each(twoStores)("%s: after NONE has erased every kind of step", (_name,
     const run = await runtime.submit(clerk, secret, { retention: NONE, metadata: { secret } });
     await run.steer(secret);
     await run.signal("go", secret);
-    await run.approve(await asked.promise, { decision: "approved", by: "ann" });
+    await run.approve(await approval.promise, { decision: "approved", by: "ann" });
     expect((await run.result()).status).toBe("completed");
-    expect(await wordsOf(store, run.runId)).not.toContain(secret);
+    expect(await storedText(store, run.runId)).not.toContain(secret);
     expect(await store.events.verify(run.runId)).toMatchObject({ ok: true });
     expect((await run.snapshot()).ledger.open).toEqual([]);
     const { runs } = await runtime.list();
     expect(runs).toMatchObject([{ runId: run.runId, status: "completed" }]);
     const last = await store.events.lastSeq(run.runId);
     await expect(run.fork({ at: 3 })).rejects.toMatchObject({ code: "invalid_argument" });
-    // Of a run that has ended there is nothing to go on with: its fork has ended as well.
+    // A fork after the end of the run has ended as well, so that it needs no erased content.
     const fork = await run.fork({ at: last });
     expect((await fork.result()).status).toBe("completed");
     await runtime.close();
   });
 
-  test("what was drained stays drained: nothing of it is said again by whoever reads the run later (S5)", async () => {
+  test("S5: steering that was drained and erased is not submitted again as a new run", async () => {
     const open = await prepare();
     const store = await open();
     const runtime = await createRuntime({ store });
@@ -112,7 +112,7 @@ describe.each(twoStores)("%s: after NONE has erased every kind of step", (_name,
     await runtime.close();
   });
 
-  test("a task that is kept holds what it began with itself, also when one that is not began with the same", async () => {
+  test("a retained task replays from its own content although an erased task began with the same content", async () => {
     const open = await prepare();
     const runtime = await createRuntime({ store: await open() });
     const helper = new Agent({
@@ -124,8 +124,8 @@ describe.each(twoStores)("%s: after NONE has erased every kind of step", (_name,
       "lead",
       async (ctx) => {
         for (const retention of [NONE, HistoryRetention.RUN]) {
-          const hired = await ctx.spawn(helper.id, "help", { retention });
-          if (hired.kind === "spawned") await ctx.join(hired.handle);
+          const spawned = await ctx.spawn(helper.id, "help", { retention });
+          if (spawned.kind === "spawned") await ctx.join(spawned.handle);
         }
         return "done";
       },
@@ -140,7 +140,7 @@ describe.each(twoStores)("%s: after NONE has erased every kind of step", (_name,
     await runtime.close();
   });
 
-  test("a gate that asked leaves no word of what it asked about", async () => {
+  test("erases the arguments of a tool call that a permission asked about", async () => {
     const open = await prepare();
     const store = await open();
     const runtime = await createRuntime({ store });
@@ -157,7 +157,7 @@ describe.each(twoStores)("%s: after NONE has erased every kind of step", (_name,
         await run.approve(event.data.approvalId, { decision: "approved", input: { secret, edited: true } });
     }
     expect((await run.result()).status).toBe("completed");
-    expect(await wordsOf(store, run.runId)).not.toContain(secret);
+    expect(await storedText(store, run.runId)).not.toContain(secret);
     expect((await run.snapshot()).headcount).toBeDefined();
     await runtime.close();
   });

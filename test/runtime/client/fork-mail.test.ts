@@ -10,8 +10,8 @@ removeStoresAfterEach();
 
 const noRetry: RuntimeOptions = { runRetry: { maxRetries: 0 } };
 
-describe.each(twoStores)("a fork is not a delivery (%s)", (_name, prepare) => {
-  async function begun(code: (isFork: boolean) => Promise<void>) {
+describe.each(twoStores)("a fork of a run that an inbox message started (%s)", (_name, prepare) => {
+  async function startByMessage(code: (isFork: boolean) => Promise<void>) {
     const store = await (await prepare())();
     const clock = new FakeClock();
     const runtime = await createRuntime({ ...noRetry, store, clock });
@@ -29,11 +29,11 @@ describe.each(twoStores)("a fork is not a delivery (%s)", (_name, prepare) => {
     return { store, clock, runtime, worker, origin };
   }
 
-  it("one that fails tells of no dead letter, whatever its origin's count is", async () => {
-    const { store, runtime, worker, origin } = await begun(async () => {
+  it("emits no dead letter when it fails, even if its origin is at the last delivery", async () => {
+    const { store, runtime, worker, origin } = await startByMessage(async () => {
       throw new Error("broken");
     });
-    // One short of the last.
+    // One delivery is left.
     for (let count = 1; count < store.inbox.settings.maxDeliveries; count++)
       await store.inbox.nack(worker.id, ["m"]);
     const fork = await origin.fork({ at: 2 });
@@ -43,14 +43,14 @@ describe.each(twoStores)("a fork is not a delivery (%s)", (_name, prepare) => {
     await fork.signal("go");
     await settle();
     expect((await fork.result()).status).toBe("failed");
-    const told = (await readAll(store, fork.runId)).map(({ type }) => type);
-    expect(told).not.toContain("mail_dead_letter");
+    const types = (await readAll(store, fork.runId)).map(({ type }) => type);
+    expect(types).not.toContain("mail_dead_letter");
     expect(await runtime.deadLetters()).toEqual([]);
     await runtime.close();
   });
 
-  it("one that completes does not acknowledge what its origin handed back", async () => {
-    const { store, runtime, worker, origin } = await begun(async (isFork) => {
+  it("does not acknowledge the message of its origin when it completes", async () => {
+    const { store, runtime, worker, origin } = await startByMessage(async (isFork) => {
       if (!isFork) throw new Error("broken");
     });
     const fork = await origin.fork({ at: 2 });
@@ -62,7 +62,9 @@ describe.each(twoStores)("a fork is not a delivery (%s)", (_name, prepare) => {
     await runtime.close();
   });
 
-  async function asked(code: (isFork: boolean, reply: (body: JsonValue) => Promise<void>) => Promise<void>) {
+  async function startByAsk(
+    code: (isFork: boolean, reply: (body: JsonValue) => Promise<void>) => Promise<void>,
+  ) {
     const store = await (await prepare())();
     const runtime = await createRuntime({ ...noRetry, store, clock: new FakeClock() });
     const runs: RunId[] = [];
@@ -74,8 +76,8 @@ describe.each(twoStores)("a fork is not a delivery (%s)", (_name, prepare) => {
       });
     });
     runtime.register(worker);
-    const asker = agent("asker", async (ctx) => (await ctx.ask(worker.id, "?")) as unknown as JsonValue);
-    const run = await runtime.submit(asker, null);
+    const caller = agent("caller", async (ctx) => (await ctx.ask(worker.id, "?")) as unknown as JsonValue);
+    const run = await runtime.submit(caller, null);
     await until(() => runs.length === 1);
     await settle();
     const origin = (await runtime.find(runs[0] as RunId)) as RunHandle;
@@ -85,8 +87,8 @@ describe.each(twoStores)("a fork is not a delivery (%s)", (_name, prepare) => {
     return { store, runtime, run, origin, fork };
   }
 
-  it("one that ends without an answer is nothing to whoever asked its origin", async () => {
-    const { runtime, run, origin, fork } = await asked(async (isFork, reply) => {
+  it("does not end the ask to its origin when it fails without a reply", async () => {
+    const { runtime, run, origin, fork } = await startByAsk(async (isFork, reply) => {
       if (isFork) throw new Error("broken");
       await reply("answer");
     });
@@ -98,8 +100,8 @@ describe.each(twoStores)("a fork is not a delivery (%s)", (_name, prepare) => {
     await runtime.close();
   });
 
-  it("what one answers, whoever asked its origin does not hear", async () => {
-    const { store, runtime, run, origin, fork } = await asked((isFork, reply) =>
+  it("sends no reply to the caller of its origin", async () => {
+    const { store, runtime, run, origin, fork } = await startByAsk((isFork, reply) =>
       reply(isFork ? "fork" : "answer"),
     );
     await fork.signal("go");
@@ -114,7 +116,7 @@ describe.each(twoStores)("a fork is not a delivery (%s)", (_name, prepare) => {
     await runtime.close();
   });
 
-  it("one that is given a message of its own answers it", async () => {
+  it("replies to a message that it drained itself", async () => {
     const store = await (await prepare())();
     const runtime = await createRuntime({ ...noRetry, store, clock: new FakeClock() });
     const runs: RunId[] = [];
@@ -135,7 +137,7 @@ describe.each(twoStores)("a fork is not a delivery (%s)", (_name, prepare) => {
     const fork = await ((await runtime.find(runs[0] as RunId)) as RunHandle).fork({ at: 2 });
     await until(() => runs.length === 2);
     const run = await runtime.submit(
-      agent("asker", async (ctx) => (await ctx.ask(worker.id, "?")) as unknown as JsonValue),
+      agent("caller", async (ctx) => (await ctx.ask(worker.id, "?")) as unknown as JsonValue),
       null,
     );
     await until(async () => (await store.inbox.peek(worker.id)).length === 2);

@@ -23,39 +23,40 @@ removeStoresAfterEach();
 
 const sessionId = parseSessionId("trip");
 
-function seen(request: ModelRequest | undefined): readonly string[] {
+function textsOf(request: ModelRequest | undefined): readonly string[] {
   return (request?.messages ?? []).map(messageText);
 }
 
-interface Talk {
+interface Conversation {
   readonly store: Store;
   readonly runtime: Runtime;
   readonly model: ReturnType<typeof scriptedModel>;
-  /** Says it in the session, or in another, to the end. */
-  readonly say: (input: string, where?: RunHandle) => Promise<RunHandle>;
+  /** Sends the input in the session, or in the session of another run, and waits for the end of the run. */
+  readonly send: (input: string, where?: RunHandle) => Promise<RunHandle>;
 }
 
-async function talk(open: () => Promise<Store>, script: readonly ScriptStep[]): Promise<Talk> {
+async function converse(open: () => Promise<Store>, script: readonly ScriptStep[]): Promise<Conversation> {
   const store = await open();
   const runtime = await createRuntime({ store, unknownPrice: "ignore" });
   const model = scriptedModel(script);
   const scout = new AgentCore({ name: "scout", model });
-  const say = async (input: string, where: { sessionId: RunHandle["sessionId"] } = { sessionId }) => {
+  const send = async (input: string, where: { sessionId: RunHandle["sessionId"] } = { sessionId }) => {
     const run = await runtime.submit(scout, input, { sessionId: where.sessionId });
     await run.result();
     return run;
   };
-  return { store, runtime, model, say };
+  return { store, runtime, model, send };
 }
 
-async function lastBefore(store: Store, { runId }: RunHandle, type: Event["type"]): Promise<number> {
+/** Seq of the event before the first event of this type. */
+async function seqBefore(store: Store, { runId }: RunHandle, type: Event["type"]): Promise<number> {
   const event = (await readAll(store, runId)).find((each) => each.type === type);
   return (event?.seq ?? 0) - 1;
 }
 
 describe.each(twoStores)("%s: a fork", (_name, prepare) => {
-  it("sees the session as it stood at the cut, and says nothing in it", async () => {
-    const { store, runtime, model, say } = await talk(await prepare(), [
+  it("reads the session as it was at the cut, and writes to a session of its own", async () => {
+    const { store, runtime, model, send } = await converse(await prepare(), [
       "one",
       "two",
       "another two",
@@ -63,8 +64,8 @@ describe.each(twoStores)("%s: a fork", (_name, prepare) => {
       "three",
       "more",
     ]);
-    const first = await say("first?");
-    const second = await say("second?");
+    const first = await send("first?");
+    const second = await send("second?");
     const before = await store.sessions.read(sessionId, { includeHidden: true });
     const forks: RunHandle[] = [];
     for (const run of [second, first]) {
@@ -72,53 +73,53 @@ describe.each(twoStores)("%s: a fork", (_name, prepare) => {
       expect((await fork.result()).sessionId).toBe(fork.sessionId);
       forks.push(fork);
     }
-    expect(seen(model.calls[2])).toEqual(["first?", "one", "second?"]);
-    expect(seen(model.calls[3])).toEqual(["first?"]);
+    expect(textsOf(model.calls[2])).toEqual(["first?", "one", "second?"]);
+    expect(textsOf(model.calls[3])).toEqual(["first?"]);
     expect(new Set([sessionId, ...forks.map((fork) => fork.sessionId)]).size).toBe(3);
     expect(await store.sessions.read(sessionId, { includeHidden: true })).toEqual(before);
-    await say("third?");
-    expect(seen(model.calls[4])).toEqual(["first?", "one", "second?", "two", "third?"]);
-    // The fork's conversation can be gone on with.
-    await say("and?", forks[0]);
-    expect(seen(model.calls[5])).toEqual(["first?", "one", "second?", "another two", "and?"]);
-    const told = (await readAll(store, forks[0]?.runId ?? first.runId)).find(
+    await send("third?");
+    expect(textsOf(model.calls[4])).toEqual(["first?", "one", "second?", "two", "third?"]);
+    // The conversation of a fork can be continued.
+    await send("and?", forks[0]);
+    expect(textsOf(model.calls[5])).toEqual(["first?", "one", "second?", "another two", "and?"]);
+    const forkEvent = (await readAll(store, forks[0]?.runId ?? first.runId)).find(
       (event): event is Event<"run_fork"> => event.type === "run_fork",
     );
-    expect(told?.data).toMatchObject({ origin: second.runId, at: 0, sessionId: forks[0]?.sessionId });
+    expect(forkEvent?.data).toMatchObject({ origin: second.runId, at: 0, sessionId: forks[0]?.sessionId });
     await runtime.close();
   });
 
-  it("goes on with the turn it shares, also when the origin's session is gone since", async () => {
-    const { store, runtime, model, say } = await talk(await prepare(), ["one", "two", "again", "more"]);
-    await say("first?");
-    const second = await say("second?");
-    const at = await lastBefore(store, second, "message_end");
+  it("continues the turn at the cut, even if the origin's session was deleted after the fork", async () => {
+    const { store, runtime, model, send } = await converse(await prepare(), ["one", "two", "again", "more"]);
+    await send("first?");
+    const second = await send("second?");
+    const at = await seqBefore(store, second, "message_end");
     const fork = await second.fork({ at });
     await store.sessions.delete(sessionId);
     expect(await fork.result()).toMatchObject({ status: "completed", output: "again" });
-    await say("and?", fork);
-    expect(seen(model.calls[3])).toEqual(["first?", "one", "second?", "again", "and?"]);
+    await send("and?", fork);
+    expect(textsOf(model.calls[3])).toEqual(["first?", "one", "second?", "again", "and?"]);
     await expect(second.fork({ at })).rejects.toMatchObject({ code: "not_found" });
     await runtime.close();
   });
 
-  it("of a run that has ended has what it said", async () => {
-    const { store, runtime, model, say } = await talk(await prepare(), ["one", "two", "more"]);
-    const first = await say("first?");
+  it("of an ended run contains the messages of that run", async () => {
+    const { store, runtime, model, send } = await converse(await prepare(), ["one", "two", "more"]);
+    const first = await send("first?");
     const at = await store.events.lastSeq(first.runId);
-    await say("second?");
+    await send("second?");
     const fork = await first.fork({ at });
     expect(await fork.result()).toMatchObject({ status: "completed", output: "one" });
-    await say("and?", fork);
-    expect(seen(model.calls[2])).toEqual(["first?", "one", "and?"]);
+    await send("and?", fork);
+    expect(textsOf(model.calls[2])).toEqual(["first?", "one", "and?"]);
     const entries = await store.sessions.read(fork.sessionId);
     expect(entries.some(({ entry }) => entry.runId === first.runId)).toBe(false);
     await runtime.close();
   });
 
-  it("has a session nobody else is in, also under the id of one that was deleted", async () => {
-    const { store, runtime, model, say } = await talk(await prepare(), ["one", "two", "three"]);
-    const first = await say("first?");
+  it("gets a new session, even if its run id was used by a deleted fork", async () => {
+    const { store, runtime, model, send } = await converse(await prepare(), ["one", "two", "three"]);
+    const first = await send("first?");
     const runId = formatRunId("fork");
     const fork = await first.fork({ at: 0, runId });
     await fork.result();
@@ -126,12 +127,12 @@ describe.each(twoStores)("%s: a fork", (_name, prepare) => {
     await store.journal.delete(runId);
     const again = await first.fork({ at: 0, runId });
     await again.result();
-    expect(seen(model.calls[2])).toEqual(["first?"]);
+    expect(textsOf(model.calls[2])).toEqual(["first?"]);
     expect(again.sessionId).not.toBe(fork.sessionId);
     await runtime.close();
   });
 
-  it("of a run whose session nobody named has one that nobody named", async () => {
+  it("of a run with an unnamed session gets an unnamed session", async () => {
     const store = await (await prepare())();
     const clock = new FakeClock();
     const runtime = await createRuntime({ store, clock, unknownPrice: "ignore" });
@@ -148,28 +149,33 @@ describe.each(twoStores)("%s: a fork", (_name, prepare) => {
     await runtime.close();
   });
 
-  it("that fails keeps what its user said pending (S2), and is resumed", async () => {
+  it("S2: that fails keeps the user's message pending, and can be resumed", async () => {
     const refused = { error: Object.assign(new Error("no such model"), { status: 400 }) };
-    const { store, runtime, model, say } = await talk(await prepare(), ["one", refused, "again", "more"]);
-    const first = await say("first?");
+    const { store, runtime, model, send } = await converse(await prepare(), [
+      "one",
+      refused,
+      "again",
+      "more",
+    ]);
+    const first = await send("first?");
     const fork = await first.fork({ at: 0 });
     expect((await fork.result()).status).toBe("failed");
     const [entry] = await store.sessions.read(fork.sessionId, { includeHidden: true });
     expect(entry).toMatchObject({ visibility: "pending", entry: { id: fork.runId, parentId: null } });
     await fork.resume();
     expect((await fork.result()).output).toBe("again");
-    await say("and?", fork);
-    expect(seen(model.calls[3])).toEqual(["first?", "again", "and?"]);
+    await send("and?", fork);
+    expect(textsOf(model.calls[3])).toEqual(["first?", "again", "and?"]);
     await runtime.close();
   });
 
-  it("has children who remember what they did up to the cut, and nothing since", async () => {
+  it("gives its children the history they had at the cut", async () => {
     const open = await prepare();
     const store = await open();
     const runtime = await createRuntime({ store });
     const child = agent("child", async (ctx) => {
       const turn = await ctx.turn(async ({ input }) => ({ input, instructions: "", tools: [] }));
-      const said = {
+      const batch = {
         runId: ctx.facts.runId,
         taskId: ctx.taskId,
         at: turn.at,
@@ -184,7 +190,7 @@ describe.each(twoStores)("%s: a fork", (_name, prepare) => {
             type: "say",
             sessionId: turn.sessionId ?? sessionId,
             agentId: ctx.agentId,
-            batch: said,
+            batch,
             visibility: "visible",
           },
         ],
@@ -194,13 +200,13 @@ describe.each(twoStores)("%s: a fork", (_name, prepare) => {
     const parent = agent(
       "parent",
       async (ctx) => {
-        const heard = [];
+        const histories = [];
         for (const part of ["a", "b"]) {
           const brief = `${ctx.input as string} ${part}`;
           const spawned = await ctx.spawn(child.id, brief, { retention: HistoryRetention.PERMANENT });
-          if (spawned.kind === "spawned") heard.push((await ctx.join(spawned.handle)).output);
+          if (spawned.kind === "spawned") histories.push((await ctx.join(spawned.handle)).output);
         }
-        return heard;
+        return histories;
       },
       { subAgents: [child], messageOf: (input) => userMessage(input as string) },
     );
@@ -214,31 +220,31 @@ describe.each(twoStores)("%s: a fork", (_name, prepare) => {
     await run("third");
     const events = await readAll(store, second.runId);
     const ended = events.filter(({ type, taskId }) => type === "task_end" && taskId !== "t0");
-    const childOf = async (conversation: SessionId) => {
+    const childSession = async (conversation: SessionId) => {
       const [own, ...others] = await store.sessions.list({ under: conversation });
       expect(others).toEqual([]);
       return store.sessions.read(own?.sessionId ?? conversation);
     };
-    const before = await childOf(sessionId);
-    // After the first child of the second run, and before it began.
+    const before = await childSession(sessionId);
+    // After the end of the first child of the second run, and before its start.
     for (const at of [ended[0]?.seq ?? -1, 0]) {
       const fork = await second.fork({ at });
       expect((await fork.result()).output).toEqual([
         ["first a", "first b"],
         ["first a", "first b", "second a"],
       ]);
-      const entries = await childOf(fork.sessionId);
+      const entries = await childSession(fork.sessionId);
       expect(
         entries.map(({ entry }) => (entry.type === "message" ? messageText(entry.message) : entry.type)),
       ).toEqual(["first a", "first b", "second a", "second b"]);
     }
-    expect(await childOf(sessionId)).toEqual(before);
+    expect(await childSession(sessionId)).toEqual(before);
     await runtime.close();
   });
 
-  it("is refused past the last event, and where there is none", async () => {
-    const { store, runtime, say } = await talk(await prepare(), ["one"]);
-    const run = await say("first?");
+  it("is refused at a seq after the last event, and at a value that is not a seq", async () => {
+    const { store, runtime, send } = await converse(await prepare(), ["one"]);
+    const run = await send("first?");
     const last = await store.events.lastSeq(run.runId);
     for (const at of [last + 1, 10_000, -1, 1.5, Number.NaN, "3" as unknown as number]) {
       await expect(run.fork({ at })).rejects.toMatchObject({ code: "invalid_argument" });

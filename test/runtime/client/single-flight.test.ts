@@ -4,12 +4,12 @@ import { agent, gate, setUp, settle, simpleTool, text } from "../runtime-setup.t
 
 const sessionId = formatSessionId("talk");
 
-/** Says what it was steered with, once it is told to go on. */
+/** Waits for the signal `go` and returns its value. */
 function listener(): HostedAgent {
   return agent("listener", async (ctx) => ctx.waitForSignal("go").then((value) => value ?? null));
 }
 
-it("S5: a second input for an agent at work in the session is agent_busy, naming the run", async () => {
+it("S5: submit() to a session with a running run fails with agent_busy, which names the run", async () => {
   const { runtime } = await setUp();
   const work = gate();
   const clerk = agent("clerk", async (ctx) => ctx.step("work", async () => work.promise.then(() => "done")));
@@ -26,7 +26,7 @@ it("S5: a second input for an agent at work in the session is agent_busy, naming
   expect((await second.result()).status).toBe("completed");
 });
 
-it("S5: agent_busy says which calls are open", async () => {
+it("S5: agent_busy lists the calls in flight", async () => {
   const { runtime, open } = await setUp();
   const work = gate();
   const hold = simpleTool({ name: "hold", execute: async () => work.promise.then(() => text("held")) });
@@ -34,15 +34,15 @@ it("S5: agent_busy says which calls are open", async () => {
   const clerk = agent("clerk", async (ctx) => ctx.tool(call).then(() => "done"), { tools: [hold] });
   await runtime.submit(clerk, "one", { sessionId });
   await settle();
-  const elsewhere = await open();
-  await expect(elsewhere.submit(clerk, "two", { sessionId })).rejects.toMatchObject({
+  const otherWorker = await open();
+  await expect(otherWorker.submit(clerk, "two", { sessionId })).rejects.toMatchObject({
     code: "agent_busy",
     details: { status: "running", waitsFor: ["call t0/0/0"] },
   });
   work.resolve();
 });
 
-it("S5: agent_busy names an open approval as approve() takes it", async () => {
+it("S5: agent_busy lists a pending approval by the id that approve() takes", async () => {
   const { runtime, events } = await setUp();
   const work = gate();
   const hold = simpleTool({ name: "hold", execute: async () => work.promise.then(() => text("held")) });
@@ -51,10 +51,10 @@ it("S5: agent_busy names an open approval as approve() takes it", async () => {
   const clerk = agent("clerk", async (ctx) => ctx.tools(calls).then(() => "done"), { tools: [hold, pay] });
   const run = await runtime.submit(clerk, "one", { sessionId });
   await settle();
-  const asked = (await events(run.runId)).find(
+  const request = (await events(run.runId)).find(
     (event): event is Event<"approval_request"> => event.type === "approval_request",
   );
-  const approvalId = asked?.data.approvalId ?? "";
+  const approvalId = request?.data.approvalId ?? "";
   await expect(runtime.submit(clerk, "two", { sessionId })).rejects.toMatchObject({
     code: "agent_busy",
     details: { waitsFor: ["call t0/0/0", "call t0/0/1", `approval ${approvalId}`] },
@@ -64,7 +64,7 @@ it("S5: agent_busy names an open approval as approve() takes it", async () => {
   expect((await run.result()).output).toBe("done");
 });
 
-it("S5: a suspended run takes the input as steering, and the handle is that run's", async () => {
+it("S5: a suspended run takes a submission to its session as steering, and submit() returns its handle", async () => {
   const { runtime, clock, store } = await setUp();
   const clerk = listener();
   const first = await runtime.submit(clerk, "one", { sessionId });
@@ -80,7 +80,7 @@ it("S5: a suspended run takes the input as steering, and the handle is that run'
   expect((await second.result()).output).toBe("done");
 });
 
-it("S5: a run that only waits takes steering before its worker has let go of it, too", async () => {
+it("S5: a run that only waits takes a submission as steering before it is suspended", async () => {
   const { runtime } = await setUp();
   const clerk = listener();
   const first = await runtime.submit(clerk, "one", { sessionId });
@@ -89,7 +89,7 @@ it("S5: a run that only waits takes steering before its worker has let go of it,
   await first.signal("go");
 });
 
-it("S5: with whenBusy an agent at work is steered", async () => {
+it('S5: with whenBusy: "steer", a running run takes a submission as steering', async () => {
   const { runtime } = await setUp();
   const work = gate();
   const clerk = agent("clerk", async (ctx) => ctx.step("work", async () => work.promise.then(() => "done")));
@@ -100,14 +100,14 @@ it("S5: with whenBusy an agent at work is steered", async () => {
   work.resolve();
 });
 
-it("S5: no session means a new one, so nobody is in the way", async () => {
+it("S5: submissions without a sessionId get sessions of their own", async () => {
   const { runtime } = await setUp();
   const clerk = listener();
   const runs = await Promise.all([runtime.submit(clerk, "one"), runtime.submit(clerk, "two")]);
   expect(new Set(runs.map((run) => run.sessionId)).size).toBe(2);
 });
 
-it("S5: of many inputs at once, from several workers, one starts a run", async () => {
+it("S5: of many simultaneous submissions to one session, from several workers, one creates a run", async () => {
   const { runtime, open, store } = await setUp();
   const work = gate();
   const clerk = agent("clerk", async (ctx) => ctx.step("work", async () => work.promise.then(() => "done")));
@@ -122,7 +122,7 @@ it("S5: of many inputs at once, from several workers, one starts a run", async (
   work.resolve();
 });
 
-it("S5: submitting again under an id that became steering is submitting once", async () => {
+it("S5: a repeated submission with a runId whose input became steering does not steer twice", async () => {
   const { runtime } = await setUp();
   const clerk = listener();
   const first = await runtime.submit(clerk, "one", { sessionId });
@@ -133,20 +133,20 @@ it("S5: submitting again under an id that became steering is submitting once", a
   await settle();
   await first.signal("go");
   await first.result();
-  // Nobody heard it there: it is the run it was submitted as.
+  // The run ended without reading the steering, which was then submitted as a run with this id.
   expect((await runtime.submit(clerk, "two", options)).runId).toBe(options.runId);
 });
 
-it("S5: another user's or tenant's input is no steering of a run that waits, nor when asked for: it is busy", async () => {
+it("S5: a submission by another user or tenant never becomes steering, and fails with agent_busy", async () => {
   const { runtime, store } = await setUp();
-  const ours = { sessionId, userId: "ada", tenantId: "house" };
+  const owner = { sessionId, userId: "ada", tenantId: "house" };
   const clerk = listener();
-  const run = await runtime.submit(clerk, "one", ours);
+  const run = await runtime.submit(clerk, "one", owner);
   await settle();
   const others = [
     { sessionId, tenantId: "house" },
-    { ...ours, userId: "bob" },
-    { ...ours, tenantId: "inn" },
+    { ...owner, userId: "bob" },
+    { ...owner, tenantId: "inn" },
   ];
   for (const other of others) {
     for (const whenBusy of ["refuse", "steer"] as const)
@@ -158,7 +158,7 @@ it("S5: another user's or tenant's input is no steering of a run that waits, nor
       });
   }
   expect(await store.mailbox.read(run.runId)).toEqual([]);
-  expect((await runtime.submit(clerk, "two", ours)).runId).toBe(run.runId);
+  expect((await runtime.submit(clerk, "two", owner)).runId).toBe(run.runId);
   await run.signal("go", "on");
   expect((await run.result()).output).toBe("on");
 });

@@ -24,19 +24,19 @@ const runEnd = eventDraft("run_end", {
   turns: 0,
   lost: { tokens: 0, costUsd: 0 },
 });
-/** What only the runtime knows. */
-const forged: readonly EventDraft[] = [
+/** Drafts that code may not emit: events of the runtime, and values that are not events. */
+const refusedDrafts: readonly EventDraft[] = [
   runEnd,
   eventDraft("approval_decision", { approvalId: "t0/0/x", decision }),
   eventDraft("budget_top_up", { taskId: "t0" as never, add: { maxTokens: 1 }, by: "alice" }),
-  eventDraft("message_end", { message: userMessage("never said") }),
+  eventDraft("message_end", { message: userMessage("forged") }),
   { type: "made_up", data: {} } as never,
   {} as never,
   null as never,
   undefined as never,
   "run_end" as never,
 ];
-const ends = eventDraft("agent_end", {
+const agentEnd = eventDraft("agent_end", {
   status: "completed",
   output: "",
   turns: 0,
@@ -45,23 +45,23 @@ const ends = eventDraft("agent_end", {
 });
 const note = eventDraft("architecture_event", { architecture: "own", name: "own.seen", data: {} });
 
-/** The compiler says the same to whoever asks it. */
+/** The type already refuses the drafts above, so the tests cast them. */
 type Emit = (event: EmittableEvent) => void;
 
-it("E1: whatever door code comes by, it tells only what is code's to tell", async () => {
+it("E1: emitEvent() refuses events of the runtime at every place where user code can call it", async () => {
   const { runtime, events } = await setUp({ unknownPrice: "ignore" });
   const refused = new Map<string, string[]>();
-  const tryAll = (door: string, tell: Emit): void => {
-    if (refused.has(door)) return;
+  const tryAll = (place: string, emit: Emit): void => {
+    if (refused.has(place)) return;
     const faults: string[] = [];
-    refused.set(door, faults);
-    for (const draft of [...forged, ends])
+    refused.set(place, faults);
+    for (const draft of [...refusedDrafts, agentEnd])
       try {
-        tell(draft as EmittableEvent);
+        emit(draft as EmittableEvent);
       } catch (error) {
         faults.push(Fault.from(error).code);
       }
-    tell(note);
+    emit(note);
   };
   const look = simpleTool({
     name: "look",
@@ -116,7 +116,7 @@ it("E1: whatever door code comes by, it tells only what is code's to tell", asyn
   );
   const run = await runtime.submit(worker, null);
   expect((await run.result()).status).toBe("completed");
-  const doors = [
+  const places = [
     "agent",
     "step",
     "branch",
@@ -126,39 +126,39 @@ it("E1: whatever door code comes by, it tells only what is code's to tell", asyn
     "tool",
     "observer",
   ].toSorted();
-  expect([...refused.keys()].toSorted()).toEqual(doors);
+  expect([...refused.keys()].toSorted()).toEqual(places);
   for (const faults of refused.values())
-    expect(faults).toEqual([...forged, ends].map(() => "invalid_argument"));
+    expect(faults).toEqual([...refusedDrafts, agentEnd].map(() => "invalid_argument"));
   const log = await events(run.runId);
   expect(log.filter(({ type }) => type === "run_end")).toHaveLength(1);
   expect(log.at(-1)?.type).toBe("run_end");
   for (const type of ["approval_decision", "budget_top_up", "agent_end", "made_up"])
     expect(log.filter((event) => event.type === type)).toEqual([]);
-  expect(log.filter(({ type }) => type === "architecture_event")).toHaveLength(doors.length);
+  expect(log.filter(({ type }) => type === "architecture_event")).toHaveLength(places.length);
 });
 
-it("an invocation's end is told with its turn, and with no other's", async () => {
+it("emitEvent() accepts agent_end only together with the turn of the same invocation", async () => {
   const { runtime, events } = await setUp();
-  const taken: Turn[] = [];
+  const usedTurns: Turn[] = [];
   const noTurns = [null, undefined, "t0", 7] as unknown as readonly Turn[];
   const worker = agent("worker", async (ctx) => {
     const turn = await ctx.turn(({ input }) => ({ input, instructions: "", tools: [] }));
-    for (const other of [...taken, { ...turn }, ...noTurns])
-      expect(() => ctx.emitEvent(ends, other)).toThrow(/^agent_end is told by the agent itself/u);
-    taken.push(turn);
+    for (const other of [...usedTurns, { ...turn }, ...noTurns])
+      expect(() => ctx.emitEvent(agentEnd, other)).toThrow(/^only the agent may emit agent_end/u);
+    usedTurns.push(turn);
     expect(() => ctx.emitEvent(runEnd as EventDraft as EmittableEvent, turn)).toThrow(
-      /^"run_end" is no event that code may tell\. What it may tell: architecture_event, turn_start, /u,
+      /^code may not emit "run_end"\. Events that code may emit: architecture_event, turn_start, /u,
     );
-    ctx.emitEvent(ends, turn);
+    ctx.emitEvent(agentEnd, turn);
   });
-  for (let time = 0; time < 2; time++) {
+  for (let round = 0; round < 2; round++) {
     const run = await runtime.submit(worker, null);
     expect(await run.result()).toMatchObject({ status: "completed", error: null });
     expect((await events(run.runId)).filter(({ type }) => type === "agent_end")).toHaveLength(1);
   }
 });
 
-it("J10: what a layer tells is JSON", async () => {
+it("J10: emitEvent() in chat middleware refuses data that is not JSON", async () => {
   const { runtime } = await setUp({ unknownPrice: "ignore" });
   const faults: unknown[] = [];
   const chat = {
@@ -185,21 +185,24 @@ it.each([
   [undefined, "undefined"],
   [null, "null"],
   ["turn_start", '"turn_start"'],
-])("says what must be told in place of %j, also to an architecture that yields it", async (told, shown) => {
-  const architecture: Architecture = {
-    name: "own",
-    requiresModel: false,
-    declaredWorkers: () => ({}),
-    run: async function* () {
-      yield told as never;
-    },
-  };
-  const { runtime } = await setUp();
-  const run = await runtime.submit(new Agent({ name: "a", architecture }), "Go.");
-  expect((await run.result()).error).toMatchObject({
-    code: "invalid_argument",
-    message: expect.stringContaining(
-      `${shown} was told: what code tells, and what an architecture yields, must be an event, { type, data }`,
-    ) as unknown,
-  });
-});
+])(
+  "a run whose architecture yields %j as an event fails with a message that names the value",
+  async (value, shown) => {
+    const architecture: Architecture = {
+      name: "own",
+      requiresModel: false,
+      declaredWorkers: () => ({}),
+      run: async function* () {
+        yield value as never;
+      },
+    };
+    const { runtime } = await setUp();
+    const run = await runtime.submit(new Agent({ name: "a", architecture }), "Go.");
+    expect((await run.result()).error).toMatchObject({
+      code: "invalid_argument",
+      message: expect.stringContaining(
+        `cannot emit ${shown}: emitEvent takes, and an architecture yields, an event { type, data }`,
+      ) as unknown,
+    });
+  },
+);

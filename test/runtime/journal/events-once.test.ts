@@ -14,8 +14,8 @@ function ofTypes<Type extends EventType>(events: readonly Event[], ...types: rea
   );
 }
 
-describe("what the log tells of a task's life, once however often it is replayed (trap R13)", () => {
-  it("that it waits, for what and until when, and what woke it", async () => {
+describe("the event log of a task that is replayed several times (trap R13)", () => {
+  it("has one task_suspend and one task_wake per wait, with the names, the time limit and what ended the wait", async () => {
     const { runtime, clock, events } = await setUp({ suspendAfterMs: 100 });
     const worker = agent("worker", async (ctx) => {
       await ctx.waitForSignal("go");
@@ -25,7 +25,7 @@ describe("what the log tells of a task's life, once however often it is replayed
     for (let round = 0; round < 3; round++) {
       await settle();
       await clock.advance(200);
-      // Mail that is for nobody: the run is claimed, replayed and dropped again.
+      // No task waits for this signal: the run is claimed, replayed and released again.
       await run.signal("other");
     }
     await run.signal("go");
@@ -33,8 +33,8 @@ describe("what the log tells of a task's life, once however often it is replayed
     await settle();
     await clock.advance(10_000);
     await run.result();
-    const lives = ofTypes(await events(run.runId), "task_suspend", "task_wake").map(({ data }) => data);
-    expect(lives).toEqual([
+    const waits = ofTypes(await events(run.runId), "task_suspend", "task_wake").map(({ data }) => data);
+    expect(waits).toEqual([
       { waitsFor: ["signal go"], until: null },
       { by: "signal go" },
       { waitsFor: ["signal never"], until: at + 5_000 },
@@ -42,7 +42,7 @@ describe("what the log tells of a task's life, once however often it is replayed
     ]);
   });
 
-  it("what comes before branches, before what they tell, and once however often it is replayed", async () => {
+  it("has each event once, and the events before parallel() before those of its branches", async () => {
     const { runtime, clock, events } = await setUp({ suspendAfterMs: 100 });
     const turn = (number: number) => ({ type: "turn_start", data: { turn: number } }) as const;
     const worker = agent("worker", async (ctx) => {
@@ -70,7 +70,7 @@ describe("what the log tells of a task's life, once however often it is replayed
     expect(turns).toEqual([1, 2, 3, 4]);
   });
 
-  it("that branches wait together, and again when one of them has gone on", async () => {
+  it("has one task_suspend for all branches that wait, and another one after one of them has continued", async () => {
     const { runtime, clock, events, store } = await setUp({ suspendAfterMs: 100 });
     const worker = agent("worker", async (ctx) => {
       await ctx.parallel({ left: (b) => b.waitForSignal("a"), right: (b) => b.waitForSignal("b") });
@@ -80,12 +80,12 @@ describe("what the log tells of a task's life, once however often it is replayed
     await run.signal("a");
     await settle();
     await clock.advance(101);
-    // It rests: nobody has the run.
+    // The run is suspended, so no worker can claim it.
     expect(await store.leases.claim({ workerId: "other", limit: 1, now: clock.now() })).toEqual([]);
     await run.signal("b");
     await run.result();
-    const lives = ofTypes(await events(run.runId), "task_suspend", "task_wake").map(({ data }) => data);
-    expect(lives).toEqual([
+    const waits = ofTypes(await events(run.runId), "task_suspend", "task_wake").map(({ data }) => data);
+    expect(waits).toEqual([
       { waitsFor: ["signal a", "signal b"], until: null },
       { by: "signal a" },
       { waitsFor: ["signal b"], until: null },
@@ -93,7 +93,7 @@ describe("what the log tells of a task's life, once however often it is replayed
     ]);
   });
 
-  it("that a stop ended its wait", async () => {
+  it("names the cancellation as the end of a wait", async () => {
     const { runtime, events } = await setUp();
     const run = await runtime.submit(
       agent("worker", async (ctx) => void (await ctx.waitForSignal("go"))),
@@ -105,7 +105,7 @@ describe("what the log tells of a task's life, once however often it is replayed
     expect(ofTypes(await events(run.runId), "task_wake").map(({ data }) => data)).toEqual([{ by: "cancel" }]);
   });
 
-  it("which messages it was given, at its start and by each drain", async () => {
+  it("has one mail_receive per message, at the start of the task and for each drain", async () => {
     const { runtime, store, clock, events } = await setUp({ suspendAfterMs: 100 });
     const runs: RunId[] = [];
     const worker = agent("worker", async (ctx, inbox) => {
@@ -120,7 +120,7 @@ describe("what the log tells of a task's life, once however often it is replayed
     runtime.register(worker);
     await settle();
     await store.inbox.deliver(message("m2"));
-    const [runId = formatRunId("none")] = runs;
+    const [runId = formatRunId("missing")] = runs;
     const run = await runtime.find(runId);
     await run?.signal("go");
     await settle();
@@ -134,7 +134,7 @@ describe("what the log tells of a task's life, once however often it is replayed
     expect(await store.inbox.waiting([worker.id])).toEqual([]);
   });
 
-  it("that a message was handed back once too often, in the run that did so", async () => {
+  it("has a mail_dead_letter in the run whose failure was the last allowed delivery", async () => {
     const { runtime, store, clock, events } = await setUp({ runRetry: { maxRetries: 0 } });
     const runs: RunId[] = [];
     const worker = agent("worker", async (ctx) => {
@@ -148,13 +148,13 @@ describe("what the log tells of a task's life, once however often it is replayed
     await until(async () => (await store.inbox.deadLetters(worker.id)).length === 1);
     await clock.advance(1_000);
     expect(runs).toHaveLength(3);
-    const told = [];
+    const deadLetters = [];
     for (const runId of runs)
-      told.push(ofTypes(await events(runId), "mail_dead_letter").map(({ data }) => data));
-    expect(told).toEqual([[], [], [{ messageId: "m1", deliveries: 3 }]]);
+      deadLetters.push(ofTypes(await events(runId), "mail_dead_letter").map(({ data }) => data));
+    expect(deadLetters).toEqual([[], [], [{ messageId: "m1", deliveries: 3 }]]);
   });
 
-  it("that it failed for good, before its end; never for a cancel (trap O8)", async () => {
+  it("has one agent_error before the task_end of a failed task, and none for a cancelled task (trap O8)", async () => {
     const { runtime, events, clock } = await setUp({ runRetry: { maxRetries: 1, baseDelayMs: 10 } });
     const broken = agent("broken", async () => {
       throw new Error("a bug");

@@ -13,24 +13,25 @@ import { removeStoresAfterEach, twoStores } from "../two-stores.ts";
 
 removeStoresAfterEach();
 
-function odd(): Fault {
+/** A fault whose details contain a date, a bigint and a cycle. */
+function nonJsonFault(): Fault {
   const loop: Record<string, unknown> = { when: new Date(0), amount: 10n };
   loop["self"] = loop;
-  return new Fault("invalid_argument", "odd", { details: loop as never });
+  return new Fault("invalid_argument", "details are not JSON", { details: loop as never });
 }
 
 const stored = { when: "1970-01-01T00:00:00.000Z", amount: "10", self: "[contains itself]" };
 
 const throwers: Readonly<Record<string, (ctx: RunContext) => Promise<unknown>>> = {
-  "the code": async () => Promise.reject(odd()),
-  "a step": (ctx) => ctx.step("weak", async () => Promise.reject(odd())),
-  "a branch": (ctx) => ctx.parallel({ one: async () => Promise.reject(odd()) }),
+  "the agent's code": async () => Promise.reject(nonJsonFault()),
+  "a step": (ctx) => ctx.step("weak", async () => Promise.reject(nonJsonFault())),
+  "a branch": (ctx) => ctx.parallel({ one: async () => Promise.reject(nonJsonFault()) }),
   "a model": (ctx) => ctx.llm({ transcript: Transcript.of([userMessage("go")]) }),
 };
 
-describe.each(twoStores)("%s: a fault whose details are no JSON (J10)", (_name, prepare) => {
+describe.each(twoStores)("J10: a fault whose details are not JSON, in a %s store", (_name, prepare) => {
   test.each(Object.entries(throwers))(
-    "ends the run when %s throws it, and does not loop",
+    "ends the run as failed, without a retry, when %s throws it",
     async (_who, run) => {
       const open = await prepare();
       const errors: Fault[] = [];
@@ -41,24 +42,24 @@ describe.each(twoStores)("%s: a fault whose details are no JSON (J10)", (_name, 
       });
       const model = scriptedModel([
         () => {
-          throw odd();
+          throw nonJsonFault();
         },
       ]);
       const weak: HostedAgent = agent("weak", async (ctx) => (await run(ctx), null), {
         models: { main: model },
       });
-      const { status, error: failure } = await (await runtime.submit(weak, null)).result();
+      const { status, error } = await (await runtime.submit(weak, null)).result();
       expect(status).toBe("failed");
-      expect(JSON.stringify(failure)).toContain(JSON.stringify(stored));
+      expect(JSON.stringify(error)).toContain(JSON.stringify(stored));
       expect(errors).toEqual([]);
       await runtime.close();
     },
   );
 
-  test("reaches the model as a tool's error", async () => {
+  test("becomes an error result when a tool throws it", async () => {
     const open = await prepare();
     const runtime = await createRuntime({ store: await open() });
-    const tool = simpleTool({ name: "weak", execute: async () => Promise.reject(odd()) });
+    const tool = simpleTool({ name: "weak", execute: async () => Promise.reject(nonJsonFault()) });
     const clerk = agent(
       "clerk",
       async (ctx) => (await ctx.tool({ callId: "1", toolName: "weak", input: {} })).isError,
@@ -71,7 +72,7 @@ describe.each(twoStores)("%s: a fault whose details are no JSON (J10)", (_name, 
 
 const notJson = { when: new Date(0) } as never;
 
-test("J10: what a task reports is refused where it reports it", async () => {
+test("J10: ctx.report() throws not_json for an output that is not JSON", async () => {
   const { runtime, errors } = await setUp({ runRetry: { maxRetries: 0 } });
   const clerk = agent("clerk", async (ctx) => {
     ctx.report({ output: notJson });
@@ -80,15 +81,15 @@ test("J10: what a task reports is refused where it reports it", async () => {
   expect(errors).toEqual([]);
 });
 
-test("J10: an input, its metadata and what is said to a run are refused to whoever gives them", async () => {
+test("J10: submit(), steer(), followUp() and signal() reject values that are not JSON", async () => {
   const { runtime } = await setUp();
   const clerk = agent("clerk", async (ctx) => ctx.waitForSignal("go").then(() => "done"));
   const refused = { code: "not_json" };
   await expect(runtime.submit(clerk, notJson)).rejects.toMatchObject(refused);
   await expect(runtime.submit(clerk, null, { metadata: notJson })).rejects.toMatchObject(refused);
   const run = await runtime.submit(clerk, null);
-  for (const order of [run.steer(notJson), run.followUp(notJson), run.signal("go", notJson)])
-    await expect(order).rejects.toMatchObject(refused);
+  for (const sending of [run.steer(notJson), run.followUp(notJson), run.signal("go", notJson)])
+    await expect(sending).rejects.toMatchObject(refused);
   await run.signal("go");
   expect((await run.result()).status).toBe("completed");
 });

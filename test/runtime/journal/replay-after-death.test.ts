@@ -1,17 +1,18 @@
 import { describe, expect, it } from "vitest";
 import { rootTaskId, type Event } from "../../../src/kernel/index.ts";
 import { workloads, type World } from "../crash-workloads.ts";
-import { live, type Life } from "../simulated-crash.ts";
+import { runWorkload, type WorkloadResult } from "../simulated-crash.ts";
 
-function total(world: World): number {
+/** Number of calls of the workload to the outside. */
+function callsOf(world: World): number {
   let sum = 0;
   for (const times of world.values()) sum += times;
   return sum;
 }
 
-/** Events that a death adds, and those whose place among their neighbours depends on who was quicker. */
-function told({ events }: Life): string[] {
-  const extra = new Set([
+/** The events that must not depend on the crash: without those that a recovery adds, and those whose order depends on timing. */
+function stableEvents({ events }: WorkloadResult): string[] {
+  const ignored = new Set([
     "run_recover",
     "budget_lost",
     "seat_pause",
@@ -24,31 +25,31 @@ function told({ events }: Life): string[] {
     "task_wake",
   ]);
   return events
-    .filter(({ type }) => !extra.has(type))
+    .filter(({ type }) => !ignored.has(type))
     .map(({ type, taskId }) => `${taskId} ${type}`)
     .toSorted();
 }
 
-describe.each(Object.entries(workloads))("%s", (_name, workload) => {
-  it("ends alike wherever its worker dies: nothing lost, nothing told twice, nothing recorded done again (J1, J6, E1, E4)", async () => {
-    const still: World = new Map();
-    const calm = await live(workload(still), { asked: () => total(still) });
+describe.each(Object.entries(workloads))("the workload %s", (_name, workload) => {
+  it("J1, J6, E1, E4: has the same output and events wherever its worker crashes, and repeats no recorded call", async () => {
+    const calmWorld: World = new Map();
+    const calm = await runWorkload(workload(calmWorld), { countCalls: () => callsOf(calmWorld) });
     expect(calm.status).toBe("completed");
-    // The first write is the worker saying that it is there; it has nothing to lose yet.
+    // Write 1 registers the worker, which has no run yet.
     for (let at = 2; at <= calm.writes; at++) {
       for (const when of ["before", "after"] as const) {
         const world: World = new Map();
-        const life = await live(workload(world), { at, when, asked: () => total(world) });
+        const life = await runWorkload(workload(world), { at, when, countCalls: () => callsOf(world) });
         const promises = {
           at,
           when,
           output: life.output,
           gaps: life.events.filter(({ seq }, index) => seq !== index),
-          told: told(life),
-          // J1, J6: the second worker asks for what was not recorded, and for nothing else.
-          askedAfter: total(world) - life.asked,
+          events: stableEvents(life),
+          // J1, J6: the second worker makes the calls that were not recorded, and no others.
+          callsAfterCrash: callsOf(world) - life.callsAtCrash,
           endedOnce: endedOnce(life.events),
-          // B3: spent = what the calm run spends + lost, to the nano-dollar.
+          // B3: the run has spent what the calm run spends plus the unreported charges, to the nano-dollar.
           overspent: Math.round(((life.costUsd ?? 0) - (calm.costUsd ?? 0) - lostUsd(life.events)) * 1e9) + 0,
         };
         expect(promises).toEqual({
@@ -56,8 +57,8 @@ describe.each(Object.entries(workloads))("%s", (_name, workload) => {
           when,
           output: calm.output,
           gaps: [],
-          told: told(calm),
-          askedAfter: total(still) - life.recorded,
+          events: stableEvents(calm),
+          callsAfterCrash: callsOf(calmWorld) - life.recordedAtCrash,
           endedOnce: true,
           overspent: 0,
         });

@@ -21,7 +21,7 @@ const prices = { find: () => ({ inputUsd: 1e-6, outputUsd: 1e-6 }) };
 const request: LlmRequest = { transcript: Transcript.of([userMessage("hello")]), maxOutputTokens: 100 };
 const usage = { inputTokens: 10, outputTokens: 5 };
 
-function talker(
+function chatAgent(
   script: readonly ScriptStep[],
   callPath: CallPath,
   code?: (ctx: RunContext) => Promise<string>,
@@ -31,12 +31,12 @@ function talker(
   return { model, worker: agent("talker", run, { models: { main: model }, callPath }) };
 }
 
-it("records what the middleware around a model call left, and runs none of it again (J7)", async () => {
+it("J7: the journal records the reply as chat middleware left it, and middleware does not run again on replay", async () => {
   const { runtime, open, events, store } = await setUp({ prices, suspendAfterMs: 0 });
-  let processed = 0;
+  let calls = 0;
   const chat = {
     process: async (context: ChatContext, next: () => Promise<void>) => {
-      processed++;
+      calls++;
       await next();
       if (context.result !== undefined)
         context.result = {
@@ -45,7 +45,7 @@ it("records what the middleware around a model call left, and runs none of it ag
         };
     },
   };
-  const { model, worker } = talker([{ text: "said", usage }], { chat }, async (ctx) => {
+  const { model, worker } = chatAgent([{ text: "original", usage }], { chat }, async (ctx) => {
     const { message } = await ctx.llm(request);
     await ctx.waitForSignal("go");
     return JSON.stringify(message.content);
@@ -57,17 +57,17 @@ it("records what the middleware around a model call left, and runs none of it ag
   second.register(worker);
   await (await second.find(run.runId))?.signal("go");
   const { output, turns } = (await (await second.find(run.runId))?.result()) ?? {};
-  expect({ output, turns, processed, calls: model.calls.length }).toEqual({
+  expect({ output, turns, calls, modelCalls: model.calls.length }).toEqual({
     output: JSON.stringify([{ type: "text", text: "changed" }]),
     turns: 1,
-    processed: 1,
     calls: 1,
+    modelCalls: 1,
   });
   const ended = (await events(run.runId)).find(({ type }) => type === "message_end") as Event<"message_end">;
   expect(ended.data.message.content).toEqual([{ type: "text", text: "changed" }]);
 });
 
-it("pays for every call a layer makes, each from a reservation of its own (B1, B3, M2)", async () => {
+it("B1, B3, M2: each model call that middleware makes has its own reservation and is paid", async () => {
   const { runtime, events } = await setUp({ prices });
   const chat = {
     process: async (_context: ChatContext, next: () => Promise<void>) => {
@@ -75,7 +75,7 @@ it("pays for every call a layer makes, each from a reservation of its own (B1, B
       await next();
     },
   };
-  const { model, worker } = talker(
+  const { model, worker } = chatAgent(
     [
       { text: "no", usage },
       { text: "yes", usage },
@@ -94,7 +94,7 @@ it("pays for every call a layer makes, each from a reservation of its own (B1, B
   expect(typesOf(await events(run.runId)).filter((type) => type === "message_end")).toHaveLength(1);
 });
 
-it("pays nothing for an answer a layer gives itself, and shows it to watchers in one piece", async () => {
+it("a reply that middleware makes itself costs nothing, and readers receive it as one delta", async () => {
   const { runtime, store } = await setUp({ prices });
   const chat = {
     process: async (context: ChatContext) => {
@@ -111,7 +111,7 @@ it("pays nothing for an answer a layer gives itself, and shows it to watchers in
       };
     },
   };
-  const { model, worker } = talker([], { chat });
+  const { model, worker } = chatAgent([], { chat });
   const deltas: Delta[] = [];
   const putDelta = store.events.putDelta.bind(store.events);
   store.events.putDelta = (lease, delta) => {
@@ -129,7 +129,7 @@ it("pays nothing for an answer a layer gives itself, and shows it to watchers in
   expect(deltas).toMatchObject([{ type: "message_update", kind: "text", offset: 0, text: "known" }]);
 });
 
-it("shows watchers what the filters let through, and what they held back at the end", async () => {
+it("readers receive the deltas that pass the filters, including what a filter holds back until the end", async () => {
   const { runtime, store } = await setUp({ prices });
   let held = "";
   const chat = {
@@ -144,19 +144,19 @@ it("shows watchers what the filters let through, and what they held back at the 
       await next();
     },
   };
-  const { worker } = talker([{ text: "quiet words", usage }], { chat });
-  const shown: Delta[] = [];
+  const { worker } = chatAgent([{ text: "quiet words", usage }], { chat });
+  const published: Delta[] = [];
   const putDelta = store.events.putDelta.bind(store.events);
   store.events.putDelta = (lease, delta) => {
-    shown.push(delta);
+    published.push(delta);
     putDelta(lease, delta);
   };
   const run = await runtime.submit(worker, null, { streaming: true });
   await run.result();
-  expect(shown.map((delta) => ("text" in delta ? delta.text : delta.type))).toEqual(["QUIET WORDS"]);
+  expect(published.map((delta) => ("text" in delta ? delta.text : delta.type))).toEqual(["QUIET WORDS"]);
 });
 
-it("stops the run as guardrail_tripped when a layer terminates it, and keeps what was paid (M3)", async () => {
+it("M3: a run that middleware terminates ends as guardrail_tripped, and its model call is paid", async () => {
   const { runtime } = await setUp({ prices });
   const chat = {
     process: async (_context: ChatContext, next: () => Promise<void>) => {
@@ -164,7 +164,7 @@ it("stops the run as guardrail_tripped when a layer terminates it, and keeps wha
       throw new MiddlewareTermination("not in this house", { by: "censor" });
     },
   };
-  const { worker } = talker([{ text: "rude", usage }], { chat });
+  const { worker } = chatAgent([{ text: "rude", usage }], { chat });
   const { status, costUsd, error: failure } = await (await runtime.submit(worker, null)).result();
   expect({ status, costUsd, message: failure?.message }).toEqual({
     status: "guardrail_tripped",
@@ -173,7 +173,7 @@ it("stops the run as guardrail_tripped when a layer terminates it, and keeps wha
   });
 });
 
-function caller(callPath: CallPath, executed: unknown[], needsApproval = false): HostedAgent {
+function toolAgent(callPath: CallPath, executed: unknown[], needsApproval = false): HostedAgent {
   const write = simpleTool({
     name: "write",
     needsApproval,
@@ -183,12 +183,12 @@ function caller(callPath: CallPath, executed: unknown[], needsApproval = false):
     },
   });
   const code = async (ctx: RunContext): Promise<string> => {
-    const said: string[] = [];
+    const results: string[] = [];
     for (const input of [{ at: 1 }, { at: 2 }]) {
       const { output } = await ctx.tool({ callId: "same", toolName: "write", input });
-      said.push(output.type === "text" ? output.text : "");
+      results.push(output.type === "text" ? output.text : "");
     }
-    return said.join(" | ");
+    return results.join(" | ");
   };
   return agent("caller", code, { tools: [write], callPath });
 }
@@ -197,7 +197,7 @@ function gateOf(before: (call: GatedCall) => GateVerdict, after?: ToolGate["afte
   return { before: async (call) => before(call), after: after ?? (async (_call, result) => result) };
 }
 
-it("wraps a tool's body in its middleware, which may change arguments and result", async () => {
+it("function middleware may change the arguments and the result of a tool call", async () => {
   const { runtime } = await setUp();
   const executed: unknown[] = [];
   const path: CallPath = {
@@ -210,7 +210,7 @@ it("wraps a tool's body in its middleware, which may change arguments and result
       },
     },
   };
-  const { output } = await (await runtime.submit(caller(path, executed), null)).result();
+  const { output } = await (await runtime.submit(toolAgent(path, executed), null)).result();
   expect(output).toBe("ok | ok");
   expect(executed).toEqual([
     { at: 1, by: "caller" },
@@ -218,7 +218,7 @@ it("wraps a tool's body in its middleware, which may change arguments and result
   ]);
 });
 
-it("judges each call by what the task has called before, denies with a reason and edits (J7)", async () => {
+it("J7: a gate sees the earlier calls of the task, may edit arguments and results, and may deny with a reason", async () => {
   const { runtime, events } = await setUp();
   const executed: unknown[] = [];
   const gate = gateOf(
@@ -226,33 +226,33 @@ it("judges each call by what the task has called before, denies with a reason an
       history.length === 0
         ? { decision: "allow", input: { at: 10 } }
         : { decision: "deny", by: "rule", reason: `${call.toolName} once only` },
-    async (_call, result) => ({ ...result, output: { type: "text", text: "seen" } }),
+    async (_call, result) => ({ ...result, output: { type: "text", text: "edited" } }),
   );
-  const run = await runtime.submit(caller({ gate }, executed), null);
-  expect((await run.result()).output).toBe("seen | [denied: write once only]");
+  const run = await runtime.submit(toolAgent({ gate }, executed), null);
+  expect((await run.result()).output).toBe("edited | [denied: write once only]");
   expect(executed).toEqual([{ at: 10 }]);
   expect(typesOf(await events(run.runId))).toContain("permission_deny");
 });
 
-it("denies when a gate throws: it fails closed", async () => {
+it("a gate that throws denies the call", async () => {
   const { runtime } = await setUp();
   const executed: unknown[] = [];
   const gate = gateOf(() => {
     throw new Error("broken rules");
   });
-  const { output } = await (await runtime.submit(caller({ gate }, executed), null)).result();
+  const { output } = await (await runtime.submit(toolAgent({ gate }, executed), null)).result();
   expect(output).toBe("[denied: the gate failed: broken rules] | [denied: the gate failed: broken rules]");
   expect(executed).toEqual([]);
 });
 
-it("waits for a person over a restart without judging anew, and asks a handler here where one is given", async () => {
+it("a gate's approval waits over a restart without a second evaluation, and an answer handler decides without a person", async () => {
   const { runtime, open, store } = await setUp({ suspendAfterMs: 0 });
   const executed: unknown[] = [];
   const remembered: unknown[] = [];
-  let judged = 0;
+  let evaluations = 0;
   const gate: ToolGate = {
     ...gateOf(({ call }): GateVerdict => {
-      judged++;
+      evaluations++;
       const { at } = call.input as { at: number };
       if (at === 1) return { decision: "ask", by: "rule", reason: "first", input: { at: 11 } };
       return {
@@ -267,7 +267,7 @@ it("waits for a person over a restart without judging anew, and asks a handler h
     }),
     remember: async ({ facts }) => void remembered.push(facts.userId),
   };
-  const worker = caller({ gate }, executed);
+  const worker = toolAgent({ gate }, executed);
   const run = await runtime.submit(worker, null, { userId: "ada" });
   await until(async () => typesOf(await readAll(store, run.runId)).includes("approval_request"));
   await settle();
@@ -275,29 +275,29 @@ it("waits for a person over a restart without judging anew, and asks a handler h
   const second = await open();
   second.register(worker);
   const handle = await second.find(run.runId);
-  const asked = (await readAll(store, run.runId)).find(
+  const approvalRequest = (await readAll(store, run.runId)).find(
     ({ type }) => type === "approval_request",
   ) as Event<"approval_request">;
-  expect(asked.data).toMatchObject({ input: { at: 11 }, reason: "first" });
-  await handle?.approve(asked.data.approvalId, { decision: "approved", remember: true });
+  expect(approvalRequest.data).toMatchObject({ input: { at: 11 }, reason: "first" });
+  await handle?.approve(approvalRequest.data.approvalId, { decision: "approved", remember: true });
   expect((await handle?.result())?.output).toBe('wrote {"at":11} | wrote {"at":2,"handled":true}');
-  // Each call once, and once more the arguments that were edited.
-  expect({ judged, remembered }).toEqual({ judged: 3, remembered: ["ada"] });
+  // One evaluation per call, and one more for the edited arguments.
+  expect({ evaluations, remembered }).toEqual({ evaluations: 3, remembered: ["ada"] });
 });
 
-it("shows an agent's events to its observer once each, and gives the result out after it is through (R13)", async () => {
+it("R13: an observer receives each event once, and result() resolves after the observer has settled", async () => {
   const { runtime, open } = await setUp({ suspendAfterMs: 0 });
-  const seen: string[] = [];
-  let through = false;
+  const types: string[] = [];
+  let settledAfterEnd = false;
   const observer = {
-    observe: (event: Event) => void seen.push(event.type),
+    observe: (event: Event) => void types.push(event.type),
     settled: async () => {
       await settle();
-      through = seen.includes("run_end");
+      settledAfterEnd = types.includes("run_end");
     },
   };
   const worker = agent(
-    "watched",
+    "observed",
     async (ctx) => {
       await ctx.step("one", async () => 1);
       await ctx.waitForSignal("go");
@@ -313,7 +313,7 @@ it("shows an agent's events to its observer once each, and gives the result out 
   const handle = await second.find(run.runId);
   await handle?.signal("go");
   await handle?.result();
-  expect(through).toBe(true);
-  for (const type of ["task_start", "task_end"]) expect(seen.filter((each) => each === type)).toHaveLength(1);
-  expect(seen.filter((type) => type === "run_end")).toHaveLength(1);
+  expect(settledAfterEnd).toBe(true);
+  for (const type of ["task_start", "task_end", "run_end"])
+    expect(types.filter((each) => each === type)).toHaveLength(1);
 });

@@ -15,14 +15,14 @@ import { agent, setUp, settle } from "../runtime-setup.ts";
 const price = { find: () => ({ inputUsd: 1e-6, outputUsd: 1e-6 }) };
 const request: LlmRequest = { transcript: Transcript.of([userMessage("hello")]), maxOutputTokens: 100 };
 
-function talker(script: readonly ScriptStep[], calls = 1) {
+function modelCaller(script: readonly ScriptStep[], calls = 1) {
   const model = scriptedModel(script);
   const code = async (ctx: RunContext) => {
     let last = "";
     for (let call = 0; call < calls; call++) last = (await ctx.llm(request)).stopReason;
     return last;
   };
-  return { model, talker: agent("talker", code, { models: { main: model } }) };
+  return { model, worker: agent("caller", code, { models: { main: model } }) };
 }
 
 function httpError(status: number, headers: Record<string, string> = {}): Error {
@@ -33,9 +33,9 @@ function ofType<Type extends Event["type"]>(events: readonly Event[], type: Type
   return events.filter((event) => event.type === type) as Event<Type>[];
 }
 
-it("retries by kind inside the step, on the schedule, never sooner than the provider asks (J5)", async () => {
+it("J5: a retryable failure is retried inside the step after the scheduled delay, and not before Retry-After", async () => {
   const { runtime, clock, events } = await setUp({ retry: { baseDelayMs: 1_000 }, prices: price });
-  const { model, talker: worker } = talker([
+  const { model, worker } = modelCaller([
     { error: httpError(503) },
     { error: httpError(429, { "retry-after": "7" }) },
     "hello",
@@ -56,9 +56,9 @@ it("retries by kind inside the step, on the schedule, never sooner than the prov
   expect(ofType(log, "message_start")).toHaveLength(1);
 });
 
-it("gives up on a kind that will not pass, with the fault recorded (J5)", async () => {
+it("J5: a failure that is not retryable fails the run after one attempt", async () => {
   const { runtime } = await setUp();
-  const { model, talker: worker } = talker([{ error: httpError(401) }, "never"]);
+  const { model, worker } = modelCaller([{ error: httpError(401) }, "unused"]);
   const { status, error: failure } = await (await runtime.submit(worker, null)).result();
   expect({ status, code: failure?.code, calls: model.calls.length }).toEqual({
     status: "failed",
@@ -67,11 +67,11 @@ it("gives up on a kind that will not pass, with the fault recorded (J5)", async 
   });
 });
 
-it("journals and tells no key that a provider quotes in its errors", async () => {
+it("an API key that a provider quotes in an error appears in no result, event or journal record", async () => {
   const { runtime, clock, events, store } = await setUp({ retry: { baseDelayMs: 1, maxRetries: 1 } });
   const key = "sk-proj-4f9Ab3kQ2mZ8xY7wV6uT5sR4";
   const error = Object.assign(new Error(`overloaded for ${key}`), { status: 503 });
-  const { talker: worker } = talker([{ error }, { error }]);
+  const { worker } = modelCaller([{ error }, { error }]);
   const run = await runtime.submit(worker, null);
   await settle();
   await clock.advance(1_000);
@@ -79,14 +79,14 @@ it("journals and tells no key that a provider quotes in its errors", async () =>
   expect(result.error?.message).toBe("overloaded for [secret]");
   const commits: Commit[] = [];
   for await (const commit of store.journal.read(run.runId)) commits.push(commit);
-  for (const kept of [result, await events(run.runId), commits])
-    expect(JSON.stringify(kept)).not.toContain(key);
+  for (const stored of [result, await events(run.runId), commits])
+    expect(JSON.stringify(stored)).not.toContain(key);
 });
 
-it("charges an attempt without reported usage in full and one refused before any body nothing (B3)", async () => {
+it("B3: an attempt without reported usage is charged in full, and one refused before any body is free", async () => {
   const { runtime, clock, events } = await setUp({ prices: price, retry: { baseDelayMs: 1 } });
   const usage = { inputTokens: 10, outputTokens: 5 };
-  const { talker: worker } = talker([
+  const { worker } = modelCaller([
     { error: httpError(503) },
     { error: new Error("socket hang up") },
     { text: "hello", usage },
@@ -102,10 +102,10 @@ it("charges an attempt without reported usage in full and one refused before any
   expect(turns).toBe(1);
 });
 
-it("charges an error that came inside a success: only a response with an error status is free (B3)", async () => {
+it("B3: an error inside a response with a success status is charged, and one with an error status is free", async () => {
   const { runtime, clock, events } = await setUp({ prices: price, retry: { baseDelayMs: 1 } });
   const inside = { error: { code: 429, message: "slow down" } };
-  const { talker: worker } = talker([
+  const { worker } = modelCaller([
     { error: Object.assign(new Error("slow down"), { statusCode: 200, data: inside }) },
     { error: inside },
     { error: httpError(429) },
@@ -119,27 +119,27 @@ it("charges an error that came inside a success: only a response with an error s
   expect(lost).toEqual([1, 2]);
 });
 
-it("streams deltas with offsets, resets them for a new attempt, and takes a cut stream for an error (E2)", async () => {
+it("E2: deltas carry offsets and are reset for a new attempt, and a cut stream is retried", async () => {
   const { runtime, clock } = await setUp({ retry: { baseDelayMs: 10 } });
-  const { talker: worker } = talker([{ deltas: ["he", "l"], cut: true }, { deltas: ["hel", "lo"] }]);
+  const { worker } = modelCaller([{ deltas: ["he", "l"], cut: true }, { deltas: ["hel", "lo"] }]);
   const run = await runtime.submit(worker, null, { streaming: true });
   const deltas: Delta[] = [];
-  const watching = (async () => {
+  const reading = (async () => {
     for await (const each of run.events()) if (!("seq" in each)) deltas.push(each);
   })();
   await settle();
   await clock.advance(10);
-  await watching;
-  const shown = deltas.map((delta) =>
+  await reading;
+  const received = deltas.map((delta) =>
     delta.type === "message_update" ? `${delta.attempt}@${delta.offset} ${delta.text}` : delta.type,
   );
-  expect(shown.slice(0, 3)).toEqual(["1@0 he", "1@2 l", "message_reset"]);
+  expect(received.slice(0, 3)).toEqual(["1@0 he", "1@2 l", "message_reset"]);
   expect((await run.result()).status).toBe("completed");
 });
 
-it("takes output cut by a clamp for an exhausted budget, never for success (B1)", async () => {
+it("B1: output cut at a limit that the budget lowered ends the run as budget_exhausted", async () => {
   const { runtime, events } = await setUp();
-  const { talker: worker } = talker([
+  const { worker } = modelCaller([
     { text: "cut", stopReason: "length", usage: { inputTokens: 20, outputTokens: 12 } },
   ]);
   const run = await runtime.submit(worker, null, { budget: { maxTokens: 90 } });
@@ -151,19 +151,19 @@ it("takes output cut by a clamp for an exhausted budget, never for success (B1)"
   expect(ofType(await events(run.runId), "message_end")).toHaveLength(1);
 });
 
-it("refuses a model without a known price under a cost cap (B4)", async () => {
+it("B4: a model without a known price is not called under a cost cap", async () => {
   const { runtime } = await setUp();
-  const { model, talker: worker } = talker(["never"]);
+  const { model, worker } = modelCaller(["unused"]);
   const { error: failure } = await (
     await runtime.submit(worker, null, { budget: { maxCostUsd: 1 } })
   ).result();
   expect({ code: failure?.code, calls: model.calls.length }).toEqual({ code: "unknown_price", calls: 0 });
 });
 
-it("warns before the cap, stops at it, and goes on after a top-up without paying again (B5, J5)", async () => {
+it("B5, J5: a run warns before its cap, stops at the cap, and resumes after topUp() without paying again", async () => {
   const { runtime, events } = await setUp();
   const usage = { inputTokens: 40, outputTokens: 10 };
-  const { model, talker: worker } = talker(
+  const { model, worker } = modelCaller(
     Array.from({ length: 4 }, () => ({ text: "hm", usage })),
     4,
   );
@@ -178,7 +178,7 @@ it("warns before the cap, stops at it, and goes on after a top-up without paying
   expect({ status, turns, calls: model.calls.length }).toEqual({ status: "completed", turns: 4, calls: 4 });
 });
 
-it("counts a child's turns against its parent's cap, and serves whoever waits for money (B1, B6)", async () => {
+it("B1, B6: turns of children count against the cap of their parent, and a waiting reservation is served when another settles", async () => {
   const { runtime } = await setUp();
   const usage = { inputTokens: 10, outputTokens: 10 };
   const model = scriptedModel(Array.from({ length: 9 }, () => ({ text: "hm", usage })));
@@ -197,21 +197,21 @@ it("counts a child's turns against its parent's cap, and serves whoever waits fo
     },
     { subAgents: [child] },
   );
-  // One call at a time fits; each leaves room for the next.
+  // The budget fits one call at a time. Each settled call leaves room for the next.
   const tokens = await (await runtime.submit(parent, null, { budget: { maxTokens: 240 } })).result();
   expect(tokens.output).toEqual(["completed", "completed", "completed"]);
   const turns = await (await runtime.submit(parent, null, { budget: { maxTurns: 2 } })).result();
   expect(turns.output).toEqual(["completed", "completed", "budget_exhausted"]);
 });
 
-it("asks live sources with the model, sends what they show and keeps none of it (J4, S4)", async () => {
+it("J4, S4: ephemeral messages are sent to the model and not stored, and a failing source is reported as hook_error", async () => {
   const { runtime, open, events, store } = await setUp({ prices: price, suspendAfterMs: 0 });
-  let asked = 0;
-  const state = {
+  let reads = 0;
+  const browser = {
     name: "browser",
-    messages: async () => [userMessage(`tab ${++asked}`)],
+    messages: async () => [userMessage(`tab ${++reads}`)],
   };
-  const broken = {
+  const desktop = {
     name: "desktop",
     messages: () => Promise.reject(new Error("no display")),
   };
@@ -219,7 +219,7 @@ it("asks live sources with the model, sends what they show and keeps none of it 
   const worker = agent(
     "watcher",
     async (ctx) => {
-      const ephemeral = [state, broken];
+      const ephemeral = [browser, desktop];
       const { message } = await ctx.llm({ ...request, ephemeral });
       await ctx.waitForSignal("go");
       const transcript = request.transcript.append(message);
@@ -235,7 +235,7 @@ it("asks live sources with the model, sends what they show and keeps none of it 
   const handle = await second.find(run.runId);
   await handle?.signal("go");
   expect((await handle?.result())?.output).toContain("two");
-  expect(asked).toBe(2);
+  expect(reads).toBe(2);
   expect(model.calls.map(({ messages }) => messages.map((message) => messageText(message)))).toEqual([
     ["hello", "tab 1"],
     ["hello", "one", "tab 2"],

@@ -1,57 +1,57 @@
 import { describe, expect, it } from "vitest";
 import { readUntil } from "../../../src/runtime/model/read-until.ts";
 
-function source(trouble: { readonly reading?: Error; readonly leaving?: Error } = {}) {
-  const seen: string[] = [];
+function source(errors: { readonly reading?: Error; readonly closing?: Error } = {}) {
+  const log: string[] = [];
   async function* items(): AsyncIterable<number> {
     try {
       yield 1;
       yield 2;
-      failBy(trouble.reading);
+      throwIfDefined(errors.reading);
       yield 3;
-      seen.push("read to the end");
+      log.push("read to the end");
     } finally {
-      seen.push("left");
-      failBy(trouble.leaving);
+      log.push("closed");
+      throwIfDefined(errors.closing);
     }
   }
-  return { items: items(), seen };
+  return { items: items(), log };
 }
 
-function failBy(error: Error | undefined): void {
+function throwIfDefined(error: Error | undefined): void {
   if (error !== undefined) throw error;
 }
 
-describe("reading until something is made of an item", () => {
-  it("leaves with it, once the source has let go", async () => {
-    const { items, seen } = source();
+describe("readUntil()", () => {
+  it("resolves to the first value that take() returns, after the source is closed", async () => {
+    const { items, log } = source();
     expect(await readUntil(items, (item) => (item === 2 ? "two" : undefined))).toBe("two");
-    expect(seen).toEqual(["left"]);
+    expect(log).toEqual(["closed"]);
   });
 
-  it("comes to nothing when there is nothing more", async () => {
-    const { items, seen } = source();
-    const sum: number[] = [];
+  it("resolves to undefined after the last item", async () => {
+    const { items, log } = source();
+    const taken: number[] = [];
     const read = await readUntil(items, (item) => {
-      sum.push(item);
+      taken.push(item);
       return undefined;
     });
-    expect([read, sum, seen]).toEqual([undefined, [1, 2, 3], ["read to the end", "left"]]);
+    expect([read, taken, log]).toEqual([undefined, [1, 2, 3], ["read to the end", "closed"]]);
   });
 
-  it("fails as the source does, in reading or in letting go", async () => {
+  it("rejects with the error of the source, in reading or in closing", async () => {
     const reading = source({ reading: new Error("cut") });
     await expect(readUntil(reading.items, () => undefined)).rejects.toThrow("cut");
-    const leaving = source({ leaving: new Error("stuck") });
-    await expect(readUntil(leaving.items, (item) => item)).rejects.toThrow("stuck");
+    const closing = source({ closing: new Error("stuck") });
+    await expect(readUntil(closing.items, (item) => item)).rejects.toThrow("stuck");
   });
 
-  it("fails as its reader does, whatever comes of leaving", async () => {
-    const { items, seen } = source({ leaving: new Error("stuck") });
+  it("rejects with the error of take(), even if closing the source fails too", async () => {
+    const { items, log } = source({ closing: new Error("stuck") });
     const broken = readUntil(items, () => {
       throw new Error("no filter");
     });
     await expect(broken).rejects.toThrow("no filter");
-    expect(seen).toEqual(["left"]);
+    expect(log).toEqual(["closed"]);
   });
 });

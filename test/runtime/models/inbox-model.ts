@@ -11,7 +11,7 @@ const moves = fc.array(
   { maxLength: 14 },
 );
 
-/** A message is delivered once by id, kept until acknowledged, in order, and buried when it came back too often (I1-I4). */
+/** I1-I4: a message is delivered once by id, in order, and kept until it is acknowledged. After `maxDeliveries` it is a dead letter. */
 export const inboxModel: Model = (open) =>
   onStore(moves, open, async ({ inbox }, sequence) => {
     const { maxDeliveries } = inbox.settings;
@@ -36,11 +36,11 @@ export const inboxModel: Model = (open) =>
         dead.push(...waiting.filter(({ deliveries }) => deliveries >= maxDeliveries).map((each) => each.id));
         waiting = waiting.filter(({ deliveries }) => deliveries < maxDeliveries);
       }
-      const there = (await inbox.peek(agentId)).map(({ message, deliveries }) => ({
+      const peeked = (await inbox.peek(agentId)).map(({ message, deliveries }) => ({
         id: message.id,
         deliveries,
       }));
-      assert.deepEqual(there, waiting);
+      assert.deepEqual(peeked, waiting);
     }
     assert.deepEqual(
       (await inbox.deadLetters(agentId)).map(({ message }) => message.id),

@@ -4,13 +4,14 @@ import { ownershipModel } from "./ownership-model.ts";
 import type { Model } from "./store-model.ts";
 import { waitsModel } from "./waits-model.ts";
 
-/** By what each of them says. */
+/** The models, by the title of their test. */
 export const models: Readonly<Record<string, Model>> = {
-  "keeps mail once by id, in the order of arrival, until a commit consumes it (P1, P2, P3)": mailboxModel,
-  "delivers once by id, keeps until acknowledged, in order, and buries what came back too often (I1-I4)":
+  "P1, P2, P3: a mailbox keeps each message once by id, in the order of arrival, until a commit consumes it":
+    mailboxModel,
+  "I1-I4: an inbox delivers each message once by id, in order, keeps it until it is acknowledged, and moves it to the dead letters after too many deliveries":
     inboxModel,
-  "gives a run to one owner at a time, when there is something to do, and fences the one before (L1-L4, J3)":
+  "L1-L4, J3: a run has at most one owner, is claimed only if it has work, and its previous owner cannot write":
     ownershipModel,
-  "gives every value to one recorded wait, in the order in which they came, whoever dies, leaves or is late (W1, W2)":
+  "W1, W2: every value goes to exactly one recorded wait, in the order of arrival, despite crashes, timeouts and abandoned waits":
     waitsModel,
 };

@@ -12,7 +12,7 @@ const moves = fc.array(
   { maxLength: 12 },
 );
 
-/** Mail is kept once by id, in the order of arrival, until a commit consumes it (P1, P2, P3). */
+/** P1, P2, P3: a mailbox message is kept once by id, in the order of arrival, until a commit consumes it. */
 export const mailboxModel: Model = (open) =>
   onStore(moves, open, async (store, sequence) => {
     const lease = await ownRun(store);
@@ -31,9 +31,9 @@ export const mailboxModel: Model = (open) =>
         if (consumed > 0)
           await store.journal.append(lease, { number: number++, at: 0, mailThrough: consumed - 1 });
       }
-      const there = await store.mailbox.read(runId);
+      const unread = await store.mailbox.read(runId);
       assert.deepEqual(
-        there.map(({ id, place }) => [id, place]),
+        unread.map(({ id, place }) => [id, place]),
         arrived.map((id, place) => [id, place]).slice(consumed),
       );
     }

@@ -34,7 +34,7 @@ const moves = fc.array(
   { maxLength: 14 },
 );
 
-/** What ownership of one run comes to. */
+/** The expected ownership of one run. */
 interface Oracle {
   owner: string | null;
   rest: Rest;
@@ -49,7 +49,7 @@ function isReady({ owner, rest, mail, now, alive }: Oracle): boolean {
   return rest.kind === "suspended" && rest.wakeAt !== null && rest.wakeAt <= now;
 }
 
-/** A run has one owner at a time, is given out when there is something to do, and the owner before is fenced (L1-L4, J3). */
+/** L1-L4, J3: a run has one owner at a time, is claimed only if it has work, and its previous owner cannot write. */
 export const ownershipModel: Model = (open) =>
   onStore(moves, open, async (store, sequence) => {
     const runId = await createRun(store);
@@ -74,19 +74,19 @@ export const ownershipModel: Model = (open) =>
           oracle.alive.delete(workerId);
           break;
         case "claim": {
-          const [got] = await store.leases.claim({ workerId, limit: 1, now: oracle.now });
-          assert.equal(got !== undefined, isReady(oracle));
-          if (got === undefined) break;
-          held.set(workerId, got);
-          [holder, oracle.owner, oracle.rest] = [got, workerId, { kind: "ready" }];
+          const [claimed] = await store.leases.claim({ workerId, limit: 1, now: oracle.now });
+          assert.equal(claimed !== undefined, isReady(oracle));
+          if (claimed === undefined) break;
+          held.set(workerId, claimed);
+          [holder, oracle.owner, oracle.rest] = [claimed, workerId, { kind: "ready" }];
           break;
         }
         case "seize": {
-          const got = await store.leases.seize(runId, workerId);
-          assert.equal(got !== undefined, oracle.rest.kind !== "ended" || oracle.mail > 0);
-          if (got === undefined) break;
-          held.set(workerId, got);
-          [holder, oracle.owner, oracle.rest] = [got, workerId, { kind: "ready" }];
+          const seized = await store.leases.seize(runId, workerId);
+          assert.equal(seized !== undefined, oracle.rest.kind !== "ended" || oracle.mail > 0);
+          if (seized === undefined) break;
+          held.set(workerId, seized);
+          [holder, oracle.owner, oracle.rest] = [seized, workerId, { kind: "ready" }];
           break;
         }
         case "write": {

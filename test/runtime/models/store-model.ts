@@ -1,10 +1,10 @@
 import fc from "fast-check";
 import type { Store } from "../../../src/kernel/index.ts";
 
-/** What holds for any sequence of moves on a new store. */
+/** A property that holds for any sequence of moves on a new store. */
 export type Model = (open: () => Promise<Store>) => fc.IAsyncProperty<[unknown]>;
 
-/** Plays each sequence on a store of its own, which is closed after it. */
+/** Plays each sequence on a new store, and closes the store afterwards. */
 export function onStore<Sequence>(
   moves: fc.Arbitrary<Sequence>,
   open: () => Promise<Store>,

@@ -19,22 +19,22 @@ import { onStore, type Model } from "./store-model.ts";
 
 type Move =
   | { readonly type: "resolve"; readonly name: number }
-  /** `ms`: it waits so long at most. */
+  /** `ms` is the timeout. `null` means none. */
   | { readonly type: "wait"; readonly name: number; readonly ms: number | null }
-  /** The oldest waiter that has something, or whose time was up, records it. */
+  /** The oldest wait that has received a value or has timed out is recorded. */
   | { readonly type: "record"; readonly name: number }
   | { readonly type: "leave"; readonly name: number }
-  | { readonly type: "later"; readonly ms: number }
-  /** The process dies: waiters are gone, the state is folded from what is stored. */
-  | { readonly type: "die" };
+  | { readonly type: "advance"; readonly ms: number }
+  /** The process crashes: its waits are gone, and the state is folded from the stored commits. */
+  | { readonly type: "crash" };
 
 const name = fc.integer({ min: 0, max: 1 });
 const moves = fc.array(
   fc.oneof(
     fc.record({ type: fc.constantFrom("resolve" as const, "record" as const, "leave" as const), name }),
     fc.record({ type: fc.constant("wait" as const), name, ms: fc.constantFrom(null, null, 0, 5, 10) }),
-    fc.record({ type: fc.constant("later" as const), ms: fc.constantFrom(3, 5, 20) }),
-    fc.constant({ type: "die" as const }),
+    fc.record({ type: fc.constant("advance" as const), ms: fc.constantFrom(3, 5, 20) }),
+    fc.constant({ type: "crash" as const }),
   ),
   { maxLength: 14 },
 );
@@ -63,14 +63,14 @@ function rootTask(): TaskRecord {
 interface Waiting {
   readonly wait: Wait;
   readonly name: number;
-  /** Since when it has waited long enough. */
+  /** When the wait times out. Epoch milliseconds. */
   readonly until: number;
   outcome: { readonly value: JsonValue | undefined; readonly at: number } | null;
 }
 
-/** A run's waits, its state as the store has it, and what each recorded wait got. */
-class Room {
-  readonly got: JsonValue[][] = [[], []];
+/** The waits of one run, its state, the values that were sent to it, and the values that its recorded waits received. */
+class WaitingRun {
+  readonly received: JsonValue[][] = [[], []];
   readonly sent: JsonValue[][] = [[], []];
   readonly clock = new FakeClock();
   waiting: Waiting[] = [];
@@ -86,14 +86,14 @@ class Room {
     this.#lease = lease;
   }
 
-  /** What an owner does: the state changes at once, and what is stored with it. */
+  /** Changes the state at once and stores the change, as an owner does. */
   async commit(change: Omit<Commit, "number" | "at">): Promise<void> {
     const commit = { ...change, number: this.#commits++, at: this.clock.now() };
     this.#state.apply(commit, commit.at);
     await this.#store.journal.append(this.#lease, commit);
   }
 
-  async die(): Promise<void> {
+  async crash(): Promise<void> {
     this.#waits.forget();
     this.#state = new RunState("refuse");
     for await (const commit of this.#store.journal.read(this.#lease.runId, 1)) this.#state.fold(commit);
@@ -128,7 +128,7 @@ class Room {
     if (served === undefined) return;
     const value = served.outcome?.value;
     this.waiting = this.waiting.filter((each) => each !== served);
-    if (value !== undefined) this.got[which]?.push(value);
+    if (value !== undefined) this.received[which]?.push(value);
     const outcome = { kind: "ok", value: value === undefined ? {} : { value } } as const;
     const address = stepAt("", this.#steps++);
     const step = { taskId, address, kind: "wait", name: `signal ${which}`, digest: "", outcome } as const;
@@ -136,55 +136,56 @@ class Room {
     if (value !== undefined) this.#waits.taken(taskId, step.name);
   }
 
-  /** Who waits for what is there has it, one at a time. */
+  /** W1: if a value is left and a wait is open, exactly one wait has received a value. */
   checkServed(): void {
     for (const which of [0, 1]) {
-      const left = (this.sent[which]?.length ?? 0) - (this.got[which]?.length ?? 0);
-      const live = this.waiting.filter((each) => each.name === which && !isLate(each));
+      const remaining = (this.sent[which]?.length ?? 0) - (this.received[which]?.length ?? 0);
+      const live = this.waiting.filter((each) => each.name === which && !hasTimedOut(each));
       const served = live.filter(({ outcome }) => outcome !== null).length;
-      assert.equal(served, left > 0 && live.length > 0 ? 1 : 0);
+      assert.equal(served, remaining > 0 && live.length > 0 ? 1 : 0);
     }
   }
 
-  /** Nobody waits in vain beyond their time, and nobody is told that it is up before it is. */
+  /** No wait lasts beyond its timeout, and no wait times out early. */
   checkTimes(): void {
     const now = this.clock.now();
     for (const { until, outcome } of this.waiting) {
-      if (outcome === null) assert.ok(until > now, "a wait is over and was not told");
-      else if (outcome.value === undefined) assert.ok(outcome.at >= until, "a wait was told before its time");
+      if (outcome === null) assert.ok(until > now, "a wait has not timed out although its time has passed");
+      else if (outcome.value === undefined)
+        assert.ok(outcome.at >= until, "a wait has timed out before its time");
     }
   }
 }
 
-function isLate({ outcome }: Waiting): boolean {
+function hasTimedOut({ outcome }: Waiting): boolean {
   return outcome !== null && outcome.value === undefined;
 }
 
-/** Every value goes to one recorded wait, in the order in which they came, whoever dies, leaves or is late (W1, W2). */
+/** W1, W2: every value goes to exactly one recorded wait, in the order of arrival, despite crashes, timeouts and abandoned waits. */
 export const waitsModel: Model = (open) =>
   onStore(moves, open, async (store, sequence: readonly Move[]) => {
-    const room = new Room(store, await ownRun(store));
-    await room.commit({ tasks: [{ type: "create", task: rootTask() }] });
+    const run = new WaitingRun(store, await ownRun(store));
+    await run.commit({ tasks: [{ type: "create", task: rootTask() }] });
     for (const move of sequence) {
-      if (move.type === "die") await room.die();
-      else if (move.type === "later") await room.clock.advance(move.ms);
-      else if (move.type === "resolve") await room.resolve(move.name);
-      else if (move.type === "wait") room.wait(move.name, move.ms);
-      else if (move.type === "leave") room.leave(move.name);
-      else await room.record(move.name);
+      if (move.type === "crash") await run.crash();
+      else if (move.type === "advance") await run.clock.advance(move.ms);
+      else if (move.type === "resolve") await run.resolve(move.name);
+      else if (move.type === "wait") run.wait(move.name, move.ms);
+      else if (move.type === "leave") run.leave(move.name);
+      else await run.record(move.name);
       await Promise.resolve();
-      room.checkTimes();
-      room.checkServed();
+      run.checkTimes();
+      run.checkServed();
     }
-    // Whoever comes after finds all that is left, and nothing else.
-    await room.die();
+    // Waits after a crash receive all remaining values, and no others.
+    await run.crash();
     for (const which of [0, 1]) {
-      const left = (room.sent[which]?.length ?? 0) - (room.got[which]?.length ?? 0);
-      for (let each = 0; each <= left; each++) {
-        room.wait(which, 0);
+      const remaining = (run.sent[which]?.length ?? 0) - (run.received[which]?.length ?? 0);
+      for (let each = 0; each <= remaining; each++) {
+        run.wait(which, 0);
         await Promise.resolve();
-        await room.record(which);
+        await run.record(which);
       }
     }
-    assert.deepEqual(room.got, room.sent);
+    assert.deepEqual(run.received, run.sent);
   });

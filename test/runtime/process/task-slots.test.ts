@@ -3,34 +3,34 @@ import { Priority } from "../../../src/kernel/index.ts";
 import { TaskSlots } from "../../../src/runtime/process/task-slots.ts";
 import { settle } from "../runtime-setup.ts";
 
-/** Everyone asks while the only slot is taken; who gets it, in turn. */
-async function served(asked: readonly (readonly [string, Priority, string?])[]): Promise<string[]> {
+/** Requests slots while the only one is taken, and returns the names in the order in which they are served. */
+async function serve(requests: readonly (readonly [string, Priority, string?])[]): Promise<string[]> {
   const slots = new TaskSlots(1);
   await slots.take(Priority.NORMAL);
   const order: string[] = [];
-  for (const [name, priority, tenantId = null] of asked) {
+  for (const [name, priority, tenantId = null] of requests) {
     void slots.take(priority, tenantId).then(() => order.push(name));
   }
-  for (const _ of asked) {
+  for (const _ of requests) {
     slots.give();
     await settle();
   }
   return order;
 }
 
-it("serves priorities by their weight, and nobody starves", async () => {
-  const asked = Array.from({ length: 8 }, (_, index) => index).flatMap((index) => [
+it("TaskSlots serves CRITICAL four times as often as NORMAL", async () => {
+  const requests = Array.from({ length: 8 }, (_, index) => index).flatMap((index) => [
     [`critical ${index}`, Priority.CRITICAL] as const,
     [`normal ${index}`, Priority.NORMAL] as const,
   ]);
-  const order = (await served(asked)).map((name) => name.split(" ")[0]);
+  const order = (await serve(requests)).map((name) => name.split(" ")[0]);
   const firstTen = order.slice(0, 10);
   expect(firstTen.filter((name) => name === "critical")).toHaveLength(8);
   expect(firstTen.filter((name) => name === "normal")).toHaveLength(2);
 });
 
-it("serves BACKGROUND only when nobody else is ready, and equals in the order of asking", async () => {
-  const order = await served([
+it("TaskSlots serves BACKGROUND only when no other task waits, and equal priorities in order", async () => {
+  const order = await serve([
     ["background", Priority.BACKGROUND],
     ["first", Priority.LOW],
     ["second", Priority.LOW],
@@ -38,8 +38,8 @@ it("serves BACKGROUND only when nobody else is ready, and equals in the order of
   expect(order).toEqual(["first", "second", "background"]);
 });
 
-it("serves tenants in turn among equals", async () => {
-  const order = await served([
+it("TaskSlots serves tenants of equal priority in turn", async () => {
+  const order = await serve([
     ["a1", Priority.NORMAL, "a"],
     ["a2", Priority.NORMAL, "a"],
     ["a3", Priority.NORMAL, "a"],

@@ -23,23 +23,26 @@ const prices: PriceTable = { find: () => ({ inputUsd: 1e-6, outputUsd: 4e-6 }) }
 const request = { transcript: Transcript.of([userMessage("hello")]), maxOutputTokens: 20 };
 const look = tool({ name: "look", description: "", inputSchema: { type: "object" }, execute: () => "seen" });
 
-/** Says `more` and looks, so many times, and then `done`. */
-function scout(turns: number): { readonly agent: Agent; readonly asked: () => number } {
-  const more = Array.from({ length: turns }, (_, turn): ScriptStep => ({
+/** An agent that calls its tool `turns` times and then answers `done`. */
+function scout(turns: number): { readonly agent: Agent; readonly modelCalls: () => number } {
+  const toolTurns = Array.from({ length: turns }, (_, turn): ScriptStep => ({
     text: `so far ${turn + 1}`,
     toolCalls: [{ name: "look", input: {} }],
     usage,
   }));
-  const model = scriptedModel([...more, { text: "done", usage }]);
-  return { agent: new Agent({ name: "scout", model, tools: [look] }), asked: () => model.calls.length };
+  const model = scriptedModel([...toolTurns, { text: "done", usage }]);
+  return { agent: new Agent({ name: "scout", model, tools: [look] }), modelCalls: () => model.calls.length };
 }
 
-function shown<Type extends EventType>(events: readonly Event[], type: Type): readonly Event<Type>["data"][] {
+function dataOf<Type extends EventType>(
+  events: readonly Event[],
+  type: Type,
+): readonly Event<Type>["data"][] {
   return events.filter((event) => event.type === type).map(({ data }) => data as Event<Type>["data"]);
 }
 
-describe.each(twoStores)("on %s", (_name, prepare) => {
-  it("warns once per dimension before a cap is reached, and again when it was raised (B5)", async () => {
+describe.each(twoStores)("a budget in a %s store", (_name, prepare) => {
+  it("B5: emits one budget_warning per dimension before a cap is reached, and another one after a top-up", async () => {
     const store = await (await prepare())();
     const runtime = await createRuntime({ store, prices, pollMs: 10, warnAt: 0.5 });
     const code = async (ctx: RunContext): Promise<string> => {
@@ -51,43 +54,43 @@ describe.each(twoStores)("on %s", (_name, prepare) => {
     const budget = { maxTokens: 1_000, maxCostUsd: 320e-6, maxTurns: 4 };
     const run = await runtime.submit(talker, null, { budget });
     expect((await run.result()).status).toBe("budget_exhausted");
-    const warned = async (): Promise<unknown> =>
-      shown(await readAll(store, run.runId), "budget_warning").map(
+    const warnings = async (): Promise<unknown> =>
+      dataOf(await readAll(store, run.runId), "budget_warning").map(
         ({ dimension, used }) => `${dimension} ${used}`,
       );
-    expect(await warned()).toEqual(["costUsd 0.00016", "turns 2"]);
+    expect(await warnings()).toEqual(["costUsd 0.00016", "turns 2"]);
     const types = (await readAll(store, run.runId)).map(({ type }) => type);
     expect(types.lastIndexOf("budget_warning")).toBeLessThan(types.indexOf("budget_exhausted"));
     await run.topUp({ maxTurns: 2 });
     await run.topUp({ maxCostUsd: 1 });
     expect((await run.result()).status).toBe("completed");
-    expect(await warned()).toEqual(["costUsd 0.00016", "turns 2", "turns 5"]);
+    expect(await warnings()).toEqual(["costUsd 0.00016", "turns 2", "turns 5"]);
     await runtime.close();
   });
 
-  it("keeps what there is of an answer, and goes on after a top-up in another process, paying for nothing twice (B5, J5)", async () => {
+  it("B5, J5: an exhausted run keeps its partial output, and after a top-up another process completes it without repeating a paid call", async () => {
     const open = await prepare();
-    const one = scout(4);
+    const interrupted = scout(4);
     const first = await createRuntime({ store: await open(), prices, pollMs: 10 });
-    const { runId } = await first.submit(one.agent, "go", { budget: { maxTurns: 2 } });
+    const { runId } = await first.submit(interrupted.agent, "go", { budget: { maxTurns: 2 } });
     const stopped = await (await first.find(runId))?.result();
     expect(stopped).toMatchObject({ status: "budget_exhausted", output: "so far 2", turns: 2 });
     expect(stopped?.error).toMatchObject({
       code: "budget_exhausted",
       details: { dimension: "turns", limit: 2, used: 3 },
     });
-    expect(one.asked()).toBe(2);
+    expect(interrupted.modelCalls()).toBe(2);
     await first.close();
     const second = await createRuntime({ store: await open(), prices, pollMs: 10 });
-    // The script of the second process begins where that of the first was left.
-    const rest = scriptedModel([
+    // The second process continues where the model script of the first one stopped.
+    const remaining = scriptedModel([
       { text: "so far 3", toolCalls: [{ name: "look", input: {} }], usage },
       { text: "done", usage },
     ]);
-    second.register(new Agent({ name: "scout", model: rest, tools: [look] }));
-    const again = await second.find(runId);
-    await again?.topUp({ maxTurns: 5 });
-    const done = await again?.result();
+    second.register(new Agent({ name: "scout", model: remaining, tools: [look] }));
+    const resumed = await second.find(runId);
+    await resumed?.topUp({ maxTurns: 5 });
+    const done = await resumed?.result();
     expect(done).toMatchObject({
       status: "completed",
       output: "done",
@@ -95,11 +98,11 @@ describe.each(twoStores)("on %s", (_name, prepare) => {
       unreported: { tokens: 0, costUsd: 0 },
     });
     expect(done?.costUsd).toBeCloseTo(4 * 80e-6, 12);
-    expect(rest.calls).toHaveLength(2);
+    expect(remaining.calls).toHaveLength(2);
     await second.close();
   });
 
-  it("gives out the part of an answer that was cut at the end of the money, and never calls it done (B1, B5)", async () => {
+  it("B1, B5: an answer that the budget cut short ends the run as budget_exhausted, with the partial text as output", async () => {
     const runtime = await createRuntime({ store: await (await prepare())(), prices, pollMs: 10 });
     const model = scriptedModel([
       { text: "half an ans", stopReason: "length", usage: { inputTokens: 30, outputTokens: 12 } },
@@ -115,7 +118,7 @@ describe.each(twoStores)("on %s", (_name, prepare) => {
     await runtime.close();
   });
 
-  it("shows what was lost apart from what was used (B3)", async () => {
+  it("B3: the result reports the cost of a call without reported usage as unreported, apart from the usage", async () => {
     const clock = new FakeClock();
     const store = await (await prepare())();
     const runtime = await createRuntime({ store, prices, clock, retry: { baseDelayMs: 1 } });
@@ -129,15 +132,15 @@ describe.each(twoStores)("on %s", (_name, prepare) => {
         return (await readAll(store, run.runId)).at(-1)?.type;
       })
       .toBe("run_end");
-    const { unreported: lost, costUsd, usage: used, turns } = await result;
-    const [told] = shown(await readAll(store, run.runId), "budget_lost");
-    expect(lost).toEqual({ tokens: told?.tokens, costUsd: told?.costUsd });
+    const { unreported, costUsd, usage: used, turns } = await result;
+    const [lost] = dataOf(await readAll(store, run.runId), "budget_lost");
+    expect(unreported).toEqual({ tokens: lost?.tokens, costUsd: lost?.costUsd });
     expect(used).toMatchObject({ inputTokens: 40, outputTokens: 10, costUsd: 80e-6 });
-    expect(costUsd).toBeCloseTo(80e-6 + (lost.costUsd ?? 0), 12);
+    expect(costUsd).toBeCloseTo(80e-6 + (unreported.costUsd ?? 0), 12);
     expect(turns).toBe(1);
     const { ledger } = await run.snapshot();
     expect(ledger.accounts[formatTaskId(0)]).toMatchObject({
-      lost: { tokens: lost.tokens },
+      lost: { tokens: unreported.tokens },
       reserved: { tokens: 0 },
     });
     await runtime.close();
@@ -145,51 +148,51 @@ describe.each(twoStores)("on %s", (_name, prepare) => {
 });
 
 it.each([{ maxTokens: -1 }, { maxTurns: 0.5 }, { maxCostUsd: Number.NaN }, { tokens: 5 }])(
-  "refuses a top-up that is none, and the run is none the worse for it: %j",
-  async (bad) => {
+  "topUp refuses the invalid amount %j, and the run continues unchanged",
+  async (invalid) => {
     const { runtime } = await setUp();
     const waits = agent("waits", async (ctx) => ctx.waitForSignal("go"));
     const run = await runtime.submit(waits, null);
-    await expect(run.topUp(bad)).rejects.toMatchObject({ code: "invalid_argument" });
-    await run.signal("go", "gone");
-    expect((await run.result()).output).toBe("gone");
+    await expect(run.topUp(invalid)).rejects.toMatchObject({ code: "invalid_argument" });
+    await run.signal("go", "signalled");
+    expect((await run.result()).output).toBe("signalled");
   },
 );
 
-it.each([0, -1, 1.1, Number.NaN])("refuses a soft threshold of %d", async (warnAt) => {
+it.each([0, -1, 1.1, Number.NaN])("createRuntime refuses warnAt: %d", async (warnAt) => {
   await expect(createRuntime({ warnAt })).rejects.toMatchObject({ code: "invalid_argument" });
 });
 
-describe("prices", () => {
-  const asking = (provider: string, modelId: string): HostedAgent => {
+describe("the price of a model call", () => {
+  const pricedAgent = (provider: string, modelId: string): HostedAgent => {
     const model = scriptedModel([{ text: "hi", usage }], { provider, modelId });
     return agent("asking", async (ctx) => (await ctx.llm(request)).stopReason, { models: { main: model } });
   };
 
-  it("come from the list that is installed unless told, and are loaded with the first call (B4)", async () => {
+  it("B4: comes by default from the bundled price list, which is loaded with the first call", async () => {
     const runtime = await openWithPrices();
-    const run = await runtime.submit(asking("anthropic.messages", "claude-sonnet-4-20250514"), null, {
+    const run = await runtime.submit(pricedAgent("anthropic.messages", "claude-sonnet-4-20250514"), null, {
       budget: { maxCostUsd: 1 },
     });
     expect((await run.result()).costUsd).toBeCloseTo(40 * 3e-6 + 10 * 15e-6, 12);
     await runtime.close();
   });
 
-  it("are not made up: an unknown model under a cap is refused with what to do, and is null without one (B4)", async () => {
+  it("B4: is null for an unknown model, and under a cost cap the call is refused with advice on how to set a price", async () => {
     const runtime = await openWithPrices();
-    const capped = await runtime.submit(asking("acme", "m1"), null, { budget: { maxCostUsd: 1 } });
-    const { error: failure } = await capped.result();
-    expect(failure?.code).toBe("unknown_price");
-    expect(failure?.message).toContain(
+    const capped = await runtime.submit(pricedAgent("acme", "m1"), null, { budget: { maxCostUsd: 1 } });
+    const { error } = await capped.result();
+    expect(error?.code).toBe("unknown_price");
+    expect(error?.message).toContain(
       `priceCatalog({ overrides: [{ provider: "acme", model: "m1", usdPerMillion: { input, output } }] })`,
     );
     await runtime.close();
-    const free = await openWithPrices();
-    expect((await (await free.submit(asking("acme", "m1"), null)).result()).costUsd).toBeNull();
-    await free.close();
+    const uncapped = await openWithPrices();
+    expect((await (await uncapped.submit(pricedAgent("acme", "m1"), null)).result()).costUsd).toBeNull();
+    await uncapped.close();
   });
 
-  it("of your own count a request, and are those of the moment it was reserved (B1)", async () => {
+  it("B1: with an override includes the price per request, and is the price at the time of the reservation", async () => {
     const clock = new FakeClock();
     const overrides = [
       { provider: "acme", model: "m*", usdPerMillion: { input: 1, output: 1 }, usdPerRequest: 0.5 },
@@ -211,7 +214,7 @@ describe("prices", () => {
     await runtime.close();
   });
 
-  it("send the output limit they were reserved for whenever a cap stands (B1)", async () => {
+  it("B1: is bounded by an output limit that the request sends whenever the task has a cap", async () => {
     const { runtime } = await setUp({ prices });
     const model = scriptedModel([
       { text: "hi", usage },
@@ -226,9 +229,9 @@ describe("prices", () => {
   });
 });
 
-it("runs out, and does not fail, where a model may write more than can be paid for (B5)", async () => {
+it("B5: a run whose model has an output limit above any budget ends as budget_exhausted, not as failed", async () => {
   const runtime = await openWithPrices({ prices });
-  const model = Object.assign(scriptedModel(["never said"]), { maxOutputTokens: Number.MAX_SAFE_INTEGER });
+  const model = Object.assign(scriptedModel(["not reached"]), { maxOutputTokens: Number.MAX_SAFE_INTEGER });
   const author = new Agent({ name: "author", model, budget: { maxCostUsd: 0 } });
   const run = await runtime.submit(author, "go");
   expect(await run.result()).toMatchObject({ status: "budget_exhausted" });

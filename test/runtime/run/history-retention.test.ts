@@ -12,8 +12,8 @@ import {
 } from "../../../src/kernel/index.ts";
 import { agent, gate, setUp, settle } from "../runtime-setup.ts";
 
-/** Says what it was given to its session when it ends, as an agent that keeps a conversation does. */
-function note(ctx: RunContext, text: string): void {
+/** Reports a session entry for the end of the task, as an agent that keeps a conversation does. */
+function reportEntry(ctx: RunContext, text: string): void {
   const { facts, taskId, agentId } = ctx;
   const { sessionId, runId } = facts;
   const base = { id: `${runId}/${taskId}/1`, parentId: null, at: 1, runId, taskId };
@@ -29,7 +29,7 @@ function talker(
   return agent(
     name,
     async (ctx) => {
-      note(ctx, `${name} was here`);
+      reportEntry(ctx, `${name} was here`);
       return run(ctx);
     },
     { messageOf: (input) => userMessage(JSON.stringify(input)), ...more },
@@ -41,8 +41,8 @@ async function tasksIn(store: Store, sessionId: SessionId): Promise<unknown[]> {
   return entries.map(({ entry: { taskId }, visibility }) => `${taskId} ${visibility}`);
 }
 
-describe("what is left of the root's history", () => {
-  test("PERMANENT, which is meant unless told: all of it, visible when the run has ended", async () => {
+describe("the session entries of the root task", () => {
+  test("stay and are visible after the run has ended with retention PERMANENT, which is the default", async () => {
     const { runtime, store } = await setUp();
     const run = await runtime.submit(
       talker("clerk", async () => "done"),
@@ -52,26 +52,26 @@ describe("what is left of the root's history", () => {
     expect(await tasksIn(store, run.sessionId)).toEqual(["t0 visible", "t0 visible"]);
   });
 
-  test("RUN: there while the run lives, gone with its end", async () => {
+  test("exist until the run ends with retention RUN", async () => {
     const { runtime, store } = await setUp();
-    const held = gate();
+    const mayEnd = gate();
     const clerk = talker("clerk", async (ctx) =>
-      ctx.step("work", async () => held.promise.then(() => "done")),
+      ctx.step("work", async () => mayEnd.promise.then(() => "done")),
     );
     const run = await runtime.submit(clerk, "hi", { retention: HistoryRetention.RUN });
     await settle();
     expect(await tasksIn(store, run.sessionId)).toEqual(["t0 pending"]);
-    held.resolve();
+    mayEnd.resolve();
     await run.result();
     expect(await tasksIn(store, run.sessionId)).toEqual([]);
   });
 
-  test("RUN: gone also when the run failed or was cancelled (R14), which may be resumed all the same", async () => {
+  test("R14: are also removed with retention RUN when the run failed or was cancelled, and the run can still be resumed", async () => {
     const { runtime, store } = await setUp({ runRetry: { maxRetries: 0 } });
-    let broken = true;
+    let isBroken = true;
     const clerk = talker("clerk", async (ctx) => {
       if (ctx.input === "wait") await ctx.waitForSignal("never");
-      if (broken) throw new Error("broken");
+      if (isBroken) throw new Error("broken");
       return "done";
     });
     const options = { retention: HistoryRetention.RUN };
@@ -83,80 +83,80 @@ describe("what is left of the root's history", () => {
     await stopped.cancel();
     expect((await stopped.result()).status).toBe("cancelled");
     expect(await tasksIn(store, stopped.sessionId)).toEqual([]);
-    broken = false;
+    isBroken = false;
     await failed.resume();
     expect((await failed.result()).status).toBe("completed");
     expect(await tasksIn(store, failed.sessionId)).toEqual([]);
   });
 
-  test("NONE: never in the session", async () => {
+  test("are never written with retention NONE", async () => {
     const { runtime, store } = await setUp();
-    const held = gate();
+    const mayEnd = gate();
     const clerk = talker("clerk", async (ctx) =>
-      ctx.step("work", async () => held.promise.then(() => "done")),
+      ctx.step("work", async () => mayEnd.promise.then(() => "done")),
     );
     const run = await runtime.submit(clerk, "hi", { retention: HistoryRetention.NONE });
     await settle();
     expect(await tasksIn(store, run.sessionId)).toEqual([]);
-    held.resolve();
+    mayEnd.resolve();
     expect((await run.result()).output).toBe("done");
     expect(await tasksIn(store, run.sessionId)).toEqual([]);
   });
 });
 
-describe("what is left of a child's history", () => {
-  async function hire(retention?: HistoryRetention) {
+describe("the session entries of a child task", () => {
+  async function runChild(retention?: HistoryRetention) {
     const bench = await setUp();
-    const held = gate();
+    const mayEnd = gate();
     const helper = talker("helper", async () => "helped");
     const lead = talker(
       "lead",
       async (ctx) => {
-        const hired = await ctx.spawn(helper.id, "help", retention === undefined ? {} : { retention });
-        if (hired.kind === "spawned") await ctx.join(hired.handle);
-        const other = await ctx.spawn(helper.id, "help", { retention: HistoryRetention.PERMANENT });
-        if (other.kind === "spawned") await ctx.join(other.handle);
-        return ctx.step("work", async () => held.promise.then(() => "done"));
+        const spawned = await ctx.spawn(helper.id, "help", retention === undefined ? {} : { retention });
+        if (spawned.kind === "spawned") await ctx.join(spawned.handle);
+        const sibling = await ctx.spawn(helper.id, "help", { retention: HistoryRetention.PERMANENT });
+        if (sibling.kind === "spawned") await ctx.join(sibling.handle);
+        return ctx.step("work", async () => mayEnd.promise.then(() => "done"));
       },
       { subAgents: [helper] },
     );
     const run = await bench.runtime.submit(lead, "hi");
     await settle();
     const during = await tasksIn(bench.store, run.sessionId);
-    held.resolve();
+    mayEnd.resolve();
     await run.result();
     return { during, after: await tasksIn(bench.store, run.sessionId) };
   }
 
   const kept = ["t0 visible", "t2 visible", "t0 visible"];
 
-  test("RUN, which is meant unless told: there until the run ends, while a sibling's stays", async () => {
-    const { during, after } = await hire();
+  test("exist until the run ends with retention RUN, which is the default, while those of a PERMANENT sibling stay", async () => {
+    const { during, after } = await runChild();
     expect(during).toEqual(["t0 pending", "t1 visible", "t2 visible"]);
     expect(after).toEqual(kept);
   });
 
-  test("NONE: never there", async () => {
-    const { during, after } = await hire(HistoryRetention.NONE);
+  test("are never written with retention NONE", async () => {
+    const { during, after } = await runChild(HistoryRetention.NONE);
     expect(during).toEqual(["t0 pending", "t2 visible"]);
     expect(after).toEqual(kept);
   });
 
-  test("PERMANENT: there to stay", async () => {
-    const { after } = await hire(HistoryRetention.PERMANENT);
+  test("stay after the run with retention PERMANENT", async () => {
+    const { after } = await runChild(HistoryRetention.PERMANENT);
     expect(after).toEqual(["t0 visible", "t1 visible", "t2 visible", "t0 visible"]);
   });
 });
 
-test("a child's words are never the conversation its run goes on with, wherever it writes them (N2)", async () => {
+test("N2: entries that a child writes to the session of the run are not part of the root's conversation history", async () => {
   const { runtime, store } = await setUp();
   const helper = talker("helper", async () => "helped");
   const lead = agent(
     "lead",
     async (ctx) => {
       const turn = await ctx.turn(async ({ input }) => ({ input, instructions: "", tools: [] }));
-      const hired = await ctx.spawn(helper.id, "help", { retention: HistoryRetention.PERMANENT });
-      if (hired.kind === "spawned") await ctx.join(hired.handle);
+      const spawned = await ctx.spawn(helper.id, "help", { retention: HistoryRetention.PERMANENT });
+      if (spawned.kind === "spawned") await ctx.join(spawned.handle);
       return [...turn.history].map(messageText);
     },
     { subAgents: [helper], messageOf: (input) => userMessage(input as string) },
@@ -168,7 +168,7 @@ test("a child's words are never the conversation its run goes on with, wherever 
   expect(await tasksIn(store, sessionId)).toContain("t1 visible");
 });
 
-test("RUN: what a child wrote goes from every session it wrote to", async () => {
+test("retention RUN removes the entries of a child from every session that the child wrote to", async () => {
   const { runtime, store } = await setUp();
   const elsewhere = formatSessionId("elsewhere");
   const writer = agent("writer", async (ctx) => {
@@ -181,8 +181,8 @@ test("RUN: what a child wrote goes from every session it wrote to", async () => 
   const lead = agent(
     "lead",
     async (ctx) => {
-      const hired = await ctx.spawn(writer.id, null);
-      if (hired.kind === "spawned") await ctx.join(hired.handle);
+      const spawned = await ctx.spawn(writer.id, null);
+      if (spawned.kind === "spawned") await ctx.join(spawned.handle);
       return (await store.sessions.read(elsewhere)).length;
     },
     { subAgents: [writer] },
@@ -191,10 +191,10 @@ test("RUN: what a child wrote goes from every session it wrote to", async () => 
   expect(await tasksIn(store, elsewhere)).toEqual([]);
 });
 
-describe("what is left in journal and log", () => {
-  const secret = "what the helper was told";
+describe("the journal and the event log after retention NONE", () => {
+  const secret = "the secret of the helper";
 
-  async function erase(status: "completed" | "failed") {
+  async function runWithErasedChild(status: "completed" | "failed") {
     const bench = await setUp({ runRetry: { maxRetries: 0 } });
     const helper = agent("helper", async (ctx) => {
       await ctx.step("look", async () => secret);
@@ -204,11 +204,11 @@ describe("what is left in journal and log", () => {
     const lead = agent(
       "lead",
       async (ctx) => {
-        const hired = await ctx.spawn(helper.id, secret, { retention: HistoryRetention.NONE });
-        if (hired.kind === "refused") return null;
-        const outcome = await ctx.join(hired.handle);
+        const spawned = await ctx.spawn(helper.id, secret, { retention: HistoryRetention.NONE });
+        if (spawned.kind === "refused") return null;
+        const outcome = await ctx.join(spawned.handle);
         await ctx.step("own", async () => "the lead's own");
-        if (status === "failed") throw new Error("it did not help");
+        if (status === "failed") throw new Error("the helper did not help");
         return outcome.output;
       },
       { subAgents: [helper] },
@@ -221,8 +221,8 @@ describe("what is left in journal and log", () => {
     return { ...bench, run, result, events, steps };
   }
 
-  test("NONE: a child's words go with the run's end; its outcome, what it did and the chain stay", async () => {
-    const { store, run, result, events, steps } = await erase("completed");
+  test("hold no content of the child after the run has ended, but keep its outcome, its step names and a valid hash chain", async () => {
+    const { store, run, result, events, steps } = await runWithErasedChild("completed");
     expect(result.output).toBe("the answer");
     const helpers = steps.filter(({ taskId }) => taskId === "t1");
     expect(helpers.map(({ name, outcome }) => [name, outcome])).toEqual([
@@ -233,15 +233,15 @@ describe("what is left in journal and log", () => {
     expect(await store.events.verify(run.runId)).toMatchObject({ ok: true });
   });
 
-  test("NONE: however the run ended; the rest of it may be resumed (R14)", async () => {
-    const { run, result, steps } = await erase("failed");
+  test("R14: hold no content of the child when the run failed, and the rest of the run can be resumed", async () => {
+    const { run, result, steps } = await runWithErasedChild("failed");
     expect(result.status).toBe("failed");
     expect(steps.find(({ taskId }) => taskId === "t1")?.outcome).toEqual({ kind: "ok", value: null });
     await run.resume();
     expect((await run.result()).status).toBe("failed");
   });
 
-  test("NONE: a root's answer is its caller's, also for one who asks late; the run is not gone on with", async () => {
+  test("still return the root's output to a late caller, but the run cannot be forked", async () => {
     const { runtime, events } = await setUp();
     const clerk = agent("clerk", async (ctx) => {
       if (ctx.input === "stop") ctx.report({ interruption: { status: "max_turns", reason: "enough" } });

@@ -22,7 +22,7 @@ import { removeStoresAfterEach, twoStores } from "../two-stores.ts";
 
 removeStoresAfterEach();
 
-/** What it is told is in its session. */
+/** Writes its input to its session. */
 const listener: HostedAgent = agent("listener", async () => "heard", {
   messageOf: (input) => userMessage(JSON.stringify(input)),
 });
@@ -31,128 +31,128 @@ async function sessionsIn({ sessions }: Store): Promise<SessionId[]> {
   return (await sessions.list({ limit: 1_000 })).map(({ sessionId }) => sessionId);
 }
 
-async function saidIn({ sessions }: Store, sessionId: SessionId): Promise<(string | undefined)[]> {
-  const placed = await sessions.read(sessionId, { includeHidden: true });
-  return placed.map(({ entry }) => (entry.type === "message" ? messageText(entry.message) : undefined));
+async function textsIn({ sessions }: Store, sessionId: SessionId): Promise<(string | undefined)[]> {
+  const entries = await sessions.read(sessionId, { includeHidden: true });
+  return entries.map(({ entry }) => (entry.type === "message" ? messageText(entry.message) : undefined));
 }
 
-describe.each(twoStores)("a session that nobody named (%s)", (_name, prepare) => {
+describe.each(twoStores)("an unnamed session in a %s store", (_name, prepare) => {
   const options = { keepEndedRunsMs: 1_000, keepUnnamedSessionsMs: 10_000 };
 
-  async function setUp(given: RuntimeOptions = {}) {
+  async function setUp(runtimeOptions: RuntimeOptions = {}) {
     const store = await (await prepare())();
     const clock = new FakeClock();
-    const runtime = await createRuntime({ store, clock, ...given });
-    const pass = async (ms: number): Promise<void> => {
-      for (let passed = 0; passed < ms; passed += 1_000) {
+    const runtime = await createRuntime({ store, clock, ...runtimeOptions });
+    const passTime = async (ms: number): Promise<void> => {
+      for (let elapsed = 0; elapsed < ms; elapsed += 1_000) {
         await clock.advance(1_000);
         await settle();
       }
     };
-    return { store, runtime, pass };
+    return { store, runtime, passTime };
   }
 
-  test("is named after its run", async () => {
+  test("has an id derived from its run", async () => {
     const { runtime } = await setUp();
     const run = await runtime.submit(listener, "hello");
     expect(run.sessionId).toBe(unnamedSessionId(run.runId));
     await runtime.close();
   });
 
-  test("is that of no other run, though its id was chosen and was that of one which is gone", async () => {
+  test("is not shared with a later run that has the same caller-chosen run id as a deleted run", async () => {
     const { runtime, store } = await setUp();
     const runId = formatRunId("job-1");
     const alice = { runId, userId: "alice", tenantId: "acme" };
     const first = await runtime.submit(listener, "my PIN is 1234", alice);
     await first.result();
-    // Whoever submits again while it is kept is given it.
+    // While the run is kept, a repeated submission returns the same run.
     const again = await runtime.submit(listener, "my PIN is 1234", alice);
     expect([again.runId, again.sessionId]).toEqual([runId, first.sessionId]);
     expect(await sessionsIn(store)).toEqual([first.sessionId]);
     expect(unnamedBy(first.sessionId)).toBe(runId);
     await store.journal.delete(runId);
-    const second = await runtime.submit(listener, "what was said?", {
+    const second = await runtime.submit(listener, "what is in this session?", {
       runId,
       userId: "bob",
       tenantId: "else",
     });
     await second.result();
-    expect(await saidIn(store, second.sessionId)).toEqual(['"what was said?"']);
-    expect(await saidIn(store, first.sessionId)).toEqual(['"my PIN is 1234"']);
+    expect(await textsIn(store, second.sessionId)).toEqual(['"what is in this session?"']);
+    expect(await textsIn(store, first.sessionId)).toEqual(['"my PIN is 1234"']);
     await runtime.close();
   });
 
-  test("is that of no other run, though its id followed from a message's", async () => {
-    const { runtime, store, pass } = await setUp();
+  test("is not shared with a later run that has the same run id as the deleted run of an inbox message", async () => {
+    const { runtime, store, passTime } = await setUp();
     const mailed = agent("mailed", async () => "read", {
       messageOf: (input) => userMessage(JSON.stringify(input)),
     });
     runtime.register(mailed);
     const message = { id: "order-1", from: null, to: mailed.id, body: "my PIN is 1234", sentAt: 0 };
     await store.inbox.deliver(message);
-    await pass(1_000);
+    await passTime(1_000);
     const [run] = (await store.journal.list({ agentId: mailed.id })).runs;
     expect(run?.status).toBe("completed");
     const { runId, sessionId } = run!;
     await store.journal.delete(runId);
-    const other = await runtime.submit(mailed, "what was said?", { runId });
+    const other = await runtime.submit(mailed, "what is in this session?", { runId });
     await other.result();
     expect(other.sessionId).not.toBe(sessionId);
     expect([sessionId, other.sessionId].map(unnamedBy)).toEqual([runId, runId]);
-    expect(await saidIn(store, other.sessionId)).toEqual(['"what was said?"']);
+    expect(await textsIn(store, other.sessionId)).toEqual(['"what is in this session?"']);
     await runtime.close();
   });
 
-  test("and has an id that another had before it goes as others do", async () => {
-    const { runtime, pass, store } = await setUp(options);
+  test("is deleted after keepUnnamedSessionsMs also if an earlier run had the same run id", async () => {
+    const { runtime, passTime, store } = await setUp(options);
     for (const input of ["one", "two"]) {
       await (await runtime.submit(listener, input, { runId: "run_job-1" })).result();
-      await pass(3_000);
+      await passTime(3_000);
     }
     expect(await sessionsIn(store)).toHaveLength(2);
-    await pass(30_000);
+    await passTime(30_000);
     expect(await sessionsIn(store)).toEqual([]);
     await runtime.close();
   });
 
-  test("goes when nobody came back to it for so long", async () => {
-    const { runtime, pass, store } = await setUp(options);
+  test("is deleted when no run has used it for keepUnnamedSessionsMs", async () => {
+    const { runtime, passTime, store } = await setUp(options);
     for (let count = 0; count < 10; count++) await (await runtime.submit(listener, "hello")).result();
-    await pass(9_000);
+    await passTime(9_000);
     expect(await sessionsIn(store)).toHaveLength(10);
-    await pass(20_000);
+    await passTime(20_000);
     expect(await sessionsIn(store)).toEqual([]);
     await runtime.close();
   });
 
-  test("stays once somebody came back to it, as one with a name does", async () => {
-    const { runtime, pass, store } = await setUp(options);
+  test("is kept forever once a caller has named it in a later submission", async () => {
+    const { runtime, passTime, store } = await setUp(options);
     const named = formatSessionId("mine");
     await (await runtime.submit(listener, "hello", { sessionId: named })).result();
     const { sessionId } = await (await runtime.submit(listener, "hello")).result();
-    await pass(5_000);
+    await passTime(5_000);
     await (await runtime.submit(listener, "again", { sessionId })).result();
-    await pass(60_000);
+    await passTime(60_000);
     expect((await sessionsIn(store)).toSorted()).toEqual([named, sessionId].toSorted());
     await runtime.close();
   });
 
-  test("stays while its run may go on", async () => {
-    const { runtime, pass, store } = await setUp(options);
+  test("is kept while its run has not ended", async () => {
+    const { runtime, passTime, store } = await setUp(options);
     const patient = agent("patient", async (ctx) => (await ctx.waitForSignal("go")) ?? null, {
       messageOf: (input) => userMessage(JSON.stringify(input)),
     });
     const run = await runtime.submit(patient, "hello");
     await settle();
-    await pass(60_000);
+    await passTime(60_000);
     expect(await store.sessions.read(run.sessionId, { includeHidden: true })).toHaveLength(1);
-    await run.signal("go", "went");
-    expect((await run.result()).output).toBe("went");
+    await run.signal("go", "signalled");
+    expect((await run.result()).output).toBe("signalled");
     await runtime.close();
   });
 
-  test("is let go of when it is a fork's, as its origin's is", async () => {
-    const { runtime, pass, store } = await setUp(options);
+  test("is deleted if it belongs to a fork of a run with an unnamed session", async () => {
+    const { runtime, passTime, store } = await setUp(options);
     const origin = await runtime.submit(listener, "hello");
     await origin.result();
     const forks = [await origin.fork({ at: 0 }), await origin.fork({ at: 0, runId: "run_again" })];
@@ -163,28 +163,28 @@ describe.each(twoStores)("a session that nobody named (%s)", (_name, prepare) =>
     const second = await origin.fork({ at: 0, runId: "run_again" });
     await second.result();
     expect(second.sessionId).not.toBe(forks[1]!.sessionId);
-    await pass(30_000);
+    await passTime(30_000);
     expect(await sessionsIn(store)).toEqual([]);
     await runtime.close();
   });
 
-  test("and is a fork's is kept for so long after the fork was made", async () => {
-    const { runtime, pass, store } = await setUp({ ...options, keepEndedRunsMs: 20_000 });
+  test("is kept for keepUnnamedSessionsMs after the fork that created it", async () => {
+    const { runtime, passTime, store } = await setUp({ ...options, keepEndedRunsMs: 20_000 });
     const origin = await runtime.submit(listener, "hello");
     await origin.result();
-    await pass(19_000);
+    await passTime(19_000);
     const fork = await origin.fork({ at: await store.events.lastSeq(origin.runId) });
     await fork.result();
     await store.journal.delete(fork.runId);
-    await pass(9_000);
+    await passTime(9_000);
     expect(await sessionsIn(store)).toContain(fork.sessionId);
-    await pass(30_000);
+    await passTime(30_000);
     expect(await sessionsIn(store)).toEqual([]);
     await runtime.close();
   });
 
-  test("stays when it is a fork's to which somebody came back, or of a session with a name", async () => {
-    const { runtime, pass, store } = await setUp(options);
+  test("is kept if it belongs to a fork that a caller continued, or to a fork of a named session", async () => {
+    const { runtime, passTime, store } = await setUp(options);
     const origin = await runtime.submit(listener, "hello");
     const named = await runtime.submit(listener, "hello", { sessionId: "mine" });
     for (const run of [origin, named]) await run.result();
@@ -195,29 +195,32 @@ describe.each(twoStores)("a session that nobody named (%s)", (_name, prepare) =>
     await again.result();
     const third = await again.fork({ at: 0 });
     await third.result();
-    await pass(60_000);
+    await passTime(60_000);
     expect(new Set(await sessionsIn(store))).toEqual(new Set(["mine", first, second, third.sessionId]));
     await runtime.close();
   });
 
-  test.for([-1, Number.NaN, Infinity])("is not kept for %d milliseconds", async (keepUnnamedSessionsMs) => {
-    await expect(createRuntime({ keepUnnamedSessionsMs })).rejects.toMatchObject({
-      code: "invalid_argument",
-      message: expect.stringContaining("keepUnnamedSessionsMs"),
-    });
-  });
+  test.for([-1, Number.NaN, Infinity])(
+    "createRuntime refuses keepUnnamedSessionsMs: %d",
+    async (keepUnnamedSessionsMs) => {
+      await expect(createRuntime({ keepUnnamedSessionsMs })).rejects.toMatchObject({
+        code: "invalid_argument",
+        message: expect.stringContaining("keepUnnamedSessionsMs"),
+      });
+    },
+  );
 });
 
-describe.each(twoStores)("deleteSession on %s", (_name, prepare) => {
-  test("deletes it with what its workers remember, and no other", async () => {
+describe.each(twoStores)("deleteSession() in a %s store", (_name, prepare) => {
+  test("deletes the session and the sessions of its workers, and no other session", async () => {
     const store = await (await prepare())();
     const runtime = await createRuntime({ store });
     const mine = parseSessionId("mine");
     const others = ["mine-too", "mine/too"].map(parseSessionId);
     for (const sessionId of [mine, ...others])
       await (await runtime.submit(listener, "hello", { sessionId })).result();
-    const [said] = await store.sessions.read(mine);
-    const entry = { ...(said as StoredEntry).entry, taskId: formatTaskId(1) };
+    const [stored] = await store.sessions.read(mine);
+    const entry = { ...(stored as StoredEntry).entry, taskId: formatTaskId(1) };
     const to = {
       sessionId: sessionWithin(mine, "worker"),
       agentId: listener.id,
@@ -226,12 +229,12 @@ describe.each(twoStores)("deleteSession on %s", (_name, prepare) => {
     await store.sessions.apply([{ type: "append", entry, ...to }]);
     expect(await sessionsIn(store)).toHaveLength(4);
     await runtime.deleteSession(mine);
-    await runtime.deleteSession(formatSessionId("nobody"));
+    await runtime.deleteSession(formatSessionId("unknown"));
     expect((await sessionsIn(store)).toSorted()).toEqual(others.toSorted());
     await runtime.close();
   });
 
-  test("refuses while a run is under way in it", async () => {
+  test("throws agent_busy while a run of the session has not ended", async () => {
     const store = await (await prepare())();
     const runtime = await createRuntime({ store, closeGraceMs: 0 });
     const patient = agent("patient", async (ctx) => (await ctx.waitForSignal("go")) ?? null);

@@ -2,9 +2,9 @@ import { describe, expect, it } from "vitest";
 import { Agent, OrchestratorAgent, tool } from "../../../src/index.ts";
 import type { Event, Model } from "../../../src/kernel/index.ts";
 import { scriptedModel } from "../../../src/testing/index.ts";
-import { live, type Life, type Workload } from "../simulated-crash.ts";
+import { runWorkload, type WorkloadResult, type Workload } from "../simulated-crash.ts";
 
-/** What the world outside was asked: calls that are answered, and those that never are. */
+/** Counts the calls of the agents to the outside: calls that are answered, and calls that never are. */
 class World {
   answered = 0;
   stuck = 0;
@@ -31,11 +31,11 @@ class World {
     execute: this.never,
   });
 
-  get asked(): number {
+  get calls(): number {
     return this.answered + this.stuck;
   }
 
-  /** Looks, then calls `next`. */
+  /** Script of a model that calls `look` first and then `next`. */
   script(next: string) {
     return Array.from({ length: 4 }, () => ({ messages }: { readonly messages: readonly unknown[] }) => {
       this.answered++;
@@ -44,20 +44,20 @@ class World {
   }
 }
 
-/** Once what never ends has begun, and what came before it is stored. */
-function cancels(world: World, after: Event["type"]): NonNullable<Workload["outside"]> {
-  let told = false;
+/** Cancels the run once the call that never ends is in flight and an event of type `after` is stored. */
+function cancelOnce(world: World, after: Event["type"]): NonNullable<Workload["interact"]> {
+  let isCancelled = false;
   return async (handle, events) => {
-    if (told || world.stuck === 0 || !events.some(({ type }) => type === after)) return;
-    told = true;
+    if (isCancelled || world.stuck === 0 || !events.some(({ type }) => type === after)) return;
+    isCancelled = true;
     await handle.cancel("enough");
   };
 }
 
 const options = { stopGraceMs: 200, prices: { find: () => ({ inputUsd: 1e-6, outputUsd: 2e-6 }) } };
 
-const ownCode = "code of its own";
-const withLead = "a worker of a lead that has answered";
+const middlewareCode = "middleware code";
+const childOfEndedParent = "a child whose parent has ended";
 
 const workloads = {
   "a tool": (world: World): Workload => ({
@@ -70,7 +70,7 @@ const workloads = {
     ],
     input: "Where?",
     options,
-    outside: cancels(world, "tool_execution_end"),
+    interact: cancelOnce(world, "tool_execution_end"),
   }),
   "a model": (world: World): Workload => {
     const script = scriptedModel(world.script("look"));
@@ -85,10 +85,10 @@ const workloads = {
       agents: () => [new Agent({ name: "scout", model, tools: [world.look] })],
       input: "Where?",
       options,
-      outside: cancels(world, "tool_execution_end"),
+      interact: cancelOnce(world, "tool_execution_end"),
     };
   },
-  [ownCode]: (world: World): Workload => ({
+  [middlewareCode]: (world: World): Workload => ({
     agents: () => [
       new Agent({
         name: "scout",
@@ -98,25 +98,25 @@ const workloads = {
     ],
     input: "Where?",
     options,
-    outside: cancels(world, "message_end"),
+    interact: cancelOnce(world, "message_end"),
   }),
-  [withLead]: (world: World): Workload => ({
+  [childOfEndedParent]: (world: World): Workload => ({
     agents: () => {
-      const kid = new Agent({
-        name: "kid",
+      const child = new Agent({
+        name: "child",
         model: scriptedModel(world.script("see")),
         tools: [world.look, world.see],
       });
-      const handsOff = { toolCalls: [{ name: "handoff_kid", input: { task: "look" } }] };
+      const handsOff = { toolCalls: [{ name: "handoff_child", input: { task: "look" } }] };
       const script = ({ messages }: { readonly messages: readonly unknown[] }) =>
-        messages.length > 1 ? "Nobody knows." : handsOff;
+        messages.length > 1 ? "Unknown." : handsOff;
       return [
         new OrchestratorAgent({
           name: "lead",
           model: scriptedModel([script, script, script]),
-          subAgents: [{ agent: kid, askTimeoutMs: 1_000 }],
+          subAgents: [{ agent: child, askTimeoutMs: 1_000 }],
         }),
-        kid,
+        child,
       ];
     },
     input: "Where?",
@@ -124,32 +124,33 @@ const workloads = {
   }),
 };
 
-describe.each(Object.entries(workloads))("a stop that is ignored by %s", (name, workload) => {
-  it("ends alike wherever its worker dies, also in the grace: nothing paid twice, spent and lost right (C2, B3, J6)", async () => {
-    const still = new World();
-    const calm = await live(workload(still), { asked: () => still.asked });
-    expect(calm.status).toBe(name === withLead ? "completed" : "cancelled");
-    expect(still.stuck).toBe(1);
-    let diedInGrace = 0;
-    // The first write is the worker saying that it is there; it has nothing to lose yet.
+describe.each(Object.entries(workloads))("a cancellation that is ignored by %s", (name, workload) => {
+  it("C2, B3, J6: has the same outcome wherever the worker crashes, also within stopGraceMs, and pays for no recorded call again", async () => {
+    const calmWorld = new World();
+    const calm = await runWorkload(workload(calmWorld), { countCalls: () => calmWorld.calls });
+    expect(calm.status).toBe(name === childOfEndedParent ? "completed" : "cancelled");
+    expect(calmWorld.stuck).toBe(1);
+    let crashesInGrace = 0;
+    // Write 1 registers the worker, which has no run yet.
     for (let at = 2; at <= calm.writes; at++) {
       for (const when of ["before", "after"] as const) {
         const world = new World();
-        const life = await live(workload(world), { at, when, asked: () => world.asked });
-        const inGrace = wasStopped(life.toldByThen);
-        if (inGrace) diedInGrace++;
+        const life = await runWorkload(workload(world), { at, when, countCalls: () => world.calls });
+        const inGrace = isStopping(life.eventsAtCrash);
+        if (inGrace) crashesInGrace++;
         expect({ at, when, ...endOf(life) }).toEqual({ at, when, ...endOf(calm) });
-        // J6: a call that was in flight may be begun again; C2: but none once the stop is known. What is no call runs again.
-        expect(world.stuck).toBeLessThanOrEqual(inGrace && name !== ownCode ? 1 : 2);
-        expect(world.answered).toBeLessThanOrEqual(still.answered + 1);
+        // J6: a call in flight at the crash may start again. C2: no call starts once the cancellation is stored. Middleware code is not a
+        // call, so it runs again in either case.
+        expect(world.stuck).toBeLessThanOrEqual(inGrace && name !== middlewareCode ? 1 : 2);
+        expect(world.answered).toBeLessThanOrEqual(calmWorld.answered + 1);
       }
     }
-    expect(diedInGrace).toBeGreaterThan(0);
+    expect(crashesInGrace).toBeGreaterThan(0);
   }, 60_000);
 });
 
-/** What must be the same whoever lived to tell it. */
-function endOf({ status, output, events, costUsd }: Life) {
+/** What must be the same in every run of the workload. */
+function endOf({ status, output, events, costUsd }: WorkloadResult) {
   const lost = events.reduce(
     (sum, event) => sum + (event.type === "budget_lost" ? (event.data.costUsd ?? 0) : 0),
     0,
@@ -163,15 +164,15 @@ function endOf({ status, output, events, costUsd }: Life) {
     status,
     output,
     gaps: events.filter(({ seq }, index) => seq !== index),
-    // B3: what was spent beside what was lost is what the calm run spends.
+    // B3: without the unreported charges, every run costs the same.
     paid: Math.round(((costUsd ?? 0) - lost) * 1e9),
     ends: ends.toSorted(),
     closed: events.filter(({ type }) => type === "agent_end" || type === "settled").map(({ type }) => type),
   };
 }
 
-/** The run was told to stop, or its lead had ended, and something of it was still at work. */
-function wasStopped(events: readonly Event[]): boolean {
+/** The run was cancelled, or the parent had ended, and a task was still running. */
+function isStopping(events: readonly Event[]): boolean {
   const types = events.map(({ type }) => type);
   return (types.includes("run_cancel") || types.includes("task_end")) && !types.includes("run_end");
 }

@@ -23,7 +23,8 @@ const usage = {
 };
 const never = (): Promise<never> => new Promise(() => {});
 
-function answering(generate: Model["generate"]): Model {
+/** A model with this `generate`; its stream sends one delta first. */
+function modelOf(generate: Model["generate"]): Model {
   return {
     provider: "own",
     modelId: "own",
@@ -35,7 +36,8 @@ function answering(generate: Model["generate"]): Model {
   };
 }
 
-async function cancelled({ runtime }: Bench, worker: HostedAgent, streaming = false) {
+/** Submits a run, lets it start, and cancels it with the reason `enough`. */
+async function cancelledRun({ runtime }: Bench, worker: HostedAgent, streaming = false) {
   const run = await runtime.submit(worker, null, { streaming });
   await settle();
   await run.cancel("enough");
@@ -43,26 +45,27 @@ async function cancelled({ runtime }: Bench, worker: HostedAgent, streaming = fa
   return run;
 }
 
-const open = {
+/** Agents whose one call never settles by itself. */
+const hangingCalls = {
   "a tool without a timeout": agent(
     "worker",
-    (ctx) => caught(ctx.tool({ callId: "1", toolName: "look", input: {} })),
+    (ctx) => outcomeOfCall(ctx.tool({ callId: "1", toolName: "look", input: {} })),
     {
       tools: [simpleTool({ name: "look", execute: never })],
     },
   ),
   "a tool with a timeout": agent(
     "worker",
-    (ctx) => caught(ctx.tool({ callId: "1", toolName: "look", input: {} })),
+    (ctx) => outcomeOfCall(ctx.tool({ callId: "1", toolName: "look", input: {} })),
     {
       tools: [simpleTool({ name: "look", execute: never, timeoutMs: 120_000 })],
     },
   ),
-  "a model": agent("worker", (ctx) => caught(ctx.llm(request)), { models: { main: answering(never) } }),
-  "a step": agent("worker", (ctx) => caught(ctx.step("wait", never))),
+  "a model": agent("worker", (ctx) => outcomeOfCall(ctx.llm(request)), { models: { main: modelOf(never) } }),
+  "a step": agent("worker", (ctx) => outcomeOfCall(ctx.step("wait", never))),
   "a step in a tool's body": agent(
     "worker",
-    (ctx) => caught(ctx.tool({ callId: "1", toolName: "look", input: {} })),
+    (ctx) => outcomeOfCall(ctx.tool({ callId: "1", toolName: "look", input: {} })),
     {
       tools: [
         simpleTool({
@@ -73,18 +76,20 @@ const open = {
     },
   ),
   "two branches": agent("worker", (ctx) =>
-    caught(
+    outcomeOfCall(
       ctx.parallel({
         one: (branch) => branch.step("wait", never),
         two: (branch) => branch.step("wait", never),
       }),
     ),
   ),
-  "a race": agent("worker", (ctx) => caught(ctx.race({ one: (branch) => branch.step("wait", never) }))),
+  "a race": agent("worker", (ctx) =>
+    outcomeOfCall(ctx.race({ one: (branch) => branch.step("wait", never) })),
+  ),
 };
 
-/** What the code around a call was given in place of its answer. */
-async function caught(call: Promise<unknown>): Promise<string> {
+/** Reports what the agent's code received from its call: an error or a result. */
+async function outcomeOfCall(call: Promise<unknown>): Promise<string> {
   try {
     await call;
   } catch (error) {
@@ -93,13 +98,13 @@ async function caught(call: Promise<unknown>): Promise<string> {
   return "answered";
 }
 
-describe("a call that ignores that its task was told to stop (C1)", () => {
-  it.each(Object.entries(open))(
-    "is given up: %s; the code around it is given the stop",
+describe("C1: a call that ignores the cancellation of its task", () => {
+  it.each(Object.entries(hangingCalls))(
+    "is abandoned after stopGraceMs (%s), and the code around it receives the cancellation error",
     async (_name, worker) => {
       for (const streaming of [false, true]) {
         const bench = await setUp({ stopGraceMs: 2_000, prices });
-        const run = await cancelled(bench, worker, streaming);
+        const run = await cancelledRun(bench, worker, streaming);
         await bench.clock.advance(1_999);
         expect(typesOf(await bench.events(run.runId))).not.toContain("run_end");
         await bench.clock.advance(1);
@@ -111,48 +116,48 @@ describe("a call that ignores that its task was told to stop (C1)", () => {
     },
   );
 
-  it("is recorded and settled if it succeeds in time (C2), and then its task ends at once", async () => {
+  it("C2: is recorded and settled if it succeeds within stopGraceMs, and its task ends at once", async () => {
     const bench = await setUp({ prices });
     const answer = gate();
-    const model = answering(async () => {
+    const model = modelOf(async () => {
       await answer.promise;
       return { message: { role: "assistant", content: [] }, stopReason: "stop", usage };
     });
     const worker = agent("worker", async (ctx) => (await ctx.llm(request), await ctx.now()), {
       models: { main: model },
     });
-    const run = await cancelled(bench, worker);
+    const run = await cancelledRun(bench, worker);
     await bench.clock.advance(4_999);
     answer.resolve();
-    const { status, costUsd, unreported: lost } = await run.result();
-    expect({ status, costUsd, lost }).toEqual({
+    const { status, costUsd, unreported } = await run.result();
+    expect({ status, costUsd, unreported }).toEqual({
       status: "cancelled",
       costUsd: 15e-6,
-      lost: { tokens: 0, costUsd: 0 },
+      unreported: { tokens: 0, costUsd: 0 },
     });
     expect(bench.clock.pending).toBe(1);
     await bench.runtime.close();
   });
 
   it.each([false, true])(
-    "costs all that was held, once, whatever comes of it later (B3); streamed: %s",
+    "B3: is charged its full reservation once, even if its answer arrives later (streaming: %s)",
     async (streaming) => {
       const bench = await setUp({ prices });
       const answer = gate();
-      const model = answering(async () => {
+      const model = modelOf(async () => {
         await answer.promise;
         return { message: { role: "assistant", content: [] }, stopReason: "stop", usage };
       });
       const worker = agent(
         "worker",
         async (ctx) => {
-          await caught(ctx.llm(request));
-          // Its code takes its time, so that the answer finds the task at work.
+          await outcomeOfCall(ctx.llm(request));
+          // The code does not end, so that the late answer finds the task still running.
           await never();
         },
         { models: { main: model } },
       );
-      const run = await cancelled(bench, worker, streaming);
+      const run = await cancelledRun(bench, worker, streaming);
       await bench.clock.advance(5_000);
       const lost = (await bench.events(run.runId)).filter(({ type }) => type === "budget_lost");
       expect(lost).toHaveLength(1);
@@ -171,25 +176,25 @@ describe("a call that ignores that its task was told to stop (C1)", () => {
     },
   );
 
-  it("is given up at once with a grace of 0", async () => {
+  it("is abandoned at once with stopGraceMs: 0", async () => {
     const bench = await setUp({ stopGraceMs: 0 });
-    const run = await cancelled(bench, open["a step"]);
+    const run = await cancelledRun(bench, hangingCalls["a step"]);
     await bench.clock.advance(0);
     expect((await run.result()).output).toBe("caught enough");
     await bench.runtime.close();
   });
 
-  it("does not keep its strand going: what its body does later is never answered", async () => {
+  it("cannot continue its body: steps that the abandoned body takes later never settle", async () => {
     const bench = await setUp();
     const late = gate();
-    const seen: string[] = [];
+    const trace: string[] = [];
     const look = simpleTool({
       name: "look",
       execute: async (_input, { ctx, signal }) => {
         await late.promise;
-        seen.push(signal.aborted ? "told" : "not told");
-        await ctx.step("more", async () => (seen.push("more"), null));
-        seen.push("answered");
+        trace.push(signal.aborted ? "aborted" : "not aborted");
+        await ctx.step("more", async () => (trace.push("more"), null));
+        trace.push("answered");
         return text("late");
       },
     });
@@ -200,21 +205,21 @@ describe("a call that ignores that its task was told to stop (C1)", () => {
         tools: [look],
       },
     );
-    const run = await cancelled(bench, worker);
+    const run = await cancelledRun(bench, worker);
     await bench.clock.advance(5_000);
     expect((await run.result()).status).toBe("cancelled");
     late.resolve();
     await settle();
-    expect(seen).toEqual(["told"]);
+    expect(trace).toEqual(["aborted"]);
     await bench.runtime.close();
   });
 });
 
-describe("code that ignores that its task was told to stop", () => {
-  it("is left where it stands, with what it has reported; none of it runs on", async () => {
+describe("agent code that ignores the cancellation of its task", () => {
+  it("is abandoned after stopGraceMs: the task ends with the reported output, and the code does not continue", async () => {
     const bench = await setUp();
     const late = gate();
-    const seen: string[] = [];
+    const trace: string[] = [];
     const worker = agent("worker", async (ctx) => {
       ctx.report({
         output: "half",
@@ -222,7 +227,7 @@ describe("code that ignores that its task was told to stop", () => {
           ctx.report({ metadata: { reason, status } });
           ctx.emitEvent({
             type: "architecture_event",
-            data: { architecture: "own", name: "own.left", data: {} },
+            data: { architecture: "own", name: "own.abandoned", data: {} },
           });
         },
       });
@@ -230,10 +235,10 @@ describe("code that ignores that its task was told to stop", () => {
       try {
         await ctx.step("more", async () => null);
       } finally {
-        seen.push("ran on");
+        trace.push("continued");
       }
     });
-    const run = await cancelled(bench, worker);
+    const run = await cancelledRun(bench, worker);
     await bench.clock.advance(5_000);
     const { status, output, metadata } = await run.result();
     expect({ status, output, metadata }).toEqual({
@@ -248,11 +253,11 @@ describe("code that ignores that its task was told to stop", () => {
     ]);
     late.resolve();
     await settle();
-    expect(seen).toEqual([]);
+    expect(trace).toEqual([]);
     await bench.runtime.close();
   });
 
-  it("has the grace again after its call was given up, and no more", async () => {
+  it("gets stopGraceMs a second time after its call was abandoned, and not a third time", async () => {
     const bench = await setUp();
     const worker = agent("worker", async (ctx) => {
       try {
@@ -261,7 +266,7 @@ describe("code that ignores that its task was told to stop", () => {
         await never();
       }
     });
-    const run = await cancelled(bench, worker);
+    const run = await cancelledRun(bench, worker);
     await bench.clock.advance(9_999);
     expect(typesOf(await bench.events(run.runId))).not.toContain("run_end");
     await bench.clock.advance(1);
@@ -269,7 +274,7 @@ describe("code that ignores that its task was told to stop", () => {
     await bench.runtime.close();
   });
 
-  it("tells who hosts it when what it reported to be called throws, and ends", async () => {
+  it("ends although its reported abandoned() callback throws, and the error goes to onError", async () => {
     const bench = await setUp();
     const worker = agent("worker", async (ctx) => {
       ctx.report({
@@ -279,27 +284,27 @@ describe("code that ignores that its task was told to stop", () => {
       });
       await never();
     });
-    const run = await cancelled(bench, worker);
+    const run = await cancelledRun(bench, worker);
     await bench.clock.advance(5_000);
     expect((await run.result()).status).toBe("cancelled");
     expect(bench.errors).toMatchObject([{ message: "no" }]);
     await bench.runtime.close();
   });
 
-  it("ends as it had when what it opened does not close", async () => {
+  it("ends with its own outcome when one of its resources does not close", async () => {
     const bench = await setUp();
     const worker = agent("worker", async (ctx) => {
       await ctx.resource(async () => null, never);
       return "done";
     });
-    const run = await cancelled(bench, worker);
+    const run = await cancelledRun(bench, worker);
     await bench.clock.advance(5_000);
     const { status, output } = await run.result();
     expect({ status, output }).toEqual({ status: "completed", output: "done" });
     await bench.runtime.close();
   });
 
-  it("ends also before it has begun, while others have all the slots", async () => {
+  it("ends before it has started, when other tasks hold all slots", async () => {
     const bench = await setUp({ concurrency: 1 });
     const { runtime, clock, events } = bench;
     const hog = await runtime.submit(
@@ -317,7 +322,7 @@ describe("code that ignores that its task was told to stop", () => {
     await clock.advance(5_000);
     expect((await run.result()).status).toBe("cancelled");
     expect(typesOf(await events(hog.runId))).not.toContain("run_end");
-    await hog.cancel("you too");
+    await hog.cancel("enough");
     await settle();
     await clock.advance(5_000);
     await until(async () => typesOf(await events(hog.runId)).includes("run_end"));
@@ -325,22 +330,22 @@ describe("code that ignores that its task was told to stop", () => {
   });
 });
 
-it("code that waits for a slot is told of the stop, and need not be given up", async () => {
+it("agent code that waits for a slot receives the cancellation error at once and is not abandoned", async () => {
   const { runtime } = await setUp({ concurrency: 1, stopGraceMs: 300 });
-  const seen: string[] = [];
-  const obedient = agent("obedient", async (ctx) => {
+  const trace: string[] = [];
+  const cooperative = agent("cooperative", async (ctx) => {
     await ctx.waitForSignal("go");
     try {
       return await ctx.step("work", async () => "worked");
     } finally {
-      seen.push("finally");
+      trace.push("finally");
     }
   });
-  const run = await runtime.submit(obedient, null);
+  const run = await runtime.submit(cooperative, null);
   await settle();
-  const hold = gate();
+  const mayEnd = gate();
   const hog = await runtime.submit(
-    agent("hog", async (ctx) => ctx.step("hold", () => hold.promise.then(() => null))),
+    agent("hog", async (ctx) => ctx.step("hold", () => mayEnd.promise.then(() => null))),
     null,
   );
   await settle();
@@ -349,7 +354,7 @@ it("code that waits for a slot is told of the stop, and need not be given up", a
   await run.cancel("enough");
   // No time passes.
   expect((await run.result()).status).toBe("cancelled");
-  expect(seen).toEqual(["finally"]);
-  hold.resolve();
+  expect(trace).toEqual(["finally"]);
+  mayEnd.resolve();
   expect((await hog.result()).status).toBe("completed");
 });

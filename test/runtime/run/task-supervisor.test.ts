@@ -5,37 +5,48 @@ import {
   userMessage,
   type HostedAgent,
   type RunContext,
-  type TaskHandle,
-  type SpawnOptions,
 } from "../../../src/kernel/index.ts";
 import { scriptedModel } from "../../../src/testing/index.ts";
-import { agent, gate, setUp, settle, simpleTool, text, typesOf, until } from "../runtime-setup.ts";
-import { foundRun } from "../find-run.ts";
-
-async function hire(ctx: RunContext, who: HostedAgent, options: SpawnOptions = {}): Promise<TaskHandle> {
-  const spawned = await ctx.spawn(who.id, null, options);
-  if (spawned.kind === "refused") throw new Error(`refused: ${spawned.reason}`);
-  return spawned.handle;
-}
+import { agent, gate, setUp, settle, simpleTool, spawnTask, text, typesOf, until } from "../runtime-setup.ts";
+import { findRun } from "../find-run.ts";
 
 const twoSeats = { spawnBudget: { maxAgents: 2, allowPreempt: true } };
 
-it("refuses a seat as a value that says who holds them (H4)", async () => {
+/** With two seats, spawns `low`, lets it start, has `high` preempt it, and returns the outputs of both. */
+function preemptingParent(
+  low: HostedAgent,
+  high: HostedAgent,
+  afterSpawn = (): void => undefined,
+): HostedAgent {
+  return agent(
+    "parent",
+    async (ctx) => {
+      const victim = await spawnTask(ctx, low, { priority: Priority.LOW });
+      await ctx.step("let the victim start", async () => (await settle(), null));
+      const newTask = await spawnTask(ctx, high, { priority: Priority.HIGH });
+      await ctx.step("after both are spawned", async () => (afterSpawn(), null));
+      return (await ctx.joinAll([victim, newTask])).map(({ output }) => output);
+    },
+    { subAgents: [low, high] },
+  );
+}
+
+it("H4: spawn() returns a refusal that lists the seat holders when all seats are taken", async () => {
   const { runtime } = await setUp();
   const idle = agent("idle", async (ctx) => void (await ctx.waitForSignal("never")));
-  const boss = agent(
-    "boss",
+  const parent = agent(
+    "parent",
     async (ctx) => {
-      await hire(ctx, idle);
+      await spawnTask(ctx, idle);
       const refused = await ctx.spawn(idle.id, null);
       return refused.kind === "refused" ? refused.holders.map(({ taskId }) => taskId) : null;
     },
     { subAgents: [idle] },
   );
-  expect((await (await runtime.submit(boss, null, twoSeats)).result()).output).toEqual(["t0", "t1"]);
+  expect((await (await runtime.submit(parent, null, twoSeats)).result()).output).toEqual(["t0", "t1"]);
 });
 
-it("lets a HIGH newcomer wait until the victim's calls settle, recalls the victim, and pays nothing again (H2, H5, H7)", async () => {
+it("H2, H5, H7: a HIGH task takes the victim's seat once the victim's calls settle, and the recalled victim repeats no call", async () => {
   const { runtime, events } = await setUp();
   const inCall = gate<string>();
   const urgentMayEnd = gate();
@@ -48,17 +59,7 @@ it("lets a HIGH newcomer wait until the victim's calls settle, recalls the victi
   const high = agent("high", async (ctx) =>
     ctx.step("urgent", async () => (await urgentMayEnd.promise, "urgent")),
   );
-  const boss = agent(
-    "boss",
-    async (ctx) => {
-      const one = await hire(ctx, low, { priority: Priority.LOW });
-      await ctx.step("let it begin", async () => (await settle(), null));
-      const two = await hire(ctx, high, { priority: Priority.HIGH });
-      return (await ctx.joinAll([one, two])).map(({ output }) => output);
-    },
-    { subAgents: [low, high] },
-  );
-  const run = await runtime.submit(boss, null, twoSeats);
+  const run = await runtime.submit(preemptingParent(low, high), null, twoSeats);
   await settle();
   await settle();
   expect(typesOf(await events(run.runId))).not.toContain("seat_grant");
@@ -76,56 +77,26 @@ it("lets a HIGH newcomer wait until the victim's calls settle, recalls the victi
   ]);
 });
 
-it("pauses a victim that is inside a tool whose body waits to take a step (H2, J7)", async () => {
-  const { runtime } = await setUp();
-  const before = gate();
-  const nested = {
-    name: "nested",
-    description: "nested",
-    inputSchema: { type: "object" as const },
-    risk: "safe" as const,
-    destructive: false,
-    edits: false,
-    concurrency: "parallel" as const,
-    timeoutMs: null,
-    suspends: false,
-    needsApproval: () => false,
-    parse: (input: unknown) => input,
-    execute: async (_input: unknown, { ctx }: { ctx: RunContext }) => {
-      await before.promise;
-      const value = await ctx.step("inner", async () => "inner");
-      return { output: { type: "text" as const, text: value }, isError: false };
-    },
-  };
-  const low = agent(
-    "low",
-    async (ctx) => {
-      const { output } = await ctx.tool({ callId: "1", toolName: "nested", input: {} });
-      return output.type === "text" ? output.text : null;
-    },
-    { tools: [nested] },
-  );
-  const high = agent("high", async (ctx) => ctx.step("urgent", async () => "urgent"));
-  const boss = agent(
-    "boss",
-    async (ctx) => {
-      const one = await hire(ctx, low, { priority: Priority.LOW });
-      await ctx.step("let it begin", async () => (await settle(), null));
-      const two = await hire(ctx, high, { priority: Priority.HIGH });
-      await ctx.step("let it be asked", async () => (before.resolve(), null));
-      return (await ctx.joinAll([one, two])).map(({ output }) => output);
-    },
-    { subAgents: [low, high] },
-  );
-  expect((await (await runtime.submit(boss, null, twoSeats)).result()).output).toEqual(["inner", "urgent"]);
-});
+type InnerStep = (ctx: RunContext) => Promise<string>;
 
-type Inner = (ctx: RunContext) => Promise<string>;
-
-it.for<{ readonly what: string; readonly low: (inner: Inner) => HostedAgent }>([
-  { what: "a step", low: (inner) => agent("low", (ctx) => ctx.step("outer", (step) => inner(step.ctx))) },
+it.for<{ readonly place: string; readonly low: (inner: InnerStep) => HostedAgent }>([
   {
-    what: "a gate after a call",
+    place: "a tool's body",
+    low: (inner) =>
+      agent(
+        "low",
+        async (ctx) => JSON.stringify(await ctx.tool({ callId: "1", toolName: "nested", input: {} })),
+        {
+          tools: [simpleTool({ name: "nested", execute: async (_input, { ctx }) => text(await inner(ctx)) })],
+        },
+      ),
+  },
+  {
+    place: "a step's body",
+    low: (inner) => agent("low", (ctx) => ctx.step("outer", (step) => inner(step.ctx))),
+  },
+  {
+    place: "a gate after a tool call",
     low: (inner) =>
       agent(
         "low",
@@ -141,47 +112,37 @@ it.for<{ readonly what: string; readonly low: (inner: Inner) => HostedAgent }>([
         },
       ),
   },
-])("pauses a victim inside $what that waits to take a step of its own (H2, J7)", async (each) => {
+])("H2, J7: a victim pauses inside $place before the next inner step", async ({ low: makeLow }) => {
   const { runtime } = await setUp();
-  const before = gate();
-  const low = each.low(async (ctx) => {
-    await before.promise;
+  const beforeInner = gate();
+  const low = makeLow(async (ctx) => {
+    await beforeInner.promise;
     return ctx.step("inner", async () => "inner");
   });
   const high = agent("high", async (ctx) => ctx.step("urgent", async () => "urgent"));
-  const boss = agent(
-    "boss",
-    async (ctx) => {
-      const one = await hire(ctx, low, { priority: Priority.LOW });
-      await ctx.step("let it begin", async () => (await settle(), null));
-      const two = await hire(ctx, high, { priority: Priority.HIGH });
-      await ctx.step("let it be asked", async () => (before.resolve(), null));
-      return (await ctx.joinAll([one, two])).map(({ output }) => output);
-    },
-    { subAgents: [low, high] },
-  );
-  const { output } = await (await runtime.submit(boss, null, twoSeats)).result();
+  const parent = preemptingParent(low, high, () => beforeInner.resolve());
+  const { output } = await (await runtime.submit(parent, null, twoSeats)).result();
   expect(output).toEqual([expect.stringContaining("inner"), "urgent"]);
 });
 
-it("ends a task that returns partial when it is paused, and tells whoever asked (H5)", async () => {
+it("H5: a task with onPause return-partial ends as paused when it is preempted, and ask() returns target_paused", async () => {
   const { runtime } = await setUp();
   const low = agent("low", async (ctx) => void (await ctx.waitForSignal("never")));
   const high = agent("high", async () => "urgent");
-  const boss = agent(
-    "boss",
+  const parent = agent(
+    "parent",
     async (ctx) => {
-      const one = await hire(ctx, low, { priority: Priority.LOW, onPause: "return-partial" });
-      await ctx.step("let it begin", async () => (await settle(), null));
-      await ctx.join(await hire(ctx, high, { priority: Priority.HIGH }));
+      const one = await spawnTask(ctx, low, { priority: Priority.LOW, onPause: "return-partial" });
+      await ctx.step("let the child start", async () => (await settle(), null));
+      await ctx.join(await spawnTask(ctx, high, { priority: Priority.HIGH }));
       return (await ctx.ask(one, null)).kind;
     },
     { subAgents: [low, high] },
   );
-  expect((await (await runtime.submit(boss, null, twoSeats)).result()).output).toBe("target_paused");
+  expect((await (await runtime.submit(parent, null, twoSeats)).result()).output).toBe("target_paused");
 });
 
-it("cancels everything below, with the reason, and never what is above (C1)", async () => {
+it("C1: cancelling a task cancels every task below it with the same reason, and not its parent", async () => {
   const { runtime } = await setUp();
   const reasons: string[] = [];
   const leaf = agent("leaf", async (ctx) => {
@@ -192,26 +153,26 @@ it("cancels everything below, with the reason, and never what is above (C1)", as
       throw error;
     }
   });
-  const middle = agent("middle", async (ctx) => void (await ctx.join(await hire(ctx, leaf))), {
+  const middle = agent("middle", async (ctx) => void (await ctx.join(await spawnTask(ctx, leaf))), {
     subAgents: [leaf],
   });
-  const boss = agent(
-    "boss",
+  const parent = agent(
+    "parent",
     async (ctx) => {
-      const handle = await hire(ctx, middle);
-      await ctx.step("let it begin", async () => (await settle(), null));
+      const handle = await spawnTask(ctx, middle);
+      await ctx.step("let the child start", async () => (await settle(), null));
       await ctx.cancel(handle, "enough");
       const { status } = await ctx.join(handle);
-      return [status, await ctx.step("boss goes on", async () => "on")];
+      return [status, await ctx.step("parent continues", async () => "continued")];
     },
     { subAgents: [middle] },
   );
-  const run = await runtime.submit(boss, null);
-  expect((await run.result()).output).toEqual(["cancelled", "on"]);
+  const run = await runtime.submit(parent, null);
+  expect((await run.result()).output).toEqual(["cancelled", "continued"]);
   expect(reasons).toEqual(["enough"]);
 });
 
-it("records a success that arrives after the cancel, and pays for nothing more (C2)", async () => {
+it("C2: a step that succeeds after the cancellation is recorded, and no further step starts", async () => {
   const { runtime, store } = await setUp();
   const answer = gate<string>();
   let second = false;
@@ -240,24 +201,27 @@ it.each([
   ["wait", "completed"],
   ["cancel", "cancelled"],
   ["detach", "completed"],
-] as const)("when a parent ends first, a child with %s ends %s", async (onParentEnd, status) => {
-  const { runtime, events, clock } = await setUp();
-  const child = agent("child", async (ctx) => ctx.sleepUntil((await ctx.now()) + 1_000));
-  const parent = agent("parent", async (ctx) => (await hire(ctx, child, { onParentEnd }), "parent"), {
-    subAgents: [child],
-  });
-  const run = await runtime.submit(parent, null);
-  await settle();
-  await clock.advance(1_500);
-  const { output } = await run.result();
-  expect(output).toBe("parent");
-  const ends = (await events(run.runId)).filter(({ type }) => type === "task_end");
-  const order = ends.map(({ taskId, data }) => `${taskId} ${(data as { status: string }).status}`);
-  expect(order.toSorted()).toEqual(["t0 completed", `t1 ${status}`]);
-  expect(order[0]).toBe(onParentEnd === "wait" ? "t1 completed" : "t0 completed");
-});
+] as const)(
+  "a child with onParentEnd: %s ends as %s when its parent ends first",
+  async (onParentEnd, status) => {
+    const { runtime, events, clock } = await setUp();
+    const child = agent("child", async (ctx) => ctx.sleepUntil((await ctx.now()) + 1_000));
+    const parent = agent("parent", async (ctx) => (await spawnTask(ctx, child, { onParentEnd }), "parent"), {
+      subAgents: [child],
+    });
+    const run = await runtime.submit(parent, null);
+    await settle();
+    await clock.advance(1_500);
+    const { output } = await run.result();
+    expect(output).toBe("parent");
+    const ends = (await events(run.runId)).filter(({ type }) => type === "task_end");
+    const order = ends.map(({ taskId, data }) => `${taskId} ${(data as { status: string }).status}`);
+    expect(order.toSorted()).toEqual(["t0 completed", `t1 ${status}`]);
+    expect(order[0]).toBe(onParentEnd === "wait" ? "t1 completed" : "t0 completed");
+  },
+);
 
-it("stops a task at its deadline, but does not count the time it was paused (B5)", async () => {
+it("B5: a task is stopped at its deadline, which does not count the time that the run was paused", async () => {
   const { runtime, clock } = await setUp({ suspendAfterMs: 50 });
   const sleeper = agent("sleeper", async (ctx) => void (await ctx.waitForSignal("go")), {
     budget: { deadlineMs: 1_000 },
@@ -278,22 +242,25 @@ it("stops a task at its deadline, but does not count the time it was paused (B5)
   expect((await paused.result()).status).toBe("completed");
 });
 
-it("frees the seat of a task whose code crashed for good (H4)", async () => {
+it("H4: a task whose code crashes without a retry frees its seat", async () => {
   const { runtime } = await setUp({ runRetry: { maxRetries: 0 } });
   const crashing = agent("crashing", () => Promise.reject(new Error("broken")));
-  const boss = agent(
-    "boss",
+  const parent = agent(
+    "parent",
     async (ctx) => {
-      const first = await ctx.join(await hire(ctx, crashing));
-      const second = await ctx.join(await hire(ctx, crashing));
+      const first = await ctx.join(await spawnTask(ctx, crashing));
+      const second = await ctx.join(await spawnTask(ctx, crashing));
       return [first.failure?.message ?? null, second.status];
     },
     { subAgents: [crashing] },
   );
-  expect((await (await runtime.submit(boss, null, twoSeats)).result()).output).toEqual(["broken", "failed"]);
+  expect((await (await runtime.submit(parent, null, twoSeats)).result()).output).toEqual([
+    "broken",
+    "failed",
+  ]);
 });
 
-it("goes on from a state on an empty journal, under the same seat, with new idempotency keys (J8)", async () => {
+it("J8: continueAsNew() restarts the task on an empty journal with the same seat and new idempotency keys", async () => {
   const { runtime } = await setUp();
   const keys: string[] = [];
   const counter = agent("counter", async (ctx) => {
@@ -306,7 +273,7 @@ it("goes on from a state on an empty journal, under the same seat, with new idem
   expect(new Set(keys).size).toBe(3);
 });
 
-it("is stopped by a mismatch between code and journal before anything runs (J4)", async () => {
+it("J4: a run whose code no longer matches its journal fails with journal_mismatch before any call", async () => {
   const { runtime, store, open, clock } = await setUp();
   const model = scriptedModel(["one"]);
   const models = { main: model };
@@ -322,47 +289,47 @@ it("is stopped by a mismatch between code and journal before anything runs (J4)"
   await settle();
   await runtime.close();
   await store.leases.dismiss("worker-1");
-  let ranOn = false;
+  let continued = false;
   const changed = agent(
     "worker",
     async (ctx) => {
       try {
         await ctx.llm({ transcript: Transcript.of([userMessage("two")]) });
       } catch {
-        ranOn = true;
+        continued = true;
       }
     },
     { models },
   );
   const second = await open();
   second.register(changed);
-  run = await foundRun(second, run);
+  run = await findRun(second, run);
   await clock.advance(1_000);
-  const { error: failure } = await run.result();
-  expect({ code: failure?.code, ranOn, calls: model.calls.length }).toEqual({
+  const { error } = await run.result();
+  expect({ code: error?.code, continued, calls: model.calls.length }).toEqual({
     code: "journal_mismatch",
-    ranOn: false,
+    continued: false,
     calls: 1,
   });
-  expect(failure?.message).toContain("step 0");
+  expect(error?.message).toContain("step 0");
 });
 
-it("gives the next free seat to the paused task that was promoted (H8)", async () => {
+it("H8: the next free seat goes to the paused task whose priority was raised", async () => {
   const { runtime, events } = await setUp();
-  const first = gate();
-  const high = agent("high", async (ctx) => ctx.step("urgent", async () => (await first.promise, null)));
+  const highMayEnd = gate();
+  const high = agent("high", async (ctx) => ctx.step("urgent", async () => (await highMayEnd.promise, null)));
   const idle = agent("idle", async (ctx) => void (await ctx.waitForSignal("go")));
-  const boss = agent(
-    "boss",
+  const parent = agent(
+    "parent",
     async (ctx) => {
       const lows = [
-        await hire(ctx, idle, { priority: Priority.LOW }),
-        await hire(ctx, idle, { priority: Priority.LOW }),
+        await spawnTask(ctx, idle, { priority: Priority.LOW }),
+        await spawnTask(ctx, idle, { priority: Priority.LOW }),
       ];
       await ctx.step("let them wait", async () => (await settle(), null));
       const highs = [
-        await hire(ctx, high, { priority: Priority.HIGH }),
-        await hire(ctx, high, { priority: Priority.HIGH }),
+        await spawnTask(ctx, high, { priority: Priority.HIGH }),
+        await spawnTask(ctx, high, { priority: Priority.HIGH }),
       ];
       await ctx.joinAll(highs);
       for (const handle of lows) await ctx.cancel(handle, "enough");
@@ -370,12 +337,12 @@ it("gives the next free seat to the paused task that was promoted (H8)", async (
     },
     { subAgents: [high, idle] },
   );
-  const run = await runtime.submit(boss, null, { spawnBudget: { maxAgents: 3, allowPreempt: true } });
+  const run = await runtime.submit(parent, null, { spawnBudget: { maxAgents: 3, allowPreempt: true } });
   await settle();
   await settle();
   await run.reprioritize("t1", Priority.HIGH);
   await settle();
-  first.resolve();
+  highMayEnd.resolve();
   await run.result();
   const recalled = (await events(run.runId)).filter(({ type }) => type === "seat_recall");
   expect(recalled[0]?.taskId).toBe("t1");

@@ -15,25 +15,25 @@ import { createRuntime } from "../../../src/runtime/create-runtime.ts";
 import { scriptedModel } from "../../../src/testing/index.ts";
 import { all } from "../../../src/testing/store-fixtures.ts";
 import { agent, gate, setUp, settle, typesOf, until, type Bench } from "../runtime-setup.ts";
-import { foundRun } from "../find-run.ts";
+import { findRun } from "../find-run.ts";
 import { removeStoresAfterEach, twoStores } from "../two-stores.ts";
 
 const sessionId = formatSessionId("talk");
 
-/** Never listens; its first run ends when told, the others with what they were given. */
-function deaf(): HostedAgent {
-  return agent("deaf", async (ctx) => {
+/** Reads its input queues only at its end. With the input `one`, it first waits for the signal `go`. */
+function lateReader(): HostedAgent {
+  return agent("late-reader", async (ctx) => {
     if (ctx.input === "one") await ctx.waitForSignal("go");
     return [ctx.input, await ctx.steering({ mode: "all" }), await ctx.followUps({ mode: "all" })];
   });
 }
 
-/** Says something between the last drain and the end. */
-function hasty(last: { readonly promise: Promise<void> }): HostedAgent {
-  return agent("hasty", async (ctx) => {
-    const heard = await ctx.steering({ mode: "all" });
-    if (ctx.input === "one") await ctx.step("last words", () => last.promise.then(() => null));
-    return [ctx.input, heard];
+/** Reads its steering input once, then works until `work` resolves, and so misses input that arrives meanwhile. */
+function earlyReader(work: { readonly promise: Promise<void> }): HostedAgent {
+  return agent("early-reader", async (ctx) => {
+    const steering = await ctx.steering({ mode: "all" });
+    if (ctx.input === "one") await ctx.step("work", () => work.promise.then(() => null));
+    return [ctx.input, steering];
   });
 }
 
@@ -43,30 +43,30 @@ async function outputs({ runtime }: Bench): Promise<JsonValue[]> {
   return Promise.all(handles.map(async (run) => (await run?.result())?.output ?? null));
 }
 
-describe("what is said to a run that hears no more (S5)", () => {
-  it("starts a run of its own in the session when the run completes, in the commit that ends it", async () => {
+describe("S5: input that a run has not read when it ends", () => {
+  it("starts a new run in the session, in the commit that completes the run", async () => {
     const bench = await setUp();
-    const last = gate();
-    const run = await bench.runtime.submit(hasty(last), "one", { sessionId, userId: "ann" });
+    const work = gate();
+    const run = await bench.runtime.submit(earlyReader(work), "one", { sessionId, userId: "ann" });
     await settle();
     await run.steer("two");
     await run.followUp("three");
-    last.resolve();
+    work.resolve();
     expect((await run.result()).output).toEqual(["one", []]);
     await until(async () => (await bench.runtime.list({ sessionId })).runs.every((each) => each.endedAt));
-    // The first starts it; what else there is was said to that one, and it was heard or started the next.
+    // The first input starts the next run. The second input steers that run, which reads it or leaves it to a third run.
     expect((await outputs(bench)).flat(3)).toEqual(expect.arrayContaining(["one", "two", "three"]));
     const events = await bench.events(run.runId);
-    const carried = events.filter(
+    const carryOvers = events.filter(
       (event): event is Event<"run_carry_over"> => event.type === "run_carry_over",
     );
-    expect(carried.map(({ data }) => data.kind)).toEqual(["steer", "follow_up"]);
+    expect(carryOvers.map(({ data }) => data.kind)).toEqual(["steer", "follow_up"]);
     expect(typesOf(events).at(-1)).toBe("run_end");
     const next = await bench.runtime.list({ sessionId });
-    expect(next.runs.at(-2)).toMatchObject({ runId: carried[0]?.data.runId, userId: "ann" });
+    expect(next.runs.at(-2)).toMatchObject({ runId: carryOvers[0]?.data.runId, userId: "ann" });
   });
 
-  it("keeps the id under which it was submitted, when it was", async () => {
+  it("starts a run with the run id that the caller of submit() chose for it", async () => {
     const { runtime } = await setUp();
     const listener = agent("listener", async (ctx) => {
       if (ctx.input === "one") await ctx.waitForSignal("go");
@@ -81,7 +81,7 @@ describe("what is said to a run that hears no more (S5)", () => {
     expect((await (await runtime.find(runId))?.result())?.output).toBe("two");
   });
 
-  it("is not lost when it comes after the end: a completed run wakes for it, and its log ends as before", async () => {
+  it("starts a new run also if it arrives after the end, and run_end stays the last event of the ended run", async () => {
     const bench = await setUp();
     const echo = agent("echo", async (ctx) => ctx.input);
     const run = await bench.runtime.submit(echo, "one", { sessionId });
@@ -93,7 +93,7 @@ describe("what is said to a run that hears no more (S5)", () => {
     expect(typesOf(await bench.events(run.runId)).at(-1)).toBe("run_end");
   });
 
-  it("goes to the run that is under way in the session by then", async () => {
+  it("steers the run of the session that is active by then", async () => {
     const bench = await setUp();
     const work = gate();
     const clerk = agent("clerk", async (ctx) => {
@@ -111,9 +111,9 @@ describe("what is said to a run that hears no more (S5)", () => {
     expect((await bench.runtime.list({ sessionId })).runs).toHaveLength(2);
   });
 
-  it("stays with a run that did not complete, which hears it when it is resumed", async () => {
+  it("stays with a cancelled run, which reads it after a resume", async () => {
     const { runtime } = await setUp();
-    const run = await runtime.submit(deaf(), "one", { sessionId });
+    const run = await runtime.submit(lateReader(), "one", { sessionId });
     await settle();
     await run.steer("two");
     await run.cancel("enough");
@@ -124,22 +124,22 @@ describe("what is said to a run that hears no more (S5)", () => {
     expect((await run.result()).output).toEqual(["one", ["two"], []]);
   });
 
-  it("keeps no more of it than the run kept (retention NONE)", async () => {
+  it("is erased from the journals of both runs with retention NONE", async () => {
     const { runtime, store } = await setUp();
-    const last = gate();
+    const work = gate();
     const options = { sessionId, retention: HistoryRetention.NONE };
-    const run = await runtime.submit(hasty(last), "one", options);
+    const run = await runtime.submit(earlyReader(work), "one", options);
     await settle();
     await run.steer("a secret");
-    last.resolve();
+    work.resolve();
     await run.result();
     await until(async () => (await runtime.list({ sessionId })).runs.length === 2);
     const [next] = (await runtime.list({ sessionId })).runs;
-    if (next === undefined) throw new Error("nothing was carried over");
+    if (next === undefined) throw new Error("no input was carried over");
     await (await runtime.find(next.runId))?.result();
     for (const runId of [run.runId, next.runId]) {
       expect((await store.events.verify(runId)).ok).toBe(true);
-      // The outcome is the answer of whoever asked, and stays.
+      // Retention keeps the outcome, because it is the answer to the caller.
       const commits = (await all(store.journal.read(runId))).map(({ tasks, events, ...commit }) => ({
         ...commit,
         tasks: tasks?.filter(({ type }) => type !== "end"),
@@ -149,10 +149,10 @@ describe("what is said to a run that hears no more (S5)", () => {
     }
   });
 
-  it("is answered by ReAct after all, also when it comes while the last answer is being written", async () => {
+  it("is answered by an Agent in a separate run if it arrives during the last model call", async () => {
     const bench = await setUp();
-    const asked = gate();
-    const answer = gate();
+    const isAsked = gate();
+    const mayAnswer = gate();
     const script = scriptedModel(["first", "second", "third"]);
     let calls = 0;
     const model: Model = {
@@ -160,7 +160,7 @@ describe("what is said to a run that hears no more (S5)", () => {
       modelId: "script",
       stream: (request) => script.stream(request),
       generate: async (request) => {
-        if (++calls === 2) await (asked.resolve(), answer.promise);
+        if (++calls === 2) await (isAsked.resolve(), mayAnswer.promise);
         return script.generate(request);
       },
     };
@@ -168,20 +168,20 @@ describe("what is said to a run that hears no more (S5)", () => {
     const one = await bench.runtime.submit(solo, "hello", { sessionId });
     await one.result();
     const two = await bench.runtime.submit(solo, "again", { sessionId });
-    await asked.promise;
+    await isAsked.promise;
     await bench.runtime.submit(solo, "and again", { sessionId, whenBusy: "steer" });
-    answer.resolve();
+    mayAnswer.resolve();
     await two.result();
     await until(async () => (await bench.runtime.list({ sessionId })).runs.length === 3);
     expect(await outputs(bench)).toEqual(["first", "second", "third"]);
     const entries = await bench.store.sessions.read(sessionId);
-    const said = entries.map(({ entry }) => (entry.type === "message" ? entry.message.role : entry.type));
-    expect(said).toEqual(["user", "assistant", "user", "assistant", "user", "assistant"]);
+    const roles = entries.map(({ entry }) => (entry.type === "message" ? entry.message.role : entry.type));
+    expect(roles).toEqual(["user", "assistant", "user", "assistant", "user", "assistant"]);
   });
 });
 
-describe("an order to a run that has ended", () => {
-  it("does not keep the run with its worker, and changes nothing", async () => {
+describe("a mailbox message to a run that has ended", () => {
+  it("is consumed without an effect, and the run is released again", async () => {
     const { runtime, store, errors, events } = await setUp();
     const quick = agent("quick", async () => "done");
     const run = await runtime.submit(quick, null);
@@ -200,14 +200,14 @@ describe("an order to a run that has ended", () => {
     expect(errors).toEqual([]);
   });
 
-  it("lets go of a run that is cancelled between its end and its being let go of", async () => {
+  it("does not keep a completed run from being released if it arrives between the last commit and the release", async () => {
     const { runtime, store } = await setUp();
     const quick = agent("quick", async () => "done");
-    const ended = gate();
+    const endCommitted = gate();
     const append = store.journal.append.bind(store.journal);
     let runId: Event["runId"] | undefined;
     store.journal.append = async (lease, commit, submissions) => {
-      const standing = await append(lease, commit, submissions);
+      const stored = await append(lease, commit, submissions);
       if (commit.events?.at(-1)?.type === "run_end" && runId === undefined) {
         ({ runId } = lease);
         await store.mailbox.put({
@@ -218,12 +218,12 @@ describe("an order to a run that has ended", () => {
           body: { type: "cancel", taskId: "t0" as never, reason: "too late" },
         });
         await settle();
-        ended.resolve();
+        endCommitted.resolve();
       }
-      return standing;
+      return stored;
     };
     const run = await runtime.submit(quick, null);
-    await ended.promise;
+    await endCommitted.promise;
     await until(async () => (await store.mailbox.read(run.runId)).length === 0);
     await settle();
     expect((await runtime.list()).runs[0]?.status).toBe("completed");
@@ -231,25 +231,33 @@ describe("an order to a run that has ended", () => {
   });
 });
 
-it("S5: of all that is said in a session, whenever and however, each is heard once, also when workers come and go", async () => {
-  const act = fc.constantFrom("submit", "steer", "followUp", "say late", "restart", "go on", "wait");
+it("S5: every input of a session is read by exactly one run, at whatever time it arrives and however often workers restart", async () => {
+  const anyAction = fc.constantFrom(
+    "submit",
+    "steer",
+    "followUp",
+    "steer first run",
+    "restart",
+    "signal",
+    "wait",
+  );
   await fc.assert(
     fc.asyncProperty(
-      fc.array(act, { maxLength: 14 }),
+      fc.array(anyAction, { maxLength: 14 }),
       fc.integer({ min: 0, max: 2 }),
-      async (acts, drains) => {
+      async (actions, drains) => {
         const bench = await setUp({ suspendAfterMs: 100, closeGraceMs: 0 });
         const talker = (): HostedAgent =>
           agent("talker", async (ctx) => {
-            const own: JsonValue[] = [ctx.input];
+            const inputs: JsonValue[] = [ctx.input];
             for (let turn = 0; turn < drains; turn++) {
               await ctx.waitForSignal("go");
-              own.push(...(await ctx.steering()), ...(await ctx.followUps({ mode: "all" })));
+              inputs.push(...(await ctx.steering()), ...(await ctx.followUps({ mode: "all" })));
             }
             await ctx.step("work", async () => null);
-            return own;
+            return inputs;
           });
-        /** One for each worker, as another process would have. */
+        /** One agent object per worker, as in separate processes. */
         const agents = new Map<Runtime, HostedAgent>();
         const hosted = (by: Runtime): HostedAgent => {
           const known = agents.get(by) ?? talker();
@@ -258,24 +266,24 @@ it("S5: of all that is said in a session, whenever and however, each is heard on
         };
         let { runtime } = bench;
         let workers = 1;
-        const said: string[] = [];
-        const word = (): string => {
-          const next = String(said.length);
-          said.push(next);
+        const sent: string[] = [];
+        const nextInput = (): string => {
+          const next = String(sent.length);
+          sent.push(next);
           return next;
         };
-        const first = await runtime.submit(hosted(runtime), word(), { sessionId });
+        const first = await runtime.submit(hosted(runtime), nextInput(), { sessionId });
         const newest = async () =>
           (await runtime.find((await runtime.list({ sessionId })).runs[0]?.runId ?? first.runId)) ?? first;
-        for (const each of acts) {
-          if (each === "submit")
-            await runtime.submit(hosted(runtime), word(), { sessionId, whenBusy: "steer" });
-          if (each === "steer") await (await newest()).steer(word());
-          if (each === "followUp") await (await newest()).followUp(word());
-          if (each === "say late") await (await foundRun(runtime, first)).steer(word());
-          if (each === "go on") await (await newest()).signal("go");
-          if (each === "wait") await bench.clock.advance(150);
-          if (each === "restart") {
+        for (const action of actions) {
+          if (action === "submit")
+            await runtime.submit(hosted(runtime), nextInput(), { sessionId, whenBusy: "steer" });
+          if (action === "steer") await (await newest()).steer(nextInput());
+          if (action === "followUp") await (await newest()).followUp(nextInput());
+          if (action === "steer first run") await (await findRun(runtime, first)).steer(nextInput());
+          if (action === "signal") await (await newest()).signal("go");
+          if (action === "wait") await bench.clock.advance(150);
+          if (action === "restart") {
             await runtime.close();
             await bench.store.leases.dismiss(`worker-${workers++}`);
             runtime = await bench.open();
@@ -294,8 +302,8 @@ it("S5: of all that is said in a session, whenever and however, each is heard on
         const results = await Promise.all(
           runs.map(async ({ runId }) => (await runtime.find(runId))?.result()),
         );
-        const heard = results.flatMap((result) => (result?.output ?? []) as string[]);
-        expect(heard.toSorted()).toEqual(said.toSorted());
+        const read = results.flatMap((result) => (result?.output ?? []) as string[]);
+        expect(read.toSorted()).toEqual(sent.toSorted());
         expect(bench.errors).toEqual([]);
         await runtime.close();
       },
@@ -306,30 +314,27 @@ it("S5: of all that is said in a session, whenever and however, each is heard on
 
 removeStoresAfterEach();
 
-describe.each(twoStores)(
-  "what is said too late to a run in a store of its own: %s (S5)",
-  (_name, prepare) => {
-    it.each(["steer", "submit"] as const)(
-      "starts a run, and the one that ended has ended (%s)",
-      async (how) => {
-        const runtime = await createRuntime({ store: await (await prepare())() });
-        onTestFinished(() => runtime.close());
-        const listener = agent("deaf", async (ctx) => {
-          if (ctx.input === "one") await ctx.waitForSignal("go");
-          return ctx.input;
-        });
-        const run = await runtime.submit(listener, "one", { sessionId });
-        if (how === "steer") await run.steer("two");
-        else await runtime.submit(listener, "two", { sessionId, whenBusy: "steer" });
-        await run.signal("go");
-        await run.result();
-        await until(async () => {
-          const { runs } = await runtime.list({ sessionId });
-          return runs.length === 2 && runs.every(({ status }) => status === "completed");
-        });
+describe.each(twoStores)("S5: input that a run in a %s store reads too late", (_name, prepare) => {
+  it.each(["steer", "submit"] as const)(
+    "starts a second run, and both complete (sent by %s)",
+    async (how) => {
+      const runtime = await createRuntime({ store: await (await prepare())() });
+      onTestFinished(() => runtime.close());
+      const listener = agent("listener", async (ctx) => {
+        if (ctx.input === "one") await ctx.waitForSignal("go");
+        return ctx.input;
+      });
+      const run = await runtime.submit(listener, "one", { sessionId });
+      if (how === "steer") await run.steer("two");
+      else await runtime.submit(listener, "two", { sessionId, whenBusy: "steer" });
+      await run.signal("go");
+      await run.result();
+      await until(async () => {
         const { runs } = await runtime.list({ sessionId });
-        expect(runs.map(({ runId }) => runId)).toContain(run.runId);
-      },
-    );
-  },
-);
+        return runs.length === 2 && runs.every(({ status }) => status === "completed");
+      });
+      const { runs } = await runtime.list({ sessionId });
+      expect(runs.map(({ runId }) => runId)).toContain(run.runId);
+    },
+  );
+});

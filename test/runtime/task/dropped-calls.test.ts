@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { Transcript, userMessage, type CancelSignal, type Model } from "../../../src/kernel/index.ts";
 import { agent, gate, setUp, settle, simpleTool, text } from "../runtime-setup.ts";
-import { foundRun } from "../find-run.ts";
+import { findRun } from "../find-run.ts";
 
 /** Does nothing until it is told to stop, as an open socket would. */
 function hang(signal: CancelSignal | undefined, told: string[], name: string): Promise<never> {
@@ -95,7 +95,7 @@ describe("calls in flight when a task is dropped", () => {
         { tools: [once] },
       ),
     );
-    run = await foundRun(next, run);
+    run = await findRun(next, run);
     await clock.advance(1_000);
     expect((await run.result()).output).toBe(false);
   });
@@ -125,7 +125,7 @@ describe("calls in flight when a task is dropped", () => {
     await store.leases.dismiss("worker-1");
     const next = await open();
     next.register(slow());
-    run = await foundRun(next, run);
+    run = await findRun(next, run);
     await clock.advance(1_000);
     expect((await run.result()).output).toBe(2);
     expect(done).toEqual(["one", "two"]);

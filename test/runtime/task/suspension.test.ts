@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import type { JsonValue, RunContext } from "../../../src/kernel/index.ts";
 import { agent, setUp, settle, until } from "../runtime-setup.ts";
-import { foundRun } from "../find-run.ts";
+import { findRun } from "../find-run.ts";
 
 /** Something that is open for as long as the run is here. */
 function holdOpen(ctx: RunContext, log: string[]): Promise<number> {
@@ -105,7 +105,7 @@ it("wakes a sleeper at its time, also on another worker after a restart", async 
   await store.leases.dismiss("worker-1");
   const next = await open();
   next.register(sleeper());
-  run = await foundRun(next, run);
+  run = await findRun(next, run);
   await clock.advance(29_000);
   expect(woken).toEqual([]);
   await clock.advance(2_000);

@@ -8,7 +8,7 @@ removeStoresAfterEach();
 const worker = agent("worker", async (ctx) => ctx.step("work", async () => "done"));
 
 it.each(twoStores)(
-  "%s: a run that is submitted while its runtime closes is there for the next",
+  "%s: a run submitted while its runtime closes is driven by the next runtime on the store",
   async (_name, prepare) => {
     const open = await prepare();
     const errors: string[] = [];
@@ -28,7 +28,7 @@ it.each(twoStores)(
 );
 
 it.each(twoStores)(
-  "%s: runs that are submitted at once, more than there is room for, all end",
+  "%s: all runs end when more are submitted at once than a worker claims ahead",
   async (_name, prepare) => {
     const store = await (await prepare())();
     const runtime = await createRuntime({ store, concurrency: 1 });
@@ -39,11 +39,11 @@ it.each(twoStores)(
   },
 );
 
-it("SQLite: a run begins with one write and ends with one", async () => {
+it("SQLite: submission claims a run and its last commit releases it, without separate writes for the lease", async () => {
   const [, prepare] = twoStores.find(([name]) => name === "sqlite") ?? [];
   const open = await prepare?.();
   const store = await open?.();
-  if (store === undefined) throw new Error("there is no such store");
+  if (store === undefined) throw new Error("there is no SQLite store to test");
   const claim = vi.spyOn(store.leases, "claim");
   const release = vi.spyOn(store.leases, "release");
   const runtime = await createRuntime({ store, pollMs: 100_000 });

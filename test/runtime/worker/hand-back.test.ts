@@ -8,7 +8,7 @@ import { removeStoresAfterEach, twoStores } from "../two-stores.ts";
 
 removeStoresAfterEach();
 
-it("hands a run back after its store failed, and goes on with it from what is stored (G2)", async () => {
+it("G2: a run is released after its store failed, and resumed from its stored state", async () => {
   const clock = new FakeClock();
   const real = memoryStore({ hash: sha256 });
   let failures = 1;
@@ -48,10 +48,10 @@ it("hands a run back after its store failed, and goes on with it from what is st
   expect(done.filter((name) => name === "a")).toHaveLength(1);
 });
 
-const loose = { type: "append", visibility: "visible" } as const;
+const visibleAppend = { type: "append", visibility: "visible" } as const;
 
 it.each(twoStores)(
-  "%s: fails a run whose commit is refused for what is in it, and does not try for ever",
+  "%s: a run fails when the store refuses the content of its commit, and is not retried forever",
   async (_name, prepare) => {
     const clock = new FakeClock();
     const open = await prepare();
@@ -62,14 +62,14 @@ it.each(twoStores)(
       onError: ({ code }) => errors.push(code),
     });
     let isFixed = false;
-    let began = 0;
+    let starts = 0;
     const writer = agent("writer", async (ctx) => {
-      began++;
+      starts++;
       const { facts, taskId, agentId } = ctx;
       const { runId, sessionId } = facts;
       const base = { id: "e1", parentId: isFixed ? null : "nowhere", at: 1, runId, taskId };
       const entry = { type: "message", ...base, message: userMessage("hi") } as const;
-      ctx.report({ sessions: [{ ...loose, sessionId, agentId, entry }] });
+      ctx.report({ sessions: [{ ...visibleAppend, sessionId, agentId, entry }] });
       return "done";
     });
     const run = await runtime.submit(writer, null);
@@ -79,7 +79,7 @@ it.each(twoStores)(
     });
     const { status, error: failure } = await run.result();
     expect({ status, code: failure?.code }).toEqual({ status: "failed", code: "not_found" });
-    expect({ began, errors }).toEqual({ began: 1, errors: ["not_found"] });
+    expect({ starts, errors }).toEqual({ starts: 1, errors: ["not_found"] });
     isFixed = true;
     await run.resume();
     expect((await run.result()).output).toBe("done");

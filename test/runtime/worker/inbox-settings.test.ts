@@ -5,14 +5,14 @@ import { memoryStore, openStore, sha256 } from "../../../src/runtime/index.ts";
 import { FakeClock } from "../../../src/testing/index.ts";
 import { agent, settle } from "../runtime-setup.ts";
 
-test("a message is tried as often, and left alone for as long, as the runtime is told", async () => {
+test("the inbox option of a runtime sets how often and after which delays a message is delivered again", async () => {
   const clock = new FakeClock();
-  const mail = { maxDeliveries: 4, baseDelayMs: 10, maxDelayMs: 100 };
-  const runtime = await createRuntime({ clock, inbox: mail, runRetry: { maxRetries: 0 } });
-  const from = clock.now();
-  const tried: number[] = [];
+  const inbox = { maxDeliveries: 4, baseDelayMs: 10, maxDelayMs: 100 };
+  const runtime = await createRuntime({ clock, inbox, runRetry: { maxRetries: 0 } });
+  const start = clock.now();
+  const deliveredAt: number[] = [];
   const broken = agent("broken", async () => {
-    tried.push(clock.now() - from);
+    deliveredAt.push(clock.now() - start);
     throw new Error("broken");
   });
   runtime.register(broken);
@@ -22,20 +22,20 @@ test("a message is tried as often, and left alone for as long, as the runtime is
     await settle();
     await clock.advance(10);
   }
-  expect(tried).toEqual([0, 10, 50, 150]);
+  expect(deliveredAt).toEqual([0, 10, 50, 150]);
   expect(await runtime.deadLetters()).toMatchObject([{ deliveries: 4 }]);
   await runtime.close();
 });
 
-test("each wait is four times the one before, up to the longest", () => {
-  const waits = (deliveries: readonly number[], given = {}): number[] =>
-    deliveries.map((each) => redeliveryDelayMs(each, inboxSettings(given)));
-  expect(waits([1, 2, 3, 4, 5, 6])).toEqual([1_000, 4_000, 16_000, 64_000, 256_000, 300_000]);
-  expect(waits([1, 10_000], { maxDeliveries: Infinity })).toEqual([1_000, 300_000]);
-  expect(waits([1, 10_000], { baseDelayMs: 0 })).toEqual([0, 0]);
+test("redeliveryDelayMs() grows by a factor of 4 up to maxDelayMs", () => {
+  const delays = (deliveries: readonly number[], options = {}): number[] =>
+    deliveries.map((each) => redeliveryDelayMs(each, inboxSettings(options)));
+  expect(delays([1, 2, 3, 4, 5, 6])).toEqual([1_000, 4_000, 16_000, 64_000, 256_000, 300_000]);
+  expect(delays([1, 10_000], { maxDeliveries: Infinity })).toEqual([1_000, 300_000]);
+  expect(delays([1, 10_000], { baseDelayMs: 0 })).toEqual([0, 0]);
 });
 
-test("a message that may be tried for ever is no dead letter", async () => {
+test("with maxDeliveries: Infinity, a message never becomes a dead letter", async () => {
   const { inbox } = await openStore("memory:", { inbox: { maxDeliveries: Infinity } });
   const to = agent("broken", async () => undefined).id;
   const message: Message = { id: "m", from: null, to, body: null, sentAt: 0 };
@@ -44,7 +44,7 @@ test("a message that may be tried for ever is no dead letter", async () => {
   expect([await inbox.deadLetters(), await inbox.peek(to)]).toEqual([[], [{ message, deliveries: 100 }]]);
 });
 
-test("a store that was handed in is given its own", async () => {
+test("createRuntime refuses the inbox option for a store that the caller opened", async () => {
   const store = memoryStore({ hash: sha256 });
   await expect(createRuntime({ store, inbox: { maxDeliveries: 2 } })).rejects.toMatchObject({
     code: "invalid_argument",

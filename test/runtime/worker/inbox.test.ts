@@ -9,7 +9,7 @@ import { removeStoresAfterEach, twoStores } from "../two-stores.ts";
 
 removeStoresAfterEach();
 
-/** Answers what it is asked, but for poison, and notes each call. */
+/** An agent that answers each message except "poison", on which its model fails, and logs each model call. */
 function clerkOf(calls: string[]): AgentCore {
   const reply = ({ messages }: { readonly messages: readonly unknown[] }) => {
     const text = JSON.stringify(messages.at(-1));
@@ -35,20 +35,20 @@ function message(to: Pick<AgentCore, "id">, id: string, sender = id): Message {
 
 const noRetry: RuntimeOptions = { runRetry: { maxRetries: 0 }, unknownPrice: "ignore" };
 
-/** From one hand-back to the next, until it is a dead letter. */
-async function wearOut({ clock }: Pick<Bench, "clock">): Promise<void> {
+/** Advances the clock past all deliveries, until a message that always fails is a dead letter. */
+async function exhaustDeliveries({ clock }: Pick<Bench, "clock">): Promise<void> {
   for (let round = 0; round < 6; round++) {
     await settle();
     await clock.advance(300_000);
   }
 }
 
-describe("one bad message is its own sender's trouble", () => {
-  it("whoever asked beside it is answered, and each is paid once", async () => {
+describe("an inbox message whose run fails", () => {
+  it("does not affect the asks beside it: each is answered and paid once", async () => {
     const { runtime } = await setUp(noRetry);
     const calls: string[] = [];
     const clerk = clerkOf(calls);
-    const asker = agent("asker", async (ctx) => {
+    const caller = agent("caller", async (ctx) => {
       const ask = (body: string) => (branch: typeof ctx) => branch.ask(clerk.id, body);
       return (await ctx.parallel({
         a: ask("one"),
@@ -56,7 +56,7 @@ describe("one bad message is its own sender's trouble", () => {
         c: ask("three"),
       })) as unknown as JsonValue;
     });
-    const run = await runtime.submit(asker, null);
+    const run = await runtime.submit(caller, null);
     await settle();
     runtime.register(clerk);
     const output = (await run.result()).output as unknown as Record<string, AskOutcome>;
@@ -68,19 +68,19 @@ describe("one bad message is its own sender's trouble", () => {
     expect(calls.toSorted()).toEqual(["one", "poison", "three"]);
   });
 
-  it("what was sent beside it is done once, in order, and it alone is a dead letter", async () => {
+  it("becomes a dead letter, while the messages beside it are processed once and in order", async () => {
     const bench = await setUp(noRetry);
     const { runtime } = bench;
     const calls: string[] = [];
     const clerk = clerkOf(calls);
     await (await runtime.submit(senderOf(clerk), ["one", "poison", "three"])).result();
     runtime.register(clerk);
-    await wearOut(bench);
+    await exhaustDeliveries(bench);
     expect(calls).toEqual(["one", "poison", "poison", "poison", "three"]);
     expect(await runtime.deadLetters()).toMatchObject([{ message: { body: "poison" }, deliveries: 3 }]);
   });
 
-  it("other senders do not wait for it", async () => {
+  it("does not delay the messages of other senders", async () => {
     const { runtime } = await setUp(noRetry);
     const calls: string[] = [];
     const clerk = clerkOf(calls);
@@ -92,7 +92,7 @@ describe("one bad message is its own sender's trouble", () => {
     expect(calls).toEqual(["poison", "one"]);
   });
 
-  it("nor does another run of the same sender", async () => {
+  it("does not delay the messages of another run of the same sender", async () => {
     const { runtime } = await setUp(noRetry);
     const calls: string[] = [];
     const clerk = clerkOf(calls);
@@ -106,7 +106,7 @@ describe("one bad message is its own sender's trouble", () => {
   });
 });
 
-it("a message that waits for a person keeps no other from being answered", async () => {
+it("a message whose run waits for a person does not delay other messages", async () => {
   const { runtime } = await setUp();
   const waits: RunId[] = [];
   const clerk = agent("clerk", async (ctx, inbox) => {
@@ -118,29 +118,29 @@ it("a message that waits for a person keeps no other from being answered", async
       await ctx.reply(each, `answer to ${JSON.stringify(each.body)}`);
     }
   });
-  const asker = (name: string) =>
+  const caller = (name: string) =>
     agent(name, async (ctx) => (await ctx.ask(clerk.id, ctx.input)) as unknown as JsonValue);
   runtime.register(clerk);
-  const hard = await runtime.submit(asker("ada"), "hard");
+  const hard = await runtime.submit(caller("ada"), "hard");
   await until(() => waits.length === 1);
-  const easy = await runtime.submit(asker("bob"), "easy");
+  const easy = await runtime.submit(caller("bob"), "easy");
   expect((await easy.result()).output).toMatchObject({ kind: "replied", body: 'answer to "easy"' });
   const [waiting] = waits;
   await (await runtime.find(waiting as RunId))?.signal("person");
   expect((await hard.result()).output).toMatchObject({ kind: "replied", body: 'answer to "hard"' });
 });
 
-it("what one agent asks in parallel is worked on side by side", async () => {
+it("asks of parallel branches are processed concurrently", async () => {
   const { runtime } = await setUp();
   const both = gate();
-  let atWork = 0;
+  let running = 0;
   const clerk = agent("clerk", async (ctx, inbox) => {
     const [first] = inbox.messages as [Message];
-    if (++atWork === 2) both.resolve();
+    if (++running === 2) both.resolve();
     await both.promise;
     await ctx.reply(first, inbox.messages.length);
   });
-  const asker = agent("asker", async (ctx) => {
+  const caller = agent("caller", async (ctx) => {
     const asks = { a: clerk.id, b: clerk.id };
     const { a, b } = await ctx.parallel({
       a: (branch) => branch.ask(asks.a, "x"),
@@ -149,76 +149,76 @@ it("what one agent asks in parallel is worked on side by side", async () => {
     return [a.kind, b.kind];
   });
   runtime.register(clerk);
-  expect((await (await runtime.submit(asker, null)).result()).output).toEqual(["replied", "replied"]);
+  expect((await (await runtime.submit(caller, null)).result()).output).toEqual(["replied", "replied"]);
 });
 
-it("together, one run at a time has all that wait", async () => {
+it('with inbox: "together", one run at a time receives all waiting messages', async () => {
   const { runtime, store } = await setUp();
   const go = gate();
-  const seen: unknown[][] = [];
+  const batches: unknown[][] = [];
   const reader = agent(
     "reader",
     async (_ctx, inbox) => {
-      seen.push(inbox.messages.map(({ body }) => body));
+      batches.push(inbox.messages.map(({ body }) => body));
       await go.promise;
     },
     { inbox: "together" },
   );
   for (const id of ["a", "b"]) await store.inbox.deliver(message(reader, id));
   runtime.register(reader);
-  await until(() => seen.length === 1);
+  await until(() => batches.length === 1);
   for (const id of ["c", "d"]) await store.inbox.deliver(message(reader, id));
   await settle();
-  expect(seen).toEqual([["a", "b"]]);
+  expect(batches).toEqual([["a", "b"]]);
   go.resolve();
-  await until(() => seen.length === 2);
-  expect(seen[1]).toEqual(["c", "d"]);
+  await until(() => batches.length === 2);
+  expect(batches[1]).toEqual(["c", "d"]);
 });
 
-describe("in whose name a message is worked on", () => {
-  const facts = async (mail: "each" | "together", users: readonly (string | undefined)[]) => {
+describe("the facts of a run that an inbox message started", () => {
+  const factsOfRuns = async (inbox: "each" | "together", users: readonly (string | undefined)[]) => {
     const { runtime } = await setUp();
-    const seen: unknown[] = [];
+    const facts: unknown[] = [];
     const clerk = agent(
       "clerk",
       async (ctx) => {
         const { userId, metadata } = ctx.facts;
-        seen.push({ userId, tenantId: ctx.meta.tenantId, metadata });
+        facts.push({ userId, tenantId: ctx.meta.tenantId, metadata });
       },
-      { inbox: mail },
+      { inbox },
     );
     const sender = senderOf(clerk);
     for (const userId of users) {
       const named = userId === undefined ? {} : { userId };
-      const more = { tenantId: "acme", metadata: { channel: "web" }, ...named };
-      await (await runtime.submit(sender, ["x"], more)).result();
+      const options = { tenantId: "acme", metadata: { channel: "web" }, ...named };
+      await (await runtime.submit(sender, ["x"], options)).result();
     }
     runtime.register(clerk);
-    await until(() => seen.length === (mail === "each" ? users.length : 1));
-    return seen;
+    await until(() => facts.length === (inbox === "each" ? users.length : 1));
+    return facts;
   };
   const shared = { tenantId: "acme", metadata: { channel: "web" } };
 
-  it("the sender's", async () => {
-    expect(await facts("each", ["ada", "bob"])).toEqual([
+  it("are those of the sender", async () => {
+    expect(await factsOfRuns("each", ["ada", "bob"])).toEqual([
       { userId: "ada", ...shared },
       { userId: "bob", ...shared },
     ]);
   });
 
-  it("that of all senders, where several are worked on together; what they do not share is nobody's", async () => {
-    expect(await facts("together", ["ada", "ada"])).toEqual([{ userId: "ada", ...shared }]);
-    expect(await facts("together", ["ada", undefined])).toEqual([{ userId: null, ...shared }]);
+  it("are those that all senders of a batch share", async () => {
+    expect(await factsOfRuns("together", ["ada", "ada"])).toEqual([{ userId: "ada", ...shared }]);
+    expect(await factsOfRuns("together", ["ada", undefined])).toEqual([{ userId: null, ...shared }]);
   });
 });
 
-describe("what was handed back", () => {
-  it("is tried again after a time that grows", async () => {
+describe("a message that a run handed back", () => {
+  it("is delivered again after growing delays, and then becomes a dead letter", async () => {
     const { runtime, store, clock } = await setUp(noRetry);
-    const tried: number[] = [];
-    const from = clock.now();
+    const deliveredAt: number[] = [];
+    const start = clock.now();
     const broken = agent("broken", async () => {
-      tried.push(clock.now() - from);
+      deliveredAt.push(clock.now() - start);
       throw new Error("broken");
     });
     runtime.register(broken);
@@ -227,28 +227,28 @@ describe("what was handed back", () => {
       await settle();
       await clock.advance(1_000);
     }
-    expect(tried).toEqual([0, 1_000, 5_000]);
+    expect(deliveredAt).toEqual([0, 1_000, 5_000]);
     expect(await runtime.deadLetters(broken.id)).toMatchObject([{ message: { id: "m" }, deliveries: 3 }]);
   });
 
-  it("is tried again when it is redelivered, as often as before", async () => {
+  it("is delivered as often again after redeliver()", async () => {
     const bench = await setUp(noRetry);
     const { runtime, store } = bench;
     let isFixed = false;
-    const done: unknown[] = [];
-    let tries = 0;
+    const processed: unknown[] = [];
+    let deliveries = 0;
     const broken = agent("broken", async (_ctx, inbox) => {
-      tries++;
+      deliveries++;
       if (!isFixed) throw new Error("wrong key");
-      done.push(...inbox.messages.map(({ body }) => body));
+      processed.push(...inbox.messages.map(({ body }) => body));
     });
     runtime.register(broken);
     for (const id of ["a", "b", "c"]) await store.inbox.deliver(message(broken, id));
-    await wearOut(bench);
-    expect(tries).toBe(9);
+    await exhaustDeliveries(bench);
+    expect(deliveries).toBe(9);
     expect(await runtime.redeliver(broken.id, ["b"])).toBe(1);
-    await wearOut(bench);
-    expect(tries).toBe(12);
+    await exhaustDeliveries(bench);
+    expect(deliveries).toBe(12);
     expect((await runtime.deadLetters(broken.id)).map((each) => each.message.id).toSorted()).toEqual([
       "a",
       "b",
@@ -256,13 +256,13 @@ describe("what was handed back", () => {
     ]);
     isFixed = true;
     expect(await runtime.redeliver(broken.id)).toBe(3);
-    await until(() => done.length === 3);
+    await until(() => processed.length === 3);
     await settle();
     expect(await runtime.deadLetters()).toEqual([]);
     expect(await store.inbox.peek(broken.id)).toEqual([]);
   });
 
-  it("is the run's again that is resumed, also as a dead letter: no other is started for it", async () => {
+  it("belongs again to its failed run when that is resumed, also as a dead letter", async () => {
     const bench = await setUp(noRetry);
     const { runtime, store, events } = bench;
     let isFixed = false;
@@ -273,14 +273,16 @@ describe("what was handed back", () => {
     });
     runtime.register(broken);
     await store.inbox.deliver(message(broken, "m"));
-    await wearOut(bench);
+    await exhaustDeliveries(bench);
     const [dead] = await runtime.deadLetters();
     expect(dead?.runId).toBe(runs.at(-1));
     const run = await runtime.find(dead?.runId as RunId);
     await run?.resume();
     await until(async () => (await runtime.deadLetters())[0]?.deliveries === 4);
-    const told = (await events(dead?.runId as RunId)).filter(({ type }) => type === "mail_dead_letter");
-    expect(told.map(({ data }) => data)).toEqual([
+    const deadLetters = (await events(dead?.runId as RunId)).filter(
+      ({ type }) => type === "mail_dead_letter",
+    );
+    expect(deadLetters.map(({ data }) => data)).toEqual([
       { messageId: "m", deliveries: 3 },
       { messageId: "m", deliveries: 4 },
     ]);
@@ -293,7 +295,7 @@ describe("what was handed back", () => {
     expect(runs).toHaveLength(5);
   });
 
-  it("is not by a fork, which has no messages of its own", async () => {
+  it("is not handed back by a fork of its run", async () => {
     const { runtime, store } = await setUp(noRetry);
     const runs: RunId[] = [];
     const worker = agent("worker", async (ctx) => {
@@ -317,14 +319,14 @@ describe("what was handed back", () => {
   });
 });
 
-it.each(twoStores)("the time it is left alone outlasts the process (%s)", async (_name, prepare) => {
+it.each(twoStores)("%s: the delay before the next delivery outlasts the process", async (_name, prepare) => {
   const openStore = await prepare();
   const clock = new FakeClock();
-  const tried: number[] = [];
-  const from = clock.now();
+  const deliveredAt: number[] = [];
+  const start = clock.now();
   const broken = agent("broken", async () => {
-    tried.push(clock.now() - from);
-    if (tried.length < 2) throw new Error("broken");
+    deliveredAt.push(clock.now() - start);
+    if (deliveredAt.length < 2) throw new Error("broken");
   });
   const open = async (): Promise<{ store: Store; close: () => Promise<void> }> => {
     const store = await openStore();
@@ -341,8 +343,8 @@ it.each(twoStores)("the time it is left alone outlasts the process (%s)", async 
   onTestFinished(second.close);
   await settle();
   await clock.advance(599);
-  expect(tried).toEqual([0]);
+  expect(deliveredAt).toEqual([0]);
   await clock.advance(1);
   await until(async () => (await second.store.inbox.peek(broken.id)).length === 0);
-  expect(tried).toEqual([0, 1_000]);
+  expect(deliveredAt).toEqual([0, 1_000]);
 });

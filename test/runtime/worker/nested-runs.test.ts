@@ -11,59 +11,60 @@ import { agent, agentId, setUp, settle, simpleTool, text, until, type Code } fro
 
 const inner = agent("inner", async (ctx) => ctx.step("answer", async () => "answer"));
 
-/** What another run comes to, waited for by code that stands in none of ours but its own task. */
+/** Starts another run from the code of a task, and waits for its output. */
 async function ask(runtime: Runtime): Promise<JsonValue> {
   const run = await runtime.submit(inner, null);
   return (await run.result()).output;
 }
 
+/** Starts another run from the code of a task, and reads its events to the end. */
 async function follow(runtime: Runtime): Promise<number> {
   const run = await runtime.submit(inner, null);
-  let seen = 0;
-  for await (const _ of run.events()) seen++;
-  return seen;
+  let count = 0;
+  for await (const _ of run.events()) count++;
+  return count;
 }
 
-/** One whose code calls a tool that does this. */
-function caller(body: (tool: ToolContext) => Promise<unknown>): HostedAgent {
+/** An agent whose code calls a tool with this body. */
+function toolCaller(body: (tool: ToolContext) => Promise<unknown>): HostedAgent {
   const execute: Tool["execute"] = async (_input, tool) => text(JSON.stringify(await body(tool)));
-  return agent("outer", calls, { tools: [simpleTool({ name: "asks", execute })] });
+  return agent("outer", callTool, { tools: [simpleTool({ name: "nested", execute })] });
 }
 
-async function calls(ctx: RunContext): Promise<JsonValue> {
-  const { isError } = await ctx.tool({ callId: "1", toolName: "asks", input: {} });
+async function callTool(ctx: RunContext): Promise<JsonValue> {
+  const { isError } = await ctx.tool({ callId: "1", toolName: "nested", input: {} });
   return isError ? "failed" : "done";
 }
 
-type Waiting = (runtime: Runtime) => HostedAgent;
+type OuterAgent = (runtime: Runtime) => HostedAgent;
 
-const places: readonly (readonly [string, Waiting])[] = [
-  ["its own code", (runtime) => agent("outer", () => ask(runtime).then(() => "done"))],
-  ["a tool", (runtime) => caller(() => ask(runtime))],
-  ["a tool that reads its events", (runtime) => caller(() => follow(runtime))],
-  ["a step of a tool", (runtime) => caller(({ ctx }) => ctx.step("asks", () => ask(runtime)))],
-  ["a tool that asks two", (runtime) => caller(() => Promise.all([ask(runtime), ask(runtime)]))],
+const places: readonly (readonly [string, OuterAgent])[] = [
+  ["the agent's code", (runtime) => agent("outer", () => ask(runtime).then(() => "done"))],
+  ["a tool", (runtime) => toolCaller(() => ask(runtime))],
+  ["a tool that reads events", (runtime) => toolCaller(() => follow(runtime))],
+  ["a step of a tool", (runtime) => toolCaller(({ ctx }) => ctx.step("nested", () => ask(runtime)))],
+  ["a tool that awaits two runs", (runtime) => toolCaller(() => Promise.all([ask(runtime), ask(runtime)]))],
   [
-    "one branch, while another takes steps",
+    "one branch, while another branch runs steps",
     (runtime) =>
       agent("outer", async (ctx) => {
-        const { works } = await ctx.parallel({
-          asks: () => ask(runtime),
-          works: async (branch) => {
+        const { steps } = await ctx.parallel({
+          nested: () => ask(runtime),
+          steps: async (branch) => {
             await branch.step("one", () => settle().then(() => 1));
             await settle();
             return branch.step("two", async () => "done");
           },
         });
-        return works;
+        return steps;
       }),
   ],
 ];
 
-for (const [where, outerOf] of places)
-  it(`gives the slot to the run that is waited for in ${where}`, async () => {
+for (const [where, makeOuter] of places)
+  it(`a task that awaits another run in ${where} gives its slot to that run`, async () => {
     const { runtime, errors } = await setUp({ concurrency: 1 });
-    const outer = outerOf(runtime);
+    const outer = makeOuter(runtime);
     const runs = await Promise.all([runtime.submit(outer, null), runtime.submit(outer, null)]);
     const results = await Promise.all(runs.map((run) => run.result()));
     expect(results.map(({ output }) => output)).toEqual(["done", "done"]);
@@ -71,7 +72,7 @@ for (const [where, outerOf] of places)
     expect(errors).toEqual([]);
   });
 
-it("gives the slot of a child that waits for another run, not that of whoever hired it", async () => {
+it("a child that awaits another run gives its own slot to that run, not the slot of its parent", async () => {
   const { runtime } = await setUp({ concurrency: 1 });
   runtime.register(agent("child", async () => ask(runtime)));
   const outer: Code = async (ctx) => {
@@ -83,13 +84,13 @@ it("gives the slot of a child that waits for another run, not that of whoever hi
   await runtime.close();
 });
 
-it("works on again with a slot only: what another run came to is not heard before", async () => {
+it("a task that awaited another run takes a slot again before its code continues", async () => {
   const { runtime } = await setUp({ concurrency: 1 });
   const order: string[] = [];
   const released = Promise.withResolvers<void>();
-  const outer = caller(async () => {
+  const outer = toolCaller(async () => {
     await ask(runtime);
-    order.push("outer goes on");
+    order.push("outer continues");
   });
   const busy = agent("busy", async (ctx) => {
     await ctx.step("holds the slot", () => released.promise.then(() => null));
@@ -101,33 +102,33 @@ it("works on again with a slot only: what another run came to is not heard befor
   await settle();
   released.resolve();
   await Promise.all([run.result(), other.result()]);
-  expect(order).toEqual(["slot is free", "outer goes on"]);
+  expect(order).toEqual(["slot is free", "outer continues"]);
   await runtime.close();
 });
 
-it("has room for the runs that others wait for, however many wait", async () => {
+it("1,100 runs that each await another run all complete, because a waiting run takes no capacity", async () => {
   const { runtime } = await setUp();
-  const outer = caller(() => ask(runtime));
+  const outer = toolCaller(() => ask(runtime));
   const runs = await Promise.all(Array.from({ length: 1_100 }, () => runtime.submit(outer, null)));
   const results = await Promise.all(runs.map((run) => run.result()));
   expect(results.every(({ output }) => output === "done")).toBe(true);
   await runtime.close();
 });
 
-it("leaves the slot of a run that waits for a person free when an observer has asked another run", async () => {
+it("a suspended run takes no slot again when its observer awaits another run", async () => {
   const { runtime } = await setUp({ concurrency: 1 });
-  let asked = 0;
+  let answers = 0;
   const observer = {
     observe: ({ type }: { readonly type: string }) => {
-      if (type === "task_suspend") void ask(runtime).then(() => asked++);
+      if (type === "task_suspend") void ask(runtime).then(() => answers++);
     },
     settled: async () => {},
   };
-  const patient = agent("patient", async (ctx) => (await ctx.waitForSignal("go")) ?? null, {
+  const waiting = agent("waiting", async (ctx) => (await ctx.waitForSignal("go")) ?? null, {
     callPath: { observer },
   });
-  const run = await runtime.submit(patient, null);
-  await until(() => asked === 1);
+  const run = await runtime.submit(waiting, null);
+  await until(() => answers === 1);
   await settle();
   expect(await ask(runtime)).toBe("answer");
   await run.signal("go", 1);
@@ -135,36 +136,36 @@ it("leaves the slot of a run that waits for a person free when an observer has a
   await runtime.close();
 });
 
-it("a stop ends the wait at once: code that obeys comes to its finally, in a tool as outside of one", async () => {
+it("cancel() ends the wait for another run at once, so that a finally block runs in agent code and in a tool", async () => {
   const { runtime } = await setUp({ stopGraceMs: 1_000 });
-  const patient = agent("patient", async (ctx) => (await ctx.waitForSignal("go")) ?? null);
+  const waiting = agent("waiting", async (ctx) => (await ctx.waitForSignal("go")) ?? null);
   for (const kind of ["code", "tool"]) {
-    const seen: string[] = [];
+    const log: string[] = [];
     const wait = async (): Promise<JsonValue> => {
-      const run = await runtime.submit(patient, null);
+      const run = await runtime.submit(waiting, null);
       try {
         return (await run.result()).output;
       } finally {
-        seen.push("finally");
+        log.push("finally");
       }
     };
-    const outer = kind === "code" ? agent("code", wait) : caller(wait);
+    const outer = kind === "code" ? agent("code", wait) : toolCaller(wait);
     const run = await runtime.submit(outer, null);
     await settle();
     await run.cancel("enough");
-    // No time passes: nobody has to be given up.
+    // The clock does not move: the grace period is not needed.
     expect((await run.result()).status).toBe("cancelled");
     await settle();
-    expect(seen).toEqual(["finally"]);
+    expect(log).toEqual(["finally"]);
   }
 });
 
-it("who closes does not wait for a call that only waits for another run", async () => {
+it("close() does not wait for a call that only waits for another run", async () => {
   const { runtime } = await setUp({ closeGraceMs: 3_000 });
-  const patient = agent("patient", async (ctx) => (await ctx.waitForSignal("go")) ?? null);
-  const outer = caller(async () => (await (await runtime.submit(patient, null)).result()).output);
+  const waiting = agent("waiting", async (ctx) => (await ctx.waitForSignal("go")) ?? null);
+  const outer = toolCaller(async () => (await (await runtime.submit(waiting, null)).result()).output);
   await runtime.submit(outer, null);
   await settle();
-  // No time passes.
+  // The clock does not move.
   await expect(runtime.close()).resolves.toBeUndefined();
 });

@@ -2,34 +2,34 @@ import { expect, test } from "vitest";
 import { RetentionSweep } from "../../../src/runtime/worker/retention-sweep.ts";
 import { FakeClock } from "../../../src/testing/index.ts";
 
-function setUp(): { readonly ended: RetentionSweep; readonly sweeps: () => number } {
+function setUp(): { readonly retention: RetentionSweep; readonly sweeps: () => number } {
   let sweeps = 0;
   const collect = async (): Promise<void> => void sweeps++;
-  const ended = new RetentionSweep({
+  const retention = new RetentionSweep({
     option: "keepEndedRunsMs",
     keepMs: 0,
     collect,
     clock: new FakeClock(),
     onError: () => undefined,
   });
-  return { ended, sweeps: () => sweeps };
+  return { retention, sweeps: () => sweeps };
 }
 
-test("where many end in a turn of the event loop, those who waited for them go on before any is swept", async () => {
-  const { ended, sweeps } = setUp();
-  for (let count = 0; count < 50; count++) ended.note();
+test("when many runs end in one turn of the event loop, their callers continue before the sweep", async () => {
+  const { retention, sweeps } = setUp();
+  for (let count = 0; count < 50; count++) retention.note();
   for (let count = 0; count < 100; count++) await Promise.resolve();
   expect(sweeps()).toBe(0);
   await new Promise((resolve) => {
     process.nextTick(resolve);
   });
   expect(sweeps()).toBe(1);
-  await ended.stop();
+  await retention.stop();
 });
 
-test("a few go with the turn of the event loop", async () => {
-  const { ended, sweeps } = setUp();
-  ended.note();
+test("a single ended run is swept at the end of the turn of the event loop", async () => {
+  const { retention, sweeps } = setUp();
+  retention.note();
   await new Promise((resolve) => {
     process.nextTick(resolve);
   });
@@ -38,5 +38,5 @@ test("a few go with the turn of the event loop", async () => {
     setImmediate(resolve);
   });
   expect(sweeps()).toBe(1);
-  await ended.stop();
+  await retention.stop();
 });

@@ -4,60 +4,60 @@ import { RunStartQueue } from "../../../src/runtime/worker/run-start-queue.ts";
 import { EventLoopTurn } from "../../../src/runtime/process/event-loop-turn.ts";
 import { agent, setUp } from "../runtime-setup.ts";
 
-/** Begins when it may, and then goes on for some microtasks. */
-async function begin(beginnings: RunStartQueue, name: string, said: string[]): Promise<void> {
-  const turn = beginnings.waitTurn();
+/** Starts when the queue allows it, and then continues for some microtasks. */
+async function start(queue: RunStartQueue, name: string, log: string[]): Promise<void> {
+  const turn = queue.waitTurn();
   if (turn !== undefined) await turn;
-  said.push(`${name} begins`);
+  log.push(`${name} starts`);
   for (let count = 0; count < 20; count++) await Promise.resolve();
-  said.push(`${name} waits`);
+  log.push(`${name} blocks`);
 }
 
-test("one begins when the one before it has nothing to do but to wait", async () => {
-  const beginnings = new RunStartQueue(new EventLoopTurn(60_000));
-  const said: string[] = [];
-  await Promise.all(["a", "b", "c"].map((name) => begin(beginnings, name, said)));
-  await begin(beginnings, "d", said);
-  expect(said).toEqual(["a", "b", "c", "d"].flatMap((name) => [`${name} begins`, `${name} waits`]));
+test("a run starts when the run before it is blocked", async () => {
+  const queue = new RunStartQueue(new EventLoopTurn(60_000));
+  const log: string[] = [];
+  await Promise.all(["a", "b", "c"].map((name) => start(queue, name, log)));
+  await start(queue, "d", log);
+  expect(log).toEqual(["a", "b", "c", "d"].flatMap((name) => [`${name} starts`, `${name} blocks`]));
 });
 
-test("the first in a breath has nothing to wait for", () => {
-  const beginnings = new RunStartQueue(new EventLoopTurn(60_000));
-  expect(beginnings.waitTurn()).toBeUndefined();
-  expect(beginnings.waitTurn()).toBeInstanceOf(Promise);
+test("waitTurn() returns undefined for the first run of a tick and a promise for the second", () => {
+  const queue = new RunStartQueue(new EventLoopTurn(60_000));
+  expect(queue.waitTurn()).toBeUndefined();
+  expect(queue.waitTurn()).toBeInstanceOf(Promise);
 });
 
-test("none begins in a turn of the event loop that has lasted long", async () => {
+test("no run starts in an exhausted turn of the event loop", async () => {
   const turn = new EventLoopTurn(0);
   expect(turn.isExhausted).toBe(false);
-  const beginnings = new RunStartQueue(turn);
-  const said: string[] = [];
-  const begun = begin(beginnings, "a", said);
+  const queue = new RunStartQueue(turn);
+  const log: string[] = [];
+  const started = start(queue, "a", log);
   for (let count = 0; count < 100; count++) await Promise.resolve();
-  expect(said).toEqual([]);
-  await begun;
-  expect(said).toEqual(["a begins", "a waits"]);
+  expect(log).toEqual([]);
+  await started;
+  expect(log).toEqual(["a starts", "a blocks"]);
 });
 
-test("where nothing has to be waited for, a run is over before the next is begun", async () => {
+test("a run that never waits for I/O ends before the next run starts", async () => {
   const { runtime } = await setUp();
-  const said: string[] = [];
+  const log: string[] = [];
   const quick = agent("quick", async (ctx) => {
-    said.push(`${ctx.input as string} begins`);
+    log.push(`${ctx.input as string} starts`);
     for (let count = 0; count < 5; count++) await ctx.step("one", async () => count);
-    said.push(`${ctx.input as string} ends`);
+    log.push(`${ctx.input as string} ends`);
     return null;
   });
   const names = Array.from({ length: 200 }, (_, index) => `${index}`);
   const runs = await Promise.all(names.map((name) => runtime.submit(quick, name)));
   await Promise.all(runs.map((run) => run.result()));
-  expect(said).toEqual(names.flatMap((name) => [`${name} begins`, `${name} ends`]));
+  expect(log).toEqual(names.flatMap((name) => [`${name} starts`, `${name} ends`]));
 });
 
-/** Runs of nothing but steps, and in which order they ended. */
-async function inOrder(
-  lows: SubmitOptions,
-  urgent: SubmitOptions,
+/** Submits 200 runs and then a late one, and returns the inputs in the order in which the runs ended. */
+async function endOrder(
+  earlyOptions: SubmitOptions,
+  lateOptions: SubmitOptions,
 ): Promise<{ readonly ended: readonly unknown[] }> {
   const { runtime } = await setUp();
   const ended: unknown[] = [];
@@ -66,19 +66,19 @@ async function inOrder(
     ended.push(ctx.input);
     return null;
   });
-  const runs = Array.from({ length: 200 }, (_, index) => runtime.submit(quick, index, lows));
-  const late = await runtime.submit(quick, "late", urgent);
+  const runs = Array.from({ length: 200 }, (_, index) => runtime.submit(quick, index, earlyOptions));
+  const late = await runtime.submit(quick, "late", lateOptions);
   await Promise.all([late.result(), ...runs.map(async (run) => (await run).result())]);
   return { ended };
 }
 
-test("who comes late with a higher rank begins before those who wait", async () => {
-  const { ended } = await inOrder({ priority: Priority.LOW }, { priority: Priority.CRITICAL });
+test("a late run of higher priority starts before earlier runs that wait", async () => {
+  const { ended } = await endOrder({ priority: Priority.LOW }, { priority: Priority.CRITICAL });
   expect(ended).toHaveLength(201);
   expect(ended.indexOf("late")).toBeLessThan(20);
 });
 
-test("a tenant that comes late does not wait for all runs of another", async () => {
-  const { ended } = await inOrder({ tenantId: "many" }, { tenantId: "few" });
+test("a late run of another tenant does not wait for all runs of the first tenant", async () => {
+  const { ended } = await endOrder({ tenantId: "many" }, { tenantId: "few" });
   expect(ended.indexOf("late")).toBeLessThan(20);
 });

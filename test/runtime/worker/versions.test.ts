@@ -72,48 +72,52 @@ function makeWorker({ store, clock, policy }: Hosting, name: string, ...hosted: 
 async function setUp(policy: VersionPolicy) {
   const clock = new FakeClock();
   const store = memoryStore({ hash: sha256 });
-  const version = (which: string): HostedAgent => agent("clerk", async () => which, { version: which });
+  const version = (text: string): HostedAgent => agent("clerk", async () => text, { version: text });
   const hosting = { store, clock, policy };
-  const [old, young] = [makeWorker(hosting, "old", version("1")), makeWorker(hosting, "young", version("2"))];
+  const old = makeWorker(hosting, "old", version("1"));
+  const current = makeWorker(hosting, "current", version("2"));
   const { record, first } = newRun(old.worker, version("1"), null, {});
   await store.journal.create(record, first);
   const handle = new StoredRunHandle({ store, clock, ids: sequentialIds("h"), record });
-  return { clock, old, young, handle };
+  return { clock, old, current, handle };
 }
 
-it("resumes a run of another version where the policy says so (J9)", async () => {
-  const { young, handle } = await setUp("resume");
-  await young.start();
+it("J9: versionPolicy resume: a worker resumes a run of another version", async () => {
+  const { current, handle } = await setUp("resume");
+  await current.start();
   expect((await handle.result()).output).toBe("2");
 });
 
-it("leaves a pinned run for a worker of its version (J9)", async () => {
-  const { clock, old, young, handle } = await setUp("pin");
-  await young.start();
+it("J9: versionPolicy pin: a worker does not claim a run of another version", async () => {
+  const { clock, old, current, handle } = await setUp("pin");
+  await current.start();
   await settle();
   await clock.advance(1_000);
-  expect(young.claims).toEqual([]);
+  expect(current.claims).toEqual([]);
   await old.start();
   await clock.advance(1_000);
   expect((await handle.result()).output).toBe("1");
 });
 
-it("fails a run of another version where the policy refuses it (J9)", async () => {
-  const { young, handle } = await setUp("refuse");
-  await young.start();
+it("J9: versionPolicy refuse: a worker fails a run of another version with version_mismatch", async () => {
+  const { current, handle } = await setUp("refuse");
+  await current.start();
   const { status, error: failure } = await handle.result();
   expect({ status, code: failure?.code }).toEqual({ status: "failed", code: "version_mismatch" });
 });
 
-/** A run whose root has the same version everywhere, and whose helper waits, in the version of a worker that has left. */
+/**
+ * A run whose root has the same version everywhere, and whose suspended child has the version of a worker that has
+ * stopped.
+ */
 async function setUpChild(policy: VersionPolicy) {
   const clock = new FakeClock();
   const store = memoryStore({ hash: sha256 });
   const helper = (version: string): HostedAgent =>
     agent("helper", async (ctx) => ctx.waitForSignal("go").then(() => version), { version });
   const lead = agent("lead", async (ctx) => {
-    const hired = await ctx.spawn(helper("1").id, null);
-    return hired.kind === "spawned" ? (await ctx.join(hired.handle)).output : null;
+    const spawned = await ctx.spawn(helper("1").id, null);
+    return spawned.kind === "spawned" ? (await ctx.join(spawned.handle)).output : null;
   });
   const hosting = { store, clock, policy };
   const old = makeWorker(hosting, "old", lead, helper("1"));
@@ -128,31 +132,31 @@ async function setUpChild(policy: VersionPolicy) {
   return {
     clock,
     handle,
-    again: makeWorker(hosting, "old", lead, helper("1")),
-    young: makeWorker(hosting, "young", lead, helper("2")),
+    restarted: makeWorker(hosting, "old", lead, helper("1")),
+    current: makeWorker(hosting, "current", lead, helper("2")),
   };
 }
 
-it("looks at the versions of children as well: one is resumed where the policy says so (J9)", async () => {
-  const { young, handle } = await setUpChild("resume");
-  await young.start();
+it("J9: versionPolicy resume: a worker resumes a run whose child has another version", async () => {
+  const { current, handle } = await setUpChild("resume");
+  await current.start();
   expect((await handle.result()).output).toBe("2");
 });
 
-it("leaves a run with a pinned child for a worker of its version, and claims it no more (J9)", async () => {
-  const { clock, young, again, handle } = await setUpChild("pin");
-  await young.start();
+it("J9: versionPolicy pin: a worker claims a run whose child has another version once, and leaves it to a worker of that version", async () => {
+  const { clock, current, restarted, handle } = await setUpChild("pin");
+  await current.start();
   await settle();
   await clock.advance(5_000);
-  expect(young.claims).toHaveLength(1);
-  await again.start();
+  expect(current.claims).toHaveLength(1);
+  await restarted.start();
   await clock.advance(1_000);
   expect((await handle.result()).output).toBe("1");
 });
 
-it("fails a run with a child of another version where the policy refuses it (J9)", async () => {
-  const { young, handle } = await setUpChild("refuse");
-  await young.start();
+it("J9: versionPolicy refuse: a worker fails a run whose child has another version with version_mismatch", async () => {
+  const { current, handle } = await setUpChild("refuse");
+  await current.start();
   const { status, error: failure } = await handle.result();
   expect({ status, code: failure?.code }).toEqual({ status: "failed", code: "version_mismatch" });
 });

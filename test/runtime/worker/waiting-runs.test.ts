@@ -1,13 +1,13 @@
 import { expect, it } from "vitest";
 import { agent, setUp, settle } from "../runtime-setup.ts";
 
-/** More than a worker has room for at once. */
-const crowd = 1_100;
+/** More runs than a worker drives at the same time. */
+const runCount = 1_100;
 
-it("serves others while more runs wait for a person than it has room for, and lets each go on when it is answered", async () => {
+it("runs that wait for a signal take no capacity: a worker drives other runs meanwhile, and resumes each when it is signalled", async () => {
   const { runtime } = await setUp({ suspendAfterMs: Number.MAX_SAFE_INTEGER });
-  const patient = agent("patient", async (ctx) => (await ctx.waitForSignal("go")) ?? null);
-  const runs = await Promise.all(Array.from({ length: crowd }, () => runtime.submit(patient, null)));
+  const waiting = agent("waiting", async (ctx) => (await ctx.waitForSignal("go")) ?? null);
+  const runs = await Promise.all(Array.from({ length: runCount }, () => runtime.submit(waiting, null)));
   await settle();
   const other = await runtime.submit(
     agent("other", async () => "served"),

@@ -40,7 +40,7 @@ test("dead letters are listed and redelivered, all of an agent or those that are
   ]);
   const wrong = await reeve(["redeliver", "clerk", "a", "c", ...store]);
   expect([wrong.code, wrong.out]).toEqual([3, []]);
-  expect(wrong.talk).toContain("clerk has no dead letter c");
+  expect(wrong.talk).toContain("dead letter c of agent clerk not found");
   expect(await reeve(["redeliver", "clerk", "a", ...store])).toMatchObject({ code: 0, out: ["1"] });
   expect((await reeve(["redeliver", "clerk", ...store])).out).toEqual(["1"]);
   expect((await reeve(["dead-letters", ...store])).out.map((line) => line.split(" ")[0])).toEqual([

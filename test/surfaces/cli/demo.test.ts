@@ -27,6 +27,6 @@ describe("reeve demo", () => {
   test("a pace that is none is refused", async () => {
     const { code, talk } = await reeve(["demo", "--pace", "slow"]);
     expect(code).toBe(2);
-    expect(talk).toContain("--pace slow: it must be a number of milliseconds from 0");
+    expect(talk).toContain("invalid --pace slow: expected milliseconds from 0");
   });
 });

@@ -175,7 +175,7 @@ describe("reeve run", () => {
     expect(requests).toHaveLength(1);
     const refused = await run("--resume", runId);
     expect(refused.code).toBe(2);
-    expect(refused.talk).toContain("say how much more it may use");
+    expect(refused.talk).toContain("add to it with --max-budget-usd or --max-tokens");
     const { code, out } = await run("--resume", runId, "--max-tokens", "100000");
     expect({ code, out }).toEqual({ code: 0, out: ["It is green."] });
     expect(requests).toHaveLength(2);
@@ -200,7 +200,7 @@ describe("reeve run", () => {
     const runId = /run_[\w-]+/.exec(said)?.[0] ?? "";
     const { code, out, talk } = await run("--resume", runId);
     expect({ code, out }).toEqual({ code: 0, out: ["It is green."] });
-    expect(talk).toContain("what was answered is not asked again");
+    expect(talk).toContain("recorded answers are not requested again");
     expect(requests).toHaveLength(3);
   });
 
@@ -210,7 +210,7 @@ describe("reeve run", () => {
     const { run, folder, requests } = await setUp(writes);
     const denied = await run("Write it", "--tools", "all");
     expect(denied.code).toBe(0);
-    expect(denied.talk).toContain("there is nobody at the terminal");
+    expect(denied.talk).toContain("no terminal to ask");
     expect(JSON.stringify(requests[1])).toContain("[denied:");
     await expect(readFile(join(folder, "new.txt"), "utf8")).rejects.toThrow("ENOENT");
     const { code } = await run("Write it", "--tools", "all", "--yes");
@@ -219,22 +219,25 @@ describe("reeve run", () => {
   });
 
   test.for([
-    { args: ["  "], says: "say what is to be done" },
-    { args: ["x", "--max-turns", "0"], says: "--max-turns 0: it must be an integer from 1" },
-    { args: ["x", "--max-budget-usd", "lots"], says: "--max-budget-usd lots: it must be a number above 0" },
-    { args: ["x", "--mode", "xml"], says: "--mode xml: it must be text or json" },
-    { args: ["x", "--tools", "some"], says: "--tools some: it must be one of none, read, all" },
-    { args: ["x", "--model", "nobody/x"], says: 'no provider is called "nobody"' },
+    { args: ["  "], says: "missing prompt" },
+    { args: ["x", "--max-turns", "0"], says: "invalid --max-turns 0: expected an integer from 1" },
+    {
+      args: ["x", "--max-budget-usd", "lots"],
+      says: "invalid --max-budget-usd lots: expected a number above 0",
+    },
+    { args: ["x", "--mode", "xml"], says: "invalid --mode xml: expected text or json" },
+    { args: ["x", "--tools", "some"], says: "invalid --tools some: expected one of none, read, all" },
+    { args: ["x", "--model", "nobody/x"], says: 'unknown provider "nobody"' },
     { args: ["x", "--session", "../up"], says: "invalid session id" },
-    { args: ["x", "--resume", "run_1"], says: "give it no prompt" },
+    { args: ["x", "--resume", "run_1"], says: "--resume takes no prompt" },
     { args: ["--resume", "what"], says: "invalid run id" },
     {
       args: ["--resume", "run_1", "--model", "a/b", "--timeout", "9"],
-      says: "leave out --model, --timeout",
+      says: "remove --model, --timeout",
     },
-    { args: ["x", "--session", "a", "--continue"], says: "give one" },
-    { args: ["x", "--root", "nowhere"], says: "--root nowhere: there is no such folder" },
-    { args: [], says: "say what is to be done" },
+    { args: ["x", "--session", "a", "--continue"], says: "cannot be combined" },
+    { args: ["x", "--root", "nowhere"], says: "invalid --root nowhere: the folder does not exist" },
+    { args: [], says: "missing prompt" },
   ])("$args is refused: $says", async ({ args, says }) => {
     const { run, requests } = await setUp(() => ({ text: "never" }));
     const { code, out, talk } = await run(...args);
@@ -327,7 +330,7 @@ describe("reeve run", () => {
     await once(child, "exit");
     const { code, talk } = await run("--continue", "And now?");
     expect(code).toBe(6);
-    expect(talk).toMatch(/^reeve: (run_[\w-]+) of session .* has not ended: .* --resume \1\n$/);
+    expect(talk).toMatch(/^reeve: (run_[\w-]+) of session .* has not ended; .* --resume \1\n$/);
     expect(requests).toHaveLength(1);
   });
 

@@ -1,8 +1,9 @@
 import { Fault } from "../../../kernel/index.ts";
-import { plainLine, plainText } from "../plain-words.ts";
+import { plainLine, plainText } from "../plain-text.ts";
 import { DBusConnection } from "./dbus-connection.ts";
 import type { DBusValue } from "./dbus-value.ts";
 
+/** Address of an element on the accessibility bus. */
 interface Reference {
   readonly owner: string;
   readonly path: string;
@@ -14,31 +15,38 @@ const registry: Reference = {
   owner: "org.a11y.atspi.Registry",
   path: "/org/a11y/atspi/accessible/root",
 };
-/** What a program says of one of its windows. */
-interface TextOfWindow {
+/** Text that describes one window. */
+interface WindowText {
   readonly title?: string;
   readonly text: string;
 }
 
-export interface ToldWindows {
-  readonly windows: readonly TextOfWindow[];
-  /** Why nothing could be asked. */
+/** The windows that programs describe through the accessibility bus. */
+export interface DescribedWindows {
+  readonly windows: readonly WindowText[];
+  /** Why the bus could not be read, if it could not. */
   readonly reason?: string;
 }
 
-/** Bits of an element's states, as AT-SPI numbers them. */
+/** Bits of an element's states, as AT-SPI defines them. */
 const states = { checked: 4, enabled: 8, focused: 12, selected: 23, showing: 25, editable: 18 } as const;
-/** Bounds of one look: a program may have elements without end. */
-const [mostElements, mostDepth, mostChildren, mostText, mostName] = [1_500, 30, 200, 2_000, 200];
-const screenPlaces = 0;
+/** Limits of one description, because a program may have any number of elements. */
+const [maxElements, maxDepth, maxChildren, maxTextLength, maxNameLength] = [1_500, 30, 200, 2_000, 200];
+const screenCoordinates = 0;
 
-/** What programs say of their windows to those who cannot see them: roles, names, texts and places, through AT-SPI. */
+/**
+ * Reads the accessibility trees of the programs on a desktop through AT-SPI: roles, names, texts and positions of their
+ * elements.
+ */
 export class AccessibleTree {
   readonly #lookMs: number;
   readonly #answerMs: number;
   #bus: { readonly address: string; readonly connection: DBusConnection } | undefined;
 
-  /** A look ends after `lookMs`, with what was read until then: programs may answer slowly, and each within `answerMs`. */
+  /**
+   * `lookMs` is the maximum duration of one description; it then ends with what was read. `answerMs` is the maximum
+   * duration of one answer of a program.
+   */
   constructor({
     lookMs = 10_000,
     answerMs = 2_000,
@@ -47,26 +55,30 @@ export class AccessibleTree {
     this.#answerMs = answerMs;
   }
 
-  /** `known` is the bus's address; the session bus is asked for it unless told. */
-  async describe(known: string | undefined): Promise<ToldWindows> {
+  /**
+   * Describes all windows. `known` is the address of the accessibility bus. Default: the address that the session bus
+   * reports. Never rejects: if the bus cannot be read, `reason` says why.
+   */
+  async describe(known: string | undefined): Promise<DescribedWindows> {
     try {
       const bus = await this.#open(known);
-      const room = { left: mostElements, until: performance.now() + this.#lookMs };
-      const windows: TextOfWindow[] = [];
+      const room = { left: maxElements, until: performance.now() + this.#lookMs };
+      const windows: WindowText[] = [];
       for (const program of await childrenOf(bus, registry)) {
         if (isSpent(room)) break;
         windows.push(...(await this.#program(bus, program, room)));
       }
       const { left, until } = room;
-      if (left < 0) windows.push({ text: `[more than ${mostElements} elements: the rest is not shown]` });
+      if (left < 0) windows.push({ text: `[more than ${maxElements} elements: the rest is not shown]` });
       else if (performance.now() >= until)
-        windows.push({ text: `[it took longer than ${this.#lookMs} ms: the rest is not shown]` });
+        windows.push({ text: `[reading took longer than ${this.#lookMs} ms: the rest is not shown]` });
       return { windows };
     } catch (error) {
       return { windows: [], reason: Fault.from(error).message };
     }
   }
 
+  /** Closes the connection to the bus. */
   close(): void {
     this.#bus?.connection.close();
     this.#bus = undefined;
@@ -81,9 +93,12 @@ export class AccessibleTree {
     return connection;
   }
 
-  /** One that does not answer is asked nothing more: every question would be waited for. */
-  async #program(bus: DBusConnection, program: Reference, room: Room): Promise<readonly TextOfWindow[]> {
-    const windows: TextOfWindow[] = [];
+  /**
+   * Describes the windows of one program. A program that does not answer is asked nothing more, because every question
+   * would take until its timeout.
+   */
+  async #program(bus: DBusConnection, program: Reference, room: ReadBudget): Promise<readonly WindowText[]> {
+    const windows: WindowText[] = [];
     try {
       for (const window of (await unlessRefused(childrenOf(bus, program))) ?? []) {
         if (isSpent(room)) break;
@@ -102,33 +117,37 @@ export class AccessibleTree {
     bus: DBusConnection,
     element: Reference,
     depth: number,
-    room: Room,
+    room: ReadBudget,
   ): Promise<readonly string[]> {
-    if (isSpent(room) || room.left-- === 0 || depth > mostDepth) return [];
+    if (isSpent(room) || room.left-- === 0 || depth > maxDepth) return [];
     const told = await unlessRefused(read(bus, element));
     if (told === undefined || !told.has(states.showing)) return [];
     const line = lineOf(told);
-    // What only groups others takes no line and no depth.
+    // An element that only groups others gets no line and no indentation.
     const below = line === undefined ? depth : depth + 1;
-    const children = ((await unlessRefused(childrenOf(bus, element))) ?? []).slice(0, mostChildren);
+    const children = ((await unlessRefused(childrenOf(bus, element))) ?? []).slice(0, maxChildren);
     const lines = line === undefined ? [] : [`${"  ".repeat(depth)}- ${line}`];
     for (const child of children) lines.push(...(await this.#lines(bus, child, below, room)));
     return lines;
   }
 }
 
-/** Of elements that may still be asked; below zero when there were more. */
-interface Room {
+/** Budget of one description. */
+interface ReadBudget {
+  /** Number of elements that may still be read. A negative number means that there were more. */
   left: number;
-  /** By the clock of `performance`. */
+  /** End of the description, in milliseconds of `performance.now()`. */
   readonly until: number;
 }
 
-function isSpent({ left, until }: Room): boolean {
+function isSpent({ left, until }: ReadBudget): boolean {
   return left < 0 || performance.now() >= until;
 }
 
-/** Elements come and go between two questions, and not every program answers each; one that refuses has nothing to say. */
+/**
+ * Returns the answer, or `undefined` if the program refused. Elements disappear between two questions, and programs do
+ * not support every question.
+ */
 async function unlessRefused<Value>(answer: Promise<Value>): Promise<Value | undefined> {
   try {
     return await answer;
@@ -138,7 +157,8 @@ async function unlessRefused<Value>(answer: Promise<Value>): Promise<Value | und
   }
 }
 
-interface Told {
+/** What a program reports about one element. */
+interface ElementFacts {
   readonly role: string;
   readonly name: string;
   readonly text: string;
@@ -146,7 +166,7 @@ interface Told {
   has(state: number): boolean;
 }
 
-async function read(bus: DBusConnection, { owner, path }: Reference): Promise<Told> {
+async function read(bus: DBusConnection, { owner, path }: Reference): Promise<ElementFacts> {
   const at = { destination: owner, path };
   const [[role], name, [bits], [interfaces]] = await Promise.all([
     bus.call({ ...at, interface: accessible, member: "GetRoleName" }),
@@ -160,7 +180,7 @@ async function read(bus: DBusConnection, { owner, path }: Reference): Promise<To
     interface: "org.a11y.atspi.Component",
     member: "GetExtents",
     signature: "u",
-    args: [screenPlaces],
+    args: [screenCoordinates],
   };
   const [words, place] = await Promise.all([
     can("Text") ? unlessRefused(textOf(bus, { owner, path })) : undefined,
@@ -168,16 +188,16 @@ async function read(bus: DBusConnection, { owner, path }: Reference): Promise<To
   ]);
   const marks = listOf(bits).map(Number);
   return {
-    role: plainLine(String(role), mostName),
+    role: plainLine(String(role), maxNameLength),
     name,
-    text: plainText(words ?? "", mostText),
+    text: plainText(words ?? "", maxTextLength),
     place: listOf(place?.[0]).map(Number),
     has: (state) => (((marks[state >> 5] ?? 0) >>> (state & 31)) & 1) === 1,
   };
 }
 
-/** `undefined` for what says nothing and only holds others. */
-function lineOf(told: Told): string | undefined {
+/** Formats an element as one line. Returns `undefined` for an element without text that only contains others. */
+function lineOf(told: ElementFacts): string | undefined {
   const { role, name, text, place } = told;
   const [x = 0, y = 0, width = 0, height = 0] = place;
   const words = [name, text === name ? "" : text].filter((each) => each.trim() !== "");
@@ -197,10 +217,12 @@ function lineOf(told: Told): string | undefined {
 }
 
 async function nameOf(bus: DBusConnection, element: Reference): Promise<string> {
-  return plainLine(String(await property(bus, element, accessible, "Name")), mostName);
+  return plainLine(String(await property(bus, element, accessible, "Name")), maxNameLength);
 }
 
-/** Its beginning: the whole may be a book. Some programs refuse to be asked for more than there is. */
+/**
+ * Returns the start of an element's text, which may be very long. Some programs refuse a range that exceeds the text.
+ */
 async function textOf(bus: DBusConnection, element: Reference): Promise<string> {
   const count = Number(await property(bus, element, textInterface, "CharacterCount"));
   const [words] = await bus.call({
@@ -209,7 +231,7 @@ async function textOf(bus: DBusConnection, element: Reference): Promise<string> 
     interface: textInterface,
     member: "GetText",
     signature: "ii",
-    args: [0, Math.min(count, mostText + 1)],
+    args: [0, Math.min(count, maxTextLength + 1)],
   });
   return String(words);
 }
@@ -247,7 +269,7 @@ async function addressFromSession(answerMs: number): Promise<string> {
   if (session === "")
     throw new Fault(
       "dependency_missing",
-      "there is no accessibility bus: run programs in a session with D-Bus and AT-SPI (on Debian: apt-get install dbus at-spi2-core)",
+      "there is no accessibility bus: run the programs in a session with D-Bus and AT-SPI (on Debian: apt-get install dbus at-spi2-core)",
     );
   const bus = await DBusConnection.open(session, answerMs);
   try {

@@ -1,20 +1,22 @@
 import type { Socket } from "node:net";
 import { Fault } from "../../../kernel/index.ts";
-import { InputWindow } from "../input-window.ts";
-import { plainLine } from "../plain-words.ts";
+import { MessageBuffer } from "../message-buffer.ts";
+import { plainLine } from "../plain-text.ts";
 import { DBusReader, DBusWriter, type DBusValue } from "./dbus-value.ts";
 
+/** A method call on the bus. */
 export interface DBusCall {
   readonly destination: string;
   readonly path: string;
   readonly interface: string;
   readonly member: string;
-  /** Of the arguments: texts (`s`) and whole numbers of 32 bits, with a sign (`i`) or without (`u`). */
+  /** D-Bus signature of the arguments: strings (`s`), signed 32-bit integers (`i`) and unsigned ones (`u`). */
   readonly signature?: string;
   readonly args?: readonly (string | number)[];
 }
 
-interface Asked {
+/** A call that waits for its reply. */
+interface PendingCall {
   readonly resolve: (values: readonly DBusValue[]) => void;
   readonly reject: (error: Fault) => void;
 }
@@ -23,20 +25,20 @@ const [methodCall, methodReturn, methodError] = [1, 2, 3];
 const [pathField, interfaceField, memberField, replyField, destinationField, signatureField] = [
   1, 2, 3, 5, 6, 8,
 ];
-/** Of what a bus says before it lets us in. */
-const longestGreeting = 1_000;
-/** Of why a call was refused, in characters. */
-const mostReason = 300;
-/** Of one message. */
-const mostBytes = 16 * 1024 * 1024;
+/** Maximum length of the bus's reply to the authentication, in characters. */
+const maxGreetingLength = 1_000;
+/** Maximum length of an error text of the bus, in characters. */
+const maxReasonLength = 300;
+/** Maximum size of one message, in bytes. */
+const maxMessageBytes = 16 * 1024 * 1024;
 
-/** One client of a message bus: calls and their answers. Signals and calls to us are passed over. */
+/** A client of a D-Bus message bus: sends calls and receives their replies. Signals and incoming calls are ignored. */
 export class DBusConnection {
   readonly #socket: Socket;
-  readonly #asked = new Map<number, Asked>();
-  readonly #input = new InputWindow(mostBytes);
+  readonly #pending = new Map<number, PendingCall>();
+  readonly #input = new MessageBuffer(maxMessageBytes);
   #serial = 0;
-  #gone: Fault | undefined;
+  #closedBy: Fault | undefined;
 
   readonly #answerMs: number;
 
@@ -47,7 +49,10 @@ export class DBusConnection {
     socket.on("close", () => this.#end(closed()));
   }
 
-  /** `address` is as the bus says it: `unix:path=...`, `unix:abstract=...`, several with `;`. A program that hangs for longer keeps its answer to itself. */
+  /**
+   * Connects to a bus. `address` has the form of D-Bus: `unix:path=...` or `unix:abstract=...`, several separated by
+   * `;`. `answerMs` is the maximum duration of each reply.
+   */
   static async open(address: string, answerMs: number): Promise<DBusConnection> {
     const socket = await connect(address);
     try {
@@ -66,24 +71,29 @@ export class DBusConnection {
     }
   }
 
+  /** Whether the connection is open. */
   get isOpen(): boolean {
-    return this.#gone === undefined;
+    return this.#closedBy === undefined;
   }
 
+  /**
+   * Calls a method and returns its values. Rejects with `tool_timeout` if no reply arrives in time, and with
+   * `tool_failed` if the program refuses.
+   */
   call(call: DBusCall): Promise<readonly DBusValue[]> {
-    if (this.#gone) return Promise.reject(this.#gone);
+    if (this.#closedBy) return Promise.reject(this.#closedBy);
     const serial = ++this.#serial;
     this.#socket.write(encode(call, serial));
     return new Promise((resolve, reject) => {
       const late = setTimeout(() => {
-        this.#asked.delete(serial);
-        reject(new Fault("tool_timeout", `${call.destination} does not answer ${call.member}`));
+        this.#pending.delete(serial);
+        reject(new Fault("tool_timeout", `${call.destination} did not answer ${call.member} in time`));
       }, this.#answerMs);
       const settled = (): void => {
         clearTimeout(late);
-        this.#asked.delete(serial);
+        this.#pending.delete(serial);
       };
-      this.#asked.set(serial, {
+      this.#pending.set(serial, {
         resolve: (values) => {
           settled();
           resolve(values);
@@ -96,22 +106,26 @@ export class DBusConnection {
     });
   }
 
+  /** Closes the connection. Calls in flight reject. */
   close(): void {
     this.#drop(closed());
   }
 
-  /** What is no message, or has values that are none, ends the connection: what follows cannot be trusted either. */
+  /**
+   * Processes received bytes. A malformed message closes the connection, because the position of the next message is
+   * then unknown.
+   */
   #receive(bytes: Buffer): void {
     try {
       this.#input.add(bytes);
       while (this.#next());
     } catch (error) {
       const { message } = Fault.from(error);
-      this.#drop(new Fault("dependency_missing", `the message bus is not understood: ${message}`));
+      this.#drop(new Fault("dependency_missing", `the message bus sent a malformed message: ${message}`));
     }
   }
 
-  /** Whether there was a whole message. */
+  /** Processes the next message. Returns `false` if no complete message has been received. */
   #next(): boolean {
     const head = this.#input.peek(16);
     if (head === undefined) return false;
@@ -129,12 +143,13 @@ export class DBusConnection {
     if (kind !== methodReturn && kind !== methodError) return;
     const [fields] = new DBusReader(message, little, 12).all("a(yv)") as [readonly [number, DBusValue][]];
     const known = new Map(fields);
-    const asked = this.#asked.get(Number(known.get(replyField)));
+    const asked = this.#pending.get(Number(known.get(replyField)));
     if (asked === undefined) return;
     const signature = String(known.get(signatureField) ?? "");
     const values = new DBusReader(message.subarray(start), little).all(signature);
     if (kind === methodReturn) asked.resolve(values);
-    else asked.reject(new Fault("tool_failed", plainLine(String(values[0] ?? known.get(4)), mostReason)));
+    else
+      asked.reject(new Fault("tool_failed", plainLine(String(values[0] ?? known.get(4)), maxReasonLength)));
   }
 
   #drop(fault: Fault): void {
@@ -143,13 +158,13 @@ export class DBusConnection {
   }
 
   #end(fault: Fault): void {
-    this.#gone ??= fault;
-    for (const { reject } of this.#asked.values()) reject(this.#gone);
+    this.#closedBy ??= fault;
+    for (const { reject } of this.#pending.values()) reject(this.#closedBy);
   }
 }
 
 function closed(): Fault {
-  return new Fault("dependency_missing", "the message bus has closed the connection");
+  return new Fault("dependency_missing", "the message bus closed the connection");
 }
 
 function encode(call: DBusCall, serial: number): Buffer {
@@ -191,7 +206,7 @@ async function connect(address: string): Promise<Socket> {
       await new Promise<void>((resolve, reject) => {
         socket.once("connect", resolve).once("error", reject);
       });
-      // Its close tells the same, after it.
+      // Ignored, because the `close` event follows and reports the same.
       socket.removeAllListeners("error").on("error", () => {});
       return socket;
     } catch (error) {
@@ -201,17 +216,17 @@ async function connect(address: string): Promise<Socket> {
   throw new Fault("dependency_missing", `no message bus answers at ${address}`, { cause: last });
 }
 
-/** By the user we are, which the kernel tells the bus. */
+/** Authenticates as the user of this process, which the kernel confirms to the bus. */
 async function authenticate(socket: Socket, answerMs: number): Promise<void> {
   const user = Buffer.from(String(process.getuid?.() ?? 0)).toString("hex");
   socket.write(`\0AUTH EXTERNAL ${user}\r\n`);
   const answer = await new Promise<string>((resolve, reject) => {
     let said = "";
     const ended = (): void => reject(closed());
-    const late = (): void => reject(new Fault("tool_timeout", "the message bus does not answer"));
+    const late = (): void => reject(new Fault("tool_timeout", "the message bus did not answer in time"));
     const read = (bytes: Buffer): void => {
       said += bytes.toString("latin1");
-      if (!said.includes("\r\n") && said.length < longestGreeting) return;
+      if (!said.includes("\r\n") && said.length < maxGreetingLength) return;
       socket.off("data", read).off("close", ended).off("timeout", late).setTimeout(0);
       resolve(said);
     };
@@ -220,7 +235,7 @@ async function authenticate(socket: Socket, answerMs: number): Promise<void> {
   if (!answer.startsWith("OK "))
     throw new Fault(
       "permission_denied",
-      `the message bus lets us not in: ${plainLine(answer, longestGreeting)}`,
+      `the message bus refused the connection: ${plainLine(answer, maxGreetingLength)}`,
     );
   socket.write("BEGIN\r\n");
 }

@@ -1,11 +1,12 @@
-/** What D-Bus messages carry, as far as we read or write it. 64-bit numbers come as `bigint`; a variant is its value. */
+/** A value of a D-Bus message. 64-bit integers are `bigint`; a variant is represented by its value. */
 export type DBusValue = string | number | bigint | boolean | readonly DBusValue[];
 
-/** Writes texts, paths, signatures and 32-bit numbers, little-endian, each at its own boundary. */
+/** Writes strings, paths, signatures and 32-bit integers in little-endian order, each aligned to its boundary. */
 export class DBusWriter {
   readonly #parts: Buffer[] = [];
   #length = 0;
 
+  /** Number of bytes that were written. */
   get length(): number {
     return this.#length;
   }
@@ -39,12 +40,13 @@ export class DBusWriter {
     return this.u8(value.length).raw(Buffer.from(value)).u8(0);
   }
 
+  /** Returns everything that was written. */
   bytes(): Buffer {
     return Buffer.concat(this.#parts);
   }
 }
 
-/** Reads values by their signature. Alignment counts from the start of `bytes`. */
+/** Reads values by their signature. Alignment is relative to the start of `bytes`. */
 export class DBusReader {
   readonly #bytes: Buffer;
   readonly #little: boolean;
@@ -56,10 +58,12 @@ export class DBusReader {
     this.#at = at;
   }
 
+  /** Position of the next byte to read. */
   get at(): number {
     return this.#at;
   }
 
+  /** Reads one value for each type of the signature. */
   all(signature: string): readonly DBusValue[] {
     const values: DBusValue[] = [];
     for (let rest = signature; rest !== "";) {
@@ -103,7 +107,7 @@ export class DBusReader {
         this.#align(8);
         return this.all(type.slice(1, -1));
       default:
-        throw new Error(`a D-Bus message has the type ${type}, which does not exist`);
+        throw new Error(`a D-Bus message contains the unknown type ${type}`);
     }
   }
 
@@ -115,7 +119,7 @@ export class DBusReader {
     while (this.#at < end) {
       const before = this.#at;
       values.push(this.#read(type));
-      if (this.#at === before) throw new Error("a D-Bus message lists values that take no room");
+      if (this.#at === before) throw new Error("a D-Bus message contains an array of empty values");
     }
     return values;
   }
@@ -146,12 +150,12 @@ export class DBusReader {
   #step(size: number): number {
     const at = this.#at;
     this.#at += size;
-    if (this.#at > this.#bytes.length) throw new Error("a D-Bus message ends before its values do");
+    if (this.#at > this.#bytes.length) throw new Error("a D-Bus message ends before its last value");
     return at;
   }
 }
 
-/** The first whole type of a signature. */
+/** Returns the first complete type of a signature. */
 function firstType(signature: string): string {
   if (signature.startsWith("a")) return `a${firstType(signature.slice(1))}`;
   if (!/^[({]/u.test(signature)) return signature.slice(0, 1);
@@ -161,7 +165,7 @@ function firstType(signature: string): string {
     if (sign === ")" || sign === "}") depth--;
     if (depth === 0) return signature.slice(0, index + 1);
   }
-  throw new Error(`the D-Bus signature ${signature} does not end`);
+  throw new Error(`the D-Bus signature ${signature} is incomplete`);
 }
 
 function boundary(type: string): number {

@@ -3,19 +3,21 @@ import { homedir, hostname } from "node:os";
 import { join } from "node:path";
 import { Fault } from "../../../kernel/index.ts";
 
+/** Credentials for an X server. */
 export interface Authority {
   readonly scheme: string;
   readonly data: Buffer;
 }
 
 const cookie = "MIT-MAGIC-COOKIE-1";
-const nobody: Authority = { scheme: "", data: Buffer.alloc(0) };
-/** Families of addresses: of the internet, of this machine by its name, and any at all. */
+const noAuthority: Authority = { scheme: "", data: Buffer.alloc(0) };
+/** Address families of the authority file: IPv4, IPv6, this machine by name, and any. */
 const families = { v4: 0, v6: 6, local: 256, any: 0xffff } as const;
 
 /**
- * What the server wants to be shown, from the file that xauth keeps. Nothing when there is no file or no line for this display: it may let
- * us in. `remote` is the address of a server that is reached over TCP: it is shown only what is meant for it.
+ * Returns the credentials for a display from the file of xauth. They are empty if the file or an entry for the display
+ * is missing, because the server may accept connections without them. `remote` is the address of a server that is
+ * reached over TCP; such a server gets only an entry for its own address or for any.
  */
 export async function readAuthority(number: string, remote = ""): Promise<Authority> {
   const path = process.env["XAUTHORITY"] ?? join(homedir(), ".Xauthority");
@@ -23,7 +25,7 @@ export async function readAuthority(number: string, remote = ""): Promise<Author
     if (error.code === "ENOENT") return Buffer.alloc(0);
     throw new Fault(
       "permission_denied",
-      `${path} with the display's cookie cannot be read: ${error.message}`,
+      `the file ${path} with the display's cookie cannot be read: ${error.message}`,
       {
         cause: error,
       },
@@ -36,17 +38,19 @@ export async function readAuthority(number: string, remote = ""): Promise<Author
     isLocal(remote)
       ? family === families.local && address.toString() === hostname()
       : isInternet(family) && address.equals(addressBytes(remote));
-  // A machine that changed its name since the line was written is still this one.
+  // An entry for another host name counts, because the machine may have been renamed since.
   const isMeant = ({ family }: Entry): boolean =>
     family === families.any || (isLocal(remote) && family === families.local);
-  return lines.find(isOwn) ?? lines.find(isMeant) ?? nobody;
+  return lines.find(isOwn) ?? lines.find(isMeant) ?? noAuthority;
 }
 
 function isInternet(family: number): boolean {
   return family === families.v4 || family === families.v6;
 }
 
-/** A tunnel ends on this machine, and its cookie is kept as that of a display here. */
+/**
+ * Whether the server is on this machine. This includes SSH tunnels, whose cookie is stored as that of a local display.
+ */
 function isLocal(remote: string): boolean {
   return remote === "" || remote === "::1" || /^(?:::ffff:)?127\./u.test(remote);
 }
@@ -66,7 +70,7 @@ interface Entry extends Authority {
   readonly number: string;
 }
 
-/** As many lines as are whole: a file that is cut off, or is none of xauth's, has no more. */
+/** Parses the complete entries of an authority file. A truncated or foreign file has fewer. */
 function entriesOf(file: Buffer): readonly Entry[] {
   const entries: Entry[] = [];
   let at = 0;

@@ -1,12 +1,13 @@
 import type { Socket } from "node:net";
 import { Fault } from "../../../kernel/index.ts";
-import { InputWindow } from "../input-window.ts";
+import { MessageBuffer } from "../message-buffer.ts";
 import { readAuthority, type Authority } from "./authority.ts";
 import { displayAddress, type DisplayAddress } from "./display-address.ts";
 import { padding, Request } from "./request.ts";
 import { parseSetup, type Screen, type ServerSetup } from "./server-setup.ts";
 
-interface Asked {
+/** A request that waits for its reply. */
+interface PendingRequest {
   readonly sequence: number;
   readonly resolve: (reply: Buffer) => void;
   readonly reject: (error: Fault) => void;
@@ -18,31 +19,35 @@ const errorNames = [
 ]; // prettier-ignore
 
 const getInputFocus = 43;
-/** Of one reply: a picture of 8,192 by 8,192 pixels. */
-const mostBytes = 32 + 8_192 * 8_192 * 4;
+/** Maximum size of one reply, in bytes: an image of 8,192 by 8,192 pixels. */
+const maxReplyBytes = 32 + 8_192 * 8_192 * 4;
 
-/** One client of an X server: requests in, replies out, in order. Events are not asked for and passed over. */
+/** A client of an X server: sends requests and receives their replies in order. Events are ignored. */
 export class X11Connection {
+  /** Name of the display, such as `:0`. */
   readonly display: string;
   readonly setup: ServerSetup;
   readonly screen: Screen;
   readonly #socket: Socket;
-  readonly #asked: Asked[] = [];
-  readonly #input: InputWindow;
+  readonly #pending: PendingRequest[] = [];
+  readonly #input: MessageBuffer;
   readonly #answerMs: number;
   #sequence = 0;
-  #gone: Fault | undefined;
+  #closedBy: Fault | undefined;
 
   private constructor(
     address: DisplayAddress,
     setup: ServerSetup,
     socket: Socket,
-    input: InputWindow,
+    input: MessageBuffer,
     answerMs: number,
   ) {
     const screen = setup.screens[address.screen];
     if (screen === undefined)
-      throw new Fault("not_found", `${address.name} has ${setup.screens.length} screens, numbered from 0`);
+      throw new Fault(
+        "not_found",
+        `${address.name} does not exist: the display has ${setup.screens.length} screens, numbered from 0`,
+      );
     this.display = address.name;
     this.setup = setup;
     this.screen = screen;
@@ -51,16 +56,19 @@ export class X11Connection {
     this.#answerMs = answerMs;
     socket.setTimeout(0);
     socket.on("data", (bytes: Buffer) => this.#receive(bytes));
-    socket.on("close", () => this.#end(gone(address.name)));
-    socket.on("timeout", () => this.#drop(hung(address.name, answerMs)));
+    socket.on("close", () => this.#end(closedFault(address.name)));
+    socket.on("timeout", () => this.#drop(timeoutFault(address.name, answerMs)));
     this.#receive(Buffer.alloc(0));
   }
 
-  /** A server that says nothing for `answerMs` while it is asked is given up: a program may hold it, or it hangs. */
+  /**
+   * Connects to a display. The connection closes if the server does not answer a request within `answerMs`, for example
+   * because it hangs or a program has grabbed it.
+   */
   static async open(display: string, answerMs: number): Promise<X11Connection> {
     const address = displayAddress(display);
     const socket = await connect(address, answerMs);
-    const input = new InputWindow(mostBytes);
+    const input = new MessageBuffer(maxReplyBytes);
     try {
       const authority = await readAuthority(address.number, socket.remoteAddress);
       const setup = await greet(socket, input, authority, address, answerMs);
@@ -71,33 +79,35 @@ export class X11Connection {
     }
   }
 
+  /** Whether the connection is open. */
   get isOpen(): boolean {
-    return this.#gone === undefined;
+    return this.#closedBy === undefined;
   }
 
-  /** For a request that has a reply. */
+  /** Sends a request that has a reply, and returns the reply. */
   ask(request: Request): Promise<Buffer> {
     return new Promise((resolve, reject) => {
-      if (this.#gone) reject(this.#gone);
-      else this.#asked.push({ sequence: this.#send(request), resolve, reject });
+      if (this.#closedBy) reject(this.#closedBy);
+      else this.#pending.push({ sequence: this.#send(request), resolve, reject });
     });
   }
 
-  /** For requests that have none: resolves when the server has done them, rejects with the first that it refused. */
+  /** Sends requests without replies. Resolves when the server has processed them, and rejects with the first error. */
   async perform(...requests: readonly Request[]): Promise<void> {
     const done = requests.map((request) => {
-      if (this.#gone) throw this.#gone;
+      if (this.#closedBy) throw this.#closedBy;
       const sequence = this.#send(request);
       return new Promise<Buffer>((resolve, reject) => {
-        this.#asked.push({ sequence, resolve, reject });
+        this.#pending.push({ sequence, resolve, reject });
       });
     });
-    // What the server answers to this it answers after all before it.
+    // The server answers in order, so the reply to this request proves that all earlier ones were processed.
     await Promise.all([...done, this.ask(new Request(getInputFocus))]);
   }
 
+  /** Closes the connection. Requests in flight reject. */
   close(): void {
-    this.#drop(gone(this.display));
+    this.#drop(closedFault(this.display));
   }
 
   #send(request: Request): number {
@@ -114,7 +124,7 @@ export class X11Connection {
     } catch (error) {
       this.#drop(Fault.from(error));
     }
-    if (this.#asked.length === 0) this.#socket.setTimeout(0);
+    if (this.#pending.length === 0) this.#socket.setTimeout(0);
   }
 
   #next(): Buffer | undefined {
@@ -129,11 +139,11 @@ export class X11Connection {
     const kind = message.readUInt8(0);
     if (kind > 1) return;
     const sequence = message.readUInt16LE(2);
-    const index = this.#asked.findIndex((each) => each.sequence === sequence);
+    const index = this.#pending.findIndex((each) => each.sequence === sequence);
     if (index < 0) return;
-    const [asked] = this.#asked.splice(index, 1);
-    // Requests before it that were to have no reply, and had no error.
-    for (const done of this.#asked.splice(0, index)) done.resolve(Buffer.alloc(0));
+    const [asked] = this.#pending.splice(index, 1);
+    // Earlier requests without replies succeeded, because the server reported no error for them.
+    for (const done of this.#pending.splice(0, index)) done.resolve(Buffer.alloc(0));
     if (kind === 1) asked?.resolve(message);
     else asked?.reject(refusal(message));
   }
@@ -144,17 +154,17 @@ export class X11Connection {
   }
 
   #end(fault: Fault): void {
-    this.#gone ??= fault;
-    for (const { reject } of this.#asked.splice(0)) reject(this.#gone);
+    this.#closedBy ??= fault;
+    for (const { reject } of this.#pending.splice(0)) reject(this.#closedBy);
   }
 }
 
-/** True for the error of a window that went away between two requests. */
+/** Whether the error means that a window disappeared between two requests. */
 export function isWindowGone(error: unknown): boolean {
   return Fault.is(error) && (error.details?.["x11"] === "Window" || error.details?.["x11"] === "Drawable");
 }
 
-/** True for the error of a request that does not fit what a window is now. */
+/** Whether the error means that a request does not fit the current state of a window. */
 export function isMismatch(error: unknown): boolean {
   return Fault.is(error) && error.details?.["x11"] === "Match";
 }
@@ -168,14 +178,14 @@ function refusal(message: Buffer): Fault {
   );
 }
 
-function gone(display: string): Fault {
-  return new Fault("dependency_missing", `the X server of ${display} has closed the connection`);
+function closedFault(display: string): Fault {
+  return new Fault("dependency_missing", `the X server of ${display} closed the connection`);
 }
 
-function hung(display: string, answerMs: number): Fault {
+function timeoutFault(display: string, answerMs: number): Fault {
   return new Fault(
     "tool_timeout",
-    `the X server of ${display} has said nothing for ${answerMs} ms: it hangs, or a program on it holds it`,
+    `the X server of ${display} did not answer for ${answerMs} ms: it hangs, or a program has grabbed it`,
   );
 }
 
@@ -187,9 +197,9 @@ async function connect(address: DisplayAddress, answerMs: number): Promise<Socke
       const socket = open(where).setTimeout(answerMs);
       await new Promise<void>((resolve, reject) => {
         socket.once("connect", resolve).once("error", reject);
-        socket.once("timeout", () => socket.destroy(hung(address.name, answerMs)));
+        socket.once("timeout", () => socket.destroy(timeoutFault(address.name, answerMs)));
       });
-      // Its close tells the same, after it.
+      // Ignored, because the `close` event follows and reports the same.
       socket.removeAllListeners("error").on("error", () => {});
       return socket.removeAllListeners("timeout");
     } catch (error) {
@@ -198,15 +208,15 @@ async function connect(address: DisplayAddress, answerMs: number): Promise<Socke
   }
   throw new Fault(
     "dependency_missing",
-    `no X server answers at ${address.name}: start one (on Debian: apt-get install xvfb, then Xvfb ${address.name} -screen 0 1280x800x24), or name another as DISPLAY or display`,
+    `no X server answers at ${address.name}: start one (on Debian: apt-get install xvfb, then Xvfb ${address.name} -screen 0 1280x800x24), or set DISPLAY or the option display to another`,
     { cause: last },
   );
 }
 
-/** Says who we are and reads what the server says of itself. */
+/** Sends the credentials and reads the description of the server. */
 async function greet(
   socket: Socket,
-  input: InputWindow,
+  input: MessageBuffer,
   { scheme, data }: Authority,
   { name }: DisplayAddress,
   answerMs: number,
@@ -218,7 +228,7 @@ async function greet(
   head.writeUInt16LE(data.length, 8);
   socket.write(Buffer.concat([head, padded(Buffer.from(scheme)), padded(data)]));
   const reply = await new Promise<Buffer>((resolve, reject) => {
-    const ended = (): void => reject(gone(name));
+    const ended = (): void => reject(closedFault(name));
     const read = (bytes: Buffer): void => {
       input.add(bytes);
       const start = input.peek(8);
@@ -228,14 +238,14 @@ async function greet(
       resolve(whole);
     };
     socket.on("data", read).on("close", ended);
-    socket.once("timeout", () => reject(hung(name, answerMs)));
+    socket.once("timeout", () => reject(timeoutFault(name, answerMs)));
   });
   socket.removeAllListeners("timeout").resume();
   if (reply.readUInt8(0) === 1) return readSetup(reply.subarray(8), name);
-  const reason = reply.toString("latin1", 8, 8 + reply.readUInt8(1)).trim() || "it wants more than a cookie";
+  const reason = reply.toString("latin1", 8, 8 + reply.readUInt8(1)).trim() || "a cookie is not sufficient";
   throw new Fault(
     "permission_denied",
-    `the X server of ${name} lets us not in: ${reason}. Set XAUTHORITY to the file with its cookie`,
+    `the X server of ${name} refused the connection: ${reason}. Set XAUTHORITY to the file with its cookie`,
   );
 }
 
@@ -243,7 +253,7 @@ function readSetup(body: Buffer, name: string): ServerSetup {
   try {
     return parseSetup(body);
   } catch (cause) {
-    throw new Fault("unsupported", `what answers at ${name} is no X server: it says nonsense of itself`, {
+    throw new Fault("unsupported", `the server at ${name} is not an X server: its description is malformed`, {
       cause,
     });
   }

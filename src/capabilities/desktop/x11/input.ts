@@ -7,19 +7,23 @@ import { Request } from "./request.ts";
 const queryExtension = 98;
 const [keyPress, keyRelease, buttonPress, buttonRelease, motion] = [2, 3, 4, 5, 6];
 const fakeInput = 2;
-/** Of a pointer's modifiers: Caps Lock is on; the second layout is in use. */
+/** Bits of the modifier state: Caps Lock is on; the second keyboard layout is active. */
 const [lockMask, secondGroup] = [1 << 1, 1 << 13];
 
 type Action = "press" | "release";
 
-interface Played {
+/** One simulated input event. */
+interface InputEvent {
   readonly kind: number;
   readonly detail: number;
   readonly x?: number;
   readonly y?: number;
 }
 
-/** Mouse and keyboard as the server's own test extension plays them: programs cannot tell them from a person's. */
+/**
+ * Simulates mouse and keyboard with the server's XTEST extension. Programs cannot distinguish the events from a
+ * person's.
+ */
 export class Input {
   readonly #x11: X11Connection;
   readonly #keys: KeyboardMap;
@@ -30,23 +34,26 @@ export class Input {
     this.#keys = new KeyboardMap(x11);
   }
 
+  /** Moves the pointer. */
   move(x: number, y: number): Promise<void> {
-    return this.#play({ kind: motion, detail: 0, x, y });
+    return this.#send({ kind: motion, detail: 0, x, y });
   }
 
+  /** Presses or releases a mouse button. */
   button(number: number, action: Action): Promise<void> {
-    return this.#play({ kind: action === "press" ? buttonPress : buttonRelease, detail: number });
+    return this.#send({ kind: action === "press" ? buttonPress : buttonRelease, detail: number });
   }
 
+  /** Presses keys in order, or releases them in reverse order. */
   async keys(symbols: readonly number[], action: Action): Promise<void> {
     await this.#keys.refresh();
     const held: number[] = [];
     for (const symbol of symbols) held.push(...(await this.#codes(await this.#keys.place(symbol))));
     const inOrder = action === "press" ? held : held.toReversed();
-    await this.#play(...inOrder.map((keycode) => key(keycode, action)));
+    await this.#send(...inOrder.map((keycode) => key(keycode, action)));
   }
 
-  /** One after the other. `modifiers` are those that are on, as the pointer says them. */
+  /** Types symbols one after the other. `modifiers` is the current modifier state, as `pointer()` returns it. */
   async type(symbols: readonly number[], modifiers: number, signal?: CancelSignal): Promise<void> {
     await this.#keys.refresh();
     const group = (modifiers & secondGroup) === 0 ? 0 : 1;
@@ -55,14 +62,14 @@ export class Input {
       signal?.throwIfAborted();
       const { keycode, shifted } = await this.#keys.place(symbol, group);
       const codes = await this.#codes({ keycode, shifted: shifted !== (capsLock && isLetter(symbol)) });
-      await this.#play(
+      await this.#send(
         ...codes.map((code) => key(code, "press")),
         ...codes.toReversed().map((code) => key(code, "release")),
       );
     }
   }
 
-  /** Leaves the keyboard as it was. */
+  /** Restores the keyboard layout. */
   close(): Promise<void> {
     return this.#keys.restore();
   }
@@ -71,7 +78,7 @@ export class Input {
     return shifted ? [(await this.#keys.place(shiftKey)).keycode, keycode] : [keycode];
   }
 
-  async #play(...all: readonly Played[]): Promise<void> {
+  async #send(...all: readonly InputEvent[]): Promise<void> {
     this.#extension ??= this.#find();
     const opcode = await this.#extension;
     await this.#x11.perform(
@@ -90,12 +97,12 @@ export class Input {
     if (reply.readUInt8(8) === 1) return reply.readUInt8(9);
     throw new Fault(
       "dependency_missing",
-      `the X server of ${this.#x11.display} has no XTEST extension, by which mouse and keyboard are played: turn it on, or use Xvfb or Xorg`,
+      `the X server of ${this.#x11.display} has no XTEST extension, which simulates mouse and keyboard: enable it, or use Xvfb or Xorg`,
     );
   }
 }
 
-function key(keycode: number, action: Action): Played {
+function key(keycode: number, action: Action): InputEvent {
   return { kind: action === "press" ? keyPress : keyRelease, detail: keycode };
 }
 

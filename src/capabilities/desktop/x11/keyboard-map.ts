@@ -4,29 +4,30 @@ import type { X11Connection } from "./connection.ts";
 import { Request } from "./request.ts";
 
 const [changeKeyboardMapping, getKeyboardMapping] = [100, 101];
-/** For programs to take in the keys that were played before one of them means something else. */
-const takenInMs = 200;
+/** Milliseconds that programs get to process earlier key events before a key is assigned another symbol. */
+const settleMs = 200;
 
+/** How to type a symbol: a key, with or without Shift. */
 export interface KeyPlace {
   readonly keycode: number;
   readonly shifted: boolean;
 }
 
 /**
- * Which key gives which character. A character that the layout does not have is lent to a key without one, and stays there until the end: a
- * program looks a key up when it gets to it, not when it is pressed.
+ * Finds the key for each symbol. A symbol that the layout lacks is assigned to an unused key and stays there until
+ * `restore()`, because a program looks up a key when it processes the event, not when the key is pressed.
  */
 export class KeyboardMap {
   readonly #x11: X11Connection;
-  /** Keys by the symbol lent to them, the oldest first. */
-  readonly #lent = new Map<number, number>();
+  /** Keycodes by the symbol that was assigned to them, the oldest first. */
+  readonly #assigned = new Map<number, number>();
   #rows: readonly (readonly number[])[] = [];
 
   constructor(x11: X11Connection) {
     this.#x11 = x11;
   }
 
-  /** Reads the layout as it is now. */
+  /** Reads the current layout. */
   async refresh(): Promise<void> {
     const { minKeycode, maxKeycode } = this.#x11.setup;
     const count = maxKeycode - minKeycode + 1;
@@ -37,33 +38,33 @@ export class KeyboardMap {
     );
   }
 
-  /** `group` is the layout in use, of those the keyboard has: the first or the second. */
+  /** Returns the key for a symbol. `group` is the active layout of the keyboard: 0 or 1. */
   async place(symbol: number, group = 0): Promise<KeyPlace> {
-    const lent = this.#lent.get(symbol);
+    const lent = this.#assigned.get(symbol);
     if (lent !== undefined) return { keycode: lent, shifted: false };
     for (const [level, shifted] of [false, true].entries()) {
       const row = this.#rows.findIndex((symbols) => symbols[group * 2 + level] === symbol);
       if (row >= 0) return { keycode: this.#x11.setup.minKeycode + row, shifted };
     }
-    return { keycode: await this.#lend(symbol), shifted: false };
+    return { keycode: await this.#assign(symbol), shifted: false };
   }
 
-  /** Takes back what was lent. */
+  /** Removes the assigned symbols. */
   async restore(): Promise<void> {
-    const keycodes = [...this.#lent.values()];
-    this.#lent.clear();
+    const keycodes = [...this.#assigned.values()];
+    this.#assigned.clear();
     await this.#x11.perform(...keycodes.map((keycode) => mapping(keycode, 0)));
   }
 
-  async #lend(symbol: number): Promise<number> {
+  async #assign(symbol: number): Promise<number> {
     const keycode = this.#spare() ?? (await this.#oldest());
     await this.#x11.perform(mapping(keycode, symbol));
-    this.#lent.set(symbol, keycode);
+    this.#assigned.set(symbol, keycode);
     return keycode;
   }
 
   #spare(): number | undefined {
-    const taken = new Set(this.#lent.values());
+    const taken = new Set(this.#assigned.values());
     const { minKeycode } = this.#x11.setup;
     const row = this.#rows.findLastIndex(
       (symbols, index) => symbols.every((symbol) => symbol === 0) && !taken.has(minKeycode + index),
@@ -72,14 +73,14 @@ export class KeyboardMap {
   }
 
   async #oldest(): Promise<number> {
-    const [[symbol, keycode] = []] = this.#lent;
+    const [[symbol, keycode] = []] = this.#assigned;
     if (symbol === undefined || keycode === undefined)
       throw new Fault(
         "unsupported",
-        "this keyboard has no key to spare for characters that its layout lacks",
+        "the keyboard has no unused key for a character that its layout lacks: type the text without that character",
       );
-    await delay(takenInMs);
-    this.#lent.delete(symbol);
+    await delay(settleMs);
+    this.#assigned.delete(symbol);
     return keycode;
   }
 }

@@ -1,6 +1,6 @@
 import { Fault } from "../../../kernel/index.ts";
 
-/** The X number of each key that has a name, by the name in small letters. */
+/** X keysyms of the named keys, by lower-case name. */
 const named: Readonly<Record<string, number>> = {
   backspace: 0xff08, tab: 0xff09, return: 0xff0d, enter: 0xff0d, pause: 0xff13, escape: 0xff1b, esc: 0xff1b,
   home: 0xff50, left: 0xff51, arrowleft: 0xff51, up: 0xff52, arrowup: 0xff52, right: 0xff53, arrowright: 0xff53,
@@ -13,9 +13,10 @@ const named: Readonly<Record<string, number>> = {
 
 const modifiers: ReadonlySet<number> = new Set([0xffe1, 0xffe3, 0xffe9, 0xffeb, 0xfe03]);
 
+/** Keysym of the left Shift key. */
 export const shiftKey = 0xffe1;
 
-/** The X number of what a key with this character on it gives. */
+/** Returns the keysym of a character. */
 export function symbolOf(character: string): number {
   const point = character.codePointAt(0) ?? 0;
   if (character === "\n" || character === "\r") return named["return"] ?? 0;
@@ -23,21 +24,24 @@ export function symbolOf(character: string): number {
   if (point < 0x20 || (point >= 0x7f && point < 0xa0))
     throw new Fault(
       "invalid_argument",
-      `the character ${point} has no key: leave it out, or press a key by its name`,
+      `the character with code ${point} cannot be typed: leave it out, or press a key by its name`,
     );
   return point < 0x100 ? point : 0x0100_0000 + point;
 }
 
-/** `Control+Shift+T`, `Enter`, `F5`, `a`: keys to hold, and the last one to press. */
+/**
+ * Parses a key with modifiers, such as `Control+Shift+T`, `Enter`, `F5` or `a`, to keysyms; the last one is the key
+ * itself.
+ */
 export function parseChord(chord: string): readonly number[] {
-  // A plus at the end is the key itself.
+  // A plus at the end is the key + itself.
   const names = chord.split(/\+(?=.)/u).map((name) => name.trim());
   const keys = names.map((name) => keyOf(name, names.length > 1));
   const wrong = keys.slice(0, -1).findIndex((key) => !modifiers.has(key));
   if (wrong >= 0)
     throw new Fault(
       "invalid_argument",
-      `${JSON.stringify(chord)} holds ${names[wrong]}: only Shift, Control, Alt, AltGr and Super can be held`,
+      `invalid key ${JSON.stringify(chord)}: ${names[wrong]} cannot be held; only Shift, Control, Alt, AltGr and Super can`,
     );
   return keys;
 }
@@ -47,10 +51,10 @@ function keyOf(name: string, inChord: boolean): number {
   if (digits !== undefined && Number(digits) >= 1 && Number(digits) <= 24) return 0xffbd + Number(digits);
   const known = named[name.toLowerCase()];
   if (known !== undefined) return known;
-  // In Control+A the letter is a key, not a capital.
+  // In Control+A the letter names a key, not a capital letter.
   if (Array.from(name).length === 1) return symbolOf(inChord ? name.toLowerCase() : name);
   throw new Fault(
     "invalid_argument",
-    `there is no key ${JSON.stringify(name)}: write one character, F1 to F24, or a name such as Enter, Escape, PageDown, Left`,
+    `unknown key ${JSON.stringify(name)}: use one character, F1 to F24, or a name such as Enter, Escape, PageDown, Left`,
   );
 }

@@ -3,10 +3,10 @@ import { Request } from "./request.ts";
 
 const [internAtom, getProperty] = [16, 20];
 const anyType = 0;
-/** Of one property, in words of four bytes. */
-const most = { numbers: 65_536, text: 1_024 } as const;
+/** Maximum size of one property, in units of four bytes. */
+const maxSize = { numbers: 65_536, text: 1_024 } as const;
 
-/** What programs and window managers say of windows. */
+/** Reads the properties that programs and window managers set on windows. */
 export class Properties {
   readonly #x11: X11Connection;
   readonly #atoms = new Map<string, Promise<number>>();
@@ -15,6 +15,7 @@ export class Properties {
     this.#x11 = x11;
   }
 
+  /** Returns the atom of a name. */
   atom(name: string): Promise<number> {
     let known = this.#atoms.get(name);
     if (known === undefined) {
@@ -25,24 +26,25 @@ export class Properties {
     return known;
   }
 
-  /** Window ids and other numbers; `undefined` when it is not set. */
+  /** Returns a property as window ids or other numbers, or `undefined` if it is not set. */
   async numbers(window: number, name: string): Promise<readonly number[] | undefined> {
-    const { format, value } = await this.#read(window, name, most.numbers);
+    const { format, value } = await this.#read(window, name, maxSize.numbers);
     if (format !== 32) return undefined;
     return Array.from({ length: value.length / 4 }, (_, index) => value.readUInt32LE(index * 4));
   }
 
-  /** Texts, which end with zeros when there are several. */
+  /** Returns a property as texts. Several texts are separated by zero bytes. */
   async texts(window: number, name: string): Promise<readonly string[]> {
     const [utf8, { type, format, value }] = await Promise.all([
       this.atom("UTF8_STRING"),
-      this.#read(window, name, most.text),
+      this.#read(window, name, maxSize.text),
     ]);
     if (format !== 8) return [];
     const text = type === utf8 ? value.toString() : fromCompound(value.toString("latin1"));
     return text.replace(/\0$/u, "").split("\0");
   }
 
+  /** Whether a property is set. */
   async isSet(window: number, name: string): Promise<boolean> {
     return (await this.#read(window, name, 0)).format !== 0;
   }
@@ -60,7 +62,7 @@ export class Properties {
   }
 }
 
-/** Older texts are Latin-1; what is not stands between two escapes, as UTF-8. */
+/** Decodes a text of an older program: Latin-1, with UTF-8 between two escape sequences. */
 function fromCompound(text: string): string {
   // oxlint-disable-next-line no-control-regex -- the escapes are control characters
   return text.replaceAll(/\u001b%G(.*?)\u001b%@/gsu, (_, inner: string) =>

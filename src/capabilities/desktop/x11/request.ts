@@ -1,8 +1,8 @@
-/** One request of the X protocol in the making, in the byte order we announce: little-endian. */
+/** Builds one request of the X protocol in little-endian order. */
 export class Request {
   readonly #parts: Buffer[] = [];
 
-  /** `data` is the byte beside the opcode: for an extension its own opcode. */
+  /** `data` is the byte after the opcode; for an extension it is the extension's own opcode. */
   constructor(opcode: number, data = 0) {
     this.#parts.push(Buffer.from([opcode, data, 0, 0]));
   }
@@ -29,7 +29,7 @@ export class Request {
     return this;
   }
 
-  /** Padded, with its length in words of four bytes. */
+  /** Returns the request, padded and with its length filled in. */
   bytes(): Buffer {
     const all = Buffer.concat(this.#parts);
     const padded = Buffer.concat([all, Buffer.alloc(padding(all.length))]);
@@ -49,6 +49,7 @@ export class Request {
   }
 }
 
+/** Returns the number of bytes that pad a length to a multiple of four. */
 export function padding(length: number): number {
   return (4 - (length % 4)) % 4;
 }

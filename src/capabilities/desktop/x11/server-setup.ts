@@ -6,27 +6,30 @@ interface ColourMasks {
   readonly blue: number;
 }
 
+/** One screen of a display. */
 export interface Screen {
+  /** Id of the root window. */
   readonly root: number;
   readonly width: number;
   readonly height: number;
   readonly depth: number;
-  /** Where a pixel keeps its colours; all zero when its numbers stand for colours of a map. */
+  /** Bit masks of the colours in a pixel. All zero if pixels are indexes into a colour map. */
   readonly masks: ColourMasks;
 }
 
-/** What the server says of itself when it lets us in. */
+/** Description that the server sends after it accepted the connection. */
 export interface ServerSetup {
   readonly bigEndianImages: boolean;
   readonly minKeycode: number;
   readonly maxKeycode: number;
+  /** Bits per pixel by depth. */
   readonly bitsPerPixel: ReadonlyMap<number, number>;
   readonly screens: readonly Screen[];
 }
 
 const [trueColour, directColour] = [4, 5];
 
-/** `body` is what follows the first eight bytes. */
+/** Parses the description of the server. `body` is the reply without its first eight bytes. */
 export function parseSetup(body: Buffer): ServerSetup {
   const vendorLength = body.readUInt16LE(16);
   const [screenCount, formatCount] = [body.readUInt8(20), body.readUInt8(21)];

@@ -1,24 +1,25 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { Fault } from "../../../kernel/index.ts";
-import { plainLine } from "../plain-words.ts";
+import { plainLine } from "../plain-text.ts";
 import { isMismatch, isWindowGone, type X11Connection } from "./connection.ts";
-import type { Area } from "./picture.ts";
+import type { Area } from "./screenshot.ts";
 import type { Properties } from "./properties.ts";
 import { Request } from "./request.ts";
 
-/** A window of a program; places are those of the screen. */
+/** A window of a program. Its position is relative to the screen. */
 export interface DesktopWindow extends Area {
   readonly id: number;
   readonly title: string;
-  /** The kind of program, such as `XTerm`. */
+  /** Class of the program, such as `XTerm`. */
   readonly class: string;
-  /** Which of a program's windows it is, where it says so. */
+  /** Role of the window within its program, if the program sets one. */
   readonly role?: string;
   readonly pid?: number;
+  /** Whether the window has the keyboard focus. */
   readonly focused: boolean;
 }
 
-/** A window inside a window: old toolkits make one for each button and field. */
+/** A window inside another window. Old toolkits create one for each button and field. */
 export interface Subwindow extends Area {
   readonly children: readonly Subwindow[];
 }
@@ -30,13 +31,14 @@ const [stackMode, above, toParent] = [1 << 6, 0, 2];
 const [clientMessage, substructureMask, byUser] = [33, 0x18_0000, 2];
 const focusChecks = { count: 40, everyMs: 50 };
 const viewable = 2;
-/** Of windows in one window, so many are looked at. */
-const mostChildren = 200;
-/** Of what a program calls its window, in characters. */
-const mostWords = 200;
-/** How far below a window manager's frame a program's window lies at most. */
+/** Maximum number of subwindows of one window that are read. */
+const maxChildren = 200;
+/** Maximum length of a window's title, class or role, in characters. */
+const maxNameLength = 200;
+/** Maximum depth of a program's window below the frame of the window manager. */
 const frameDepth = 3;
 
+/** Lists and raises the windows of a display. */
 export class Windows {
   readonly #x11: X11Connection;
   readonly #properties: Properties;
@@ -50,7 +52,7 @@ export class Windows {
     return this.#x11.screen.root;
   }
 
-  /** Those that are shown, the one on top last. */
+  /** Returns the visible windows, the topmost last. */
   async list(): Promise<readonly DesktopWindow[]> {
     const ids = await this.#ids();
     const focused = await this.#focused(ids);
@@ -58,7 +60,7 @@ export class Windows {
     return found.filter((each) => each !== undefined);
   }
 
-  /** The window manager's name; `undefined` when none is there. */
+  /** Returns the name of the window manager, or `undefined` if there is none. */
   async manager(): Promise<string | undefined> {
     const [check] = (await this.#properties.numbers(this.#root, "_NET_SUPPORTING_WM_CHECK")) ?? [];
     if (check === undefined) return undefined;
@@ -67,7 +69,10 @@ export class Windows {
     );
   }
 
-  /** In front, with the keyboard. Where there is a window manager, it decides. */
+  /**
+   * Brings a window to the front and gives it the keyboard focus. If there is a window manager, it is asked to do so
+   * and may refuse.
+   */
   async raise(window: number): Promise<void> {
     if ((await this.manager()) === undefined) return this.#take(window);
     const message = await this.#properties.atom("_NET_ACTIVE_WINDOW");
@@ -77,7 +82,10 @@ export class Windows {
       if ((await this.#active()) === window) return;
       await delay(focusChecks.everyMs);
     }
-    throw new Fault("tool_failed", `the window manager did not bring window ${window} to the front`);
+    throw new Fault(
+      "tool_failed",
+      `the window manager did not bring window ${window} to the front: try to click on it`,
+    );
   }
 
   async #take(window: number): Promise<void> {
@@ -87,9 +95,11 @@ export class Windows {
         new Request(setInputFocus, toParent).u32(window, 0),
       );
     } catch (error) {
-      // What is hidden meanwhile cannot have the keyboard.
+      // A window that was hidden meanwhile cannot have the keyboard focus.
       if (!isWindowGone(error) && !isMismatch(error)) throw error;
-      throw new Fault("not_found", `window ${window} has gone meanwhile: look again`, { cause: error });
+      throw new Fault("not_found", `window ${window} has disappeared: list the windows again`, {
+        cause: error,
+      });
     }
   }
 
@@ -98,17 +108,18 @@ export class Windows {
     return active === 0 ? undefined : active;
   }
 
+  /** Returns the position of the pointer and the state of the modifier keys. */
   async pointer(): Promise<{ readonly x: number; readonly y: number; readonly modifiers: number }> {
     const { x, y, modifiers } = await this.#pointer();
     return { x, y, modifiers };
   }
 
-  /** What is shown inside a window, to `depth` levels. */
+  /** Returns the visible subwindows of a window, down to `depth` levels. */
   async inside(window: number, depth: number): Promise<readonly Subwindow[]> {
     if (depth === 0) return [];
     const children = (await unlessGone(this.#children(window))) ?? [];
     const found = await Promise.all(
-      children.slice(0, mostChildren).map((id) =>
+      children.slice(0, maxChildren).map((id) =>
         unlessGone(
           (async () => {
             if (!(await this.#attributes(id)).shown) return undefined;
@@ -120,7 +131,10 @@ export class Windows {
     return found.filter((each) => each !== undefined);
   }
 
-  /** Those that the window manager lists, and those on the screen that it does not: their frames are no windows of programs. */
+  /**
+   * Returns the ids of the windows that the window manager lists, and of other windows on the screen. A frame of the
+   * window manager is replaced by the program's window in it.
+   */
   async #ids(): Promise<readonly number[]> {
     const listed =
       (await this.#properties.numbers(this.#root, "_NET_CLIENT_LIST_STACKING")) ??
@@ -140,7 +154,10 @@ export class Windows {
     return managed ? window : this.#programOf(window);
   }
 
-  /** A window manager that lists nothing still marks the program's own window inside its frame. */
+  /**
+   * Returns the program's window in a frame. A window manager that keeps no list still marks that window with
+   * `WM_STATE`.
+   */
   async #programOf(window: number): Promise<number> {
     let level = [window];
     for (let depth = 0; depth < frameDepth && level.length > 0; depth++) {
@@ -148,7 +165,7 @@ export class Windows {
       const found = level.find((_, index) => marked[index]);
       if (found !== undefined) return found;
       const below = await Promise.all(level.map((id) => unlessGone(this.#children(id))));
-      level = below.flatMap((children) => children ?? []).slice(0, mostChildren);
+      level = below.flatMap((children) => children ?? []).slice(0, maxChildren);
     }
     return window;
   }
@@ -157,7 +174,7 @@ export class Windows {
     const active = await this.#active();
     if (active !== undefined) return active;
     const focus = (await this.#x11.ask(new Request(getInputFocus))).readUInt32LE(8);
-    // 1 means: the keys go to what is under the pointer.
+    // Focus 1 means that the keyboard follows the pointer.
     let at = focus === 1 ? (await this.#pointer()).child : focus;
     while (at > 1 && at !== this.#root) {
       if (ids.includes(at)) return at;
@@ -180,9 +197,9 @@ export class Windows {
     ]);
     return {
       id,
-      title: words(name[0] ?? oldName[0]),
-      class: words(kind[1] ?? kind[0]),
-      ...(role[0] && { role: words(role[0]) }),
+      title: nameLine(name[0] ?? oldName[0]),
+      class: nameLine(kind[1] ?? kind[0]),
+      ...(role[0] && { role: nameLine(role[0]) }),
       ...(pid?.[0] !== undefined && { pid: pid[0] }),
       ...area,
       focused,
@@ -206,7 +223,7 @@ export class Windows {
 
   async #attributes(window: number): Promise<{ readonly shown: boolean; readonly unmanaged: boolean }> {
     const reply = await this.#x11.ask(new Request(getWindowAttributes).u32(window));
-    // The last of the class is a window without pixels, which only takes input.
+    // A window of class InputOnly has no pixels.
     const drawn = reply.readUInt16LE(12) === 1;
     return { shown: drawn && reply.readUInt8(26) === viewable, unmanaged: reply.readUInt8(27) === 1 };
   }
@@ -227,11 +244,11 @@ export class Windows {
   }
 }
 
-function words(text = ""): string {
-  return plainLine(text, mostWords);
+function nameLine(text = ""): string {
+  return plainLine(text, maxNameLength);
 }
 
-/** Windows come and go between two requests; one that went is not there. */
+/** Returns the result, or `undefined` if the window has disappeared meanwhile. */
 async function unlessGone<Value>(found: Promise<Value>): Promise<Value | undefined> {
   try {
     return await found;

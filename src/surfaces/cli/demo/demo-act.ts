@@ -9,7 +9,7 @@ import { ProviderBook } from "./demo-model.ts";
 
 export const demoRun = formatRunId("demo");
 
-/** Three dollars a million tokens in, fifteen out. */
+/** The prices of the demo: 3 dollars per million input tokens, 15 per million output tokens. */
 const prices: PriceTable = { find: () => ({ inputUsd: 3e-6, outputUsd: 15e-6 }) };
 
 export function demoStore(folder: string): `sqlite:${string}` {
@@ -21,8 +21,8 @@ export function demoBook(folder: string): ProviderBook {
 }
 
 /**
- * The run itself, in a process that may be killed: the first starts it, the next goes on with it. Every event is a line on stdout.
- * Submitting again under the same id is submitting once.
+ * Executes the demo's run in a process that may be killed: the first process starts it, the next one resumes it. Every
+ * event is a line on stdout. Submitting again with the same id has no effect.
  */
 export async function demoAct(
   { folder, root, paceMs }: { readonly folder: string; readonly root: string; readonly paceMs: number },

@@ -16,24 +16,24 @@ import { compareBooks, ledgerLines, ledgerOf } from "./demo-ledger.ts";
 import { DemoTimeline } from "./demo-timeline.ts";
 
 export interface DemoOptions {
-  /** Of one model call, in milliseconds. */
+  /** Duration of one model call in milliseconds. */
   readonly pace: string;
-  /** Keep the store. */
+  /** Whether the store is kept. */
   readonly keep?: boolean;
-  /** For the processes the demo starts: the folder of the run. */
+  /** For processes that the demo starts: the folder of the run. */
   readonly act?: string;
 }
 
 const packageRoot = fileURLToPath(new URL("../../../..", import.meta.url));
 
 /**
- * The whole of it on one screen, without a key: a lead hires, a HIGH task takes the seat of a LOW one, the process is killed half way, and
- * another goes on from the file. Then the books are compared.
+ * The demo: a lead spawns agents, a HIGH task preempts a LOW one, the process is killed in the middle, and another one
+ * resumes from the file. Then the provider's book and the event log are compared. It needs no API key.
  */
 export async function demoCommand(options: DemoOptions, terminal: Terminal): Promise<ExitKind> {
   const paceMs = Number(options.pace);
   if (!Number.isFinite(paceMs) || paceMs < 0)
-    throw new Fault("invalid_argument", `--pace ${options.pace}: it must be a number of milliseconds from 0`);
+    throw new Fault("invalid_argument", `invalid --pace ${options.pace}: expected milliseconds from 0`);
   if (options.act !== undefined) return demoAct({ folder: options.act, root: packageRoot, paceMs }, terminal);
   const folder = await mkdtemp(join(tmpdir(), "reeve-demo-"));
   try {
@@ -62,7 +62,7 @@ async function perform(
   for await (const event of eventsOf(first)) {
     await show(event);
     isRecalled ||= event.type === "seat_recall";
-    // Its call is under way by now, and will never be answered.
+    // The call is in flight at this moment and will never be answered.
     if (isRecalled && event.type === "message_start") {
       first.kill("SIGKILL");
       break;

@@ -6,17 +6,17 @@ import { DemoModel, type Line, type ProviderBook } from "./demo-model.ts";
 
 export interface CompanyOptions {
   readonly book: ProviderBook;
-  /** What the researchers look at. */
+  /** The folder that the researchers examine. */
   readonly root: string;
-  /** How long a model takes for an answer. */
+  /** How long a model takes per answer, in milliseconds. */
   readonly paceMs: number;
 }
 
 export const demoTask = "Is this package fit to build on?";
 
 /**
- * Three seats, the lead's among them. The lead hires two researchers, and one of them, half way, finds that it needs a third, who is more
- * important than the other: the other gives its seat up at its next step, and is called back when one is free again.
+ * The agents of the demo: three seats, including the lead's. The lead spawns two researchers. One of them needs a third
+ * agent of higher priority, so the other one yields its seat at its next step and is recalled when a seat is free.
  */
 export function demoCompany({ book, root, paceMs }: CompanyOptions): OrchestratorAgent {
   const tools = fileTools({ root, readOnly: true });
@@ -36,14 +36,14 @@ export function demoCompany({ book, root, paceMs }: CompanyOptions): Orchestrato
   });
   const size = new Agent({
     name: "size",
-    description: "counts what there is",
+    description: "counts files and classes",
     model: model("size", sizeLines),
     tools,
   });
   return new OrchestratorAgent({
     name: "lead",
     model: model("lead", leadLines),
-    instructions: "You look into packages. Hand over what others can find out, and weigh what they say.",
+    instructions: "You examine packages. Hand off what others can find out, and assess their answers.",
     subAgents: [
       { agent: size, priority: Priority.LOW },
       { agent: packages, priority: Priority.NORMAL },
@@ -102,7 +102,7 @@ const licenceLines: readonly Line[] = [
   }),
 ];
 
-/** What the tools of a conversation gave, one after another. */
+/** The tool results in a conversation, in order. */
 function results({ messages }: ModelRequest): readonly string[] {
   return messages.flatMap((message) =>
     message.role === "tool"

@@ -7,12 +7,12 @@ interface Line {
   usd: number;
 }
 
-/** What a run cost, by agent, as its event log tells. */
+/** The cost of a run by agent, according to its event log. */
 export interface DemoLedger {
   readonly byAgent: ReadonlyMap<string, Readonly<Line>>;
   readonly lost: Readonly<Line>;
   readonly total: Readonly<Line>;
-  /** What the run itself says it was charged. */
+  /** The cost that the run itself reports. */
   readonly chargedUsd: number | null;
 }
 
@@ -65,8 +65,9 @@ function row(name: string, { calls, tokens, usd }: Readonly<Line>, note = ""): s
 }
 
 /**
- * The provider's book beside the log. Every answer was asked for once; what was asked for again was in flight at the kill, and is charged as
- * lost. A call that was reserved and killed before it was sent is lost as well, and not in the book.
+ * Compares the provider's book with the log. Every answer was requested once; a repeated request was in flight at the
+ * kill and is charged as lost. A call that was reserved but not sent before the kill is charged as lost, too, and is
+ * not in the book.
  */
 export function compareBooks(
   billed: readonly Billed[],

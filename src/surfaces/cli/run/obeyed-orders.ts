@@ -1,6 +1,9 @@
 import type { RunId, Store } from "../../../kernel/index.ts";
 
-/** Resolves when no order to go on waits in a run's mailbox. Until then the log of a run that ended is at its end. */
+/**
+ * Resolves when the run's mailbox contains no message that resumes the run. Until then, the end of the log is not the
+ * end of the run.
+ */
 export async function obeyedOrders(store: Store, runId: RunId): Promise<void> {
   for (;;) {
     const changed = Promise.withResolvers<void>();

@@ -8,8 +8,8 @@ import type { RunSettings } from "./run-settings.ts";
 export const agentName = "assistant";
 
 /**
- * The agent of one session. It has the session in its id: a process that hosts it drives the runs of this session and none that others
- * left in the same file.
+ * The agent of one session. Its id contains the session, so a process that hosts it drives only the runs of this
+ * session and not those that others left in the file.
  */
 export function runAgent(
   settings: RunSettings,
@@ -38,6 +38,6 @@ function usualInstructions({ tools, root }: RunSettings): string {
   const able =
     tools === "none"
       ? "You have no tools."
-      : `You work in the folder ${root}; paths are relative to it. Use your tools rather than guess.`;
+      : `You work in the folder ${root}; paths are relative to it. Use your tools instead of guessing.`;
   return `You are a capable assistant at a command line. ${able} Answer briefly, in plain text.`;
 }

@@ -23,7 +23,7 @@ import { agentName, runAgent } from "./run-agent.ts";
 import { fromMetadata, toMetadata, toolSets, type RunSettings, type ToolSet } from "./run-settings.ts";
 import { JsonWatcher, TextWatcher, type RunWatcher } from "./run-watcher.ts";
 
-/** As the command line gives them: texts. */
+/** The options as the command line passes them: texts. */
 export interface RunCommandOptions {
   readonly store: string;
   readonly model?: string;
@@ -42,7 +42,7 @@ export interface RunCommandOptions {
   readonly yes?: boolean;
 }
 
-/** Runs an agent on a prompt, or goes on with a run that stopped, and follows it to its end. */
+/** Runs an agent on a prompt, or resumes a stopped run, and follows it to its end. */
 export async function runCommand(
   words: readonly string[],
   options: RunCommandOptions,
@@ -75,7 +75,7 @@ interface Starting extends RunCommandOptions {
   readonly budget: Partial<ExecutionBudget>;
 }
 
-/** What is followed, from which event on, and what was asked before it and not answered. */
+/** The run to follow, the event from which it is shown, and the approvals that are still unanswered. */
 interface Following {
   readonly run: RunHandle;
   readonly fromSeq: number;
@@ -104,25 +104,25 @@ async function started(
     streaming: true,
   });
   if (run.runId === runId) return { run, fromSeq: 0, asked: [] };
-  // S5: it was said to one that waits. What was shown and answered there is not shown and asked again.
+  // S5: the input became steering of a waiting run. Events that were shown there are not shown again.
   const { fromSeq, asked } = await soFar(store, run.runId);
   return { run, fromSeq, asked };
 }
 
 const unfinished: readonly RunSummaryStatus[] = ["pending", "running", "suspended"];
 
-/** Hosting the session's agent would set a run going that a process which died left there, and pay for it unseen. */
+/** Refuses a session with an unfinished run. Hosting its agent would continue that run, and pay for it, unnoticed. */
 async function refuseBusy({ journal }: Store, sessionId: SessionId): Promise<void> {
   const { runs } = await journal.list({ sessionId, status: ["pending", "running"], limit: 1 });
   const [run] = runs;
   if (run === undefined) return;
   throw new Fault(
     "agent_busy",
-    `${run.runId} of session ${sessionId} has not ended: wait for it, or go on with it: reeve run --resume ${run.runId}`,
+    `${run.runId} of session ${sessionId} has not ended; wait for it, or resume it with reeve run --resume ${run.runId}`,
   );
 }
 
-/** Registering its agent is what sets an unfinished run going again; one that ended is told to. */
+/** Resumes a run. Registering its agent continues an unfinished run; an ended run is resumed explicitly. */
 async function resumed(
   store: Store,
   runtime: OpenRuntime,
@@ -130,14 +130,14 @@ async function resumed(
   { budget, yes }: { readonly budget: Partial<ExecutionBudget>; readonly yes: boolean },
 ): Promise<Following> {
   const run = await runtime.find(runId);
-  if (run === undefined) throw new Fault("not_found", `there is no run ${runId} in this store`);
+  if (run === undefined) throw new Fault("not_found", `run ${runId} not found in this store`);
   const { settings, fromSeq, asked } = await soFar(store, runId);
   const status = await statusOf(runtime, run);
   if (status === "completed") return { run, fromSeq: fromSeq - 1, asked: [] };
   if (status === "max_turns" || status === "guardrail_tripped" || status === "deadline_exceeded") {
     throw new Fault(
       "invalid_argument",
-      `${runId} came to its end (${status}): go on with its conversation, reeve run "go on" --session ${run.sessionId}`,
+      `${runId} has ended (${status}) and cannot be resumed; continue its session with reeve run "..." --session ${run.sessionId}`,
     );
   }
   const { maxTokens, maxCostUsd } = budget;
@@ -145,7 +145,7 @@ async function resumed(
   if (status === "budget_exhausted" && Object.keys(add).length === 0) {
     throw new Fault(
       "invalid_argument",
-      `${runId} used up its budget: say how much more it may use, with --max-budget-usd or --max-tokens`,
+      `${runId} has used up its budget; add to it with --max-budget-usd or --max-tokens`,
     );
   }
   runtime.register(runAgent(settings, run.sessionId, { yes }));
@@ -156,7 +156,7 @@ async function resumed(
   return { run, fromSeq, asked: [] };
 }
 
-/** What is to be known of a run before it goes on. */
+/** Reads what must be known about a run before it is resumed. */
 async function soFar(
   store: Store,
   runId: RunHandle["runId"],
@@ -170,7 +170,7 @@ async function soFar(
     if (event.type === "approval_decision") asked.delete(event.data.approvalId);
     fromSeq = event.seq + 1;
   }
-  if (settings === undefined) throw new Fault("store_corrupt", `${runId} has no beginning`);
+  if (settings === undefined) throw new Fault("store_corrupt", `the log of ${runId} has no run_start event`);
   return { settings, fromSeq, asked: [...asked.values()] };
 }
 
@@ -185,16 +185,16 @@ async function statusOf(runtime: OpenRuntime, { runId, sessionId }: RunHandle): 
     if (found !== undefined) return found.status;
     after = page.next;
   } while (after !== null);
-  throw new Fault("not_found", `there is no run ${runId} in this store`);
+  throw new Fault("not_found", `run ${runId} not found in this store`);
 }
 
-/** Who decides for a run: one at the terminal, or one who has said yes to everything. */
+/** The person who decides for a run: at the terminal, or by --yes in advance. */
 interface Person {
   readonly terminal: Terminal;
   readonly yes: boolean;
 }
 
-/** Shows what happens, asks the person what the run asks, and hears when the person has enough. */
+/** Shows the events of a run, asks the person for approvals, and cancels the run on an interrupt. */
 async function follow(
   { run, fromSeq, asked }: Following,
   watcher: RunWatcher,
@@ -206,12 +206,12 @@ async function follow(
   const forget = terminal.onInterrupt(() => {
     if (isStopping) process.kill(process.pid, "SIGKILL");
     isStopping = true;
-    terminal.say(`reeve: stopping ${runId}; once more ends this process at once`);
+    terminal.say(`reeve: cancelling ${runId}; press Ctrl-C again to end this process at once`);
     run
       .as("person")
       .cancel("stopped at the terminal")
       .catch((error: unknown) => {
-        terminal.say(`reeve: it could not be told to stop: ${Fault.from(error).message}`);
+        terminal.say(`reeve: the run could not be cancelled: ${Fault.from(error).message}`);
       });
   });
   try {
@@ -235,7 +235,7 @@ async function decide(
   { terminal, yes }: Person,
 ): Promise<void> {
   const { approvalId, toolName, input, reason } = request;
-  // It was asked for by a process that was not told so.
+  // The approval was requested by a process that did not have --yes.
   if (yes) return run.as("person").approve(approvalId, { decision: "approved" });
   const call = watcher.hasShown(request)
     ? ""
@@ -247,8 +247,7 @@ async function decide(
     await run.as("person").approve(approvalId, { decision: "approved", ...(isAlways && { remember: true }) });
     return;
   }
-  const why =
-    answer === undefined ? "there is nobody at the terminal; --yes allows everything" : "by the person";
+  const why = answer === undefined ? "no terminal to ask; --yes allows every call" : "by the person";
   if (answer === undefined) terminal.say(`  denied ${printable(toolName)}: ${why}`);
   await run.as("person").approve(approvalId, { decision: "denied", reason: why });
 }
@@ -262,7 +261,7 @@ async function sessionOf(
   const { runs } = await journal.list({ limit: 500 });
   const last = runs.find(({ agentId }) => agentId.startsWith(`${agentName}/`));
   if (last !== undefined) return last.sessionId;
-  throw new Fault("not_found", "there is no session to continue in this store");
+  throw new Fault("not_found", "this store has no session to continue");
 }
 
 async function openOwnStore(address: string): Promise<Store> {
@@ -271,7 +270,7 @@ async function openOwnStore(address: string): Promise<Store> {
   return openStore(address);
 }
 
-/** What a run was started with it goes on with. */
+/** Options that a resumed run keeps from its start. */
 const ofStart = {
   model: "--model",
   baseUrl: "--base-url",
@@ -286,20 +285,17 @@ const ofStart = {
 
 function refuseTogether(words: readonly string[], options: RunCommandOptions): void {
   if (options.session !== undefined && options.continue === true)
-    throw new Fault(
-      "invalid_argument",
-      "--session names a conversation, --continue takes the last: give one",
-    );
+    throw new Fault("invalid_argument", "--session and --continue cannot be combined; use one of them");
   if (options.resume === undefined) return;
   if (words.length > 0)
-    throw new Fault("invalid_argument", "--resume goes on with what was asked: give it no prompt");
+    throw new Fault("invalid_argument", "--resume takes no prompt; the run continues with its original one");
   const given = Object.entries(ofStart).flatMap(([name, option]) =>
     options[name as keyof typeof ofStart] === undefined ? [] : [option],
   );
   if (given.length > 0)
     throw new Fault(
       "invalid_argument",
-      `--resume goes on with a run as it was started: leave out ${given.join(", ")}`,
+      `--resume cannot change the options of a run; remove ${given.join(", ")}`,
     );
 }
 
@@ -309,7 +305,7 @@ async function promptOf(words: readonly string[], terminal: Terminal): Promise<s
     .filter((part) => part.trim() !== "")
     .join("\n\n");
   if (prompt !== "") return prompt;
-  throw new Fault("invalid_argument", 'say what is to be done: reeve run "..." --model provider/id');
+  throw new Fault("invalid_argument", 'missing prompt; use reeve run "..." --model provider/id');
 }
 
 function settingsOf(options: RunCommandOptions, { env }: Terminal): RunSettings {
@@ -318,13 +314,13 @@ function settingsOf(options: RunCommandOptions, { env }: Terminal): RunSettings 
   if (model === undefined || model === "") {
     throw new Fault(
       "invalid_argument",
-      "say which model: --model provider/id, such as anthropic/claude-sonnet-5, or the variable REEVE_MODEL",
+      "missing model; use --model provider/id, such as anthropic/claude-sonnet-5, or set REEVE_MODEL",
     );
   }
   if (!toolSets.includes(tools as ToolSet))
-    throw new Fault("invalid_argument", `--tools ${tools}: it must be one of ${toolSets.join(", ")}`);
+    throw new Fault("invalid_argument", `invalid --tools ${tools}: expected one of ${toolSets.join(", ")}`);
   if (statSync(root, { throwIfNoEntry: false })?.isDirectory() !== true)
-    throw new Fault("invalid_argument", `--root ${root}: there is no such folder`);
+    throw new Fault("invalid_argument", `invalid --root ${root}: the folder does not exist`);
   const maxTurns = numberOf("--max-turns", options.maxTurns, { whole: true });
   return {
     model,
@@ -336,7 +332,10 @@ function settingsOf(options: RunCommandOptions, { env }: Terminal): RunSettings 
   };
 }
 
-/** Turns are the loop's to count: of a call that a crash cut off, the budget counts the turn twice. */
+/**
+ * The budget of the run. Turns are limited by the agent's loop, because the budget would count the turn of an
+ * interrupted call twice.
+ */
 function budgetOf({ maxTokens, maxBudgetUsd, timeout }: RunCommandOptions): Partial<ExecutionBudget> {
   const tokens = numberOf("--max-tokens", maxTokens, { whole: true });
   const usd = numberOf("--max-budget-usd", maxBudgetUsd, {});
@@ -359,12 +358,12 @@ function numberOf(
   if (fits) return value;
   throw new Fault(
     "invalid_argument",
-    `${option} ${text}: it must be ${whole ? "an integer from 1" : "a number above 0"}`,
+    `invalid ${option} ${text}: expected ${whole ? "an integer from 1" : "a number above 0"}`,
   );
 }
 
 function watcherOf({ mode }: RunCommandOptions, terminal: Terminal): RunWatcher {
   if (mode === "text") return new TextWatcher(terminal);
   if (mode === "json") return new JsonWatcher(terminal);
-  throw new Fault("invalid_argument", `--mode ${mode}: it must be text or json`);
+  throw new Fault("invalid_argument", `invalid --mode ${mode}: expected text or json`);
 }

@@ -3,13 +3,16 @@ import { Fault, type JsonObject } from "../../../kernel/index.ts";
 export const toolSets = ["none", "read", "all"] as const;
 export type ToolSet = (typeof toolSets)[number];
 
-/** What makes the agent of a run. Kept with the run, so that whoever resumes it makes the same one. */
+/**
+ * The settings of a run's agent. They are stored with the run, so that a process that resumes it creates the same
+ * agent.
+ */
 export interface RunSettings {
-  /** `provider/id`. */
+  /** The model as `provider/id`. */
   readonly model: string;
   readonly baseUrl?: string;
   readonly tools: ToolSet;
-  /** The folder its tools stay in. */
+  /** The folder that the tools may use. */
   readonly root: string;
   readonly instructions?: string;
   readonly maxTurns?: number;
@@ -27,6 +30,6 @@ export function fromMetadata(metadata: JsonObject, runId: string): RunSettings {
     return settings as unknown as RunSettings;
   throw new Fault(
     "invalid_argument",
-    `${runId} was not started by reeve run: resume it where its agent is registered`,
+    `${runId} was not started by reeve run; resume it in a program that registers its agent`,
   );
 }

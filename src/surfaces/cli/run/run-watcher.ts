@@ -11,15 +11,15 @@ import {
 } from "../../../kernel/index.ts";
 import { printable, type Terminal } from "../terminal.ts";
 
-/** What becomes of a run's events, as they come. */
+/** Displays the events of a run. */
 export interface RunWatcher {
   see(event: Event | Delta): Promise<void>;
   end(result: RunResult<JsonValue>): Promise<void>;
-  /** Whether the call that is asked for is the last thing a person was shown, with all of its arguments. */
+  /** Whether the call that needs approval was the last thing shown, with all its arguments. */
   hasShown(request: ApprovalRequest): boolean;
 }
 
-/** A JSON object for each event, and the result as the last line. */
+/** Prints a JSON object per event, and the result as the last line. */
 export class JsonWatcher implements RunWatcher {
   readonly #terminal: Terminal;
 
@@ -40,10 +40,12 @@ export class JsonWatcher implements RunWatcher {
   }
 }
 
-/** The answer on stdout; beside it what is being done. Where a person watches, the answer comes as it is written. */
+/**
+ * Prints the answer to stdout and the progress to stderr. If a person watches, the answer is printed as it is written.
+ */
 export class TextWatcher implements RunWatcher {
   readonly #terminal: Terminal;
-  /** What of the answer's text is on the screen, while it is being written. */
+  /** The part of the current answer that is already on the screen. */
   #shown = "";
   #lastText = "";
   #lastLine = "";
@@ -89,7 +91,7 @@ export class TextWatcher implements RunWatcher {
     const why = failure === null ? interruptionReason : (adviceOn(failure) ?? failure.message);
     if (status !== "completed" && why !== null) this.#terminal.say(`reeve: ${status}: ${printable(why)}`);
     const tokens = `${counted(usage.inputTokens + usage.outputTokens)} tokens`;
-    // B3: of calls that ended without a bill.
+    // B3: tokens of calls that ended without reported usage.
     const unreported = lost.tokens === 0 ? "" : ` · up to ${counted(lost.tokens)} charged as lost`;
     const cost = costUsd === null ? "price unknown" : dollars(costUsd);
     this.#terminal.say(
@@ -115,13 +117,13 @@ export class TextWatcher implements RunWatcher {
   }
 }
 
-/** What can be done at a command line, where code has other means. */
+/** Advice for faults that can be solved with a command-line option. */
 function adviceOn({ code, details }: Failure): string | undefined {
   if (code !== "unknown_price") return undefined;
   const { provider, modelId } = details ?? {};
   const isNamed = typeof provider === "string" && typeof modelId === "string";
   const model = isNamed ? `${provider}/${modelId}` : "the model";
-  return `${model} has no known price, without which --max-budget-usd cannot be kept: cap the run by --max-tokens or --max-turns in its place`;
+  return `${model} has no known price, so --max-budget-usd cannot be enforced; limit the run with --max-tokens or --max-turns instead`;
 }
 
 function counted(tokens: number): string {
@@ -132,13 +134,13 @@ function callLine(who: string, toolName: string, input: string): string {
   return `  ${who}${printable(toolName)} ${printable(input)}`;
 }
 
-/** To a hundredth of a cent, or as far as there is something to see. */
+/** Formats dollars with four decimals, or with two significant digits for smaller amounts. */
 function dollars(costUsd: number): string {
   const places = costUsd > 0 && costUsd < 0.01 ? 2 - Math.floor(Math.log10(costUsd)) : 4;
   return `$${costUsd.toFixed(Math.max(4, Math.min(places, 9)))}`;
 }
 
-/** Line breaks are the model's to make; anything else that steers a terminal is not. */
+/** Keeps the line breaks of a model's text and removes other control characters. */
 function shownText(text: string): string {
   return text
     .split(/(\n|\t)/u)
@@ -162,7 +164,7 @@ function progressLine(event: Event): string | undefined {
     case "budget_warning":
       return `  ${who}${event.data.used} of ${event.data.limit} ${event.data.dimension} are used`;
     case "run_recover":
-      return `  goes on from where it stopped: what was answered is not asked again`;
+      return `  resumes from where it stopped; recorded answers are not requested again`;
     default:
       return undefined;
   }

@@ -1,32 +1,43 @@
 import { Fault } from "../../kernel/index.ts";
 
-/** Bytes that came and were not read yet. Joined only when a whole message is there: a picture comes in hundreds of pieces. */
-export class InputWindow {
-  /** Of one message. */
-  readonly #mostBytes: number;
+/**
+ * Received bytes that have not been read yet. The pieces are joined only when a message is complete, because a
+ * screenshot arrives in hundreds of pieces.
+ */
+export class MessageBuffer {
+  /** Maximum size of one message, in bytes. */
+  readonly #maxBytes: number;
   #pieces: Buffer[] = [];
   #length = 0;
 
   constructor(mostBytes: number) {
-    this.#mostBytes = mostBytes;
+    this.#maxBytes = mostBytes;
   }
 
+  /** Adds received bytes. */
   add(bytes: Buffer): void {
     if (bytes.length === 0) return;
     this.#pieces.push(bytes);
     this.#length += bytes.length;
   }
 
+  /** Returns at least `length` bytes without removing them, or `undefined` if fewer have been received. */
   peek(length: number): Buffer | undefined {
     if (this.#length < length) return undefined;
     const [first] = this.#pieces;
     return first !== undefined && first.length >= length ? first : this.#join();
   }
 
-  /** Refuses a message that is longer than any we ask for, before it fills the memory. */
+  /**
+   * Removes and returns a message of `length` bytes, or returns `undefined` if it is incomplete. Throws if the length
+   * exceeds the limit, before the message fills the memory.
+   */
   take(length: number): Buffer | undefined {
-    if (length > this.#mostBytes)
-      throw new Fault("unsupported", `a message of ${length} bytes is longer than any that is asked for`);
+    if (length > this.#maxBytes)
+      throw new Fault(
+        "unsupported",
+        `a message of ${length} bytes exceeds the limit of ${this.#maxBytes} bytes`,
+      );
     if (this.#length < length) return undefined;
     const all = this.#join();
     this.#pieces = [all.subarray(length)];

@@ -4,6 +4,7 @@ import { Fault } from "../../../kernel/index.ts";
 import type { X11Connection } from "./connection.ts";
 import { Request } from "./request.ts";
 
+/** A rectangle on the screen, in pixels. */
 export interface Area {
   readonly x: number;
   readonly y: number;
@@ -13,8 +14,8 @@ export interface Area {
 
 const [getImage, zPixmap, allPlanes] = [73, 2, 0xffff_ffff];
 
-/** A part of the screen as a PNG, without the pointer. */
-export async function takePicture(x11: X11Connection, area: Area): Promise<Buffer> {
+/** Returns an area of the screen as PNG, without the pointer. */
+export async function takeScreenshot(x11: X11Connection, area: Area): Promise<Buffer> {
   const { root } = x11.screen;
   const request = new Request(getImage, zPixmap)
     .u32(root)
@@ -24,17 +25,17 @@ export async function takePicture(x11: X11Connection, area: Area): Promise<Buffe
   return toPng(area.width, area.height, toRgb(x11, area, await x11.ask(request)));
 }
 
-/** Rows as PNG has them: a byte for the filter, which is none, then red, green and blue. */
+/** Converts an image to PNG rows: a filter byte (0, no filter), then red, green and blue of each pixel. */
 function toRgb({ setup, screen }: X11Connection, { width, height }: Area, reply: Buffer): Buffer {
   const { masks } = screen;
   const bits = setup.bitsPerPixel.get(reply.readUInt8(1)) ?? 0;
   if (masks.red === 0 || (bits !== 16 && bits !== 24 && bits !== 32))
     throw new Fault(
       "unsupported",
-      `a display of depth ${screen.depth} cannot be pictured: use one of 16, 24 or 32 bits, such as Xvfb -screen 0 1280x800x24`,
+      `a screenshot of a display of depth ${screen.depth} is not supported: use a depth of 16, 24 or 32, such as Xvfb -screen 0 1280x800x24`,
     );
   const bytes = bits / 8;
-  // Rows begin at a word of 32 bits.
+  // Rows are padded to 32 bits.
   const stride = Math.ceil((width * bits) / 32) * 4;
   const read = setup.bigEndianImages
     ? (at: number) => reply.readUIntBE(at, bytes)
@@ -51,7 +52,7 @@ function toRgb({ setup, screen }: X11Connection, { width, height }: Area, reply:
   return rows;
 }
 
-/** Reads one colour of a pixel, as 0 to 255. */
+/** Returns a function that reads one colour of a pixel, as 0 to 255. */
 function shadeOf(mask: number): (pixel: number) => number {
   const shift = Math.clz32(mask & -mask) ^ 31;
   const most = mask >>> shift;

@@ -3,9 +3,9 @@ import { formatRunId, Priority, Transcript, userMessage, type Event } from "../.
 import { scriptedModel } from "../../../src/testing/index.ts";
 import { all } from "../../../src/testing/store-fixtures.ts";
 import { agent, gate, setUp, settle, typesOf, until } from "../runtime-setup.ts";
-import { foundRun } from "../find-run.ts";
+import { findRun } from "../find-run.ts";
 
-it("parks everything when a person pauses the run, also over a restart, until it is resumed", async () => {
+it("pause() stops a run before its next step, also after a restart of the worker, until resume()", async () => {
   const { runtime, store, open, clock } = await setUp({ suspendAfterMs: 100 });
   const first = gate();
   const ran: string[] = [];
@@ -26,7 +26,7 @@ it("parks everything when a person pauses the run, also over a restart, until it
   await store.leases.dismiss("worker-1");
   const next = await open();
   next.register(worker());
-  run = await foundRun(next, run);
+  run = await findRun(next, run);
   await clock.advance(5_000);
   expect(ran).toEqual(["one"]);
   await run.resume();
@@ -35,7 +35,7 @@ it("parks everything when a person pauses the run, also over a restart, until it
   expect(ran).toEqual(["one", "two"]);
 });
 
-it("resumes a run that failed on a recorded fault, and does nothing recorded again (J5)", async () => {
+it("J5: resume() repeats only the steps on whose recorded faults the run failed", async () => {
   const { runtime } = await setUp();
   const calls: string[] = [];
   let healthy = false;
@@ -61,7 +61,7 @@ it("resumes a run that failed on a recorded fault, and does nothing recorded aga
   expect(calls.toSorted()).toEqual(["left", "left", "paid", "right", "right"]);
 });
 
-it("goes on with the child on whose failure the run ended (J5)", async () => {
+it("J5: topUp() resumes the child on whose failure the run ended", async () => {
   const { runtime } = await setUp({ runRetry: { maxRetries: 0 } });
   const model = scriptedModel(["one", "two", "three"]);
   const child = agent(
@@ -90,7 +90,7 @@ it("goes on with the child on whose failure the run ended (J5)", async () => {
   expect(model.calls).toHaveLength(3);
 });
 
-it("promotes a paused task by order of a person (H8)", async () => {
+it("H8: reprioritize() emits task_reprioritize for a suspended task", async () => {
   const { runtime, events } = await setUp();
   const worker = agent("worker", async (ctx) => void (await ctx.waitForSignal("go")));
   const run = await runtime.submit(worker, null);
@@ -101,7 +101,7 @@ it("promotes a paused task by order of a person (H8)", async () => {
   expect((await run.result()).status).toBe("completed");
 });
 
-it("forks at a seq: what was in flight runs again under new keys, money starts at 0, the origin is as it was", async () => {
+it("fork() repeats steps in flight at the cut with new idempotency keys, starts with nothing spent, and leaves the origin unchanged", async () => {
   const { runtime, events } = await setUp({ prices: { find: () => ({ inputUsd: 1e-6, outputUsd: 1e-6 }) } });
   const keys: string[] = [];
   const model = scriptedModel(["one", "two"]);
@@ -132,7 +132,7 @@ it("forks at a seq: what was in flight runs again under new keys, money starts a
   expect(await events(run.runId)).toEqual(before);
 });
 
-it("forks a task that continued as new: what it left is left out, and what it used is inherited (J8)", async () => {
+it("J8: fork() of a task that continued as new leaves out its earlier journal and inherits its usage", async () => {
   const { runtime, store, events } = await setUp();
   const keys: string[] = [];
   const model = scriptedModel(["one", "two", "three"]);
@@ -155,16 +155,16 @@ it("forks a task that continued as new: what it left is left out, and what it us
   expect(keys).toHaveLength(2);
   const [first] = await all(store.journal.read(fork.runId));
   expect(first?.steps?.map(({ address }) => address)).toEqual(["0/continued/0", "0/continued/1"]);
-  const told = (await events(fork.runId)).find(
+  const forkEvent = (await events(fork.runId)).find(
     (event): event is Event<"run_fork"> => event.type === "run_fork",
   );
-  const used = before.filter((event): event is Event<"message_end"> => event.type === "message_end");
-  expect(told?.data.inherited.inputTokens).toBe(
-    used.reduce((sum, { data }) => sum + (data.usage?.inputTokens ?? 0), 0),
+  const replies = before.filter((event): event is Event<"message_end"> => event.type === "message_end");
+  expect(forkEvent?.data.inherited.inputTokens).toBe(
+    replies.reduce((sum, { data }) => sum + (data.usage?.inputTokens ?? 0), 0),
   );
 });
 
-it("forks once under one id, and not under that of another run", async () => {
+it("fork() with a runId creates one run, and refuses the id of another run", async () => {
   const { runtime, store } = await setUp();
   const worker = agent("worker", async (ctx) => ctx.step("work", async () => "done"));
   const run = await runtime.submit(worker, null);
@@ -179,7 +179,7 @@ it("forks once under one id, and not under that of another run", async () => {
   await expect(run.fork({ at: 1, runId: run.runId })).rejects.toMatchObject({ code: "already_exists" });
 });
 
-it("starts crashed code again after a growing pause, and then lets it fail", async () => {
+it("a task whose code throws is restarted after growing delays, and fails after maxRetries", async () => {
   const { runtime, clock } = await setUp({
     runRetry: { maxRetries: 2, baseDelayMs: 1_000 },
     suspendAfterMs: 100,
@@ -203,7 +203,7 @@ it("starts crashed code again after a growing pause, and then lets it fail", asy
   expect((await run.result()).status).toBe("failed");
 });
 
-it("does not start code again that failed on a recorded fault (J5)", async () => {
+it("J5: a task that failed on a recorded fault is not restarted", async () => {
   const { runtime } = await setUp();
   let starts = 0;
   const worker = agent("worker", async (ctx) => {
