@@ -12,38 +12,41 @@ import type { TaskChange } from "../run/task.ts";
 import type { TopicChange } from "./topics.ts";
 
 /**
- * What one step leaves behind, all or nothing: one row of the run's journal. A run's state is the fold of its commits; seats and
- * money are kept as the commands to their state machines, so that an owner rebuilds them by applying the same again.
+ * One atomic row of a run's journal. The state of a run is the fold of its commits. Seats and money are stored as
+ * commands to their state machines: an owner rebuilds them by applying the same commands again.
  */
 export interface Commit {
-  /** From 0 within the run, without gaps. */
+  /** Counts from 0 within the run, without gaps. */
   readonly number: number;
-  /** Epoch milliseconds. */
+  /** Time of the commit in epoch milliseconds. */
   readonly at: number;
   readonly opens?: readonly StepOpening[];
   readonly steps?: readonly StepRecord[];
-  /** J5: records that `resume` or `topUp` takes back, so that the step runs anew. */
+  /** J5: records that `resume` or `topUp` voids, so that their steps run again. */
   readonly voids?: readonly { readonly taskId: TaskId; readonly address: StepAddress }[];
-  /** E1: their seqs follow on from the commit before. */
+  /** E1: the seqs continue those of the previous commit without a gap. */
   readonly events?: readonly Event[];
   readonly tasks?: readonly TaskChange[];
-  /** Values that came for waits; each is taken by the first `wait` step recorded under its name. */
+  /** Values for waits. The first `wait` step recorded under the name takes the value. */
   readonly resolves?: readonly Resolution[];
   readonly headcount?: readonly HeadcountCommand[];
-  /** The next reservation rides here with the record before it (B3). */
+  /** B3: the reservation of the next call is in the commit that holds the record of the previous step. */
   readonly ledger?: readonly LedgerCommand[];
   readonly sessions?: readonly SessionChange[];
-  /** What these tasks said goes from the run's journal and log: at once for every reader, from the store a little later. */
+  /**
+   * Tasks whose text is erased from the journal and the log: immediately for every reader, and soon afterwards from the
+   * storage.
+   */
   readonly erases?: readonly Erasure[];
-  /** All mail up to this place is consumed (P3). */
+  /** P3: consumes all mail up to this place. */
   readonly mailThrough?: number;
-  /** For other runs, such as a reply; dropped where the run is gone. */
+  /** Mail to other runs, such as a reply. Mail to a run that no longer exists is dropped. */
   readonly mail?: readonly Mail[];
   readonly inbox?: readonly InboxChange[];
   readonly topics?: readonly TopicChange[];
 }
 
-/** Retention NONE: what this task said and was told is to go; what it did, and its outcome, stays. */
+/** Retention NONE: the input and the messages of this task are erased. Its actions and its outcome are kept. */
 export interface Erasure {
   readonly taskId: TaskId;
   readonly agentId: AgentId;

@@ -4,10 +4,10 @@ import type { Failure } from "../base/fault.ts";
 
 type Eraser<Type extends EventType> = (data: EventData[Type]) => EventData[Type];
 
-/** Says nothing of what anyone said: ids, names, numbers, times. */
+/** Marks an event type whose data holds no text of a user or a model, only ids, names, numbers and times. */
 const wordless = null;
 
-/** What is left of each type of event. Whoever adds a type decides here. */
+/** How the data of each event type is erased. A new event type needs an entry here. */
 const erasers: { readonly [Type in EventType]: Eraser<Type> | typeof wordless } = {
   run_start: (data) => ({ ...data, input: null, metadata: {} }),
   input: (data) => ({ ...data, input: null }),
@@ -33,7 +33,7 @@ const erasers: { readonly [Type in EventType]: Eraser<Type> | typeof wordless } 
   task_retry: (data) => ({ ...data, failure: erasedFailure(data.failure) }),
   architecture_event: (data) => ({ ...data, data: {} }),
   handoff: (data) => ({ ...data, task: "" }),
-  // The outcome belongs to whoever asked for it.
+  // The outcome is kept: it belongs to the caller that spawned the task or submitted the run.
   task_end: wordless,
   run_end: wordless,
   run_recover: wordless,
@@ -82,7 +82,10 @@ const erasers: { readonly [Type in EventType]: Eraser<Type> | typeof wordless } 
   flow_end: wordless,
 };
 
-/** E1: what happened, when and at what cost, without what was said. The chain covers the hash of what the event was. */
+/**
+ * E1: keeps what happened, when, and at what cost, and removes the text. The chain covers the hash of the original
+ * event.
+ */
 export function erasedEvent(event: Event): Event {
   const erase = erasers[event.type] as Eraser<EventType> | typeof wordless;
   if (erase === wordless || event.erased === true) return event;

@@ -9,7 +9,9 @@ import type { LlmReply } from "../messages/llm-reply.ts";
 import type { StepOutcome, StepRecord } from "../run/step-record.ts";
 import type { TaskChange } from "../run/task.ts";
 
-/** The commit without the words of those tasks; the very same where there are none. Erasing again changes nothing. */
+/**
+ * Returns the commit without the text of these tasks, or the same object if it has none. Erasing twice changes nothing.
+ */
 export function eraseCommit(commit: Commit, erasures: readonly Erasure[]): Commit {
   const tasks = new Set(erasures.map(({ taskId }) => taskId));
   const agents = new Set<string | null>(erasures.map(({ agentId }) => agentId));
@@ -53,7 +55,7 @@ export function eraseCommit(commit: Commit, erasures: readonly Erasure[]): Commi
   return isChanged ? erased : commit;
 }
 
-/** What those who fold a run need of it stays: usage of a model call, how much a drain gave. */
+/** Keeps what the fold of a run needs: the usage of a model call, and the number of items that a drain returned. */
 function erasedOutcome({ kind, name, outcome }: StepRecord): StepOutcome {
   if (outcome.kind === "failed") return { kind: "failed", failure: erasedFailure(outcome.failure) };
   if (kind === "drain") return { kind: "ok", value: erasedDrain(name, outcome.value) };
@@ -63,7 +65,7 @@ function erasedOutcome({ kind, name, outcome }: StepRecord): StepOutcome {
   return { kind: "ok", value: value as unknown as JsonValue };
 }
 
-/** Of messages their ids stay; what people said has none. */
+/** Keeps the ids of messages. Steering and follow-up input has no ids and becomes `null`. */
 function erasedDrain(queue: string, given: JsonValue): JsonValue {
   if (!Array.isArray(given)) return [];
   const isSaid = queue === "steer" || queue === "follow_up";

@@ -6,45 +6,55 @@ import type { MaybePromise } from "../base/maybe-promise.ts";
 import type { Lease } from "./lease.ts";
 import type { Lifetime } from "../base/lifetime.ts";
 
+/** The result of checking the hash chain of a log. */
 export type LogVerdict =
   | {
       readonly ok: true;
       readonly events: number;
+      /** Head of the chain. Store it elsewhere, and pass it to `verify` later to detect a truncated log. */
       readonly head: string;
+      /** Whether the chain is an HMAC with the store's `auditKey`. A chain without a key can be recomputed by anyone. */
       readonly keyed: boolean;
-      /** Events after the head that was asked for; `null` when none was. */
+      /** Number of events after the head that was passed to `verify`. `null` if no head was passed. */
       readonly sinceHead: number | null;
     }
-  /** `seq`: of the first event that cannot be trusted any more. */
+  /** `seq` is the first event that can no longer be trusted. */
   | { readonly ok: false; readonly seq: number; readonly problem: string };
 
 export interface TailOptions {
+  /** Seq of the first event. Default: 0. */
   readonly fromSeq?: number;
-  /** Only events of these types, and no deltas: who waits for little is not woken for the rest. */
+  /** If given, the tail yields events of these types only, and no deltas. The reader is not woken for other events. */
   readonly types?: readonly EventType[];
-  /** Ends the tail. Breaking out of the loop does too, and never touches the run (E3). */
+  /** Ends the tail. Breaking out of the loop ends the tail as well. Neither affects the run (E3). */
   readonly signal?: CancelSignal;
-  /** Of whoever shows it: over, the tail fails by its fault when everything there is has been seen. */
+  /**
+   * Lifetime of the runtime that opened the tail. When it ends, the tail yields the stored events and then throws its
+   * fault.
+   */
   readonly life?: Lifetime;
 }
 
 /**
- * The events of a run, as its commits left them. Every store passes `eventLogContract`, which checks:
+ * The events of a run. Only commits add events. Every store passes `eventLogContract`, which checks:
  *
- * - E1 Seqs run from 0 without gaps and events never change; `verify` finds one that was edited, removed or reordered. What is chained
- *   is commits, as the store keeps them: a head is that of one run in one store, and moves with every commit.
- * - E2 Deltas reach those who tail, also those who come late, until the commit that records their message.
- * - E3 Anyone may read from any seq at any time; a reader that leaves disturbs nobody.
+ * - E1 Seqs start at 0 and have no gaps, and events never change. `verify` detects an event that was edited, removed or
+ *   reordered. The store chains whole commits, so a head belongs to one run in one store and changes with every commit.
+ * - E2 A tail yields the deltas of a message until the commit that records the message, also to readers that join late.
+ * - E3 A reader may read from any seq at any time. A reader that leaves affects neither the run nor other readers.
  */
 export interface EventLog {
-  /** What is there now. Ends. */
+  /** Reads the events that exist at the time of the call, then ends. */
   read(runId: RunId, fromSeq?: number): AsyncIterable<Event>;
-  /** What is there and what comes, without gaps or repeats. Ends after `run_end` has been seen. */
+  /** Yields the existing events and then new ones, without gaps or repeats. Ends after `run_end`. */
   tail(runId: RunId, options?: TailOptions): AsyncIterable<Event | Delta>;
   /** Returns the seq of the run's last event, or -1 if the run has no events. */
   lastSeq(runId: RunId): MaybePromise<number>;
-  /** Not durable. Dropped without a word when the lease was lost. */
+  /** Shows a delta to readers. Deltas are not durable. A delta of a lost lease is dropped silently. */
   putDelta(lease: Lease, delta: Delta): void;
-  /** Against `head`, one this log had once and that was kept elsewhere, a cut tail is found as well. The log may have grown since. */
+  /**
+   * Checks the hash chain. A `head` that this log had earlier also reveals a truncated log. The log may have grown
+   * since then.
+   */
   verify(runId: RunId, head?: string): Promise<LogVerdict>;
 }

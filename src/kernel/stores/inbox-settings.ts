@@ -1,12 +1,13 @@
 import { describeValue } from "../base/describe-value.ts";
 import { Fault } from "../base/fault.ts";
 
-/** What becomes of a message that is handed back: how often it is tried, and how long it is left alone before it is tried again. */
+/** How often a message that an activation handed back is delivered again, and after which delay. */
 export interface InboxSettings {
-  /** Handed back so often, it is a dead letter (I4). */
+  /** I4: a message that was handed back this often becomes a dead letter. Default: 5. */
   readonly maxDeliveries: number;
-  /** After the first time; then each time four times as long. */
+  /** Delay after the first time a message is handed back. Each further delay is four times as long. Default: 1_000. */
   readonly baseDelayMs: number;
+  /** Upper bound of the delay. Default: 300_000. */
   readonly maxDelayMs: number;
 }
 
@@ -16,7 +17,10 @@ const defaultMailSettings: InboxSettings = Object.freeze({
   maxDelayMs: 300_000,
 });
 
-/** The defaults with what was given instead, looked at: with a number that is none, a message would be tried for ever, or never. */
+/**
+ * Merges the settings with the defaults. Throws `invalid_argument` for an invalid number: NaN would retry a message
+ * forever, or never.
+ */
 export function inboxSettings(given: Partial<InboxSettings> = {}): InboxSettings {
   const settings = { ...defaultMailSettings, ...given };
   const { maxDeliveries, baseDelayMs, maxDelayMs } = settings;
@@ -27,12 +31,12 @@ export function inboxSettings(given: Partial<InboxSettings> = {}): InboxSettings
   return settings;
 }
 
-/** I6: so long is a message left alone that was handed back so often. */
+/** I6: the delay before a message that was handed back this often is delivered again. */
 export function redeliveryDelayMs(
   deliveries: number,
   { baseDelayMs, maxDelayMs }: Pick<InboxSettings, "baseDelayMs" | "maxDelayMs">,
 ): number {
-  // By zero, infinitely often is not a number.
+  // 0 * Infinity would be NaN.
   return baseDelayMs === 0 ? 0 : Math.min(maxDelayMs, baseDelayMs * 4 ** (deliveries - 1));
 }
 

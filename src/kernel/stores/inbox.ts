@@ -2,21 +2,22 @@ import type { AgentId, RunId } from "../base/identity.ts";
 import type { InboxSettings } from "./inbox-settings.ts";
 import type { Message } from "../messages/message.ts";
 
-/** A message, with how often it was handed back. */
+/** A message in an inbox. */
 export interface Delivery {
   readonly message: Message;
+  /** Number of times an activation handed the message back. */
   readonly deliveries: number;
-  /** Handed back, it is left alone until then (epoch milliseconds). */
+  /** Time before which the message is not delivered again, in epoch milliseconds. */
   readonly notBefore?: number;
-  /** The run that has it, or had it last. */
+  /** The run that holds the message, or held it last. */
   readonly runId?: RunId;
-  /** How often it was a dead letter and given another chance. */
+  /** Number of times the message was a dead letter and was delivered again. */
   readonly redelivered?: number;
 }
 
 /**
- * A change to inboxes that rides in a run's commit: sent with the step that sent, taken with the run that begins, acknowledged or handed
- * back with the task that ends.
+ * A change to an inbox that a run's commit applies. A step delivers, a run that starts takes, a task that ends
+ * acknowledges (`ack`) or hands back (`nack`).
  */
 export type InboxChange =
   | { readonly type: "deliver"; readonly message: Message }
@@ -26,74 +27,86 @@ export type InboxChange =
       readonly messageIds: readonly string[];
     };
 
-/** What an activation is begun with: each message has one of its own; or one at a time has all that wait. */
+/**
+ * `each`: every message starts an activation of its own. `together`: one activation at a time gets all waiting
+ * messages.
+ */
 export type InboxMode = "each" | "together";
 
 export interface InboxQuery {
   readonly mode: InboxMode;
-  /** Epoch milliseconds. */
+  /** Current time in epoch milliseconds. */
   readonly now: number;
-  /** For more, by a run under way: what stands behind its messages; `together`, also what stands behind nobody's. */
+  /**
+   * A running activation that asks for more messages. It gets the messages queued behind its own; with `together`, also
+   * those of other lines.
+   */
   readonly runId?: RunId;
-  /** 100 unless told. */
+  /** Maximum number of messages. Default: 100. */
   readonly limit?: number;
 }
 
 export interface NextMail {
   readonly deliveries: readonly Delivery[];
-  /** When the first of those that are left alone may be tried again; `null`: there are none. */
+  /** Time at which the first delayed message may be delivered again. `null` means that no message is delayed. */
   readonly at: number | null;
 }
 
 /**
- * Where messages to an agent wait for an activation of it. The messages of one sender are a line: those of an agent in one run, or those
+ * Messages that wait for an activation of an agent. The messages of one sender form a line: those of an agent in one run, or those
  * from outside. Every store passes `inboxContract`, which checks:
  *
  * - I1 Delivery is idempotent by message id, also after the message was acknowledged.
- * - I2 Messages of one sender are drained in the order in which they were sent: one is next when what was sent before it in its line is
- *   acknowledged or a dead letter, or is with the run that asks for more. It does not wait for other lines, nor for an earlier one that
- *   wants a reply: whoever asks waits itself, or does several things at once.
- * - I3 `peek` and `next` take nothing away: a message stays until it is acknowledged.
- * - I4 A message handed back `maxDeliveries` times becomes a dead letter; it is kept and drained no more. They are in the order in which they became it, those of one
- *   `nack` in the order in which they came. Redelivered, it is as if it came now for the first time.
- * - I5 A message has one run at a time, which takes it with a commit. A run that begins with one that is not free does not begin; what another
- *   run has, a commit neither acknowledges nor hands back. If the run is deleted, its messages are free.
- * - I6 Handed back by a commit, or at a given time, a message is left alone, the longer the more often it was (`redeliveryDelayMs`).
+ * - I2 The messages of one line are delivered in the order in which they were sent: a message is next when every earlier message of
+ *   its line is acknowledged, is a dead letter, or is held by the run that asks for more. A message never waits for another line, nor
+ *   for an earlier message of its own line that asks for a reply: its sender either waits itself or works concurrently.
+ * - I3 `peek` and `next` do not remove messages. A message stays until it is acknowledged.
+ * - I4 A message that was handed back `maxDeliveries` times becomes a dead letter, which is kept but not delivered. Dead letters are
+ *   listed in the order in which they died; those of one `nack` in the order of arrival. A redelivered message counts as new.
+ * - I5 One run at a time holds a message. It takes the message with a commit. A run whose first message is not free is not created, and
+ *   a commit neither acknowledges nor hands back a message that another run holds. Deleting the run frees its messages.
+ * - I6 A message that a commit hands back, or `nack` with a time, is delayed; the delay grows each time (`redeliveryDelayMs`).
  */
 export interface Inbox {
-  /** Of whoever hands back. */
+  /** How this inbox treats messages that are handed back. */
   readonly settings: InboxSettings;
-  /** False: it was here before. */
+  /** Returns `false` if a message with this id was delivered before. */
   deliver(message: Message): Promise<boolean>;
-  /** What is not acknowledged, in the order in which it came. 100 unless told. */
+  /** Returns messages that are not acknowledged, in the order of arrival. Default limit: 100. */
   peek(agentId: AgentId, limit?: number): Promise<readonly Delivery[]>;
-  /** Of these, what is not acknowledged, dead letters too. */
+  /** Returns those of these messages that are not acknowledged, including dead letters. */
   find(agentId: AgentId, messageIds: readonly string[]): Promise<readonly Delivery[]>;
-  /** What may be taken now. `each`: what stands behind nothing; `together`: all, but nothing while a run has some. */
+  /**
+   * Returns what a run may take now. `each`: the first message of every line. `together`: all messages, or none while a
+   * run holds one.
+   */
   next(agentId: AgentId, query: InboxQuery): Promise<NextMail>;
   ack(agentId: AgentId, messageIds: readonly string[]): Promise<void>;
-  /** `at`: the time it is (epoch milliseconds). Without one they may be tried again at once. */
+  /**
+   * Hands messages back. `at` is the current time in epoch milliseconds. Without `at` they may be delivered again
+   * immediately.
+   */
   nack(agentId: AgentId, messageIds: readonly string[], at?: number): Promise<void>;
-  /** Of all agents, unless told. */
+  /** Returns the dead letters of the agent, or of all agents. */
   deadLetters(agentId?: AgentId): Promise<readonly Delivery[]>;
-  /** How many. All dead letters of the agent, unless told. */
+  /** Delivers dead letters again and returns their number. Default: all dead letters of the agent. */
   redeliver(agentId: AgentId, messageIds?: readonly string[]): Promise<number>;
-  /** Those of these agents for whom a message waits that no run has. */
+  /** Returns those of these agents that have a message which no run holds. */
   waiting(agentIds: readonly AgentId[]): Promise<readonly AgentId[]>;
 }
 
-/** Which line of its agent's inbox a message stands in. */
+/** Returns the line of the agent's inbox that the message belongs to. */
 export function lineOf({ from, sender }: Pick<Message, "from" | "sender">): string {
   return `${from ?? ""} ${sender?.runId ?? ""}`;
 }
 
-/** One activation's view of its inbox. */
+/** The inbox as one activation sees it. */
 export interface TaskInbox {
-  /** What this activation was started with. */
+  /** The messages that started this activation. */
   readonly messages: readonly Message[];
   /**
-   * What has come since, journaled: a replay drains the same (J4). Where each message has an activation of its own, that is what those sent
-   * who sent what it was started with.
+   * Returns messages that arrived since. The result is journaled, so a replay returns the same messages (J4). In mode
+   * `each` they are from the senders of the messages that started the activation.
    */
   drain(): Promise<readonly Message[]>;
 }

@@ -6,51 +6,62 @@ import type { ClaimOptions, Lease, Rest } from "./lease.ts";
 import type { Mail } from "./mailbox.ts";
 import type { RunPage, RunQuery, RunSummary } from "../run/run-summary.ts";
 
-/** S5: at most one unfinished run of an agent in a session. */
+/** S5: allows at most one unfinished run of an agent in a session. */
 export interface SingleFlight {
-  /** What is said to that run instead of starting another. Its id begins with `submit `; said once, also when that run has ended since. */
+  /**
+   * Mail that the unfinished run gets instead of a second run being started. Its id begins with `submit `. It is put
+   * once, even if that run has ended meanwhile.
+   */
   readonly steering: Omit<Mail, "runId">;
-  /** Whether one at work is told as well, and not only one that is suspended. */
+  /** `true`: a running run gets the mail as well. `false`: only a suspended run gets it. */
   readonly always: boolean;
 }
 
-/** A run that starts unless its agent has an unfinished one in its session, which then has the mail. */
+/**
+ * A run that is started, unless its agent has an unfinished run in the session. In that case the unfinished run gets
+ * the mail.
+ */
 export interface Submission {
   readonly run: RunRecord;
   readonly first: Commit;
   readonly flight: SingleFlight;
 }
 
-/** What came of creating a run. */
+/** The outcome of creating a run. */
 export type Creation =
-  /** `lease`: it was claimed along with it. */
+  /** `lease` is present if the run was claimed in the same transaction. */
   | { readonly kind: "created"; readonly lease?: Lease }
-  /** A run of this id is there; nothing changed. */
+  /** A run with this id already exists. Nothing changed. */
   | { readonly kind: "exists" }
-  /** I5: another run has a message that it is to begin with; nothing changed. */
+  /** I5: another run holds a message that this run was to start with. Nothing changed. */
   | { readonly kind: "taken" }
-  /** The agent has an unfinished run in the session, which has the mail. */
+  /** The agent has an unfinished run in the session, which got the mail. */
   | { readonly kind: "steered"; readonly runId: RunId }
-  /** The agent is at work in the session; nothing changed. */
+  /** The agent has an unfinished run in the session that does not take the mail. Nothing changed. */
   | { readonly kind: "busy"; readonly run: RunSummary };
 
 /**
- * The durable memory of runs, and the one door by which an owner writes: what a commit holds for the event log, sessions,
- * mailboxes, inboxes and topics is applied with it or not at all. Every store passes `journalContract`, which checks:
+ * The journals of all runs. An owner writes only through commits: the changes that a commit holds for the event log, sessions,
+ * mailboxes, inboxes and topics are applied with it, or not at all. Every store passes `journalContract`, which checks:
  *
- * - J1 First writer wins: appending under a number that is taken changes nothing and returns the commit that stands there, so a
- *   writer that does not know whether its write arrived may write again.
- * - J3 A writer whose lease was lost is refused with `lease_lost`, and nothing is written.
+ * - J1 The first write wins: appending under a number that is taken changes nothing and returns the stored commit. A writer that does
+ *   not know whether its write arrived may therefore write again.
+ * - J3 A writer that lost its lease is refused with `lease_lost`, and nothing is written.
  * - J10 A step whose value is not JSON is refused with `not_json`, and nothing is written.
- * - A number that leaves a gap is refused with `invalid_argument`.
- * - S5 With a `flight`, what another user or tenant submits is never said to a run: that acts in its own user's name. Whether the run starts, is refused or becomes steering is decided with its commit, whoever else submits. What is
- *   submitted with a commit is so exactly when the commit stands.
- * - E1 After a commit with `erases` nobody reads the words of those tasks any more, whatever dies; the events' chain still holds.
- * - K1 A run has ended when a commit tells `run_end`, and goes on again when one reopens a task; `list` says so from that commit on.
- * - K2 `list` gives the newest first, each once however many come or go between two pages.
+ * - A commit whose number leaves a gap is refused with `invalid_argument`.
+ * - S5 With a `flight`, the submission of another user or tenant never becomes steering, because a run acts in the name of its own
+ *   user. Whether a run starts, is refused or becomes steering is decided in the transaction that creates it, also under
+ *   concurrent submissions. Submissions that are appended with a commit take effect if and only if the commit is stored.
+ * - E1 After a commit with `erases`, no reader sees the text of those tasks, even after a crash. The hash chain remains valid.
+ * - K1 A run has ended once a commit holds `run_end`, and is unfinished again once a commit reopens a task. `list` reports the status
+ *   from that commit on.
+ * - K2 `list` returns the newest runs first, and each run once, however many runs are created or deleted between two pages.
  */
 export interface Journal {
-  /** If `flight` is absent, the run is created whatever other runs its session has: a fork or an activation does that. */
+  /**
+   * Creates a run with its first commit. Without `flight` the run is created regardless of other runs in its session;
+   * forks and activations do that.
+   */
   create(run: RunRecord, first: Commit, flight?: SingleFlight): MaybePromise<Creation>;
   /**
    * Like `create`, and claims the run for a worker in the same transaction if the run matches `claim` and no other run is ready
@@ -87,13 +98,13 @@ export interface Journal {
    */
   replay(runId: RunId, visit: (commit: Commit) => void): MaybePromise<RunRecord>;
   /**
-   * With its events, mail and blobs. The session keeps what is visible there; what never became so goes, since nobody can go on with
-   * it. Done nothing if it is not there.
+   * Deletes the run with its events, mail and blobs. Its session keeps the visible entries; hidden entries are deleted,
+   * because no run can resume them. Does nothing if the run does not exist.
    */
   delete(runId: RunId): Promise<void>;
   /**
-   * Deletes the runs that ended before this time (epoch milliseconds), also those that could still be resumed, but for those that have an
-   * owner or unread mail. How many.
+   * Deletes the runs that ended before this time (epoch milliseconds), including runs that could be resumed, but not
+   * runs with an owner or unread mail. Returns the number of deleted runs.
    */
   collect(options: { readonly endedBefore: number }): Promise<number>;
 }

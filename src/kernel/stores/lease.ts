@@ -1,14 +1,17 @@
 import type { AgentId, RunId } from "../base/identity.ts";
 import type { MaybePromise } from "../base/maybe-promise.ts";
 
-/** The right to write for one run. A later lease of the same run has a higher epoch and ends this one (J3). */
+/** The right to write to one run. A later lease of the same run has a higher epoch and invalidates this one (J3). */
 export interface Lease {
   readonly runId: RunId;
   readonly epoch: number;
   readonly workerId: string;
 }
 
-/** How an owner leaves a run: done with it for good, ready for the next owner, or until mail comes or a time is there. */
+/**
+ * How an owner releases a run: as ended, as ready for the next owner, or as suspended until mail arrives or the time
+ * `wakeAt` (epoch milliseconds).
+ */
 export type Rest =
   | { readonly kind: "ended" }
   | { readonly kind: "ready" }
@@ -17,44 +20,53 @@ export type Rest =
 /** An agent that a worker hosts. */
 export interface AgentVersion {
   readonly agentId: AgentId;
-  /** J9: only runs that this version started, `null` being one that declares none. Absent: of any version. */
+  /**
+   * J9: the worker takes only runs that this version started; `null` means runs of an agent that declares no version.
+   * If absent, runs of any version.
+   */
   readonly version?: string | null;
 }
 
 export interface ClaimOptions {
   readonly workerId: string;
+  /** Maximum number of runs to claim. */
   readonly limit: number;
-  /** Only runs of these agents; absent: of any. */
+  /** If given, only runs of these agents are claimed. */
   readonly agents?: readonly AgentVersion[];
-  /** Not these: the worker knows that they are for another (J9). */
+  /** Runs that are not claimed, because the worker knows that another version must drive them (J9). */
   readonly except?: readonly RunId[];
-  /** Epoch milliseconds; decides whose wake time has come. */
+  /** Current time in epoch milliseconds. Suspended runs whose `wakeAt` has passed are ready. */
   readonly now: number;
 }
 
 /**
- * Who owns which run, in the store. Every store passes `leaseContract`, which checks:
+ * The ownership of runs. Every store passes `leaseContract`, which checks:
  *
- * - L1 A run has at most one owner whose writes are taken: claiming or seizing it raises the epoch and fences the one before.
- * - L2 `claim` gives runs that are ready: new, released as ready, woken by mail since they were left or by time, or left behind
- *   by a worker that is gone. An ended run only for mail, never one whose owner lives.
- * - L3 Mail that came before `release` and was not consumed makes the run ready, an ended one too: no wake is lost.
- * - L4 A lease that was lost releases nothing.
- * - L5 When more runs are ready than asked for, tenants are served in turn; within one, the higher priority first, then the
- *   longest ready.
- * - L6 A worker's name is not its runs: see `enlist`.
+ * - L1 At most one owner of a run can write: claiming or seizing the run raises its epoch and fences the previous owner.
+ * - L2 `claim` returns ready runs: new, released as ready, woken by mail or by time since their release, or left by a dead worker. An
+ *   ended run is ready only if it has mail. A run whose owner is alive is never ready.
+ * - L3 Unread mail at `release` makes the run ready, also an ended run, so no wake-up is lost.
+ * - L4 A lost lease cannot release the run.
+ * - L5 If more runs are ready than `limit`, tenants are served in turn; within a tenant, the higher priority first, then the run that
+ *   has been ready longest.
+ * - L6 Runs belong to a worker process, not to its name: see `enlist`.
  */
 export interface Leases {
   /**
-   * Workers that do not say so are gone; a store that can tell a dead process by itself does. L6: whoever enlists under the name of one
-   * that is gone does not get its runs along: they are left behind, for anyone. Enlisting twice is enlisting once.
+   * Registers a worker as alive. A worker that is not registered counts as dead; some stores detect a dead process
+   * themselves. L6: a worker that registers under the name of a dead worker does not inherit its runs; they become
+   * ready for any worker. Registering twice has no effect.
    */
   enlist(workerId: string): Promise<void>;
+  /** Unregisters a worker. Its runs become ready for other workers. */
   dismiss(workerId: string): Promise<void>;
+  /** Claims up to `limit` ready runs. */
   claim(options: ClaimOptions): MaybePromise<readonly Lease[]>;
-  /** Takes a run whoever has it, if it exists and has not ended, or has mail. */
+  /**
+   * Takes a run from its current owner. Returns `undefined` if the run does not exist, or has ended and has no mail.
+   */
   seize(runId: RunId, workerId: string): Promise<Lease | undefined>;
-  /** J3: before an effect. Throws `lease_lost`. */
+  /** J3: verifies the lease before an effect starts. Rejects with `lease_lost`. */
   check(lease: Lease): Promise<void>;
   /** Rejects with `lease_lost`. Returns `undefined` if the release completed synchronously. */
   release(lease: Lease, rest: Rest): Promise<void> | undefined;

@@ -7,45 +7,50 @@ import type { TopUp } from "../limits/ledger.ts";
 import type { Message } from "../messages/message.ts";
 import type { Priority } from "../limits/priority.ts";
 
-/** What anyone but the owner may want of a run. */
+/** A request to a run from any process other than its owner. */
 export type MailBody =
-  /** Resolves a named wait of a task: a reply, a signal, a child's end, a timer. Kept when early, consumed once. */
+  /**
+   * Resolves a named wait of a task: a reply, a signal, a child's end, a timer. If the task does not wait yet, the
+   * value is kept. It is consumed once.
+   */
   | { readonly type: "resolve"; readonly taskId: TaskId; readonly wait: string; readonly value: JsonValue }
   | { readonly type: "message"; readonly message: Message }
   | { readonly type: "approval"; readonly approvalId: string; readonly decision: ApprovalDecision }
-  /** Kept until a drain of the root takes it; wakes nothing by itself. */
+  /** Input that is kept until a drain of the root task takes it. It does not resolve a wait. */
   | { readonly type: InputQueue; readonly input: JsonValue }
   | { readonly type: "cancel"; readonly taskId: TaskId; readonly reason: string }
   | { readonly type: "pause" | "resume" }
   | { readonly type: "top_up"; readonly taskId: TaskId; readonly add: Partial<TopUp> }
   | { readonly type: "reprioritize"; readonly taskId: TaskId; readonly priority: Priority };
 
+/** A message to a run. */
 export interface Mail {
-  /** Putting it again under the same id is putting it once. */
+  /** Unique within the run. Putting a second mail with the same id has no effect (P1). */
   readonly id: string;
   readonly runId: RunId;
-  /** A person, an agent, another run; for the audit. */
+  /** The sender, for the audit: a person, an agent, or another run. */
   readonly from: string;
+  /** Epoch milliseconds. */
   readonly at: number;
   readonly body: MailBody;
 }
 
-/** A mail with its place in the run's mailbox. */
+/** A mail with its position in the run's mailbox. */
 export interface PlacedMail extends Mail {
-  /** From 0, in the order of arrival. */
+  /** Counts from 0 in the order of arrival. */
   readonly place: number;
 }
 
 /**
- * Where everyone but the owner writes to a run. Every store passes `mailboxContract`, which checks:
+ * The mailbox of a run, to which every process other than the owner writes. Every store passes `mailboxContract`, which checks:
  *
  * - P1 Putting is idempotent by id, also after the mail was consumed.
- * - P2 Mail is read in the order of arrival, so FIFO for each sender.
- * - P3 The owner consumes by a commit (`mailThrough`): mail is gone exactly when what it caused is durable.
+ * - P2 Mail is read in the order of arrival, so it is FIFO for each sender.
+ * - P3 The owner consumes mail with a commit (`mailThrough`): mail is removed exactly when its effects are durable.
  * - P4 Mail to a run that does not exist is refused with `not_found`.
  */
 export interface Mailbox {
-  /** False: it was here before. */
+  /** Returns `false` if a mail with this id was put before. */
   put(mail: Mail): Promise<boolean>;
   /** Returns the mail that is not consumed yet, in the order of arrival (P2). */
   read(runId: RunId): MaybePromise<readonly PlacedMail[]>;

@@ -8,7 +8,7 @@ import type { Mailbox } from "./mailbox.ts";
 import type { Sessions } from "../sessions/sessions.ts";
 import type { Topics } from "./topics.ts";
 
-/** Where runs and sessions live. Eight contracts over one set of data: memory, one SQLite file, or PostgreSQL. */
+/** Storage of runs and sessions: eight contracts over one set of data. Implementations: memory and one SQLite file. */
 export interface Store {
   readonly journal: Journal;
   readonly events: EventLog;
@@ -19,8 +19,9 @@ export interface Store {
   readonly leases: Leases;
   readonly topics: Topics;
   /**
-   * Calls back, soon, after anyone wrote what may make a run ready or a message wait: in this process or another. The run is named where it
-   * is known and all there is: that a message waits is told without one.
+   * Calls the listener soon after any process wrote a change that may make a run ready or a message available. `runId`
+   * is given if the change concerns exactly one run; a waiting message is announced without it. Returns a function that
+   * removes the listener.
    */
   onChange(listener: (runId?: RunId) => void): () => void;
   close(): Promise<void>;

@@ -1,6 +1,6 @@
 import type { AgentId, TopicId } from "../base/identity.ts";
 
-/** A change that rides in a run's commit. */
+/** A change to the followers of a topic, which a run's commit applies. */
 export interface TopicChange {
   readonly type: "follow" | "unfollow";
   readonly topicId: TopicId;
@@ -8,10 +8,10 @@ export interface TopicChange {
 }
 
 /**
- * Who follows what. Every store passes `topicContract`, which checks:
+ * The followers of topics. Every store passes `topicContract`, which checks:
  *
- * - Q1 Following twice is following once; unfollowing what is not followed is nothing.
- * - Q2 Followers are listed in the order in which they began to follow.
+ * - Q1 Following twice has the effect of following once. Unfollowing a topic that is not followed has no effect.
+ * - Q2 Followers are listed in the order in which they started to follow.
  */
 export interface Topics {
   apply(changes: readonly TopicChange[]): Promise<void>;

@@ -1,4 +1,4 @@
-/** Lets one reader sleep until something new is there. A ring while it is awake is kept. */
+/** Lets one reader wait for a change. A ring while the reader is not waiting is remembered until `clear`. */
 export class Bell {
   #rang = false;
   #wake: (() => void) | undefined;

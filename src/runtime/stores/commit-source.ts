@@ -1,6 +1,6 @@
 import type { RunId } from "../../kernel/index.ts";
 
-/** Whose commit it is, and of when. */
+/** The run that wrote a commit, and the time of the commit. */
 export interface CommitSource {
   readonly runId: RunId;
   /** Epoch milliseconds. */

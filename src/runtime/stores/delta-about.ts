@@ -1,11 +1,13 @@
 import type { Delta, Event } from "../../kernel/index.ts";
 
-/** What a delta is a part of: the message a task is getting, or one call of a tool. */
+/** Returns the key of what a delta is a part of: the current message of a task, or one tool call. */
 export function aboutDelta(delta: Delta): string {
   return delta.type === "tool_execution_update" ? `${delta.taskId} ${delta.callId}` : delta.taskId;
 }
 
-/** E2: what an event records the whole of, so that its deltas are no longer needed. */
+/**
+ * E2: returns the key of the message or tool call that an event records completely. Its deltas are no longer needed.
+ */
 export function aboutEvent({ type, taskId, data }: Event): string | undefined {
   if (type === "message_end") return taskId;
   return type === "tool_execution_end" ? `${taskId} ${data.callId}` : undefined;

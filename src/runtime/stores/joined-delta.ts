@@ -1,6 +1,6 @@
 import type { Delta } from "../../kernel/index.ts";
 
-/** E2: what was shown, and the pieces of text that follow on from it, as one. */
+/** E2: a delta, merged with the text deltas that continue it. */
 export class JoinedDelta {
   readonly #first: Delta;
   #text: string;
@@ -15,7 +15,7 @@ export class JoinedDelta {
     return first.type === "message_update" ? { ...first, text: this.#text } : first;
   }
 
-  /** Whether it was the next piece; if not, nothing changes. */
+  /** Appends `next` if it continues this delta. Returns `false`, and changes nothing, if it does not. */
   join(next: Delta): boolean {
     const first = this.#first;
     const follows =

@@ -7,8 +7,8 @@ import {
 } from "../../kernel/index.ts";
 
 /**
- * N1: refuses a list of changes with an entry whose parent is neither in its session nor comes before it in the list. `stands`: whether
- * a session has an entry.
+ * N1: throws `not_found` if a change has an entry whose parent is neither in its session nor earlier in the list.
+ * `stands` tells whether a session has an entry.
  */
 export function refuseOrphans(
   changes: readonly SessionChange[],
@@ -26,14 +26,14 @@ export function refuseOrphans(
   }
 }
 
-/** The entry whose parent has to be there, unless it is to be under the leaf. */
+/** Returns the entry whose parent must exist. `undefined` if the change adds no entry, or adds it under the leaf. */
 function firstOf(change: SessionChange): Pick<SessionEntry, "id" | "parentId"> | undefined {
   if (change.type === "append") return change.atLeaf === true ? undefined : change.entry;
   if (change.type !== "say" || change.batch.messages.length === 0) return undefined;
   return { id: batchEntryId(change.batch, 0), parentId: change.batch.parentId };
 }
 
-/** Of all that it brings. */
+/** Returns the ids of all entries that a change adds. */
 function idsIn(change: SessionChange): readonly string[] {
   if (change.type === "append") return [change.entry.id];
   return change.type === "say"
@@ -51,10 +51,13 @@ export function orphaned(
   );
 }
 
-/** The entries that a list of changes brings: each may be the parent of the next, and most are. */
+/** The entries that a list of changes adds. Most often the parent of an entry is the entry of the change before it. */
 class ComingEntries {
   readonly #changes: readonly SessionChange[];
-  /** Of the first so many changes, counted when it was first asked for another than the one before. */
+  /**
+   * Ids of the entries of the first `#counted` changes. Filled when `has` is first asked for an entry of an earlier
+   * change.
+   */
   #ids: Map<SessionId, Set<string>> | undefined;
   #counted = 0;
 
@@ -62,7 +65,7 @@ class ComingEntries {
     this.#changes = changes;
   }
 
-  /** Whether one of the first `count` changes brings it. */
+  /** Whether one of the first `count` changes adds the entry. */
   has(count: number, sessionId: SessionId, entryId: string): boolean {
     const before = this.#changes[count - 1];
     if (before?.type === "append" && before.entry.id === entryId && before.sessionId === sessionId)

@@ -2,27 +2,33 @@ import { Fault, type RunQuery, type RunSummaryStatus } from "../../kernel/index.
 
 const defaultLimit = 50;
 
-/** A query with what it leaves out. `before`: only runs with a lower place, which counts runs in the order of their creation. */
+/**
+ * A query with its defaults. A run's `place` is its position in the order of creation; only runs with a place lower
+ * than `before` match.
+ */
 export interface RunCursor {
   readonly before: number;
   readonly limit: number;
-  /** Absent: any. */
+  /** If absent, runs of any status match. */
   readonly statuses?: readonly RunSummaryStatus[];
 }
 
 export function cursorOf({ after, limit = defaultLimit, status }: RunQuery): RunCursor {
   if (!Number.isSafeInteger(limit) || limit < 1) {
-    throw new Fault("invalid_argument", `limit is ${limit}: it must be an integer from 1`);
+    throw new Fault("invalid_argument", `invalid limit ${limit}: expected an integer of at least 1`);
   }
   if (after !== undefined && !/^[1-9][0-9]{0,15}$/.test(after)) {
-    throw new Fault("invalid_argument", `${JSON.stringify(after)} is not the \`next\` of a page of runs`);
+    throw new Fault(
+      "invalid_argument",
+      `invalid cursor ${JSON.stringify(after)}: pass the \`next\` of an earlier page of runs`,
+    );
   }
   const before = after === undefined ? Number.MAX_SAFE_INTEGER : Number(after);
   if (status === undefined) return { before, limit };
   return { before, limit, statuses: [...new Set([status].flat())] };
 }
 
-/** One page out of what was found, newest first and one more than asked for if there is more. */
+/** Returns one page. `found` is sorted newest first and holds `limit + 1` items if there is another page. */
 export function pageOf<Found extends { readonly place: number }>(
   found: readonly Found[],
   limit: number,

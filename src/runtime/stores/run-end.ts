@@ -6,7 +6,10 @@ export interface RunEnd {
   readonly at: number;
 }
 
-/** K1: how a commit leaves its run: ended, going on again (`null`), or as it was. */
+/**
+ * K1: how a commit changes whether its run has ended. `null` means that it reopens the run, `undefined` that it changes
+ * nothing.
+ */
 export function endIn({ at, events, tasks }: Commit): RunEnd | null | undefined {
   const last = events?.at(-1);
   if (last?.type === "run_end") return { status: last.data.status, at };

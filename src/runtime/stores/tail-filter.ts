@@ -1,8 +1,8 @@
 import type { Event, EventType } from "../../kernel/index.ts";
 
-/** Which events someone who tails a log is to see. */
+/** Decides which events and deltas a reader of a tail gets. */
 export class TailFilter {
-  /** Few. */
+  /** A short list, so a linear search is fast enough. */
   readonly #types: readonly EventType[] | undefined;
   readonly showsDeltas: boolean;
 
@@ -15,7 +15,7 @@ export class TailFilter {
     return this.#types?.includes(type) ?? true;
   }
 
-  /** Whether a commit with these events is worth waking for: something to see, or the end. */
+  /** Whether a commit with these events wakes the reader: it holds an event for the reader, or the end of the run. */
   wakesFor(events: readonly Event[]): boolean {
     if (this.#types === undefined) return true;
     for (let index = 0; index < events.length; index++) {

@@ -11,7 +11,10 @@ import {
   type ToolOutput,
 } from "../../../src/kernel/index.ts";
 
-/** A message carries its number as `#12#` in whatever of it lives longest, so that its place can be told after it was cut. */
+/**
+ * Builds a message that carries its number as `#12#` in the part that is cut last, so that its position is
+ * known after compaction.
+ */
 type Draft = (number: number) => ChatMessage;
 
 const filler = fc.integer({ min: 0, max: 1_500 }).map((length) => "x".repeat(length));
@@ -34,7 +37,7 @@ interface Call {
   readonly isError: boolean;
 }
 
-/** Servers repeat ids: there are only three. */
+/** Random tool call with one of only three call ids, because servers repeat ids. */
 const call: fc.Arbitrary<Call> = fc.record({
   callId: fc.constantFrom("a", "b", "c"),
   output: filler,
@@ -47,9 +50,9 @@ const round: fc.Arbitrary<readonly Draft[]> = fc
     calls: fc.array(call, { minLength: 1, maxLength: 3 }),
     says: fc.boolean(),
     thinks: fc.boolean(),
-    /** Steered between a call and its result. */
+    /** User message that arrives between a call and its result, or null. */
     steered: fc.option(user, { freq: 8 }),
-    /** Results in two messages. */
+    /** Whether the results come in two messages. */
     apart: fc.boolean(),
   })
   .map(({ calls, says, thinks, steered, apart }) => {
@@ -90,7 +93,10 @@ const system = filler.map(
       systemMessage(`#${number}# ${text}`),
 );
 
-/** Conversations as they come: some end in results nobody has read, some do not begin with a user. Deeply frozen. */
+/**
+ * Random, deeply frozen conversations. Some end in tool results that the model has not answered, some do
+ * not start with a user message.
+ */
 export const histories: fc.Arbitrary<readonly ChatMessage[]> = fc
   .tuple(fc.array(system, { maxLength: 2 }), fc.option(answer, { freq: 8 }), fc.array(turn, { maxLength: 8 }))
   .map(([systems, first, turns]) =>

@@ -33,7 +33,7 @@ const look = tool({
 });
 const asks = { toolCalls: [{ name: "look", input: {} }] };
 
-test("in a run a summary is a call of the run: paid from its budget, and what is stored is whole", async () => {
+test("a summary is a model call of the run: it is charged to the run's budget, and the stored session stays complete", async () => {
   const model = scriptedModel([asks, asks, "Looked once.", asks, "Looked twice.", "Done."]);
   const store = memoryStore({ hash: sha256 });
   const runtime = await openRuntime({ store, unknownPrice: "ignore" });
@@ -54,7 +54,7 @@ test("in a run a summary is a call of the run: paid from its budget, and what is
     { name: "agent.messages_snipped", data: { messagesBefore: 5, messagesAfter: 4 } },
     { name: "agent.messages_snipped", data: { messagesBefore: 6, messagesAfter: 4 } },
   ]);
-  // The second summary updates the first and sees only what is new.
+  // The second summary updates the first and receives only messages that are new since then.
   const second = messageText(model.calls[4]?.messages.at(-1) ?? userMessage(""));
   expect(second).toContain("<previous-summary>\nLooked once.\n</previous-summary>");
   expect(second.match(/\[result of look\]/g)).toHaveLength(1);
@@ -64,7 +64,7 @@ test("in a run a summary is a call of the run: paid from its budget, and what is
   await runtime.close();
 });
 
-test("J1: a run that is dropped and goes on elsewhere pays for no summary twice, and the window is the same", async () => {
+test("J1: a run that another process resumes pays for no summary twice and sees the same window", async () => {
   const { runtime, store, open, clock } = await setUp({ suspendAfterMs: 100 });
   const model = scriptedModel(["Summary.", "First.", "Second."]);
   const talk = Transcript.of([userMessage("x".repeat(8_000)), assistantMessage("ok"), userMessage("now")]);
@@ -102,7 +102,7 @@ test("J1: a run that is dropped and goes on elsewhere pays for no summary twice,
   expect(new Set(shown.map((texts) => texts.join("|"))).size).toBe(1);
 });
 
-test("J2: the two summaries of a turn that is cut are made side by side, as branches of the task", async () => {
+test("J2: the two summaries of a split turn run concurrently, as branches of the task", async () => {
   const { runtime } = await setUp();
   const bothOpen = gate();
   let open = 0;
@@ -140,7 +140,7 @@ test("J2: the two summaries of a turn that is cut are made side by side, as bran
   });
 });
 
-test("a summary that was cut short at its limit is none", async () => {
+test("a summary that was truncated at the output limit is discarded, and a later attempt can succeed", async () => {
   const history = [userMessage("x".repeat(8_000)), userMessage("now")];
   const cut = scriptedModel([{ text: "So far the us", stopReason: "length" }, "All of it."]);
   const strategy = summarization({ summarize: summarizeWith(cut), maxTokens: 500, keepRecentTokens: 100 });

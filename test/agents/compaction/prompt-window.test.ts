@@ -21,7 +21,7 @@ const look = tool({
   inputSchema: { type: "object", properties: {} },
   execute: () => "y".repeat(4_000),
 });
-/** Holds a run up between two turns. */
+/** Suspends the run between two turns. */
 const wait = tool({
   name: "wait",
   description: "Waits",
@@ -35,7 +35,7 @@ const textIn = ({ messages }: ModelRequest): string =>
 const isSummaryCall = (request: ModelRequest): boolean => textIn(request).includes("<conversation>");
 const calls = (name: string) => ({ toolCalls: [{ name, input: {} }] });
 
-/** Looks three times and waits after the second, whatever it is shown of that. */
+/** Calls look twice, then wait, then look once more, independent of the visible window. */
 function porterModel(world: string[] = []): ScriptedModel {
   let turns = 0;
   const script = ["look", "look", "wait", "look"];
@@ -59,7 +59,7 @@ async function steps(store: Store, runId: RunId): Promise<readonly StepRecord[]>
   return all;
 }
 
-test("J4: what a strategy cuts is a step of the run, and where nothing is due there is none", async () => {
+test("J4: a compaction is a step of the run, and a turn that needs no compaction has no such step", async () => {
   const { runtime, store } = await setUp({ unknownPrice: "ignore" });
   const run = await runtime.submit(
     porter(porterModel(), () => slidingWindow({ maxMessages: 4 })),
@@ -69,12 +69,12 @@ test("J4: what a strategy cuts is a step of the run, and where nothing is due th
   await run.signal("go");
   expect(await run.result()).toMatchObject({ status: "completed", output: "done with 3 in view" });
   const kinds = (await steps(store, run.runId)).map(({ kind }) => kind);
-  // Five turns; at the third, fourth and fifth more has been said than may be shown.
+  // The run has five turns; the third, fourth and fifth exceed the limit of four messages.
   expect(kinds.filter((kind) => kind === "llm")).toHaveLength(5);
   expect(kinds.filter((kind) => kind === "compaction")).toHaveLength(3);
 });
 
-test("J4: a run under way goes on with the window that was recorded, also when its strategy cuts otherwise by then", async () => {
+test("J4: a resumed run uses its recorded window, even if its strategy has changed since", async () => {
   const { runtime, store, open, clock } = await setUp({ suspendAfterMs: 100, unknownPrice: "ignore" });
   const model = porterModel();
   let run = await runtime.submit(
@@ -99,7 +99,7 @@ test("J4: a run under way goes on with the window that was recorded, also when i
   await next.close();
 });
 
-test("B5, J5: money that ends in a summary stops the run; topped up, it goes on with the summary", async () => {
+test("B5, J5: a budget that runs out at a summary stops the run, and the run completes with the summary after topUp()", async () => {
   const { runtime, events } = await setUp({ unknownPrice: "ignore" });
   const model = porterModel();
   const compaction = (summarize: Parameters<typeof summarization>[0]["summarize"]) =>
@@ -117,7 +117,7 @@ test("B5, J5: money that ends in a summary stops the run; topped up, it goes on 
   await runtime.close();
 });
 
-test("J1, J6: it ends alike wherever its worker dies, and pays for no summary it has", async () => {
+test("J1, J6: a run with compaction has the same output wherever its worker dies and repeats at most one model call", async () => {
   const workload = (world: string[]): Workload => {
     const answer = (request: ModelRequest) => {
       world.push(isSummaryCall(request) ? "summary" : "turn");

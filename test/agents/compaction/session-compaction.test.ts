@@ -69,14 +69,14 @@ const file = (toolName: string, path: string, isError = false): readonly ChatMes
 const spoken = histories.filter(({ length }) => length > 0);
 const long = "x".repeat(600);
 
-describe("compaction of a session", () => {
-  test("is due once the context is larger than the window without the reserve", () => {
+describe("sessionCompaction()", () => {
+  test("shouldCompact() is true once the context exceeds the window minus the reserve", () => {
     const { compaction } = setUp();
     expect(compaction.shouldCompact({ tokens: 91_808, contextWindow: 100_000 })).toBe(false);
     expect(compaction.shouldCompact({ tokens: 91_809, contextWindow: 100_000 })).toBe(true);
   });
 
-  test("keeps the newest turns, and the summary stands in for the rest", async () => {
+  test("sessionCompaction() keeps the newest turns and replaces older messages by a summary", async () => {
     const { compaction, requests } = setUp();
     const messages = [userMessage(long), assistantMessage(long), userMessage("now"), assistantMessage("yes")];
     const path = pathOf(messages);
@@ -92,7 +92,7 @@ describe("compaction of a session", () => {
     ]);
   });
 
-  test("a cut inside a turn gives two summaries, joined by a divider", async () => {
+  test("a cut inside a turn produces two summaries, joined by a divider", async () => {
     const { compaction, requests } = setUp();
     const before = [userMessage(long), assistantMessage(long)];
     const beginning = [userMessage("read them all"), ...file("read", "a.ts"), ...file("read", long)];
@@ -106,7 +106,7 @@ describe("compaction of a session", () => {
     expect(result?.summary).toMatch(/^history 1\n\n---\n\nThe turn under way began like this:\n\nturn 2\n\n/);
   });
 
-  test("what was said of earlier is carried: updated by a new summary, kept where there is nothing to add", async () => {
+  test("a later compaction updates the earlier summary, and keeps it if no complete turn was added", async () => {
     const { compaction, requests } = setUp();
     let path = pathOf([userMessage(long), assistantMessage(long), userMessage("now")]);
     const first = await compaction.compact({ path });
@@ -131,7 +131,7 @@ describe("compaction of a session", () => {
     expect(third?.summary).toMatch(/^history 1\n\n---\n\nThe turn under way began like this:\n\nturn 3\n\n/);
   });
 
-  test("lists the files that were read and modified, also those of compactions before", async () => {
+  test("a summary lists read and modified files, including those of earlier compactions", async () => {
     const { compaction } = setUp();
     let path = pathOf([
       userMessage("mend it"),
@@ -157,24 +157,24 @@ describe("compaction of a session", () => {
   });
 
   test.for([
-    { why: "is empty", path: [] },
-    { why: "fits", path: pathOf([userMessage("hi"), assistantMessage("hello")]) },
-    { why: "is one turn that cannot be cut", path: pathOf([userMessage("x".repeat(9_000))]) },
+    { why: "an empty path", path: [] },
+    { why: "a path that fits", path: pathOf([userMessage("hi"), assistantMessage("hello")]) },
+    { why: "a path of one turn that cannot be cut", path: pathOf([userMessage("x".repeat(9_000))]) },
     {
-      why: "ends in a compaction",
+      why: "a path that ends in a compaction",
       path: appended(pathOf([userMessage(long), userMessage(long)]), {
         summary: "s",
         firstKeptEntryId: "e1",
       }),
     },
-  ])("does nothing where the path $why", async ({ path }) => {
+  ])("sessionCompaction() returns null without a summary call for $why", async ({ path }) => {
     const { compaction, requests } = setUp();
     expect(await compaction.compact({ path })).toBeNull();
     expect(requests).toEqual([]);
   });
 
   test.for([{ summarize: async () => [""] }, { summarize: () => Promise.reject(new Error("down")) }])(
-    "a summary that is not to be had changes nothing",
+    "a failed or empty summary changes nothing and calls onFailure",
     async ({ summarize }) => {
       const told: string[] = [];
       const onFailure = (fault: Error): void => void told.push(fault.message);
@@ -184,7 +184,7 @@ describe("compaction of a session", () => {
     },
   );
 
-  test("S3: over random sessions no call is parted from its result, and compacting again finds nothing to do", async () => {
+  test("S3: for random sessions, compaction separates no call from its result, and a second compaction finds no work", async () => {
     await fc.assert(
       fc.asyncProperty(histories, fc.integer({ min: 1, max: 3_000 }), async (history, keepRecentTokens) => {
         const { compaction } = setUp({ keepRecentTokens });
@@ -204,7 +204,7 @@ describe("compaction of a session", () => {
     );
   });
 
-  test("S3: a session compacted whenever it grows never loses its newest entry and never shows an orphan", async () => {
+  test("S3: a session that is compacted whenever it grows keeps its newest entry and has no call or result without its partner", async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(spoken, { minLength: 1, maxLength: 4 }), async (parts) => {
         const { compaction, requests } = setUp({ keepRecentTokens: 300 });
@@ -217,7 +217,7 @@ describe("compaction of a session", () => {
           expect(orphans(shown)).toEqual([]);
           expect(shown.slice(-1).map(placeOf)).toEqual(messages.slice(-1).map(placeOf));
         }
-        // Nothing is summed up twice: each message is in at most one request.
+        // Each message is in at most one summary request.
         const summed = requests.flatMap(({ messages }) => messages);
         expect(new Set(summed).size).toBe(summed.length);
       }),

@@ -62,10 +62,10 @@ const composed: fc.Arbitrary<Named> = fc
     strategy: tokenBudget({ strategies: parts.map(({ strategy }) => strategy), maxTokens }),
   }));
 
-describe("every strategy and every composition, over random histories", () => {
+describe("every compaction strategy and composition, over random histories", () => {
   const any = fc.oneof(single, composed);
 
-  test("the histories themselves have no orphans", () => {
+  test("the random histories contain no call without a result and no result without a call", () => {
     fc.assert(
       fc.property(histories, (history) => {
         expect(orphans(history)).toEqual([]);
@@ -73,17 +73,17 @@ describe("every strategy and every composition, over random histories", () => {
     );
   });
 
-  test("S3: separates no call from its result, keeps order, head and newest, and changes nothing it is given", async () => {
+  test("S3: a strategy keeps calls with their results, the order, leading system messages and the newest message", async () => {
     await fc.assert(
       fc.asyncProperty(histories, any, async (history, { strategy }) => {
-        // Frozen through and through: a write would throw.
+        // The history is deeply frozen, so that a write would throw.
         expect(flaws(history, await strategy.compact(history))).toEqual([]);
       }),
       { numRuns: 2_000 },
     );
   });
 
-  test("S3: holds over a window that is compacted again and again", async () => {
+  test("S3: the guarantees hold for a window that is compacted repeatedly", async () => {
     await fc.assert(
       fc.asyncProperty(histories, fc.array(any, { maxLength: 4 }), async (history, steps) => {
         let window = history;
@@ -94,7 +94,7 @@ describe("every strategy and every composition, over random histories", () => {
     );
   });
 
-  test("a strategy by itself has nothing more to do on its own window, and returns the array it was given", async () => {
+  test("a second compaction by the same strategy returns the given array itself", async () => {
     await fc.assert(
       fc.asyncProperty(histories, single, async (history, { strategy }) => {
         const window = await strategy.compact(history);
@@ -104,12 +104,12 @@ describe("every strategy and every composition, over random histories", () => {
     );
   });
 
-  test("J4: where it is not due it does nothing, and one that asks nobody does something where it is", async () => {
+  test("J4: isDue() is true exactly when compact() changes the history, except that a due summary may fail", async () => {
     await fc.assert(
       fc.asyncProperty(histories, any, async (history, { name, strategy }) => {
         const isChanged = (await strategy.compact(history)) !== history;
         const isDue = strategy.isDue?.(history);
-        // A summary that is due may fail.
+        // A summary that is due may fail and then changes nothing.
         const mayFail = name.includes("summar") && isDue === true;
         expect([name, mayFail || isDue]).toEqual([name, mayFail || isChanged]);
       }),
@@ -117,7 +117,7 @@ describe("every strategy and every composition, over random histories", () => {
     );
   });
 
-  test("a composition leaves what fits alone", async () => {
+  test("tokenBudget() returns a history that fits unchanged", async () => {
     await fc.assert(
       fc.asyncProperty(histories, fc.array(single, { maxLength: 4 }), async (history, parts) => {
         const strategies = parts.map(({ strategy }) => strategy);
@@ -140,8 +140,8 @@ const textOfResult = (message: ChatMessage | undefined): string => {
   return part?.output.type === "text" ? part.output.text : "";
 };
 
-describe("sliding window", () => {
-  test("keeps the newest 100 unless told, system messages first", async () => {
+describe("slidingWindow()", () => {
+  test("slidingWindow() keeps the newest 100 messages by default, with the system messages first", async () => {
     const talk = Array.from({ length: 150 }, (_, index) =>
       index % 2 === 0 ? userMessage(`q${index}`) : assistantMessage(`a${index}`),
     );
@@ -150,7 +150,7 @@ describe("sliding window", () => {
     expect(window.slice(0, 2)).toEqual([systemMessage("be brief"), userMessage("q52")]);
   });
 
-  test("a turn that is cut keeps its question", async () => {
+  test("slidingWindow() keeps the user message of a turn that is cut", async () => {
     const rounds = Array.from({ length: 5 }, (_, index) => [call("a"), result("a", `r${index}`)]).flat();
     const window = await slidingWindow({ maxMessages: 5 }).compact([
       userMessage("old"),
@@ -162,8 +162,8 @@ describe("sliding window", () => {
   });
 });
 
-describe("tool results", () => {
-  test("over 500 characters are cut with a marker, errors and those that nobody has read are not", async () => {
+describe("toolResultTruncation()", () => {
+  test("toolResultTruncation() cuts results over 500 characters, but no error and no result that the model has not answered", async () => {
     const long = "y".repeat(2_000);
     const history = [
       userMessage("q"),
@@ -180,7 +180,7 @@ describe("tool results", () => {
     expect(window.slice(3)).toEqual(history.slice(3));
   });
 
-  test("a cut does not halve a character", async () => {
+  test("toolResultTruncation() never splits a surrogate pair", async () => {
     const history = [userMessage("q"), call("a"), result("a", "😀".repeat(400)), assistantMessage("ok")];
     for (const maxChars of [100, 101]) {
       const window = await toolResultTruncation({ maxChars }).compact(history);
@@ -189,8 +189,8 @@ describe("tool results", () => {
   });
 });
 
-describe("selective tool calls", () => {
-  test("older calls go with their results, what was said stays", async () => {
+describe("selectiveToolCalls()", () => {
+  test("selectiveToolCalls() drops older calls with their results and keeps the assistant's text", async () => {
     const rounds = Array.from({ length: 7 }, (_, index) => [
       call("a", `say ${index}`),
       result("a", `r${index}`),
@@ -205,12 +205,12 @@ describe("selective tool calls", () => {
   });
 });
 
-describe("summarization", () => {
+describe("summarization()", () => {
   const old = [userMessage("a".repeat(4_000)), assistantMessage("b".repeat(4_000))];
   const recent = [userMessage("now"), assistantMessage("yes")];
   const options = { maxTokens: 1_000, keepRecentTokens: 100 };
 
-  test("the summary that is there is updated, not joined by another", async () => {
+  test("summarization() updates an existing summary and adds no second one", async () => {
     const asked: (string | null)[] = [];
     const strategy = summarization({
       ...options,
@@ -227,7 +227,7 @@ describe("summarization", () => {
     { how: "empty", summarize: async () => ["  "] },
     { how: "missing", summarize: async () => [] },
     { how: "failed", summarize: () => Promise.reject(new Error("overloaded")) },
-  ])("a summary that is $how changes nothing and is told", async ({ summarize: broken }) => {
+  ])("a summary that is $how changes nothing and calls onFailure", async ({ summarize: broken }) => {
     const told: string[] = [];
     const history = [...old, ...recent];
     const strategy = summarization({ ...options, summarize: broken, onFailure: (f) => told.push(f.message) });
@@ -235,33 +235,33 @@ describe("summarization", () => {
     expect(told).toHaveLength(1);
   });
 
-  test("what stops the task is not mistaken for a failed summary", async () => {
+  test("a cancellation during a summary is rethrown and not treated as a failed summary", async () => {
     const stop = (): Promise<never> => Promise.reject(new CancellationError("enough"));
     const strategy = summarization({ ...options, summarize: stop });
     await expect(strategy.compact([...old, ...recent])).rejects.toMatchObject({ code: "cancelled" });
   });
 
-  test("a user who writes like a summary is not taken for one", () => {
+  test("a user message that imitates a summary is not treated as a summary", () => {
     const [part] = summaryMessage("trust me").content;
     expect(summaryOf(userMessage(part === undefined ? [] : [part]))).toBeNull();
     expect(summaryOf(summaryMessage("trust me"))).toBe("trust me");
   });
 });
 
-describe("truncation", () => {
-  test("one result larger than the ceiling is cut to fit", async () => {
+describe("truncation()", () => {
+  test("truncation() cuts a single result that exceeds the limit", async () => {
     const history = [userMessage("q"), call("a"), result("a", "z".repeat(10_000), true)];
     const window = await truncation({ maxChars: 1_000 }).compact(history);
     expect(textOfResult(window[2]).length).toBeLessThan(1_000);
     expect(window.slice(0, 2)).toEqual(history.slice(0, 2));
   });
 
-  test("without a ceiling it is refused", () => {
+  test("truncation() without a limit is refused", () => {
     expect(() => truncation({})).toThrow("truncation needs a limit; set maxMessages, maxChars or both");
   });
 });
 
-describe("token budget", () => {
+describe("tokenBudget() and modelBudget()", () => {
   const drop = (name: string, seen: string[]): CompactionStrategy => ({
     compact: async (history) => (seen.push(name), history.slice(1)),
   });
@@ -272,7 +272,7 @@ describe("token budget", () => {
     userMessage("x".repeat((tokenCount - 212) * 4)),
   ];
 
-  test("begins above 0.80 of what the model reads, and ends as soon as it fits", async () => {
+  test("modelBudget() starts above 0.80 of the context window and stops as soon as the history fits", async () => {
     const seen: string[] = [];
     const strategies = ["one", "two", "three"].map((name) => drop(name, seen));
     const budget = modelBudget({ model, strategies });
@@ -282,7 +282,7 @@ describe("token budget", () => {
     expect(seen).toEqual(["one"]);
   });
 
-  test("a summary aims at what the composition aims at, and leaves room to grow", async () => {
+  test("a summary inside modelBudget() aims at the budget's target and leaves room for new messages", async () => {
     const turns = Array.from({ length: 20 }, (_, index) => [
       userMessage(`q${index} ${"x".repeat(200)}`),
       assistantMessage("y".repeat(200)),
@@ -297,11 +297,11 @@ describe("token budget", () => {
   test.for([
     { options: { maxTokens: 0 }, message: "invalid maxTokens 0: expected an integer from 1" },
     { options: { maxTokens: Number.NaN }, message: "invalid maxTokens NaN: expected an integer from 1" },
-  ])("refuses $options", ({ options, message }) => {
+  ])("tokenBudget() refuses $options", ({ options, message }) => {
     expect(() => tokenBudget({ strategies: [], ...options })).toThrow(message);
   });
 
-  test("refuses a model whose window nobody knows", () => {
+  test("modelBudget() refuses a model with an unknown context window", () => {
     expect(() => modelBudget({ model: { provider: "p", modelId: "m" }, strategies: [] })).toThrow(
       "the context window of p/m is unknown; use tokenBudget with maxTokens",
     );

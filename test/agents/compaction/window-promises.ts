@@ -2,7 +2,9 @@ import { isDeepStrictEqual } from "node:util";
 import { isSummary } from "../../../src/index.ts";
 import { toolCallsOf, type ChatMessage } from "../../../src/kernel/index.ts";
 
-/** What of S3 does not hold of a window that was made of a history. */
+/**
+ * Returns the violations of promise S3 in a window that was compacted from a history. Empty if S3 holds.
+ */
 export function flaws(history: readonly ChatMessage[], window: readonly ChatMessage[]): readonly string[] {
   const places = window.filter((message) => !isSummary(message)).map(placeOf);
   const newest = history.at(-1);
@@ -14,14 +16,17 @@ export function flaws(history: readonly ChatMessage[], window: readonly ChatMess
       ? []
       : [`the order is ${places.join()}`]),
     ...(window.filter(isSummary).length > 1 ? ["there are two summaries"] : []),
-    // What the model answers next.
+    // The newest message must survive, because the model answers it next.
     ...(newest === undefined || (last !== undefined && placeOf(last) === placeOf(newest))
       ? []
       : ["the newest message is gone"]),
   ];
 }
 
-/** Calls without a result and results without a call, by place, told apart from the grouping under test. */
+/**
+ * Returns calls without a result and results without a call, by position. Independent of the grouping code
+ * under test.
+ */
 export function orphans(messages: readonly ChatMessage[]): readonly string[] {
   const found: string[] = [];
   let open: string[] = [];

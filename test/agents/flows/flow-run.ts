@@ -17,7 +17,7 @@ import type {
 import { messageText, userMessage } from "../../../src/kernel/index.ts";
 import { scriptedModel, type ScriptedModel, type ScriptStep } from "../../../src/testing/index.ts";
 
-/** An agent that answers from a script, and what it was told. */
+/** A scripted agent with its model. `heard()` returns the last message of each request to the model. */
 export interface Speaker {
   readonly agent: Agent;
   readonly model: ScriptedModel;
@@ -58,7 +58,7 @@ export async function eventsOf(handle: RunHandle): Promise<readonly Event[]> {
   return events;
 }
 
-/** What the flow at the root told of itself. */
+/** Returns the flow events of one task as short texts, e.g. `draft completed`. Default: the root task. */
 export function toldBy(events: readonly Event[], taskId = "t0"): readonly string[] {
   return events.flatMap((event) => {
     if (event.taskId !== taskId) return [];
@@ -70,7 +70,7 @@ export function toldBy(events: readonly Event[], taskId = "t0"): readonly string
   });
 }
 
-/** Everyone who comes waits until so many are there. */
+/** Returns a barrier: each caller waits until `size` callers have arrived. */
 export function meeting(size: number): () => Promise<void> {
   const all = Promise.withResolvers<void>();
   let there = 0;
@@ -80,7 +80,7 @@ export function meeting(size: number): () => Promise<void> {
   };
 }
 
-/** A node that puts its name behind what it is given. */
+/** Returns a node function that appends its name to its input. */
 export function mark(name: string): NodeFunction {
   return (input) => `${typeof input === "string" ? input : JSON.stringify(input)}|${name}`;
 }

@@ -23,13 +23,13 @@ import { findRun } from "../../runtime/find-run.ts";
 
 const badKey = { error: Object.assign(new Error("bad key"), { status: 401 }) };
 
-/** An agent of code alone. */
+/** Returns an agent without a model whose code is `run`. */
 function hand(name: string, run: HostedAgent["run"]): HostedAgent {
   return { id: formatAgentId({ name }), run };
 }
 
-describe("a sequential flow", () => {
-  test("tells each step the input and all that was said so far, and answers with all of it", async () => {
+describe("a Sequential flow", () => {
+  test("a Sequential flow sends each step the input and all earlier answers, and answers with all of them", async () => {
     const draft = speaker("draft", "A draft.");
     const critic = speaker("critic", "Too short.");
     const editor = speaker("editor", "A longer draft.");
@@ -55,7 +55,7 @@ describe("a sequential flow", () => {
     ]);
   });
 
-  test("each step is a task of its own with a seat, and its session is its own", async () => {
+  test("each step of a Sequential flow is a task with its own seat, and its messages stay out of the flow's session", async () => {
     const one = speaker("one", "1");
     const flow = new Sequential({ name: "pair", steps: [one.agent, speaker("two", "2").agent] });
     const store = memoryStore({ hash: sha256 });
@@ -73,14 +73,14 @@ describe("a sequential flow", () => {
     await runtime.close();
   });
 
-  test("an agent may stand at several places", async () => {
+  test("a Sequential flow may use the same agent for several steps", async () => {
     const echo = speaker("echo", "a", "b");
     const { result, events } = await ran(new Sequential({ name: "s", steps: [echo.agent, echo.agent] }), "x");
     expect(result.output).toBe("x\n\na\n\nb");
     expect(toldBy(events)).toContain("echo.2 completed");
   });
 
-  test("an agent at its second place is not taken for another that has that name", async () => {
+  test("a repeated agent gets a step name that no other agent of the flow has", async () => {
     const [echo, second] = [speaker("echo", "a", "b"), speaker("echo.2", "c")];
     const steps = [second.agent, echo.agent, echo.agent];
     const { result, events } = await ran(new Sequential({ name: "s", steps }), "x");
@@ -89,7 +89,7 @@ describe("a sequential flow", () => {
     expect(ended).toEqual(["echo.2 completed", "echo completed", "echo.3 completed", "end completed"]);
   });
 
-  test("a step that does not answer stops it, typed, with what was said so far", async () => {
+  test("a failed step stops a Sequential flow with child_failed and the text so far", async () => {
     const late = speaker("late", "never");
     const steps = [speaker("one", "1").agent, speaker("broken", badKey).agent, late.agent];
     const { result, events } = await ran(new Sequential({ name: "s", steps }), "Count.");
@@ -102,7 +102,7 @@ describe("a sequential flow", () => {
     expect(toldBy(events).slice(-3)).toEqual(["broken begins", "broken failed", "end failed"]);
   });
 
-  test("is resumed where it failed, and the steps that answered are not asked again", async () => {
+  test("resume() continues a Sequential flow at the failed step and does not repeat completed steps", async () => {
     const one = speaker("one", "1");
     const flow = new Sequential({
       name: "s",
@@ -117,7 +117,7 @@ describe("a sequential flow", () => {
     await runtime.close();
   });
 
-  test("B5, B6: what its steps spend is its own, and where that ends it stops as budget_exhausted", async () => {
+  test("B5, B6: the steps of a Sequential flow spend its budget, and the flow stops as budget_exhausted when it runs out", async () => {
     const two = speaker("two", "2");
     const steps = [speaker("one", "1").agent, two.agent];
     const flow = new Sequential({ name: "s", steps, budget: { maxTurns: 1 } });
@@ -127,7 +127,7 @@ describe("a sequential flow", () => {
     expect(toldBy(events).at(-1)).toBe("end budget_exhausted");
   });
 
-  test("an answer in a form is its model's to give; without one it is refused before anything is paid", async () => {
+  test("structured output of a Sequential flow requires a model of the flow; without one it is refused before any model call", async () => {
     const output = { type: "object", required: ["n"] } as const;
     const one = speaker("one", '{"n":1}', '{"n":2}');
     const flow = new Sequential({ name: "s", steps: [one.agent] });
@@ -148,7 +148,7 @@ describe("a sequential flow", () => {
     expect(await able.invoke("x", { output })).toMatchObject({ status: "completed", output: { n: 7 } });
   });
 
-  test("H4: without a seat for a step it stops and says who holds them", async () => {
+  test("H4: a Sequential flow without a free seat for a step fails and says how to raise the cap", async () => {
     const flow = new Sequential({
       name: "s",
       steps: [speaker("one", "1").agent],
@@ -162,7 +162,7 @@ describe("a sequential flow", () => {
     });
   });
 
-  test("C1, C2: cancelled, its step is cancelled and no model is asked any more", async () => {
+  test("C1, C2: cancelling a Sequential flow cancels its running step, and no later step calls a model", async () => {
     const waiting = Promise.withResolvers<void>();
     const patient = hand("patient", async (ctx) => {
       waiting.resolve();
@@ -187,7 +187,7 @@ describe("a sequential flow", () => {
     await runtime.close();
   });
 
-  test("what the user gave besides words goes to every step", async () => {
+  test("every step of a Sequential flow receives the images of the user's message", async () => {
     const [one, two] = [speaker("one", "1"), speaker("two", "2")];
     const runtime = await openBench();
     const image = {
@@ -205,7 +205,7 @@ describe("a sequential flow", () => {
     await runtime.close();
   });
 
-  test("in a session that goes on, every step knows the conversation before the input", async () => {
+  test("in a continued session, every step of a Sequential flow sees the earlier conversation", async () => {
     const [one, two] = [speaker("one", "1", "3"), speaker("two", "2", "4")];
     const flow = new Sequential({ name: "s", steps: [one.agent, two.agent] });
     const runtime = await openBench();
@@ -218,19 +218,19 @@ describe("a sequential flow", () => {
     await runtime.close();
   });
 
-  test("no steps, or two agents of one name, are refused when it is made", () => {
+  test("a Sequential flow refuses an empty list of steps and two agents with the same name at construction", () => {
     expect(() => new Sequential({ name: "s", steps: [] })).toThrow("invalid steps of a sequential");
     const steps = [speaker("twin", "1").agent, speaker("twin", "2").agent];
     expect(() => new Sequential({ name: "s", steps })).toThrow("two agents named twin");
   });
 });
 
-describe("a parallel flow", () => {
+describe("a Parallel flow", () => {
   function answers(...texts: readonly string[]): readonly Agent[] {
     return texts.map((text, index) => speaker(`b${index}`, text).agent);
   }
 
-  test("gives every branch the same input, truly side by side", async () => {
+  test("a Parallel flow gives every branch the same input and runs the branches concurrently", async () => {
     const all = meeting(3);
     const heard: JsonValue[] = [];
     const branches = ["a", "b", "c"].map((name) =>
@@ -254,14 +254,14 @@ describe("a parallel flow", () => {
     ]);
   });
 
-  test("votes: the text said most often, of equals the first branch's", async () => {
+  test("merge: vote returns the most frequent text, and on a tie the text of the earliest branch", async () => {
     const vote = async (...texts: readonly string[]) =>
       (await ran(new Parallel({ name: "p", branches: answers(...texts), merge: "vote" }), "x")).result.output;
     expect(await vote("no", "yes", "yes")).toBe("yes");
     expect(await vote("b", "a", "a", "b")).toBe("b");
   });
 
-  test("a function of the texts merges them, in branch order, once", async () => {
+  test("a merge function is called once with the texts in branch order", async () => {
     let merges = 0;
     const merge = (texts: readonly string[]) => (merges++, texts.join(" | "));
     const { result } = await ran(new Parallel({ name: "p", branches: answers("X", "Y"), merge }), "x");
@@ -269,7 +269,7 @@ describe("a parallel flow", () => {
     expect(merges).toBe(1);
   });
 
-  test("a silent branch contributes an empty text", async () => {
+  test("a failed branch contributes an empty text", async () => {
     const branches = [speaker("broken", badKey).agent, ...answers("Y")];
     const given: (readonly string[])[] = [];
     const merge = (texts: readonly string[]) => (given.push(texts), "merged");
@@ -285,13 +285,13 @@ describe("a parallel flow", () => {
     expect((await ran(votes, "x")).result.output).toBe("Y");
   });
 
-  test("where no branch answers it stops as the first did", async () => {
+  test("a Parallel flow whose branches all fail reports the failure of the first branch", async () => {
     const branches = [speaker("broken", badKey).agent, speaker("too", badKey).agent];
     const { result } = await ran(new Parallel({ name: "p", branches }), "x");
     expect(result).toMatchObject({ status: "failed", error: { details: { worker: "broken" } } });
   });
 
-  test("B5: a branch out of its own money is silent; out of the flow's, the flow stops with what there is", async () => {
+  test("B5: a branch that exhausts its own budget is skipped; if the flow's budget runs out, the flow stops with a partial output", async () => {
     const poor = new Agent({ name: "poor", model: scriptedModel(["x"]), budget: { maxTurns: 0 } });
     const own = await ran(new Parallel({ name: "p", branches: [poor, ...answers("Y")] }), "x");
     expect(own.result).toMatchObject({ status: "completed", output: "Y" });
@@ -301,7 +301,7 @@ describe("a parallel flow", () => {
     expect(["A", "B"]).toContain(result.output);
   });
 
-  test("no branches and an unknown merge are refused when it is made", () => {
+  test("a Parallel flow refuses an empty list of branches and an unknown merge at construction", () => {
     expect(() => new Parallel({ name: "p", branches: [] })).toThrow("invalid branches of a parallel");
     const merge = "shuffle" as unknown as "vote";
     expect(() => new Parallel({ name: "p", branches: answers("a"), merge })).toThrow(
@@ -310,22 +310,25 @@ describe("a parallel flow", () => {
   });
 });
 
-describe("a conditional flow", () => {
+describe("a Conditional flow", () => {
   const isYes = (text: string): boolean => text.includes("yes");
 
   test.for([
     { input: "yes please", output: "told yes" },
     { input: "nope", output: "told no" },
-  ])("takes the branch that its predicate says: $input", async ({ input, output }) => {
-    const [yes, no] = [speaker("yes", "told yes"), speaker("no", "told no")];
-    const flow = new Conditional({ name: "c", predicate: isYes, ifTrue: yes.agent, ifFalse: no.agent });
-    const { result, events } = await ran(flow, input);
-    expect(result.output).toBe(output);
-    expect(yes.model.calls.length + no.model.calls.length).toBe(1);
-    expect(toldBy(events)).toHaveLength(4);
-  });
+  ])(
+    "a Conditional flow runs the branch that its predicate selects for the input: $input",
+    async ({ input, output }) => {
+      const [yes, no] = [speaker("yes", "told yes"), speaker("no", "told no")];
+      const flow = new Conditional({ name: "c", predicate: isYes, ifTrue: yes.agent, ifFalse: no.agent });
+      const { result, events } = await ran(flow, input);
+      expect(result.output).toBe(output);
+      expect(yes.model.calls.length + no.model.calls.length).toBe(1);
+      expect(toldBy(events)).toHaveLength(4);
+    },
+  );
 
-  test("one that gives no boolean counts as JavaScript has it", async () => {
+  test("a predicate may return any truthy or falsy value, and a predicate that is no function is refused", async () => {
     const flow = (predicate: (text: string) => unknown): Conditional =>
       new Conditional({
         name: "c",
@@ -342,7 +345,7 @@ describe("a conditional flow", () => {
     );
   });
 
-  test("one that throws takes the false branch, and is recorded", async () => {
+  test("a predicate that throws selects the false branch and is recorded as hook_error", async () => {
     const flow = new Conditional({
       name: "c",
       predicate: () => {
@@ -358,7 +361,7 @@ describe("a conditional flow", () => {
     ]);
   });
 
-  test("J1: the decision is journaled: another process does not ask again", async () => {
+  test("J1: the predicate's decision is journaled, and another process does not call the predicate again", async () => {
     const store = memoryStore({ hash: sha256 });
     let asked = 0;
     const flow = (answer: boolean): Conditional =>
@@ -382,8 +385,8 @@ describe("a conditional flow", () => {
   });
 });
 
-describe("flows are agents", () => {
-  test("so they nest, with seats and events of their own", async () => {
+describe("flows as agents", () => {
+  test("flows nest, and each nested flow has its own seat and flow events", async () => {
     const inner = new Parallel({
       name: "inner",
       branches: [speaker("a", "A").agent, speaker("b", "B").agent],
@@ -400,7 +403,7 @@ describe("flows are agents", () => {
     expect(events.filter(({ type }) => type === "spawn_start")).toHaveLength(5);
   });
 
-  test("and a flow's hooks are shown its beginning and its end, with how it ended", async () => {
+  test("hooks of a flow receive FLOW_START and FLOW_END with the final status", async () => {
     const hooks = new HookManager();
     const seen: string[] = [];
     hooks.on(HookEvent.FLOW_START, ({ flow, agentName }) => void seen.push(`${agentName} ${flow} starts`));
@@ -415,7 +418,7 @@ describe("flows are agents", () => {
     ]);
   });
 
-  test("they need no model, and stream as any agent does", async () => {
+  test("a flow needs no model and streams its flow events and its steps' messages", async () => {
     const flow = new Sequential({ name: "s", steps: [speaker("one", "1").agent] });
     const types: string[] = [];
     for await (const event of flow.stream("x", { runtime: await openBench() })) types.push(event.type);

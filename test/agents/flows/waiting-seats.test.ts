@@ -13,7 +13,7 @@ import { eventsOf, openBench, ran, speaker } from "./flow-run.ts";
 
 const names = ["a", "b", "c", "d"] as const;
 
-/** Four agents side by side and one that is told what they said. */
+/** Builds a workflow with four concurrent agents and a last agent that receives their answers. */
 function wide(maxAgents: number, make: (name: string) => HostedAgent): Workflow {
   const nodes = Object.fromEntries([...names, "last"].map((name) => [name, make(name)]));
   return new Workflow({
@@ -30,7 +30,7 @@ function wide(maxAgents: number, make: (name: string) => HostedAgent): Workflow 
   });
 }
 
-/** The most tasks that were at work at once, the root included. */
+/** Returns the maximum number of tasks that ran concurrently, including the root task. */
 function mostAtWork(events: readonly Event[]): number {
   let [now, most] = [0, 0];
   for (const { type } of events) {
@@ -44,9 +44,9 @@ function told(events: readonly Event[], type: Event["type"]): number {
   return events.filter((event) => event.type === type).length;
 }
 
-describe("a flow with fewer seats than it hires at once", () => {
+describe("a flow with fewer seats than concurrent tasks", () => {
   test.for([2, 3, 5])(
-    "H1, H4: a workflow that fans out to four has them wait for seats where there are %i in all",
+    "H1, H4: the four concurrent agents of a workflow wait for free seats when maxAgents is %i",
     async (maxAgents) => {
       const make = (name: string) => speaker(name, `said by ${name}`).agent;
       const { result, events } = await ran(wide(maxAgents, make), "Go.");
@@ -57,7 +57,7 @@ describe("a flow with fewer seats than it hires at once", () => {
     },
   );
 
-  test("H1, H4: the branches of a parallel flow answer one after another, and all of them", async () => {
+  test("H1, H4: the branches of a Parallel flow with one free seat run one after another, and all of them answer", async () => {
     const branches = names.map((name) => speaker(name, name).agent);
     const flow = new Parallel({ name: "panel", branches, spawnBudget: { maxAgents: 2 } });
     const { result, events } = await ran(flow, "Go.");
@@ -72,7 +72,7 @@ describe("a flow with fewer seats than it hires at once", () => {
     expect(told(events, "seat_grant")).toBe(3);
   });
 
-  test("H4: where nobody can leave a seat it stops at once and says what to do", async () => {
+  test("H4: a flow with a single seat fails at once and says to raise maxAgents, because no seat can become free", async () => {
     const make = (name: string) => speaker(name, name).agent;
     const { result, events } = await ran(wide(1, make), "Go.");
     expect(result.error).toMatchObject({
@@ -84,7 +84,7 @@ describe("a flow with fewer seats than it hires at once", () => {
     expect(told(events, "spawn_refuse")).toBeGreaterThan(0);
   });
 
-  test("H4: of flows within a flow that would wait for each other for ever, one is refused and the others go on", async () => {
+  test("H4: if nested flows would wait for each other forever, the spawns of one flow are refused and the other flow completes", async () => {
     const pair = (name: string) =>
       new Parallel({
         name,
@@ -104,7 +104,7 @@ describe("a flow with fewer seats than it hires at once", () => {
     ]);
   });
 
-  test("C1: cancelled, those who wait for a seat end with the others and never begin", async () => {
+  test("C1: cancelling a flow also ends the tasks that wait for a seat, and they never start", async () => {
     const waiting = Promise.withResolvers<void>();
     const make = (name: string): HostedAgent => ({
       id: formatAgentId({ name }),
@@ -124,7 +124,7 @@ describe("a flow with fewer seats than it hires at once", () => {
     await runtime.close();
   });
 
-  test("J5: failed while others wait for a seat, it is gone on with by all of them, in as many seats", async () => {
+  test("J5: a flow that failed while tasks waited for a seat completes after resume() and leaves no seat taken", async () => {
     const badKey = { error: Object.assign(new Error("bad key"), { status: 401 }) };
     const make = (name: string) =>
       speaker(name, ...(name === "a" ? [badKey, "said by a"] : [`said by ${name}`])).agent;
@@ -138,7 +138,7 @@ describe("a flow with fewer seats than it hires at once", () => {
     await runtime.close();
   });
 
-  test("J1, J6, H6: it ends alike wherever its worker dies, with never more at work than there are seats", async () => {
+  test("J1, J6, H6: a workflow has the same output wherever its worker dies, and never runs more tasks than seats", async () => {
     const workload = (world: string[]): Workload => {
       const make = (name: string): Agent =>
         new Agent({
@@ -166,15 +166,15 @@ describe("a flow with fewer seats than it hires at once", () => {
         });
         expect(mostAtWork(life.events)).toBeLessThanOrEqual(3);
         expect(told(life.events, "task_start")).toBe(6);
-        // J6: at most the calls in flight, of two at work.
+        // J6: at most the two model calls that were in flight repeat.
         expect(world.length).toBeLessThanOrEqual(5 + 2);
       }
     }
   });
 });
 
-describe("a team whose work is code's to hand out", () => {
-  test("H4: a model that asked for a worker is refused; one given `onFull` waits", async () => {
+describe("ctx.spawn() without a free seat", () => {
+  test("H4: ctx.spawn() is refused by default when every seat is taken, and waits with onFull: wait", async () => {
     const refusals = async (onFull?: "wait"): Promise<number> => {
       const worker: HostedAgent = { id: formatAgentId({ name: "worker" }), run: async () => "done" };
       const lead: HostedAgent = {

@@ -3,7 +3,7 @@ import { END, START, Workflow, type WorkflowOptions } from "../../../src/index.t
 import { type HostedAgent } from "../../../src/kernel/index.ts";
 import { mark, marks, speaker } from "./flow-run.ts";
 
-describe("a graph is looked over when it is made", () => {
+describe("validation of a workflow's graph", () => {
   const make = (options: Partial<Omit<WorkflowOptions, "name">>): Workflow =>
     new Workflow({
       name: "w",
@@ -19,45 +19,45 @@ describe("a graph is looked over when it is made", () => {
   test.for<{ what: string; options: Partial<Omit<WorkflowOptions, "name">>; says: string }>([
     { what: "no nodes", options: { nodes: {} }, says: "has no nodes" },
     {
-      what: "a node named END",
+      what: "a node with the reserved name END",
       options: { nodes: marks("a", "END") },
       says: "a node named END, which is a reserved name",
     },
-    { what: "a name no branch can have", options: { nodes: marks("a b") }, says: "1 to 64 letters" },
+    { what: "a node name with a space", options: { nodes: marks("a b") }, says: "1 to 64 letters" },
     {
-      what: "a node that is nothing",
+      what: "a node that is neither an agent nor a function",
       options: { nodes: { a: 7 as unknown as HostedAgent, b: mark("b") } },
       says: "neither an agent nor a function",
     },
     {
-      what: "two agents of one name",
+      what: "two agents with the same name",
       options: { nodes: { a: speaker("twin", "1").agent, b: speaker("twin", "2").agent } },
       says: "two agents named twin",
     },
     {
-      what: "an unknown source",
+      what: "an edge from an unknown node",
       options: { edges: [["z", "a"]] },
       says: "the edge z -> a, but no node z",
     },
-    { what: "an unknown target", options: { edges: [[START, "z"]] }, says: "but no node z" },
-    { what: "END as a source", options: { edges: [[END, "a"]] }, says: "but no node END" },
+    { what: "an edge to an unknown node", options: { edges: [[START, "z"]] }, says: "but no node z" },
+    { what: "an edge from END", options: { edges: [[END, "a"]] }, says: "but no node END" },
     {
-      what: "an unknown target of a router",
+      what: "a router with an unknown target",
       options: { routers: { a: { to: ["z"], choose: () => "z" } } },
       says: "the edge a -> z, but no node z",
     },
     {
-      what: "a router that leads nowhere",
+      what: "a router without targets",
       options: { routers: { a: { to: [], choose: () => END } } },
       says: "a router at a without targets",
     },
     {
-      what: "the same way twice",
+      what: "a router target that repeats an edge",
       options: { routers: { a: { to: ["b"], choose: () => "b" } } },
       says: "has the edge a -> b twice",
     },
     {
-      what: "a node that cannot be reached",
+      what: "an unreachable node",
       options: {
         edges: [
           [START, "a"],
@@ -68,7 +68,7 @@ describe("a graph is looked over when it is made", () => {
       says: "no path from START to b",
     },
     {
-      what: "no way to the end",
+      what: "a graph without a path to END",
       options: {
         edges: [
           [START, "a"],
@@ -78,14 +78,18 @@ describe("a graph is looked over when it is made", () => {
       },
       says: "no path to END from a, b",
     },
-    { what: "no steps", options: { maxSteps: 0 }, says: "maxSteps of the workflow is 0" },
-    { what: "half a visit", options: { maxVisits: 0.5 }, says: "maxVisits of the workflow is 0.5" },
-    { what: "nobody at work", options: { maxConcurrency: -1 }, says: "it must be an integer from 1" },
-  ])("$what is refused", ({ options, says }) => {
+    { what: "maxSteps: 0", options: { maxSteps: 0 }, says: "maxSteps of the workflow is 0" },
+    { what: "a fractional maxVisits", options: { maxVisits: 0.5 }, says: "maxVisits of the workflow is 0.5" },
+    {
+      what: "a negative maxConcurrency",
+      options: { maxConcurrency: -1 },
+      says: "it must be an integer from 1",
+    },
+  ])("a workflow refuses $what at construction", ({ options, says }) => {
     expect(() => make(options)).toThrow(says);
   });
 
-  test("an edge to a node that is not there does not compile", () => {
+  test("an edge to a missing node is a type error and is refused at construction", () => {
     expect(
       () =>
         new Workflow({
@@ -100,7 +104,7 @@ describe("a graph is looked over when it is made", () => {
     ).toThrow("but no node b");
   });
 
-  test("and drawn as Mermaid: agents as boxes, functions rounded, what routers decide with dots", () => {
+  test("toMermaid() draws agents as boxes, functions as rounded boxes and router targets as dotted edges", () => {
     const flow = new Workflow({
       name: "w",
       nodes: { classify: speaker("c", "x").agent, end: mark("end") },

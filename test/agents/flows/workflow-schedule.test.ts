@@ -12,7 +12,7 @@ import type { JsonValue } from "../../../src/kernel/index.ts";
 
 const maxDepth = 6;
 
-/** Any graph of up to six nodes: edges lead on, routers anywhere. */
+/** Random graphs of up to six nodes: edges lead to later nodes, routers to any node. */
 const graphs = fc
   .record({
     size: fc.integer({ min: 1, max: 6 }),
@@ -42,7 +42,7 @@ function nodesOf(names: readonly string[]): Record<string, () => JsonValue> {
   return Object.fromEntries(names.map((name) => [name, () => null]));
 }
 
-/** Depends on what it is given alone; deep values go no further round. */
+/** Depth of a visit, derived from its input alone. `choice` selects no router target beyond `maxDepth`. */
 function depthOf(input: JsonValue): number {
   const values = Array.isArray(input) ? input : [input];
   return 1 + Math.max(...values.map(Number));
@@ -75,7 +75,7 @@ function walked(graph: WorkflowGraph, salt: number, maxConcurrency: number, next
   return { visits: visits.toSorted(), end: schedule.arrivedAtEnd };
 }
 
-test("which visits there are and what each is given does not depend on who is quicker, nor on how many work at once", () => {
+test("the visits of a workflow and their inputs depend neither on the order in which nodes finish nor on maxConcurrency", () => {
   fc.assert(
     fc.property(
       graphs,

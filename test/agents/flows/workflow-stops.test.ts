@@ -26,7 +26,7 @@ import { runWorkload, type Workload } from "../../runtime/simulated-crash.ts";
 import { company, worker } from "../company.ts";
 import { findRun } from "../../runtime/find-run.ts";
 
-describe("failing and stopping", () => {
+describe("failure, cancellation and budget of a workflow", () => {
   const failing = (fail: NodeFunction, other: HostedAgent | NodeFunction) =>
     new Workflow({
       name: "w",
@@ -41,7 +41,7 @@ describe("failing and stopping", () => {
       ],
     });
 
-  test("a node that fails cancels its siblings and stops the workflow with its fault and what there was", async () => {
+  test("a failing node cancels its running siblings and stops the workflow with its fault and the output so far", async () => {
     const begun = Promise.withResolvers<void>();
     let stopped = false;
     const waiting: NodeFunction = (_input, { signal }) => {
@@ -67,7 +67,7 @@ describe("failing and stopping", () => {
     expect(toldBy(events).slice(-2)).toEqual(["fail failed", "end failed"]);
   });
 
-  test("also an agent is cancelled, and resumed with the workflow where it was", async () => {
+  test("a failing node cancels a running agent, and resume() continues that agent where it stopped", async () => {
     const begun = Promise.withResolvers<void>();
     const steps: string[] = [];
     const patient: HostedAgent = {
@@ -99,7 +99,7 @@ describe("failing and stopping", () => {
     await runtime.close();
   });
 
-  test("an agent that does not answer stops it, typed, B5: with the partial answer", async () => {
+  test("B5: an agent that fails or exhausts its budget stops the workflow with child_failed or budget_exhausted", async () => {
     const error = Object.assign(new Error("bad key"), { status: 401 });
     const { result } = await ran(failing(mark("fail"), speaker("broken", { error }).agent), "x");
     expect(result).toMatchObject({
@@ -110,7 +110,7 @@ describe("failing and stopping", () => {
     expect((await ran(failing(mark("fail"), poor), "x")).result.status).toBe("budget_exhausted");
   });
 
-  test("topped up, it goes on where the money ended", async () => {
+  test("topUp() continues a workflow at the node where the budget ran out", async () => {
     const [one, two] = [speaker("one", "1"), speaker("two", "2")];
     const flow = new Workflow({
       name: "w",
@@ -131,7 +131,7 @@ describe("failing and stopping", () => {
     await runtime.close();
   });
 
-  test("C1, C2: cancelled, everything in it is, and no node begins any more", async () => {
+  test("C1, C2: cancelling a workflow cancels its running agent, and no further node starts", async () => {
     const begun = Promise.withResolvers<void>();
     let after = 0;
     const patient: HostedAgent = {
@@ -162,7 +162,7 @@ describe("failing and stopping", () => {
   });
 });
 
-describe("a stop that comes while functions and agents are at work", () => {
+describe("stopping a workflow while functions and agents run", () => {
   const looks = (name: string) => ({ text: `${name} looks`, toolCalls: [{ name: "look", input: {} }] });
   const look = tool({
     name: "look",
@@ -176,7 +176,10 @@ describe("a stop that comes while functions and agents are at work", () => {
       nodes,
       edges: Object.keys(nodes).flatMap((node) => [[START, node] as const, [node, END] as const]),
     });
-  /** Leaves with an error of its own when it is told to. */
+  /**
+   * Returns a node that rejects with its own error when its signal aborts, and returns at once on a later
+   * visit.
+   */
   const obedient = () => {
     const begun = Promise.withResolvers<void>();
     let times = 0;
@@ -192,29 +195,32 @@ describe("a stop that comes while functions and agents are at work", () => {
 
   test.each([
     ["cancelled", "cancelled"],
-    ["past its deadline", "deadline_exceeded"],
-  ] as const)("B5: %s, the agents are heard, and of each it is told how it ended", async (_how, status) => {
-    const { runtime, ended, clock } = await company();
-    const [one, two] = [obedient(), obedient()];
-    const script = [looks("a"), { text: "late", delayMs: 60_000 }];
-    const { agent: a, model } = worker("a", script, { tools: [look] }, { clock });
-    const deadline = status === "cancelled" ? {} : { budget: { deadlineMs: 1_000 } };
-    const run = await runtime.submit(allAtOnce({ one: one.node, a, two: two.node }), "x", deadline);
-    await Promise.all([one.begun, two.begun, until(() => model.calls.length === 2)]);
-    if (status === "cancelled") await run.cancel("enough");
-    else await clock.advance(1_500);
-    const { result, events } = await ended(run);
-    expect(result).toMatchObject({ status, output: "a looks" });
-    const ends = toldBy(events).slice(-4);
-    expect(ends.toSorted()).toEqual([`a ${status}`, `end ${status}`, `one ${status}`, `two ${status}`]);
-  });
+    ["stopped by its deadline", "deadline_exceeded"],
+  ] as const)(
+    "B5: when a workflow is %s, its output has the agent's text and every node gets an end event",
+    async (_how, status) => {
+      const { runtime, ended, clock } = await company();
+      const [one, two] = [obedient(), obedient()];
+      const script = [looks("a"), { text: "late", delayMs: 60_000 }];
+      const { agent: a, model } = worker("a", script, { tools: [look] }, { clock });
+      const deadline = status === "cancelled" ? {} : { budget: { deadlineMs: 1_000 } };
+      const run = await runtime.submit(allAtOnce({ one: one.node, a, two: two.node }), "x", deadline);
+      await Promise.all([one.begun, two.begun, until(() => model.calls.length === 2)]);
+      if (status === "cancelled") await run.cancel("enough");
+      else await clock.advance(1_500);
+      const { result, events } = await ended(run);
+      expect(result).toMatchObject({ status, output: "a looks" });
+      const ends = toldBy(events).slice(-4);
+      expect(ends.toSorted()).toEqual([`a ${status}`, `end ${status}`, `one ${status}`, `two ${status}`]);
+    },
+  );
 
   test.each([
     [["a", "b"], "of a"],
     [["b", "a"], "of a"],
     [["b", "next", "a"], "of next"],
   ] as const)(
-    "its output is by the order of its nodes, and not by who was quicker: %j",
+    "the output of a stopped workflow depends on the order of its nodes, not on the order in which they finish: %j",
     async (order, output) => {
       const gates = {
         a: Promise.withResolvers<string>(),
@@ -254,7 +260,7 @@ describe("a stop that comes while functions and agents are at work", () => {
     },
   );
 
-  test("J5: resumed, the functions that obeyed it begin anew", async () => {
+  test("J5: function nodes that were cancelled start again after resume()", async () => {
     const [one, two] = [obedient(), obedient()];
     const runtime = await openBench();
     const run = await runtime.submit(allAtOnce({ one: one.node, two: two.node }), "x");
@@ -266,7 +272,7 @@ describe("a stop that comes while functions and agents are at work", () => {
     await runtime.close();
   });
 
-  test("also one that comes while a router chooses", async () => {
+  test("a workflow that is cancelled while a router chooses ends as cancelled, together with its running agent", async () => {
     const { runtime, ended, clock } = await company();
     const script = [looks("a"), { text: "late", delayMs: 60_000 }];
     const { agent: a, model } = worker("a", script, { tools: [look] }, { clock });
@@ -301,7 +307,7 @@ describe("a stop that comes while functions and agents are at work", () => {
     expect(toldBy(events)).toContain("a cancelled");
   });
 
-  test("what an agent answered is there after any death, and it completed", async () => {
+  test("an agent's answer stays the output of a cancelled workflow wherever the worker dies", async () => {
     const b: HostedAgent = {
       id: formatAgentId({ name: "b" }),
       run: async (ctx) => {
@@ -333,8 +339,8 @@ describe("a stop that comes while functions and agents are at work", () => {
   });
 });
 
-describe("a workflow survives", () => {
-  test("another process takes what is recorded and goes on with the visits that were open, in whatever order they end", async () => {
+describe("restart and nesting of a workflow", () => {
+  test("J1: another process resumes the recorded visits of a workflow, in whatever order they finish", async () => {
     const store = memoryStore({ hash: sha256 });
     const done: string[] = [];
     const wait = (name: string): HostedAgent => ({
@@ -374,7 +380,7 @@ describe("a workflow survives", () => {
     await three.close();
   });
 
-  test("it is an agent: it nests in flows and flows in it", async () => {
+  test("a workflow nests in flows, and flows nest in a workflow", async () => {
     const inner = new Workflow({ ...diamond, name: "inner" });
     const pair = new Parallel({ name: "pair", branches: [speaker("p", "P").agent, speaker("q", "Q").agent] });
     const outer = new Workflow({
@@ -391,7 +397,7 @@ describe("a workflow survives", () => {
   });
 });
 
-/** The first task of an agent. */
+/** Returns the id of the first task of the agent. */
 async function taskOf(handle: RunHandle, agentId: string): Promise<TaskId> {
   for await (const event of handle.events({ types: ["task_start"] }))
     if (event.type === "task_start" && event.agentId === agentId) return event.taskId;

@@ -3,8 +3,8 @@ import { END, START, Workflow, type NodeContext, type NodeFunction } from "../..
 import { type JsonValue } from "../../../src/kernel/index.ts";
 import { diamond, mark, marks, meeting, openBench, ran, speaker, toldBy } from "./flow-run.ts";
 
-describe("the nodes of a workflow", () => {
-  test("run one after another along the edges, agents and functions alike", async () => {
+describe("nodes of a workflow", () => {
+  test("agents and functions of a workflow run one after another along the edges", async () => {
     const writer = speaker("writer", "A poem.");
     const flow = new Workflow({
       name: "desk",
@@ -40,7 +40,7 @@ describe("the nodes of a workflow", () => {
     ]);
   });
 
-  test("values are JSON; an agent is told what is no text as JSON, a list of texts with blank lines", async () => {
+  test("an agent node receives several texts joined by blank lines, and a JSON value at END becomes JSON text", async () => {
     const reader = speaker("reader", "read");
     const flow = (nodes: Record<"one" | "two", NodeFunction>): Workflow =>
       new Workflow({
@@ -68,7 +68,7 @@ describe("the nodes of a workflow", () => {
     expect(result).toMatchObject({ output: '{"stars":3}', metadata: { value: { stars: 3 } } });
   });
 
-  test("a value that is not JSON is refused at the first run (J10)", async () => {
+  test("J10: a workflow whose node returns a value that is not JSON fails with not_json", async () => {
     const flow = new Workflow({
       name: "w",
       nodes: { odd: () => new Map() as unknown as JsonValue },
@@ -80,7 +80,7 @@ describe("the nodes of a workflow", () => {
     expect((await ran(flow, "x")).result.error).toMatchObject({ code: "not_json" });
   });
 
-  test("a function is given its visit, an idempotency key, a signal and a context for steps inside", async () => {
+  test("a function node receives its visit number, an idempotency key, a signal and a context for steps", async () => {
     const keys: string[] = [];
     const flow = new Workflow({
       name: "w",
@@ -98,7 +98,7 @@ describe("the nodes of a workflow", () => {
     expect(new Set(keys).size).toBe(2);
   });
 
-  test("what the user gave besides words goes to the agents at the start, not to those after them", async () => {
+  test("images of the user's message reach the agents at START but not later agents", async () => {
     const [first, second] = [speaker("first", "a cat"), speaker("second", "meow")];
     const flow = new Workflow({
       name: "w",
@@ -123,8 +123,8 @@ describe("the nodes of a workflow", () => {
   });
 });
 
-describe("fan-out and joins", () => {
-  test("every edge from a node is taken, with the same value, truly side by side", async () => {
+describe("fan-out and joins of a workflow", () => {
+  test("all edges of a node are taken concurrently with the same value", async () => {
     const both = meeting(2);
     const heard: JsonValue[] = [];
     const branch: NodeFunction = async (input) => {
@@ -148,7 +148,7 @@ describe("fan-out and joins", () => {
     expect(result).toMatchObject({ output: "x|a\n\nx|a", metadata: { value: ["x|a", "x|a"] } });
   });
 
-  test("a join at a diamond's end runs once and gets both values, in the order of the edges, whoever was first", async () => {
+  test("the join of a diamond runs once with both values in edge order, whichever branch finishes first", async () => {
     const cDone = Promise.withResolvers<void>();
     const nodes = {
       ...diamond.nodes,
@@ -169,7 +169,7 @@ describe("fan-out and joins", () => {
     expect(told.indexOf("d begins")).toBeGreaterThan(told.indexOf("b completed"));
   });
 
-  test("branches of different length meet all the same", async () => {
+  test("a join waits for branches of different length", async () => {
     const flow = new Workflow({
       name: "w",
       nodes: marks("short", "one", "two", "three", "join"),
@@ -187,7 +187,7 @@ describe("fan-out and joins", () => {
     expect(result.output).toBe('["x|short","x|one|two|three"]|join');
   });
 
-  test("a slow branch holds up nobody but those it leads to", async () => {
+  test("a slow branch delays only the nodes that depend on it", async () => {
     const farDone = Promise.withResolvers<void>();
     const flow = new Workflow({
       name: "w",
@@ -213,7 +213,7 @@ describe("fan-out and joins", () => {
     expect((await ran(flow, "x")).result.status).toBe("completed");
   });
 
-  test("at most maxConcurrency nodes are at work at once; 8 unless told", async () => {
+  test("a workflow runs at most maxConcurrency nodes concurrently; the default is 8", async () => {
     const names = Array.from({ length: 10 }, (_, index) => `n${index}`);
     const highWater = async (options: { maxConcurrency?: number }): Promise<number> => {
       let [now, most] = [0, 0];
@@ -238,7 +238,7 @@ describe("fan-out and joins", () => {
   });
 });
 
-describe("routers", () => {
+describe("routers of a workflow", () => {
   const triage = (choose: (text: string) => "bill" | "tech" | typeof END | readonly ("bill" | "tech")[]) =>
     new Workflow({
       name: "w",
@@ -252,7 +252,7 @@ describe("routers", () => {
       routers: { classify: { to: ["bill", "tech", END], choose: (_value, text) => choose(text) } },
     });
 
-  test("take one of their ways: the other nodes never run, and what follows gets the bare value", async () => {
+  test("a router selects one target: other targets never run, and a later join receives the single value", async () => {
     const flow = triage((text) => (text.includes("money") ? "bill" : "tech"));
     const money = await ran(flow, "money");
     expect(money.result.output).toBe("money|classify|bill|close");
@@ -260,7 +260,7 @@ describe("routers", () => {
     expect((await ran(flow, "screen")).result.output).toBe("screen|classify|tech|close");
   });
 
-  test("or several, which are joined like edges", async () => {
+  test("a router may select several targets, whose values are joined in edge order", async () => {
     const { result } = await ran(
       triage(() => ["tech", "bill"]),
       "x",
@@ -268,7 +268,7 @@ describe("routers", () => {
     expect(result.output).toBe('["x|classify|bill","x|classify|tech"]|close');
   });
 
-  test("or the end", async () => {
+  test("a workflow ends with the node's value when the router selects END", async () => {
     expect(
       (
         await ran(
@@ -279,7 +279,7 @@ describe("routers", () => {
     ).toBe("x|classify");
   });
 
-  test("may decide at the start, beside edges, and take their time", async () => {
+  test("a router may decide at START next to edges, and may be asynchronous", async () => {
     const flow = new Workflow({
       name: "w",
       nodes: marks("always", "left", "right"),
@@ -300,7 +300,7 @@ describe("routers", () => {
   test.for([
     { choice: "nowhere", says: "the router at classify chose nowhere: expected one of bill, tech, END" },
     { choice: [], says: "the router at classify chose no node: expected one of bill, tech, END" },
-  ])("one that chooses $choice stops the workflow, typed", async ({ choice, says }) => {
+  ])("a workflow fails with invalid_argument when its router chooses $choice", async ({ choice, says }) => {
     const { result } = await ran(
       triage(() => choice as unknown as "bill"),
       "x",
@@ -313,7 +313,7 @@ describe("routers", () => {
   });
 });
 
-describe("circles", () => {
+describe("cycles of a workflow", () => {
   const refine = (rounds: number, bounds: { maxSteps?: number; maxVisits?: number } = {}): Workflow =>
     new Workflow({
       name: "w",
@@ -338,7 +338,7 @@ describe("circles", () => {
       ...bounds,
     });
 
-  test("go round until their router leads out; a node with several edges into it waits for none that cannot come", async () => {
+  test("a cycle repeats until its router selects END, and a join in the cycle waits only for edges that can still fire", async () => {
     const { result, events } = await ran(refine(2), "x");
     expect(result.output).toBe("x|a|b|judge|c|b|judge|d|b|judge");
     expect(toldBy(events).filter((line) => line.endsWith("begins"))).toEqual(
@@ -347,7 +347,7 @@ describe("circles", () => {
     expect(result.metadata).toMatchObject({ visits: { a: 1, b: 3, judge: 3, c: 1, d: 1 } });
   });
 
-  test("a node is visited maxVisits times at most: then it stops with what there is", async () => {
+  test("a workflow stops with max_visits_exceeded and its output so far when a node exceeds maxVisits; the default is 25", async () => {
     const { result, events } = await ran(refine(99, { maxVisits: 3 }), "x");
     expect(result).toMatchObject({
       status: "max_turns",
@@ -362,7 +362,7 @@ describe("circles", () => {
     expect((await ran(refine(99), "x")).result.metadata).toMatchObject({ visits: { b: 25 } });
   });
 
-  test("all nodes together begin maxSteps times at most", async () => {
+  test("a workflow stops with max_steps_exceeded when its nodes together exceed maxSteps; the default is 100", async () => {
     const { result } = await ran(refine(99, { maxSteps: 4 }), "x");
     expect(result).toMatchObject({ status: "max_turns", interruptionReason: "max_steps_exceeded" });
     const { visits } = result.metadata as { visits: Record<string, number> };
@@ -371,7 +371,7 @@ describe("circles", () => {
     expect(hundred.result.interruptionReason).toBe("max_steps_exceeded");
   });
 
-  test("several that wait for each other begin in the order of declaration", async () => {
+  test("nodes of a cycle that would wait for each other start in declaration order", async () => {
     const flow = new Workflow({
       name: "w",
       nodes: marks("x", "y"),

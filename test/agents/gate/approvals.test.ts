@@ -58,7 +58,7 @@ function sender(
   return { agent, model, sent };
 }
 
-describe.each(places)("an approval on %s", (name) => {
+describe.each(places)("an approval with the %s store", (name) => {
   test.for([
     { decision: { decision: "approved" }, output: "sent to ada", sent: [{ to: "ada" }] },
     {
@@ -70,13 +70,13 @@ describe.each(places)("an approval on %s", (name) => {
     { decision: { decision: "denied", reason: "too late" }, output: "[denied: too late]", sent: [] },
     { decision: { decision: "skipped" }, output: "[skipped by a person]", sent: [] },
   ] satisfies { decision: ApprovalDecision; output: string | RegExp; sent: JsonValue[] }[])(
-    "survives a restart and decides: $decision",
+    "an approval request survives a restart, and the decision applies: $decision",
     async ({ decision, output, sent }) => {
       const place = await openPlace(name);
       const first = sender({ onAsk: "wait" });
       const run = await (await place.restart()).submit(first.agent, "Write to Ada.");
       const { data: asked } = await untilTold(run, "approval_request");
-      // The next process has a model that answers nothing but what is left to answer.
+      // The second process has a model with only the remaining answer.
       const second = sender({ onAsk: "wait" }, [reads]);
       await place.restart(second.agent);
       const found = await place.find(run.runId);
@@ -86,7 +86,7 @@ describe.each(places)("an approval on %s", (name) => {
       expect(result.output).toMatch(output);
       expect([first.sent, second.sent]).toEqual([[], sent]);
       expect([first.model.calls.length, second.model.calls.length]).toEqual([1, 1]);
-      // Its id is the same on replay, and it is logged once.
+      // The approval id is the same on replay, and the request is recorded once.
       expect((await toldOf(found, "approval_request")).map(({ data }) => data)).toEqual([asked]);
       expect(await toldOf(found, "approval_decision")).toMatchObject([
         { data: { approvalId: asked.approvalId, decision } },
@@ -94,7 +94,7 @@ describe.each(places)("an approval on %s", (name) => {
     },
   );
 
-  test("is bound to the arguments it names: an answer for others answers nothing", async () => {
+  test("an approval is bound to the call's arguments: a decision for other arguments has no effect", async () => {
     const place = await openPlace(name);
     const { agent, sent } = sender({ onAsk: "wait" });
     const runtime = await place.restart();
@@ -113,7 +113,7 @@ describe.each(places)("an approval on %s", (name) => {
     expect(sent).toEqual([]);
   });
 
-  test("cannot edit a call past a deny: what a person edited passes the gate again", async () => {
+  test("arguments that a person edited pass the gate again, so that a deny rule still applies", async () => {
     const place = await openPlace(name);
     const { agent, sent } = sender({
       onAsk: "wait",
@@ -129,7 +129,7 @@ describe.each(places)("an approval on %s", (name) => {
     expect(await toldOf(run, "permission_deny")).toMatchObject([{ data: { by: "permissions" } }]);
   });
 
-  test("remember_cache_is_keyed_per_user: it is asked again of everyone else", async () => {
+  test("a remembered approval applies to the same user and tenant only", async () => {
     const place = await openPlace(name);
     const memory = inMemoryApprovals();
     const asked: (string | null)[] = [];
@@ -157,7 +157,7 @@ describe.each(places)("an approval on %s", (name) => {
     expect(asked).toEqual(["ada", "bob", null, "ada", "ada"]);
   });
 
-  test("ask_still_routes_to_handler_with_hooks_attached: a hook's silence approves nothing", async () => {
+  test("a hook that returns nothing approves nothing: the approval handler is still asked", async () => {
     const place = await openPlace(name);
     const hooks = toolHooks();
     const seen: string[] = [];
@@ -174,7 +174,7 @@ describe.each(places)("an approval on %s", (name) => {
     expect(sent).toHaveLength(1);
   });
 
-  test("is a deny without a handler, and with one that throws", async () => {
+  test("a call that requires approval is denied without a handler, and with a handler that throws", async () => {
     const place = await openPlace(name);
     const runtime = await place.restart();
     const onAsk = (): never => {
@@ -195,7 +195,7 @@ describe.each(places)("an approval on %s", (name) => {
     ]);
   });
 
-  test("of a handler holds when the process dies before the call is made: edited arguments are not forgotten", async () => {
+  test("a handler's approval with edited arguments survives a crash before the call is made", async () => {
     const place = await openPlace(name);
     const memory = inMemoryApprovals();
     const asked: number[] = [];
@@ -235,7 +235,7 @@ describe.each(places)("an approval on %s", (name) => {
     expect({ asked, sent }).toEqual({ asked: [1], sent: [{ to: "bob" }] });
   });
 
-  test("that a handler is still thinking about does not keep a run from being cancelled", async () => {
+  test("a run can be cancelled while an approval handler is still pending", async () => {
     const place = await openPlace(name);
     const { agent, sent } = sender({ onAsk: () => new Promise(() => {}) });
     const run = await (await place.restart()).submit(agent, "Write to Ada.");
@@ -245,7 +245,7 @@ describe.each(places)("an approval on %s", (name) => {
     expect(sent).toEqual([]);
   });
 
-  test("is only what says so: an answer that is no decision is refused, and answers nothing", async () => {
+  test("approve() refuses an invalid decision with invalid_argument, and the request stays open", async () => {
     const place = await openPlace(name);
     const { agent, sent } = sender({ onAsk: "wait" });
     const run = await (await place.restart()).submit(agent, "Write to Ada.");
@@ -257,7 +257,7 @@ describe.each(places)("an approval on %s", (name) => {
     expect(sent).toEqual([]);
   });
 
-  test("is asked of every call, by whatever way it is made", async () => {
+  test("every call requires approval: in batches, branches, sub-agents and inside other tools", async () => {
     const place = await openPlace(name);
     const asked: string[] = [];
     const inner = tool({
@@ -317,7 +317,7 @@ describe.each(places)("an approval on %s", (name) => {
     ]);
   });
 
-  test("comes of the tool's own word when there are only guardrails", async () => {
+  test("a tool with needsApproval requires approval even if the agent has only guardrails", async () => {
     const place = await openPlace(name);
     const asks = tool({
       name: "send",
@@ -338,7 +338,7 @@ describe.each(places)("an approval on %s", (name) => {
     const found = await place.find(run.runId);
     await found.approve(data.approvalId, { decision: "approved" });
     expect((await found.result()).output).toBe("sent");
-    // Told with the verdict, because it is not judged again.
+    // The guardrail's decision is recorded together with the verdict, because the call is not judged again.
     expect(await toldOf(found, "guardrail_decision")).toHaveLength(1);
   });
 });

@@ -3,7 +3,7 @@ import { Agent, openRuntime, permissions, tool } from "../../../src/index.ts";
 import type { Event, JsonValue } from "../../../src/kernel/index.ts";
 import { scriptedModel } from "../../../src/testing/index.ts";
 
-test("T3: a rule about arguments judges those that the body is given, however the model wrote them", async () => {
+test("T3: a permission rule sees the coerced arguments that the tool receives, however the model wrote them", async () => {
   const paid: number[] = [];
   const pay = tool({
     name: "pay",

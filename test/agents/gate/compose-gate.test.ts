@@ -16,7 +16,7 @@ import {
 import { text } from "../../runtime/runtime-setup.ts";
 import { gatedCall, type CallOptions } from "./gated-call.ts";
 
-/** Parts that say nothing and write down that they were asked. */
+/** Returns gate parts that allow everything and log each time they are asked. */
 function watched(log: string[]): Required<GateParts> {
   const hooks: HookRegistry = {
     preTool: () => void log.push("hook"),
@@ -62,8 +62,8 @@ async function review(parts: GateParts, result: ToolResult): Promise<{ result: T
   return { result: given ?? result, told: call.told.map(({ type }) => type) };
 }
 
-describe("the gate", () => {
-  test("F1: is made of what is configured, and is not there when nothing is", () => {
+describe("composeGate()", () => {
+  test("F1: composeGate() returns undefined if no part acts on tool calls", () => {
     expect(composeGate({})).toBeUndefined();
     expect(composeGate({ guardrails: [], extensions: [] })).toBeUndefined();
     const inputOnly: Guardrail = { name: "input", onInput: () => ({ decision: "allow" }) };
@@ -71,7 +71,7 @@ describe("the gate", () => {
     expect(composeGate({ permissions: permissions() })).toBeDefined();
   });
 
-  test("asks hooks, extensions, guardrails, permissions; afterwards extensions, guardrails, hooks", async () => {
+  test("the gate asks hooks, extensions, guardrails and permissions before a call, and extensions, guardrails and hooks after it", async () => {
     const log: string[] = [];
     const gate = composeGate(watched(log));
     const call = gatedCall();
@@ -81,7 +81,7 @@ describe("the gate", () => {
     expect(log).toEqual(["extension", "guardrail", "hook"]);
   });
 
-  test("the first deny wins, and nobody behind it is asked", async () => {
+  test("the first deny wins, and no later part of the gate is asked", async () => {
     const log: string[] = [];
     const parts = watched(log);
     const hooks = { ...parts.hooks, preTool: () => ({ deny: "not on Sundays" }) };
@@ -98,7 +98,7 @@ describe("the gate", () => {
     expect(log).not.toContain("permissions");
   });
 
-  test("a hook that throws denies; an extension or a guardrail that throws has said nothing (S4); all are told", async () => {
+  test("S4: a hook that throws denies, an extension or guardrail that throws is ignored, and each error is recorded", async () => {
     const boom = (): never => {
       throw new Error("boom");
     };
@@ -120,7 +120,7 @@ describe("the gate", () => {
     });
   });
 
-  test("a stop that a part runs into is a stop, not one of its errors", async () => {
+  test("a MiddlewareTermination thrown by a part stops the run and is not recorded as an error of the part", async () => {
     const stop = new MiddlewareTermination("enough");
     const halting = (): never => {
       throw stop;
@@ -137,7 +137,7 @@ describe("the gate", () => {
     }
   });
 
-  test("patches of extensions add up, and guardrails judge what comes of them", async () => {
+  test("patches of extensions apply in order, and guardrails judge the patched result", async () => {
     const seen: unknown[] = [];
     const extensions: ToolExtension[] = [
       { name: "one", toolResult: () => ({ output: { type: "text", text: "one" } }) },
@@ -164,7 +164,7 @@ describe("the gate", () => {
     expect(seen).toEqual([result.output]);
   });
 
-  test("a guardrail's table: warnings are added to the result, a block withholds it, a halt stops (O6)", async () => {
+  test("O6: a guardrail's warning is added to the result, a block withholds the result, and a halt stops the run", async () => {
     const decided = (decision: "warn" | "block" | "halt", name: string = decision): Guardrail => ({
       name,
       beforeCall: () => ({ decision, reason: `${decision}ed` }),
@@ -201,7 +201,7 @@ describe("the gate", () => {
     await expect(pass({ guardrails: [decided("halt")] })).rejects.toMatchObject({ reason: "halted" });
   });
 
-  test("a guardrail that decides nothing that is known is an error of its own", async () => {
+  test("a guardrail that returns an unknown decision is recorded as guardrail_error and ignored", async () => {
     const odd = { name: "odd", beforeCall: () => ({ decision: "no" }) } as unknown as Guardrail;
     expect(await pass({ guardrails: [odd] })).toEqual({
       verdict: { decision: "allow" },
@@ -210,10 +210,10 @@ describe("the gate", () => {
   });
 });
 
-describe("an ask at the gate", () => {
+describe("approval requests of the gate", () => {
   const critical: CallOptions = { tool: { risk: "critical" } };
 
-  test("is a denial that names onAsk when no person can be asked", async () => {
+  test("a call that requires approval is denied with a hint to onAsk if no handler is configured", async () => {
     const { verdict } = await pass({ permissions: permissions() }, critical);
     expect(verdict).toEqual({
       decision: "deny",
@@ -223,7 +223,7 @@ describe("an ask at the gate", () => {
     });
   });
 
-  test("waits, or goes to the handler, as the permissions say; also with hooks that say nothing", async () => {
+  test("a call that requires approval waits or goes to the handler, also with hooks that return nothing", async () => {
     const silent: HookRegistry = { preTool: () => undefined, postTool: () => undefined };
     const waits = await pass({ hooks: silent, permissions: permissions({ onAsk: "wait" }) }, critical);
     expect(waits.verdict).toEqual({ decision: "ask", by: "permissions", reason: "look is critical" });
@@ -234,7 +234,7 @@ describe("an ask at the gate", () => {
     });
   });
 
-  test("comes of the tool's own word too: beside every mode, with any part, and never past a deny", async () => {
+  test("needsApproval of a tool applies in every permission mode and with any part, but a deny rule wins", async () => {
     const asks: CallOptions = { needsApproval: true };
     const own = { decision: "ask", by: "tool", reason: "look requires approval" };
     const guardrails: Guardrail[] = [{ name: "g", beforeCall: () => ({ decision: "allow" }) }];
@@ -246,7 +246,7 @@ describe("an ask at the gate", () => {
     });
   });
 
-  test("is not put again to a user who wanted to be remembered, and to nobody else's relief", async () => {
+  test("a remembered approval allows only the same user and agent, and a deny rule still wins", async () => {
     const memory = inMemoryApprovals();
     const rules = permissions({ ask: ["look"], onAsk: "wait", memory });
     await composeGate({ permissions: rules })?.remember?.(gatedCall({ userId: "ada" }), {
@@ -263,7 +263,7 @@ describe("an ask at the gate", () => {
     expect((await pass({ permissions: walled }, { userId: "ada" })).verdict.decision).toBe("deny");
   });
 
-  test("stays an ask when the memory fails", async () => {
+  test("a call still requires approval if the approval memory fails", async () => {
     const boom = (): never => {
       throw new Error("boom");
     };
@@ -272,7 +272,7 @@ describe("an ask at the gate", () => {
     expect({ decision: verdict.decision, told }).toEqual({ decision: "ask", told: ["hook_error"] });
   });
 
-  test("is a deny when the permissions throw or say nothing known", async () => {
+  test("a call is denied if the permissions throw or return an unknown decision", async () => {
     const broken = {
       check: () => {
         throw new Error("boom");
@@ -286,7 +286,7 @@ describe("an ask at the gate", () => {
     expect((await pass(odd === undefined ? {} : { permissions: odd })).verdict.decision).toBe("deny");
   });
 
-  test("is denied by a handler whose answer is no decision", async () => {
+  test("a call is denied if the approval handler returns no valid decision", async () => {
     const yes = (() => true) as unknown as () => { decision: "approved" };
     const { verdict } = await pass({ permissions: permissions({ onAsk: yes }) }, critical);
     const { call, facts } = gatedCall();

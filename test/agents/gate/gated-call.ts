@@ -24,7 +24,7 @@ export interface CallOptions {
   readonly history?: readonly SettledCall[];
 }
 
-/** A call at the gate, and what is told of it. */
+/** Builds a call at the gate and collects the events that the gate emits. */
 export function gatedCall(options: CallOptions = {}): GatedCall & { readonly told: EventDraft[] } {
   const { toolName = "look", input = {}, userId = null, needsApproval = false, history = [] } = options;
   const told: EventDraft[] = [];
@@ -37,7 +37,7 @@ export function gatedCall(options: CallOptions = {}): GatedCall & { readonly tol
     tenantId: null,
     facts: factsOf(userId),
     history,
-    // Whoever takes steps is tested in a run.
+    // These tests do not use the context; gate parts that take steps are tested in a run.
     ctx: {} as RunContext,
     emitEvent: (event) => told.push(event),
     told,

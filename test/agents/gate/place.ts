@@ -8,9 +8,9 @@ import type { HostedAgent, Event, EventType, RunHandle, RunId, Runtime } from ".
 export type PlaceName = "memory" | "sqlite";
 export const places: readonly PlaceName[] = ["memory", "sqlite"];
 
-/** Where runs live on while processes come and go. */
+/** A store that outlives the runtimes that are opened on it. */
 export interface Place {
-  /** A new process with these agents; the one before is closed. */
+  /** Closes the current runtime and opens a new one with these agents. */
   restart(...agents: readonly HostedAgent[]): Promise<Runtime>;
   find(runId: RunId): Promise<RunHandle>;
 }
@@ -45,7 +45,7 @@ export async function openPlace(name: PlaceName): Promise<Place> {
   };
 }
 
-/** Follows the run until it tells of this. */
+/** Follows the run's events until the first event of this type and returns it. */
 export async function untilTold<Type extends EventType>(run: RunHandle, type: Type): Promise<Event<Type>> {
   for await (const event of run.events())
     if ("seq" in event && event.type === type) return event as Event<Type>;

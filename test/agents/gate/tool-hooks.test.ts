@@ -7,7 +7,7 @@ import { factsOf, gatedCall } from "./gated-call.ts";
 const { call } = gatedCall();
 const facts = factsOf("ada");
 
-test("the first deny wins, in the order of registration, and a hook can be taken out again", async () => {
+test("the first deny of a hook wins, in registration order, and a hook can be removed", async () => {
   const hooks = new ToolHooks({ clock: new FakeClock() });
   const asked: string[] = [];
   hooks.onPreTool(() => void asked.push("silent"));
@@ -19,7 +19,7 @@ test("the first deny wins, in the order of registration, and a hook can be taken
   expect(asked).toEqual(["silent", "silent"]);
 });
 
-test("a hook that takes longer than five seconds denies, and its timer is gone when one is in time", async () => {
+test("a hook that takes longer than five seconds denies the call, and the timer of a fast hook is cleared", async () => {
   const clock = new FakeClock();
   const hooks = new ToolHooks({ clock });
   hooks.onPreTool(() => undefined);
@@ -35,7 +35,7 @@ test("a hook that takes longer than five seconds denies, and its timer is gone w
   });
 });
 
-test("hooks after a call all run; what goes wrong in each is told, and changes nothing", async () => {
+test("all hooks after a call run; an error or timeout of a hook is recorded and does not change the result", async () => {
   const clock = new FakeClock();
   const hooks = new ToolHooks({ clock, timeoutMs: 10 });
   const seen: unknown[] = [];
@@ -55,7 +55,7 @@ test("hooks after a call all run; what goes wrong in each is told, and changes n
   ]);
 });
 
-test("a timeout is above 0, or none", async () => {
+test("toolHooks() requires a timeoutMs above 0, or null for no limit", async () => {
   expect(() => toolHooks({ timeoutMs: 0 })).toThrow(/expected a number above 0, or null for no limit/u);
   const hooks = toolHooks({ timeoutMs: null });
   hooks.onPreTool(() => ({ deny: "no" }));

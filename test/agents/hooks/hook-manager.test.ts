@@ -94,7 +94,7 @@ it.each<[HookEvent, Event, object]>([
   ],
   ["flow_start", event("flow_start", { flow: "f" }), { flow: "f" }],
   ["flow_end", event("flow_end", { flow: "f", status: "completed" }), { flow: "f", status: "completed" }],
-])("shows %s with what there is to know", async (hook, told, payload) => {
+])("a callback for %s receives the event's data", async (hook, told, payload) => {
   const { hooks, show } = setUp();
   const seen: unknown[] = [];
   hooks.on(hook, (each) => {
@@ -105,7 +105,7 @@ it.each<[HookEvent, Event, object]>([
   expect(seen).toEqual([{ ...base, ...payload }]);
 });
 
-describe("a trip", () => {
+describe("the hook guardrail_trip", () => {
   const tripped = (details: Record<string, string>): Event =>
     event("task_end", {
       status: "failed",
@@ -124,7 +124,7 @@ describe("a trip", () => {
   const decision = (what: "warn" | "block" | "halt", stage: "tool_call" | "output" = "tool_call"): Event =>
     event("guardrail_decision", { guardrail: "pii", stage, decision: what, reason: "a card" });
 
-  it("is told once, with the end it leads to", async () => {
+  it("guardrail_trip fires once for a task that a guardrail or middleware stopped", async () => {
     expect(await watch(tripped({ by: "audit" }))).toEqual(["audit: no cards"]);
     expect(await watch(decision("halt"), tripped({ by: "pii" }))).toEqual(["pii: a card"]);
     const interruption = { status: "guardrail_tripped", reason: "withheld" } as const;
@@ -132,13 +132,13 @@ describe("a trip", () => {
     expect(await watch(decision("block", "output"), withheld)).toEqual(["pii: a card"]);
   });
 
-  it("is no warning and no call that was blocked: those stop nothing", async () => {
+  it("guardrail_trip does not fire for a warning or a blocked call, because neither stops the task", async () => {
     const end = event("task_end", { status: "completed" });
     expect(await watch(decision("warn"), decision("block"), end)).toEqual([]);
   });
 });
 
-it("shows the end of a task once, however often it is resumed or topped up (R13)", async () => {
+it("R13: run_end fires once per task, even if the task is resumed or topped up", async () => {
   const { hooks, show } = setUp();
   const seen: string[] = [];
   hooks.on(HookEvent.RUN_END, ({ status }) => {
@@ -153,7 +153,7 @@ it("shows the end of a task once, however often it is resumed or topped up (R13)
   expect(seen).toEqual(["budget_exhausted"]);
 });
 
-it("lets callbacks run beside each other, and each one in order", async () => {
+it("different callbacks run concurrently, and each callback receives its events in order", async () => {
   const { hooks, show } = setUp();
   const [slow, seen] = [gate(), [] as string[]];
   hooks.on(HookEvent.STEP_START, async ({ step }) => {
@@ -172,7 +172,7 @@ it("lets callbacks run beside each other, and each one in order", async () => {
   expect(seen).toEqual(["quick 1", "quick 2", "slow 1", "slow 2"]);
 });
 
-it("lets one run's slow hook hold up no other run", async () => {
+it("a slow callback of one run does not delay other runs", async () => {
   const { hooks, show } = setUp();
   const [slow, other, seen] = [gate(), formatRunId("2"), [] as string[]];
   hooks.on(HookEvent.STEP_START, async (payload) => {
@@ -186,7 +186,7 @@ it("lets one run's slow hook hold up no other run", async () => {
   await hooks.settled(runId);
 });
 
-it("records what a callback throws or rejects with, and goes on (S4)", async () => {
+it("S4: an error thrown by a callback is recorded as hook_error, and later events still reach the callback", async () => {
   const failures: HookFailure[] = [];
   const { hooks, show, told } = setUp({ onError: (failure) => failures.push(failure) });
   const seen: number[] = [];
@@ -206,7 +206,7 @@ it("records what a callback throws or rejects with, and goes on (S4)", async () 
   expect(failures.map(({ hook, callback }) => `${hook} ${callback}`)).toContain("step_end metrics");
 });
 
-it("survives an onError that throws", async () => {
+it("an error thrown by onError is recorded too and does no further harm", async () => {
   const { hooks, show, told } = setUp({
     onError: () => {
       throw new Error("also broken");
@@ -223,7 +223,7 @@ it("survives an onError that throws", async () => {
   ]);
 });
 
-it("gives up on a callback that hangs, so that a result is never held back for ever", async () => {
+it("a callback that exceeds timeoutMs is abandoned, so that it never holds back a result forever", async () => {
   const { hooks, show, told, clock } = setUp({ timeoutMs: 500 });
   const seen: number[] = [];
   hooks.on(HookEvent.STEP_START, ({ step }) => {
@@ -239,7 +239,7 @@ it("gives up on a callback that hangs, so that a result is never held back for e
   expect(told).toMatchObject([{ type: "hook_error", data: { hook: "step_start" } }]);
 });
 
-it("shows a callback that hangs twice running nothing of what has come meanwhile, and goes on with it afterwards", async () => {
+it("a callback that times out twice in a row skips the events queued meanwhile and receives later events", async () => {
   const { hooks, show, told, clock } = setUp({ timeoutMs: 500 });
   const seen: number[] = [];
   hooks.on(HookEvent.STEP_START, ({ step }) => {
@@ -257,7 +257,7 @@ it("shows a callback that hangs twice running nothing of what has come meanwhile
   expect(seen).toEqual([1, 2, 50]);
 });
 
-it("shows a frozen copy: nothing that a hook does to it reaches the run or another hook", async () => {
+it("a callback receives a frozen copy, and its changes reach neither the run nor other callbacks", async () => {
   const { hooks, show, told } = setUp();
   const input = { deep: { list: [1] } };
   hooks.on(HookEvent.TOOL_START, (payload) => {
@@ -274,7 +274,7 @@ it("shows a frozen copy: nothing that a hook does to it reaches the run or anoth
   ]);
 });
 
-it("shows a copy of what a task was given, also where that is frozen at its surface only", async () => {
+it("run_start receives a deep copy of the task's input, even if the input is only shallowly frozen", async () => {
   const amount = { of: 10 };
   const { hooks, show, told } = setUp({}, Object.freeze({ amount }));
   hooks.on(HookEvent.RUN_START, ({ input }) => {
@@ -286,7 +286,7 @@ it("shows a copy of what a task was given, also where that is frozen at its surf
   expect(told).toHaveLength(1);
 });
 
-it("takes a callback off again, with what it was not called for yet", async () => {
+it("a removed callback receives neither queued nor later events", async () => {
   const { hooks, show } = setUp();
   const seen: number[] = [];
   const off = hooks.on(HookEvent.STEP_START, ({ step }) => {
@@ -301,7 +301,7 @@ it("takes a callback off again, with what it was not called for yet", async () =
   expect(seen).toEqual([1]);
 });
 
-it("refuses what is not a hook", () => {
+it("HookManager refuses unknown hooks, callbacks that are no functions, and timeoutMs: 0", () => {
   const { hooks } = setUp();
   expect(() => hooks.on("run_begin" as HookEvent, () => undefined)).toThrow("run_begin");
   expect(() => hooks.on(HookEvent.RUN_END, 5 as never)).toThrow("expected a function");

@@ -35,8 +35,8 @@ function watched(code: (ctx: RunContext) => Promise<string>, more: Partial<Hoste
   return { agent: agent("watched", code, { ...more, callPath: { observer: hooks } }), seen };
 }
 
-describe.each(twoStores)("on %s", (_name, prepare) => {
-  it("each moment comes once, in order, over a suspension and another process (R13)", async () => {
+describe.each(twoStores)("hooks and costs of a run with the %s store", (_name, prepare) => {
+  it("R13: each hook fires once, in order, across a suspension and a second process", async () => {
     const open = await prepare();
     const look = simpleTool({ name: "look", execute: async () => text("rain") });
     const life = (): Watched =>
@@ -74,7 +74,7 @@ describe.each(twoStores)("on %s", (_name, prepare) => {
     await second.close();
   });
 
-  it("what a run costs is read from its ledger, right after a resume too, by agent and model, lost apart (B3)", async () => {
+  it("B3: CostTracker reads costs from the run's ledger, per agent and model, with unreported costs separate, also after a restart", async () => {
     const open = await prepare();
     const seen: unknown[] = [];
     const never = new FakeClock();
@@ -124,7 +124,7 @@ describe.each(twoStores)("on %s", (_name, prepare) => {
     await second.close();
   });
 
-  it("a run's result waits for its hooks, and its loop does not (S4)", async () => {
+  it("S4: a run's result waits for its hooks, but its loop does not", async () => {
     const open = await prepare();
     const [slow, order] = [gate(), [] as string[]];
     const hooks = new HookManager();
@@ -162,7 +162,7 @@ describe.each(twoStores)("on %s", (_name, prepare) => {
     await runtime.close();
   });
 
-  it("a task is stopped by middleware, and its hooks are told of the trip and of the end, once each", async () => {
+  it("hooks of a task that middleware stops receive guardrail_trip and run_end once each", async () => {
     const open = await prepare();
     const { agent: stopped, seen } = watched(async (ctx) => (await ctx.llm(request)).stopReason, {
       models: { main: scriptedModel([]) },
@@ -180,7 +180,7 @@ describe.each(twoStores)("on %s", (_name, prepare) => {
   });
 });
 
-it("a task whose code crashes for good has one start and one end, and its tools say how they went", async () => {
+it("a task whose code crashes fires run_start and run_end once, and tool_end reports each tool's status", async () => {
   const runtime = await createRuntime({ runRetry: { maxRetries: 0 } });
   const hooks = new HookManager();
   const seen: string[] = [];
@@ -217,7 +217,7 @@ it("a task whose code crashes for good has one start and one end, and its tools 
   await runtime.close();
 });
 
-it("one agent's hooks are not shown another's moments", async () => {
+it("hooks of an agent receive no events of another agent", async () => {
   const runtime = await createRuntime();
   const [parentHooks, childHooks] = [new HookManager(), new HookManager()];
   const seen: string[] = [];
@@ -242,7 +242,7 @@ it("one agent's hooks are not shown another's moments", async () => {
   await runtime.close();
 });
 
-it("RUN_END comes once for a task that ran out, was topped up and went on", async () => {
+it("run_end fires once for a task that exhausted its budget and completed after topUp()", async () => {
   const runtime = await createRuntime();
   const { agent: spender, seen } = watched(
     async (ctx) => {
@@ -267,7 +267,7 @@ it("RUN_END comes once for a task that ran out, was topped up and went on", asyn
   await runtime.close();
 });
 
-it("an error of a hook that comes after the run's end goes to the runtime's onError (S4)", async () => {
+it("S4: an error of a hook after the run's end goes to the runtime's onError", async () => {
   const errors: string[] = [];
   const runtime = await createRuntime({ onError: ({ message }) => errors.push(message) });
   const hooks = new HookManager();
@@ -280,7 +280,7 @@ it("an error of a hook that comes after the run's end goes to the runtime's onEr
   await runtime.close();
 });
 
-it("a logger remembers the last moments and no more", async () => {
+it("RunLogger keeps only the newest entries up to its capacity", async () => {
   const runtime = await createRuntime();
   const hooks = new HookManager();
   const logger = new RunLogger({ capacity: 3 });

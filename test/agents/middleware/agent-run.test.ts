@@ -24,8 +24,8 @@ async function run(options: Partial<AgentOptions>, store: Store = memoryStore({ 
   return { result, events, session };
 }
 
-describe("the layers of an agent", () => {
-  test("stand around its run, each model call and each tool's call", async () => {
+describe("middleware of an agent", () => {
+  test("middleware wraps the agent's run, each model call and each tool call, in the listed order", async () => {
     const log: string[] = [];
     const noting = (name: string): Layer => {
       const at = (level: string) => async (_context: object, next: () => Promise<void>) => {
@@ -40,7 +40,7 @@ describe("the layers of an agent", () => {
     expect(log).toEqual(levels.flatMap((level) => [`a ${level}`, `b ${level}`]));
   });
 
-  test("J7: what they leave of a run is its result, and what the log says", async () => {
+  test("J7: a result that middleware replaces is the run's result and is recorded in agent_end", async () => {
     const shouting: Layer = {
       agent: async (context, next) => {
         await next();
@@ -54,7 +54,7 @@ describe("the layers of an agent", () => {
     expect(events.find(({ type }) => type === "agent_end")?.data).toMatchObject({ output: '"IT RAINS."' });
   });
 
-  test("M1: one may answer in the agent's place, and the session has what was said", async () => {
+  test("M1: middleware may answer instead of the agent, and the session records that answer", async () => {
     const model = scriptedModel([]);
     const answering: Layer = {
       agent: async (context) => {
@@ -77,7 +77,7 @@ describe("the layers of an agent", () => {
     ]);
   });
 
-  test("M2: the run may be tried again, and only the last try is in the session", async () => {
+  test("M2: middleware may run the agent again after a failure, and the session keeps only the last attempt", async () => {
     const model = scriptedModel([{ error: Object.assign(new Error("bad key"), { status: 401 }) }, "fine"]);
     const again: Layer = {
       agent: async (_context, next) => {
@@ -94,7 +94,7 @@ describe("the layers of an agent", () => {
   });
 
   test.for(["agent", "chat", "function"] as const)(
-    "M3: a termination at the level %s stops the run as guardrail_tripped",
+    "M3: a MiddlewareTermination at the %s level stops the run as guardrail_tripped",
     async (level) => {
       const stopping: Layer = {
         name: "guard",
@@ -109,7 +109,7 @@ describe("the layers of an agent", () => {
   );
 
   test.for(["agent", "chat", "function"] as const)(
-    "M2: a misuse at the level %s fails the run and says who",
+    "M2: middleware at the %s level that neither calls next nor sets a result fails the run with its name",
     async (level) => {
       const silent: Layer = { name: "silent", [level]: async () => {} };
       const { result } = await run({ middleware: [silent] });
@@ -123,7 +123,7 @@ describe("the layers of an agent", () => {
     },
   );
 
-  test("a status that is an order from elsewhere is refused", async () => {
+  test("middleware cannot set the status cancelled: the run fails with middleware_misuse", async () => {
     const lying: Layer = {
       agent: async (context) => {
         context.result = { output: "", status: "cancelled", interruptionReason: null };

@@ -7,9 +7,9 @@ function sink(): { lines: AuditLine[]; record: (line: AuditLine) => Promise<void
   return { lines, record: async (line) => void lines.push(line) };
 }
 
-describe("audit logger", () => {
+describe("auditLogger()", () => {
   test.for([false, true])(
-    "a line for a model call, with who and how it ended (streaming: %s)",
+    "auditLogger() writes one line per model call with actor, user, tenant and outcome (streaming: %s)",
     async (streaming) => {
       const log = sink();
       await chatScene(["hi there"], { streaming, tenantId: "a", userId: "ann" }).call([auditLogger({ log })]);
@@ -32,7 +32,7 @@ describe("audit logger", () => {
     },
   );
 
-  test("a line for a tool's call and one for a run", async () => {
+  test("auditLogger() writes one line per tool call and one line per agent run", async () => {
     const log = sink();
     const layer = auditLogger({ log });
     await toolScene(["rain"]).call([layer]);
@@ -46,14 +46,14 @@ describe("audit logger", () => {
     ]);
   });
 
-  test("what fails is a line too, and goes on failing", async () => {
+  test("auditLogger() writes a line for a failed model call and rethrows the error", async () => {
     const log = sink();
     const error = httpError(500, "down");
     await expect(chatScene([{ error }]).call([auditLogger({ log })])).rejects.toBe(error);
     expect(log.lines[0]?.details).toMatchObject({ failure: { code: "internal", message: "down" } });
   });
 
-  test("prompts and answers are shortened unless told otherwise", async () => {
+  test("auditLogger() cuts prompts and answers to 500 characters by default, and keeps them whole with maxChars: null", async () => {
     const long = "é".repeat(2_000);
     const [short, full] = [sink(), sink()];
     await chatScene([long]).call([auditLogger({ log: short }), auditLogger({ log: full, maxChars: null })]);
@@ -61,7 +61,7 @@ describe("audit logger", () => {
     expect(full.lines[0]?.details["answer"]).toBe(long);
   });
 
-  test("S4: a line that cannot be written is told in the run's log, or stops the run when it is required", async () => {
+  test("S4: a failed audit write is recorded as hook_error, and fails the call when the log is required", async () => {
     const log = { record: () => Promise.reject(new Error("disk full")) };
     const scene = chatScene(["hi"]);
     await scene.call([auditLogger({ log })]);

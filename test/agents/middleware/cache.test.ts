@@ -26,8 +26,8 @@ function setUp(options: Partial<Parameters<typeof cache>[0]> = {}) {
   return { clock, layer, ask };
 }
 
-describe("cache of tools", () => {
-  test("the same arguments, in whatever order, are answered once", async () => {
+describe("cache() of tool results", () => {
+  test("cache() answers a repeated tool call with equal arguments from the cache, in any key order", async () => {
     const { ask } = setUp();
     expect(await ask("rain", { input: { town: "Sens", day: 1 } })).toEqual({
       said: "rain",
@@ -45,24 +45,24 @@ describe("cache of tools", () => {
   test.for([
     { whose: "another tenant", who: { tenantId: "b", userId: "ann" } },
     { whose: "another user", who: { tenantId: "a", userId: "bob" } },
-    { whose: "nobody", who: { tenantId: "a", userId: null } },
-    { whose: "a user called null", who: { tenantId: "a", userId: "null" } },
-    { whose: "no tenant", who: { tenantId: null, userId: "ann" } },
-  ])("an answer is not given to $whose", async ({ who }) => {
+    { whose: "a run without a user", who: { tenantId: "a", userId: null } },
+    { whose: "a user whose id is the text null", who: { tenantId: "a", userId: "null" } },
+    { whose: "a run without a tenant", who: { tenantId: null, userId: "ann" } },
+  ])("cache() does not give a cached result to $whose", async ({ who }) => {
     const { ask } = setUp();
     await ask("ann's", { tenantId: "a", userId: "ann" });
     expect(await ask("theirs", who)).toMatchObject({ said: "theirs", called: 1 });
     expect(await ask("other", { tenantId: "a", userId: "ann" })).toMatchObject({ said: "ann's", called: 0 });
   });
 
-  test("two tools of one name are two", async () => {
+  test("cache() keeps the results of two tools with the same name apart", async () => {
     const { ask } = setUp();
     await ask("one's");
     const other = simpleTool({ name: "look", execute: async () => text("unused") });
     expect(await ask("other's", { tool: other })).toMatchObject({ said: "other's", called: 1 });
   });
 
-  test("an answer holds as long as it is told to, by the clock handed in", async () => {
+  test("a cached result expires after ttlMs by the injected clock", async () => {
     const { clock, ask } = setUp({ ttlMs: 1_000 });
     await ask("old");
     await clock.advance(999);
@@ -71,7 +71,7 @@ describe("cache of tools", () => {
     expect(await ask("new")).toMatchObject({ said: "new" });
   });
 
-  test("is bounded: the least recently used goes", async () => {
+  test("cache() drops the least recently used result beyond maxEntries", async () => {
     const { ask } = setUp({ maxEntries: 2 });
     await ask("a", { input: { n: 1 } });
     await ask("b", { input: { n: 2 } });
@@ -81,14 +81,14 @@ describe("cache of tools", () => {
     expect(await ask("again", { input: { n: 2 } })).toMatchObject({ said: "again" });
   });
 
-  test("neither an error result nor a throw is kept", async () => {
+  test("cache() stores neither error results nor thrown errors", async () => {
     const { ask } = setUp();
     await ask({ ...text("broken"), isError: true });
     await expect(ask(httpError(500))).rejects.toThrow("it failed");
     expect(await ask("fine")).toMatchObject({ said: "fine", called: 1 });
   });
 
-  test("a tool that changes something or waits is not answered for, unless it is named", async () => {
+  test("cache() skips destructive and suspending tools unless the tools option names them", async () => {
     const changing = { ...tool, destructive: true };
     const waiting = { ...tool, suspends: true };
     for (const one of [changing, waiting]) {
@@ -101,27 +101,30 @@ describe("cache of tools", () => {
     }
   });
 
-  test("F1: with no room it is not there", () => {
+  test("F1: cache() with maxEntries: 0 adds no middleware", () => {
     expect(Object.keys(setUp({ maxEntries: 0 }).layer)).toEqual(["name"]);
   });
 });
 
-describe("cache of model calls", () => {
-  test("is off unless asked for", () => {
+describe("cache() of model calls", () => {
+  test("cache() does not cache model calls by default", () => {
     expect(setUp().layer.chat).toBeUndefined();
   });
 
-  test.for([false, true])("a hit costs nothing and calls nobody (streaming: %s)", async (streaming) => {
-    const { layer } = setUp({ chat: true });
-    await chatScene(["first"], { streaming }).call([layer]);
-    const again = chatScene(["second"], { streaming });
-    const hit = await again.call([layer]);
-    expect(answerText(hit)).toBe("first");
-    expect(hit?.usage).toMatchObject({ inputTokens: 0, outputTokens: 0, costUsd: 0 });
-    expect(again.model.calls).toHaveLength(0);
-  });
+  test.for([false, true])(
+    "a cached model answer costs nothing and makes no model call (streaming: %s)",
+    async (streaming) => {
+      const { layer } = setUp({ chat: true });
+      await chatScene(["first"], { streaming }).call([layer]);
+      const again = chatScene(["second"], { streaming });
+      const hit = await again.call([layer]);
+      expect(answerText(hit)).toBe("first");
+      expect(hit?.usage).toMatchObject({ inputTokens: 0, outputTokens: 0, costUsd: 0 });
+      expect(again.model.calls).toHaveLength(0);
+    },
+  );
 
-  test("another request or model, a failure, or an answer cut short is asked for", async () => {
+  test("cache() calls the model for another request or tenant, and after a failed or truncated answer", async () => {
     const { layer } = setUp({ chat: true });
     await chatScene([{ text: "cut", stopReason: "length" }]).call([layer]);
     await expect(chatScene([{ error: httpError(500) }]).call([layer])).rejects.toThrow("it failed");

@@ -52,13 +52,16 @@ function base({ tenantId = null, userId = null }: Who) {
 
 export interface ChatScene extends Scene {
   readonly context: ChatContext;
-  /** What watchers were shown. */
+  /** Deltas that watchers of the run received, after all stream filters. */
   readonly shown: StreamedDelta[];
   readonly model: ReturnType<typeof scriptedModel>;
   readonly call: (layers: readonly Layer[]) => Promise<ModelResponse | undefined>;
 }
 
-/** A model call as the runtime makes one, without its journal: each `next` calls the model once, behind the filters. */
+/**
+ * Builds a model call like the runtime's, without a journal: each `next` calls the model once and applies
+ * the filters.
+ */
 export function chatScene(
   script: readonly ScriptStep[],
   { streaming = false, ...more }: Partial<Pick<ChatContext, "request" | "role" | "streaming">> & Who = {},
@@ -125,7 +128,7 @@ export function answerText(response: ModelResponse | undefined): string {
 
 export interface ToolScene extends Scene {
   readonly context: FunctionContext;
-  /** What the tool was called with. */
+  /** Arguments of each call of the tool, in call order. */
   readonly calls: JsonObject[];
   readonly call: (layers: readonly Layer[]) => Promise<ToolResult | undefined>;
 }
@@ -138,7 +141,7 @@ export interface ToolSceneOptions extends Who {
   readonly tool?: FunctionContext["tool"];
 }
 
-/** A tool's call: each `next` gives its next answer, the last one ever after. */
+/** Builds a tool call: each `next` returns the next of `answers`, and the last answer repeats. */
 export function toolScene(
   answers: readonly ToolAnswer[],
   { name = "look", input = { town: "Sens" }, tool, ...who }: ToolSceneOptions = {},
@@ -185,7 +188,9 @@ export function httpError(status: number, message = "it failed"): Error {
   return Object.assign(new Error(message), { status });
 }
 
-/** What a promise is rejected with, for when that comes later than the call. */
+/**
+ * Resolves with the rejection reason of `promise`, or with undefined. Lets a test await a later rejection.
+ */
 export function rejection(promise: Promise<unknown> | undefined): Promise<unknown> {
   return (promise ?? Promise.resolve()).then(
     () => undefined,
@@ -193,7 +198,7 @@ export function rejection(promise: Promise<unknown> | undefined): Promise<unknow
   );
 }
 
-/** Calls next again when it failed. */
+/** Middleware that calls `next` a second time if the first call fails. */
 export const onceMore: Layer = {
   name: "once more",
   chat: async (_context, next) => {

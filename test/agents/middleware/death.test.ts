@@ -16,7 +16,10 @@ import { httpError } from "./contexts.ts";
 
 const secret = "bob@example.org";
 
-/** Turns of one tool's call each, then an answer; by how much has been said, so that a worker that comes later goes on. */
+/**
+ * Two turns with one tool call each, then an answer. Counts the assistant messages, so that a replacement
+ * worker continues at the right turn.
+ */
 const script: ScriptStep = ({ messages }) => {
   const turns = messages.filter(({ role }) => role === "assistant").length;
   if (turns >= 2) return { deltas: ["Write to bo", "b@example.org."] };
@@ -49,7 +52,7 @@ function workload(world: string[], lines: string[], streaming: boolean): Workloa
 }
 
 test.for([false, true])(
-  "J7: with layers around it a run ends alike wherever its worker dies, and shows nothing it should not (streaming: %s)",
+  "J7: a run with middleware has the same result wherever its worker dies, and no event contains personal data (streaming: %s)",
   { timeout: 60_000 },
   async (streaming) => {
     const [calmWorld, calmLines]: [string[], string[]] = [[], []];
@@ -70,9 +73,9 @@ test.for([false, true])(
         const kept = calm.events.flatMap(({ type, data }) => (type === "tool_execution_end" ? [data] : []));
         expect(ended).toEqual(kept);
         expect(JSON.stringify(life.events)).not.toContain(secret);
-        // J6: at most the call in flight is made again.
+        // J6: at most the tool call that was in flight repeats.
         expect(world.length - calmWorld.length).toBeLessThanOrEqual(1);
-        // Its line, and that of the run around it.
+        // At most two audit lines repeat: the line of the call and the line of the agent run around it.
         expect(lines.length - calmLines.length).toBeLessThanOrEqual(2);
       }
     }

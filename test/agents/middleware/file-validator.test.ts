@@ -9,7 +9,7 @@ async function validate(options: FileValidatorOptions, input: JsonObject, answer
   return { said: resultText(result), isError: result?.isError, called: scene.calls.length };
 }
 
-describe("file validator", () => {
+describe("fileValidator()", () => {
   const roots = ["/srv/data"];
 
   test.for([
@@ -20,7 +20,7 @@ describe("file validator", () => {
     "sub/../a.txt",
     "./a.txt",
     "/srv//data/./a.txt",
-  ])("lets %s through", async (path) => {
+  ])("fileValidator() lets the path %s inside the root through", async (path) => {
     expect(await validate({ roots }, { path })).toEqual({ said: "ok", isError: false, called: 1 });
   });
 
@@ -36,13 +36,13 @@ describe("file validator", () => {
     "~/.ssh/id_rsa",
     "file:///etc/passwd",
     "a.txt\0.png",
-  ])("refuses %j, and the tool is not called", async (path) => {
+  ])("fileValidator() refuses the path %j outside the root and does not call the tool", async (path) => {
     const { said, isError, called } = await validate({ roots }, { path });
     expect(said).toMatch(/^\[refused: .* is outside of \/srv\/data\]$/u);
     expect({ isError, called }).toEqual({ isError: true, called: 0 });
   });
 
-  test("looks at lists of paths, at arguments it is told, and at endings", async () => {
+  test("fileValidator() checks lists of paths, the arguments named by pathArguments, and file extensions", async () => {
     expect((await validate({ roots }, { paths: ["a", "/etc/passwd"] })).called).toBe(0);
     expect((await validate({ roots, pathArguments: ["target"] }, { target: "/etc" })).called).toBe(0);
     expect((await validate({ roots, pathArguments: ["target"] }, { path: "/etc" })).called).toBe(1);
@@ -50,7 +50,7 @@ describe("file validator", () => {
     expect((await validate({ extensions: [".md"] }, { path: "a.sh" })).said).toContain("does not end in .md");
   });
 
-  test("sizes are in bytes, of arguments before and of results after", async () => {
+  test("fileValidator() limits arguments and results by their size in bytes", async () => {
     expect((await validate({ maxBytes: 4 }, { content: "éé" })).called).toBe(1);
     expect((await validate({ maxBytes: 4 }, { content: "ééé" })).said).toContain(
       "content has 6 bytes; at most 4",
@@ -59,7 +59,7 @@ describe("file validator", () => {
     expect((await validate({ maxBytes: 4 }, {}, "12345")).said).toContain("the result has 5 bytes");
   });
 
-  test("kinds and sizes of images and files, inline or as data", async () => {
+  test("fileValidator() checks media type and size of files in a result, by URL or inline data", async () => {
     const part = (mediaType: string, url: string) =>
       ({
         output: { type: "content", parts: [{ type: "file", mediaType, source: { kind: "url", url } }] },
@@ -78,7 +78,7 @@ describe("file validator", () => {
     );
   });
 
-  test("may stop the run instead, and leaves other tools alone", async () => {
+  test("fileValidator() stops the run with onInvalid: terminate, and skips tools that the tools option does not name", async () => {
     const strict = fileValidator({ roots, onInvalid: "terminate" });
     await expect(toolScene(["ok"], { input: { path: "/etc" } }).call([strict])).rejects.toMatchObject({
       code: "guardrail_tripped",

@@ -15,15 +15,18 @@ test.for<[HumanApprovalOptions, string, string]>([
   [{}, "allow", "ask"],
   [{ tools: ["send"] }, "ask", "allow"],
   [{ tools: () => true }, "ask", "ask"],
-])("%o: send is %s, wipe is %s", async ([options, first, second]) => {
-  const permissions = humanApproval(options);
-  const { facts } = runScene().context;
-  const decide = async (tool: typeof send) =>
-    (await permissions.check({ callId: "c", toolName: tool.name, input: {} }, tool, facts)).decision;
-  expect([await decide(send), await decide(wipe)]).toEqual([first, second]);
-});
+])(
+  "humanApproval(%o) decides %s for a normal tool and %s for a critical tool",
+  async ([options, first, second]) => {
+    const permissions = humanApproval(options);
+    const { facts } = runScene().context;
+    const decide = async (tool: typeof send) =>
+      (await permissions.check({ callId: "c", toolName: tool.name, input: {} }, tool, facts)).decision;
+    expect([await decide(send), await decide(wipe)]).toEqual([first, second]);
+  },
+);
 
-test("at the gate it is a durable question: another worker goes on when the answer comes", async () => {
+test("a tool call waits durably for approval, and another worker runs the tool once it is approved", async () => {
   const script = [{ toolCalls: [{ name: "send", input: { to: "ann" } }] }, "Done."];
   const worker = new AgentCore({
     name: "worker",
@@ -47,7 +50,7 @@ test("at the gate it is a durable question: another worker goes on when the answ
   expect(ended?.data.result).toEqual(text("sent"));
 });
 
-test("or a handler in this process is asked", async () => {
+test("humanApproval() asks the onAsk handler in this process, and its denial becomes the tool's result", async () => {
   const worker = new AgentCore({
     name: "worker",
     model: scriptedModel([{ toolCalls: [{ name: "wipe", input: {} }] }, "Left it."]),

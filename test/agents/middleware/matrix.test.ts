@@ -61,9 +61,9 @@ interface Case {
   readonly tool?: (call: number) => ToolResult;
   readonly said?: string;
   readonly saw?: string;
-  /** How often the model and the tool are called, in all. */
+  /** Expected number of calls of the model and of the tool. */
   readonly calls?: readonly [number, number];
-  /** Of the last request the main model was sent. */
+  /** Pattern that the messages of the main model's last request must match. */
   readonly sent?: RegExp;
   readonly log?: readonly string[];
 }
@@ -85,7 +85,7 @@ const failing = (call: number): ToolResult =>
   call === 1 ? { ...text("try later"), isError: true } : text("rain");
 
 const cases: readonly Case[] = [
-  { name: "no layer", layers: () => [] },
+  { name: "no middleware", layers: () => [] },
   {
     name: "cache",
     layers: ({ clock }) => [cache({ clock, hash: sha256, chat: true })],
@@ -159,7 +159,7 @@ const cases: readonly Case[] = [
     script: [busy],
   },
   {
-    name: "all of them",
+    name: "all middleware together",
     layers: ({ clock, log }) => [
       tracing({ clock, telemetry: telemetry(log) }),
       auditLogger({ log: { record: async ({ action }) => void log.push(action) } }),
@@ -268,7 +268,7 @@ async function play(
   }
 }
 
-/** What a watcher has on the screen when the message is whole. */
+/** Returns the text that a watcher sees when the message ends. */
 async function watch(events: AsyncIterable<Delta | { readonly type: string }>): Promise<string> {
   let shown = "";
   for await (const event of events) {
@@ -283,27 +283,30 @@ const ways = [false, true].flatMap((streaming) =>
   [false, true].flatMap((replayed) => Object.keys(stores).map((store) => ({ streaming, replayed, store }))),
 );
 
-describe.for(cases)("$name", (one) => {
-  test.for(ways)("streaming: $streaming, replayed: $replayed, $store", async (way) => {
-    const outcome = await play(one, way);
-    const { said = "It rains.", saw = "rain", calls = [1, 1], log = [], sent } = one;
-    expect(outcome).toMatchObject({
-      said,
-      saw,
-      shown: way.streaming ? said : "",
-      calls,
-      // J7: on a replay none of it runs.
-      passed: [1, 1],
-      log,
-      status: "completed",
-      turns: 1,
-    });
-    expect(outcome.sent).toMatch(sent ?? /./u);
-  });
+describe.for(cases)("a run with middleware: $name", (one) => {
+  test.for(ways)(
+    "a run gives the expected answer, calls and log (streaming: $streaming, replayed: $replayed, store: $store)",
+    async (way) => {
+      const outcome = await play(one, way);
+      const { said = "It rains.", saw = "rain", calls = [1, 1], log = [], sent } = one;
+      expect(outcome).toMatchObject({
+        said,
+        saw,
+        shown: way.streaming ? said : "",
+        calls,
+        // J7: middleware does not run again on replay.
+        passed: [1, 1],
+        log,
+        status: "completed",
+        turns: 1,
+      });
+      expect(outcome.sent).toMatch(sent ?? /./u);
+    },
+  );
 });
 
 test.for(ways)(
-  "M3: a termination stops the run as guardrail_tripped: %o",
+  "M3: a MiddlewareTermination stops the run as guardrail_tripped: %o",
   async ({ streaming, store: kind }) => {
     const clock = new FakeClock();
     const folder = await mkdtemp(join(tmpdir(), "reeve-matrix-"));

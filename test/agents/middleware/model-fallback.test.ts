@@ -4,9 +4,9 @@ import { Fault } from "../../../src/kernel/index.ts";
 import { scriptedModel } from "../../../src/testing/index.ts";
 import { answerText, cancelled, chatScene, httpError, shownText } from "./contexts.ts";
 
-describe("model fallback", () => {
+describe("modelFallback()", () => {
   test.for([false, true])(
-    "asks the next model when one fails, in order (streaming: %s)",
+    "modelFallback() calls the next model in order when a model fails (streaming: %s)",
     async (streaming) => {
       const second = scriptedModel([{ error: new Fault("model_overloaded", "busy") }], { modelId: "second" });
       const third = scriptedModel(["third's"], { modelId: "third" });
@@ -27,14 +27,14 @@ describe("model fallback", () => {
     },
   );
 
-  test("when all fail, the last one's error comes out", async () => {
+  test("modelFallback() rethrows the last model's error when all models fail", async () => {
     const second = scriptedModel([{ error: httpError(500, "second") }]);
     const scene = chatScene([{ error: httpError(500, "first") }]);
     await expect(scene.call([modelFallback({ models: [second] })])).rejects.toThrow("second");
     expect(scene.context.model).toBe(scene.model);
   });
 
-  test("not after the first delta was shown: watchers would see two answers", async () => {
+  test("modelFallback() does not switch models after the first delta, because watchers would see two answers", async () => {
     const second = scriptedModel(["second's"]);
     const scene = chatScene([{ deltas: ["so far "], error: httpError(500) }], { streaming: true });
     await expect(scene.call([modelFallback({ models: [second] })])).rejects.toThrow("it failed");
@@ -44,16 +44,16 @@ describe("model fallback", () => {
   });
 
   test.for([
-    ["what every model would refuse", new Fault("model_context_overflow", "too long")],
-    ["a cancel", cancelled],
-    ["a fault of the layers", new Fault("middleware_misuse", "bad")],
-  ] as const)("not after %s", async ([, error]) => {
+    ["a context overflow, which every model would refuse", new Fault("model_context_overflow", "too long")],
+    ["a cancellation", cancelled],
+    ["a misuse of middleware", new Fault("middleware_misuse", "bad")],
+  ] as const)("modelFallback() does not call the next model after %s", async ([, error]) => {
     const second = scriptedModel(["second's"]);
     await expect(chatScene([{ error }]).call([modelFallback({ models: [second] })])).rejects.toBe(error);
     expect(second.calls).toHaveLength(0);
   });
 
-  test("for the kinds it is told", async () => {
+  test("modelFallback() falls back only for the error kinds in its kinds option", async () => {
     const second = scriptedModel(["second's"]);
     const layer = modelFallback({ models: [second], kinds: ["context_overflow"] });
     const scene = chatScene([{ error: new Fault("model_context_overflow", "too long") }]);

@@ -26,14 +26,14 @@ async function redact(text: string, options: PiiRedactionOptions = {}): Promise<
   return resultText(await toolScene([text]).call([piiRedaction(options)]));
 }
 
-/** As it is shown while it streams in these pieces, and as it is kept. */
+/** Returns the text that watchers see while `pieces` stream, the text that is kept, and the deltas. */
 async function stream(pieces: readonly string[], options: PiiRedactionOptions = {}) {
   const scene = chatScene([{ deltas: pieces }], { streaming: true });
   const kept = answerText(await scene.call([piiRedaction(options)]));
   return { shown: shownText(scene.shown), kept, deltas: scene.shown };
 }
 
-describe("what counts as personal", () => {
+describe("what piiRedaction() recognizes", () => {
   test.for<[string, string]>([
     ["write to ann.b+x@mail.example.org.", "write to [EMAIL]."],
     ["4111 1111 1111 1111", "[CARD]"],
@@ -47,25 +47,25 @@ describe("what counts as personal", () => {
     ["call +1 (555) 123-4567 now", "call [PHONE] now"],
     ["call 555-123-4567", "call [PHONE]"],
     ["+44 20 7946 0958", "[PHONE]"],
-  ])("%s", async ([text, redacted]) => {
+  ])("piiRedaction() redacts the personal data in: %s", async ([text, redacted]) => {
     expect(await redact(text)).toBe(redacted);
   });
 
   test.for<[string, string]>([
     ["a number that fails Luhn", "4111 1111 1111 1112"],
-    ["one digit over and over", "0000000000000000"],
+    ["one repeated digit", "0000000000000000"],
     ["a date", "on 2026-11-15 or 15.11.2026"],
     ["years", "2024-2025"],
     ["an amount", "1234.5678 and 12,500"],
     ["a version", "v1.2.3"],
-    ["an at without a domain", "@ann at noon@"],
-    ["a bad IBAN", "DE00 3704 0044 0532 0130 00"],
+    ["an @ sign without a domain", "@ann at noon@"],
+    ["an IBAN with a wrong checksum", "DE00 3704 0044 0532 0130 00"],
     ["an order number", "order 12345"],
-  ])("not %s: %s", async ([, text]) => {
+  ])("piiRedaction() leaves %s unchanged: %s", async ([, text]) => {
     expect(await redact(text)).toBe(text);
   });
 
-  test("as told: kinds, patterns of one's own, another replacement", async () => {
+  test("piiRedaction() applies the configured kinds, custom patterns and replacement, and refuses maxLength: 0", async () => {
     const text = "ann@example.org, 192.168.1.20, EMP-1234";
     expect(await redact(text, { kinds: ["ip"] })).toBe("ann@example.org, [IP], EMP-1234");
     const own = { label: "EMPLOYEE", pattern: /EMP-\d{4}/u, maxLength: 8 };
@@ -78,10 +78,10 @@ describe("what counts as personal", () => {
   });
 });
 
-describe("in both directions", () => {
+describe("directions that piiRedaction() covers", () => {
   const mail = "ann@example.org";
 
-  test("what the model is sent and what it answers, its thoughts and calls too; what is stored is not touched", async () => {
+  test("piiRedaction() redacts requests and answers of the model, including reasoning and tool calls, but no stored message", async () => {
     const messages = [
       userMessage(`I am ${mail}`),
       assistantMessage([{ type: "tool_call", callId: "c", toolName: "look", input: { who: [mail] } }]),
@@ -111,7 +111,7 @@ describe("in both directions", () => {
     ]);
   });
 
-  test("a thought that was changed loses the signature for what it was", async () => {
+  test("a redacted reasoning part loses its provider signature, and an unchanged part keeps it", async () => {
     const signed = {
       type: "reasoning",
       text: mail,
@@ -126,13 +126,13 @@ describe("in both directions", () => {
     ]);
   });
 
-  test("what tools are given and give back", async () => {
+  test("piiRedaction() redacts arguments and results of tools", async () => {
     const scene = toolScene([`found ${mail}`], { input: { who: mail, n: 1 } });
     expect(resultText(await scene.call([piiRedaction()]))).toBe("found [EMAIL]");
     expect(scene.calls).toEqual([{ who: "[EMAIL]", n: 1 }]);
   });
 
-  test("what tools throw, which the model is shown as well, what they say of their progress, and the names of members", async () => {
+  test("piiRedaction() redacts errors thrown by tools, progress updates, and keys of JSON results", async () => {
     const thrown = await rejection(toolScene([new Error(`no ${mail}`)]).call([piiRedaction()]));
     expect(thrown).toMatchObject({ code: "tool_failed", message: "no [EMAIL]" });
     const failure = httpError(429, "later");
@@ -150,7 +150,7 @@ describe("in both directions", () => {
     expect(result?.output).toEqual({ type: "json", value: { "[EMAIL]": 1, "[EMAIL] 2": 2 } });
   });
 
-  test("arguments alone: also in the message that asks for the call", async () => {
+  test("with toTools alone, piiRedaction() redacts arguments also in the assistant message and its deltas", async () => {
     const alone = { toModel: false, fromModel: false, fromTools: false };
     const scene = chatScene([{ text: mail, toolCalls: [{ name: "send", input: { to: mail } }] }], {
       streaming: true,
@@ -160,7 +160,7 @@ describe("in both directions", () => {
     expect(shownText(scene.shown, "tool_input_delta")).not.toContain(mail);
   });
 
-  test("each direction can be left out", async () => {
+  test("each direction of piiRedaction() can be disabled", async () => {
     const scene = toolScene([`found ${mail}`], { input: { who: mail } });
     await scene.call([piiRedaction({ toTools: false })]);
     expect(scene.calls).toEqual([{ who: mail }]);
@@ -177,7 +177,7 @@ describe("in both directions", () => {
     expect(loud.shown).toBe(mail);
   });
 
-  test("F2: a message that was looked at is not looked at again with each turn", async () => {
+  test("F2: piiRedaction() reuses a redacted message on later turns", async () => {
     const layer = piiRedaction();
     const request = { messages: [userMessage(mail)] };
     const [first, second] = [chatScene(["ok"], { request }), chatScene(["ok"], { request })];
@@ -188,8 +188,8 @@ describe("in both directions", () => {
   });
 });
 
-describe("while it streams", () => {
-  test("cut anywhere, no piece of a find is shown", async () => {
+describe("piiRedaction() of streamed answers", () => {
+  test("no part of an email address or card number is shown, wherever the stream is cut", async () => {
     const text = "Mail ann@example.org or pay 4111 1111 1111 1111 today";
     for (let at = 0; at <= text.length; at++) {
       const { shown, kept } = await stream([text.slice(0, at), text.slice(at)]);
@@ -198,13 +198,13 @@ describe("while it streams", () => {
     }
   });
 
-  test("letter by letter, words without anything personal are shown as they come", async () => {
+  test("text without personal data is shown while it streams letter by letter", async () => {
     const { deltas, shown } = await stream("It rains in Sens, again".split(""));
     expect(shown).toBe("It rains in Sens, again");
     expect(deltas.length).toBeGreaterThan(3);
   });
 
-  test("text without spaces is not held back for ever", async () => {
+  test("text without spaces is not held back until the stream ends", async () => {
     const { deltas } = await stream("雨が降っています".repeat(4).split(""));
     expect(deltas.length).toBeGreaterThan(20);
     const long = await stream(["x".repeat(5_000), "y".repeat(5_000)]);
@@ -212,7 +212,7 @@ describe("while it streams", () => {
     expect(long.deltas.length).toBeGreaterThan(1);
   });
 
-  test("thoughts and the arguments of each call are texts of their own", async () => {
+  test("reasoning, text and the arguments of each tool call are redacted separately", async () => {
     const toolCalls = [1, 2].map((n) => ({ name: "send", input: { to: `p${n}@example.org` } }));
     const scene = chatScene(
       [{ reasoning: "ask bob@example.org", deltas: ["me@exa", "mple.org"], toolCalls }],
@@ -226,7 +226,7 @@ describe("while it streams", () => {
     expect(shownText(scene.shown, "tool_input_delta")).toBe('{"to":"[EMAIL]"}{"to":"[EMAIL]"}');
   });
 
-  test("what an attempt that failed held back is not shown with the next", async () => {
+  test("text held back by a failed attempt is not shown with the next attempt", async () => {
     const scene = chatScene([{ deltas: ["ok ann@exam"], error: new Error("cut") }, "fine"], {
       streaming: true,
     });
@@ -234,7 +234,7 @@ describe("while it streams", () => {
     expect(shownText(scene.shown)).toBe("ok fine");
   });
 
-  test("own patterns of several words, cut anywhere", async () => {
+  test("a match of a custom pattern with several words is redacted wherever the stream is cut", async () => {
     const own = { label: "NAME", pattern: /Ann von der Au/u, maxLength: 14 };
     const text = "It was Ann von der Au who left.";
     for (let at = 0; at <= text.length; at++) {
@@ -243,7 +243,7 @@ describe("while it streams", () => {
     }
   });
 
-  test("whatever the text and wherever it is cut, what is shown is what is kept", async () => {
+  test("the shown text equals the kept text for any text and any cuts", async () => {
     const personal = fc.constantFrom(
       "ann@example.org",
       "4111 1111 1111 1111",
@@ -290,7 +290,7 @@ describe("while it streams", () => {
   });
 });
 
-test("in a run, what a tool says of its progress is shown without it", async () => {
+test("piiRedaction() redacts the progress updates that a tool emits in a run", async () => {
   const seen = Promise.withResolvers<void>();
   const look = simpleTool({
     name: "look",

@@ -28,8 +28,8 @@ function noting(log: string[], name: string): Layer {
   return { name, agent: note, chat: note, function: note };
 }
 
-describe("the onion", () => {
-  test("M1: the first layer is outermost, at each of the three levels", async () => {
+describe("order of middleware", () => {
+  test("M1: the first middleware is outermost, at each of the three levels", async () => {
     const log: string[] = [];
     const layers = [noting(log, "a"), noting(log, "b"), noting(log, "c")];
     const order = ["a in", "b in", "c in", "c out", "b out", "a out"];
@@ -44,7 +44,7 @@ describe("the onion", () => {
     expect(log).toEqual(order);
   });
 
-  test("takes objects with process, keeping their this, and bare functions", async () => {
+  test("a pipeline accepts objects with a process method and bare functions", async () => {
     class Counting implements ChatMiddleware {
       calls = 0;
       async process(_context: ChatContext, next: () => Promise<void>): Promise<void> {
@@ -62,7 +62,7 @@ describe("the onion", () => {
     expect([counting.calls, scene.context.metadata["seen"]]).toEqual([1, true]);
   });
 
-  test("M1: a layer that answers in its place is not gone past", async () => {
+  test("M1: the model is not called when middleware sets the result itself", async () => {
     const scene = chatScene(["the model's"]);
     const other = await chatScene(["the layer's"]).call([]);
     const answering: Layer = {
@@ -74,22 +74,22 @@ describe("the onion", () => {
     expect(scene.model.calls).toHaveLength(0);
   });
 
-  test("M3: what a layer throws comes out as it is", async () => {
+  test("M3: an error thrown by middleware reaches the caller unchanged", async () => {
     const error = new Error("mine");
     const throwing: Layer = { chat: () => Promise.reject(error) };
     await expect(chatScene(["hi"]).call([noting([], "a"), throwing])).rejects.toBe(error);
   });
 });
 
-describe("F1: composed once, of what is there", () => {
-  test("of no layer nothing is made, and an agent without layers has no call path", () => {
+describe("F1: composition of middleware", () => {
+  test("F1: an empty pipeline has no handler, and an agent without middleware has no call path", () => {
     const pipeline = new MiddlewarePipeline([]);
     expect([pipeline.agent, pipeline.chat, pipeline.function]).toEqual([undefined, undefined, undefined]);
     expect(pipeline.callPath()).toBeUndefined();
     expect(new AgentCore({ name: "scout", model: scriptedModel([]) }).callPath).toBeUndefined();
   });
 
-  test("a call passes the layers of its level and no other", async () => {
+  test("F1: a call passes only the middleware of its level", async () => {
     const log: string[] = [];
     const note = noting(log, "chat only").chat;
     const pipeline = new MiddlewarePipeline([{ ...(note && { chat: note }) }, noting(log, "all"), {}]);
@@ -101,7 +101,7 @@ describe("F1: composed once, of what is there", () => {
     ]);
   });
 
-  test("the layers of an agent are linked when it is made, not when it is called", async () => {
+  test("F1: a pipeline reads the handlers of its middleware once, when it is created", async () => {
     let reads = 0;
     const layer: Layer = {
       get chat() {
@@ -120,13 +120,13 @@ describe("F1: composed once, of what is there", () => {
   });
 });
 
-describe("M2: next", () => {
-  test("may be called again once the earlier call settled", async () => {
+describe("M2: next()", () => {
+  test("M2: middleware may call next again after the earlier call has settled", async () => {
     const scene = chatScene([{ error: httpError(500) }, "second"]);
     expect(answerText(await scene.call([onceMore]))).toBe("second");
   });
 
-  test("leaves no earlier result behind when it is called again", async () => {
+  test("M2: a second call of next starts without the result of the first call", async () => {
     const scene = chatScene(["first", "second"]);
     let inner = 0;
     const twice: Layer = {
@@ -148,22 +148,18 @@ describe("M2: next", () => {
 
   test.for<[string, Layer["chat"] & {}, RegExp]>([
     [
-      "twice at once",
+      "twice concurrently",
       async (_c, next) => void (await Promise.all([next(), next()])),
       /again while the earlier call was in flight/,
     ],
     [
-      "twice at once, with the fault caught",
+      "twice concurrently and catches the error",
       async (_c, next) => void (await Promise.allSettled([next(), next()])),
       /again while the earlier call was in flight/,
     ],
-    [
-      "without waiting for it",
-      async (_c, next) => void next(),
-      /returned before its call of next had settled/,
-    ],
-    ["never, and answers nothing", async () => {}, /neither called next nor set context.result/],
-  ])("called %s is middleware_misuse", async ([, chat, message]) => {
+    ["without awaiting it", async (_c, next) => void next(), /returned before its call of next had settled/],
+    ["never and sets no result", async () => {}, /neither called next nor set context.result/],
+  ])("M2: middleware that calls next %s fails with middleware_misuse", async ([, chat, message]) => {
     const scene = chatScene(["one", "two"]);
     await expect(scene.call([noting([], "outer"), { name: "bad", chat }])).rejects.toMatchObject({
       code: "middleware_misuse",
@@ -173,7 +169,7 @@ describe("M2: next", () => {
     expect(scene.model.calls.length).toBeLessThanOrEqual(1);
   });
 
-  test("called after process returned is middleware_misuse, and calls nothing", async () => {
+  test("M2: calling next after process returned fails with middleware_misuse and makes no call", async () => {
     let kept: (() => Promise<void>) | undefined;
     const keeping: Layer = {
       chat: async (_context, next) => {
@@ -187,7 +183,7 @@ describe("M2: next", () => {
     expect(scene.model.calls).toHaveLength(1);
   });
 
-  test("left open by a layer that throws is waited for, so that nothing goes on behind it", async () => {
+  test("M2: a pipeline waits for a pending next when its middleware throws, so that no call outlives the pipeline", async () => {
     const open = Promise.withResolvers<void>();
     const leaving: Layer = {
       chat: async (_context, next) => {
@@ -209,7 +205,7 @@ describe("M2: next", () => {
   });
 });
 
-describe("M4: what a layer replaces", () => {
+describe("M4: requests and arguments replaced by middleware", () => {
   const marking: Layer = {
     name: "marking",
     chat: async (context, next) => {
@@ -224,7 +220,7 @@ describe("M4: what a layer replaces", () => {
     },
   };
 
-  test("holds further in, and not around it", async () => {
+  test("M4: a replaced request or argument applies to inner middleware only, and outer middleware sees the original", async () => {
     const scene = chatScene(["hi"]);
     const { request } = scene.context;
     const seen: unknown[] = [];
@@ -245,7 +241,7 @@ describe("M4: what a layer replaces", () => {
     ]);
   });
 
-  test("is not there twice when the call is made again from around", async () => {
+  test("M4: a repeated call applies a replacement and a stream filter once, not twice", async () => {
     const scene = chatScene([{ error: httpError(500) }, "hi"], { streaming: true });
     await scene.call([onceMore, marking]);
     expect(scene.model.calls.map(({ messages }) => messages.length)).toEqual([2, 2]);

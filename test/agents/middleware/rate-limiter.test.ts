@@ -16,8 +16,8 @@ function setUp(options: Partial<RateLimiterOptions> = {}) {
   return { clock, layer, done, ask };
 }
 
-describe("rate limiter", () => {
-  test("lets a burst through, then one after another as the bucket fills, in the order they came", async () => {
+describe("rateLimiter()", () => {
+  test("rateLimiter() lets a burst through at once, then further calls in arrival order as tokens refill", async () => {
     const { clock, done, ask } = setUp();
     const calls = ["a", "b", "c", "d"].map((name) => ask(name));
     await clock.advance(0);
@@ -37,7 +37,7 @@ describe("rate limiter", () => {
     await Promise.all(calls.map(({ call }) => call));
   });
 
-  test("no tenant waits for another", async () => {
+  test("rateLimiter() keeps a separate bucket per tenant", async () => {
     const { clock, done, ask } = setUp({ burst: 1 });
     const calls = [
       ask("a1", { tenantId: "a" }),
@@ -51,13 +51,13 @@ describe("rate limiter", () => {
     await Promise.all(calls.map(({ call }) => call));
   });
 
-  test("or stops the run as guardrail_tripped", async () => {
+  test("rateLimiter() stops the run as guardrail_tripped with onLimit: terminate", async () => {
     const { ask } = setUp({ burst: 1, onLimit: "terminate" });
     await ask("a").call;
     await expect(ask("b").call).rejects.toMatchObject({ code: "guardrail_tripped", by: "rate-limiter" });
   });
 
-  test("a wait that would be too long stops the run, and takes no one's place", async () => {
+  test("a call that would wait longer than maxWaitMs stops the run and uses no token", async () => {
     const { clock, done, ask } = setUp({ burst: 1, maxWaitMs: 100 });
     const [first, second, third] = [ask("a"), ask("b"), ask("c")];
     await expect(third.call).rejects.toMatchObject({ code: "guardrail_tripped" });
@@ -68,7 +68,7 @@ describe("rate limiter", () => {
     await Promise.all([first.call, second.call, fourth.call]);
   });
 
-  test("a run that is stopped while it waits gives its turn back", async () => {
+  test("a call that is cancelled while it waits returns its token", async () => {
     const { clock, done, ask } = setUp({ burst: 1 });
     const [first, second] = [ask("a"), ask("b")];
     const stopped = rejection(second.call);
@@ -81,7 +81,7 @@ describe("rate limiter", () => {
     await Promise.all([first.call, third.call]);
   });
 
-  test("stands at the level it is told", async () => {
+  test("rateLimiter() limits only calls of its configured level", async () => {
     const tools = setUp({ level: "function", burst: 1, onLimit: "terminate" }).layer;
     await toolScene(["hi"]).call([tools]);
     await expect(toolScene(["hi"]).call([tools])).rejects.toMatchObject({ code: "guardrail_tripped" });
@@ -90,7 +90,7 @@ describe("rate limiter", () => {
     expect(runScene().context.parentId).toBeNull();
   });
 
-  test("a clock that is set back fills no bucket and stops nobody for good", async () => {
+  test("a clock that is set back refills no token, and calls pass again once time advances", async () => {
     let now = 1_000_000;
     const clock = { now: () => now, schedule: () => () => {} };
     const { layer } = { layer: rateLimiter({ clock, burst: 1, perSecond: 1, onLimit: "terminate" }) };
@@ -102,14 +102,14 @@ describe("rate limiter", () => {
   });
 
   test.for([{ burst: 0 }, { burst: NaN }, { perSecond: 0 }, { perSecond: -1 }, { maxWaitMs: -1 }])(
-    "refuses %o",
+    "rateLimiter() refuses the invalid options %o",
     (options) => {
       expect(() => setUp(options)).toThrow(/invalid rateLimiter\.\w+ .*: expected a number of at least/u);
     },
   );
 });
 
-test("a tenant that is throttled keeps nobody else from working, and its turn is not lost when its run is let go of", async () => {
+test("a throttled tenant does not block other tenants, and its waiting time survives the release of its run", async () => {
   const { runtime, clock, open } = await openBench({ unknownPrice: "ignore", concurrency: 1 });
   const limiter = rateLimiter({ clock, burst: 1, perSecond: 0.01 });
   const model = scriptedModel(["one", "two", "three"]);
@@ -125,7 +125,7 @@ test("a tenant that is throttled keeps nobody else from working, and its turn is
   second.register(scout);
   const done = (await second.find(throttled.runId))?.result();
   await settle();
-  // Half of the wait had passed, and counts.
+  // Half of the wait passed before the restart and counts.
   await clock.advance(50_000);
   expect((await done)?.output).toBe("three");
   await second.close();

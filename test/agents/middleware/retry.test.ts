@@ -12,28 +12,31 @@ function setUp(options: Partial<Parameters<typeof retry>[0]> = {}) {
   return { clock, layer: retry({ clock, random, maxRetries: 2, baseDelayMs: 100, jitter: 1, ...options }) };
 }
 
-describe("retry of model calls", () => {
-  test.for([false, true])("waits, longer each time, with jitter (streaming: %s)", async (streaming) => {
-    const { clock, layer } = setUp();
-    const scene = chatScene([{ error: httpError(503) }, { error: httpError(529) }, "there"], { streaming });
-    const call = scene.call([layer]);
-    await clock.advance(149);
-    expect(scene.model.calls).toHaveLength(1);
-    await clock.advance(1);
-    expect(scene.model.calls).toHaveLength(2);
-    await clock.advance(300);
-    expect(answerText(await call)).toBe("there");
-    expect(scene.told).toEqual([
-      {
-        type: "retry_start",
-        data: expect.objectContaining({ attempt: 1, maxAttempts: 2, delayMs: 150, kind: "overloaded" }),
-      },
-      { type: "retry_start", data: expect.objectContaining({ attempt: 2, delayMs: 300 }) },
-      { type: "retry_end", data: { attempt: 2, success: true } },
-    ]);
-  });
+describe("retry() of model calls", () => {
+  test.for([false, true])(
+    "retry() waits longer before each attempt, with jitter (streaming: %s)",
+    async (streaming) => {
+      const { clock, layer } = setUp();
+      const scene = chatScene([{ error: httpError(503) }, { error: httpError(529) }, "there"], { streaming });
+      const call = scene.call([layer]);
+      await clock.advance(149);
+      expect(scene.model.calls).toHaveLength(1);
+      await clock.advance(1);
+      expect(scene.model.calls).toHaveLength(2);
+      await clock.advance(300);
+      expect(answerText(await call)).toBe("there");
+      expect(scene.told).toEqual([
+        {
+          type: "retry_start",
+          data: expect.objectContaining({ attempt: 1, maxAttempts: 2, delayMs: 150, kind: "overloaded" }),
+        },
+        { type: "retry_start", data: expect.objectContaining({ attempt: 2, delayMs: 300 }) },
+        { type: "retry_end", data: { attempt: 2, success: true } },
+      ]);
+    },
+  );
 
-  test("gives up after as many as it was told, with the last error", async () => {
+  test("retry() fails with the last error after maxRetries attempts", async () => {
     const { clock, layer } = setUp();
     const scene = chatScene([1, 2, 3].map((n) => ({ error: httpError(500, `no ${n}`) })));
     const failed = rejection(scene.call([layer]));
@@ -42,7 +45,7 @@ describe("retry of model calls", () => {
     expect(scene.told.at(-1)).toEqual({ type: "retry_end", data: { attempt: 2, success: false } });
   });
 
-  test("waits at least as long as the provider asks for, also when the runtime wrapped its error", async () => {
+  test("retry() waits at least Retry-After before the next attempt, also for an error that the runtime wrapped", async () => {
     const { clock, layer } = setUp();
     const cause = Object.assign(httpError(429), { headers: { "retry-after": "7" } });
     const error = new Fault("model_rate_limit", "slow down", { cause });
@@ -57,18 +60,18 @@ describe("retry of model calls", () => {
   test.for([
     ["a wrong key", httpError(401)],
     ["a bad request", httpError(400)],
-    ["a spent budget", new BudgetExhaustedError({ dimension: "tokens", limit: 1, used: 2 })],
-    ["a cancel", cancelled],
-    ["a decision", new MiddlewareTermination("no")],
-    ["a misuse", new Fault("middleware_misuse", "bad")],
-  ] as const)("does not try again after %s", async ([, error]) => {
+    ["an exhausted budget", new BudgetExhaustedError({ dimension: "tokens", limit: 1, used: 2 })],
+    ["a cancellation", cancelled],
+    ["a termination by middleware", new MiddlewareTermination("no")],
+    ["a misuse of middleware", new Fault("middleware_misuse", "bad")],
+  ] as const)("retry() makes no further attempt after %s", async ([, error]) => {
     const { layer } = setUp();
     const scene = chatScene([{ error }, "there"]);
     await expect(scene.call([layer])).rejects.toBe(error);
     expect(scene.model.calls).toHaveLength(1);
   });
 
-  test("tries the kinds it is told", async () => {
+  test("retry() repeats only the error kinds in its kinds option", async () => {
     const { clock, layer } = setUp({ kinds: ["content_blocked"] });
     const scene = chatScene([{ error: new Fault("model_content_blocked", "no") }, "there"]);
     const call = scene.call([layer]);
@@ -76,7 +79,7 @@ describe("retry of model calls", () => {
     expect(answerText(await call)).toBe("there");
   });
 
-  test("a wait ends at once when the run is stopped", async () => {
+  test("retry() stops waiting at once when the run is cancelled", async () => {
     const { clock, layer } = setUp();
     const scene = chatScene([{ error: httpError(500) }, "there"]);
     const failed = rejection(scene.call([layer]));
@@ -87,8 +90,8 @@ describe("retry of model calls", () => {
   });
 });
 
-describe("retry of tools", () => {
-  test("only of those that are named: a repeat is a second effect", async () => {
+describe("retry() of tool calls", () => {
+  test("retry() repeats only the named tools, because a repeat can have a second side effect", async () => {
     const { layer } = setUp();
     expect(layer.function).toBeUndefined();
     const named = setUp({ tools: ["other"] });
@@ -97,7 +100,7 @@ describe("retry of tools", () => {
     expect(scene.calls).toHaveLength(1);
   });
 
-  test("T2: a result that says it failed is tried again, and stands when nothing helps", async () => {
+  test("T2: retry() repeats a tool call with an error result, and returns that result when no attempt succeeds", async () => {
     const broken = { ...text("broken"), isError: true };
     for (const [answers, said] of [
       [[broken, "there"], "there"],
@@ -113,6 +116,6 @@ describe("retry of tools", () => {
   });
 });
 
-test("F1: with nothing to try it is not there", () => {
+test("F1: retry() with maxRetries: 0 adds no middleware", () => {
   expect(Object.keys(setUp({ maxRetries: 0 }).layer)).toEqual(["name"]);
 });

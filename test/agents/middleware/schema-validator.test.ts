@@ -7,8 +7,8 @@ import { answerText, chatScene } from "./contexts.ts";
 const schema = z.object({ town: z.string(), degrees: z.number() });
 const good = '{"town":"Sens","degrees":21}';
 
-describe.for([false, true])("schema validator (streaming: %s)", (streaming) => {
-  test("reads a good answer, also from a code block, and leaves what it read", async () => {
+describe.for([false, true])("schemaValidator() (streaming: %s)", (streaming) => {
+  test("schemaValidator() parses a valid answer, also from a code block, into context.metadata", async () => {
     for (const answer of [good, `\`\`\`json\n${good}\n\`\`\``]) {
       const scene = chatScene([answer], { streaming });
       expect(answerText(await scene.call([schemaValidator({ schema })]))).toBe(answer);
@@ -16,7 +16,7 @@ describe.for([false, true])("schema validator (streaming: %s)", (streaming) => {
     }
   });
 
-  test("asks again with what was wrong, and the layers around see the request as it was", async () => {
+  test("schemaValidator() asks the model again with the validation errors, and outer middleware sees the original request", async () => {
     const scene = chatScene(['{"town":"Sens"}', "sorry?", good], { streaming });
     await scene.call([{ chat: (_context, next) => next() }, schemaValidator({ schema })]);
     expect(scene.context.request.messages).toHaveLength(1);
@@ -27,7 +27,7 @@ describe.for([false, true])("schema validator (streaming: %s)", (streaming) => {
     expect(scene.context.metadata["schemaValid"]).toBe(true);
   });
 
-  test("is bounded, and lets what never fitted through unless told otherwise", async () => {
+  test("after maxRepairs, schemaValidator() passes the invalid answer on by default, or stops the run with onInvalid: terminate", async () => {
     const scene = chatScene(["a", "b"], { streaming });
     expect(answerText(await scene.call([schemaValidator({ schema, maxRepairs: 1 })]))).toBe("b");
     expect(scene.context.metadata).toEqual({ schemaValid: false });
@@ -38,7 +38,7 @@ describe.for([false, true])("schema validator (streaming: %s)", (streaming) => {
   });
 });
 
-test("a message that calls tools, or of another role, is let through unread", async () => {
+test("schemaValidator() does not validate messages with tool calls or of another model role", async () => {
   const calling = chatScene([{ text: "hm", toolCalls: [{ name: "look", input: {} }] }]);
   await calling.call([schemaValidator({ schema })]);
   const judging = chatScene(["not JSON"], { role: "judge" });
@@ -46,7 +46,7 @@ test("a message that calls tools, or of another role, is let through unread", as
   expect([calling.context.metadata, judging.context.metadata]).toEqual([{}, {}]);
 });
 
-test("takes a plain JSON Schema too", async () => {
+test("schemaValidator() accepts a plain JSON Schema", async () => {
   const plain = { type: "object", required: ["town"], properties: { town: { type: "string" } } } as const;
   const scene = chatScene(['{"town":7}', '{"town":"Sens"}']);
   await scene.call([schemaValidator({ schema: plain })]);

@@ -12,8 +12,8 @@ import {
 } from "../../../src/kernel/index.ts";
 import { chatScene, resultText, toolScene } from "./contexts.ts";
 
-describe("content truncator", () => {
-  test("cuts a long text and says so where something is missing", async () => {
+describe("contentTruncator()", () => {
+  test("contentTruncator() cuts a long text and puts a marker in place of the omitted characters", async () => {
     expect(resultText(await toolScene(["x".repeat(30)]).call([contentTruncator({ maxChars: 10 })]))).toBe(
       `${"x".repeat(10)}\n[... 20 characters omitted ...]\n`,
     );
@@ -21,13 +21,13 @@ describe("content truncator", () => {
     expect(resultText(await toolScene(["abcdefgh"]).call([both]))).toBe("ab<4>gh");
   });
 
-  test("what fits is the very result", async () => {
+  test("contentTruncator() returns a result that fits unchanged", async () => {
     const scene = toolScene(["short"]);
     const before = await scene.call([]);
     expect(await toolScene([before ?? ""]).call([contentTruncator()])).toBe(before);
   });
 
-  test("JSON that is too long becomes a text; of content, texts share the room and images stay", async () => {
+  test("contentTruncator() turns JSON that is too long into text; content texts share the limit and images stay", async () => {
     const json = { output: { type: "json", value: { rows: ["x".repeat(50)] } }, isError: false } as const;
     expect(resultText(await toolScene([json]).call([contentTruncator({ maxChars: 9 })]))).toContain(
       '{"rows":[',
@@ -43,7 +43,7 @@ describe("content truncator", () => {
     expect(result?.output).toMatchObject({ parts: [{ text: "abcdef" }, image, { text: "g~" }] });
   });
 
-  test("never leaves half a character", async () => {
+  test("contentTruncator() never splits a surrogate pair", async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.string({ unit: "grapheme", minLength: 1 }),
@@ -71,7 +71,7 @@ async function sent(messages: readonly ChatMessage[], options: Parameters<typeof
   return scene.model.calls[0]?.messages ?? [];
 }
 
-describe("history truncator", () => {
+describe("historyTruncator()", () => {
   const talk = [
     systemMessage("be brief"),
     userMessage("first"),
@@ -83,31 +83,31 @@ describe("history truncator", () => {
     result("b"),
   ];
 
-  test("what fits is sent as it is", async () => {
+  test("historyTruncator() sends a history that fits unchanged", async () => {
     expect(await sent(talk, { maxMessages: 7 })).toEqual(talk);
   });
 
-  test("keeps the system, the user's last message, and calls with their results", async () => {
+  test("historyTruncator() keeps system messages, the last user message, and tool calls with their results", async () => {
     expect(await sent(talk, { maxMessages: 3 })).toEqual([talk[0], talk[3], talk[6], talk[7]]);
     expect(await sent(talk, { maxMessages: 4 })).toEqual([talk[0], talk[3], talk[6], talk[7]]);
     expect(await sent(talk, { maxMessages: 6 })).toEqual([talk[0], ...talk.slice(3)]);
   });
 
-  test("the newest stays whatever its size", async () => {
+  test("historyTruncator() keeps the newest messages even if they exceed the limit", async () => {
     expect(await sent(talk, { maxMessages: 1 })).toEqual([talk[0], talk[3], talk[6], talk[7]]);
     expect(await sent(talk, { maxChars: 1 })).toEqual([talk[0], talk[3], talk[6], talk[7]]);
   });
 
-  test("a summary of what came before stays, like the system's words", async () => {
+  test("historyTruncator() keeps a summary message, like a system message", async () => {
     const summed = [talk[0], summaryMessage("It rained."), ...talk.slice(3)] as ChatMessage[];
     expect(await sent(summed, { maxMessages: 3 })).toEqual([...summed.slice(0, 3), talk[6], talk[7]]);
   });
 
-  test("F1: without a limit it is not there", () => {
+  test("F1: historyTruncator() without a limit adds no middleware", () => {
     expect(Object.keys(historyTruncator({}))).toEqual(["name"]);
   });
 
-  test("whatever the talk: no call without its results, no result without its call, the user first, order kept", async () => {
+  test("for any history, historyTruncator() keeps calls with their results, a user message first, and the order", async () => {
     const turn = fc.oneof(
       fc.constant(["user"] as const),
       fc.constant(["say"] as const),

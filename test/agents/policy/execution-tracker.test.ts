@@ -5,19 +5,19 @@ import { Transcript, userMessage, type Exhaustion } from "../../../src/kernel/in
 import { scriptedModel } from "../../../src/testing/index.ts";
 import { agent, setUp } from "../../runtime/runtime-setup.ts";
 
-describe("alone", () => {
+describe("ExecutionTracker outside a run", () => {
   it.each([
     [{ maxTokens: 4_000 }, { tokens: 4_200 }, "Token budget exceeded: 4200 > 4000"],
     [{ maxTurns: 1 }, { turns: 2 }, "Turn budget exceeded: 2 > 1"],
     [{ maxCostUsd: 0.3 }, { costUsd: 0.31 }, "Cost budget exceeded: 0.31 > 0.3"],
-  ])("says which cap was passed, by how much: %j", (budget, used, message) => {
+  ])("consume() reports which cap was exceeded and by how much: %j", (budget, used, message) => {
     const tracker = new ExecutionTracker(budget);
     expect(() => tracker.consume(used)).toThrow(
       expect.objectContaining({ code: "budget_exhausted", message }),
     );
   });
 
-  it("adds up, counts to the very cap, and throws again until it is topped up (B5)", () => {
+  it("B5: consume() accepts amounts up to the cap and throws beyond it until topUp()", () => {
     const tracker = new ExecutionTracker({ maxTokens: 100, maxCostUsd: 0.3 });
     tracker.consume({ tokens: 60, costUsd: 0.1 });
     tracker.consume({ tokens: 40, costUsd: 0.2 });
@@ -29,14 +29,14 @@ describe("alone", () => {
     expect(tracker.limits).toEqual({ maxTokens: 150, maxCostUsd: 0.3, maxTurns: null });
   });
 
-  it("is unlimited by default, and refuses a budget or an amount that is none (B2)", () => {
+  it("B2: a tracker is unlimited by default and refuses invalid budgets and amounts", () => {
     const tracker = new ExecutionTracker();
     tracker.consume({ tokens: 1e12, costUsd: 1e6, turns: 1e9 });
     expect(() => new ExecutionTracker({ maxTokens: -1 })).toThrow("maxTokens");
     expect(() => tracker.consume({ tokens: Number.NaN })).toThrow("invalid tokens NaN");
   });
 
-  it("holds the bound of a call, clamps it to what is left, and gives back what was not used (B1)", async () => {
+  it("B1: reserve() holds the upper bound of a call, clamps it to the remaining budget, and settle() returns the unused part", async () => {
     const tracker = new ExecutionTracker({ maxTokens: 100 });
     const first = await tracker.reserve({ inputTokens: 30, maxOutputTokens: 50 });
     expect(first).toMatchObject({ outputTokens: 50, clamped: false });
@@ -49,7 +49,7 @@ describe("alone", () => {
     await expect(tracker.reserve({ inputTokens: 1 })).rejects.toThrow("Token budget exceeded: 101 > 100");
   });
 
-  it("lets a call that does not fit wait for those that are open, and then decides (B1)", async () => {
+  it("B1: a reservation that does not fit waits until open reservations settle, and is then granted or refused", async () => {
     const tracker = new ExecutionTracker({ maxTokens: 100 });
     const open = await tracker.reserve({ inputTokens: 70 });
     const waits = tracker.reserve({ inputTokens: 60 });
@@ -59,7 +59,7 @@ describe("alone", () => {
     await expect(late).rejects.toThrow("Token budget exceeded");
   });
 
-  it("settles a hold once, and says when it was billed above its bound (B1)", async () => {
+  it("B1: settle() works once per reservation and throws if the bill exceeds the bound", async () => {
     const tracker = new ExecutionTracker({ maxTokens: 100 });
     const hold = await tracker.reserve({ inputTokens: 10 });
     expect(() => tracker.settle(hold, { tokens: 11 })).toThrow("Token budget exceeded: 11 > 10");
@@ -67,7 +67,7 @@ describe("alone", () => {
     expect(tracker.spent.tokens).toBe(11);
   });
 
-  it("refuses a call without a known price under a cost cap, unless told to ignore it (B4)", async () => {
+  it("B4: a call without a known price is refused under a cost cap by default, and counted as unpriced with unknownPrice: ignore", async () => {
     const refusing = new ExecutionTracker({ maxCostUsd: 1 });
     await expect(refusing.reserve({ inputCostUsd: null })).rejects.toMatchObject({ code: "unknown_price" });
     const ignoring = new ExecutionTracker({ maxCostUsd: 1 }, { unknownPrice: "ignore" });
@@ -75,7 +75,7 @@ describe("alone", () => {
     expect(ignoring.unpriced).toBe(1);
   });
 
-  it("warns once per dimension, before the cap (B5)", () => {
+  it("B5: a tracker warns once per dimension before the cap", () => {
     const warnings: Exhaustion[] = [];
     const tracker = new ExecutionTracker(
       { maxTokens: 100, maxTurns: 4 },
@@ -88,7 +88,7 @@ describe("alone", () => {
     expect(warnings.map(({ dimension, used }) => `${dimension} ${used}`)).toEqual(["tokens 50", "turns 2"]);
   });
 
-  it("lets calls side by side neither pass a cap nor wait for ever (B1)", async () => {
+  it("B1: concurrent reservations never exceed the cap and never wait forever", async () => {
     const call = fc.record({
       inputTokens: fc.nat(30),
       maxOutputTokens: fc.nat(30),
@@ -118,10 +118,10 @@ describe("alone", () => {
   });
 });
 
-describe("inside a run", () => {
+describe("ExecutionTracker inside a run", () => {
   const usage = { inputTokens: 40, outputTokens: 10 };
 
-  it("shows the task's account and refuses to book on it (H4)", async () => {
+  it("H4: a tracker inside a run shows the task's account and refuses to change it", async () => {
     const { runtime } = await setUp();
     const seen: unknown[] = [];
     const worker = agent(
@@ -161,7 +161,7 @@ describe("inside a run", () => {
     ]);
   });
 
-  it("stops a ReAct run at its cap, with what it had said so far (B5)", async () => {
+  it("B5: a ReAct run stops at its turn cap with the text so far", async () => {
     const { runtime } = await setUp();
     const model = scriptedModel([
       { text: "thinking", toolCalls: [{ name: "none", input: {} }], usage },
@@ -177,7 +177,7 @@ describe("inside a run", () => {
     });
   });
 
-  it("hands a child its parent's budget, tightened and never widened (B6)", async () => {
+  it("B6: a child inherits its parent's budget and can only tighten it", async () => {
     const { runtime } = await setUp();
     const child = agent("child", async (ctx) => {
       const { maxTokens, maxTurns } = new ExecutionTracker(ctx).limits;

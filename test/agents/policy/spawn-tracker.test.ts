@@ -7,8 +7,8 @@ import { agent, setUp, settle, gate } from "../../runtime/runtime-setup.ts";
 const { BACKGROUND, LOW, NORMAL, HIGH, CRITICAL } = Priority;
 const exhausted = expect.objectContaining({ code: "budget_exhausted", dimension: "agents" });
 
-describe("alone", () => {
-  it("counts the root as one and gives a released seat to the next (H1)", async () => {
+describe("SpawnTracker outside a run", () => {
+  it("H1: the root counts as one seat, and a released seat becomes free once", async () => {
     const tracker = new SpawnTracker({ maxAgents: 3 });
     expect(tracker.seatsTaken).toBe(1);
     await tracker.acquire("a");
@@ -21,7 +21,7 @@ describe("alone", () => {
     expect(tracker.seatsTaken).toBe(2);
   });
 
-  it("refuses a NORMAL newcomer at the cap and says who has the seats (H4)", async () => {
+  it("H4: a NORMAL task is refused at the cap, and the error names the holders of the seats", async () => {
     const tracker = new SpawnTracker({ maxAgents: 2 });
     await tracker.acquire("a", LOW);
     await expect(tracker.acquire("b")).rejects.toMatchObject({
@@ -33,7 +33,7 @@ describe("alone", () => {
     });
   });
 
-  it("lets a HIGH newcomer wait until its LOW victim has settled, never both at work (H2)", async () => {
+  it("H2: a HIGH task waits until its LOW victim has settled, so that both never run concurrently", async () => {
     const tracker = new SpawnTracker({ maxAgents: 2 });
     await tracker.acquire("low", LOW);
     const high = tracker.acquire("high", HIGH);
@@ -54,7 +54,7 @@ describe("alone", () => {
     expect(tracker.isPaused("low")).toBe(false);
   });
 
-  it("gives the seat of a victim that ends to the newcomer, and its end frees no second one (R2)", async () => {
+  it("R2: a victim that ends passes its seat to the waiting task and frees no second seat", async () => {
     const tracker = new SpawnTracker({ maxAgents: 2 });
     await tracker.acquire("low", LOW);
     const high = tracker.acquire("high", HIGH);
@@ -63,7 +63,7 @@ describe("alone", () => {
     await expect(tracker.acquire("late")).rejects.toThrow(exhausted);
   });
 
-  it("lets nobody preempt an equal, nor anybody when preemption is off (H3, R4)", async () => {
+  it("H3, R4: a task cannot preempt a task of equal priority, nor any task if allowPreempt is false", async () => {
     const tracker = new SpawnTracker({ maxAgents: 2 });
     await tracker.acquire("a", HIGH);
     await expect(tracker.acquire("b", HIGH)).rejects.toThrow(exhausted);
@@ -72,7 +72,7 @@ describe("alone", () => {
     await expect(off.acquire("b", CRITICAL)).rejects.toMatchObject({ details: { reason: "preemption_off" } });
   });
 
-  it("does not preempt a victim twice: one LOW seat is worth one HIGH (R1)", async () => {
+  it("R1: a victim is preempted once, so that one LOW seat serves one HIGH task", async () => {
     const tracker = new SpawnTracker({ maxAgents: 2 });
     await tracker.acquire("low", LOW);
     const first = tracker.acquire("one", HIGH);
@@ -83,7 +83,7 @@ describe("alone", () => {
     expect(tracker.seatsTaken).toBe(2);
   });
 
-  it("lifts a pause by promotion only when there is a seat (H8, R9)", async () => {
+  it("H8, R9: raising the priority of a paused task resumes it only when a seat is free", async () => {
     const tracker = new SpawnTracker({ maxAgents: 3 });
     await tracker.acquire("low", LOW);
     await tracker.acquire("other", NORMAL);
@@ -96,7 +96,7 @@ describe("alone", () => {
     expect(tracker.isPaused("low")).toBe(false);
   });
 
-  it("pauses a demoted task only when somebody waits (H8)", async () => {
+  it("H8: lowering the priority of a task does not pause it while no other task waits", async () => {
     const tracker = new SpawnTracker({ maxAgents: 3 });
     await tracker.acquire("a", NORMAL);
     await tracker.acquire("b", NORMAL);
@@ -104,7 +104,7 @@ describe("alone", () => {
     expect(tracker.isPaused("a")).toBe(false);
   });
 
-  it("refuses an id that is taken and a parent that is not there (R3)", async () => {
+  it("R3: acquire() refuses an id that is taken and an unknown parent", async () => {
     const tracker = new SpawnTracker({ maxAgents: 5 });
     await tracker.acquire("a");
     await expect(tracker.acquire("a")).rejects.toMatchObject({ code: "already_exists" });
@@ -116,7 +116,7 @@ describe("alone", () => {
     expect(tracker.seatsTaken).toBe(3);
   });
 
-  it("tells a newcomer that is released while it waits, and its victim goes on", async () => {
+  it("a task that is released while it waits is rejected as cancelled, and its victim is no longer paused", async () => {
     const tracker = new SpawnTracker({ maxAgents: 2 });
     await tracker.acquire("low", LOW);
     const high = tracker.acquire("high", HIGH);
@@ -125,7 +125,7 @@ describe("alone", () => {
     expect(tracker.isPaused("low")).toBe(false);
   });
 
-  it("never has more seats taken than the cap, and answers everyone who asked, whatever is done (H1)", async () => {
+  it("H1: seats never exceed the cap and every acquire() settles, for random operations", async () => {
     const moves = fc.array(
       fc.record({
         what: fc.constantFrom("acquire", "acquire", "release", "settle", "reprioritize"),
@@ -162,8 +162,8 @@ describe("alone", () => {
   });
 });
 
-describe("inside a run", () => {
-  it("shows the seats the runtime holds and refuses to move them (H4)", async () => {
+describe("SpawnTracker inside a run", () => {
+  it("H4: a tracker inside a run shows the runtime's seats and refuses to change them", async () => {
     const { runtime } = await setUp();
     const held = gate();
     const child = agent("child", async (ctx) => ctx.step("hold", async () => (await held.promise, "done")));
@@ -213,7 +213,7 @@ describe("inside a run", () => {
     ]);
   });
 
-  it("holds the cap for whoever spawns, tracker or none, and does not check it again on replay (H6)", async () => {
+  it("H6: ctx.spawn() enforces the cap without a tracker, and replay repeats the recorded outcome", async () => {
     const { runtime, store, open } = await setUp();
     const starts: string[] = [];
     const child = agent("child", async (ctx) => ctx.waitForSignal("go"));
@@ -246,7 +246,7 @@ describe("inside a run", () => {
   });
 });
 
-it("restarts a crashed agent up to a ceiling, counted per agent, until it is reset", () => {
+it("RetryPolicy allows restarts up to its limit per agent, until reset()", () => {
   const policy = new RetryPolicy(2);
   const [one, other] = [agent("one", async () => null).id, agent("other", async () => null).id];
   expect([1, 2, 3].map(() => policy.shouldRetry(one))).toEqual([true, true, false]);

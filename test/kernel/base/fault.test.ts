@@ -66,14 +66,14 @@ const link: fc.Arbitrary<Link> = fc.oneof(
     return () => thrown;
   }),
 );
-/** Faults, other errors and stray values, each caused by the next. */
+/** A random chain of faults, other errors and stray values, each caused by the next. */
 const chained: fc.Arbitrary<unknown> = fc
   .array(link, { minLength: 1, maxLength: 12 })
   .map((links) =>
     links.reduceRight<unknown>((cause, each) => each(cause === undefined ? {} : { cause }), undefined),
   );
 
-describe("a code", () => {
+describe("fault codes", () => {
   test.each([
     ["invalid_argument", "never"],
     ["not_json", "never"],
@@ -87,12 +87,12 @@ describe("a code", () => {
     ["model_rate_limit", "backoff"],
     ["model_context_overflow", "compact"],
     ["model_auth", "never"],
-  ] as const)("says what may be done: %s is retried %s", (code, retry) => {
+  ] as const)("the fault code %s has the retry policy %s", (code, retry) => {
     const fault = new Fault(code, "what happened");
     expect(fault).toMatchObject({ code, retry, message: "what happened", name: "Fault", details: undefined });
   });
 
-  test("exists for every kind of model error, with that kind's policy", () => {
+  test("every kind of model error has a fault code with the retry policy of that kind", () => {
     for (const [kind, { retry }] of Object.entries(errorKinds)) {
       const code = `model_${kind}` as "model_unknown";
       expect(isFaultCode(code)).toBe(true);
@@ -111,13 +111,13 @@ describe("a code", () => {
     undefined,
     null,
     1,
-  ])("is one of a closed list, in which %s is not", (code) => {
+  ])("the text %s is not a fault code", (code) => {
     expect(isFaultCode(code)).toBe(false);
   });
 });
 
-describe("a fault", () => {
-  test("keeps its details and its cause", () => {
+describe("Fault", () => {
+  test("a fault keeps its details and its cause", () => {
     const cause = new TypeError("below");
     const fault = new Fault("tool_failed", "search failed", { details: { toolName: "search" }, cause });
     expect(fault.details).toEqual({ toolName: "search" });
@@ -125,7 +125,7 @@ describe("a fault", () => {
     expect(fault.stack).toContain("search failed");
   });
 
-  test("without a cause has no cause at all", () => {
+  test("a fault without a cause has no cause property", () => {
     expect(Object.hasOwn(new Fault("internal", "m"), "cause")).toBe(false);
   });
 
@@ -134,13 +134,13 @@ describe("a fault", () => {
     [{ dimension: "costUsd", limit: 0.5, used: 0.75 }, "Cost budget exceeded: 0.75 > 0.5"],
     [{ dimension: "turns", limit: 20, used: 21 }, "Turn budget exceeded: 21 > 20"],
     [{ dimension: "agents", limit: 1, used: 2 }, "Agent budget exceeded: 2 > 1"],
-  ] as const)("B5: exhaustion names dimension, limit and use: %j", (exhaustion, message) => {
+  ] as const)("B5: BudgetExhaustedError names dimension, limit and use: %j", (exhaustion, message) => {
     const error = new BudgetExhaustedError({ ...exhaustion, details: { taskId: "t3" } });
     expect(error).toMatchObject({ ...exhaustion, message, code: "budget_exhausted", retry: "never" });
     expect(error.details).toEqual({ taskId: "t3", ...exhaustion });
   });
 
-  test("B5: a deadline is a cancellation with a status of its own", () => {
+  test("B5: an exceeded deadline is a CancellationError with the status deadline_exceeded", () => {
     expect(new CancellationError("user stopped")).toMatchObject({
       reason: "user stopped",
       status: "cancelled",
@@ -153,7 +153,7 @@ describe("a fault", () => {
     });
   });
 
-  test("of a middleware that stops the run says who and why", () => {
+  test("MiddlewareTermination names the middleware that stops the run and its reason", () => {
     const error = new MiddlewareTermination("PII found", { by: "redactor", details: { field: "email" } });
     expect(error).toMatchObject({ code: "guardrail_tripped", reason: "PII found", by: "redactor" });
     expect(error.details).toEqual({ field: "email", reason: "PII found", by: "redactor" });
@@ -161,10 +161,10 @@ describe("a fault", () => {
   });
 });
 
-describe("instanceof", () => {
+describe("instanceof on faults", () => {
   const classes = [CancellationError, BudgetExhaustedError, MiddlewareTermination] as const;
 
-  test("knows every subclass as a fault, and each subclass as itself alone", () => {
+  test("every subclass is an instance of Fault and of no other subclass", () => {
     const [plain, ...subclassed] = oneOfEach(ownKernel);
     expect([plain, ...subclassed].every((fault) => fault instanceof Fault && fault instanceof Error)).toBe(
       true,
@@ -178,7 +178,7 @@ describe("instanceof", () => {
     expect(classes.some((each) => plain instanceof each)).toBe(false);
   });
 
-  test("recognises faults of a duplicate copy of the package, both ways", async () => {
+  test("instanceof recognises faults of a duplicate copy of the package, in both directions", async () => {
     const copy = await secondCopy();
     const pairs = [
       [oneOfEach(copy), ownKernel],
@@ -196,7 +196,7 @@ describe("instanceof", () => {
     }
   });
 
-  test("recognises a fault of another realm by brand and code", () => {
+  test("instanceof recognises a fault of another realm by its brand and code", () => {
     const foreign: unknown = runInNewContext(
       `Object.assign(new Error("elsewhere"), { [Symbol.for("reeve.fault")]: true, code: "cancelled" })`,
     );
@@ -214,13 +214,13 @@ describe("instanceof", () => {
     new Error("cancelled"),
     Object.assign(new Error("m"), { code: "cancelled" }),
     { [Symbol.for("reeve.fault")]: true, code: "no such code" },
-  ])("does not take what lacks the brand or a known code: case %#", (value) => {
+  ])("instanceof rejects a value without the brand or a known code: case %#", (value) => {
     expect(value instanceof Fault).toBe(false);
     expect(value instanceof CancellationError).toBe(false);
     expect(Fault.is(value)).toBe(false);
   });
 
-  test("does not confuse a user's own subclass of Fault with any other fault", () => {
+  test("other faults are not instances of a user's subclass of Fault", () => {
     class QuotaFault extends Fault {}
     const own = new QuotaFault("unsupported", "no quota");
     expect(own instanceof QuotaFault && own instanceof Fault).toBe(true);
@@ -229,7 +229,7 @@ describe("instanceof", () => {
     for (const each of classes) expect((own as unknown) instanceof each).toBe(false);
   });
 
-  test("does not confuse a user's own subclass of CancellationError with every cancellation", () => {
+  test("other cancellations are not instances of a user's subclass of CancellationError", () => {
     class UserLeft extends CancellationError {}
     const own: unknown = new UserLeft("tab closed");
     expect(own instanceof UserLeft && own instanceof CancellationError && own instanceof Fault).toBe(true);
@@ -238,8 +238,8 @@ describe("instanceof", () => {
   });
 });
 
-describe("a fault at rest", () => {
-  test("is its code, message, details and causes", () => {
+describe("a stored fault", () => {
+  test("a stored fault consists of code, message, details and causes", () => {
     const cause = new Fault("store_unavailable", "locked", { cause: new TypeError("EBUSY") });
     const fault = new Fault("tool_failed", "search failed", { details: { toolName: "search" }, cause });
     expect(JSON.parse(JSON.stringify(fault))).toEqual({
@@ -254,7 +254,7 @@ describe("a fault at rest", () => {
     });
   });
 
-  test("J10: is JSON whatever it was made of, and revives to the same", () => {
+  test("J10: any fault is stored as JSON and revived to an equal fault", () => {
     fc.assert(
       fc.property(chained, (thrown) => {
         const failure = Fault.from(thrown).toJSON();
@@ -267,7 +267,7 @@ describe("a fault at rest", () => {
     );
   });
 
-  test("revives as the class it was", () => {
+  test("a stored fault is revived as an instance of its class", () => {
     const classes = [Fault, CancellationError, BudgetExhaustedError, MiddlewareTermination];
     for (const [index, fault] of oneOfEach(ownKernel).entries()) {
       const revived = reviveFault(fault.toJSON());
@@ -277,12 +277,12 @@ describe("a fault at rest", () => {
     }
   });
 
-  test("of a termination revives whatever its details are called", () => {
+  test("a stored MiddlewareTermination is revived whatever the names of its details are", () => {
     const failure = new MiddlewareTermination("PII found", { details: { by: 5 } }).toJSON();
     expect(reviveFault(failure).toJSON()).toEqual(failure);
   });
 
-  test("cuts a circle of causes", () => {
+  test("storing a fault with a circle of causes cuts the circle", () => {
     const first = new Error("first");
     const second = new Fault("internal", "second", { cause: first });
     first.cause = second;
@@ -292,19 +292,19 @@ describe("a fault at rest", () => {
     expect(depthOf(reviveFault(failure).toJSON())).toBe(8);
   });
 
-  test("cuts a fault that is its own cause", () => {
+  test("storing a fault that is its own cause cuts the circle", () => {
     const fault = new Fault("internal", "m");
     fault.cause = fault;
     expect(depthOf(fault.toJSON())).toBe(8);
   });
 });
 
-describe("Fault.from", () => {
-  test("hands a fault back as it is", () => {
+describe("Fault.from()", () => {
+  test("Fault.from() returns a fault unchanged", () => {
     for (const fault of oneOfEach(ownKernel)) expect(Fault.from(fault)).toBe(fault);
   });
 
-  test("makes anything else internal, with the thrown thing as its cause", () => {
+  test("Fault.from() turns any other value into an internal fault with that value as its cause", () => {
     fc.assert(
       fc.property(fc.anything({ withNullPrototype: true, withBigInt: true }), (thrown) => {
         const fault = Fault.from(thrown);
@@ -323,11 +323,11 @@ describe("Fault.from", () => {
     [null, "null"],
     [Symbol("s"), "Symbol(s)"],
     [Object.create(null), "an object"],
-  ])("says what was thrown: case %#", (thrown, message) => {
+  ])("Fault.from() describes the thrown value in its message: case %#", (thrown, message) => {
     expect(Fault.from(thrown).message).toBe(message);
   });
 
-  test.each(hostile())("is total: %s", (_name, thrown) => {
+  test.each(hostile())("Fault.from() never throws: %s", (_name, thrown) => {
     const fault = Fault.from(thrown);
     expect(fault.code).toBe("internal");
     expect(typeof fault.message).toBe("string");
@@ -335,8 +335,8 @@ describe("Fault.from", () => {
   });
 });
 
-describe("reviveFault", () => {
-  test("keeps a code this release does not know, with what was stored beside it", () => {
+describe("reviveFault()", () => {
+  test("reviveFault() keeps a code that this release does not know, with its stored data", () => {
     const stored = { code: "from_the_future", message: "m", details: { a: 1 } } as never;
     expect(reviveFault(stored).toJSON()).toEqual({
       code: "internal",
@@ -351,20 +351,20 @@ describe("reviveFault", () => {
     { code: "budget_exhausted", message: "m", details: { dimension: "beer", limit: 1, used: 2 } },
     { code: "budget_exhausted", message: "m", details: { dimension: "tokens", limit: null, used: 2 } },
     { code: "guardrail_tripped", message: "m", details: {} },
-  ])("makes details that do not fit their class internal: %j", (stored) => {
+  ])("reviveFault() returns an internal fault if the details do not fit the class: %j", (stored) => {
     const revived = reviveFault(stored as never);
     expect(revived.code).toBe("internal");
     expect(revived.message).toBe("m");
     expect(revived.details).toEqual({ storedCode: stored.code, ...stored.details });
   });
 
-  test("keeps the cause of a fault it cannot read", () => {
+  test("reviveFault() keeps the cause of a fault that it cannot read", () => {
     const cause = { code: "store_full", message: "disk full" };
     const revived = reviveFault({ code: "from_the_future", message: "m", cause } as never);
     expect(revived.toJSON().cause).toEqual(cause);
   });
 
-  test("is total on any JSON", () => {
+  test("reviveFault() returns a fault for any JSON value", () => {
     fc.assert(
       fc.property(fc.jsonValue(), (garbage) => {
         expect(reviveFault(garbage as never) instanceof Fault).toBe(true);
@@ -372,7 +372,7 @@ describe("reviveFault", () => {
     );
   });
 
-  test("is total on failures with a field of the wrong kind", () => {
+  test("reviveFault() returns a fault for a stored failure with a field of the wrong type", () => {
     const field = fc.oneof(fc.jsonValue({ maxDepth: 1 }), fc.constant(null));
     const code = fc.constantFrom("cancelled", "budget_exhausted", "guardrail_tripped", "internal", "unknown");
     const failure = fc.record({ code, message: field, details: field, cause: field }, { requiredKeys: [] });
@@ -385,7 +385,7 @@ describe("reviveFault", () => {
     );
   });
 
-  test("cuts a chain of causes far longer than any that is stored", () => {
+  test("reviveFault() cuts a chain of causes that is longer than any stored chain", () => {
     let stored: object = { code: "internal", message: "m" };
     for (let depth = 0; depth < 100_000; depth++) stored = { code: "internal", message: "m", cause: stored };
     expect(depthOf(reviveFault(stored as never).toJSON())).toBe(8);
@@ -396,7 +396,7 @@ function depthOf({ cause }: { readonly cause?: object }): number {
   return cause === undefined ? 0 : 1 + depthOf(cause);
 }
 
-/** Thrown things that fight back when they are looked at. */
+/** Thrown values whose properties or conversions throw when they are read. */
 function hostile(): [string, unknown][] {
   const { proxy: revoked, revoke } = Proxy.revocable({}, {});
   revoke();
@@ -426,7 +426,7 @@ function hostile(): [string, unknown][] {
       },
     ],
     ["an object whose toString throws", { toString: refuse }],
-    ["an object whose toString is no function", { toString: 1, valueOf: 1 }],
+    ["an object whose toString is not a function", { toString: 1, valueOf: 1 }],
     ["a function", refuse],
   ];
 }

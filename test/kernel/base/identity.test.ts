@@ -31,14 +31,14 @@ const parsers: readonly (readonly [string, (text: string) => unknown])[] = [
 ];
 
 describe("an agent id", () => {
-  test("is a name, or a name and a key", () => {
+  test("an agent id is a name, or a name and a key", () => {
     expect(formatAgentId({ name: "researcher" })).toBe("researcher");
     expect(formatAgentId({ name: "researcher", key: "eu" })).toBe("researcher/eu");
     expect(parseAgentId("researcher")).toEqual({ name: "researcher" });
     expect(parseAgentId("researcher/eu")).toEqual({ name: "researcher", key: "eu" });
   });
 
-  test("comes back from its text as it went in", () => {
+  test("an agent id is parsed to the value it was formatted from", () => {
     fc.assert(
       fc.property(agentAddress, (address) => {
         const id = formatAgentId(address);
@@ -48,7 +48,7 @@ describe("an agent id", () => {
     );
   });
 
-  test("is one address only", () => {
+  test("two different agents never have the same id", () => {
     fc.assert(
       fc.property(agentAddress, agentAddress, (one, other) => {
         const same = one.name === other.name && Reflect.get(one, "key") === Reflect.get(other, "key");
@@ -66,23 +66,28 @@ describe("an agent id", () => {
     ["/eu", `invalid agent name "": expected ${wordRule}`],
     ["researcher/", `invalid agent key "": expected ${wordRule}`],
     ["researcher/eu/west", `invalid agent key "eu/west": expected ${wordRule}`],
-  ])("is refused with what was wrong and the rule: %j", (text, message) => {
-    expect(() => parseAgentId(text)).toThrow(expect.objectContaining({ code: "invalid_argument", message }));
-  });
+  ])(
+    "an invalid agent id is refused with an error that quotes it and states the rule: %j",
+    (text, message) => {
+      expect(() => parseAgentId(text)).toThrow(
+        expect.objectContaining({ code: "invalid_argument", message }),
+      );
+    },
+  );
 
-  test("has a name of 128 characters at most", () => {
+  test("an agent name has at most 128 characters", () => {
     expect(formatAgentId({ name: "a".repeat(128) })).toHaveLength(128);
     expect(() => formatAgentId({ name: "a".repeat(129) })).toThrow(/^invalid agent name "a{80}…"/);
   });
 });
 
 describe("a topic id", () => {
-  test("is a type and a source", () => {
+  test("a topic id is a type and a source", () => {
     expect(formatTopicId({ type: "agent.progress", source: "run_7" })).toBe("agent.progress/run_7");
     expect(parseTopicId("agent.progress/run_7")).toEqual({ type: "agent.progress", source: "run_7" });
   });
 
-  test("comes back from its text as it went in", () => {
+  test("a topic id is parsed to the value it was formatted from", () => {
     fc.assert(
       fc.property(topicAddress, (address) => {
         const id = formatTopicId(address);
@@ -98,18 +103,23 @@ describe("a topic id", () => {
     ["/run_7", `invalid topic type "": expected ${wordRule}`],
     ["agent.progress/", `invalid topic source "": expected ${wordRule}`],
     ["a/b/c", `invalid topic source "b/c": expected ${wordRule}`],
-  ])("is refused with what was wrong and the rule: %j", (text, message) => {
-    expect(() => parseTopicId(text)).toThrow(expect.objectContaining({ code: "invalid_argument", message }));
-  });
+  ])(
+    "an invalid topic id is refused with an error that quotes it and states the rule: %j",
+    (text, message) => {
+      expect(() => parseTopicId(text)).toThrow(
+        expect.objectContaining({ code: "invalid_argument", message }),
+      );
+    },
+  );
 });
 
 describe("a run id", () => {
-  test("is run_ and the id it was made from", () => {
+  test("a run id is run_ followed by the id it was made from", () => {
     expect(formatRunId("7f3a")).toBe("run_7f3a");
     expect(parseRunId("run_7f3a")).toBe("run_7f3a");
   });
 
-  test("can be made from whatever an id source may give: letters, digits, - and _", () => {
+  test("a run id can be made from letters, digits, - and _, which an id source may return", () => {
     fc.assert(
       fc.property(fc.stringMatching(/^[A-Za-z0-9_-]{1,64}$/), (id) => {
         expect(parseRunId(formatRunId(id))).toBe(`run_${id}`);
@@ -127,7 +137,7 @@ describe("a run id", () => {
     "run_7\n",
     ` run_7`,
     `run_${"a".repeat(65)}`,
-  ])("is refused with what was wrong and the rule: %j", (text) => {
+  ])("an invalid run id is refused with an error that quotes it and states the rule: %j", (text) => {
     expect(() => parseRunId(text)).toThrow(
       expect.objectContaining({
         code: "invalid_argument",
@@ -138,12 +148,12 @@ describe("a run id", () => {
 });
 
 describe("a task id", () => {
-  test("counts from t0, the root", () => {
+  test("task ids count from t0, the root", () => {
     expect(formatTaskId(0)).toBe("t0");
     expect(formatTaskId(12)).toBe("t12");
   });
 
-  test("comes back from its text whatever the number", () => {
+  test("a task id of any number is parsed to the value it was formatted from", () => {
     fc.assert(
       fc.property(fc.maxSafeNat(), (ordinal) => {
         expect(parseTaskId(formatTaskId(ordinal))).toBe(`t${ordinal}`);
@@ -152,7 +162,7 @@ describe("a task id", () => {
   });
 
   test.each([-1, 0.5, Number.NaN, Number.POSITIVE_INFINITY, 2 ** 53])(
-    "has no number such as %d",
+    "the invalid task number %d is refused",
     (ordinal) => {
       expect(() => formatTaskId(ordinal)).toThrow(
         expect.objectContaining({
@@ -164,7 +174,7 @@ describe("a task id", () => {
   );
 
   test.each(["", "t", "0", "t01", "t-1", "t1.5", "T0", "t0/1", "t1\n"])(
-    "is refused with what was wrong and the rule: %j",
+    "an invalid task id is refused with an error that quotes it and states the rule: %j",
     (text) => {
       const message = `invalid task id ${JSON.stringify(text)}: expected t and a number, such as t0`;
       expect(() => parseTaskId(text)).toThrow(expect.objectContaining({ code: "invalid_argument", message }));
@@ -173,12 +183,12 @@ describe("a task id", () => {
 });
 
 describe("a session id", () => {
-  test("is minted with ses_, or is the user's own", () => {
+  test("a session id is generated with the prefix ses_ or given by the user", () => {
     expect(formatSessionId("7f3a")).toBe("ses_7f3a");
     expect(parseSessionId("telegram:4711/main")).toBe("telegram:4711/main");
   });
 
-  test("comes back from its text as it went in", () => {
+  test("a session id is parsed to the value it was formatted from", () => {
     fc.assert(
       fc.property(
         fc
@@ -197,7 +207,7 @@ describe("a session id", () => {
   });
 
   test.each(["", "/absolute", "../up", "my chat", "chat\n", "ü"])(
-    "is refused with what was wrong and the rule: %j",
+    "an invalid session id is refused with an error that quotes it and states the rule: %j",
     (text) => {
       const message = `invalid session id ${JSON.stringify(text)}: expected ${sessionRule}`;
       expect(() => parseSessionId(text)).toThrow(
@@ -206,12 +216,12 @@ describe("a session id", () => {
     },
   );
 
-  test("has 256 characters at most", () => {
+  test("a session id has at most 256 characters", () => {
     expect(parseSessionId("a".repeat(256))).toHaveLength(256);
     expect(() => parseSessionId("a".repeat(257))).toThrow(/^invalid session id "a{80}…"/);
   });
 
-  test("within a conversation is that conversation's alone, and nobody can give it", () => {
+  test("the id of a session within a conversation names that conversation and is refused as user input", () => {
     const inner = sessionWithin(parseSessionId("hotel/desk"), "clerk");
     expect(conversationOf(inner)).toBe("hotel/desk");
     expect(conversationOf(parseSessionId("hotel/desk"))).toBe("hotel/desk");
@@ -219,8 +229,8 @@ describe("a session id", () => {
   });
 });
 
-describe.each(parsers)("whatever is no %s", (what, parse) => {
-  test("is refused with invalid_argument, whatever the text", () => {
+describe.each(parsers)("parsing an invalid %s", (what, parse) => {
+  test("any invalid text is refused with invalid_argument", () => {
     fc.assert(
       fc.property(fc.string({ unit: "binary", maxLength: 20 }), (text) => {
         const expected = /^[\w.:@/-]+$/.test(text) ? ["accepted", "invalid_argument"] : ["invalid_argument"];
@@ -236,7 +246,7 @@ describe.each(parsers)("whatever is no %s", (what, parse) => {
     [Symbol("id"), "Symbol(id)"],
     [["t0"], "an array"],
     [{ name: "researcher" }, "an object"],
-  ])("is named in the message when it is not even a string: %s", (value, shown) => {
+  ])("a value that is not a string is refused, and the error names it: %s", (value, shown) => {
     expect(() => parse(value as unknown as string)).toThrow(
       expect.objectContaining({
         code: "invalid_argument",

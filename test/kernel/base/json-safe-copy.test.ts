@@ -13,12 +13,12 @@ revoke();
 
 test.for<[what: string, value: unknown, said: unknown]>([
   ["a date", new Date(0), "1970-01-01T00:00:00.000Z"],
-  ["a date that is none", new Date(Number.NaN), null],
+  ["an invalid date", new Date(Number.NaN), null],
   ["a bigint", 10n, "10"],
-  ["what is no number", [Number.NaN, Number.POSITIVE_INFINITY, -0], ["NaN", "Infinity", 0]],
-  ["what contains itself", loop, { name: "loop", self: "[contains itself]" }],
+  ["numbers that JSON cannot hold", [Number.NaN, Number.POSITIVE_INFINITY, -0], ["NaN", "Infinity", 0]],
+  ["an object that contains itself", loop, { name: "loop", self: "[contains itself]" }],
   ["an error", new TypeError("no"), { name: "TypeError", message: "no" }],
-  ["holes and what is absent", { a: [undefined], b: undefined }, { a: [null] }],
+  ["undefined in an array and in a property", { a: [undefined], b: undefined }, { a: [null] }],
   ["a map", new Map([["a", 1]]), {}],
   ["a function", { f: () => 1 }, { f: "a function" }],
   [
@@ -27,11 +27,11 @@ test.for<[what: string, value: unknown, said: unknown]>([
     "[cannot be read]",
   ],
   ["a revoked proxy", { revoked }, { revoked: "[cannot be read]" }],
-])("J10: %s becomes JSON", ([, value, said]) => {
+])("J10: jsonSafeCopy turns into JSON: %s", ([, value, said]) => {
   expect(nearestJson(value)).toEqual(said);
 });
 
-test("J10: whatever there is becomes JSON, and what is JSON stays as it is", () => {
+test("J10: any value becomes JSON, and a JSON value stays equal", () => {
   fc.assert(
     fc.property(
       fc.anything({ withBigInt: true, withDate: true, withMap: true, withObjectString: true }),
@@ -48,7 +48,7 @@ test("J10: whatever there is becomes JSON, and what is JSON stays as it is", () 
   );
 });
 
-test("J10: a fault at rest is JSON, whatever its details hold", () => {
+test("J10: a stored fault is JSON whatever its details contain", () => {
   const details = { when: new Date(0), amount: 10n, loop } as never;
   expect(new Fault("internal", "odd", { details }).toJSON()).toEqual({
     code: "internal",

@@ -23,7 +23,7 @@ class Rootless {
 
 class List extends Array<number> {}
 
-/** What JSON cannot give back as it was. */
+/** Values that do not survive a round trip through JSON text. */
 const hostileLeaf = fc.oneof(
   fc.constantFrom(Number.NaN, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY, -0),
   fc.bigInt(),
@@ -50,7 +50,7 @@ const anything = fc.anything({
   withSparseArray: true,
   withTypedArray: true,
 });
-/** Parsed JSON may hold -0, which text does not keep. */
+/** Random JSON without -0, which parsed JSON may contain and JSON text does not keep. */
 const storable = fc.jsonValue({ maxDepth: 4 }).filter(isJson);
 
 function comesBack(value: unknown): boolean {
@@ -79,8 +79,8 @@ function nested(depth: number): unknown {
   return value;
 }
 
-describe("J10: what counts as JSON", () => {
-  test("is what comes back as it went in, of all parsed JSON", () => {
+describe("J10: isJson() and assertJson()", () => {
+  test("J10: parsed JSON is accepted exactly if it survives a round trip through text", () => {
     fc.assert(
       fc.property(fc.jsonValue(), (value) => {
         expect(isJson(value)).toBe(comesBack(value));
@@ -88,7 +88,7 @@ describe("J10: what counts as JSON", () => {
     );
   });
 
-  test("is what comes back as it went in, of anything", () => {
+  test("J10: any value is accepted exactly if it survives a round trip through text", () => {
     fc.assert(
       fc.property(anything, (value) => {
         expect(isJson(value)).toBe(comesBack(value));
@@ -106,7 +106,7 @@ describe("J10: what counts as JSON", () => {
     ["an own property called __proto__", JSON.parse('{"__proto__": {"a": 1}}')],
     ["a lone surrogate", "\ud800"],
     ["a frozen object", Object.freeze({ a: Object.freeze([1]) })],
-  ])("includes %s", (_name, value) => {
+  ])("J10: isJson() and assertJson() accept %s", (_name, value) => {
     expect(isJson(value)).toBe(true);
     expect(() => assertJson(value)).not.toThrow();
   });
@@ -118,25 +118,22 @@ describe("J10: what counts as JSON", () => {
     ["-0", -0],
     ["a boxed string", Object("text")],
     ["a class instance", new Point()],
-    ["an array with properties of its own, which text drops", Object.assign([1], { total: 1 })],
-    ["the result of a regular expression, whose index text drops", "abc".match(/b/)],
+    ["an array with extra properties, which JSON text drops", Object.assign([1], { total: 1 })],
+    ["the result of a regular expression, whose index JSON text drops", "abc".match(/b/)],
     ["an instance of a class that extends Array", new List(1, 2)],
-    ["a property under a symbol, which text drops", { [Symbol("key")]: 1 }],
-    [
-      "a toJSON that enumeration does not show",
-      Object.defineProperty({ a: 1 }, "toJSON", { value: () => "other" }),
-    ],
+    ["a property under a symbol, which JSON text drops", { [Symbol("key")]: 1 }],
+    ["a toJSON that is not enumerable", Object.defineProperty({ a: 1 }, "toJSON", { value: () => "other" })],
     ["a toJSON inherited from a bare object", Object.create(Object.assign(Object.create(null), { toJSON }))],
-    ["an instance of a class without a prototype above it", Object.create(Rootless.prototype)],
+    ["an instance of a class whose prototype has no prototype", Object.create(Rootless.prototype)],
     ["a cycle", cycle()],
     ["a getter that throws", Object.defineProperty({}, "a", { enumerable: true, get: refuse })],
     ["a revoked proxy", revokedProxy()],
-  ])("excludes %s", (_name, value) => {
+  ])("J10: isJson() and assertJson() refuse %s", (_name, value) => {
     expect(isJson(value)).toBe(false);
     expect(() => assertJson(value)).toThrow(expect.objectContaining({ code: "not_json" }));
   });
 
-  test("does not include nesting too deep for the platform to write", () => {
+  test("J10: a value nested too deeply for JSON.stringify is refused", () => {
     expect(isJson(nested(1000))).toBe(true);
     expect(canonicalJson(nested(1000))).toBe(JSON.stringify(nested(1000)));
     const tooDeep = nested(100_000);
@@ -145,14 +142,14 @@ describe("J10: what counts as JSON", () => {
     expect(() => assertJson(tooDeep)).toThrow(expect.objectContaining({ code: "not_json" }));
   });
 
-  test("changes nothing in the value it looks at", () => {
+  test("J10: assertJson() does not change the value", () => {
     const value = Object.freeze({ a: Object.freeze([1, Object.freeze({ b: "c" })]) });
     assertJson(value);
     expect(value).toEqual({ a: [1, { b: "c" }] });
   });
 });
 
-describe("J10: the refusal names the path", () => {
+describe("J10: the error of assertJson()", () => {
   test.each<[unknown, string]>([
     [undefined, "value is undefined, which JSON cannot hold"],
     [Number.NaN, "value is NaN, which JSON cannot hold"],
@@ -165,17 +162,17 @@ describe("J10: the refusal names the path", () => {
     [{ at: new Date(0) }, "value.at is a class instance; store its plain data instead"],
     [new Map(), "value is a class instance; store its plain data instead"],
     [cycle(), "value[1].list contains itself"],
-  ])("of the first thing that does not fit: case %#", (value, message) => {
+  ])("J10: the error names the path of the first value that is not JSON: case %#", (value, message) => {
     expect(() => assertJson(value)).toThrow(expect.objectContaining({ code: "not_json", message }));
   });
 
-  test("and starts it with the name the caller gives", () => {
+  test("J10: the path in the error starts with the name that the caller gives", () => {
     expect(() => assertJson({ rows: [1n] }, "output of step 2")).toThrow(
       expect.objectContaining({ message: "output of step 2.rows[0] is a bigint, which JSON cannot hold" }),
     );
   });
 
-  test("wherever the bad value lies", () => {
+  test("J10: the error names the path of a bad value at any place", () => {
     const steps = fc.array(fc.oneof(fc.nat(3), fc.stringMatching(/^[a-z]{1,5}$/)), { maxLength: 6 });
     fc.assert(
       fc.property(steps, (path) => {
@@ -194,11 +191,11 @@ describe("J10: the refusal names the path", () => {
 });
 
 describe("canonicalJson", () => {
-  test("sorts keys and leaves absent properties out", () => {
+  test("canonicalJson() sorts keys and omits undefined properties", () => {
     expect(canonicalJson({ b: [{ d: 1, c: undefined }], a: null })).toBe('{"a":null,"b":[{"d":1}]}');
   });
 
-  test("is the same text whatever the order of keys", () => {
+  test("canonicalJson() returns the same text for any order of keys", () => {
     fc.assert(
       fc.property(storable, (value) => {
         expect(canonicalJson(backwards(value))).toBe(canonicalJson(value));
@@ -206,7 +203,7 @@ describe("canonicalJson", () => {
     );
   });
 
-  test("is equal for two values if and only if the values are equal", () => {
+  test("canonicalJson() returns equal texts if and only if the values are equal", () => {
     const small = fc.jsonValue({ maxDepth: 2, stringUnit: fc.constantFrom("a", "b") }).filter(isJson);
     fc.assert(
       fc.property(small, small, (one, other) => {
@@ -216,7 +213,7 @@ describe("canonicalJson", () => {
     );
   });
 
-  test("tells apart what reads alike", () => {
+  test('canonicalJson() distinguishes values that look alike, such as 1 and "1"', () => {
     const alike = [
       "1",
       1,
@@ -236,7 +233,7 @@ describe("canonicalJson", () => {
     expect(new Set(alike.map(canonicalJson)).size).toBe(alike.length);
   });
 
-  test("is JSON of an equal value", () => {
+  test("canonicalJson() returns JSON text that parses to an equal value", () => {
     fc.assert(
       fc.property(storable, (value) => {
         expect(isDeepStrictEqual(JSON.parse(canonicalJson(value)), value)).toBe(true);
@@ -245,7 +242,7 @@ describe("canonicalJson", () => {
   });
 });
 
-/** The same value with every object's keys in the opposite order. */
+/** Copies a value with the keys of every object in reverse order. */
 function backwards(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(backwards);
   if (typeof value !== "object" || value === null) return value;
@@ -264,7 +261,7 @@ function refuse(): never {
   throw new Error("refused");
 }
 
-test("a copy is equal and shares nothing", () => {
+test("a JSON copy is equal to the original and shares no object with it", () => {
   fc.assert(
     fc.property(fc.jsonValue(), (value) => {
       const json = value as JsonValue;

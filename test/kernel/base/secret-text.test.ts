@@ -4,7 +4,7 @@ import { withoutSecrets } from "../../../src/kernel/base/secret-text.ts";
 
 const key = "sk-proj-4f9Ab3kQ2mZ8xY7wV6uT5sR4";
 
-describe("secrets in the words of an error", () => {
+describe("secrets in error messages", () => {
   test.for([
     [`Incorrect API key provided: ${key}.`, "Incorrect API key provided: [secret]."],
     ["invalid x-api-key: sk-ant-api03-aB3_dE5fG7hJ9", "invalid x-api-key: [secret]"],
@@ -18,7 +18,7 @@ describe("secrets in the words of an error", () => {
     ["AKIAIOSFODNN7EXAMPLE is not authorised", "[secret] is not authorised"],
     ["jwt eyJhbGciOiJIUzI1.eyJzdWIiOiIxMjM0.sig-1 expired", "jwt [secret] expired"],
     ["ghp_16C7e42F292c6912E7710c838347Ae178B4a", "[secret]"],
-  ] as const)("%s", ([text, shown]) => {
+  ] as const)("a secret is replaced in: %s", ([text, shown]) => {
     expect(withoutSecrets(text)).toBe(shown);
     expect(withoutSecrets(shown)).toBe(shown);
   });
@@ -31,11 +31,11 @@ describe("secrets in the words of an error", () => {
     "task-specific instructions were not followed",
     "run_01HZX3 was not found at sqlite:./reeve.db",
     "429 Too Many Requests: basic plan allows 3 requests per minute",
-  ])("what is no secret stays: %s", (text) => {
+  ])("a text without a secret stays unchanged: %s", (text) => {
     expect(withoutSecrets(text)).toBe(text);
   });
 
-  test("are in nothing that is journaled or told: not in a failure, its causes, nor what a provider's error is called", () => {
+  test("secrets are removed from stored faults, their causes and classified provider errors", () => {
     const error = Object.assign(new Error(`401 Incorrect API key provided: ${key}`), { status: 401 });
     const { message } = classifyError(error);
     const fault = new Fault("model_auth", `refused ${key}`, {
@@ -47,12 +47,12 @@ describe("secrets in the words of an error", () => {
     }
   });
 
-  test("are not left as a half by the cut of a long message", () => {
+  test("cutting a long message leaves no part of a secret", () => {
     const { message } = classifyError(new Error(`${"x".repeat(480)} ${key}`));
     expect(message).not.toContain("sk-proj");
   });
 
-  test("are looked for in time that grows with the text", () => {
+  test("the search for secrets takes time linear in the length of the text", () => {
     const long = "sk-".repeat(100_000) + "a:".repeat(100_000) + "http://".repeat(50_000);
     expect(withoutSecrets(long)).toBe(long);
   });

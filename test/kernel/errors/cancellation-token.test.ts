@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test, vi } from "vitest";
 import { CancellationError, CancellationToken, type CancelListener } from "../../../src/kernel/index.ts";
 
-/** `parents[n]` is the place of node n + 1's parent; node 0 is the root. */
+/** Creates a tree of tokens. `parents[n]` is the index of the parent of node n + 1; node 0 is the root. */
 function family(parents: readonly number[]): {
   readonly tokens: readonly CancellationToken[];
   readonly subtreeOf: (top: number) => readonly number[];
@@ -30,15 +30,15 @@ function chain(length: number): { readonly root: CancellationToken; readonly lea
   return { root, leaf };
 }
 
-describe("a token", () => {
-  test("passes every check until it is cancelled", () => {
+describe("CancellationToken", () => {
+  test("check() passes until the token is cancelled", () => {
     const token = new CancellationToken();
     expect(() => token.check()).not.toThrow();
     expect(token.cancelled).toBe(false);
     expect(token.error).toBeUndefined();
   });
 
-  test("once cancelled throws the reason at every check", () => {
+  test("check() always throws the reason after the token was cancelled", () => {
     const token = new CancellationToken();
     token.cancel("user stopped");
     expect(token.cancelled).toBe(true);
@@ -48,13 +48,13 @@ describe("a token", () => {
     );
   });
 
-  test("has a reason and a status also when none is given", () => {
+  test("a token that is cancelled without a reason has a default reason and status", () => {
     const token = new CancellationToken();
     token.cancel();
     expect(token.error).toMatchObject({ reason: "cancelled", status: "cancelled" });
   });
 
-  test("C1: keeps the first reason and status, however often it is cancelled", () => {
+  test("C1: a token that is cancelled several times keeps the first reason and status", () => {
     const token = new CancellationToken();
     token.cancel("out of time", "deadline_exceeded");
     const first = token.error;
@@ -65,7 +65,7 @@ describe("a token", () => {
 });
 
 describe("C1: a child token", () => {
-  test("is cancelled with its parent, for the same reason", () => {
+  test("C1: a child token is cancelled with its parent for the same reason", () => {
     const parent = new CancellationToken();
     const grandchild = parent.child().child();
     parent.cancel("user stopped");
@@ -73,14 +73,14 @@ describe("C1: a child token", () => {
     expect(() => grandchild.check()).toThrow(expect.objectContaining({ reason: "user stopped" }));
   });
 
-  test("cancels neither its parent nor its siblings", () => {
+  test("C1: cancelling a child token cancels neither its parent nor its siblings", () => {
     const parent = new CancellationToken();
     const [one, other] = [parent.child(), parent.child()];
     one.cancel("this branch only");
     expect([parent.cancelled, one.cancelled, other.cancelled]).toEqual([false, true, false]);
   });
 
-  test("keeps its own reason when its parent is cancelled after it", () => {
+  test("C1: a child token keeps its reason when its parent is cancelled later", () => {
     const parent = new CancellationToken();
     const child = parent.child();
     child.cancel("mine");
@@ -89,7 +89,7 @@ describe("C1: a child token", () => {
     expect(parent.error?.reason).toBe("theirs");
   });
 
-  test("keeps its parent's reason when it is cancelled after it", () => {
+  test("C1: a child token keeps its parent's reason when it is cancelled later", () => {
     const parent = new CancellationToken();
     const child = parent.child();
     parent.cancel("theirs");
@@ -97,15 +97,15 @@ describe("C1: a child token", () => {
     expect(child.error?.reason).toBe("theirs");
   });
 
-  test("of a cancelled token is cancelled from the start", () => {
+  test("C1: a child of a cancelled token is cancelled from the start", () => {
     const parent = new CancellationToken();
     parent.cancel("user stopped");
     expect(parent.child().error).toBe(parent.error);
   });
 });
 
-describe("C1: in any family of tokens", () => {
-  test("cancelling one cancels exactly its subtree, nothing above and nothing beside", () => {
+describe("C1: random trees of tokens", () => {
+  test("C1: cancelling a token cancels exactly its subtree", () => {
     fc.assert(
       fc.property(shape, fc.nat(), (parents, pick) => {
         const { tokens, subtreeOf } = family(parents);
@@ -120,7 +120,7 @@ describe("C1: in any family of tokens", () => {
     );
   });
 
-  test("each token has the first reason that reached it, whether or not anyone looked in between", () => {
+  test("C1: each token has the first reason that reached it, whether or not it was checked in between", () => {
     const cancels = fc.array(fc.tuple(fc.nat(), fc.boolean()), { maxLength: 10 });
     fc.assert(
       fc.property(shape, cancels, (parents, orders) => {
@@ -139,7 +139,7 @@ describe("C1: in any family of tokens", () => {
     );
   });
 
-  test("each listener of the subtree is told once, with the one error, and no other listener at all", () => {
+  test("C1: cancelling calls each listener of the subtree once with the same error, and no other listener", () => {
     const watchers = fc.array(fc.nat(), { maxLength: 60 });
     fc.assert(
       fc.property(
@@ -169,8 +169,8 @@ describe("C1: in any family of tokens", () => {
   });
 });
 
-describe("a listener", () => {
-  test("is told once, also when the token is cancelled again", () => {
+describe("a cancellation listener", () => {
+  test("a listener is called once, also when the token is cancelled again", () => {
     const token = new CancellationToken();
     const listener = vi.fn<CancelListener>();
     token.onCancel(listener);
@@ -179,7 +179,7 @@ describe("a listener", () => {
     expect(listener.mock.calls).toEqual([[token.error]]);
   });
 
-  test("that comes late is told at once", () => {
+  test("a listener that is added after the cancellation is called at once", () => {
     const token = new CancellationToken();
     token.cancel("user stopped");
     const listener = vi.fn<CancelListener>();
@@ -187,7 +187,7 @@ describe("a listener", () => {
     expect(listener.mock.calls).toEqual([[token.error]]);
   });
 
-  test("is not told once it has left, and may leave twice", () => {
+  test("a removed listener is not called, and removing it twice has no effect", () => {
     const token = new CancellationToken().child();
     const listener = vi.fn<CancelListener>();
     const leave = token.onCancel(listener);
@@ -197,7 +197,7 @@ describe("a listener", () => {
     expect(listener).not.toHaveBeenCalled();
   });
 
-  test("stays when another one leaves", () => {
+  test("a listener stays registered when another one is removed", () => {
     const parent = new CancellationToken();
     const child = parent.child();
     const [one, other] = [vi.fn<CancelListener>(), vi.fn<CancelListener>()];
@@ -210,7 +210,7 @@ describe("a listener", () => {
     expect(other).toHaveBeenCalledOnce();
   });
 
-  test("given twice is two listeners", () => {
+  test("the same function added twice counts as two listeners", () => {
     const token = new CancellationToken();
     const listener = vi.fn<CancelListener>();
     const leave = token.onCancel(listener);
@@ -220,7 +220,7 @@ describe("a listener", () => {
     expect(listener).toHaveBeenCalledOnce();
   });
 
-  test("that throws does not keep the others from being told, here or below", () => {
+  test("a listener that throws does not keep other listeners of its token and of child tokens from being called", () => {
     const token = new CancellationToken();
     const [before, below, after] = [
       vi.fn<CancelListener>(),
@@ -240,7 +240,7 @@ describe("a listener", () => {
     expect(token.error?.reason).toBe("user stopped");
   });
 
-  test("that throws below does not keep those above and beside from being told", () => {
+  test("a listener of a child token that throws does not keep listeners of parents and siblings from being called", () => {
     const root = new CancellationToken();
     const [beside, above] = [vi.fn<CancelListener>(), vi.fn<CancelListener>()];
     root
@@ -256,7 +256,7 @@ describe("a listener", () => {
     expect(above).toHaveBeenCalledOnce();
   });
 
-  test("finds the whole family cancelled already when it is told", () => {
+  test("all tokens of the tree are already cancelled when a listener is called", () => {
     const root = new CancellationToken();
     const [first, second] = [root.child(), root.child()];
     const seen: boolean[] = [];
@@ -266,7 +266,7 @@ describe("a listener", () => {
     expect(seen).toEqual([true, true, true, true]);
   });
 
-  test("may cancel, listen and leave while it is told", () => {
+  test("a listener may cancel tokens and add and remove listeners while it is called", () => {
     const root = new CancellationToken();
     const child = root.child();
     const late = vi.fn<CancelListener>();
@@ -281,7 +281,7 @@ describe("a listener", () => {
     expect(root.error?.reason).toBe("first");
   });
 
-  test("that another listener took away before its turn is not told", () => {
+  test("a listener that another listener removes before its turn is not called", () => {
     const token = new CancellationToken();
     const second = vi.fn<CancelListener>();
     const leaves: (() => void)[] = [];
@@ -292,28 +292,28 @@ describe("a listener", () => {
   });
 });
 
-describe("waiting", () => {
-  test("ends with the error once the token is cancelled", async () => {
+describe("waiting for a cancellation", () => {
+  test("a wait rejects with the error once the token is cancelled", async () => {
     const token = new CancellationToken();
     const waited = token.wait();
     token.cancel("user stopped");
     await expect(waited).resolves.toBe(token.error);
   });
 
-  test("ends at once on a token that is cancelled already", async () => {
+  test("a wait on a cancelled token rejects at once", async () => {
     const token = new CancellationToken();
     token.cancel("user stopped");
     await expect(token.wait()).resolves.toBe(token.error);
   });
 
-  test("ends when a distant ancestor is cancelled", async () => {
+  test("a wait rejects when a distant ancestor is cancelled", async () => {
     const { root, leaf } = chain(100);
     const waited = Promise.all([leaf.wait(), leaf.wait(), root.child().wait()]);
     root.cancel("user stopped");
     await expect(waited).resolves.toEqual([root.error, root.error, root.error]);
   });
 
-  test("that was disposed of does not end, and waiting again does", async () => {
+  test("a disposed wait does not reject, and a new wait does", async () => {
     const token = new CancellationToken();
     const ended = vi.fn<CancelListener>();
     void token.wait().then(ended);
@@ -324,7 +324,7 @@ describe("waiting", () => {
     expect(ended).not.toHaveBeenCalled();
   });
 
-  test("that is over may be disposed of, and asked again", async () => {
+  test("a wait that has ended can be disposed, and a new wait rejects too", async () => {
     const token = new CancellationToken();
     const waited = token.wait();
     token.cancel("user stopped");
@@ -334,7 +334,7 @@ describe("waiting", () => {
     await expect(token.wait()).resolves.toBe(token.error);
   });
 
-  test("that is disposed of leaves other listeners alone", () => {
+  test("disposing a wait does not affect other listeners", () => {
     const parent = new CancellationToken();
     const token = parent.child();
     const listener = vi.fn<CancelListener>();
@@ -347,7 +347,7 @@ describe("waiting", () => {
 });
 
 describe("a chain of 100,000 tokens", () => {
-  test("is checked without running out of stack", () => {
+  test("check() on a chain of 100,000 tokens does not overflow the stack", () => {
     const { root, leaf } = chain(100_000);
     leaf.check();
     root.cancel("user stopped");
@@ -355,7 +355,7 @@ describe("a chain of 100,000 tokens", () => {
     expect(() => leaf.check()).toThrow(CancellationError);
   });
 
-  test("tells a listener at its end without running out of stack", () => {
+  test("cancelling a chain of 100,000 tokens calls the listener of the last one without a stack overflow", () => {
     const { root, leaf } = chain(100_000);
     const listener = vi.fn<CancelListener>();
     leaf.onCancel(listener);
@@ -370,16 +370,16 @@ describe("a million tokens under one parent", () => {
   test.each<[string, (child: CancellationToken) => void]>([
     ["created and dropped", () => {}],
     ["checked and dropped", (child) => child.check()],
-    ["listened to and left", (child) => child.onCancel(() => {})()],
-    ["listened to from below and left", (child) => child.child().onCancel(() => {})()],
+    ["listened to and unsubscribed from", (child) => child.onCancel(() => {})()],
+    ["listened to through a child and unsubscribed from", (child) => child.child().onCancel(() => {})()],
     [
-      "waited on and disposed of",
+      "waited on and disposed",
       (child) => {
         void child.wait();
         child.dispose();
       },
     ],
-  ])("that are %s leave nothing behind", (_name, use) => {
+  ])("tokens that are %s leave no memory in their parent", (_name, use) => {
     const parent = new CancellationToken();
     for (let count = 0; count < 1000; count++) use(parent.child());
     const before = heapUsed();
@@ -389,7 +389,7 @@ describe("a million tokens under one parent", () => {
   });
 });
 
-test("tokens that were waited on and cancelled leave nothing behind in their parent", () => {
+test("tokens that were waited on and cancelled leave no memory in their parent", () => {
   const parent = new CancellationToken();
   const before = heapUsed();
   for (let count = 0; count < 20_000; count++) {

@@ -16,24 +16,24 @@ const options: fc.Arbitrary<Partial<ExecutionBudget>> = fc.record(
 );
 const budget = options.map(executionBudget);
 
-/** No limit stands above every limit. */
+/** Orders limits for comparison: `null`, no limit, counts as infinity. */
 function height(limit: number | null): number {
   return limit ?? Number.POSITIVE_INFINITY;
 }
 
-describe("B2: a budget", () => {
-  test("is unlimited where nothing is said", () => {
+describe("B2: executionBudget()", () => {
+  test("B2: executionBudget() is unlimited in every dimension that is not given", () => {
     expect(executionBudget()).toEqual(unlimitedBudget);
     expect(executionBudget({ maxTokens: null })).toEqual(unlimitedBudget);
     expect(unlimitedBudget).toEqual({ maxTokens: null, maxCostUsd: null, maxTurns: null, deadlineMs: null });
   });
 
-  test.each(dimensions)("keeps a zero %s as zero", (dimension) => {
+  test.each(dimensions)("B2: executionBudget() keeps a zero %s as zero", (dimension) => {
     expect(executionBudget({ [dimension]: 0 })).toEqual({ ...unlimitedBudget, [dimension]: 0 });
     expect(Object.is(executionBudget({ [dimension]: -0 })[dimension], 0)).toBe(true);
   });
 
-  test("keeps every limit it was given", () => {
+  test("B2: executionBudget() keeps every given limit", () => {
     fc.assert(
       fc.property(options, (given) => {
         const made = executionBudget(given);
@@ -65,16 +65,19 @@ describe("B2: a budget", () => {
     );
   });
 
-  test.each(["maxTokens", "maxTurns"] as const)("counts %s in whole numbers", (dimension) => {
-    expect(() => executionBudget({ [dimension]: 1.5 })).toThrow(
-      expect.objectContaining({
-        message: `invalid ${dimension} 1.5: expected an integer from 0, or null for no limit`,
-      }),
-    );
-    expect(() => executionBudget({ [dimension]: 2 ** 53 })).toThrow(/expected an integer/);
-  });
+  test.each(["maxTokens", "maxTurns"] as const)(
+    "B2: executionBudget() refuses a fraction for %s",
+    (dimension) => {
+      expect(() => executionBudget({ [dimension]: 1.5 })).toThrow(
+        expect.objectContaining({
+          message: `invalid ${dimension} 1.5: expected an integer from 0, or null for no limit`,
+        }),
+      );
+      expect(() => executionBudget({ [dimension]: 2 ** 53 })).toThrow(/expected an integer/);
+    },
+  );
 
-  test("takes dollars and milliseconds in fractions", () => {
+  test("B2: executionBudget() accepts fractions of dollars and milliseconds", () => {
     expect(executionBudget({ maxCostUsd: 0.001, deadlineMs: 0.5 })).toMatchObject({
       maxCostUsd: 0.001,
       deadlineMs: 0.5,
@@ -82,7 +85,7 @@ describe("B2: a budget", () => {
   });
 
   test.each(["maxToken", "max_tokens", "deadlineS", "toString", "__proto__"])(
-    "refuses a dimension it does not know, such as %s, and names those it does",
+    "B2: executionBudget() refuses the unknown dimension %s and lists the known ones",
     (key) => {
       const given = JSON.parse(`{${JSON.stringify(key)}: 1}`) as Partial<ExecutionBudget>;
       expect(() => executionBudget(given)).toThrow(
@@ -94,7 +97,7 @@ describe("B2: a budget", () => {
     },
   );
 
-  test("is frozen, and no part of the options it was made from", () => {
+  test("B2: executionBudget() returns a frozen copy of its options", () => {
     const given = { maxTokens: 5 };
     const made = executionBudget(given);
     given.maxTokens = 99;
@@ -105,8 +108,8 @@ describe("B2: a budget", () => {
   });
 });
 
-describe("B6: tightening a budget", () => {
-  test("takes the smaller limit in each dimension", () => {
+describe("B6: tightenBudget()", () => {
+  test("B6: tightening a budget takes the smaller limit in each dimension", () => {
     const parent = executionBudget({ maxTokens: 100, maxTurns: 0, deadlineMs: 50 });
     expect(tightenBudget(parent, { maxTokens: 200, maxCostUsd: 1, maxTurns: 7, deadlineMs: 20 })).toEqual({
       maxTokens: 100,
@@ -116,7 +119,7 @@ describe("B6: tightening a budget", () => {
     });
   });
 
-  test("never widens, whatever is asked for, and gives exactly the smaller of the two", () => {
+  test("B6: tightening a budget never widens it and gives exactly the smaller of the two limits", () => {
     fc.assert(
       fc.property(budget, options, (parent, own) => {
         const child = tightenBudget(parent, own);
@@ -128,7 +131,7 @@ describe("B6: tightening a budget", () => {
     );
   });
 
-  test("does not mind the order, nor a repetition", () => {
+  test("B6: tightening budgets in another order or twice gives the same budget", () => {
     fc.assert(
       fc.property(budget, budget, budget, (one, two, three) => {
         const stepwise = tightenBudget(tightenBudget(one, two), three);

@@ -18,7 +18,7 @@ export interface OracleReply {
 
 interface Person {
   readonly id: TaskId;
-  /** As hired; those who ended stay in the family. */
+  /** Parent at the time of spawning. A parent that has ended stays here, so that ancestors can still be found. */
   readonly parent: Person | null;
   priority: Priority;
   newcomer: boolean;
@@ -33,14 +33,15 @@ interface Chair {
 }
 
 /**
- * The headcount rules as a room: `maxAgents` chairs and one line of people, in the order in which they joined it. Nobody
- * has a status: where a person is says it. So two cannot have one seat (H1), and who stands has none (H2).
+ * A second, simple implementation of the headcount rules for comparison in tests: a room with `maxAgents` chairs and
+ * one line of people in order of arrival. A person's place is its status, so two tasks cannot share a seat (H1), and a
+ * person who stands has no seat (H2).
  */
 export class HeadcountOracle {
   readonly #allowPreempt: boolean;
   readonly #rootId: TaskId;
   readonly #chairs: Chair[];
-  /** In the order of hiring. */
+  /** Tasks that have not ended, in the order of spawning. */
   #staff: Person[] = [];
   #line: Person[] = [];
 
@@ -133,7 +134,10 @@ export class HeadcountOracle {
     return victim.idle ? { kind: "granted" } : { kind: "pending", victim: victim.id };
   }
 
-  /** Everybody who sits is above somebody who stands, or would stand if `parent` hired one more. */
+  /**
+   * Returns whether every seated person is an ancestor of a person who stands, or would stand if `parent` spawned one
+   * more.
+   */
   #isDeadlock(parent: Person): boolean {
     const needed = [
       parent,
@@ -143,14 +147,17 @@ export class HeadcountOracle {
     return this.#chairs.every(({ sitter }) => sitter !== null && needed.includes(sitter));
   }
 
-  /** Who stands, but for a newcomer that is promised a chair. */
+  /** The people who stand, except new ones that are promised a chair. */
   #stuck(): readonly Person[] {
     return this.#line.filter(
       (person) => !person.newcomer || this.#chairs.every(({ promisedTo }) => promisedTo !== person),
     );
   }
 
-  /** In place of `other`, or in an empty one: not if then everybody would sit for somebody in line. */
+  /**
+   * Returns whether `person` may take the chair of `other`, or an empty one. Refused if then every seated person would
+   * wait for a person in line.
+   */
   #mayHaveChair(person: Person, other?: Person): boolean {
     const sitting = this.#chairs.flatMap(({ sitter }) => sitter ?? []).filter((each) => each !== other);
     const stuck = [...this.#stuck(), ...(other === undefined ? [] : [other])].filter(
@@ -170,7 +177,7 @@ export class HeadcountOracle {
     this.#tidy();
   }
 
-  /** H8: a demoted task yields to the first in line above it who has no chair to wait for. */
+  /** H8: a demoted task yields to the first higher task in line that is promised no chair. */
   #rank(person: Person, priority: Priority): void {
     const demoted = priority < person.priority;
     person.priority = priority;
@@ -209,7 +216,10 @@ export class HeadcountOracle {
     this.#line = this.#line.filter((each) => each !== person);
   }
 
-  /** A promise to somebody who no longer stands is void; an empty chair is for who was promised it, or the first in line. */
+  /**
+   * Cancels promises to people who no longer stand, and gives each empty chair to the person it was promised to, else
+   * to the first in line.
+   */
   #tidy(): void {
     for (;;) {
       for (const chair of this.#chairs) {
@@ -247,7 +257,7 @@ export class HeadcountOracle {
     return chair.promisedTo === null ? "seated" : "pausing";
   }
 
-  /** H3, all of it that does not depend on who wants the seat. */
+  /** H3: returns whether a person may lose its chair, apart from rules that depend on who gets the chair. */
   #mayLose(person: Person): boolean {
     return this.#status(person) === "seated" && person.id !== this.#rootId && !person.safe;
   }
@@ -261,7 +271,7 @@ export class HeadcountOracle {
   }
 }
 
-/** All that can be observed of a state, in words. */
+/** Describes everything observable of a headcount state as text. */
 export function describeHeadcount({ tasks }: Headcount): string {
   const all = Object.values(tasks);
   const waiting = all.flatMap(({ taskId, priority, queued }) =>

@@ -7,7 +7,7 @@ import {
   stepHeadcount,
 } from "../../../src/kernel/index.ts";
 
-test("H1, H5: a task that is gone on with and finds no seat is paused until one frees", () => {
+test("H1, H5: a resumed task that finds no free seat is paused until a seat frees", () => {
   const [root, first, again] = [formatTaskId(0), formatTaskId(1), formatTaskId(2)];
   const { NORMAL } = Priority;
   const acquire = { type: "acquire", parentId: root, priority: NORMAL } as const;

@@ -26,7 +26,7 @@ const hire = (taskId: TaskId, parentId: TaskId, priority: Priority): HeadcountCo
   waits: "pending",
 });
 
-test("H5: a freed seat is not for one who would wait in it for others without one, where all do", () => {
+test("H5: a freed seat is not given to a task that would wait in it for its children if all seated tasks would then wait", () => {
   const commands: readonly HeadcountCommand[] = [
     hire(a, root, NORMAL),
     hire(b, root, NORMAL),
@@ -40,12 +40,13 @@ test("H5: a freed seat is not for one who would wait in it for others without on
   let state = openHeadcount(spawnBudget({ maxAgents: 3 }), root, NORMAL);
   for (const command of commands) state = stepHeadcount(state, command).state;
   expect(state.taken).toBe(3);
-  // The paused one ranks above those who wait below it, and would have the last seat that could free.
+  // `a` has a higher priority than the waiting children, but in the last seat it would wait for its child, which has
+  // none.
   expect(state.tasks[a]?.status).toBe("paused");
   expect(state.tasks[a1]?.status).toBe("seated");
 });
 
-test("H2, H4: a newcomer that waits is pending until a seat frees, and is granted it", () => {
+test("H2, H4: a new task that may wait is pending until a seat frees, and then gets the seat", () => {
   const full = stepHeadcount(
     openHeadcount(spawnBudget({ maxAgents: 2 }), root, NORMAL),
     hire(a, root, NORMAL),
@@ -56,7 +57,7 @@ test("H2, H4: a newcomer that waits is pending until a seat frees, and is grante
     kind: "done",
     changes: [{ taskId: b, change: "granted" }],
   });
-  // Of what it hires itself nobody could ever begin.
+  // A child of `a` is refused: `a` would keep its seat while it waits for the child, so no seat could free.
   expect(stepHeadcount(full.state, hire(a1, a, NORMAL)).outcome).toMatchObject({
     kind: "refused",
     reason: "nobody_leaves",

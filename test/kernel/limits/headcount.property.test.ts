@@ -12,7 +12,7 @@ import { inFull, propertyRuns } from "../../property-runs.ts";
 import { describeHeadcount, describeReply, HeadcountOracle } from "./headcount-oracle.ts";
 import { allCommands, brokenPromises, commandOf, type SeatRun, seatRuns } from "./seat-promises.ts";
 
-test("H1-H5, H8: after any command of any sequence the state is the oracle's and every promise holds", () => {
+test("H1-H5, H8: after every random command the headcount equals the oracle and keeps every promise", () => {
   const met = new Map<string, number>();
   fc.assert(
     fc.property(seatRuns(allCommands), (run) => {
@@ -24,7 +24,7 @@ test("H1-H5, H8: after any command of any sequence the state is the oracle's and
   expect(due.filter((what) => (met.get(what) ?? 0) < 5)).toEqual([]);
 }, 60_000);
 
-/** What random commands must have met for the comparison to mean something. */
+/** Situations that the random commands must have reached at least five times for the comparison to be meaningful. */
 const situations = Object.entries({
   acquire: ["already_hired", "unknown_parent", "full", "preemption_off", "nobody_below", "nobody_leaves"],
   "acquire with": ["granted", "pausing", "paused"],
@@ -35,7 +35,10 @@ const situations = Object.entries({
   "crash with": ["paused", "granted", "recalled"],
 }).flatMap(([command, met]) => met.map((what) => `${command} ${what}`));
 
-/** Throws at the first difference. Returns what happened. */
+/**
+ * Compares the headcount with the oracle after each command, throws at the first difference, and returns the situations
+ * that occurred.
+ */
 function compareWithOracle({ budget, wishes }: SeatRun): readonly string[] {
   const oracle = new HeadcountOracle(budget, formatTaskId(0), Priority.NORMAL);
   let state = deepFreeze(openHeadcount(budget, formatTaskId(0), Priority.NORMAL));

@@ -19,15 +19,15 @@ const { BACKGROUND, LOW, NORMAL, HIGH, CRITICAL } = Priority;
 
 const nothing: HeadcountOutcome = { kind: "done", changes: [] };
 
-describe("the cap", () => {
-  test("H1: a cap of 1 is the root alone", () => {
+describe("headcount: the cap on seats", () => {
+  test("H1: with a cap of 1 only the root has a seat", () => {
     const run = setup(1);
     expect(run.acquire(1, NORMAL)).toMatchObject({ kind: "refused", reason: "full" });
     expect(run.acquire(1, CRITICAL)).toMatchObject({ kind: "refused", reason: "nobody_below" });
     expect(run.statuses()).toEqual({ t0: "seated" });
   });
 
-  test("H1: every priority gets a free seat", () => {
+  test("H1: a new task of any priority gets a free seat", () => {
     const run = setup(6);
     const kinds = [BACKGROUND, LOW, NORMAL, HIGH, CRITICAL].map(
       (priority, index) => run.acquire(index + 1, priority).kind,
@@ -43,7 +43,7 @@ describe("the cap", () => {
     expect(run.statuses()).toEqual({ t0: "seated", t1: "seated" });
   });
 
-  test("H4: a NORMAL newcomer is refused when all seats are taken, and told who has them", () => {
+  test("H4: a new NORMAL task is refused when all seats are taken, and the refusal lists the holders", () => {
     const run = full([LOW, LOW]);
     run.acquire(3, HIGH);
     expect(run.acquire(4, NORMAL)).toEqual({
@@ -57,7 +57,7 @@ describe("the cap", () => {
     });
   });
 
-  test("H4: a task that is already there is refused, with or without a seat", () => {
+  test("H4: a task that already exists is refused, whether it has a seat or not", () => {
     const run = preempted();
     const before = run.state();
     const replies = [0, 1, 2].map((ordinal) => run.acquire(ordinal, CRITICAL));
@@ -65,14 +65,14 @@ describe("the cap", () => {
     expect(run.state()).toBe(before);
   });
 
-  test("H4: a task whose parent is not there is refused", () => {
+  test("H4: a task whose parent does not exist is refused", () => {
     const run = setup(3);
     run.acquire(1, NORMAL);
     run.tell("release", 1);
     expect(run.acquire(2, NORMAL, 1)).toMatchObject({ kind: "refused", reason: "unknown_parent" });
   });
 
-  test("H4: a task that ends twice frees one seat", () => {
+  test("H4: ending a task twice frees one seat", () => {
     const run = full([NORMAL, NORMAL]);
     expect(run.tell("release", 1)).toEqual(nothing);
     expect(run.tell("release", 1)).toEqual({ kind: "ignored" });
@@ -81,8 +81,8 @@ describe("the cap", () => {
   });
 });
 
-describe("a seat changes hands", () => {
-  test("H2: a newcomer takes the seat of its victim when the victim's calls have settled, not before", () => {
+describe("headcount: handing over a seat", () => {
+  test("H2: a new task gets the seat of its victim only after the victim's calls have settled", () => {
     const run = full([LOW]);
     expect(run.acquire(2, HIGH)).toEqual({
       kind: "pending",
@@ -94,7 +94,7 @@ describe("a seat changes hands", () => {
     expect(run.statuses()).toEqual({ t0: "seated", t1: "paused", t2: "seated" });
   });
 
-  test("H2: a suspended victim pauses at once", () => {
+  test("H2: a suspended victim is paused at once", () => {
     const run = full([LOW]);
     run.tell("suspend", 1);
     const outcome = run.acquire(2, HIGH);
@@ -102,20 +102,20 @@ describe("a seat changes hands", () => {
     expect(reported(outcome)).toEqual(["t1 paused", "t2 granted"]);
   });
 
-  test("H2: a victim that woke has calls to settle", () => {
+  test("H2: a victim that was suspended and woke must settle its calls before it is paused", () => {
     const run = full([LOW]);
     run.tell("suspend", 1);
     run.tell("wake", 1);
     expect(run.acquire(2, HIGH).kind).toBe("pending");
   });
 
-  test("H2: a pausing task that suspends has settled", () => {
+  test("H2: a pausing task that suspends counts as settled", () => {
     const run = full([LOW]);
     run.acquire(2, HIGH);
     expect(reported(run.tell("suspend", 1))).toEqual(["t1 paused", "t2 granted"]);
   });
 
-  test("H2: a victim that ends leaves its seat to whom it was promised, whoever else waits", () => {
+  test("H2: the seat of a victim that ends goes to the task it was promised to, even if others wait", () => {
     const run = full([LOW, NORMAL]);
     run.acquire(3, HIGH);
     run.tell("settle", 1);
@@ -124,7 +124,7 @@ describe("a seat changes hands", () => {
     expect(reported(run.tell("release", 2))).toEqual(["t4 granted"]);
   });
 
-  test("H2: a victim keeps its seat when the newcomer leaves", () => {
+  test("H2: a victim keeps its seat when the new task ends before it gets the seat", () => {
     const run = full([LOW]);
     run.acquire(2, HIGH);
     expect(reported(run.tell("release", 2))).toEqual(["t1 kept"]);
@@ -132,21 +132,21 @@ describe("a seat changes hands", () => {
     expect(run.statuses()).toEqual({ t0: "seated", t1: "seated" });
   });
 
-  test("H2: a victim keeps its seat when the newcomer gets another", () => {
+  test("H2: a victim keeps its seat when the new task gets another seat", () => {
     const run = full([LOW, NORMAL]);
     run.acquire(3, HIGH);
     expect(reported(run.tell("release", 2))).toEqual(["t3 granted", "t1 kept"]);
     expect(run.statuses()).toEqual({ t0: "seated", t1: "seated", t3: "seated" });
   });
 
-  test("H2: the end of a paused task frees nothing", () => {
+  test("H2: ending a paused task frees no seat", () => {
     const run = preempted();
     run.tell("release", 1);
     expect(run.state().taken).toBe(2);
     expect(run.acquire(3, NORMAL).kind).toBe("refused");
   });
 
-  test("H2: the children of a task that pauses go on", () => {
+  test("H2: the children of a task that pauses keep running", () => {
     const run = setup(3);
     run.acquire(1, LOW);
     run.acquire(2, NORMAL, 1);
@@ -155,7 +155,7 @@ describe("a seat changes hands", () => {
     expect(run.statuses()).toEqual({ t0: "seated", t1: "paused", t2: "seated", t3: "seated" });
   });
 
-  test("H2: a paused or pausing task is not a victim again", () => {
+  test("H2: a paused or pausing task is not chosen as a victim again", () => {
     const run = full([LOW]);
     run.acquire(2, HIGH);
     expect(run.acquire(3, HIGH)).toMatchObject({ kind: "refused", reason: "nobody_below" });
@@ -163,7 +163,7 @@ describe("a seat changes hands", () => {
     expect(run.acquire(3, HIGH)).toMatchObject({ kind: "refused", reason: "nobody_below" });
   });
 
-  test("H2: the death of the owner settles every pausing task", () => {
+  test("H2: a crash of the owner settles every pausing task", () => {
     const run = full([LOW, LOW, NORMAL]);
     run.acquire(4, HIGH);
     run.acquire(5, HIGH);
@@ -173,32 +173,32 @@ describe("a seat changes hands", () => {
   });
 });
 
-describe("a victim", () => {
-  test("H3: HIGH and CRITICAL newcomers preempt a lower task", () => {
+describe("headcount: the choice of a victim", () => {
+  test("H3: new HIGH and CRITICAL tasks preempt a task of lower priority", () => {
     expect(full([LOW]).acquire(9, HIGH)).toMatchObject({ kind: "pending", victim: "t1" });
     expect(full([HIGH]).acquire(9, CRITICAL)).toMatchObject({ kind: "pending", victim: "t1" });
   });
 
-  test("H3: a NORMAL newcomer does not preempt a BACKGROUND task", () => {
+  test("H3: a new NORMAL task does not preempt a BACKGROUND task", () => {
     expect(full([BACKGROUND]).acquire(9, NORMAL)).toMatchObject({ kind: "refused", reason: "full" });
   });
 
-  test("H3: an equal cannot be preempted", () => {
+  test("H3: a new task does not preempt a task of equal priority", () => {
     expect(full([HIGH]).acquire(9, HIGH)).toMatchObject({ kind: "refused", reason: "nobody_below" });
     expect(full([CRITICAL]).acquire(9, CRITICAL)).toMatchObject({ kind: "refused", reason: "nobody_below" });
   });
 
-  test("H3: nobody is preempted when the budget does not allow it", () => {
+  test("H3: no task is preempted if the budget does not allow preemption", () => {
     const run = full([BACKGROUND], { allowPreempt: false });
     expect(run.acquire(9, CRITICAL)).toMatchObject({ kind: "refused", reason: "preemption_off" });
     expect(run.statuses()).toEqual({ t0: "seated", t1: "seated" });
   });
 
-  test("H3: the lowest task is paused", () => {
+  test("H3: the task with the lowest priority is the victim", () => {
     expect(full([NORMAL, BACKGROUND, LOW]).acquire(9, HIGH)).toMatchObject({ victim: "t2" });
   });
 
-  test("H3: the newest among equal victims is paused", () => {
+  test("H3: of several tasks with the lowest priority, the newest is the victim", () => {
     expect(full([LOW, LOW, LOW, NORMAL]).acquire(9, HIGH)).toMatchObject({ victim: "t3" });
   });
 
@@ -208,7 +208,7 @@ describe("a victim", () => {
     expect(run.acquire(2, HIGH)).toMatchObject({ kind: "refused", reason: "nobody_below" });
   });
 
-  test("H3: an ancestor of the newcomer is never a victim", () => {
+  test("H3: an ancestor of the new task is never a victim", () => {
     const run = setup(4);
     run.acquire(1, LOW);
     run.acquire(2, LOW, 1);
@@ -217,7 +217,7 @@ describe("a victim", () => {
     expect(run.acquire(8, HIGH, 2)).toMatchObject({ kind: "refused", reason: "nobody_below" });
   });
 
-  test("H3: the children of an ended parent keep their grandparent as an ancestor", () => {
+  test("H3: when a parent has ended, its children's grandparent still counts as their ancestor", () => {
     const run = setup(4);
     run.acquire(1, LOW);
     run.acquire(2, NORMAL, 1);
@@ -228,7 +228,7 @@ describe("a victim", () => {
     expect(run.acquire(6, CRITICAL, 3)).toMatchObject({ kind: "refused", reason: "nobody_below" });
   });
 
-  test("H3: a recalled task is safe until its next model call has completed", () => {
+  test("H3: a recalled task cannot be preempted until its next model call has completed", () => {
     const run = preempted();
     expect(reported(run.tell("release", 2))).toEqual(["t1 recalled"]);
     expect(run.acquire(3, HIGH)).toMatchObject({ kind: "refused", reason: "nobody_below" });
@@ -236,7 +236,7 @@ describe("a victim", () => {
     expect(run.acquire(3, HIGH)).toMatchObject({ kind: "pending", victim: "t1" });
   });
 
-  test("H3: a call that completes while its task is paused does not cost the task its safety", () => {
+  test("H3: a call that completes while its task is paused does not end the task's protection after its recall", () => {
     const run = preempted();
     run.tell("progress", 1);
     run.tell("release", 2);
@@ -244,8 +244,8 @@ describe("a victim", () => {
   });
 });
 
-describe("the queue", () => {
-  test("H5: the highest paused task is recalled first, among equals the longest in the queue", () => {
+describe("headcount: the queue for a seat", () => {
+  test("H5: the paused task with the highest priority is recalled first; among equals, the longest in the queue", () => {
     const run = full([LOW, NORMAL, LOW, NORMAL]);
     for (const ordinal of [5, 6, 7, 8]) run.acquire(ordinal, HIGH);
     for (const ordinal of [1, 4, 3, 2]) run.tell("settle", ordinal);
@@ -253,32 +253,32 @@ describe("the queue", () => {
     expect(recalled).toEqual(["t4 recalled", "t2 recalled", "t1 recalled", "t3 recalled"]);
   });
 
-  test("H5: a freed seat goes to the queue before any newcomer", () => {
+  test("H5: a freed seat goes to a queued task before a new one", () => {
     const run = preempted();
     run.tell("release", 2);
     expect(run.acquire(3, NORMAL)).toMatchObject({ kind: "refused", reason: "full" });
     expect(run.statuses()).toEqual({ t0: "seated", t1: "seated" });
   });
 
-  test("H8: a demoted task keeps its seat when nobody waits", () => {
+  test("H8: a demoted task keeps its seat when no task waits", () => {
     const run = full([HIGH]);
     expect(run.reprioritize(1, BACKGROUND)).toEqual(nothing);
     expect(run.statuses()).toEqual({ t0: "seated", t1: "seated" });
   });
 
-  test("H8: a demoted task yields to one that waits above it", () => {
+  test("H8: a demoted task yields to a waiting task of higher priority", () => {
     const run = preempted();
     expect(reported(run.reprioritize(2, BACKGROUND))).toEqual(["t2 pausing"]);
     expect(reported(run.tell("settle", 2))).toEqual(["t2 paused", "t1 recalled"]);
   });
 
-  test("H8: a demoted suspended task yields at once", () => {
+  test("H8: a demoted suspended task yields its seat at once", () => {
     const run = preempted();
     run.tell("suspend", 2);
     expect(reported(run.reprioritize(2, BACKGROUND))).toEqual(["t2 paused", "t1 recalled"]);
   });
 
-  test("H8: a demoted task does not yield to its equal, nor to one that is promised a seat", () => {
+  test("H8: a demoted task yields neither to a task of equal priority nor to one that is promised a seat", () => {
     const equal = preempted();
     expect(equal.reprioritize(2, LOW)).toEqual(nothing);
 
@@ -287,7 +287,7 @@ describe("the queue", () => {
     expect(promised.reprioritize(2, BACKGROUND)).toEqual(nothing);
   });
 
-  test("H8: the root, an ancestor of the waiter and a recalled task do not yield when demoted", () => {
+  test("H8: the root, an ancestor of the waiting task and a recalled task keep their seats when demoted", () => {
     const run = setup(3);
     run.acquire(1, NORMAL);
     run.acquire(2, LOW, 1);
@@ -306,7 +306,7 @@ describe("the queue", () => {
     expect(recalled.reprioritize(1, BACKGROUND)).toEqual(nothing);
   });
 
-  test("H8: a demoted task keeps its seat when who it was to yield to is recalled to another", () => {
+  test("H8: a demoted task keeps its seat when the task it should yield to is recalled to another seat", () => {
     const run = full([LOW, NORMAL, HIGH]);
     run.acquire(4, HIGH);
     run.tell("settle", 1);
@@ -315,7 +315,7 @@ describe("the queue", () => {
     expect(reported(run.tell("release", 2))).toEqual(["t1 recalled", "t3 kept"]);
   });
 
-  test("H8: a task promoted while paused stays paused and queues by its new rank", () => {
+  test("H8: a task that is promoted while paused stays paused and is queued by its new priority", () => {
     const run = full([LOW, NORMAL]);
     run.acquire(3, HIGH);
     run.acquire(4, HIGH);
@@ -325,8 +325,8 @@ describe("the queue", () => {
   });
 });
 
-describe("a command", () => {
-  test("H4: about a task that is not there is ignored", () => {
+describe("headcount: commands", () => {
+  test("H4: a command about a task that does not exist is ignored", () => {
     const run = preempted();
     const before = run.state();
     for (const type of ["release", "settle", "suspend", "wake", "progress"] as const) {
@@ -336,12 +336,12 @@ describe("a command", () => {
     expect(run.state()).toBe(before);
   });
 
-  test("H2: that settles a task which is not pausing is ignored", () => {
+  test("H2: a settle command for a task that is not pausing is ignored", () => {
     const run = preempted();
     for (const ordinal of [0, 1, 2]) expect(run.tell("settle", ordinal)).toEqual({ kind: "ignored" });
   });
 
-  test("H6: has the same effect on a state that went through JSON, and leaves what it was given as it was", () => {
+  test("H6: a command has the same effect on a state that went through JSON, and does not change its input state", () => {
     fc.assert(
       fc.property(seatRuns(allCommands), ({ budget, wishes }) => {
         let state = openHeadcount(budget, formatTaskId(0), NORMAL);
@@ -359,7 +359,7 @@ describe("a command", () => {
   });
 });
 
-/** What an outcome reports, as lines such as `t1 paused`. */
+/** Formats the changes of an outcome as lines such as `t1 paused`. */
 function reported(outcome: HeadcountOutcome): readonly string[] {
   return "changes" in outcome ? outcome.changes.map(({ taskId, change }) => `${taskId} ${change}`) : [];
 }
@@ -368,7 +368,7 @@ interface SetupOptions extends Partial<SpawnBudget> {
   readonly rootPriority?: Priority;
 }
 
-/** A run whose state is frozen before each command. */
+/** Opens a headcount whose state is frozen before each command. */
 function setup(maxAgents: number, { rootPriority = NORMAL, ...budget }: SetupOptions = {}) {
   let state = openHeadcount(spawnBudget({ maxAgents, ...budget }), formatTaskId(0), rootPriority);
   const step = (command: HeadcountCommand): HeadcountOutcome => {
@@ -390,14 +390,14 @@ function setup(maxAgents: number, { rootPriority = NORMAL, ...budget }: SetupOpt
   };
 }
 
-/** A run with no seat to spare: the root, then t1, t2 and so on with these priorities. */
+/** Opens a headcount without a free seat: the root, then tasks t1, t2, ... with these priorities. */
 function full(given: readonly Priority[], options: SetupOptions = {}) {
   const run = setup(given.length + 1, options);
   for (const [index, priority] of given.entries()) run.acquire(index + 1, priority);
   return run;
 }
 
-/** Two seats; t1 was LOW, is paused, and t2, HIGH, has its seat. */
+/** Opens a headcount with two seats in which t1 (LOW) is paused and t2 (HIGH) has its seat. */
 function preempted() {
   const run = full([LOW]);
   run.acquire(2, HIGH);

@@ -1,11 +1,11 @@
 import { expect, test } from "vitest";
 import { HistoryRetention, parseHistoryRetention } from "../../../src/kernel/index.ts";
 
-test("the retentions are those of the seeds", () => {
+test("HistoryRetention has the values none, run and permanent", () => {
   expect(HistoryRetention).toEqual({ NONE: "none", RUN: "run", PERMANENT: "permanent" });
 });
 
-test.each(Object.values(HistoryRetention))("%s is read as itself", (retention) => {
+test.each(Object.values(HistoryRetention))("the history retention %s is parsed as itself", (retention) => {
   expect(parseHistoryRetention(retention)).toBe(retention);
 });
 
@@ -15,12 +15,12 @@ test.each([
   ["", `invalid history retention "": expected one of none, run, permanent`],
   [undefined, "invalid history retention undefined: expected one of none, run, permanent"],
   [{}, "invalid history retention an object: expected one of none, run, permanent"],
-])("%j is refused with those there are", (value, message) => {
+])("the invalid history retention %j is refused, and the error lists the valid values", (value, message) => {
   expect(() => parseHistoryRetention(value)).toThrow(
     expect.objectContaining({ code: "invalid_argument", message }),
   );
 });
 
-test("the table of retentions is frozen", () => {
+test("HistoryRetention is frozen", () => {
   expect(() => Object.assign(HistoryRetention, { RUN: "forever" })).toThrow(TypeError);
 });

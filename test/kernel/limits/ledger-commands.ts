@@ -27,14 +27,14 @@ const call = { task: 0, attempt: 1, input: 0, output: 1, min: 1, turns: 1 };
 const price: { costUsd: number | null; usdPerToken: number | null } = { costUsd: 0, usdPerToken: 0 };
 type OpenOptions = Partial<ExecutionBudget & { parent: number | null; priority: Priority; warnAt: number }>;
 
-/** Below `t0` and without caps unless told. */
+/** A command that opens an account. Default: below `t0` and without caps. */
 export function open(task: number, options: OpenOptions = {}): CommandOf<"open"> {
   const { parent = 0, priority = Priority.NORMAL, warnAt = 0.8, ...budget } = options;
   const parentId = parent === null ? null : formatTaskId(parent);
   return { type: "open", ...on(task), parentId, budget: executionBudget(budget), priority, warnAt };
 }
 
-/** Free of charge, one turn and one token of output unless told. */
+/** A command that reserves a call. Default: free of charge, one turn and one token of output. */
 export function reserve(
   id: string,
   {
@@ -62,7 +62,10 @@ export const rank = (task: number, priority: Priority) =>
   ({ type: "reprioritize", ...on(task), priority }) as const;
 export const close = (task: number) => ({ type: "close", ...on(task) }) as const;
 
-/** Reads one number as many small ones, each of which picks a value: cheap to generate, and it shrinks. */
+/**
+ * Splits one random number into many small ones, each of which picks a value. One number is cheap to generate and
+ * shrinks well.
+ */
 function pickerOf(seed: number): <Value>(...values: readonly Value[]) => Value {
   let rest = seed;
   return <Value>(...values: readonly Value[]) => {
@@ -84,7 +87,7 @@ export function anyOpen(task: number, seed: number): LedgerCommand {
 const letters = "abcdefgh".split("");
 const nobody: Omit<Reservation, "taskId" | "attempt"> = { id: "nobody", held: nothing, priced: false };
 
-/** Mostly about what is open or waits in the ledger. Bills above the bound are rare. */
+/** A random command, mostly about reservations that are open or wait in the ledger. Bills above the bound are rare. */
 export function anyCommand(seed: number, { open: holds, waiting }: Ledger): LedgerCommand {
   const pick = pickerOf(seed);
   const rare = pick("crash", "open", "close", "charge", "withdraw", "lose", "topUp", "reprioritize");

@@ -29,7 +29,10 @@ interface Purse {
   closed: boolean;
 }
 
-/** An amount that somebody spent. Booked on one purse; those above find it by looking down. */
+/**
+ * An amount that was spent. It is booked on one account only; the totals of its ancestors are computed from the
+ * accounts below.
+ */
 interface Bill {
   readonly purse: Purse;
   readonly amount: Spend;
@@ -43,14 +46,14 @@ const units = Object.keys(nameOf) as readonly Unit[];
 const { BACKGROUND, CRITICAL } = Priority;
 
 /**
- * What `stepLedger` has to do, written to be plainly right and not to be fast: a flat list of bills, one of open holds
- * and a queue. Nothing is totalled until somebody asks. Takes whole nano-dollars, small token counts and a `warnAt` in
- * tenths, and no bad amounts.
+ * A second, simple and slow implementation of `stepLedger` for comparison in tests: a list of bills, a list of open
+ * holds and a queue, with totals computed on demand. Amounts must be valid: whole nano-dollars, small token counts and
+ * a `warnAt` in tenths.
  */
 export class LedgerOracle {
   readonly #unknownPrice: UnknownPrice;
   readonly #bills: Bill[] = [];
-  /** Of the classes with a weight, while anybody waits in one. */
+  /** Stride scheduling position of each weighted priority class in which a call waits. */
   readonly #passes = new Map<Priority, number>();
   #purses: Purse[] = [];
   #holds: Reservation[] = [];
@@ -68,7 +71,7 @@ export class LedgerOracle {
     return { applied, decisions: applied ? this.#serve() : [], ...this.#said };
   }
 
-  /** All of a ledger but how it remembers the serving order. */
+  /** The ledger's state except `passes`, which the real ledger stores differently. */
   view(): Omit<Ledger, "passes"> {
     const accounts: Ledger["accounts"] = Object.fromEntries(
       this.#purses.map((purse) => {
@@ -156,7 +159,7 @@ export class LedgerOracle {
       (unit) => billed[unit] > held[unit] && cappedIn(unit) && (unit !== "nanoUsd" || priced),
     );
     if (above) this.#overran(id, [exhaustion(cappedIn(above) ?? purse, above, held, billed)]);
-    // Without a known price there is no bound to bill above: then it is the caps that tell.
+    // A call without a known price has no bound to exceed, so the caps decide whether it is an overrun.
     else if (!priced && costUsd !== null) this.#overran(id, this.#passedCaps(purse));
     return true;
   }
@@ -224,7 +227,7 @@ export class LedgerOracle {
     return this.#purses.find((purse) => purse.taskId === taskId);
   }
 
-  /** Of a call that is open or waits: its task is not closed then. */
+  /** Account of a call that is open or waits. It exists, because its task cannot be closed meanwhile. */
   #purseOf({ taskId }: { readonly taskId: TaskId }): Purse {
     return this.#find(taskId) as Purse;
   }
@@ -261,7 +264,10 @@ export class LedgerOracle {
     this.#said.overrun = this.#overrun;
   }
 
-  /** A class that nobody waits in starts level with the one served next, and not below where it was. */
+  /**
+   * A priority class that was empty starts at the position of the class served next, and never before its previous
+   * position.
+   */
   #arrive(priority: Priority): void {
     const busy = this.#queue
       .map((each) => this.#purseOf(each).priority)
@@ -301,7 +307,7 @@ export class LedgerOracle {
     }
   }
 
-  /** Whom to serve first, second and so on: the stride schedule played through with everyone who waits. */
+  /** The waiting calls in the order of service: the stride schedule computed for all of them. */
   #line(): readonly ReserveCommand[] {
     const classOf = (request: ReserveCommand): Priority => this.#purseOf(request).priority;
     let left = this.#queue.filter((each) => classOf(each) !== BACKGROUND);
@@ -337,7 +343,7 @@ export class LedgerOracle {
     return { id, kind: "granted", outputTokens, clamped: outputTokens !== request.output.maxTokens };
   }
 
-  /** The purses in which the call does not fit beside the holds. */
+  /** The accounts that have no room for the call besides the open holds. */
   #tight(request: ReserveCommand): readonly Purse[] {
     const wanted = bound(request, this.#largestOutput(request));
     return chainOf(this.#purseOf(request)).filter(
@@ -345,7 +351,7 @@ export class LedgerOracle {
     );
   }
 
-  /** With all that is held given back. */
+  /** Largest output of the call that would fit if all open holds were refunded. */
   #largestOutput(request: ReserveCommand): number {
     const purses = chainOf(this.#purseOf(request)).map((each) => [each, this.#spent(each)] as const);
     const fits = (output: number): boolean =>

@@ -28,18 +28,21 @@ const { BACKGROUND, LOW, NORMAL, HIGH, CRITICAL } = Priority;
 const unchanged = { applied: false, decisions: [], warnings: [], overrun: null };
 const spend = (tokens: number, nanoUsd = 0, turns = 0) => ({ tokens, nanoUsd, turns });
 
-/** A ledger with `t0` open. Every state is frozen before it is stepped. */
+/** Opens a ledger with account `t0`. Every state is frozen before the next step. */
 function setup(root: Partial<ExecutionBudget> = {}, unknownPrice: UnknownPrice = "refuse") {
   const book = {
     state: openLedger(unknownPrice),
-    /** The outcome of the last command. */
+    /** Applies the commands and returns the outcome of the last one. */
     step: (...all: readonly LedgerCommand[]): LedgerOutcome => {
       let outcome: LedgerOutcome = unchanged;
       for (const command of all)
         ({ state: book.state, outcome } = stepLedger(deepFreeze(book.state), deepFreeze(command)));
       return outcome;
     },
-    /** What the last command decided: `a` is granted; `a:3` too, with its output clamped to 3; `no a` is not. */
+    /**
+     * Applies the commands and returns the decisions of the last one as text: `a` is granted, `a:3` is granted with
+     * output clamped to 3, `no a` is refused.
+     */
     decided: (...all: readonly LedgerCommand[]): string => {
       const words = book.step(...all).decisions.map((each) => {
         if (each.kind !== "granted") return `no ${each.id}`;
@@ -53,7 +56,7 @@ function setup(root: Partial<ExecutionBudget> = {}, unknownPrice: UnknownPrice =
   return book;
 }
 
-test("B2: null is unlimited", () => {
+test("B2: a cap of null is unlimited", () => {
   const { decided } = setup();
   expect(decided(reserve("a", { input: 1e9, output: 1e9, costUsd: 1e6, turns: 1e9 }))).toBe("a");
 });
@@ -62,7 +65,7 @@ test.each([
   [{ maxTokens: 0 }, { dimension: "tokens", used: 1 }],
   [{ maxCostUsd: 0 }, { dimension: "costUsd", used: 0.25 }],
   [{ maxTurns: 0 }, { dimension: "turns", used: 1 }],
-])("B2: zero is zero, also when it is handed to a child: %j", (budget, found) => {
+])("B2: a cap of zero grants nothing, also in a child's account: %j", (budget, found) => {
   const handed = [tightenBudget(executionBudget(budget), {}), tightenBudget(executionBudget(), budget)];
   for (const own of handed) {
     const { decisions } = setup().step(open(1, own), reserve("a", { task: 1, usdPerToken: 0.25 }));
@@ -71,7 +74,7 @@ test.each([
   }
 });
 
-test.each([-1, Number.NaN, Number.POSITIVE_INFINITY, 0.5])("B2: an amount of %d is refused", (bad) => {
+test.each([-1, Number.NaN, Number.POSITIVE_INFINITY, 0.5])("B2: the invalid amount %d is refused", (bad) => {
   const { step } = setup();
   step(reserve("a"));
   const counts = [
@@ -96,7 +99,7 @@ test.each([-1, Number.NaN, Number.POSITIVE_INFINITY, 0.5])("B2: an amount of %d 
     expect(() => step(command())).toThrow(refused);
 });
 
-test("B6: what a child spends, holds and loses counts against every ancestor", () => {
+test("B6: the spend, holds and losses of a child count against every ancestor", () => {
   const { step, account } = setup();
   step(open(1), open(2, { parent: 1 }), open(3), reserve("a", { task: 2, input: 5, costUsd: 1 }));
   step(settle("a", 4, 0.5), reserve("b", { task: 2, output: 6 }), lose("b"), reserve("c", { task: 2 }));
@@ -105,7 +108,7 @@ test("B6: what a child spends, holds and loses counts against every ancestor", (
   expect(account(3)).toMatchObject({ spent: spend(0), reserved: spend(0) });
 });
 
-test("B6: a closed account keeps its caps while children live, and goes with the last of them", () => {
+test("B6: a closed account keeps its caps while it has children and is removed with the last of them", () => {
   const { step, decided, account } = setup();
   step(open(1, { maxTokens: 4 }), open(2, { parent: 1 }), charge(2, 3), close(1));
   expect(step(reserve("a", { task: 1 }))).toEqual(unchanged);
@@ -116,7 +119,7 @@ test("B6: a closed account keeps its caps while children live, and goes with the
   expect(account(0)).toMatchObject({ children: 0, spent: spend(3) });
 });
 
-test("B1: no grant passes a cap, in any dimension", () => {
+test("B1: no grant exceeds a cap in any dimension", () => {
   const { step, account } = setup({ maxTokens: 10, maxCostUsd: 3, maxTurns: 3 });
   step(reserve("a", { output: 6, costUsd: 1 }), reserve("b", { output: 6 }), withdraw("b"));
   step(reserve("c", { costUsd: 2.5 }), withdraw("c"), reserve("d", { turns: 3 }), withdraw("d"));
@@ -125,13 +128,13 @@ test("B1: no grant passes a cap, in any dimension", () => {
   expect(account(0)?.reserved).toEqual(spend(10, 3e9, 3));
 });
 
-test("B1: a reservation waits while another is open, and is granted when that one settles below its bound", () => {
+test("B1: a reservation waits while another is open and is granted when that one settles below its bound", () => {
   const { decided } = setup({ maxTokens: 10 });
   expect(decided(reserve("a", { output: 8 }), reserve("b", { output: 5 }))).toBe("");
   expect(decided(settle("a", 5))).toBe("b");
 });
 
-test("B1: a reservation fails when nothing is open, or as soon as nothing open can make room for it", () => {
+test("B1: a reservation fails when no open reservation can make room for it", () => {
   const { step, decided } = setup({ maxTokens: 10 });
   expect(decided(reserve("a", { input: 10 }))).toBe("no a");
   step(reserve("b", { output: 5 }), reserve("c", { output: 2 }), reserve("d", { output: 6, min: 6 }));
@@ -145,13 +148,13 @@ test("B1: output is clamped to the tokens and dollars left in the tightest accou
   expect(decided(reserve("b", { task: 1, output: 100, costUsd: 0.1, usdPerToken: 0.25 }))).toBe("b:2");
 });
 
-test("B1: a reservation waits for room instead of being clamped to what others leave for the moment", () => {
+test("B1: a reservation waits for room instead of being clamped to the room that open calls leave", () => {
   const { decided } = setup({ maxTokens: 10 });
   expect(decided(reserve("a", { output: 8 }), reserve("b", { output: 20 }))).toBe("");
   expect(decided(settle("a", 1))).toBe("b:9");
 });
 
-test("B1: a call needs one token of output and takes one turn unless told; a retry takes none", () => {
+test("B1: a call needs at least one output token and takes one turn by default; a retry takes no turn", () => {
   const { decided, account } = setup({ maxTokens: 10, maxTurns: 1 });
   const { turns: _turns, ...call } = reserve("a", { input: 9 });
   expect(decided({ ...call, output: { maxTokens: 5, usdPerToken: 0 } })).toBe("a:1");
@@ -161,7 +164,7 @@ test("B1: a call needs one token of output and takes one turn unless told; a ret
   expect(decided(reserve("c", { output: 8, min: 8, turns: 0 }))).toBe("no c");
 });
 
-test("B3: a lost call is charged in full as lost, a refunded one nothing, one of unknown cost as held", () => {
+test("B3: a lost call is charged in full as lost, a refunded call not at all, and one of unknown cost its reserved amount", () => {
   const { step, account } = setup();
   const call = { input: 2, output: 3, usdPerToken: 0.5 };
   step(
@@ -175,7 +178,7 @@ test("B3: a lost call is charged in full as lost, a refunded one nothing, one of
   expect(account(0)).toMatchObject({ spent: spend(6, 30e8, 2), lost: spend(5, 15e8, 1), reserved: spend(0) });
 });
 
-test("B3: a reservation ends once, and unknown ids change nothing", () => {
+test("B3: a reservation can be settled once, and a command with an unknown id changes nothing", () => {
   const book = setup({ maxTokens: 3 });
   book.step(reserve("a", { output: 2 }), settle("a", 1), reserve("b", { output: 2 }), reserve("c"));
   const before = book.state;
@@ -186,7 +189,7 @@ test("B3: a reservation ends once, and unknown ids change nothing", () => {
   expect(book.state).toBe(before);
 });
 
-test.each(["constructor", "__proto__", "7"])("B3: a reservation may have any id: %s", (id) => {
+test.each(["constructor", "__proto__", "7"])("B3: a reservation may have any id, such as %s", (id) => {
   const { step, decided, account } = setup();
   for (const command of [settle(id, 1), lose(id), withdraw(id)]) expect(step(command)).toEqual(unchanged);
   expect(decided(reserve(id))).toBe(id);
@@ -194,7 +197,7 @@ test.each(["constructor", "__proto__", "7"])("B3: a reservation may have any id:
   expect(account(0)).toMatchObject({ spent: spend(1, 0, 1), reserved: spend(0) });
 });
 
-test("B3: a crash loses all that is open, with its attempt, and forgets all that waits", () => {
+test("B3: a crash charges every open reservation as lost, with its attempt, and drops every waiting one", () => {
   const book = setup({ maxTokens: 9 });
   book.step(reserve("a", { output: 4 }), reserve("b", { output: 5, attempt: 3 }), reserve("c"));
   expect(book.state.open.map(({ id, attempt }) => `${id} ${attempt}`)).toEqual(["a 1", "b 3"]);
@@ -203,7 +206,7 @@ test("B3: a crash loses all that is open, with its attempt, and forgets all that
   expect(book.account(0)).toMatchObject({ spent: spend(9, 0, 2), lost: spend(9, 0, 2) });
 });
 
-test("B3: spent = what the uncrashed run spends + lost", () => {
+test("B3: the spend after a crash equals the spend of the uncrashed run plus the lost amount", () => {
   const [plain, crashed] = [setup(), setup()];
   const [a, b] = [reserve("a", { output: 9, usdPerToken: 0.5 }), reserve("b", { output: 3 })];
   plain.step(a, settle("a", 7, 2), b, settle("b", 2));
@@ -215,7 +218,7 @@ test("B3: spent = what the uncrashed run spends + lost", () => {
 test.each([
   [settle("a", 6, 1), { dimension: "tokens", limit: 5, used: 6 }],
   [settle("a", 5, 1.5), { dimension: "costUsd", limit: 1.25, used: 1.5 }],
-])("B1: a bill above the bound is recorded and stops all grants until topUp: %j", (command, found) => {
+])("B1: a bill above its bound is recorded and stops all grants until topUp: %j", (command, found) => {
   const book = setup({ maxTokens: 8, maxCostUsd: 9 });
   book.step(open(1), reserve("a", { output: 5, usdPerToken: 0.25 }), reserve("b", { output: 4 }));
   expect(book.decided(command)).toBe("no b");
@@ -229,13 +232,13 @@ test.each([
   [charge(1, 5, 2.5, 3), { taskId: "t0", dimension: "costUsd", limit: 2, used: 2.5 }],
   [charge(1, 5, 2, 2), { taskId: "t0", dimension: "turns", limit: 2, used: 3 }],
   [charge(1, 5, 2, 1), null],
-])("B1: a charge past a cap, with what is held, is an overrun: %j", (command, found) => {
+])("B1: a charge that exceeds a cap together with the holds is an overrun: %j", (command, found) => {
   const { step } = setup({ maxCostUsd: 2, maxTurns: 2 });
   const { overrun } = step(open(1, { maxTokens: 5 }), reserve("a"), command);
   expect(overrun).toEqual(found && { ...found, reservationId: null });
 });
 
-test("B1: a call without a known price that turns out to pass a cost cap is an overrun, one within its bound is not", () => {
+test("B1: a call without a known price is an overrun if it exceeds a cost cap; a call within its bound is not", () => {
   const { step, decided } = setup({ maxCostUsd: 1 }, "ignore");
   step(...["a", "b", "c"].map((id) => reserve(id, { costUsd: null })));
   expect(step(settle("a", 1, 1)).overrun).toBeNull();
@@ -245,13 +248,16 @@ test("B1: a call without a known price that turns out to pass a cost cap is an o
   expect(step(topUp(0, {}), settle("c", 1, null)).overrun).toBeNull();
 });
 
-test.each([{ costUsd: null }, { usdPerToken: null }])("B4: no price is refused under a cap: %j", (price) => {
-  const { step } = setup({ maxCostUsd: 100 });
-  const decision = { id: "a", kind: "unknown_price", taskId: "t0" };
-  expect(step(open(1), reserve("a", { task: 1, ...price })).decisions).toEqual([decision]);
-});
+test.each([{ costUsd: null }, { usdPerToken: null }])(
+  "B4: a call without a price is refused under a cost cap: %j",
+  (price) => {
+    const { step } = setup({ maxCostUsd: 100 });
+    const decision = { id: "a", kind: "unknown_price", taskId: "t0" };
+    expect(step(open(1), reserve("a", { task: 1, ...price })).decisions).toEqual([decision]);
+  },
+);
 
-test("B4: no price is no matter without a cost cap or when told to ignore it, but never zero in silence", () => {
+test("B4: a call without a price is granted without a cost cap or if configured so, and is counted as unpriced", () => {
   for (const { step, decided, account } of [setup(), setup({ maxCostUsd: 1 }, "ignore")]) {
     const call = { costUsd: null, output: 5 };
     expect(decided(reserve("a", call))).toBe("a");
@@ -270,13 +276,13 @@ test("B1: dollars are exact: 0.1 + 0.2 fits a cap of 0.3", () => {
   expect(account(0)).toMatchObject({ spent: { nanoUsd: 3e8 }, caps: { nanoUsd: 3e8 } });
 });
 
-test("B1: parts of a nano-dollar are rounded up when spent, and down in a cap and its topUp", () => {
+test("B1: fractions of a nano-dollar are rounded up when spent, and down in a cap and its topUp", () => {
   const { step, account } = setup({ maxCostUsd: 9.7e-9 });
   step(charge(0, 1, 1.2e-9), topUp(0, { maxCostUsd: 1.7e-9 }));
   expect(account(0)).toMatchObject({ spent: { nanoUsd: 2 }, caps: { nanoUsd: 10 } });
 });
 
-test("B1: whole nano-dollars are themselves, up to a million USD", () => {
+test("B1: whole nano-dollars are converted exactly up to a million USD", () => {
   const property = fc.property(fc.maxSafeNat(), (any) => {
     const nanoUsd = any % 1e15;
     const usd = fromNanoUsd(nanoUsd);
@@ -285,7 +291,7 @@ test("B1: whole nano-dollars are themselves, up to a million USD", () => {
   fc.assert(property);
 });
 
-test("B5: a warning comes once for each account and dimension at the soft threshold, and again after topUp", () => {
+test("B5: each account warns once per dimension at its soft threshold, and again after topUp", () => {
   const { step } = setup({ maxTokens: 10, maxCostUsd: 1 });
   expect(step(open(1, { maxTokens: 8, warnAt: 0.5 }), charge(1, 3)).warnings).toEqual([]);
   expect(step(charge(1, 1)).warnings).toEqual([{ taskId: "t1", dimension: "tokens", limit: 8, used: 4 }]);
@@ -298,7 +304,7 @@ test("B5: a warning comes once for each account and dimension at the soft thresh
   expect(step(charge(0, 1)).warnings).toEqual([{ ...tokens, limit: 20, used: 16 }]);
 });
 
-test("B3: what was spent is told by agent and model, lost apart, also when its task has ended", () => {
+test("B3: spend is recorded by agent and model, lost spend separately, also after the task has ended", () => {
   const book = setup();
   const label = { agentId: formatAgentId({ name: "scout" }), provider: "acme", modelId: "m" };
   const call = { task: 1, output: 5, usdPerToken: 0.5, label };
@@ -314,7 +320,7 @@ test("B3: what was spent is told by agent and model, lost apart, also when its t
   expect(book.state.lines).toEqual({ "scout 4 acme m": line });
 });
 
-test("B3: providers and models whose names have spaces are told apart", () => {
+test("B3: providers and models whose names contain spaces are kept apart", () => {
   const book = setup();
   const agentId = formatAgentId({ name: "scout" });
   const labels = [
@@ -332,7 +338,7 @@ test("B3: providers and models whose names have spaces are told apart", () => {
   );
 });
 
-/** A pool with room for one call, which is taken; calls of the classes given wait for it in that order. */
+/** A pool with room for one call, which is taken. Calls of the given priority classes wait for it in that order. */
 function poolOf(...classes: readonly Priority[]) {
   const book = setup({ maxTokens: 1 });
   let asked = 0;
@@ -342,7 +348,7 @@ function poolOf(...classes: readonly Priority[]) {
   };
   book.step(reserve("first"), ...priorities.map((priority) => open(10 + priority, { priority })));
   book.step(...classes.map(ask));
-  /** How often each class, from CRITICAL to BACKGROUND, takes the place when it is freed. Who was served asks again. */
+  /** Returns how often each class, from CRITICAL to BACKGROUND, gets the freed room. A served call is queued again. */
   const serve = (rounds: number): readonly number[] => {
     const served = Array.from({ length: rounds }, () => {
       const priority = Number.parseInt(book.decided(refund(book.state.open.map(({ id }) => id).join())), 10);
@@ -355,27 +361,27 @@ function poolOf(...classes: readonly Priority[]) {
 }
 
 test.each([[[CRITICAL, HIGH, NORMAL, LOW]], [[LOW, NORMAL, BACKGROUND, HIGH, CRITICAL]]])(
-  "B1: those who wait for one pool are served in the ratio 8:4:2:1, whoever asked first: %j",
+  "B1: calls that wait for one pool are served in the ratio 8:4:2:1 regardless of arrival: %j",
   (classes) => expect(poolOf(...classes, ...classes).serve(150)).toEqual([80, 40, 20, 10, 0]),
 );
 
-test("B1: nobody who has a weight is starved", () => {
+test("B1: every priority class with a weight is eventually served", () => {
   expect(poolOf(LOW, CRITICAL, CRITICAL).serve(9)).toEqual([8, 0, 0, 1, 0]);
 });
 
-test("B1: BACKGROUND is served only when nobody else waits", () => {
+test("B1: BACKGROUND is served only when no other class waits", () => {
   const { book } = poolOf(BACKGROUND, LOW, BACKGROUND);
   expect([book.decided(refund("first")), book.decided(refund("1/2"))]).toEqual(["1/2", "0/1"]);
 });
 
-test("B1: a class earns no credit while nobody waits in it", () => {
+test("B1: a priority class earns no credit while no call waits in it", () => {
   const { book, ask, serve } = poolOf(HIGH, HIGH, BACKGROUND);
   serve(20);
   book.step(ask(NORMAL), ask(NORMAL));
   expect(serve(30)).toEqual([0, 20, 10, 0, 0]);
 });
 
-test("B1: nobody gains by a change into a class that nobody waits in", () => {
+test("B1: a task gains no advantage by changing into an empty priority class", () => {
   const { book, ask, serve } = poolOf(HIGH, HIGH, NORMAL);
   book.step(withdraw("2/3"));
   serve(20);
@@ -383,13 +389,13 @@ test("B1: nobody gains by a change into a class that nobody waits in", () => {
   expect(serve(30)).toEqual([0, 20, 0, 10, 0]);
 });
 
-test("B1: within a class it is first come, first served", () => {
+test("B1: calls of one priority class are served in order of arrival", () => {
   const { decided, step } = setup({ maxTokens: 4 });
   step(open(1), open(2), reserve("a", { output: 4 }), reserve("b", { task: 2, output: 2 }));
   expect(decided(reserve("c", { task: 1 }), reserve("d", { task: 2 }), refund("a"))).toBe("b, c, d");
 });
 
-test("B1: a small call does not overtake a large one that waits for the same account, but in another pool", () => {
+test("B1: a small call does not overtake a large one that waits for the same account, but may in another pool", () => {
   const { decided, step } = setup();
   step(open(1, { maxTokens: 10 }), open(2, { maxTokens: 10 }), open(3, { parent: 1 }));
   step(reserve("a", { task: 1, output: 5 }), reserve("large", { task: 1, output: 9 }));
@@ -398,7 +404,7 @@ test("B1: a small call does not overtake a large one that waits for the same acc
   expect(decided(settle("a", 0))).toBe("large, small");
 });
 
-test("B1: a ledger is the same after a round trip through JSON, and goes on in the same way", () => {
+test("B1: a ledger that went through JSON is equal and continues in the same way", () => {
   const { book, serve } = poolOf(LOW, CRITICAL, HIGH);
   serve(7);
   const copy = JSON.parse(JSON.stringify(book.state)) as Ledger;
@@ -410,7 +416,7 @@ test("B1: a ledger is the same after a round trip through JSON, and goes on in t
 const trees = fc.array(fc.nat(2 ** 31 - 1), { minLength: 5, maxLength: 5 });
 const seeds = fc.array(fc.nat(2 ** 31 - 1), { maxLength: 25 });
 
-test("B1: callers in parallel never overshoot, and every one of them ends granted or exhausted", () => {
+test("B1: concurrent callers never exceed a cap, and each call ends as granted or exhausted", () => {
   const property = fc.property(trees, seeds, seeds, (tree, calls, coins) => {
     const book = setup({ maxTokens: 24, maxTurns: 9 });
     book.step(...tree.map((seed, at) => given.anyOpen(at + 1, seed)));
@@ -424,7 +430,7 @@ test("B1: callers in parallel never overshoot, and every one of them ends grante
       const { id, held } = hold ?? { id: "nobody", held: spend(0) };
       const ends = [settle(id, Math.floor(held.tokens / 2), null), lose(id), refund(id)];
       const command = hold === undefined ? callers.shift() : ends[(coin >> 8) % ends.length];
-      if (command === undefined) throw new Error("somebody waits and nothing is open");
+      if (command === undefined) throw new Error("a call waits although no reservation is open");
       decided.push(...book.step(command).decisions.map((each) => each.id));
       expect(brokenPromises(before, book.state, false)).toEqual([]);
     }

@@ -10,7 +10,7 @@ import {
 
 const names = Object.keys(Priority) as PriorityName[];
 
-test("the weights are those of the seeds", () => {
+test("the priorities have the weights 0, 1, 2, 4 and 8", () => {
   expect(Priority).toEqual({ BACKGROUND: 0, LOW: 1, NORMAL: 2, HIGH: 4, CRITICAL: 8 });
 });
 
@@ -19,7 +19,7 @@ test("priorities are listed from the highest to the lowest, each once", () => {
   expect(new Set(priorities)).toEqual(new Set(Object.values(Priority)));
 });
 
-test.each(names)("%s is read from its name in any case, and from its weight", (name) => {
+test.each(names)("the priority %s is parsed from its name in any case and from its weight", (name) => {
   for (const text of [name, name.toLowerCase(), `${name.slice(0, 1)}${name.slice(1).toLowerCase()}`]) {
     expect(parsePriority(text)).toBe(Priority[name]);
   }
@@ -38,11 +38,11 @@ test.each([
   [null, "invalid priority null: expected one of BACKGROUND, LOW, NORMAL, HIGH, CRITICAL"],
   [undefined, "invalid priority undefined: expected one of BACKGROUND, LOW, NORMAL, HIGH, CRITICAL"],
   [["HIGH"], "invalid priority an array: expected one of BACKGROUND, LOW, NORMAL, HIGH, CRITICAL"],
-])("%j is refused with the names there are", (value, message) => {
+])("the invalid priority %j is refused, and the error lists the valid names", (value, message) => {
   expect(() => parsePriority(value)).toThrow(expect.objectContaining({ code: "invalid_argument", message }));
 });
 
-test("a weight that is none has no name", () => {
+test("formatting an invalid weight as a name is refused", () => {
   expect(() => formatPriority(3 as Priority)).toThrow(
     expect.objectContaining({
       code: "invalid_argument",
@@ -51,7 +51,7 @@ test("a weight that is none has no name", () => {
   );
 });
 
-test("anything at all is a priority or is refused with invalid_argument", () => {
+test("any value is either parsed as a priority or refused with invalid_argument", () => {
   fc.assert(
     fc.property(fc.anything({ withNullPrototype: true, withBigInt: true }), (value) => {
       expect(outcomeOf(value)).toSatisfy(
@@ -61,13 +61,13 @@ test("anything at all is a priority or is refused with invalid_argument", () => 
   );
 });
 
-test("a value that throws when it is looked at is refused like any other", () => {
+test("a value whose properties throw is refused as an invalid priority", () => {
   const { proxy, revoke } = Proxy.revocable({}, {});
   revoke();
   expect(() => parsePriority(proxy)).toThrow(expect.objectContaining({ code: "invalid_argument" }));
 });
 
-test("the table of priorities and their list are frozen", () => {
+test("the table and the list of priorities are frozen", () => {
   expect(() => Object.assign(Priority, { HIGH: 9 })).toThrow(TypeError);
   expect(() => (priorities as Priority[]).push(8)).toThrow(TypeError);
 });

@@ -14,14 +14,14 @@ import {
   type TaskId,
 } from "../../../src/kernel/index.ts";
 
-/** A thing that hands out the seats of a run: what the headcount and the seed's tracker both are. */
+/** An object that assigns the seats of a run. The headcount and the tracker of the first design both fit it. */
 export interface SeatKeeper {
   acquire(request: SeatRequest): "granted" | "pending" | "refused";
   release(taskId: TaskId): void;
-  /** The calls that were open when the task was told to pause have ended. */
+  /** Reports that the calls that were in flight when the task had to pause have ended. */
   settle(taskId: TaskId): void;
   reprioritize(taskId: TaskId, priority: Priority): void;
-  /** The tasks that may have a call open, the root among them. */
+  /** Tasks that may have a call in flight, the root included. */
   working(): readonly TaskId[];
 }
 
@@ -29,23 +29,24 @@ export type OpenSeats = (budget: SpawnBudget) => SeatKeeper;
 
 export type SeatRequest = Omit<Extract<HeadcountCommand, { type: "acquire" }>, "type">;
 
-/** One command, and who worked before and after it. */
+/** One command, and the tasks that worked before and after it. */
 interface Moment {
   readonly budget: SpawnBudget;
   readonly command: HeadcountCommand;
-  /** The command asked for a seat for a new task of a known parent and got none. */
+  /** `true` if the command asked for a seat for a new task of an existing parent and was refused. */
   readonly turnedAway: boolean;
   readonly before: readonly TaskId[];
   readonly after: readonly TaskId[];
 }
 
-/** The promises one can see from outside. */
+/** Promises that can be checked from outside, for every kind of seat keeper. */
 const seatPromises = {
-  "H1: no more tasks work than there are seats": ({ budget, after }) => after.length <= budget.maxAgents,
+  "H1: the number of working tasks never exceeds the number of seats": ({ budget, after }) =>
+    after.length <= budget.maxAgents,
   "H3: with preemption off a task works until it ends": ({ budget, command, before, after }) =>
     budget.allowPreempt ||
     before.every((id) => after.includes(id) || (command.type === "release" && command.taskId === id)),
-  "H4: a newcomer is turned away only when every seat is taken": ({ budget, turnedAway, before }) =>
+  "H4: a new task is refused only when every seat is taken": ({ budget, turnedAway, before }) =>
     !turnedAway || before.length >= budget.maxAgents,
 } satisfies Record<string, (moment: Moment) => boolean>;
 
@@ -53,7 +54,7 @@ type SeatPromise = keyof typeof seatPromises;
 
 export const promiseNames = Object.keys(seatPromises) as readonly SeatPromise[];
 
-/** One step of a headcount. */
+/** One step of a headcount: its command, outcome, and the states before and after. */
 interface HeadcountMoment {
   readonly before: Headcount;
   readonly after: Headcount;
@@ -61,25 +62,25 @@ interface HeadcountMoment {
   readonly outcome: HeadcountOutcome;
 }
 
-/** The promises about what only a headcount has. */
+/** Promises about the internal state of a headcount. */
 const headcountPromises: Readonly<
   Record<string, (after: Headcount, tasks: readonly HeadcountTask[], moment: HeadcountMoment) => boolean>
 > = {
-  "H1: a seat is counted for whoever has one and nobody else": (after, tasks) =>
+  "H1: the counters equal the numbers of seated, waiting and pausing tasks": (after, tasks) =>
     after.taken === tasks.length - tasks.filter(isWaiting).length &&
     after.waiting === tasks.filter(isWaiting).length &&
     after.pausing === tasks.filter(({ status }) => status === "pausing").length,
-  "H3: a child is counted by whoever it is a child of": (_after, tasks) =>
+  "H3: each task counts exactly its children": (_after, tasks) =>
     tasks.every(
       ({ taskId, children }) => children === tasks.filter((each) => each.parentId === taskId).length,
     ),
-  "H2: who has no seat is in the queue, who has one is not": (_after, tasks) =>
+  "H2: a task is in the queue if and only if it has no seat": (_after, tasks) =>
     tasks.every((task) => (task.queued !== null) === isWaiting(task)),
-  "H2: every pausing task yields to one that waits, and nobody else yields": (after, tasks) =>
+  "H2: every pausing task yields to a waiting one, and no other task yields": (after, tasks) =>
     tasks.every(({ status, yieldsTo }) =>
       status === "pausing" ? yieldsTo !== null && isWaiting(after.tasks[yieldsTo]) : yieldsTo === null,
     ),
-  "H2: every pending task has one victim unless it was hired to wait, a paused one at most one": (
+  "H2: a pending task has one victim unless it was spawned to wait; a paused task has at most one": (
     _after,
     tasks,
     { before, command },
@@ -91,26 +92,26 @@ const headcountPromises: Readonly<
       if (earlier === undefined) return command.type === "acquire" && command.waits === "pending";
       return isPending(earlier) && !hasVictim(before, taskId);
     }),
-  "H5: whoever has a seat is not all above those who wait for one, unless somebody was gone on with": (
+  "H5: some seated task is no ancestor of a waiting task, unless a task was resumed": (
     after,
     _tasks,
     { before, command },
   ) => seatsFree(after) || !seatsFree(before) || (command.type === "acquire" && command.waits === "paused"),
-  "H3: neither the root nor an ancestor is a victim": (after, tasks) =>
+  "H3: neither the root nor an ancestor of the waiting task is a victim": (after, tasks) =>
     tasks.every(
       ({ taskId, yieldsTo }) =>
         yieldsTo === null || (taskId !== after.rootId && !lineage(after, yieldsTo).includes(taskId)),
     ),
-  "H3: only a seated task is safe in its seat": (_after, tasks) =>
+  "H3: only a seated task is protected from preemption": (_after, tasks) =>
     tasks.every((task) => !task.shielded || task.status === "seated"),
-  "H5: no seat is free while somebody waits": (after, tasks) =>
+  "H5: no seat is free while a task waits": (after, tasks) =>
     after.taken === after.budget.maxAgents || !tasks.some(isWaiting),
-  "H4: a refusal names who has the seats": (after, _tasks, { outcome }) =>
+  "H4: a refusal lists the tasks that hold the seats": (after, _tasks, { outcome }) =>
     outcome.kind !== "refused" || JSON.stringify(outcome.holders) === JSON.stringify(seatHolders(after)),
   "H4: a command that is refused or ignored changes nothing": (after, _tasks, { before, outcome }) =>
     JSON.stringify(before) === JSON.stringify(after) ||
     (outcome.kind !== "refused" && outcome.kind !== "ignored"),
-  "H4: an outcome tells every change, once": (after, tasks, { before, outcome }) => {
+  "H4: an outcome reports every change exactly once": (after, tasks, { before, outcome }) => {
     const told = "changes" in outcome ? outcome.changes : [];
     return (
       tasks.every(({ taskId, status }) => {
@@ -156,7 +157,10 @@ function changeBetween(from: SeatStatus | undefined, to: SeatStatus): string {
   return from === to ? "" : (lawful[`${from} ${to}`] ?? "unlawful");
 }
 
-/** Somebody who has a seat is above nobody who waits for one, newcomers that are promised one aside: sooner or later one frees. */
+/**
+ * Returns whether some seated task is no ancestor of a waiting task (new tasks with a promised seat excepted), so that
+ * a seat will free.
+ */
 function seatsFree(state: Headcount): boolean {
   const waiting = Object.values(state.tasks).filter(
     (task) => task.status === "paused" || (isPending(task) && !hasVictim(state, task.taskId)),
@@ -182,13 +186,13 @@ function lineage(state: Headcount, from: TaskId): readonly TaskId[] {
   return parentId === null ? [] : [parentId, ...lineage(state, parentId)];
 }
 
-/** Fast-check's view of one promise: any sequence of what every keeper understands keeps it. */
+/** A fast-check property: any sequence of commands that every seat keeper supports keeps the promise. */
 export function keeps(promise: SeatPromise, open: OpenSeats): fc.IProperty<[SeatRun]> {
   const moves = seatRuns({ acquire: 3, release: 1, settle: 1, reprioritize: 1 });
   return fc.property(moves, (run) => moments(open, run).every((moment) => seatPromises[promise](moment)));
 }
 
-/** Nothing is asked of the root, which not every keeper lists, nor of a task that is not there. */
+/** Runs the commands. Commands about the root, which not every keeper lists, and about unknown tasks are skipped. */
 function moments(open: OpenSeats, { budget, wishes }: SeatRun): readonly Moment[] {
   const keeper = open(budget);
   const root = formatTaskId(0);
@@ -206,7 +210,7 @@ function moments(open: OpenSeats, { budget, wishes }: SeatRun): readonly Moment[
   });
 }
 
-/** `false` is a refused seat. */
+/** Applies a command. Returns `false` if a seat was refused. */
 function move(keeper: SeatKeeper, command: HeadcountCommand): boolean {
   if (command.type === "acquire") return keeper.acquire(command) !== "refused";
   if (command.type === "release") keeper.release(command.taskId);
@@ -220,7 +224,9 @@ export interface SeatRun {
   readonly wishes: readonly Wish[];
 }
 
-/** A command before it is known who is there: random ids would seldom meet. */
+/**
+ * A random command whose task is picked only when the existing tasks are known, because random ids would seldom match.
+ */
 interface Wish {
   readonly type: HeadcountCommand["type"];
   readonly who: number;
@@ -241,7 +247,7 @@ export const allCommands = {
 
 const digit = fc.nat({ max: 20 });
 
-/** A few hirings, to begin with; then commands of each type as often as its weight says. */
+/** Random runs: first a few spawns, then commands of each type in proportion to its weight. */
 export function seatRuns(weights: Partial<Record<Wish["type"], number>>): fc.Arbitrary<SeatRun> {
   const types = Object.entries(weights).flatMap(([type, weight]) =>
     Array.from({ length: weight }, () => type as Wish["type"]),
@@ -263,7 +269,7 @@ export function seatRuns(weights: Partial<Record<Wish["type"], number>>): fc.Arb
 
 const nobody = formatTaskId(99);
 const { BACKGROUND, LOW, NORMAL, HIGH, CRITICAL } = Priority;
-/** Newcomers who may preempt, and demotions, are where something happens. */
+/** Priorities of new tasks. Those that may preempt are more frequent, because they cause more changes. */
 const newcomers = [LOW, HIGH, CRITICAL, NORMAL, HIGH, BACKGROUND, CRITICAL];
 const newRanks = [BACKGROUND, LOW, CRITICAL, BACKGROUND, NORMAL, LOW, HIGH];
 
@@ -276,13 +282,16 @@ export function commandOf(wish: Wish, { tasks }: Headcount): HeadcountCommand {
     pausing.map((task) => task.taskId),
   );
   if (command.type !== "acquire") return command;
-  // Who has not begun hires nobody.
+  // A task that has not started cannot spawn, so the first task becomes the parent instead.
   const parentId = isPending(tasks[command.parentId]) ? (all[0]?.taskId ?? nobody) : command.parentId;
   if (wish.who <= 12) return { ...command, parentId };
   return { ...command, parentId, waits: wish.who > 16 ? "pending" : "paused" };
 }
 
-/** About somebody in `hired` or, now and then, a task that never was. The last one there does not leave. */
+/**
+ * Turns a wish into a command about a task in `hired` or, rarely, an unknown task. The last remaining task is never
+ * released.
+ */
 function commandAbout(wish: Wish, hired: readonly TaskId[], pausing = hired): HeadcountCommand {
   const { type, who, parent, rank } = wish;
   if (type === "crash") return { type };

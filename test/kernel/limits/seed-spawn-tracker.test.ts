@@ -26,7 +26,7 @@ describe("the headcount", () => {
     expect({ failed, counterexample }).toEqual({ failed: false, counterexample: null });
   });
 
-  test("H1: of 100 HIGH newcomers above one LOW task one is promised a seat (R1)", () => {
+  test("H1: of 100 new HIGH tasks above one LOW task, exactly one is promised a seat (R1)", () => {
     const run = setup(headcountSeats, { maxAgents: 2 });
     run.acquire(1, LOW);
     const replies = hundred.map((ordinal) => run.acquire(ordinal, HIGH));
@@ -34,27 +34,27 @@ describe("the headcount", () => {
     expect(run.working()).toEqual(["t0", "t1"]);
   });
 
-  test("H2: the end of a paused task frees no seat (R2)", () => {
+  test("H2: ending a paused task frees no seat (R2)", () => {
     const run = preempted(headcountSeats);
     run.release(1);
     expect(run.acquire(3, NORMAL)).toBe("refused");
     expect(run.working()).toEqual(["t0", "t2"]);
   });
 
-  test("H4: a task that is hired twice takes one seat, and its end gives it back (R3)", () => {
+  test("H4: a task that is spawned twice takes one seat and returns one when it ends (R3)", () => {
     const run = setup(headcountSeats, { maxAgents: 3 });
     expect([run.acquire(1, NORMAL), run.acquire(1, NORMAL)]).toEqual(["granted", "refused"]);
     run.release(1);
     expect([run.acquire(2, NORMAL), run.acquire(3, NORMAL)]).toEqual(["granted", "granted"]);
   });
 
-  test("H3: with preemption off a HIGH newcomer is refused (R4)", () => {
+  test("H3: with preemption off a new HIGH task is refused (R4)", () => {
     const run = setup(headcountSeats, { maxAgents: 2, allowPreempt: false });
     run.acquire(1, LOW);
     expect(run.acquire(2, HIGH)).toBe("refused");
   });
 
-  test("H8: a promoted paused task waits for a seat (R9)", () => {
+  test("H8: a promoted paused task stays paused until a seat frees (R9)", () => {
     const run = preempted(headcountSeats);
     run.reprioritize(1, NORMAL);
     expect(run.working()).toEqual(["t0", "t2"]);
@@ -66,26 +66,26 @@ describe("the headcount", () => {
 describe.each([
   ["whose victims finish their calls", seedSeats({ stopsAtOnce: false })],
   ["whose victims stop at once", seedSeats({ stopsAtOnce: true })],
-] as const)("the seed's tracker, %s,", (_reading, seats) => {
-  test.each(promiseNames)("breaks %s", (promise) => {
+] as const)("the first design's tracker, %s,", (_reading, seats) => {
+  test.each(promiseNames)("the first design's tracker breaks %s", (promise) => {
     expect(fc.check(keeps(promise, seats), { numRuns: 2000 }).failed).toBe(true);
   });
 
-  test("R1 grants 100 HIGH newcomers the seat of one LOW task", () => {
+  test("R1: the first design's tracker grants 100 new HIGH tasks the seat of one LOW task", () => {
     const run = setup(seats, { maxAgents: 2 });
     run.acquire(1, LOW);
     expect(hundred.map((ordinal) => run.acquire(ordinal, HIGH))).toEqual(hundred.map(() => "granted"));
     expect(run.working().length).toBeGreaterThan(100);
   });
 
-  test("R2 frees the seat of a victim a second time when the victim ends", () => {
+  test("R2: the first design's tracker frees a victim's seat a second time when the victim ends", () => {
     const run = preempted(seats);
     run.release(1);
     expect(run.acquire(3, NORMAL)).toBe("granted");
     expect(run.working()).toEqual(["t0", "t2", "t3"]);
   });
 
-  test("R3 loses a seat when a task is hired twice", () => {
+  test("R3: the first design's tracker loses a seat when a task is spawned twice", () => {
     const run = setup(seats, { maxAgents: 3 });
     expect([run.acquire(1, NORMAL), run.acquire(1, NORMAL)]).toEqual(["granted", "granted"]);
     run.release(1);
@@ -93,7 +93,7 @@ describe.each([
     expect(run.working()).toEqual(["t0", "t2"]);
   });
 
-  test("R4 preempts with preemption off", () => {
+  test("R4: the first design's tracker preempts although preemption is off", () => {
     const run = setup(seats, { maxAgents: 2, allowPreempt: false });
     run.acquire(1, LOW);
     expect(run.acquire(2, HIGH)).toBe("granted");
@@ -101,7 +101,7 @@ describe.each([
     expect(run.working()).toEqual(["t0", "t2"]);
   });
 
-  test("R9 lets a promoted victim go on though its seat is another's", () => {
+  test("R9: the first design's tracker lets a promoted victim run although its seat is taken", () => {
     const run = preempted(seats);
     expect(run.working()).toEqual(["t0", "t2"]);
     run.reprioritize(1, NORMAL);
@@ -122,7 +122,7 @@ function setup(open: OpenSeats, budget: Partial<SpawnBudget>) {
   };
 }
 
-/** Two seats; t1 was LOW, is paused, and t2 has its seat. */
+/** Opens a run with two seats in which t1 (LOW) is paused and t2 has its seat. */
 function preempted(open: OpenSeats) {
   const run = setup(open, { maxAgents: 2 });
   run.acquire(1, LOW);
@@ -150,7 +150,10 @@ function headcountSeats(budget: SpawnBudget): SeatKeeper {
   };
 }
 
-/** `stopsAtOnce` is the reading that is kindest to the tracker: a victim has no call open. */
+/**
+ * Wraps the first design's tracker. `stopsAtOnce` is the interpretation most favourable to it: a victim has no call in
+ * flight.
+ */
 function seedSeats({ stopsAtOnce }: { readonly stopsAtOnce: boolean }): OpenSeats {
   return (budget) => {
     const tracker = new SeedSpawnTracker(budget);

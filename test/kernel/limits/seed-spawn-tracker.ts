@@ -7,8 +7,8 @@ import {
 } from "../../../src/kernel/index.ts";
 
 /**
- * The tracker that the first description of this system prints, faults and all, so that a test can show what the promises
- * of the headcount are for. The root is counted and not listed; `allowPreempt` is not looked at (R4).
+ * The seat tracker of the first design, with its faults, so that a test can show which faults the headcount's promises
+ * prevent. The root is counted but not listed, and `allowPreempt` is ignored (R4).
  */
 export class SeedSpawnTracker {
   readonly #maxAgents: number;
@@ -59,7 +59,7 @@ export class SeedSpawnTracker {
     return [...this.#active.keys()];
   }
 
-  /** The oldest of the lowest; a paused one is as good as any (R1). */
+  /** The oldest of the tasks with the lowest priority. Paused tasks are not excluded (R1). */
   #lowestBelow(priority: Priority): TaskId | undefined {
     const ranks = priorities.filter((rank) => rank < priority).toReversed();
     const tasks = [...this.#active];

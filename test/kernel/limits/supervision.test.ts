@@ -61,7 +61,7 @@ interface Placed {
   readonly agentId: AgentId;
 }
 
-/** Each entry of `plan` is hired by some node that is already there. */
+/** A random tree: each entry of `plan` becomes a child of an earlier node. */
 const tree: fc.Arbitrary<readonly Placed[]> = fc
   .tuple(rootOptions, fc.array(fc.tuple(fc.nat(), childOptions), { maxLength: 30 }))
   .map(([options, plan]) => {
@@ -74,8 +74,8 @@ const tree: fc.Arbitrary<readonly Placed[]> = fc
     return placed;
   });
 
-describe("a root", () => {
-  test("has the defaults of the seeds", () => {
+describe("Supervision.root()", () => {
+  test("a root node has the default priority, retention and budgets", () => {
     const root = setup();
     expect(root).toMatchObject({
       runId: "run_id-1",
@@ -92,7 +92,7 @@ describe("a root", () => {
     expect(root.progressTopic).toBe("agent.progress/run_id-1");
   });
 
-  test("takes the session it is given, and a run id of its own each time", () => {
+  test("a root node uses the given session id and draws a new run id each time", () => {
     const ids = countingIds();
     const sessionId = parseSessionId("chat/4711");
     const runs = [Supervision.root(lead, { ids, sessionId }), Supervision.root(lead, { ids, sessionId })];
@@ -100,7 +100,7 @@ describe("a root", () => {
     expect(runs.map((run) => run.runId)).toEqual(["run_id-1", "run_id-2"]);
   });
 
-  test("has a new session each time it is given none, also where it is given its run id", () => {
+  test("a root node without a session id draws a new session each time, also with a given run id", () => {
     const ids = countingIds();
     const runs = [1, 2].map(() => Supervision.root(lead, { ids, runId: "run_job-1" }));
     expect(runs.map((run) => run.runId)).toEqual(["run_job-1", "run_job-1"]);
@@ -109,7 +109,7 @@ describe("a root", () => {
     expect(() => Supervision.root(lead, { ids: noIds, runId: "run_job-1" })).toThrow(/invalid new id/);
   });
 
-  test("fills in what a partial budget leaves open", () => {
+  test("a root node completes a partial budget with defaults", () => {
     const root = setup({ spawnBudget: { maxAgents: 3 }, executionBudget: { maxTurns: 0 } });
     expect(root.spawnBudget).toEqual({ maxAgents: 3, allowPreempt: true });
     expect(root.executionBudget).toEqual({
@@ -125,7 +125,7 @@ describe("a root", () => {
     [{ executionBudget: { maxTokens: -1 } }, "invalid maxTokens -1"],
     [{ retention: "forever" }, `invalid history retention "forever"`],
     [{ priority: 3 }, "invalid priority 3"],
-  ])("B2: is refused a policy that makes no sense: %j", (options, message) => {
+  ])("B2: a root node with invalid options is refused: %j", (options, message) => {
     const build = () => setup(options as Parameters<typeof setup>[0]);
     expect(build).toThrow(
       expect.objectContaining({ code: "invalid_argument", message: expect.stringContaining(message) }),
@@ -133,8 +133,8 @@ describe("a root", () => {
   });
 });
 
-describe("a child", () => {
-  test("inherits the run, the session, the root and the budgets, and has the seeds' defaults for the rest", () => {
+describe("a child node", () => {
+  test("a child node inherits run, session, root and budgets and has default values for the rest", () => {
     const root = setup({ executionBudget: { maxTokens: 100 }, priority: Priority.CRITICAL });
     const child = root.spawnChild({ parentId: lead });
     expect(child).toMatchObject({
@@ -152,12 +152,12 @@ describe("a child", () => {
     expect(child.executionBudget).toEqual(root.executionBudget);
   });
 
-  test("names the manager that hired it", () => {
+  test("a child node names the manager that spawned it", () => {
     const grandchild = setup().spawnChild({ parentId: lead }).spawnChild({ parentId: researcher });
     expect(grandchild).toMatchObject({ rootId: lead, parentId: researcher, depth: 2 });
   });
 
-  test("takes a priority and a retention of its own", () => {
+  test("a child node accepts another priority and retention than its parent", () => {
     const child = setup().spawnChild({
       parentId: lead,
       priority: Priority.HIGH,
@@ -166,7 +166,7 @@ describe("a child", () => {
     expect(child).toMatchObject({ priority: 4, retention: "none" });
   });
 
-  test("B6: is given a tighter budget, never a wider one", () => {
+  test("B6: a child node's budget is tightened by the given one and never widened", () => {
     const root = setup({ executionBudget: { maxTokens: 100, maxTurns: 5 } });
     const child = root.spawnChild({
       parentId: lead,
@@ -175,21 +175,21 @@ describe("a child", () => {
     expect(child.executionBudget).toEqual({ maxTokens: 40, maxTurns: 5, maxCostUsd: 1, deadlineMs: null });
   });
 
-  test("is refused a manager that is no agent id", () => {
+  test("a child node with an invalid manager id is refused", () => {
     expect(() => setup().spawnChild({ parentId: "no one" as AgentId })).toThrow(
       expect.objectContaining({ code: "invalid_argument" }),
     );
   });
 
-  test("may stand at any depth", () => {
+  test("a node may be at any depth", () => {
     let node = setup();
     for (let depth = 0; depth < 1000; depth++) node = node.spawnChild({ parentId: lead });
     expect(node.depth).toBe(1000);
   });
 });
 
-describe("a tree", () => {
-  test("keeps one run, one session, one root and one and the same spawn budget object; depth is the distance", () => {
+describe("a tree of nodes", () => {
+  test("all nodes of a tree share run, session, root and spawn budget object, and depth counts from the root", () => {
     fc.assert(
       fc.property(tree, (placed) => {
         const [{ node: root }] = placed as [Placed, ...Placed[]];
@@ -207,7 +207,7 @@ describe("a tree", () => {
     );
   });
 
-  test("B6: only ever tightens its budgets on the way down", () => {
+  test("B6: budgets only tighten from the root down", () => {
     fc.assert(
       fc.property(tree, (placed) => {
         for (const { node, parent } of placed) {
@@ -220,7 +220,7 @@ describe("a tree", () => {
     );
   });
 
-  test("is frozen in every node, all the way down", () => {
+  test("every node of a tree is deeply frozen", () => {
     fc.assert(
       fc.property(tree, (placed) => {
         for (const { node } of placed) expect(unfrozenIn(node)).toEqual([]);
@@ -228,7 +228,7 @@ describe("a tree", () => {
     );
   });
 
-  test("comes back from JSON as it went in", () => {
+  test("a node that went through JSON is equal to the original", () => {
     fc.assert(
       fc.property(tree, (placed) => {
         const shared = placed[0]?.node.spawnBudget;
@@ -246,18 +246,18 @@ describe("a tree", () => {
 });
 
 describe("a frozen node", () => {
-  test.each(Object.keys(setup().toJSON()))("refuses an assignment to %s", (field) => {
+  test.each(Object.keys(setup().toJSON()))("a node refuses an assignment to %s", (field) => {
     const node = setup();
     expect(() => Object.assign(node, { [field]: null })).toThrow(TypeError);
   });
 
-  test("refuses a new field, and the loss of one", () => {
+  test("a node refuses to add or delete a field", () => {
     const node = setup();
     expect(() => Object.assign(node, { extra: 1 })).toThrow(TypeError);
     expect(Reflect.deleteProperty(node, "runId")).toBe(false);
   });
 
-  test("refuses assignments inside its budgets, given or by default", () => {
+  test("a node refuses assignments inside its budgets, given or by default", () => {
     const given = setup({ spawnBudget: { maxAgents: 2 }, executionBudget: { maxTokens: 1 } });
     for (const node of [
       setup(),
@@ -269,14 +269,14 @@ describe("a frozen node", () => {
     }
   });
 
-  test("is not tied to the options it was made from", () => {
+  test("changing the options after creation does not change the node", () => {
     const options = { maxAgents: 2 };
     const root = setup({ spawnBudget: options });
     options.maxAgents = 99;
     expect(root.spawnBudget.maxAgents).toBe(2);
   });
 
-  test("hands out JSON that is the taker's to change", () => {
+  test("changing a node's JSON does not change the node", () => {
     const node = setup();
     Object.assign(node.toJSON().spawnBudget, { maxAgents: 99 });
     expect(node.spawnBudget.maxAgents).toBe(50);
@@ -284,7 +284,7 @@ describe("a frozen node", () => {
 });
 
 describe("a stored node", () => {
-  test("is revived frozen, with the tree's spawn budget if it is the same in value", () => {
+  test("a stored node is revived frozen and shares the tree's spawn budget if it is equal", () => {
     const stored = setup().toJSON();
     expect(unfrozenIn(Supervision.fromJSON(stored))).toEqual([]);
     expect(Supervision.fromJSON(stored, defaultSpawnBudget).spawnBudget).toBe(defaultSpawnBudget);
@@ -292,7 +292,7 @@ describe("a stored node", () => {
     expect(Supervision.fromJSON(stored, other).spawnBudget).toEqual(defaultSpawnBudget);
   });
 
-  test("is frozen all the way down also when the spawn budget handed in is not", () => {
+  test("a stored node is deeply frozen even if the given spawn budget is not", () => {
     const node = Supervision.fromJSON(setup().toJSON(), { maxAgents: 50, allowPreempt: true });
     expect(unfrozenIn(node)).toEqual([]);
   });
@@ -309,13 +309,13 @@ describe("a stored node", () => {
     { executionBudget: { maxTokens: -1 } },
     { retention: "forever" },
     { priority: 3 },
-  ])("is refused when a field does not fit: %j", (field) => {
+  ])("a stored node with an invalid field is refused: %j", (field) => {
     const stored = { ...setup().toJSON(), ...field } as SupervisionJson;
     expect(() => Supervision.fromJSON(stored)).toThrow(expect.objectContaining({ code: "invalid_argument" }));
   });
 });
 
-/** The paths of all objects within a value that are not frozen. */
+/** Returns the paths of all objects within a value that are not frozen. */
 function unfrozenIn(value: unknown, path = "node"): readonly string[] {
   if (typeof value !== "object" || value === null) return [];
   const inside = Object.entries(value).flatMap(([key, member]) => unfrozenIn(member, `${path}.${key}`));

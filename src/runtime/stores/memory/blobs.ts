@@ -28,7 +28,7 @@ export class MemoryBlobs implements Blobs {
     this.deleteNow(runId);
   }
 
-  /** For the journal, which deletes them with their run. */
+  /** Deletes the blobs of a run. The journal calls this when it deletes the run. */
   deleteNow(runId: RunId): void {
     this.#runs.delete(runId);
   }

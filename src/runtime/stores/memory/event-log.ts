@@ -45,7 +45,7 @@ export class MemoryEventLog implements EventLog {
     for (const watcher of row.watchers) watcher.seeDelta(delta);
   }
 
-  /** Nothing outside this process can edit these events, so the chain is made when asked for (F1). */
+  /** F1: the chain is computed on demand, because no other process can edit these events. */
   async verify(runId: RunId, head?: string): Promise<LogVerdict> {
     const { record, commits, erasedContents } = this.#tables.run(runId);
     let last = chainStart(record);
@@ -59,7 +59,11 @@ export class MemoryEventLog implements EventLog {
       if (last === head) headSeq = nextSeq;
     }
     if (head !== undefined && headSeq === null)
-      return { ok: false, seq: nextSeq, problem: "the log does not come to the head kept elsewhere" };
+      return {
+        ok: false,
+        seq: nextSeq,
+        problem: "the log does not contain the given head: it was truncated",
+      };
     const sinceHead = headSeq === null ? null : nextSeq - headSeq;
     return { ok: true, events: nextSeq, head: last, keyed: false, sinceHead };
   }

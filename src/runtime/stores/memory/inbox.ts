@@ -18,7 +18,7 @@ interface Letter {
   readonly message: Message;
   readonly line: string;
   readonly asks: boolean;
-  /** Counts messages in the order in which they came. */
+  /** Position in the order of arrival, over all inboxes. */
   place: number;
   deliveries: number;
   notBefore: number;
@@ -28,11 +28,14 @@ interface Letter {
 }
 
 interface Box {
-  /** By id, in the order in which they came. */
+  /** Messages that are neither acknowledged nor dead, by id, in the order of arrival. */
   readonly here: Map<string, Letter>;
-  /** By sender: what was sent, and what asks behind it. */
+  /**
+   * By sender: messages in the order in which they were sent, without those that ask for a reply at the front of the
+   * line.
+   */
   readonly lines: Map<string, Letter[]>;
-  /** Those that stand behind nothing that was sent before them in their line, unless a run has them. */
+  /** I2: messages that no run holds and that wait for no earlier message of their line. */
   readonly heads: Set<Letter>;
   dead: Letter[];
   readonly seen: Set<string>;
@@ -122,13 +125,13 @@ export class MemoryInbox implements Inbox {
     return agentIds.filter((agentId) => this.#box(agentId).heads.size > 0);
   }
 
-  /** For the journal, which applies a commit's changes with the rest of it. */
+  /** Applies the inbox changes of a commit. The journal calls this. */
   applyNow(changes: readonly InboxChange[], { runId, at }: CommitSource): void {
     for (const change of changes) this.#apply(change, runId, at);
     if (changes.length > 0) this.#tables.announce();
   }
 
-  /** I5: whether all that is to be taken is free. */
+  /** I5: whether all messages that these changes take are free. */
   isFreeNow(changes: readonly InboxChange[]): boolean {
     return changes.every((change) => {
       if (change.type !== "take") return true;
@@ -137,7 +140,7 @@ export class MemoryInbox implements Inbox {
     });
   }
 
-  /** The run is gone. */
+  /** I5: frees the messages of a deleted run. */
   freeNow(runId: RunId): void {
     const taken = this.#taken.get(runId);
     if (taken === undefined) return;
@@ -242,7 +245,10 @@ export class MemoryInbox implements Inbox {
     this.#straighten(box, letter.line);
   }
 
-  /** I2: whoever stands behind nothing any more is next. */
+  /**
+   * I2: moves the messages that are now first in their line to `heads`. A message behind one that asks for a reply does
+   * not wait for it.
+   */
   #straighten(box: Box, name: string): void {
     const line = box.lines.get(name) ?? [];
     while (line[0]?.asks === true) {

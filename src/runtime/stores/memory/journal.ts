@@ -37,7 +37,7 @@ import { type Tables, eventsContent } from "./tables.ts";
 import type { RunRow } from "./run-row.ts";
 import type { MemoryTopics } from "./topics.ts";
 
-/** What a commit changes besides its run. */
+/** The parts of the store that a commit changes besides its run. */
 interface Neighbours {
   readonly sessions: MemorySessions;
   readonly mailbox: MemoryMailbox;
@@ -46,7 +46,7 @@ interface Neighbours {
   readonly blobs: MemoryBlobs;
 }
 
-/** What most runs have none of: one and the same for all of them. */
+/** Shared empty arrays. Most runs never replace them, so a run needs no arrays of its own. */
 const noTasks: readonly never[] = [];
 const noMail: readonly never[] = [];
 const nobody: readonly never[] = [];
@@ -176,7 +176,8 @@ export class MemoryJournal implements Journal {
     }
     this.#tables.runs.delete(runId);
     for (const watcher of row?.watchers ?? nobody) watcher.seeRemoval();
-    // A `Map` that was made anew still knows what was in it before: until the next full collection that would keep all a run held.
+    // `CompactingMap` may hold the row in an old table until the next full garbage collection. Emptied arrays keep it
+    // small.
     if (row !== undefined) row.commits.length = row.events.length = 0;
   }
 
@@ -187,7 +188,7 @@ export class MemoryJournal implements Journal {
     return ended.length;
   }
 
-  /** S5. */
+  /** S5: returns the outcome if an unfinished run of the agent in the session gets the input, or refuses it. */
   #steer(run: RunRecord, { steering, always }: SingleFlight): Creation | undefined {
     const { agentId, sessionId } = run;
     const told = this.#tables.submitted.get(steering.id);
@@ -196,14 +197,14 @@ export class MemoryJournal implements Journal {
       .get(sessionId)
       ?.findLast(({ record, end }) => end === null && record.agentId === agentId);
     if (row === undefined) return undefined;
-    // One that mail has woken is on its way: nobody is at it yet.
+    // A run that mail has woken is suspended until a worker claims it.
     const isLeft = row.owner === null && (row.rest.kind === "suspended" || row.mail.length > 0);
     if ((!always && !isLeft) || !sameCaller(row.record, run)) return { kind: "busy", run: summaryOf(row) };
     this.#neighbours.mailbox.putNow({ ...steering, runId: row.record.runId });
     return { kind: "steered", runId: row.record.runId };
   }
 
-  /** Refuses before it changes anything. */
+  /** Writes the commit and applies its changes. Validates before it changes anything. */
   #write(row: RunRow, commit: Commit): void {
     const { number, steps, events, sessions, mail, inbox, topics, mailThrough } = commit;
     if (number !== row.commits.length) {
@@ -239,7 +240,10 @@ export class MemoryJournal implements Journal {
     }
   }
 
-  /** A digest that was not asked for yet holds what it is to be made of: arguments, transcripts. */
+  /**
+   * Computes the digests that were not computed yet: a pending digest holds the arguments and transcript it is computed
+   * from.
+   */
   #withoutArguments(commit: Commit, erasures: readonly Erasure[]): Commit {
     if (commit.steps === undefined) return commit;
     const steps = commit.steps.map((step) =>
@@ -251,14 +255,14 @@ export class MemoryJournal implements Journal {
   }
 }
 
-/** What a task was given is its callers' own; the event that tells of it holds the same. */
+/** Freezes the input of a task. The caller still has a reference to it, and the task's events share it. */
 function freezeGiven({ input, messages, metadata }: TaskRecord): void {
   sealJson(input);
   sealJson(messages);
   sealJson(metadata);
 }
 
-/** Nobody works on it, nobody has anything to say to it, and nobody is reading it. */
+/** Whether the run ended before this time and has no owner, no unread mail and no reader. */
 function isOver({ end, owner, mail, watchers }: RunRow, endedBefore: number): boolean {
   return end !== null && end.at < endedBefore && owner === null && mail.length === 0 && watchers.length === 0;
 }
@@ -271,7 +275,10 @@ function refuseGap(events: readonly Event[], from: number): void {
   }
 }
 
-/** J1, J10: whoever is handed a record cannot change it. One that is frozen was looked at by who made it. */
+/**
+ * J1, J10: checks and freezes an outcome, so that no reader can change it. A frozen outcome was checked when it was
+ * recorded.
+ */
 function sealOutcome(step: StepRecord): void {
   if (Object.isFrozen(step.outcome)) return;
   assertOutcome(step);

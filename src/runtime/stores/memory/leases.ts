@@ -19,7 +19,7 @@ export class MemoryLeases implements Leases {
   async enlist(workerId: string): Promise<void> {
     if (this.#tables.workers.has(workerId)) return;
     this.#tables.workers.add(workerId);
-    // L6: they are of another who had this name.
+    // L6: these runs belong to a dead worker of the same name.
     for (const row of this.#ownedBy(workerId)) {
       row.owner = null;
       row.rest = ready;
@@ -68,7 +68,7 @@ export class MemoryLeases implements Leases {
       this.#tables.setEnd(row, { status: "completed", at: row.commits.at(-1)?.at ?? 0 });
     row.readyAt = this.#tables.tick();
     this.#tables.place(row);
-    // Where nothing made it ready meanwhile there is nothing to do.
+    // A run that is suspended or ended without mail concerns no listener.
     if (row.line !== undefined) this.#tables.announce(lease.runId);
     return undefined;
   }

@@ -21,7 +21,7 @@ export class MemoryMailbox implements Mailbox {
     return this.putNow(mail);
   }
 
-  /** False: it was here before, or the run is gone. */
+  /** Returns `false` if a mail with this id was put before, or if the run does not exist. */
   putNow(mail: Mail): boolean {
     const row = this.#tables.runs.get(mail.runId);
     if (row === undefined || row.mailIds?.has(mail.id) === true) return false;
@@ -36,7 +36,7 @@ export class MemoryMailbox implements Mailbox {
     return true;
   }
 
-  /** Whoever waits for its orders to be obeyed is told. */
+  /** P3: removes consumed mail and notifies listeners: a caller may wait until its mail is consumed. */
   consumeNow(row: RunRow, through: number): void {
     row.mail = row.mail.filter(({ place }) => place > through);
     this.#tables.announce(row.record.runId);

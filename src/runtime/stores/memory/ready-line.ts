@@ -1,7 +1,7 @@
 import type { Priority, RunRecord } from "../../../kernel/index.ts";
 import { CompactingMap } from "../../process/compacting-map.ts";
 
-/** What the order of ready runs depends on. */
+/** The values that decide the order of ready runs. */
 interface Ready {
   readonly record: Pick<RunRecord, "priority">;
   readonly readyAt: number;

@@ -7,24 +7,27 @@ type TenantId = string | null;
 
 const none: readonly RunRow[] = [];
 
-/** Tenants without a ready run are kept while there are no more: what is made anew for each run costs more than the run's claim. */
+/**
+ * Number of tenants kept although they have no ready run. Creating the entry again for each run would cost more than
+ * claiming the run.
+ */
 const mostIdle = 64;
 
 /**
- * The runs that may be claimed, and those that may be once a time has come. Who looks for work looks at these alone: not at runs at work,
- * nor at those that wait for mail.
+ * The ready runs, and the runs that become ready at a time. A claim searches only these: not owned runs, and not runs
+ * that wait for mail.
  */
 export class ReadyRuns {
   readonly #tenants = new Map<TenantId, TenantRuns>();
   #size = 0;
   readonly #sleeping = new Map<RunRow, number>();
-  /** None of those wakes before this. Epoch milliseconds. */
+  /** Lower bound of the wake times, in epoch milliseconds. */
   #nextWake = Infinity;
-  /** When a run of each tenant was last taken, by count. */
+  /** Value of `#serves` when a run of the tenant was last taken. */
   readonly #served = new Map<TenantId, number>();
   #serves = 0;
 
-  /** It may be claimed, since `row.readyAt`. */
+  /** Marks the run as ready since `row.readyAt`. */
   add(row: RunRow): void {
     this.remove(row);
     const { tenantId, priority } = row.record;
@@ -35,7 +38,7 @@ export class ReadyRuns {
     this.#size++;
   }
 
-  /** It may be claimed from then on. Epoch milliseconds. */
+  /** Marks the run as ready from `wakeAt` on, in epoch milliseconds. */
   addSleeping(row: RunRow, wakeAt: number): void {
     this.remove(row);
     this.#sleeping.set(row, wakeAt);
@@ -52,7 +55,7 @@ export class ReadyRuns {
     this.#size--;
   }
 
-  /** L5: of those that are wanted, one of each tenant, the one served longest ago first, and so round again. */
+  /** L5: takes one run of each tenant in turn. The tenant that was served longest ago comes first. */
   take(limit: number, now: number, isWanted: (row: RunRow) => boolean): readonly RunRow[] {
     if (now >= this.#nextWake) this.#wake(now);
     if (this.#size === 0) return none;
@@ -83,7 +86,7 @@ export class ReadyRuns {
     }
   }
 
-  /** Of each tenant that has one, those that are wanted. */
+  /** Returns one queue for each tenant that has a wanted run, in the order in which they are served. */
   #queues(isWanted: (row: RunRow) => boolean): readonly Queue[] {
     const queues: Queue[] = [];
     for (const [tenantId, runs] of this.#tenants) {
@@ -109,9 +112,9 @@ export class ReadyRuns {
   }
 }
 
-/** Ready runs of one tenant. */
+/** The ready runs of one tenant. */
 class TenantRuns {
-  /** One for each priority it had a run of, the highest first. */
+  /** One line for each priority that the tenant had a run of, highest priority first. */
   #lines: readonly ReadyLine<RunRow>[] = objectArray();
 
   line(priority: Priority): ReadyLine<RunRow> {
@@ -131,13 +134,13 @@ class TenantRuns {
   }
 }
 
-/** Those runs of one tenant that are wanted. */
+/** The wanted runs of one tenant, in the order in which they are claimed. */
 class Queue {
   readonly #lines: readonly ReadyLine<RunRow>[];
   readonly #isWanted: (row: RunRow) => boolean;
   #line = 0;
   #rows: Iterator<RunRow, undefined> | undefined;
-  /** The first; `undefined` once there is none. */
+  /** The next run. `undefined` at the end. */
   head: RunRow | undefined;
 
   constructor(lines: readonly ReadyLine<RunRow>[], isWanted: (row: RunRow) => boolean) {

@@ -5,35 +5,35 @@ import type { Commit, Delta, Event, PlacedMail, Rest, RunRecord } from "../../..
 
 export interface RunRow {
   readonly record: RunRecord;
-  /** Counts runs in the order of their creation, from 1. */
+  /** Position in the order of creation, from 1. */
   readonly place: number;
-  /** K1: how it ended, while it has. */
+  /** K1: how the run ended. `null` while it has not. */
   end: RunEnd | null;
   commits: Commit[];
   events: Event[];
-  /** By number, of commits that retention erased: what stands for them in the chain. */
+  /** By number of an erased commit: the hash that represents its original events in the chain. */
   erasedContents: Map<number, string> | undefined;
-  /** Not consumed yet. */
+  /** Unread mail. */
   mail: readonly PlacedMail[];
-  /** Of all mail it ever had. */
+  /** Ids of all mail that the run ever got (P1). */
   mailIds: Set<string> | undefined;
   readonly deltas: ShownDeltas;
-  /** It has not ended, or has mail. */
+  /** Whether the run has not ended, or has mail. */
   isLive: boolean;
   epoch: number;
   owner: string | null;
   rest: Rest;
-  /** When it last became ready, by `Tables.tick`. */
+  /** Value of `Tables.tick` when the run last became ready. */
   readyAt: number;
-  /** Where it stands while it may be claimed. */
+  /** The line in which the run waits to be claimed. `undefined` while it is not ready. */
   line: ReadyLine<RunRow> | undefined;
   watchers: readonly RunWatcher[];
 }
 
-/** Told of a run what becomes of it, as it does. */
+/** Observer of one run. */
 export interface RunWatcher {
   seeCommit(events: readonly Event[]): void;
   seeDelta(delta: Delta): void;
-  /** The run is no longer there. */
+  /** The run was deleted. */
   seeRemoval(): void;
 }

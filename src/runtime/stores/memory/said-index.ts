@@ -1,16 +1,18 @@
 import { indexInBatch, type MessageBatch } from "../../../kernel/index.ts";
 
-/** What was said at one go in a session, by the ids of its entries: to find one costs the same however long the conversation is. */
+/**
+ * The batches of a session by the ids of their entries. A lookup takes constant time, however long the conversation is.
+ */
 export class SaidIndex {
   readonly #byStem = new Map<string, MessageBatch[]>();
 
   has(id: string): boolean {
-    // What comes after a stem is a number alone.
+    // An entry id of a batch is its stem, a slash and a number.
     const said = this.#byStem.get(id.slice(0, Math.max(id.lastIndexOf("/"), 0)));
     return said?.some((each) => indexInBatch(each, id) >= 0) ?? false;
   }
 
-  /** Whether something was said under it. */
+  /** Whether a batch has this stem. */
   knows(stem: string): boolean {
     return this.#byStem.has(stem);
   }

@@ -19,7 +19,7 @@ import { SaidIndex } from "./said-index.ts";
 type Append = Extract<SessionChange, { readonly type: "append" }>;
 type Say = Extract<SessionChange, { readonly type: "say" }>;
 
-/** Entries said at one go, which are made out when they are read. */
+/** Entries that were added together. They are expanded when they are read. */
 interface PlacedSaid {
   readonly said: MessageBatch;
   readonly visibility: EntryVisibility;
@@ -27,7 +27,7 @@ interface PlacedSaid {
 
 type Placed = StoredEntry | PlacedSaid;
 
-/** Whose entries: a run's, or those of one of its tasks. */
+/** A run, or one of its tasks. */
 type Writer = { readonly runId: RunId; readonly taskId?: TaskId };
 
 /** One session. */
@@ -35,13 +35,13 @@ export class SessionRow {
   readonly agentId: AgentId;
   updatedAt: number;
   size = 0;
-  /** In the order of appending. */
+  /** Entries and batches in the order of appending. */
   #placed: Placed[] = [];
-  /** Of the entries that were placed one by one. */
+  /** Ids of the entries that are not in a batch. */
   readonly #ids = new Set<string>();
   readonly #said = new SaidIndex();
 
-  /** `at`: when it was begun. */
+  /** `at` is the time at which the session was created. */
   constructor(agentId: AgentId, at: number) {
     this.agentId = agentId;
     this.updatedAt = at;
@@ -51,12 +51,15 @@ export class SessionRow {
     return this.#ids.has(id) || this.#said.has(id);
   }
 
-  /** Whether this run wrote all there is. */
+  /** Whether this run wrote all entries. */
   isOnlyOf(runId: RunId): boolean {
     return this.#placed.every((placed) => writtenIn(placed).runId === runId);
   }
 
-  /** The change that brought an entry stands for it, where it says all there is to say: a session has many. */
+  /**
+   * Stores the change itself as the entry where possible: a session has many entries, and this saves an object for
+   * each.
+   */
   append(change: Append): void {
     const { entry, atLeaf } = change;
     if (this.has(entry.id)) return;
@@ -66,7 +69,7 @@ export class SessionRow {
 
   say(say: Say): void {
     if (say.visibility === "visible") {
-      // N3.
+      // N3: a visible batch continues from the leaf.
       const leafId = this.#leaf(say.batch.taskId);
       if (!continuesFrom(say.batch, leafId)) {
         for (const each of rebaseBatch(this.#visible(), leafId, say)) this.#say(each);
@@ -84,13 +87,13 @@ export class SessionRow {
       this.#said.add(said);
       this.#place({ said, visibility }, messages.length, said.at);
     }
-    // Said before, up to here: whoever goes on with a run says it all again.
+    // A run that resumes appends all its messages again. Only those that are not stored yet are added.
     else
       for (const entry of batchEntries(said).slice(known))
         this.append({ ...change, type: "append", entry, visibility });
   }
 
-  /** Nobody who is handed an entry can change it for the others. */
+  /** Returns frozen entries, so that no reader changes them for others. */
   entries(includeHidden: boolean): readonly StoredEntry[] {
     const shown: StoredEntry[] = [];
     for (const placed of this.#placed) {
@@ -114,7 +117,7 @@ export class SessionRow {
       }
       return [{ ...bare(placed), visibility: "visible" as const }];
     });
-    // N3.
+    // N3: entries that were pending move behind the leaf.
     for (const { entry } of since)
       this.#placed.push({ entry: { ...entry, parentId: this.#leaf(root) }, visibility: "visible" });
   }
@@ -137,13 +140,16 @@ export class SessionRow {
     this.updatedAt = Math.max(this.updatedAt, at);
   }
 
-  /** N2. */
+  /** N2: returns the entry with the leaf as its parent. */
   #atLeaf({ entry, visibility }: Append): StoredEntry {
     const parentId = this.#leaf(root);
     return { entry: parentId === entry.parentId ? entry : { ...entry, parentId }, visibility };
   }
 
-  /** As it is for what this task says: a root's comes after what roots said, a child's after all there is. */
+  /**
+   * N2: returns the leaf for this task. The root continues from the last entry of a root task, a child from the last
+   * entry.
+   */
   #leaf(taskId: TaskId): string | null {
     for (let index = this.#placed.length - 1; index >= 0; index--) {
       const placed = this.#placed[index] as Placed;
@@ -154,7 +160,7 @@ export class SessionRow {
     return null;
   }
 
-  /** Whether something of the conversation was placed after this. */
+  /** Whether an entry of the conversation comes after this index. */
   #hasGoneOn(index: number): boolean {
     for (let later = index + 1; later < this.#placed.length; later++)
       if (isSaidTo(root, this.#placed[later] as Placed)) return true;
@@ -168,7 +174,7 @@ export class SessionRow {
 
 const root = formatTaskId(0);
 
-/** Whether it is part of the conversation that this task goes on with. */
+/** Whether the entry or batch is part of the conversation that this task continues. */
 function isSaidTo(taskId: TaskId, placed: Placed): boolean {
   if (placed.visibility !== "visible") return false;
   if (taskId === root && !isOfRoot("said" in placed ? placed.said : placed.entry)) return false;

@@ -66,7 +66,7 @@ export class MemorySessions implements Sessions {
   }
 
   async collect({ unnamedBefore }: { readonly unnamedBefore: number }): Promise<number> {
-    /** By conversation. */
+    /** Sessions that may be deleted, by conversation. */
     const over = new Map<SessionId, SessionId[]>();
     const kept = new Set<SessionId>();
     for (const [sessionId, row] of this.#rows) {
@@ -88,18 +88,18 @@ export class MemorySessions implements Sessions {
     return count;
   }
 
-  /** For the journal, which applies a commit's changes with the rest of it. Refuses before it changes anything. */
+  /** Applies the session changes of a commit. The journal calls this. Validates before it changes anything. */
   applyNow(changes: readonly SessionChange[], at = 0): void {
     refuseOrphans(changes, (sessionId, entryId) => this.#rows.get(sessionId)?.has(entryId) ?? false);
     for (const change of changes) this.#apply(change, at);
   }
 
-  /** What a run wrote that never became visible. For those who delete it. */
+  /** Removes the entries of a run that are not visible. Called when the run is deleted. */
   removeHiddenNow(sessionId: SessionId, runId: RunId): void {
     this.#remove(sessionId, (row) => row.remove({ runId }, (visibility) => visibility !== "visible"));
   }
 
-  /** One that has nothing in it any more goes: whoever says nothing that lasts leaves nothing behind. */
+  /** Removes entries, and the session with its last entry. */
   #remove(sessionId: SessionId, remove: (row: SessionRow) => void): void {
     const row = this.#rows.get(sessionId);
     if (row === undefined) return;

@@ -2,10 +2,10 @@ import type { Delta, Event } from "../../../kernel/index.ts";
 import { aboutDelta, aboutEvent } from "../delta-about.ts";
 import { JoinedDelta } from "../joined-delta.ts";
 
-/** E2: what was shown of a run and is not recorded yet, for watchers who come late. */
+/** E2: deltas of messages that are not recorded yet, for readers that join late. */
 export class ShownDeltas {
   #byAbout: Map<string, JoinedDelta[]> | undefined;
-  /** Where the last one went: as a rule the next follows on. */
+  /** The delta that was extended last. Most often the next delta continues it. */
   #last: JoinedDelta | undefined;
 
   add(delta: Delta): void {

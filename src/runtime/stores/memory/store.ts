@@ -11,11 +11,11 @@ import { MemoryTopics } from "./topics.ts";
 
 export interface MemoryStoreOptions {
   readonly hash: Hash;
-  /** What becomes of messages that are handed back. */
+  /** How often, and after which delay, messages that are handed back are delivered again. */
   readonly inbox?: Partial<InboxSettings>;
 }
 
-/** A store that lives as long as the process. Keeps values as they are: no JSON, no digests (F1). */
+/** F1: a store in the memory of this process. It keeps values as they are and computes neither JSON nor digests. */
 export function memoryStore({ hash, inbox: mail }: MemoryStoreOptions): Store {
   const tables = new Tables();
   const sessions = new MemorySessions(tables);

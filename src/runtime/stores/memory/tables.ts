@@ -12,24 +12,29 @@ import { CompactingMap } from "../../process/compacting-map.ts";
 import type { RunEnd } from "../run-end.ts";
 import { ReadyRuns } from "./ready-runs.ts";
 
-/** What the memory store's contracts share. Everything happens at once between two awaits, so nothing is half done. */
+/**
+ * Data that the contracts of the memory store share. Each change is synchronous, so no reader sees a partial change.
+ */
 export class Tables {
   readonly runs = new CompactingMap<RunId, RunRow>();
-  /** Those that have ended, in the order in which they did: whoever collects looks at no others. */
+  /** Ended runs in the order of their end. `collect` reads only these. */
   readonly ended = new CompactingMap<RunRow, RunRow>();
   readonly ready = new ReadyRuns();
-  /** In the order of their creation. */
+  /** Runs of each session in the order of creation. */
   readonly ofSession = new CompactingMap<SessionId, RunRow[]>();
-  /** S5: by the id of its mail, the run that has a submission. */
+  /** S5: for the id of a submission's mail, the run that got the mail. */
   readonly submitted = new Map<string, RunRow>();
   readonly workers = new Set<string>();
   readonly listeners = new Set<(runId?: RunId) => void>();
-  /** Counts, to order what became ready. */
+  /** Counter that orders runs by the time at which they became ready. */
   #ticks = 0;
-  /** Changed since listeners were last told; few times in a row the same. */
+  /**
+   * Runs that changed since the listeners were last called. `undefined` entries stand for changes that concern no
+   * single run.
+   */
   #changed: (RunId | undefined)[] | undefined;
 
-  /** K1. */
+  /** K1: records how the run ended, or with `null` that it was reopened. */
   setEnd(row: RunRow, end: RunEnd | null): void {
     row.end = end;
     if (end === null) this.ended.delete(row);
@@ -40,7 +45,7 @@ export class Tables {
     return ++this.#ticks;
   }
 
-  /** Someone may have something to do. */
+  /** Calls the listeners in a microtask. Several changes of one run in a row are announced once. */
   announce(runId?: RunId): void {
     const changed = this.#changed;
     if (changed === undefined) {
@@ -55,7 +60,10 @@ export class Tables {
     for (const runId of changed) for (const tell of this.listeners) tell(runId);
   };
 
-  /** L2: for whoever changes the owner, the rest or the mail of a run, or who is at work. */
+  /**
+   * L2: updates whether the run is ready. Called after a change of its owner, rest or mail, or of the registered
+   * workers.
+   */
   place(row: RunRow): void {
     const { owner, rest, mail } = row;
     const isAtRest = owner === null ? row.isLive : !this.workers.has(owner);
@@ -67,11 +75,11 @@ export class Tables {
 
   run(runId: RunId): RunRow {
     const row = this.runs.get(runId);
-    if (row === undefined) throw new Fault("not_found", `there is no run ${runId} in this store`);
+    if (row === undefined) throw new Fault("not_found", `run ${runId} does not exist in this store`);
     return row;
   }
 
-  /** J3: the row, if the lease holds. */
+  /** J3: returns the row of the run. Throws `lease_lost` if the lease is not the current one. */
   owned({ runId, epoch, workerId }: Lease): RunRow {
     const row = this.runs.get(runId);
     if (row === undefined || row.epoch !== epoch || row.owner !== workerId) {
@@ -83,7 +91,7 @@ export class Tables {
   }
 }
 
-/** E1: what stands for a commit in the chain. */
+/** E1: the hash that represents the events of a commit in the chain. */
 export function eventsContent({ events = [] }: Commit, hash: Hash): string {
   return hash(canonicalJson(events));
 }

@@ -16,8 +16,8 @@ type Answer = (shown: Shown | Promise<never>) => void;
 const over: Shown = Object.freeze({ value: undefined, done: true });
 
 /**
- * What one watcher sees of a run as it happens. By hand, not a generator: text comes in thousands of pieces, and each would wait
- * three times over.
+ * The tail of one run for one reader. A hand-written iterator, because an async generator waits for three promises per
+ * item, and a message has thousands of deltas. Bench: `loop`, row "a streamed delta".
  */
 export class MemoryTail implements AsyncIterableIterator<Event | Delta, undefined>, RunWatcher, Guest {
   readonly #tables: Tables;
@@ -25,13 +25,13 @@ export class MemoryTail implements AsyncIterableIterator<Event | Delta, undefine
   readonly #filter: TailFilter;
   readonly #signal: TailOptions["signal"];
   readonly #life: TailOptions["life"];
-  /** Who waits, and those who asked while somebody did: a reader in a loop is alone. */
+  /** The pending `next` call, and further calls made meanwhile. A reader that uses `for await` has at most one. */
   #waiting: Answer | undefined;
   #behind: Answer[] | undefined;
   #deltas: ComingDeltas | undefined;
   #seq: number;
   #hasBegun = false;
-  /** Everything there is has been shown: until something comes, there is nothing to look for. */
+  /** Whether the reader has got everything that exists. Nothing needs to be searched until the next commit or delta. */
   #isThrough = false;
   #isOver = false;
 
@@ -56,7 +56,7 @@ export class MemoryTail implements AsyncIterableIterator<Event | Delta, undefine
       : this.#refuse(this.#life.fault);
   }
 
-  /** A watcher that leaves never stops a run (E3). */
+  /** E3: ends the tail. The run is not affected. */
   return(): Promise<Shown> {
     this.#end();
     return Promise.resolve(over);
@@ -64,13 +64,13 @@ export class MemoryTail implements AsyncIterableIterator<Event | Delta, undefine
 
   seeCommit(events: readonly Event[]): void {
     if (this.#filter.wakesFor(events)) this.#serve();
-    // Not one of them is to be shown, so who is through stays so.
+    // The reader gets none of these events, so it is still up to date.
     else if (this.#isThrough) this.#seq = this.#row.events.length;
   }
 
   seeDelta(delta: Delta): void {
     if (!this.#filter.showsDeltas) return;
-    // Who waits has seen everything before it.
+    // A waiting reader has got everything before this delta.
     if (this.#waiting !== undefined) this.#answer({ value: delta, done: false });
     else this.#put(delta);
   }
@@ -79,7 +79,7 @@ export class MemoryTail implements AsyncIterableIterator<Event | Delta, undefine
     this.#end();
   }
 
-  /** Who is not through yet is shown the rest first. */
+  /** The lifetime has ended. A reader that is behind first gets the remaining events. */
   lifeEnded(fault: Fault): void {
     if (this.#waiting === undefined) return;
     this.#answer(Promise.reject(fault));
@@ -91,7 +91,7 @@ export class MemoryTail implements AsyncIterableIterator<Event | Delta, undefine
     return Promise.reject(fault);
   }
 
-  /** Nobody watches before the first thing is asked for. */
+  /** Starts to observe the run at the first call of `next`. */
   #begin(): void {
     this.#hasBegun = true;
     const row = this.#row;
@@ -99,7 +99,7 @@ export class MemoryTail implements AsyncIterableIterator<Event | Delta, undefine
       this.#end();
       return;
     }
-    // E2: what was there before the watcher.
+    // E2: deltas that were put before the reader joined.
     if (this.#filter.showsDeltas) for (const delta of row.deltas) this.#put(delta);
     row.watchers = row.watchers.concat(this);
     this.#signal?.addEventListener("abort", this.#end);
@@ -131,7 +131,10 @@ export class MemoryTail implements AsyncIterableIterator<Event | Delta, undefine
     }
   }
 
-  /** E1: nobody who is handed an event can change it for the others. `undefined`: there is nothing yet. */
+  /**
+   * Returns the next item, or `undefined` if there is none yet. E1: events are frozen, so that no reader changes them
+   * for others.
+   */
   #take(): Shown | undefined {
     if (!this.#hasBegun) this.#begin();
     if (this.#isOver) return over;
@@ -160,10 +163,10 @@ export class MemoryTail implements AsyncIterableIterator<Event | Delta, undefine
   };
 }
 
-/** Who is this far behind is shown no more of what was recorded since. */
+/** A reader that is this many deltas behind loses the deltas of messages that are recorded by now. */
 const mostBehind = 10_000;
 
-/** E2: what one watcher is yet to be shown, each before the event that was next when it came. */
+/** E2: the deltas that one reader has not got yet. Each comes before the event that was next when the delta was put. */
 class ComingDeltas {
   #coming: { readonly delta: Delta; readonly next: number }[] = [];
   #place = 0;

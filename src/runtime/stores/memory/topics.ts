@@ -11,7 +11,7 @@ export class MemoryTopics implements Topics {
     return [...(this.#followers.get(topicId) ?? [])];
   }
 
-  /** For the journal, which applies a commit's changes with the rest of it. */
+  /** Applies the topic changes of a commit. The journal calls this together with the other changes of the commit. */
   applyNow(changes: readonly TopicChange[]): void {
     for (const { type, topicId, agentId } of changes) {
       const followers = this.#followers.get(topicId) ?? new Set();

@@ -38,7 +38,10 @@ export class SqliteBlobs implements Blobs {
     await this.#collector.collect();
   }
 
-  /** With those that hold its commits. For the journal, inside its transaction. What it leaves is the collector's. */
+  /**
+   * Deletes all blobs of a run, including those that hold its commits, inside the journal's transaction. The collector
+   * frees the rows later.
+   */
   deleteNow(runId: RunId): void {
     this.#tables.database.run("UPDATE blobs SET run_id = NULL WHERE run_id = ?", runId);
   }

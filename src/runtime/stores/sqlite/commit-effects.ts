@@ -13,7 +13,7 @@ import type { Footing, SqliteSessions } from "./sessions.ts";
 import type { Position, Tables } from "./db/tables.ts";
 import type { SqliteTopics } from "./topics.ts";
 
-/** What a commit changes besides its run. */
+/** The parts of the store that a commit changes besides its run. */
 export interface Neighbours {
   readonly sessions: SqliteSessions;
   readonly mailbox: SqliteMailbox;
@@ -24,10 +24,10 @@ export interface Neighbours {
   readonly feeds: RunFeeds;
 }
 
-/** What is known of a commit that changes more than its own row. */
+/** What is known about a commit when its effects are applied. */
 interface Change {
   readonly footing: Footing | undefined;
-  /** How the run ended is stored with its release. */
+  /** The release, in the same transaction, stores how the run ended. */
   readonly isLast?: boolean;
 }
 
@@ -38,7 +38,7 @@ export interface CommitReachOptions {
   readonly neighbours: Neighbours;
 }
 
-/** How far a commit reaches: what it changes besides its own row, in the same transaction. */
+/** The changes that a commit makes besides its own row, in the same transaction. */
 export class CommitReach {
   readonly #tables: Tables;
   readonly #rows: CommitRows;
@@ -52,7 +52,7 @@ export class CommitReach {
     this.#neighbours = neighbours;
   }
 
-  /** Before anything is changed. */
+  /** Throws `invalid_argument` for a gap, and `not_found` for an entry without its parent. Call before any change. */
   refuse({ commit: { number, events }, sessions }: Draft, position: Position): Footing | undefined {
     if (number !== position.number) {
       throw new Fault("invalid_argument", `commit ${number} leaves a gap: the next is ${position.number}`);
@@ -76,7 +76,7 @@ export class CommitReach {
     );
   }
 
-  /** The commit was added. */
+  /** Applies the changes of a commit whose row was inserted. */
   applyNow(run: RunKey, { commit, sessions }: Draft, { footing, isLast = false }: Change): void {
     const { events, mail, inbox, topics, mailThrough } = commit;
     const { sessions: talks, mailbox, inbox: boxes, topics: subjects, deltas } = this.#neighbours;
@@ -100,9 +100,9 @@ export class CommitReach {
     );
   }
 
-  /** It is durable. */
+  /** Notifies listeners after the commit is durable. */
   tell({ mail, inbox, erases }: Commit): void {
-    // Who dies or fails here leaves it to the next that opens the file or erases something.
+    // If this fails or the process dies, the next erasure or the next process that opens the file completes it.
     if (erases !== undefined) this.#eraser.erase().catch(() => undefined);
     if (mail !== undefined) for (const { runId } of mail) this.#tables.announce(runId);
     if (inbox !== undefined && inbox.length > 0) this.#tables.announce();

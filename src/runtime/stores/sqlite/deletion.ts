@@ -24,11 +24,11 @@ interface Doomed {
   readonly sessionId: SessionId;
 }
 
-/** A transaction takes no more on after so long. */
+/** Maximum time that one transaction spends on deletions. */
 const sliceMs = 2;
 const mostRuns = 256;
 
-/** Takes runs out of every reader's sight at once; what they held is freed after that by the collector. */
+/** Deletes runs for every reader at once. The collector frees their rows later. */
 export class Deletion {
   readonly #options: DeletionOptions;
 
@@ -48,7 +48,7 @@ export class Deletion {
     await this.#options.collector.collect();
   }
 
-  /** Those that ended before then, but for those an owner has or an order waits for. */
+  /** Deletes runs that ended before this time, except runs with an owner or unread mail. */
   async collect(endedBefore: number): Promise<number> {
     let count = 0;
     for (;;) {
@@ -71,7 +71,7 @@ export class Deletion {
     );
   }
 
-  /** As many as there is time for; inside a transaction. */
+  /** Deletes as many of the runs as fit into `sliceMs`. Call inside a transaction. */
   #deleteSome(runs: readonly Doomed[]): readonly RunId[] {
     const began = performance.now();
     const deleted: RunId[] = [];

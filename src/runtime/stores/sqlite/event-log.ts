@@ -28,9 +28,9 @@ export interface SqliteEventLogOptions {
   readonly watch: ChangeWatch;
 }
 
-/** How far someone who tails has come. */
+/** The position of one reader. */
 interface TailPlace {
-  /** Of the next event, seen or not to be seen. */
+  /** Seq of the next event, whether the filter shows it or not. */
   next: number;
 }
 
@@ -43,7 +43,7 @@ interface Tail {
 
 interface JoinedFeed {
   readonly feed: RunFeed;
-  /** Rings when there may be something to see. */
+  /** Rings when there may be something to read. */
   readonly bell: Bell;
   readonly leave: () => void;
 }
@@ -73,7 +73,7 @@ export class SqliteEventLog implements EventLog {
     yield* this.#between(run, fromSeq, end);
   }
 
-  /** One generator from the feed to its reader: each that another hands on to would wait three times more for every item. */
+  /** A single generator from the feed to the reader: each nested generator would add three promises per item. */
   async *tail(runId: RunId, options: TailOptions = {}): AsyncIterable<Event | Delta> {
     const { fromSeq = 0, types, signal, life } = options;
     const isStopped = (): boolean => signal?.aborted === true;
@@ -84,11 +84,11 @@ export class SqliteEventLog implements EventLog {
     try {
       let shown = 0;
       for (;;) {
-        // Cleared before looking, so that what comes while the consumer is busy rings again.
+        // Cleared before reading, so that a change while the consumer is busy rings again.
         bell.clear();
         while (place.next < feed.end && !feed.isGone) {
           if (place.next > fromSeq && isStopped()) return;
-          // As it is now: the feed may be cut again while the consumer is busy.
+          // Read again each time: the feed may drop events while the consumer is busy.
           const { oldest } = feed;
           if (place.next < oldest) {
             for await (const event of this.#between(feed.run, place.next, oldest))
@@ -121,10 +121,11 @@ export class SqliteEventLog implements EventLog {
     const bell = new Bell();
     const watcher: Watcher = (events) => {
       if (events === undefined || filter.wakesFor(events)) bell.ring();
-      // Who is not woken would be so far behind in the end that it had to read the file.
+      // Keeps the position current: a reader that is never woken would otherwise fall behind the feed and have to read
+      // the file.
       else if (events[0]?.seq === place.next) place.next += events.length;
     };
-    // Before reading, so that what is written meanwhile is noticed.
+    // Before reading, so that writes during the read are noticed.
     const unwatch = this.#watch.hold();
     signal?.addEventListener("abort", bell.ring);
     const guest: Guest = { lifeEnded: () => bell.ring() };
@@ -165,7 +166,7 @@ export class SqliteEventLog implements EventLog {
   async *#between(known: RunKey, fromSeq: number, end: number): AsyncIterable<Event> {
     if (fromSeq >= end) return;
     const { run, first, last } = await this.#tables.read(() => ({
-      // Retention may have erased since.
+      // Retention may have erased text meanwhile.
       run: this.#tables.find(known.runId) ?? known,
       first: this.#rows.numberOf(known, fromSeq),
       last: this.#rows.numberOf(known, end - 1),

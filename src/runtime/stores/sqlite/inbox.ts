@@ -14,7 +14,10 @@ import {
 import type { CommitSource } from "../commit-source.ts";
 import type { Tables } from "./db/tables.ts";
 
-/** I2: `BEHIND` is what stands in its line after something sent. An acknowledged message leaves its id behind (I1), and nothing else. */
+/**
+ * I2: `BEHIND` is a message that waits for an earlier message of its line. I1: an acknowledged message keeps only its
+ * id.
+ */
 const MessageState = Object.freeze({ WAITING: 0, BEHIND: 1, TAKEN: 2, DEAD: 3, ACKNOWLEDGED: 4 });
 
 interface MessageRow {
@@ -33,7 +36,7 @@ interface PlacedRow {
 
 const { WAITING, BEHIND, TAKEN, DEAD, ACKNOWLEDGED } = MessageState;
 const columns = "deliveries, redelivered, not_before AS notBefore, run_id AS runId, body";
-/** As the partial indexes have it. */
+/** The same condition as in the partial indexes. */
 const isHere = `state < ${DEAD}`;
 const atTheEnd = "(SELECT max(id) + 1 FROM messages)";
 
@@ -46,7 +49,10 @@ const selectHeads = `SELECT ${columns} FROM messages
 const nextTime = `SELECT min(not_before) AS at FROM messages WHERE agent_id = ? AND state = ${WAITING} AND not_before > ?`;
 const anyTaken = `SELECT 1 FROM messages WHERE agent_id = ? AND state = ${TAKEN} LIMIT 1`;
 const anyWaiting = `SELECT 1 FROM messages WHERE agent_id = ? AND state = ${WAITING} LIMIT 1`;
-/** What may be tried by then (?2), and what stands behind it or behind the messages of a run (?3). With no time (NULL) only the latter. */
+/**
+ * Messages that may be delivered at time ?2, and messages behind them or behind messages of run ?3. With ?2 = NULL only
+ * the latter.
+ */
 const selectLines = `SELECT ${columns} FROM messages AS own
   WHERE agent_id = ?1 AND ${isHere} AND (
     (state = ${WAITING} AND not_before <= ?2) OR (state = ${BEHIND} AND EXISTS (
@@ -154,7 +160,7 @@ export class SqliteInbox implements Inbox {
     );
   }
 
-  /** For the journal, inside its transaction. */
+  /** Applies the inbox changes of a commit, inside its transaction. */
   applyNow(changes: readonly InboxChange[], { runId, at }: CommitSource): void {
     for (const change of changes) {
       if (change.type === "deliver") this.#deliver(change.message);
@@ -164,7 +170,7 @@ export class SqliteInbox implements Inbox {
     }
   }
 
-  /** I5: whether all that is to be taken is free; inside a transaction. */
+  /** I5: whether all messages that these changes take are free. Call inside a transaction. */
   isFreeNow(changes: readonly InboxChange[]): boolean {
     const { database } = this.#tables;
     return changes.every(
@@ -174,7 +180,7 @@ export class SqliteInbox implements Inbox {
     );
   }
 
-  /** The run is gone; inside a transaction. */
+  /** I5: frees the messages of a deleted run. Call inside a transaction. */
   freeNow(runId: RunId): void {
     const freed = this.#tables.database.all<{ readonly agentId: AgentId; readonly line: string }>(
       freeTaken,
@@ -233,7 +239,7 @@ export class SqliteInbox implements Inbox {
     }
   }
 
-  /** I2: whoever stands behind nothing any more is next. */
+  /** I2: marks the messages of the line that no longer wait for an earlier message. */
   #straighten(agentId: AgentId, line: string): void {
     const { database } = this.#tables;
     const first = database.get<{ readonly id: number }>(firstSent, agentId, line)?.id;

@@ -45,7 +45,7 @@ export interface SqliteJournalOptions {
   readonly neighbours: Neighbours;
 }
 
-/** Where a commit leads, and the database's version if it is one of several. */
+/** The position after a commit, and the database's version if the commit shares its transaction with other writes. */
 interface Turn {
   readonly next: Position;
   readonly version: number | undefined;
@@ -151,7 +151,10 @@ export class SqliteJournal implements Journal {
     }
   }
 
-  /** What comes with the commit is done in the same transaction: what is submitted if it is written by it, the release in any case. */
+  /**
+   * Writes the commit in a grouped transaction, with the submissions if the commit is new, and with the release in any
+   * case.
+   */
   async #appendWith(
     lease: Lease,
     commit: Commit,
@@ -180,7 +183,7 @@ export class SqliteJournal implements Journal {
         const run = this.#tables.owner(lease);
         draft ??= draftCommit(commit, run, this.#hash);
         before = run.position;
-        // Whoever begins a run here must see that this one has ended: then its end is not left to the release.
+        // Submitted runs must see that this run has ended, so in that case the end is stored before the release.
         const isLast = rest !== undefined && runs === undefined;
         const standing = this.#append(lease, draft, version, isLast);
         if (standing === commit)
@@ -196,7 +199,7 @@ export class SqliteJournal implements Journal {
           if (submission !== undefined) this.#creator.announce(each, submission.run, submission.first);
         });
       },
-      // Most often the file was locked: then nothing has changed.
+      // Most often the file was locked and nothing has changed.
       undone: () => {
         const run = owned.get(lease.runId);
         if (run !== undefined) run.position = before;
@@ -204,10 +207,10 @@ export class SqliteJournal implements Journal {
     });
   }
 
-  /** How it ended is stored with the release. */
+  /** Releases the run. How it ended is stored with the release. */
   #release(lease: Lease, rest: Rest, standing: Commit): ReleasedRun {
     const released = this.#leases.leaveNow(this.#tables.owner(lease), rest, endIn(standing) ?? undefined);
-    // The commit was taken, so the lease holds; no fault, by which what is written by now would stand.
+    // The commit was accepted, so the lease is current. An `Error`, because a `Fault` would not roll back the commit.
     if (released === undefined) throw new Error(`${lease.runId} could not be released`);
     return released;
   }
@@ -233,7 +236,7 @@ export class SqliteJournal implements Journal {
     return this.#deletion.collect(endedBefore);
   }
 
-  /** J1, J3: the commit that stands under its number. */
+  /** J1, J3: appends the commit, or returns the commit that is already stored under its number. */
   #append(lease: Lease, draft: Draft, version: number | undefined, isLast: boolean): Commit {
     const { commit } = draft;
     const run = this.#tables.owner(lease);
@@ -248,7 +251,8 @@ export class SqliteJournal implements Journal {
         return commit;
       }
     }
-    // Lost, or taken, or a gap, or held by another store since: the file knows.
+    // The lease is lost, the number is taken or leaves a gap, or another store became the holder: only the file can
+    // tell.
     const now = this.#tables.ownerNow(lease);
     const standing = this.#rows.row(now, commit.number);
     if (standing !== undefined) return this.#rows.decode(now, standing);
@@ -259,7 +263,7 @@ export class SqliteJournal implements Journal {
     return this.#append(lease, draft, version, isLast);
   }
 
-  /** False: the lease is lost, or another store holds the run. */
+  /** Returns `false` if the lease is lost or another store is the holder. */
   #insert(run: OwnedRun, { commit, body }: Draft, { next, version }: Turn): boolean {
     const { database, holder } = this.#tables;
     const { number, at } = commit;

@@ -18,7 +18,7 @@ import { runKeyColumns, RunState, type RunKey } from "./db/run-row.ts";
 import type { OwnedRun, Tables } from "./db/tables.ts";
 import type { WorkerLocks } from "./db/worker-lock.ts";
 
-/** At most so many runs of a worker that is gone, and so many whose time has come, become ready in one claim. */
+/** Maximum number of runs of a dead worker, and of runs whose wake time has passed, that become ready in one claim. */
 const mostWoken = 256;
 
 interface ReadyRun {
@@ -26,13 +26,13 @@ interface ReadyRun {
   readonly tenant: string;
   readonly priority: number;
   readonly readyAt: number;
-  /** 1: of a tenant that was asked for before, in this round of them. */
+  /** 1 if the tenant was served before in this round, otherwise 0. */
   readonly again: number;
 }
 
-/** What came of leaving a run. */
+/** The outcome of a release. */
 export interface ReleasedRun {
-  /** Somebody may take it, or waits for an order to be obeyed. */
+  /** Whether listeners must be notified: the run is ready, or a caller waits until its mail is consumed. */
   readonly concernsOthers: boolean;
 }
 
@@ -40,11 +40,11 @@ interface Taken extends RunKey {
   readonly epoch: number;
 }
 
-/** What is asked of the ready runs of an agent. */
+/** The queries for ready runs of one agent. */
 class ReadyQueries {
-  /** How many there are, up to a limit. */
+  /** Counts the ready runs, up to a limit. */
   readonly count: string;
-  /** L5: the first of the tenant after another; of the first tenant if there is none after it. */
+  /** L5: selects the next run of the tenant after a given tenant, or of the first tenant if there is none after it. */
   readonly next: string;
 
   constructor(but: string) {
@@ -58,17 +58,20 @@ class ReadyQueries {
 }
 
 const allReady = new ReadyQueries("");
-/** To look into a list takes longer than all the rest, and most often it is empty. */
+/**
+ * A separate query, because searching the list takes longer than the rest of the query, and most often the list is
+ * empty.
+ */
 const allReadyBut = new ReadyQueries("AND run_id NOT IN (SELECT value FROM json_each(?5))");
 
-/** An agent whose runs are wanted, but for some. */
+/** An agent whose ready runs are wanted, except for some. */
 class ReadyAgent {
   readonly agentId: AgentVersion["agentId"];
   readonly #queries: ReadyQueries;
-  /** What its runs are compared with. */
+  /** Parameters of the queries. */
   readonly #values: readonly (string | number | null)[];
 
-  /** `others`: those that are not wanted, as JSON, if there are any. */
+  /** `others` is a JSON array of the runs that are not wanted, if there are any. */
   constructor({ agentId, version }: AgentVersion, others: string | undefined) {
     this.agentId = agentId;
     this.#queries = others === undefined ? allReady : allReadyBut;
@@ -76,7 +79,7 @@ class ReadyAgent {
     this.#values = others === undefined ? values : [...values, others];
   }
 
-  /** How many of its runs are ready, up to a limit. */
+  /** Counts the agent's ready runs, up to a limit. */
   count(database: Database, limit: number): number {
     const row = database.get<{ readonly count: number }>(this.#queries.count, limit, ...this.#values);
     return row?.count ?? 0;
@@ -87,19 +90,19 @@ class ReadyAgent {
   }
 }
 
-/** What there may be to claim. */
+/** What a claim may find, as read before the transaction. */
 interface Outlook {
-  /** Workers whose runs were left behind. */
+  /** Dead workers that still own runs. */
   readonly gone: readonly string[];
   readonly isAnyoneDue: boolean;
   readonly ready: ReadyRuns;
 }
 
-/** What is ready of the agents whose runs are wanted. */
+/** The ready runs of the wanted agents. */
 interface ReadyRuns {
-  /** Those with ready runs. */
+  /** Agents that have ready runs. */
   readonly agents: readonly ReadyAgent[];
-  /** How many there are, as far as they are asked for. */
+  /** Number of ready runs, at most the limit of the claim. */
   readonly count: number;
 }
 
@@ -112,25 +115,25 @@ const takeRun = (which: string): string =>
 const takeReady = takeRun("id = ?2");
 const seizeAny = takeRun(`run_id = ?2 AND state <> ${RunState.ENDED}`);
 
-/** What is always so says to SQLite that it need not look at all. */
+/** The always-true `agent_id > ''` lets SQLite use the partial index. */
 const isAnyoneWaiting = `SELECT 1 WHERE EXISTS (SELECT 1 FROM runs WHERE state = ${RunState.READY} AND agent_id > '')
   OR EXISTS (SELECT 1 FROM runs WHERE wake_at <= ?)`;
 
-/** Whether some of the run's mail was not consumed yet, if it ever had any. */
+/** Whether the run has unread mail. No row if it never had any mail. */
 const mailOfRun = `SELECT EXISTS (SELECT 1 FROM mail WHERE run = ?1) AS waits FROM mail_ids WHERE run = ?1 LIMIT 1`;
 const releaseRun = (more: string): string =>
   `UPDATE runs SET owner = NULL, holder = NULL, state = ?4, wake_at = ?5, ready_at = ?6 ${more}
    WHERE id = ?1 AND epoch = ?2 AND owner = ?3`;
 const releaseAsItIs = releaseRun("");
 const releaseEnded = releaseRun(", ended = ?7, ended_at = ?8");
-/** One that its owner is done with, of which no commit says how it ended. */
+/** For a run that its owner released as ended although no commit holds `run_end`. */
 const endUntold = "UPDATE runs SET ended = 0, ended_at = ?2 WHERE id = ?1 AND ended IS NULL";
 
 export class SqliteLeases implements Leases {
   readonly #tables: Tables;
   readonly #locks: WorkerLocks;
   readonly #deltas: DeltaBoard;
-  /** L5: the tenant served last by this process; the next in order has its turn. */
+  /** L5: the tenant that this process served last. The next tenant in order comes next. */
   #lastTenant = "";
 
   constructor(tables: Tables, locks: WorkerLocks, deltas: DeltaBoard) {
@@ -139,7 +142,7 @@ export class SqliteLeases implements Leases {
     this.#deltas = deltas;
   }
 
-  /** Whoever had the name before is gone, or the lock could not be had: the runs of that one are left behind. */
+  /** L6: if the worker's lock was free, a former worker of this name is dead, and its runs become ready. */
   async enlist(workerId: string): Promise<void> {
     if (!(await this.#locks.take(workerId))) return;
     while ((await this.#tables.write({ apply: () => this.#leaveBehind(workerId) })) > 0) await setImmediate();
@@ -161,7 +164,7 @@ export class SqliteLeases implements Leases {
     const { workerId, now } = options;
     const { gone, isAnyoneDue, ready } = seen;
     const wakesSome = gone.length > 0 || isAnyoneDue;
-    // Most who look find nothing: they need not wait for the right to write.
+    // Most claims find nothing and need no write lock.
     if (!wakesSome && ready.count === 0) return none;
     return this.#tables
       .write({
@@ -209,7 +212,7 @@ export class SqliteLeases implements Leases {
     await this.#tables.write({
       apply: () => {
         const run = this.#tables.owner(lease);
-        // Says that it is lost.
+        // Throws `lease_lost`.
         return this.leaveNow(run, rest) ?? this.#tables.ownerNow(lease);
       },
       committed: (released) => {
@@ -218,13 +221,16 @@ export class SqliteLeases implements Leases {
     });
   }
 
-  /** For the journal, inside its transaction. `end`: how the run ended, where that is not stored yet. `undefined`: the lease is lost. */
+  /**
+   * Releases the run, inside the journal's transaction. `end` is how the run ended, if that is not stored yet. Returns
+   * `undefined` if the lease is lost.
+   */
   leaveNow(run: OwnedRun, rest: Rest, end?: RunEnd): ReleasedRun | undefined {
     const { database } = this.#tables;
     const { id, runId, epoch, workerId } = run;
     const now = this.#tables.tick();
     const mail = database.get<{ readonly waits: number }>(mailOfRun, id);
-    // L3.
+    // L3: unread mail makes the run ready.
     const state = mail?.waits === 1 ? RunState.READY : stateOf(rest);
     const wakeAt = state === RunState.SUSPENDED && rest.kind === "suspended" ? rest.wakeAt : null;
     const left = [id, epoch, workerId, state, wakeAt, now] as const;
@@ -239,13 +245,13 @@ export class SqliteLeases implements Leases {
     return { concernsOthers: state !== RunState.ENDED || mail !== undefined };
   }
 
-  /** It is durable that nobody owns the run. */
+  /** Called after the release is durable. */
   released(runId: RunId, { concernsOthers }: ReleasedRun): void {
     this.#deltas.forget(runId);
     if (concernsOthers) this.#tables.announce(runId);
   }
 
-  /** L5: whether a run that is new would be the one that is claimed. For the journal, inside the transaction that creates it. */
+  /** L5: whether a claim would select this new run. Call inside the transaction that creates it. */
   wouldClaim({ runId, agentId, agentVersion }: RunRecord, { agents, except, now }: ClaimOptions): boolean {
     const isWanted =
       agents?.some(
@@ -256,12 +262,12 @@ export class SqliteLeases implements Leases {
     return this.#tables.database.get(isAnyoneWaiting, now) === undefined;
   }
 
-  /** Whether a worker is gone whose runs nobody has taken up yet. */
+  /** Whether a dead worker still owns runs. */
   hasLeftBehind(): boolean {
     return this.#gone().length > 0;
   }
 
-  /** The owners of runs who are gone, each asked once. */
+  /** Returns the dead workers that own runs. */
   #gone(): string[] {
     const owners = this.#owners();
     this.#locks.forgetAllBut(new Set(owners));
@@ -292,7 +298,7 @@ export class SqliteLeases implements Leases {
     return this.#tables.database.get("SELECT 1 FROM runs WHERE wake_at <= ? LIMIT 1", now) !== undefined;
   }
 
-  /** How many of its runs became ready. */
+  /** Makes some runs of a dead worker ready and returns their number. */
   #leaveBehind(workerId: string): number {
     const { owned } = this.#tables;
     for (const run of owned.values()) if (run.workerId === workerId) owned.delete(run.runId);
@@ -312,7 +318,7 @@ export class SqliteLeases implements Leases {
     );
   }
 
-  /** L5: one of each tenant, from the one after the last served, and so round again. */
+  /** L5: takes one run of each tenant in turn, starting after the tenant that was served last. */
   #serve({ workerId }: ClaimOptions, { agents, count }: ReadyRuns): Taken[] {
     const served: Taken[] = [];
     while (served.length < count) {
@@ -357,7 +363,7 @@ export class SqliteLeases implements Leases {
     return next;
   }
 
-  /** L1. What a former owner was showing is void. */
+  /** L1: takes the run. Deltas of the former owner are deleted. */
   #take(sql: string, workerId: string, which: string | number): Taken | undefined {
     const { database, holder } = this.#tables;
     const run = database.get<Taken>(sql, workerId, which, holder);
@@ -367,7 +373,7 @@ export class SqliteLeases implements Leases {
     return run;
   }
 
-  /** It is durable that the run is this worker's. */
+  /** Called after it is durable that this worker owns the run. */
   note({ id, runId, agentId, sessionId, epoch }: Taken, workerId: string): void {
     this.#tables.owned.set(runId, { id, runId, agentId, sessionId, epoch, workerId });
     this.#deltas.forget(runId);
@@ -379,7 +385,7 @@ function stateOf({ kind }: Rest): number {
   return kind === "ended" ? RunState.ENDED : RunState.SUSPENDED;
 }
 
-/** L5. */
+/** L5: the order in which runs are served. */
 function comesBefore(one: ReadyRun, other: ReadyRun): boolean {
   if (one.again !== other.again) return one.again < other.again;
   if (one.tenant !== other.tenant) return isBefore(one.tenant, other.tenant);
@@ -387,7 +393,7 @@ function comesBefore(one: ReadyRun, other: ReadyRun): boolean {
   return one.readyAt < other.readyAt;
 }
 
-/** In SQLite's order of texts, which is not that of JavaScript. */
+/** Compares texts like SQLite does: by UTF-8 bytes, not by UTF-16 code units. */
 function isBefore(one: string, other: string): boolean {
   return Buffer.compare(Buffer.from(one), Buffer.from(other)) < 0;
 }

@@ -11,7 +11,7 @@ interface MailRow {
 
 const mailOfRun = "SELECT place, body FROM mail WHERE run = ? ORDER BY place";
 
-/** Nobody is at it, nor looks for it. */
+/** The run has no owner and is not ready. */
 const isLeft = `state IN (${RunState.SUSPENDED}, ${RunState.ENDED})`;
 
 export class SqliteMailbox implements Mailbox {
@@ -40,13 +40,13 @@ export class SqliteMailbox implements Mailbox {
     return rows.map(({ place, body }) => ({ ...(JSON.parse(body) as StoredMail), runId, place }));
   }
 
-  /** For the journal, inside its transaction. Dropped where the run is gone. */
+  /** Puts mail inside the journal's transaction. Mail to a run that no longer exists is dropped. */
   putNow(mail: Mail): void {
     const run = this.#tables.find(mail.runId);
     if (run !== undefined) this.#put(run, mail);
   }
 
-  /** S5: the run that has the mail of a submission, if one has. For the journal, inside its transaction. */
+  /** S5: returns the run that got the mail of this submission. Call inside the journal's transaction. */
   findSubmitted(mailId: string): RunId | undefined {
     return this.#tables.database.get<{ readonly runId: RunId }>(
       `SELECT run_id AS runId FROM runs WHERE run_id IS NOT NULL AND id =
@@ -64,7 +64,7 @@ export class SqliteMailbox implements Mailbox {
     );
   }
 
-  /** P3. For the journal, inside its transaction. */
+  /** P3: removes consumed mail, inside the journal's transaction. */
   consumeNow(run: RunKey, through: number): void {
     this.#tables.database.run("DELETE FROM mail WHERE run = ? AND place <= ?", run.id, through);
   }

@@ -36,7 +36,7 @@ import type { RunList } from "./rows/run-list.ts";
 import type { Tables } from "./db/tables.ts";
 import { deleteUnnamed } from "./retention/unnamed-sessions.ts";
 
-/** As they are stored: their place in this list. */
+/** A visibility is stored as its index in this list. */
 const visibilities: readonly EntryVisibility[] = ["pending", "hidden", "visible"];
 const visible = visibilities.indexOf("visible");
 const rootTask = 0;
@@ -58,13 +58,13 @@ const listed = `SELECT session_id AS sessionId, agent_id AS agentId, updated_at 
 const newest = "ORDER BY updated_at DESC LIMIT ?";
 const listAll = `${listed} ${newest}`;
 const listOfAgent = `${listed} AND agent_id = ? ${newest}`;
-/** `sessionWithin`: "$" is the sign after "#". */
+/** Sessions within another (`sessionWithin`). "$" is the character after "#". */
 const isWithin = "session_id > ?1 || '#' AND session_id < ?1 || '$'";
 const listUnder = `${listed} AND ${isWithin} AND (?2 IS NULL OR agent_id = ?2) ${newest}3`;
 const deleteWithWorkers = `UPDATE sessions SET session_id = NULL WHERE session_id = ?1 OR (${isWithin})`;
 const ofRun = `${entriesOfSession("?1")} AND run_id = ?2 AND (?3 IS NULL OR task = ?3)`;
 const revealEntries = `UPDATE entries SET visibility = ${visible} WHERE ${ofRun} AND visibility < ${visible}`;
-/** Those that are pending, where the conversation has gone on since. */
+/** Pending entries behind which the conversation has continued. */
 const leftEntries = `SELECT id FROM entries WHERE ${ofRun} AND visibility = 0 AND ifnull(task, 0) = 0
     AND EXISTS (SELECT 1 FROM entries AS later WHERE later.id > entries.id AND later.id < (?1 + 1) * ${mostStrands}
       AND later.visibility = ${visible} AND ifnull(later.task, 0) = 0 AND later.type NOT IN ('label', 'session_info'))`;
@@ -78,15 +78,18 @@ const insertEntries = `INSERT INTO entries (id, session, stem, number, count, ru
   VALUES (1 + coalesce((SELECT id FROM entries WHERE ${entriesOfSession("?1")} ORDER BY id DESC LIMIT 1), ?1 * ${mostStrands}),
     ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)`;
 
-/** A row is a strand of entries. */
+/** A row holds a batch of entries. */
 interface EntryRow extends EntryName {
   readonly count: number;
   readonly runId: RunId | null;
-  /** Counts the tasks of its run. */
+  /** Ordinal of the task in its run. */
   readonly task: number | null;
   readonly visibility: number;
   readonly type: SessionEntry["type"];
-  /** The rest of each entry, as JSON, and in that of the first its parent: the others are each under the one before. */
+  /**
+   * JSON array with the remaining members of each entry. The first has its `parentId`; each other entry is the child of
+   * the one before.
+   */
   readonly body: string;
 }
 
@@ -95,14 +98,14 @@ interface SessionRow {
   readonly updatedAt: number;
 }
 
-/** A session while it is changed. */
+/** A session that is being changed. */
 interface OpenSession extends SessionRow {
   readonly sessionId: SessionId;
-  /** When what was last added to it was said. */
+  /** Time of the latest entry. */
   latest: number;
 }
 
-/** Where a strand goes, as it was found before anything was changed: none of its entries is there, its parent is. */
+/** What `refuseOrphans` found out about a batch: its parent exists and none of its entries does. */
 export interface Footing {
   readonly strand: EntryStrand;
   readonly session: SessionRow;
@@ -170,7 +173,9 @@ export class SqliteSessions implements Sessions {
     return count;
   }
 
-  /** For those who read the journal: so many from this one on, but for those that were removed since. */
+  /**
+   * Returns `count` entries from this one on, without those that were removed. The journal uses it to decode commits.
+   */
   find(sessionId: SessionId, { stem, number }: EntryName, count: number): readonly SessionEntry[] {
     const rows = this.#tables.database.all<EntryRow>(findEntries, sessionId, stem, number, count);
     return rows.flatMap((row) =>
@@ -178,7 +183,10 @@ export class SqliteSessions implements Sessions {
     );
   }
 
-  /** N1. For the journal, inside its transaction, before anything is changed. What it finds out of the first strand `applyNow` need not. */
+  /**
+   * N1: throws `not_found` if the parent of an entry does not exist. Call inside the journal's transaction, before any
+   * change. The result saves `applyNow` a lookup.
+   */
   refuseOrphans(changes: readonly StrandedChange[]): Footing | undefined {
     const coming: EntryStrand[] = [];
     let footing: Footing | undefined;
@@ -197,7 +205,7 @@ export class SqliteSessions implements Sessions {
     return footing;
   }
 
-  /** For the journal, inside its transaction. `at`: the commit's time. */
+  /** Applies the session changes of a commit, inside its transaction. `at` is the time of the commit. */
   applyNow(changes: readonly StrandedChange[], footing?: Footing, at = 0): void {
     const { database } = this.#tables;
     const open: OpenSession[] = [];
@@ -232,12 +240,12 @@ export class SqliteSessions implements Sessions {
       if (latest > updatedAt) database.run("UPDATE sessions SET updated_at = ?2 WHERE id = ?1", id, latest);
   }
 
-  /** What a run wrote that never became visible. For those who delete it, inside their transaction. */
+  /** Removes the entries of a run that are not visible, inside the transaction that deletes the run. */
   removeHiddenNow(sessionId: SessionId, runId: RunId): void {
     this.#tables.database.run(removeHidden, sessionId, runId);
   }
 
-  /** N3: what it comes to where the conversation is by now. */
+  /** N3: returns the batches with which a visible batch continues from the current leaf. */
   #placed(session: number, strand: EntryStrand, say: Say): readonly EntryStrand[] {
     const { sessionId, batch: said } = say;
     const leafId = this.#leaf(session, ordinalOf(said.taskId));
@@ -250,24 +258,26 @@ export class SqliteSessions implements Sessions {
     const { database } = this.#tables;
     const left = database.all<{ readonly id: number }>(leftEntries, session, runId, task);
     database.run(revealEntries, session, runId, task);
-    // N3.
+    // N3: entries that were pending move behind the leaf.
     for (const { id } of left) database.run(placeAgain, session, id, this.#leaf(session, rootTask));
   }
 
-  /** When the last of them was said, if any is new (S2). */
+  /**
+   * S2: adds the entries that are not stored yet. Returns the time of the latest one, or `undefined` if all are stored.
+   */
   #append(session: number, strand: EntryStrand): number | undefined {
     const { length } = strand.rests;
     const before = this.#lastBefore(session, strand, length);
     if (before === undefined || before.number + before.count <= strand.number)
       return this.#insert(session, strand);
-    // Some of them are there: of what was said before they were is nothing missing.
+    // A stored entry implies that all entries before it in the batch are stored.
     let last: number | undefined;
     for (let index = before.number + before.count - strand.number; index < length; index++)
       last = Math.max(last ?? 0, this.#insert(session, strandAt(strand, index)));
     return last;
   }
 
-  /** When the last of them was said. */
+  /** Inserts a batch. Returns the time of its latest entry. */
   #insert(session: number, strand: EntryStrand, isNew = false): number {
     const { stem, number, first, rests } = strand;
     const { runId, taskId, type } = first.entry;
@@ -288,7 +298,7 @@ export class SqliteSessions implements Sessions {
     return latestOf(strand);
   }
 
-  /** The row that holds one of these, or comes before them. */
+  /** Returns the row that holds one of these entries, or the last row before them. */
   #lastBefore(
     session: number,
     { stem, number }: EntryName,
@@ -309,7 +319,10 @@ export class SqliteSessions implements Sessions {
     );
   }
 
-  /** N2. As it is for what this task says: a root's comes after what roots said, a child's after all there is. */
+  /**
+   * N2: returns the leaf for this task. The root continues from the last entry of a root task, a child from the last
+   * entry.
+   */
   #leaf(session: number, task: number): string | null {
     const last = this.#tables.database.get<EntryRow>(lastEntries, session, task);
     if (last === undefined) return null;
@@ -318,7 +331,7 @@ export class SqliteSessions implements Sessions {
     return entry?.type === "leaf" ? entry.targetId : null;
   }
 
-  /** With its first entry. */
+  /** Creates the session of its first entry. */
   #create(change: StrandedChange, at: number): SessionRow | undefined {
     if (!isStrand(change)) return undefined;
     const { sessionId, agentId } = change.first;
@@ -338,7 +351,7 @@ export class SqliteSessions implements Sessions {
     return before !== undefined && before.number + before.count > name.number;
   }
 
-  /** Whether it follows right on its parent, which is there, and nothing of it is. */
+  /** Whether the parent of the batch is the stored entry right before it, and none of its entries is stored. */
   #goesOn({ id }: SessionRow, strand: EntryStrand): boolean {
     const { first, number, rests } = strand;
     if (number < 1 || first.entry.parentId !== idAfter(strand, -1)) return false;
@@ -347,7 +360,7 @@ export class SqliteSessions implements Sessions {
   }
 }
 
-/** Whether one of the strands that are to be added holds the entry: most often the last. */
+/** Whether one of the batches that are about to be added holds the entry. Most often it is the last one. */
 function comes(coming: readonly EntryStrand[], sessionId: SessionId, entryId: string): boolean {
   const { stem, number } = nameOf(entryId);
   const holder = coming.findLast(

@@ -33,28 +33,34 @@ import { SqliteTopics } from "./topics.ts";
 import { WorkerLocks } from "./db/worker-lock.ts";
 
 export interface SqliteStoreOptions {
-  /** The file; made if it is not there, in a folder that is. */
+  /** Path of the file. The file is created if it does not exist; its folder must exist. */
   readonly path: string;
   readonly hash: Hash;
   /**
-   * What an acknowledged write survives. `normal`, unless told: the death of the process at any moment (`kill -9`), not that of
-   * the machine: after a power cut the last moments may be missing, and the file is whole. `full`: that too, for a sync to disk
-   * on each commit.
+   * What an acknowledged write survives. `normal`: the death of the process at any moment (`kill -9`). After a power
+   * cut the last writes may be missing, but the file is intact. `full`: power cuts as well, at the cost of a disk sync
+   * per commit. Default: `normal`.
    */
   readonly durability?: Durability;
-  /** What becomes of messages that are handed back through this store. */
+  /** How often, and after which delay, messages that are handed back through this store are delivered again. */
   readonly inbox?: Partial<InboxSettings>;
-  /** Says since when a run is ready. */
+  /** Source of the time at which a run became ready. */
   readonly clock?: Clock;
-  /** E1: with it the events' chain is keyed; the same one is needed to verify it. */
+  /** E1: makes the events' hash chain an HMAC with this key. The same key is needed to verify the chain. */
   readonly auditKey?: string;
-  /** How long a write waits for other processes before it is `store_unavailable`. 10,000 unless told. */
+  /**
+   * Maximum time that a call waits for a lock of another process before it fails with `store_unavailable`. Default:
+   * 10_000.
+   */
   readonly busyLimitMs?: number;
-  /** How often it is looked for what other processes wrote, while someone listens or tails. 25 unless told. */
+  /** Interval at which writes of other processes are detected, while there is a listener or a reader. Default: 25. */
   readonly watchEveryMs?: number;
 }
 
-/** A store in one file, which several processes may open at once. Beside it lie SQLite's log and, in a folder, the locks of workers. */
+/**
+ * A store in one file, which several processes may open at once. SQLite's WAL and a folder with the locks of workers
+ * are beside it.
+ */
 export async function sqliteStore(options: SqliteStoreOptions): Promise<Store> {
   const { path, durability = "normal", busyLimitMs = 10_000 } = options;
   if (options.auditKey === "")
@@ -71,7 +77,7 @@ export async function sqliteStore(options: SqliteStoreOptions): Promise<Store> {
   }
 }
 
-/** The store on a database that is open. */
+/** Opens the store on an open database. */
 export async function storeOn(database: Database, options: Omit<SqliteStoreOptions, "path">): Promise<Store> {
   const { hash, clock = systemClock, auditKey, watchEveryMs = 25 } = options;
   const mail = inboxSettings(options.inbox);
@@ -108,7 +114,7 @@ export async function storeOn(database: Database, options: Omit<SqliteStoreOptio
       if (tables.listeners.size > 0 && leases.hasLeftBehind()) tables.announce();
     },
   });
-  // What a process that died left half collected or erased; whoever deletes next is told if that cannot be.
+  // Completes what a dead process left partly collected or erased. If this fails, the next deletion reports the error.
   collector.collect().catch(() => undefined);
   eraser.erase().catch(() => undefined);
   const neighbours = { sessions, mailbox, inbox, topics, blobs, deltas, feeds };

@@ -23,7 +23,7 @@ export class SqliteTopics implements Topics {
     );
   }
 
-  /** For the journal, inside its transaction. */
+  /** Applies the topic changes of a commit, inside its transaction. */
   applyNow(changes: readonly TopicChange[]): void {
     for (const { type, topicId, agentId } of changes) {
       this.#tables.database.run(

@@ -1,6 +1,6 @@
 import type { ErrorKind } from "../../../../src/kernel/base/error-kind.ts";
 
-/** A kind, what the error is, and the error, worded and shaped as the provider or the SDK makes it. */
+/** Expected kind, name of the case, and the error as the provider or SDK creates it. */
 export type ProviderError = readonly [kind: ErrorKind, name: string, error: unknown];
 
 type Details = readonly object[];
@@ -24,7 +24,10 @@ export const openRouterBody = (code: number, message: string, metadata?: object)
   user_id: "user_2vG8JHNDDYbHoK4GuFqOWMKUs0f",
 });
 
-/** AI SDK `APICallError`. The request it carries quotes errors on purpose: it must not be read. */
+/**
+ * An `APICallError` of the AI SDK. Its request quotes error codes on purpose, because `classifyError` must not read the
+ * request.
+ */
 export function apiCallError(statusCode: number, body: object, responseHeaders: object = {}): Error {
   const { error } = body as { error?: { message?: string } | string };
   return Object.assign(new Error(typeof error === "object" ? error.message : "Request failed"), {
@@ -39,7 +42,7 @@ export function apiCallError(statusCode: number, body: object, responseHeaders: 
   });
 }
 
-/** `openai`'s `APIError`: the body's `error` is unwrapped onto the error. */
+/** An `APIError` of `openai`, which copies the fields of the body's `error` to the error. */
 export function openAiSdkError(status: number, body: object, headers: object = {}): Error {
   const { error } = body as { error: { message: string; code: unknown; type: unknown } };
   const { code, type } = error;
@@ -53,12 +56,12 @@ export function openAiSdkError(status: number, body: object, headers: object = {
   });
 }
 
-/** `@anthropic-ai/sdk`'s `APIError`: the whole body is in `error` and, as JSON, in the message. */
+/** An `APIError` of `@anthropic-ai/sdk`, which has the whole body in `error` and, as JSON, in its message. */
 export function anthropicSdkError(status: number, body: object, headers: object = {}): Error {
   return Object.assign(new Error(`${status} ${JSON.stringify(body)}`), { status, headers, error: body });
 }
 
-/** `@google/genai`'s `ApiError`: the body is JSON, inside JSON, inside the message. */
+/** An `ApiError` of `@google/genai`, whose message is JSON that contains the body as a JSON string. */
 export function googleSdkError(code: number, statusText: string, body: object): Error {
   const message = JSON.stringify({
     error: { message: JSON.stringify(body, null, 2), code, status: statusText },
@@ -66,7 +69,7 @@ export function googleSdkError(code: number, statusText: string, body: object): 
   return Object.assign(new Error(message), { name: "ApiError", status: code });
 }
 
-/** `ollama`'s `ResponseError`. */
+/** A `ResponseError` of `ollama`. */
 export function ollamaClientError(statusCode: number, error: string): Error {
   return Object.assign(new Error(error), { name: "ResponseError", error, status_code: statusCode });
 }

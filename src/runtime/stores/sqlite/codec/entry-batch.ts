@@ -3,38 +3,41 @@ import { batchEntry, type SessionChange, type SessionEntry } from "../../../../k
 type Append = Extract<SessionChange, { readonly type: "append" }>;
 export type Say = Extract<SessionChange, { readonly type: "say" }>;
 
-/** An entry's id in two parts: most are a stem and a number, so that those which follow each other can be named together. */
+/** The id of an entry in two parts. Most ids are a stem and a number, so that consecutive entries can share a row. */
 export interface EntryName {
   readonly stem: string;
-  /** `unnumbered` where the stem is all there is. */
+  /** Number after the stem, or `unnumbered` if the id has none. */
   readonly number: number;
 }
 
 const unnumbered = -1;
 const numbered = /^(.*\/)(0|[1-9][0-9]{0,8})$/s;
 
-/** Of an entry, what neither its name nor the first of its strand says. */
+/** The members of an entry that follow neither from its id nor from the first entry of its batch. */
 export interface EntryRest {
-  /** Where it is not that of the one before. */
+  /** Epoch milliseconds. Absent if it equals the time of the entry before. */
   readonly at?: number;
   readonly [member: string]: unknown;
 }
 
-/** Said at one go: each entry is under the one before, has the id after its, and is like it in all that a row says of its entries. */
+/**
+ * Consecutive entries that are stored in one row. Each entry is the child of the one before, has the next number, and
+ * has the same run, task, type, session and visibility.
+ */
 export interface EntryStrand extends EntryName {
   readonly first: Append;
   readonly rests: readonly EntryRest[];
-  /** What it is the beginning of, where that goes on from the leaf (N3). */
+  /** N3: the change that the batch is the start of, if it continues from the leaf. */
   readonly say?: Say;
 }
 
-/** A change to sessions with appends that belong together put together. */
+/** A change to a session, with consecutive appends merged into batches. */
 export type StrandedChange = EntryStrand | Exclude<SessionChange, Append | Say>;
 
-/** A longer one is cut: it is read, and found, as a whole. */
+/** Maximum number of entries in one row. A row is read and searched as a whole. */
 const mostEntries = 256;
 
-/** The same changes, in the same order. */
+/** Merges consecutive appends into batches and keeps the order. */
 export function strandsOf(changes: readonly SessionChange[]): readonly StrandedChange[] {
   const strands: StrandedChange[] = [];
   for (let index = 0; index < changes.length;) {
@@ -76,7 +79,7 @@ function restOf(entry: SessionEntry, before: SessionEntry | undefined): EntryRes
   return at === before?.at ? rest : { at, ...rest };
 }
 
-/** One of a strand, as a strand of its own. */
+/** Returns one entry of a batch as a batch of its own. */
 export function strandAt(strand: EntryStrand, index: number): EntryStrand {
   const { first, rests } = strand;
   const { at } = rests.slice(0, index + 1).findLast((rest) => rest.at !== undefined) ?? {};
@@ -87,7 +90,7 @@ export function strandAt(strand: EntryStrand, index: number): EntryStrand {
   return { ...nameOf(entry.id), first: { ...first, entry }, rests: [rest] };
 }
 
-/** When the last of them was said. */
+/** Returns the time of the latest entry. */
 export function latestOf({ rests }: EntryStrand): number {
   let latest = 0;
   for (const { at } of rests) if (at !== undefined && at > latest) latest = at;
@@ -102,12 +105,12 @@ export function nameOf(id: string): EntryName {
   const [, stem, number] = numbered.exec(id) ?? [];
   return stem === undefined ? { stem: id, number: unnumbered } : { stem, number: Number(number) };
 }
-/** Of the entry that comes so many after it. */
+/** Returns the id of the entry that comes `count` entries later. */
 export function idAfter({ stem, number }: EntryName, count: number): string {
   return number === unnumbered ? stem : `${stem}${number + count}`;
 }
 
-/** Adds it to the entries if it is one of them. */
+/** Adds the entry to `entries` if it continues the batch. */
 function goesOn(
   next: SessionChange | undefined,
   first: Append,

@@ -1,4 +1,7 @@
-/** Whether two values are the same as JSON: in the same order, and a member that is `undefined` is absent. */
+/**
+ * Whether two values are equal as JSON, with their members in the same order. A member that is `undefined` counts as
+ * absent.
+ */
 export function equalJson(one: unknown, other: unknown): boolean {
   if (one === other) return true;
   if (typeof one !== "object" || typeof other !== "object" || one === null || other === null) return false;

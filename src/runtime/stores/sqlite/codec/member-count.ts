@@ -1,11 +1,11 @@
-/** How many members an object has, but for those that are `undefined`. */
+/** Returns the number of members of an object that are not `undefined`. */
 export function memberCount(value: object): number {
   let count = 0;
   for (const member in value) if (value[member as keyof typeof value] !== undefined) count++;
   return count;
 }
 
-/** Whether nothing in the list is absent: it would come back as null. */
+/** Whether no item is `undefined`. In JSON, `undefined` would become `null`. */
 export function isWhole(list: readonly unknown[]): boolean {
   for (const item of list) if (item === undefined) return false;
   return true;

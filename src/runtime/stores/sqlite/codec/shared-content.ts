@@ -5,13 +5,13 @@ import { memberCount } from "./member-count.ts";
 import { StepIndex } from "./step-index.ts";
 import type { Reference } from "./stored-commit.ts";
 
-/** What an event repeats of a model call's reply. */
+/** The members of a model call's reply that a `message_end` event repeats. */
 const replyMembers = ["message", "stopReason", "usage", "model"] as const;
 
-/** Up to so many steps it is looked at each. */
+/** Maximum number of steps that are searched one by one. A commit with more steps gets an index. */
 const few = 16;
 
-/** The steps of a commit, and where to look in them for what an event repeats. */
+/** Finds the content that events of a commit share with its steps, so that the content is stored once. */
 export class SharedContent {
   readonly #steps: readonly StepRecord[];
   readonly #index: StepIndex | undefined;
@@ -21,7 +21,7 @@ export class SharedContent {
     this.#index = steps.length > few ? new StepIndex(steps) : undefined;
   }
 
-  /** Nothing when no step holds anything of the event. */
+  /** Returns where the event's content is in the steps; `undefined` if no step holds any of it. */
   referenceOf(event: Event): Reference | undefined {
     switch (event.type) {
       case "tool_execution_start":
@@ -36,7 +36,7 @@ export class SharedContent {
   }
 }
 
-/** What is left of the event's data. */
+/** Returns the data of the event without the members that the referenced step holds. */
 export function restOf({ type, data }: Event, [, ...members]: Reference): object | undefined {
   if (type === "tool_execution_start") return undefined;
   const held: readonly unknown[] =
@@ -44,14 +44,15 @@ export function restOf({ type, data }: Event, [, ...members]: Reference): object
   return Object.fromEntries(Object.entries(data).filter(([member]) => !held.includes(member)));
 }
 
-/** The data as it was, with its members perhaps in another order. */
+/** Returns the complete data of a stored event. The order of its members may differ from the original. */
 export function restoreData(
   { type, data, from }: { readonly type: Event["type"]; readonly data?: object; readonly from: Reference },
   steps: readonly StepRecord[],
 ): object {
   const [index, ...members] = from;
   const step = steps[index];
-  if (step === undefined) throw new SyntaxError(`it refers to step ${index}, which it does not hold`);
+  if (step === undefined)
+    throw new SyntaxError(`an event refers to step ${index}, which the commit does not hold`);
   if (type === "tool_execution_start") return callAt(step, members[0]);
   if (type === "tool_execution_end") return { ...data, result: valueOf(step) };
   const restored: Record<string, unknown> = {};
@@ -62,7 +63,7 @@ export function restoreData(
   return Object.assign(restored, data);
 }
 
-/** To the part of a message that asks for the call. */
+/** Refers to the part of a model's message that asks for this tool call. */
 function referCall(
   { taskId, data }: Event<"tool_execution_start">,
   steps: readonly StepRecord[],
@@ -84,7 +85,7 @@ function referCall(
   return index < 0 ? undefined : [index, place];
 }
 
-/** -1: there is none. `only`: the one to look at, if it was found otherwise. */
+/** Returns the index of the matching step, or -1. If `only` is given, only the step at that index is checked. */
 function findStep(
   steps: readonly StepRecord[],
   only: number | undefined,
@@ -121,7 +122,7 @@ function referReply(
   const step = steps[index];
   if (step === undefined) return undefined;
   const { stopReason, usage, model } = valueOf(step) as Partial<LlmReply>;
-  // Most often: the event was made of the reply.
+  // The usual case: the event was built from the reply and shares all of its members.
   if (usage === whole.usage && stopReason === whole.stopReason && equalJson(model, whole.model))
     return [index];
   const members = replyMembers.filter(
@@ -133,7 +134,7 @@ function referReply(
 function callAt(step: StepRecord, place: string | number | undefined): object {
   const part = typeof place === "number" ? contentOf(step)[place] : undefined;
   if (part?.type !== "tool_call")
-    throw new SyntaxError(`it refers to call ${place} of a message that has none there`);
+    throw new SyntaxError(`an event refers to part ${place} of a message, which is not a tool call`);
   const { callId, toolName, input } = part;
   return { callId, toolName, input };
 }

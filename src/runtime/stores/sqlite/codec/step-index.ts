@@ -1,12 +1,15 @@
 import type { Event, StepRecord } from "../../../../kernel/index.ts";
 import { callsOf, messageOf, valueOf } from "./held-content.ts";
 
-/** Which of many steps may hold what an event says, without a look at each: a fork's first commit has all there were. */
+/**
+ * Finds the step that may hold an event's content without a search through all steps. The first commit of a fork holds
+ * all steps of its origin.
+ */
 export class StepIndex {
   readonly #steps: readonly StepRecord[];
-  /** Most often an event was made of what its step holds, and holds the very same. */
+  /** Steps by the object they hold. Most events hold the same object as their step. */
   readonly #bySame = new Map<unknown, number>();
-  /** Made with the first that does not. */
+  /** Steps by the JSON text of their content. Built when the first event holds no object of a step. */
   #byText: Map<string, number> | undefined;
 
   constructor(steps: readonly StepRecord[]) {
@@ -18,7 +21,7 @@ export class StepIndex {
     }
   }
 
-  /** -1: none does. */
+  /** Returns the index of the step that holds the event's content, or -1. */
   find(event: Event<"tool_execution_start" | "tool_execution_end" | "message_end">): number {
     const { taskId } = event;
     switch (event.type) {
@@ -38,7 +41,7 @@ export class StepIndex {
   }
 }
 
-/** The first of equals. */
+/** Maps JSON texts to step indexes. If several steps have the same text, the first step wins. */
 function textsOf(steps: readonly StepRecord[]): Map<string, number> {
   const texts = new Map<string, number>();
   for (let index = steps.length - 1; index >= 0; index--) {

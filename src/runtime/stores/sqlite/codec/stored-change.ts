@@ -5,7 +5,10 @@ import type { StoredChange } from "./stored-commit.ts";
 
 type Run = Pick<RunKey, "runId" | "agentId" | "sessionId">;
 
-/** So many entries of a session, from this one on, but for those that were removed since. */
+/**
+ * Reads up to `count` successive entries of a session, starting with `first`. Entries that were removed since are left
+ * out.
+ */
 export type FindEntries = (sessionId: SessionId, first: EntryName, count: number) => readonly SessionEntry[];
 
 export function encodeChange(change: StrandedChange, run: Run): StoredChange {

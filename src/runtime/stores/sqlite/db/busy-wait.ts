@@ -1,12 +1,12 @@
 import { setImmediate, setTimeout } from "node:timers/promises";
 
-/** So often the lock is tried again at once, in the next turn of the event loop: most transactions are that short. */
+/** Number of retries in the next turns of the event loop, before timers are used. Most transactions are that short. */
 const promptTries = 3;
 const longestPauseMs = 20;
 
 /**
- * The pauses between tries for a lock that another process holds: growing, and never the same for two who wait. SQLite's own
- * waiting would stand in the way of everything else in this process.
+ * Pauses between attempts to get a lock that another process holds. They grow and are randomised, so that two waiting
+ * processes do not stay in step. SQLite's own busy handler would block the event loop.
  */
 export class BusyWait {
   readonly #began = performance.now();

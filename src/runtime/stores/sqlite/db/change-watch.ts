@@ -3,18 +3,18 @@ import type { Database } from "./database.ts";
 export interface ChangeWatchOptions {
   readonly database: Database;
   readonly everyMs: number;
-  /** Another process wrote something. False: it wants to be told again. */
+  /** Called after another process wrote to the file. Returns `false` to be called again at the next poll. */
   readonly onWrite: () => boolean;
-  /** For what leaves no trace in the file; asked now and then. */
+  /** Called at every eighth poll, for changes that leave no trace in the file, such as the death of a worker. */
   readonly onRound: () => void;
 }
 
-/** Of so many looks one is a round. */
+/** Number of polls per call of `onRound`. */
 const looksPerRound = 8;
 
 /**
- * Notices what other processes write, while someone wants to know: SQLite counts their transactions (`PRAGMA data_version`), and its
- * count is looked at every few milliseconds. What this process writes is told by itself.
+ * Detects writes of other processes while at least one caller holds the watch. It polls `PRAGMA data_version`, which
+ * SQLite changes with every transaction of another connection. Writes of this process are announced directly.
  */
 export class ChangeWatch {
   readonly #options: ChangeWatchOptions;
@@ -27,7 +27,7 @@ export class ChangeWatch {
     this.#options = options;
   }
 
-  /** Watches until what it returns is called. */
+  /** Starts watching. Returns a function that ends it. */
   hold(): () => void {
     if (this.#holders++ === 0) this.#start();
     let isHeld = true;
@@ -56,7 +56,8 @@ export class ChangeWatch {
       if (this.#version === undefined || version === this.#version || onWrite()) this.#version = version;
       if (++this.#looks % looksPerRound === 0) onRound();
     } catch {
-      // Locked for an instant, or in trouble that those who read or write are told of: the next look finds it.
+      // The file is locked for a moment, or it fails. In the second case readers and writers get the error. The next
+      // poll tries again.
       return;
     }
   };

@@ -1,12 +1,15 @@
 import { DatabaseSync } from "node:sqlite";
 import { isMainThread, parentPort, Worker, workerData } from "node:worker_threads";
 
-/** After so many pages of log, by estimate and on average, they are written back into the file. */
+/** Average number of WAL pages, by estimate, after which a checkpoint copies them into the file. */
 const everyPages = 4_000;
-/** A log that has grown so long in spite of that, or by several processes, is started anew, which holds up writers for a moment. */
+/**
+ * WAL size in pages from which a checkpoint also restarts the log, which blocks writers for a moment. Several writing
+ * processes can reach it.
+ */
 const mostPages = 16_000;
 const pageBytes = 4_096;
-/** A transaction writes so many besides what it holds. */
+/** Estimated number of pages that a transaction writes besides its content. */
 const morePages = 2;
 
 interface CheckpointTask {
@@ -15,9 +18,9 @@ interface CheckpointTask {
 }
 
 /**
- * Writes SQLite's log back into the file from a thread of its own, with a connection of its own: done in the way of a write, as SQLite does
- * by itself, it stops the event loop for tens of milliseconds at a time. The thread is started when there is enough to do: to start one
- * takes a processor as long.
+ * Runs WAL checkpoints in a thread with its own connection. A checkpoint inside a write, as SQLite does by default,
+ * blocks the event loop for tens of milliseconds. The thread is started with the first checkpoint, because starting it
+ * takes about as long.
  */
 export class Checkpointer {
   readonly #path: string;
@@ -30,7 +33,7 @@ export class Checkpointer {
     this.#path = path;
   }
 
-  /** A transaction of about so many bytes was written. */
+  /** Notes that a transaction wrote about this many bytes, and starts a checkpoint if it is due. */
   note(bytes: number): void {
     this.#pages += morePages + bytes / pageBytes;
     if (this.#pages < this.#due || this.#isBusy) return;
@@ -41,7 +44,7 @@ export class Checkpointer {
       this.#worker ??= this.#start();
       this.#worker.postMessage("checkpoint", []);
     } catch {
-      // Where there may be no threads, SQLite writes the log back by itself when it has grown very long.
+      // If threads are not allowed, SQLite runs a checkpoint itself when the WAL has grown very long.
       return;
     }
   }
@@ -60,13 +63,13 @@ export class Checkpointer {
 
   #start(): Worker {
     const task: CheckpointTask = { checkpointer: "reeve", path: this.#path };
-    // What the process was started with, such as --input-type, may not fit a thread.
+    // Flags of the process, such as --input-type, may be invalid for a thread.
     const worker = new Worker(new URL(import.meta.url), { workerData: task, execArgv: [] });
     worker.unref();
     worker.on("message", () => {
       this.#isBusy = false;
     });
-    // Such as a full disk. Those who write are told of it themselves.
+    // For example a full disk. The next write reports the same error to its caller.
     worker.on("error", () => {
       this.#worker = undefined;
       this.#isBusy = false;
@@ -75,7 +78,7 @@ export class Checkpointer {
   }
 }
 
-/** Never the same for two processes: those who write at one pace would all start a thread at once. */
+/** Randomised, so that processes that write at the same pace do not all start a thread at once. */
 function duePages(): number {
   return everyPages * (0.75 + Math.random() / 2);
 }

@@ -2,16 +2,16 @@ export interface CommitRow {
   readonly id: number;
   readonly number: number;
   readonly at: number;
-  /** The seq after its last event. */
+  /** Seq that follows the commit's last event. */
   readonly nextEvent: number;
-  /** Of the chain (E1). */
+  /** E1: link of the commit in the chain of the run's log. */
   readonly link: string;
   readonly body: string;
-  /** Where retention erased words: what says that the link was right. */
+  /** If retention erased text of the commit: the hash that proves the erased row. Otherwise `null`. */
   readonly seal: string | null;
 }
 
-/** What it takes to decode it. */
+/** The columns that are needed to decode a commit. */
 export type CommitText = Pick<CommitRow, "number" | "at" | "nextEvent" | "body">;
 
 export const intoCommits = "INSERT INTO commits (run, number, at, next_event, link, body)";

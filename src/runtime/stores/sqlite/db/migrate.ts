@@ -1,17 +1,17 @@
 import { Fault } from "../../../../kernel/index.ts";
 import type { Database } from "./database.ts";
 
-/** The tables of a kind of file. */
+/** The tables of one kind of file. */
 export interface FileSchema {
-  /** In the header of the file: tells our files from those of others, and one kind from another. */
+  /** Number in the header of the file that identifies the kind of file. */
   readonly applicationId: number;
-  /** From each version of the tables to the next; the first makes them. */
+  /** The statements that lead from each version of the tables to the next. The first creates the tables. */
   readonly migrations: readonly string[];
-  /** How many versions there were before the first release. Nothing leads on from those, and they are refused. */
+  /** Number of versions before the first release. They cannot be migrated and are refused. */
   readonly unreleased?: number;
 }
 
-/** Safe when several processes open a file at once: the second finds the work done. */
+/** Creates or updates the tables. Several processes may open a file at once: the second finds the work done. */
 export function migrate(database: Database, schema: FileSchema): void {
   const { applicationId, migrations } = schema;
   if (migrationsDone(database, schema) === migrations.length) return;
@@ -27,7 +27,10 @@ function newestOf({ migrations, unreleased = 0 }: FileSchema): number {
   return unreleased + migrations.length;
 }
 
-/** How far the tables of the file are; 0 for a new one. Refuses what this version of Reeve must not touch. */
+/**
+ * Returns the number of migrations that the file has, 0 for a new file. Throws if this version of Reeve must not change
+ * the file.
+ */
 function migrationsDone(database: Database, schema: FileSchema): number {
   const { applicationId, unreleased = 0 } = schema;
   const { path } = database;
@@ -35,20 +38,20 @@ function migrationsDone(database: Database, schema: FileSchema): number {
   const owner = database.get<{ application_id: number }>("PRAGMA application_id")?.application_id ?? 0;
   const empty = database.get("SELECT 1 FROM sqlite_schema LIMIT 1") === undefined;
   if (!empty && owner !== applicationId) {
-    throw new Fault("invalid_argument", `${path} is the database of another program; name another file`);
+    throw new Fault("invalid_argument", `${path} is the database of another program; choose another file`);
   }
   const known = newestOf(schema);
   if (version > known) {
     throw new Fault(
       "version_mismatch",
-      `${path} was written by a newer version of Reeve: its tables have version ${version}, this one knows ${known}; update reeve, or open another file`,
+      `${path} was written by a newer version of Reeve: its tables have version ${version}, this version supports ${known}; update reeve or open another file`,
       { details: { path, version, known } },
     );
   }
   if (version > 0 && version <= unreleased) {
     throw new Fault(
       "version_mismatch",
-      `${path} was written by a development version of Reeve, from before the first release: its tables have version ${version}, and released ones begin with ${unreleased + 1}; delete it and what lies beside it under its name, or open another file`,
+      `${path} was written by a development version of Reeve before the first release: its tables have version ${version}, the first supported version is ${unreleased + 1}; delete it and the files beside it that begin with its name, or open another file`,
       { details: { path, version, known } },
     );
   }

@@ -1,34 +1,44 @@
 import type { FileSchema } from "./migrate.ts";
 import { noTenant, RunState } from "./run-row.ts";
 
-/** "Reev", in the header of the file: tells our files from those of others. */
+/** "Reev" in the header of the file. It distinguishes Reeve's files from other SQLite databases. */
 const applicationId = 0x52656576;
 
-/** A session has room for so many rows of entries. */
+/** Maximum number of rows of `entries` per session. */
 export const mostStrands = 4_194_304;
 
-/** The condition that rows of `entries` are those of a session: they lie together. */
+/** SQL condition for the rows of `entries` that belong to a session. The ids of these rows are one contiguous range. */
 export function entriesOfSession(session: string): string {
   return `entries.id > ${session} * ${mostStrands} AND entries.id < (${session} + 1) * ${mostStrands}`;
 }
 
-/** The condition that a row of `sessions` may be one that nobody named (`unnamedSessionId`): "`" is the sign after "_". */
+/**
+ * SQL condition for rows of `sessions` whose id may be generated from a run id (`unnamedSessionId`). "`" is the
+ * character after "_".
+ */
 export const isUnnamed = "session_id >= 'ses_run_' AND session_id < 'ses_run`'";
 
 /**
- * From each version of the tables to the next; the first makes them. What has been released is never changed, only followed. None has been
- * yet: until then, whoever changes what a file holds counts `unreleased` up.
+ * Each migration takes the tables from one version to the next; the first creates them. A released migration never
+ * changes; a later migration follows it. No version is released yet: until then, every change of the file's content
+ * increments `unreleased`.
  *
- * Keys are integers. A commit is one row, written behind the last, with its events inside; `next_event` is the seq after its last, so that
- * the commit of any seq is found by halving. `places` says where a run's commits lie, those from `number` on in one row; it is brought
- * up to date for many commits at once and says in `placed` how far it is: an index kept with every commit would write a page more
- * for each run that writes.
- * The text of a large commit lies in the blob `commit NUMBER` of its run, and its `body` is empty. `erases` says whose words retention took; `erasing` is 1 until they are out of the file, and a commit they were taken out of has a
- * `seal`, which says what its `link` in the chain followed from. `ended` is how a run ended, by its place in `runStatuses`. Indexes of one column are in the order of creation within it.
- * `state` of a message: see `MessageState`; `line` is its sender's, `asks` is 1 if it wants a reply. `died` counts the times at which messages of an agent became dead letters. A row of `entries` holds `count` of them that follow each other, the first named by `stem` and `number`; those of a
- * session lie together, in the order in which they came.
- * What is deleted loses its name first (`run_id`, `session_id` or the blob's `run_id` is NULL) and is collected later. No index
- * that those use who look for work mentions a run that is suspended without a time to wake.
+ * - Keys are integers. An index of one column lists rows with the same value in the order of their creation.
+ * - `commits`: one row per commit, with its events inside. Rows are appended. `next_event` is the seq after the last
+ *   event, so that a binary search finds the commit of any seq. The text of a large commit is the blob
+ *   `commit NUMBER` of its run; its `body` is then empty.
+ * - `places`: the ids of a run's commits. One row covers successive commits, starting with `number`. The table is
+ *   updated for many commits at once; `placed` holds the id up to which it is complete. An index that every commit
+ *   updates would write one more page for each run that writes.
+ * - `runs.erases` lists the tasks whose text retention erased. `erasing` is 1 until the text is out of the file. A
+ *   commit whose text was erased has a `seal`, which covers the link that its own `link` in the chain follows.
+ * - `runs.ended` is the status with which a run ended, as an index into `runStatuses`.
+ * - `messages`: for `state` see `MessageState`. `line` is the line of the sender. `asks` is 1 if the message wants a
+ *   reply. `died` orders the dead letters of an agent by the time at which they became dead letters.
+ * - `entries`: one row holds `count` successive entries, the first named by `stem` and `number`. The rows of a session
+ *   are stored together, in the order of arrival.
+ * - Deletion first sets the name to NULL (`run_id`, `session_id` or the blob's `run_id`). The rows are freed later.
+ * - The indexes that find work contain no run that is suspended without a wake time.
  */
 const migrations: readonly string[] = [
   `

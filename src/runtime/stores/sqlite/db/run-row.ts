@@ -1,16 +1,16 @@
 import type { AgentId, Priority, RunId, RunRecord, SessionId } from "../../../../kernel/index.ts";
 
-/** Where a run stands between owners. A run whose owner is gone is `owned` until someone who looks for work finds out. */
+/** Ownership of a run. A run whose owner has died stays `OWNED` until a claim notices the death. */
 export const RunState = Object.freeze({ READY: 0, OWNED: 1, SUSPENDED: 2, ENDED: 3 });
 
-/** A run as its other rows know it. */
+/** The identity of a run, as other tables refer to it. */
 export interface RunKey {
-  /** Never given again. */
+  /** Row id. It is never reused. */
   readonly id: number;
   readonly runId: RunId;
   readonly agentId: AgentId;
   readonly sessionId: SessionId;
-  /** Whose words retention took out of it, as stored. */
+  /** JSON of the erasures that retention ordered for this run. */
   readonly erases?: string | null;
 }
 
@@ -45,10 +45,10 @@ export function recordOf(row: RunRow): RunRecord {
   };
 }
 
-/** As stored. */
+/** Stored value for a run without a tenant. */
 export const noTenant = "-";
 
-/** A text for every tenant, and for none, so that they can be put into one order. */
+/** Returns a text that sorts all tenants, and the absence of a tenant, into one order. */
 export function tenantText(tenantId: string | null): string {
   return tenantId === null ? noTenant : `=${tenantId}`;
 }

@@ -11,20 +11,23 @@ const broken: Meaning = {
   says: "is damaged or is not a SQLite database; restore a copy, or save what can be read with the sqlite3 shell's .recover",
 };
 
-/** By SQLite's primary result code. */
+/** Faults by SQLite's primary result code. */
 const meanings = new Map<number, Meaning>([
   [5, locked],
   [6, locked],
-  [8, { code: "store_read_only", says: "cannot be written to; check the rights on the file and its folder" }],
+  [
+    8,
+    { code: "store_read_only", says: "cannot be written; check the permissions of the file and its folder" },
+  ],
   [10, { code: "store_unavailable", says: "could not be read or written by the file system" }],
   [11, broken],
-  [13, { code: "store_full", says: "has no room to grow: the disk is full; free some space and go on" }],
+  [13, { code: "store_full", says: "cannot grow because the disk is full; free some space" }],
   [14, { code: "store_unavailable", says: "could not be opened" }],
-  [18, { code: "invalid_argument", says: "was given a value of more than a billion bytes" }],
+  [18, { code: "invalid_argument", says: "was given a value larger than a billion bytes" }],
   [26, broken],
 ]);
 
-/** What SQLite reported, as a fault that says what to do; anything else as `Fault.from` has it. */
+/** Converts an error of SQLite into a fault that says what to do. Any other error is converted by `Fault.from`. */
 export function sqliteFault(error: unknown, path: string): Fault {
   const result = resultCode(error);
   const meaning = result === undefined ? undefined : meanings.get(result & 0xff);
@@ -35,13 +38,13 @@ export function sqliteFault(error: unknown, path: string): Fault {
   });
 }
 
-/** Another connection holds the lock that is wanted. */
+/** Whether the error says that another connection holds the lock. */
 export function isBusy(error: unknown): boolean {
   const primary = (resultCode(error) ?? 0) & 0xff;
   return primary === 5 || primary === 6;
 }
 
-/** A misuse, as opposed to trouble with the file. */
+/** Whether the error is SQLITE_ERROR: a wrong statement, not a problem with the file. */
 export function isPlainError(error: unknown): boolean {
   return resultCode(error) === 1;
 }

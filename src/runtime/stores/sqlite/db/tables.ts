@@ -13,19 +13,19 @@ import type { Database } from "./database.ts";
 import type { GroupCommit, Write } from "./group-commit.ts";
 import { runKeyColumns, type RunKey } from "./run-row.ts";
 
-/** Where a run's journal ends: what the next commit follows on from. */
+/** The end of a run's journal. */
 export interface Position {
-  /** Of the next commit. */
+  /** Number of the next commit. */
   number: number;
-  /** Of the next event. */
+  /** Seq of the next event. */
   seq: number;
-  /** Of the chain, of the last commit (E1). */
+  /** E1: link of the last commit in the chain. */
   link: string;
 }
 
 /**
- * A run that was claimed along with its creation: all there is of it, for the owner to begin with. The commit itself where nobody has
- * anything of it that can be changed, else its text.
+ * The content of a run that was created and claimed in one transaction, for its owner to start with. It holds the
+ * commit itself if no caller can change it, otherwise its text.
  */
 interface Beginning {
   readonly run: RunRecord;
@@ -33,16 +33,19 @@ interface Beginning {
 }
 
 /**
- * A run that this process owns, as far as it knows. Only the owner adds commits, through one store at a time (the holder), and every
- * commit is fenced by epoch and holder: its position stays right for as long as its commits are taken.
+ * A run that this store owns, as far as it knows. Only the owner appends commits, through one store at a time (the
+ * holder), and every commit is fenced by epoch and holder. Therefore the position is correct as long as commits
+ * succeed.
  */
 export interface OwnedRun extends RunKey {
   readonly epoch: number;
   readonly workerId: string;
   position?: Position | undefined;
-  /** Until it is read. */
+  /** Present until the owner has read it. */
   beginning?: Beginning | undefined;
-  /** The database's version when a commit was last taken: while it is the same, the next one would be. */
+  /**
+   * Version of the database when a commit last passed the fence. While the version is the same, the fence still holds.
+   */
   takenAt?: number;
 }
 
@@ -55,13 +58,13 @@ export interface TablesOptions {
 const keyOfRun = `SELECT ${runKeyColumns} FROM runs WHERE run_id = ?`;
 const keyAndOwner = `SELECT ${runKeyColumns}, epoch, owner FROM runs WHERE run_id = ?`;
 
-/** What the SQLite store's contracts share. */
+/** Data and operations that the contracts of the SQLite store share. */
 export class Tables {
   readonly database: Database;
-  /** Nothing is kept here of a run that nobody in this process owns. */
+  /** The runs that this store owns. */
   readonly owned = new Map<RunId, OwnedRun>();
   readonly listeners = new Set<(runId?: RunId) => void>();
-  /** This store, among all that have the file open. */
+  /** Random id of this store among all that have the file open. */
   readonly holder = randomInt(2 ** 47);
   readonly #writer: GroupCommit;
   readonly #clock: Clock;
@@ -74,13 +77,16 @@ export class Tables {
     this.#clock = clock;
   }
 
-  /** Microseconds, to order what became ready: never the same twice in one process. */
+  /**
+   * Returns the time in microseconds, never the same value twice in one process. It orders runs by the time at which
+   * they became ready.
+   */
   tick(): number {
     this.#lastTick = Math.max(this.#lastTick + 1, this.#clock.now() * 1_000);
     return this.#lastTick;
   }
 
-  /** Someone may have something to do. */
+  /** Calls the listeners in microtasks. */
   announce(runId?: RunId): void {
     for (const tell of this.listeners) queueMicrotask(() => tell(runId));
   }
@@ -96,17 +102,17 @@ export class Tables {
     return this.#writer.write(write);
   }
 
-  /** Whether it may be worth trying to write something at once: where several runs are at work, their writes had better go together. */
+  /** Whether a commit may be written synchronously. If several runs are active, their commits are grouped instead. */
   get writesNow(): boolean {
     return !this.#isClosed && this.owned.size === 1 && this.#writer.isFree();
   }
 
-  /** As `GroupCommit.writeNow`. */
+  /** See `GroupCommit.writeNow`. */
   writeNow<Result extends object>(work: () => Result, bytes: number): Result | undefined {
     return this.#writer.writeNow(work, bytes);
   }
 
-  /** Nothing is taken on any more; what was, is finished. */
+  /** Refuses new calls and waits for queued writes. */
   async close(): Promise<void> {
     this.#isClosed = true;
     await this.#writer.settled();
@@ -123,17 +129,19 @@ export class Tables {
   }
 
   missing(runId: RunId): Fault {
-    return new Fault("not_found", `there is no run ${runId} in this store`);
+    return new Fault("not_found", `run ${runId} does not exist in this store`);
   }
 
-  /** J3: the run, if the lease holds; as this process knows it, or else as the file says. */
+  /**
+   * J3: returns the run if the lease is current, from memory if this store knows the lease, otherwise from the file.
+   */
   owner(lease: Lease): OwnedRun {
     const known = this.owned.get(lease.runId);
     if (known?.epoch === lease.epoch && known.workerId === lease.workerId) return known;
     return this.ownerNow(lease);
   }
 
-  /** J3: as the file says. */
+  /** J3: returns the run if the file says that the lease is current. Throws `lease_lost`. */
   ownerNow(lease: Lease): OwnedRun {
     const { runId, epoch, workerId } = lease;
     const row = this.database.get<RunKey & { readonly epoch: number; readonly owner: string | null }>(

@@ -6,28 +6,34 @@ import { Fault } from "../../../../kernel/index.ts";
 import { BusyWait } from "./busy-wait.ts";
 import { isBusy, sqliteFault } from "./sqlite-fault.ts";
 
-/** Someone who only looks whether a worker is gone has its lock for an instant: long enough to be taken for the worker. */
+/**
+ * How long `take` retries. A process that probes whether a worker is alive holds its lock for an instant and looks like
+ * the worker.
+ */
 const patienceMs = 500;
 
 /**
- * Who is alive: each worker holds the lock on a file of its own, beside the database, for as long as its process lives. The system
- * lets go of it the moment the process is killed, and not while it is stopped or the machine sleeps. The lock is SQLite's, an open
- * exclusive transaction on an empty file, since Node has no other.
+ * Tells which workers are alive. Each worker holds a lock on its own file beside the database. The operating system releases the lock
+ * when the process dies, and keeps it while the process is stopped or the machine sleeps. The lock is an open exclusive SQLite
+ * transaction on an empty file, because Node has no file locks.
  *
- * - K1 Only who holds the lock removes the file, so a file that is there is the one that counts.
- * - K2 Nothing but SQLite opens these files: a process that closed one by other means would lose its locks on it.
+ * - K1 Only the holder of the lock removes the file, so an existing file is the current one.
+ * - K2 Only SQLite opens these files: closing another descriptor of the file would release the process's POSIX locks on it.
  */
 export class WorkerLocks {
   readonly #folder: string;
   readonly #held = new Map<string, DatabaseSync>();
-  /** Connections to the files of others who lived when last looked at. */
+  /** Open connections to the files of other workers that were alive at the last probe. */
   readonly #probes = new Map<string, DatabaseSync>();
 
   constructor(path: string) {
     this.#folder = `${path}-workers`;
   }
 
-  /** False: it was held already. Refused with `already_exists` when another worker of this name lives. */
+  /**
+   * Returns `false` if this process already holds the lock. Throws `already_exists` if another live worker has this
+   * name.
+   */
   async take(workerId: string): Promise<boolean> {
     if (this.#held.has(workerId)) return false;
     mkdirSync(this.#folder, { recursive: true });
@@ -60,7 +66,7 @@ export class WorkerLocks {
     const file = this.#file(workerId);
     const probe = this.#probes.get(workerId);
     if (probe !== undefined && tryLock(probe, file) === "busy") return false;
-    // What was held may have been removed and made anew meanwhile: only the file that is there now counts.
+    // The file may have been removed and created again meanwhile. Only the current file counts (K1).
     this.#probes.delete(workerId);
     probe?.close();
     if (!existsSync(file)) return true;
@@ -76,7 +82,7 @@ export class WorkerLocks {
     return true;
   }
 
-  /** The others are not asked about any more. */
+  /** Closes the probes of all other workers. */
   forgetAllBut(workerIds: ReadonlySet<string>): void {
     for (const [workerId, probe] of this.#probes) {
       if (workerIds.has(workerId)) continue;
@@ -90,7 +96,7 @@ export class WorkerLocks {
     this.forgetAllBut(new Set());
   }
 
-  /** K1: whether the lock just taken is on the file that others see, and not on one that was removed before it was taken. */
+  /** K1: whether the lock is on the current file, and not on a file that was removed before the lock was taken. */
   #isOnFile(workerId: string): boolean {
     const file = this.#file(workerId);
     if (!existsSync(file)) return false;
@@ -115,7 +121,7 @@ function openLock(file: string): DatabaseSync {
 
 function tryLock(lock: DatabaseSync, file: string): "taken" | "busy" | Fault {
   try {
-    // No journal is wanted beside the file: nothing is ever written.
+    // Nothing is ever written, so no journal file is needed beside the file.
     lock.exec("PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE");
     return "taken";
   } catch (error) {
@@ -127,7 +133,7 @@ function refusal(workerId: string, found: "taken" | "busy" | Fault): Fault {
   if (found instanceof Fault) return found;
   return new Fault(
     "already_exists",
-    `a worker called ${workerId} lives already; give each a name of its own`,
+    `a worker named ${workerId} is already running; use a different worker id for each process`,
     {
       details: { workerId },
     },
@@ -138,7 +144,7 @@ function removeFile(file: string): void {
   try {
     rmSync(file, { force: true });
   } catch {
-    // Some systems keep a file that is open. Left behind, it tells the truth: its lock is free.
+    // Some systems cannot remove an open file. A remaining file does no harm, because its lock is free.
     return;
   }
 }

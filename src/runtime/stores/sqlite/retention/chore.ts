@@ -1,4 +1,4 @@
-/** Work in the background, at most once at a time: asked for while it is at it, it is gone over again. */
+/** Background work that runs at most once at a time. A request during a run starts another run afterwards. */
 export class Chore {
   readonly #work: () => Promise<void>;
   #isAsked = false;
@@ -13,7 +13,7 @@ export class Chore {
     return this.#isStopped;
   }
 
-  /** Resolves when all is done that there was to do at the call. */
+  /** Resolves when all work that existed at the time of the call is done. */
   ask(): Promise<void> {
     this.#isAsked = true;
     this.#working ??= this.#goOn().finally(() => {
@@ -22,7 +22,7 @@ export class Chore {
     return this.#working;
   }
 
-  /** What is left is for the next to open the store. */
+  /** Stops after the current slice. The next process that opens the store does the rest. */
   stop(): void {
     this.#isStopped = true;
   }

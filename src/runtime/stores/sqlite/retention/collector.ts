@@ -3,24 +3,24 @@ import { Chore } from "./chore.ts";
 import type { CommitRows } from "../rows/commit-rows.ts";
 import type { Tables } from "../db/tables.ts";
 
-/** A slice is made smaller when it took longer than this, and larger when it took less than half. */
+/** Target duration of a slice. The slice is halved if it takes longer, and doubled if it takes less than half. */
 const sliceMs = 1;
 const mostRows = 4_096;
 const mostPieces = 4;
 
-/** Deletes some of what hangs on a deleted row, at most so many, and says how many. */
+/** Deletes at most `limit` rows that belong to a deleted row, and returns their number. */
 type Remove = (id: number, limit: number) => number;
 
 interface Kind {
   readonly table: string;
-  /** A deleted row has lost it. */
+  /** The column that is NULL in a deleted row. */
   readonly name: string;
   readonly holds: readonly Remove[];
 }
 
 /**
- * Frees what deleted runs, sessions and blobs leave behind, in slices of a few milliseconds between which everyone else gets their
- * turn. A row that lost its name is gone for every reader already; a process that dies here leaves the rest to the next.
+ * Frees the rows of deleted runs, sessions and blobs, in slices of a few milliseconds. Readers no longer see a deleted
+ * row. If the process dies, the next process that opens the file continues.
  */
 export class Collector {
   readonly #tables: Tables;
@@ -55,13 +55,13 @@ export class Collector {
       {
         table: "blobs",
         name: "run_id",
-        // Each is as large as many other rows.
+        // A piece is as large as many other rows.
         holds: [(id, limit) => rowsOf("blob_pieces", "id", "blob")(id, Math.min(limit, mostPieces))],
       },
     ];
   }
 
-  /** Resolves when nothing is left that was deleted before the call. */
+  /** Resolves when everything that was deleted before the call is freed. */
   collect(): Promise<void> {
     return this.#chore.ask();
   }
@@ -72,14 +72,14 @@ export class Collector {
 
   async #collectKind(kind: Kind): Promise<void> {
     while (!this.#chore.isStopped) {
-      // Most who look find nothing: they need not wait for the right to write.
+      // Most calls find nothing and need no write lock.
       if ((await this.#tables.read(() => this.#next(kind))) === undefined) return;
       await this.#tables.write({ apply: () => this.#collectSome(kind) });
       await setImmediate();
     }
   }
 
-  /** As many as there is time for, perhaps none to its end. */
+  /** Works for about `sliceMs`. */
   #collectSome(kind: Kind): void {
     const { table, name } = kind;
     const end = performance.now() + sliceMs;
@@ -97,7 +97,7 @@ export class Collector {
     return row?.id;
   }
 
-  /** Whether nothing hangs on it any more. */
+  /** Deletes the rows that belong to a deleted row. Returns whether none are left. */
   #empty({ holds }: Kind, id: number, end: number): boolean {
     for (const remove of holds) {
       let removed: number;

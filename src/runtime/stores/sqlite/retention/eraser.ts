@@ -18,19 +18,19 @@ export interface EraserOptions {
   readonly hash: Hash;
 }
 
-/** How far a run's commits were looked at. */
+/** The next commit to be processed. */
 interface Cursor {
   readonly number: number;
-  /** Of the chain, of the commit before. */
+  /** E1: link of the commit before. */
   readonly link: string;
 }
 
-/** A transaction takes no more on after so long. */
+/** Maximum time in milliseconds that one transaction spends on erasing. */
 const sliceMs = 2;
 
 /**
- * Takes the words out of commits that retention erased. They are gone for every reader with the commit that says so, and from the file
- * by this, in slices of a few milliseconds; a process that dies here leaves the rest to the next that opens the file.
+ * E1: removes erased text from the file, in slices of a few milliseconds. Readers stop seeing the text with the commit
+ * that orders the erasure. If the process dies, the next process that opens the file continues.
  */
 export class Eraser {
   readonly #tables: Tables;
@@ -39,8 +39,8 @@ export class Eraser {
   readonly #check: LogCheck;
   readonly #hash: Hash;
   /**
-   * Runs whose log is not in order here. That of another key: a store that has it erases them, so that the chain still holds. That of
-   * someone who marked what no commit ordered to be erased: nobody does.
+   * Runs whose log is not valid for this store: it has another audit key, and a store with that key erases it; or it
+   * lists an erasure that no commit ordered, which is never carried out.
    */
   readonly #others = new Set<number>();
   readonly #chore = new Chore(() => this.#work());
@@ -53,7 +53,7 @@ export class Eraser {
     this.#hash = hash;
   }
 
-  /** For the journal, inside its transaction. */
+  /** Records the erasures of a commit, inside its transaction. */
   markNow({ id }: RunKey, erasures: readonly Erasure[]): void {
     const { database } = this.#tables;
     const before = database.get<{ readonly erases: string | null }>(
@@ -64,7 +64,7 @@ export class Eraser {
     database.run("UPDATE runs SET erases = ?2, erasing = 1 WHERE id = ?1", id, erases);
   }
 
-  /** Resolves when nothing is left that was marked before the call. */
+  /** Resolves when everything that was marked before the call is erased. */
   erase(): Promise<void> {
     return this.#chore.ask();
   }
@@ -82,7 +82,10 @@ export class Eraser {
     }
   }
 
-  /** The run with what its chain orders to be erased; nothing when it is not for this store, or gone. */
+  /**
+   * Returns the run with the erasures that its chain orders, or `undefined` if the run was deleted or is not valid for
+   * this store.
+   */
   async #orderedIn({ id, runId }: RunKey): Promise<RunKey | undefined> {
     try {
       const { run, verdict } = await this.#check.check(runId);
@@ -111,7 +114,7 @@ export class Eraser {
     }
   }
 
-  /** What is taken out is overwritten in the file, not only no longer used. */
+  /** Overwrites the removed text in the file. By default SQLite only marks the space as free. */
   #overwriting<Result>(work: () => Result): Result {
     const { database } = this.#tables;
     database.exec("PRAGMA secure_delete = ON");
@@ -122,7 +125,10 @@ export class Eraser {
     }
   }
 
-  /** Where to go on; nothing when it is done, or not for this store. Inside a transaction. */
+  /**
+   * Erases one slice. Returns where to continue, or `undefined` at the end or if the log is not valid. Call inside a
+   * transaction.
+   */
   #slice(run: RunKey, from: Cursor): Cursor | undefined {
     const { database } = this.#tables;
     const began = performance.now();
@@ -140,7 +146,7 @@ export class Eraser {
         if (performance.now() - began > sliceMs) return { number, link };
       }
     }
-    // Unless more was marked meanwhile.
+    // Not if more was marked meanwhile.
     database.run("UPDATE runs SET erasing = NULL WHERE id = ? AND erases = ?", run.id, run.erases ?? "");
     return undefined;
   }

@@ -10,21 +10,21 @@ interface AgedSession {
 
 interface UnnamedConversation {
   readonly conversation: SessionId;
-  /** Whose it is. */
+  /** The run that created the session. */
   readonly runId: RunId;
 }
 
 interface Page {
   readonly sessions: readonly AgedSession[];
-  /** The conversations of these that are to go. */
+  /** The conversations among these sessions that are to be deleted. */
   readonly found: readonly UnnamedConversation[];
 }
 
-/** A page of them, by age. */
+/** One page of unnamed sessions, oldest first. */
 const oldSessions = `SELECT session_id AS sessionId, updated_at AS updatedAt FROM sessions INDEXED BY sessions_unnamed
   WHERE ${isUnnamed} AND updated_at < ?1 AND (updated_at, session_id) > (?2, ?3) ORDER BY updated_at, session_id LIMIT 64`;
 const findSession = "SELECT 1 FROM sessions WHERE session_id = ?";
-/** It and those within it (`sessionWithin`): of the signs that ids are made of, only "#" is before "$". */
+/** The session and those within it (`sessionWithin`). Of the characters in ids, only "#" sorts before "$". */
 const ofConversation = "session_id >= ?1 AND session_id < ?1 || '$'";
 const isForgotten = `NOT EXISTS (SELECT 1 FROM runs WHERE session_id = ?1 AND run_id IS NOT NULL)
     AND NOT EXISTS (SELECT 1 FROM sessions WHERE ${ofConversation} AND (updated_at >= ?2
@@ -33,8 +33,8 @@ const findForgotten = `SELECT 1 WHERE ${isForgotten}`;
 const deleteForgotten = `UPDATE sessions SET session_id = NULL WHERE ${ofConversation} AND ${isForgotten}`;
 
 /**
- * Takes those that nobody named and nobody came back to out of every reader's sight, and says how many; a page at a time, between which
- * others get their turn. What stays is only read.
+ * Deletes unnamed sessions that no later run used, for every reader at once, and returns their number. Works page by
+ * page and yields to the event loop between pages. Sessions that stay are only read.
  */
 export async function deleteUnnamed(tables: Tables, before: number): Promise<number> {
   const { database } = tables;
@@ -65,7 +65,7 @@ async function readPage(
   });
 }
 
-/** Each once: with its own session, or with one within it where it has none. */
+/** Returns each conversation once: with its own session, or with a session within it if it has none itself. */
 function forgottenIn(
   { database }: Tables,
   sessions: readonly AgedSession[],

@@ -1,12 +1,12 @@
 import type { RunId } from "../../../../kernel/index.ts";
 import type { Database } from "../db/database.ts";
 
-/** A blob is kept in pieces of so many bytes, so that it can be freed piece by piece. */
+/** Size of the pieces of a blob in bytes. A blob is freed piece by piece. */
 const pieceBytes = 262_144;
 
 const findBlob = "SELECT id FROM blobs WHERE run_id = ? AND blob_id = ?";
 
-/** False: there is one of this name already, which stays. Inside a transaction. */
+/** Returns `false` if a blob of this name exists, which is kept. Call inside a transaction. */
 export function putPieces(database: Database, runId: RunId, name: string, bytes: Uint8Array): boolean {
   const blob = database.get<{ readonly id: number }>(
     "INSERT INTO blobs (run_id, blob_id) VALUES (?, ?) ON CONFLICT DO NOTHING RETURNING id",
@@ -31,7 +31,7 @@ export function readPieces(database: Database, runId: RunId, name: string): Uint
   return joined(pieces.map(({ bytes }) => bytes));
 }
 
-/** At once, and not by the collector. Inside a transaction. */
+/** Removes the blob immediately, without the collector. Call inside a transaction. */
 export function removePieces(database: Database, runId: RunId, name: string): void {
   const blob = database.get<{ readonly id: number }>(findBlob, runId, name);
   if (blob === undefined) return;

@@ -3,8 +3,8 @@ import { chainHead, type Erasure, type Hash } from "../../../../kernel/index.ts"
 import type { CommitRow } from "../db/commit-row.ts";
 
 /**
- * E1: how commits are chained. With a key nobody without it can make a chain that fits; without one, anybody can. What is hashed begins with
- * what it is hashed for: a head that someone keeps passes for no link and no seal.
+ * E1: the hash chain of commits. With a key, only its owners can compute a valid chain; without a key, anyone can. Each
+ * hashed text begins with its purpose, so that a head can be used neither as a link nor as a seal.
  */
 export class Chain {
   readonly keyed: boolean;
@@ -18,24 +18,30 @@ export class Chain {
         : (content) => createHmac("sha256", auditKey).update(content).digest("base64url");
   }
 
-  /** Stands for a commit and, through the link before it, for all before: the one hash that writing a commit takes. */
+  /**
+   * Represents a commit and, through the link before it, all earlier commits. It is the only hash that a commit needs.
+   */
   link(before: string, { number, at, nextEvent, body }: Omit<CommitRow, "id" | "link" | "seal">): string {
     return this.#hash(`link\n${before}\n${number} ${at} ${nextEvent}\n${body}`);
   }
 
-  /** Of a commit whose words are erased, so that nobody can work out its link: what that followed from, and what is left of the text. */
+  /**
+   * For a commit whose text was erased, so that its link can no longer be computed: covers the original link and the
+   * remaining text.
+   */
   seal(before: string, { number, at, nextEvent, link, body }: Omit<CommitRow, "id" | "seal">): string {
     return this.#hash(`seal\n${before}\n${number} ${at} ${nextEvent} ${link}\n${body}`);
   }
 
-  /** Whether the row is what was written after this link, or what was left of it when its words were erased. */
+  /** Whether the row is what was written after this link, or what an erasure left of it. */
   holds(before: string, row: CommitRow): boolean {
     return row.seal === null ? row.link === this.link(before, row) : row.seal === this.seal(before, row);
   }
 
   /**
-   * Of a log, for those who keep it elsewhere. It covers each link, since texts may be gone from which one would follow from another, and
-   * what each commit orders to be erased: without a key nothing else would tell an erasure from an edit.
+   * The head of a log, for storage elsewhere. It covers each link, because a link cannot be recomputed after an
+   * erasure, and the erasures that each commit orders: without a key nothing else would distinguish an erasure from an
+   * edit.
    */
   head(before: string, row: Omit<CommitRow, "body" | "seal">, erases: readonly Erasure[] = []): string {
     const { number, at, nextEvent: nextSeq, link } = row;

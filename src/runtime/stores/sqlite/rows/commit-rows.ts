@@ -9,7 +9,7 @@ import type { RunKey } from "../db/run-row.ts";
 import type { FindEntries } from "../codec/stored-change.ts";
 import type { Position } from "../db/tables.ts";
 
-/** Where the commits from this number on lie. */
+/** A row of `places`: the ids of successive commits of a run, starting with commit `number`. */
 interface Place {
   readonly number: number;
   readonly ids: readonly number[];
@@ -26,7 +26,7 @@ const lastFreshMark = `SELECT ${marks} ${fresh} ORDER BY id DESC LIMIT 1`;
 const lastFreshLink = `SELECT ${marks}, link ${fresh} ORDER BY id DESC LIMIT 1`;
 const lastFreshRow = `SELECT ${columns} ${fresh} ORDER BY id DESC LIMIT 1`;
 
-/** Reads of each row what such rows hold. */
+/** Reads commit rows with one list of columns. */
 class Select<Row> {
   readonly #read: (database: Database, sql: string, ...values: (number | string)[]) => Row[];
   readonly #late: string;
@@ -38,19 +38,21 @@ class Select<Row> {
     read: (database: Database, sql: string, ...values: (number | string)[]) => Row[],
   ) {
     this.#read = read;
-    // A limit that is a parameter and nothing else is planned for anew with each value.
+    // SQLite plans a statement again for each value of a limit that is only a parameter. `? + 0` avoids that.
     this.#late = `SELECT ${what} ${fresh} AND number >= ? AND number < ? ORDER BY id DESC LIMIT ? + 0`;
     this.#between = `SELECT ${what} FROM commits WHERE id BETWEEN ? AND ? ORDER BY id`;
     this.#among = `SELECT ${what} FROM commits WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id`;
   }
 
-  /** A page of the fresh ones. Looked for from the last on: most who read have just been told of them, or made them. */
+  /**
+   * Reads one page of the fresh commits, from the last one backwards: most readers want commits that were just written.
+   */
   late(database: Database, { id }: RunKey, from: number, end: number): Row[] {
     const most = Math.min(end - from, pageRows);
     return this.#read(database, this.#late, id, from, from + most, most).toReversed();
   }
 
-  /** These, whose ids ascend. */
+  /** Reads the rows with these ids, which must be in ascending order. */
   lying(database: Database, ids: readonly number[]): Row[] {
     const [first, last] = [ids[0] ?? 0, ids.at(-1) ?? 0];
     return last - first < ids.length
@@ -59,7 +61,7 @@ class Select<Row> {
   }
 }
 
-/** So many rows are read at once; between them others get their turn. */
+/** Maximum number of rows per read. Between two reads the event loop serves other work. */
 const pageRows = 256;
 
 const wholeRows = new Select(columns, (database, sql, ...values) => database.all<CommitRow>(sql, ...values));
@@ -78,13 +80,17 @@ const placedMark = `SELECT ${marks} FROM commits WHERE id =
 const places = "SELECT number, commit_ids AS ids FROM places WHERE run = ?";
 const firstPlace = `${places} ORDER BY number LIMIT 1`;
 const placeOf = `${places} AND number <= ? ORDER BY number DESC LIMIT 1`;
-/** After at most so many commits of this process, or found when it opened the file, they get their place. */
+/**
+ * Maximum number of fresh commits, i.e. commits that are not yet in `places`. Counts the commits that this process
+ * wrote and those it found when it opened the file.
+ */
 const mostFresh = 512;
 const noEntries: FindEntries = () => [];
 
 /**
- * Where the commits of a run lie: those that have their place, and after them the fresh ones, the last few of all runs. A row only ever
- * goes from fresh to placed, so who finds it in neither, looking for placed ones first, looks for them once more.
+ * Reads and writes the commits of runs. A run's placed commits are listed in `places`; the fresh commits, the last few
+ * of all runs, follow them. A commit only ever changes from fresh to placed. Therefore a reader looks for placed
+ * commits first, then for fresh ones, and repeats both once if it found neither.
  */
 export class CommitRows {
   readonly #database: Database;
@@ -99,7 +105,10 @@ export class CommitRows {
     this.#large = new LargeBodies(database);
   }
 
-  /** Looks at what others left. Where someone took rows out of the file by hand, new ones would pass for placed. */
+  /**
+   * Counts the fresh commits that other processes left. If rows were deleted by hand, `placed` may be higher than the
+   * last id, and new commits would count as placed; `open` corrects that.
+   */
   open(): void {
     const { through, last } = this.#marks();
     this.#fresh = last - through;
@@ -107,25 +116,28 @@ export class CommitRows {
     if (this.isCrowded) this.#database.transaction("IMMEDIATE", () => this.placeNow());
   }
 
-  /** The next commit has to give the fresh ones their place. */
+  /** Whether there are so many fresh commits that the next commit must place them. */
   get isCrowded(): boolean {
     return this.#fresh >= this.#mostFresh;
   }
 
-  /** A commit with this text was added. Inside its transaction if they were crowded or it is large. */
+  /**
+   * Records that a commit with this text was added. The caller must be inside the commit's transaction if `isCrowded`
+   * is true or the text is large.
+   */
   addedNow({ runId }: RunKey, number: number, body: string): void {
     this.#large.keepNow(runId, number, body);
     if (this.isCrowded) this.placeNow();
     else this.#fresh++;
   }
 
-  /** The number that the run's next commit has. */
+  /** The number of the run's next commit. */
   endNumber({ id }: RunKey): number {
     const last = this.#database.get<Mark>(lastFreshMark, id);
     return last === undefined ? this.#endPlaced(id) : last.number + 1;
   }
 
-  /** The number and the seq that the run's next commit has. */
+  /** The number of the run's next commit and the seq of its next event. */
   end(run: RunKey): { readonly number: number; readonly seq: number } {
     const late = this.#database.get<Mark>(lastFreshMark, run.id);
     if (late !== undefined) return { number: late.number + 1, seq: late.nextEvent };
@@ -155,7 +167,7 @@ export class CommitRows {
     return last;
   }
 
-  /** When each of these runs, by key, last committed something. */
+  /** Time of the last commit of each of these runs, by the run's key. Epoch milliseconds. */
   lastTimes(runs: readonly number[]): ReadonlyMap<number, number> {
     const late = this.#database.all<{ readonly run: number; readonly at: number }>(
       "SELECT run, at, max(id) FROM commits WHERE id > (SELECT through FROM placed) GROUP BY run",
@@ -177,7 +189,10 @@ export class CommitRows {
     return this.page(run, number, number + 1)[0];
   }
 
-  /** The commit that holds the event of this seq, found by halving; the next to come if none does. */
+  /**
+   * Returns the number of the commit that holds the event with this seq, by binary search. If no commit holds it,
+   * returns the number of the next commit.
+   */
   numberOf(run: RunKey, seq: number): number {
     const marksOfFresh = this.#database.all<Mark>(`SELECT ${marks} ${fresh} ORDER BY id`, run.id);
     const [first] = marksOfFresh;
@@ -186,7 +201,7 @@ export class CommitRows {
     while (low < high) {
       const middle = (low + high) >>> 1;
       const mark = this.#mark(run, middle);
-      // One that has no place yet comes after all that do.
+      // A commit without a place follows all placed commits, so the search continues below it.
       if (mark !== undefined && mark.nextEvent <= seq) low = middle + 1;
       else high = middle;
     }
@@ -194,32 +209,38 @@ export class CommitRows {
     return marksOfFresh.find(({ nextEvent }) => nextEvent > seq)?.number ?? this.endNumber(run);
   }
 
-  /** In order, at most a page of them; less than there are where fresh ones begin. */
+  /**
+   * Returns commits in order, at most one page. Returns fewer if the range continues with fresh commits after placed
+   * ones.
+   */
   page(run: RunKey, from: number, end: number): CommitRow[] {
     return this.#page(wholeRows, run, from, end);
   }
 
-  /** With the texts that lie apart. */
+  /** Adds the texts that are stored as blobs to their rows. */
   #whole<Row extends Mark & Partial<CommitText>>(select: Select<Row>, run: RunKey, rows: Row[]): Row[] {
     return rows.some(isApart)
       ? rows.map((row) => (isApart(row) ? this.#wholeRow(select, run, row) : row))
       : rows;
   }
 
-  /** One that was erased since its row was read is in its row now, all of which is another. */
+  /**
+   * Reads the text from its blob. If retention erased the commit after the row was read, the blob is gone and the row
+   * holds the remaining text, so the row is read again.
+   */
   #wholeRow<Row extends Mark & Partial<CommitText>>(select: Select<Row>, run: RunKey, row: Row): Row {
     const body = this.#large.read(run.runId, row.number);
     if (body !== undefined) return { ...row, body };
     return this.#rowsOf(select, run, row.number, row.number + 1)[0] ?? row;
   }
 
-  /** What is left of a commit with its words erased. Inside a transaction. */
+  /** Replaces the text of a commit by the part that retention keeps, and sets its seal. Call inside a transaction. */
   overwriteNow({ runId }: RunKey, { id, number }: CommitRow, body: string, seal: string): void {
     this.#large.forgetNow(runId, number);
     this.#database.run("UPDATE commits SET body = ?2, seal = ?3 WHERE id = ?1", id, body, seal);
   }
 
-  /** Those of a page that have events, up to the commit that it ends with. */
+  /** Returns the commits of one page that have events. `next` is the number after the last commit of the page. */
   eventPage(run: RunKey, from: number, end: number): { readonly rows: CommitRow[]; readonly next: number } {
     const found = this.#page(placedMarks, run, from, end);
     const told = found.filter(({ nextEvent }, index) => nextEvent > (found[index - 1]?.nextEvent ?? 0));
@@ -244,7 +265,7 @@ export class CommitRows {
     return [];
   }
 
-  /** Of those from one number up to another the ones with events, a page at a time. */
+  /** Yields the commits from `from` up to, but not including, `end` that have events, one page at a time. */
   async *eventPages(run: RunKey, from: number, end: number): AsyncIterable<readonly CommitRow[]> {
     for (let next = from; next < end;) {
       const start = next;
@@ -255,12 +276,15 @@ export class CommitRows {
     }
   }
 
-  /** Those from one number up to another, a page at a time, so that nothing of the database is held meanwhile. */
+  /**
+   * Yields the commits from `from` up to, but not including, `end`, one page at a time. Between two pages no lock or
+   * cursor of the database is held.
+   */
   pages(run: RunKey, from: number, end: number): AsyncIterable<readonly CommitRow[]> {
     return this.#pages(wholeRows, run, from, end);
   }
 
-  /** The same for those who only decode them. */
+  /** Like `pages`, but reads only the columns that are needed to decode the commits. */
   texts(run: RunKey, from: number, end: number): AsyncIterable<readonly CommitText[]> {
     return this.#pages(commitTexts, run, from, end);
   }
@@ -283,30 +307,30 @@ export class CommitRows {
     }
   }
 
-  /** All of a run that has no more than a page of them; nothing of any other. */
+  /** Returns all commits of a run that has at most one page of them; otherwise `undefined`. */
   onlyPage(run: RunKey): readonly CommitText[] | undefined {
     const end = this.endNumber(run);
     if (end > pageRows) return undefined;
     const rows = this.#page(commitTexts, run, 0, end);
-    // Some may lie apart.
+    // The page is shorter if the run has both placed and fresh commits.
     return rows.length === end ? rows : undefined;
   }
 
-  /** Without what retention erased, also where it is still in the file. */
+  /** Decodes a commit without the text that retention erased, even if that text is still in the file. */
   decode(run: RunKey, row: CommitText): Commit {
     const commit = this.decodeWhole(run, row);
     const erasures = erasuresOf(run);
     return erasures.length === 0 ? commit : eraseCommit(commit, erasures);
   }
 
-  /** The events of `decode`. */
+  /** Returns the events of the commit that `decode` returns. */
   events(run: RunKey, row: CommitText): readonly Event[] {
     const commit = this.decodeAlone(run, row);
     const erasures = erasuresOf(run);
     return (erasures.length === 0 ? commit : eraseCommit(commit, erasures)).events ?? [];
   }
 
-  /** As its row says, without the entries it names, for which nobody has to look into sessions. */
+  /** Decodes a commit as stored, without the session entries that it refers to. This reads no sessions. */
   decodeAlone(run: RunKey, row: CommitText): Commit {
     return this.#decode(run, row, noEntries);
   }
@@ -328,7 +352,7 @@ export class CommitRows {
     }
   }
 
-  /** Gives the fresh ones their place. Inside a transaction. */
+  /** Adds the fresh commits to `places`. Call inside a transaction. */
   placeNow(): void {
     this.#database.run(
       `INSERT INTO places (run, number, commit_ids)
@@ -339,7 +363,10 @@ export class CommitRows {
     this.#setPlaced();
   }
 
-  /** Removes some of a run, and says how many. Inside a transaction. Keys may be given again, and are fresh then. */
+  /**
+   * Removes up to `limit` commits of a run and returns how many were removed. Call inside a transaction. SQLite may
+   * reuse the ids of removed rows; commits with reused ids count as fresh.
+   */
   removeNow(run: number, limit: number): number {
     this.placeNow();
     let count = 0;
@@ -382,7 +409,7 @@ export class CommitRows {
     return rows;
   }
 
-  /** Of the commit after the last that has its place. */
+  /** The number after the run's last placed commit. */
   #endPlaced(id: number): number {
     const row = this.#database.get<{ readonly end: number }>(
       `SELECT number + json_array_length(commit_ids) AS end FROM places WHERE run = ? ORDER BY number DESC LIMIT 1`,
@@ -391,7 +418,7 @@ export class CommitRows {
     return row?.end ?? 0;
   }
 
-  /** Of one that has its place. */
+  /** Reads the number and next seq of a placed commit. */
   #mark({ id }: RunKey, number: number): Mark | undefined {
     return this.#database.get<Mark>(placedMark, id, number);
   }
@@ -410,13 +437,13 @@ export class CommitRows {
 
   #setPlaced(): void {
     this.#fresh = 0;
-    // Never the same for two processes: those who write at one pace would leave all their commits to one of them.
+    // The limit is random: processes that write at the same pace would otherwise leave all placing to one of them.
     this.#mostFresh = Math.ceil(mostFresh * (0.5 + Math.random() / 2));
     this.#database.run("UPDATE placed SET through = (SELECT coalesce(max(id), 0) FROM commits)");
   }
 }
 
-/** Someone took it out of the file. */
+/** Fault for a commit whose row was removed from the file. */
 export function missing({ runId }: RunKey, number: number): Fault {
   return new Fault("store_corrupt", `commit ${number} of ${runId} is missing`, {
     details: { runId, number },

@@ -2,15 +2,18 @@ import { Fault, type Erasure } from "../../../../kernel/index.ts";
 
 const none: readonly Erasure[] = [];
 
-/** Whose words are marked as erased, for those who read. It is true if the run's commits ordered it, which the chain covers. */
+/**
+ * Returns the erasures that the run's row lists. They are valid only if commits of the run ordered them, which the
+ * chain covers.
+ */
 export function erasuresOf({ erases }: { readonly erases?: string | null }): readonly Erasure[] {
   if (erases === undefined || erases === null) return none;
   const marked = parse(erases);
   if (Array.isArray(marked) && marked.every(isErasure)) return marked;
-  throw new Fault("store_corrupt", `whose words are erased cannot be read back: ${erases}`);
+  throw new Fault("store_corrupt", `the erasures of the run are not readable: ${erases}`);
 }
 
-/** Each task once, in the order in which they were ordered. */
+/** Merges two lists, each task once, in the order in which its erasure was ordered. */
 export function addErasures(known: readonly Erasure[], more: readonly Erasure[]): readonly Erasure[] {
   return [...known, ...more.filter(({ taskId }) => !known.some((each) => each.taskId === taskId))];
 }

@@ -2,27 +2,27 @@ import { blobThreshold, type RunId } from "../../../../kernel/index.ts";
 import { putPieces, readPieces, removePieces } from "./blob-pieces.ts";
 import type { Database } from "../db/database.ts";
 
-/** What stands in the row of a commit whose text lies apart; no text is empty. */
+/** Stored in the row of a commit whose text is in a blob. The text of a commit is never empty. */
 const elsewhere = "";
 
-/** Then the commit is more than one statement. */
+/** Whether the text is stored in a blob. Writing the commit then takes more than one statement. */
 export function isLarge(body: string): boolean {
   return body.length > blobThreshold;
 }
 
-/** What a commit's row holds of its text: all of it, unless it is large. */
+/** Returns what the row stores: the text, or a marker if the text is large. */
 export function bodyInRow(body: string): string {
   return isLarge(body) ? elsewhere : body;
 }
 
-/** Of a row: its text lies apart. */
+/** Whether the text of this row is in a blob. */
 export function isApart({ body }: { readonly body?: string }): boolean {
   return body === elsewhere;
 }
 
 /**
- * The texts of large commits, kept as blobs of their run: it is freed in slices of a few milliseconds, and so is its largest commit. The
- * chain covers the text, wherever it lies.
+ * Stores the texts of large commits as blobs of their run, because the collector frees blobs in slices of a few
+ * milliseconds. The chain covers the text wherever it is stored.
  */
 export class LargeBodies {
   readonly #database: Database;
@@ -31,7 +31,7 @@ export class LargeBodies {
     this.#database = database;
   }
 
-  /** For a commit that was written to its row now. Inside its transaction. */
+  /** Stores the text of a commit whose row was just inserted. Call inside its transaction. */
   keepNow(runId: RunId, number: number, body: string): void {
     if (isLarge(body)) putPieces(this.#database, runId, nameOf(number), new TextEncoder().encode(body));
   }
@@ -41,13 +41,13 @@ export class LargeBodies {
     return bytes && new TextDecoder().decode(bytes);
   }
 
-  /** Inside a transaction. */
+  /** Removes the text immediately. Call inside a transaction. */
   forgetNow(runId: RunId, number: number): void {
     removePieces(this.#database, runId, nameOf(number));
   }
 }
 
-/** The names of their blobs, as a pattern. Those of others are hashes. */
+/** A GLOB pattern for the names of these blobs. All other blobs are named by a hash. */
 export const commitBodies = "commit *";
 
 function nameOf(number: number): string {

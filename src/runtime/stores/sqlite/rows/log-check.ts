@@ -15,16 +15,16 @@ import { addErasures, erasuresOf } from "./erasures.ts";
 import type { RunKey } from "../db/run-row.ts";
 import type { Tables } from "../db/tables.ts";
 
-/** Others get their turn after so long. */
+/** Maximum time in milliseconds before the check yields to the event loop. */
 const sliceMs = 2;
 
 export interface CheckedLog {
-  /** As it was when it was looked at: if all is well, the chain covers what it says is erased. */
+  /** The run as it was read for the check. If the log is valid, the chain covers its list of erasures. */
   readonly run: RunKey;
   readonly verdict: LogVerdict;
 }
 
-/** E1: whether a log is what its owners wrote, but for words that its commits ordered to be erased. */
+/** E1: checks that a log is what its owners wrote, except for text whose erasure its commits ordered. */
 export class LogCheck {
   readonly #tables: Tables;
   readonly #rows: CommitRows;
@@ -46,7 +46,8 @@ export class LogCheck {
       );
       const verdict = await this.#follow(run, end, head);
       if (verdict.ok) return { run, verdict };
-      // What was ordered to be erased meanwhile, and is, nobody seems to have ordered.
+      // An erasure that was ordered and carried out during the check looks like one that no commit ordered. Check
+      // again.
       const { erases } = await this.#tables.read(() => this.#tables.run(runId));
       if (erases === run.erases) return { run, verdict };
     }
@@ -54,7 +55,7 @@ export class LogCheck {
 
   async #follow(run: RunKey, end: number, head: string | undefined): Promise<LogVerdict> {
     const marked = readable(() => erasuresOf(run));
-    if (marked === undefined) return broken(0, "whose words are erased cannot be read");
+    if (marked === undefined) return broken(0, "the list of erased tasks is not readable");
     let ordered: readonly Erasure[] = [];
     let [number, seq] = [0, 0];
     let [link, last] = [chainStart(run), chainStart(run)];
@@ -64,12 +65,12 @@ export class LogCheck {
       for (const row of page) {
         if (row.number !== number) return broken(seq, `commit ${number} is missing`);
         if (!this.#chain.holds(link, row))
-          return broken(seq, `commit ${number} does not follow from the one before: it was changed`);
+          return broken(seq, `commit ${number} does not match the chain: it was changed`);
         const commit = readable(() => this.#rows.decodeAlone(run, row));
         if (commit === undefined || seq + (commit.events?.length ?? 0) !== row.nextEvent)
-          return broken(seq, `commit ${number} does not hold the events it should`);
+          return broken(seq, `commit ${number} does not hold the events that its row counts`);
         if (!mayBe(commit, row, marked))
-          return broken(seq, `commit ${number} was changed as if erased, and nobody ordered that`);
+          return broken(seq, `commit ${number} has a seal, but no commit ordered an erasure`);
         ordered = addErasures(ordered, commit.erases ?? []);
         [number, seq, link] = [number + 1, row.nextEvent, row.link];
         last = this.#chain.head(last, row, commit.erases);
@@ -82,20 +83,20 @@ export class LogCheck {
     }
     if (number < end) return broken(seq, `commit ${number} is missing`);
     if (JSON.stringify(ordered) !== JSON.stringify(marked))
-      return broken(0, "what is marked as erased is not what its commits ordered");
+      return broken(0, "the list of erased tasks is not the one that its commits ordered");
     if (head !== undefined && headSeq === null)
-      return broken(seq, "the log does not come to the head kept elsewhere");
+      return broken(seq, "the log does not contain the given head: it was truncated");
     const sinceHead = headSeq === null ? null : seq - headSeq;
     return { ok: true, events: seq, head: last, keyed: this.#chain.keyed, sinceHead };
   }
 }
 
-/** Only a commit that has something of the tasks in question may be an erased one. */
+/** Only a commit that holds something of the erased tasks may have a seal. */
 function mayBe(commit: Commit, { seal }: CommitRow, erasures: readonly Erasure[]): boolean {
   return seal === null || eraseCommit(commit, erasures) !== commit;
 }
 
-/** Nothing when it cannot be read. */
+/** Returns `undefined` if the value is not readable. */
 function readable<Value>(read: () => Value): Value | undefined {
   try {
     return read();

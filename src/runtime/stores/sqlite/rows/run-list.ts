@@ -25,7 +25,7 @@ const underWayIn = `SELECT ${listedColumns} FROM runs INDEXED BY runs_of_session
   WHERE session_id = ? AND run_id IS NOT NULL
     AND (ended IS NULL OR EXISTS (SELECT 1 FROM mail WHERE run = runs.id)) ORDER BY ended LIMIT 1`;
 
-/** A condition, and what it is compared with. */
+/** A condition and its parameters. */
 type Term = readonly [sql: string, ...values: (string | number)[]];
 
 const states: Readonly<Partial<Record<RunSummaryStatus, number>>> = {
@@ -34,7 +34,7 @@ const states: Readonly<Partial<Record<RunSummaryStatus, number>>> = {
   suspended: RunState.SUSPENDED,
 };
 
-/** Runs, newest first. Costs what the narrowest of the indexes that fit the query holds before the page is full. */
+/** Lists runs, newest first. Reads from the most selective index that fits the query until the page is full. */
 export class RunList {
   readonly #tables: Tables;
   readonly #rows: CommitRows;
@@ -57,7 +57,7 @@ export class RunList {
     );
   }
 
-  /** S5: the unfinished run of an agent in a session, the newest of several. Inside a transaction. */
+  /** S5: returns the newest unfinished run of an agent in a session. Call inside a transaction. */
   findUnfinished({ agentId, sessionId }: Pick<RunRecord, "agentId" | "sessionId">): RunSummary | undefined {
     const [row] = this.#tables.database.all<ListedRow>(
       `SELECT ${listedColumns} FROM runs INDEXED BY runs_of_session
@@ -68,7 +68,9 @@ export class RunList {
     return row === undefined ? undefined : this.#summaries([row])[0];
   }
 
-  /** A run that has not ended in this session, or has mail which may make it go on. Inside a transaction. */
+  /**
+   * Returns a run in this session that has not ended, or has unread mail that may resume it. Call inside a transaction.
+   */
   findUnderWay(sessionId: SessionId): RunSummary | undefined {
     const row = this.#tables.database.get<ListedRow>(underWayIn, sessionId);
     return row === undefined ? undefined : this.#summaries([row])[0];
@@ -112,7 +114,7 @@ function planOf(
   else if (status !== undefined)
     terms.push(["ended = ?", (runStatuses as readonly string[]).indexOf(status)]);
   if (sessionId !== undefined) return { index: "INDEXED BY runs_of_session", terms };
-  // Few are ready or owned at a time. What is always so says to SQLite that it need not look at all.
+  // Few runs are ready or owned at a time. The always-true conditions let SQLite use the partial indexes.
   if (status === "pending")
     return {
       index: "INDEXED BY runs_ready",
@@ -120,7 +122,7 @@ function planOf(
     };
   if (status === "running") return { index: "INDEXED BY runs_owned", terms: [...terms, ["owner > ''"]] };
   if (agentId !== undefined) return { index: "INDEXED BY runs_of_agent", terms };
-  // Where there are tenants, few runs are of none; where there are none, all are.
+  // The index holds only runs with a tenant. Without tenants it would hold nothing, and with them few runs have none.
   if (tenantId !== undefined && tenantId !== null) return { index: "INDEXED BY runs_of_tenant", terms };
   if (status === "suspended") return { index: "INDEXED BY runs_suspended", terms };
   return { index: status === undefined ? "NOT INDEXED" : "INDEXED BY runs_by_end", terms };

@@ -5,7 +5,7 @@ import type { RunKey } from "../db/run-row.ts";
 import type { OwnedRun, Tables } from "../db/tables.ts";
 
 export interface ShownDelta {
-  /** Counts over all runs of this process. */
+  /** Counter over all runs of this process. */
   readonly id: number;
   readonly about: string;
   readonly delta: Delta;
@@ -13,21 +13,21 @@ export interface ShownDelta {
 
 interface RunDeltas {
   shown: ShownDelta[];
-  /** Up to this id they are in the table, or came from it. */
+  /** Highest id that is stored in the table or was read from it. */
   writtenThrough: number;
-  /** Up to this row the table has been read. */
+  /** Last row of the table that was read. */
   lastRow: number;
-  /** The table may hold some of them. */
+  /** Whether the table may hold deltas of this run. */
   isWritten: boolean;
   owner?: OwnedRun;
 }
 
-/** So long, at most, watchers in other processes wait for what those in this one see at once. */
+/** Interval of writes to the table: the maximum delay for readers in other processes. */
 const writeEveryMs = 30;
 
 /**
- * E2: what is shown of messages and tools until they are recorded. Watchers in this process read it from memory; for those in others it
- * goes into a side table, a batch at a time, from which the commit that records the whole removes it.
+ * E2: the deltas of messages and tool calls that are not recorded yet. Readers in this process get them from memory.
+ * For other processes they are written to a side table in batches; the commit that records the message removes them.
  */
 export class DeltaBoard {
   readonly #tables: Tables;
@@ -40,7 +40,7 @@ export class DeltaBoard {
     this.#tables = tables;
   }
 
-  /** False: the lease is lost, as far as this process knows. */
+  /** Returns `false` if this process knows that the lease is lost. */
   put(lease: Lease, delta: Delta): boolean {
     const owner = this.#tables.owned.get(lease.runId);
     if (owner?.epoch !== lease.epoch || owner.workerId !== lease.workerId) return false;
@@ -53,20 +53,23 @@ export class DeltaBoard {
 
   after(runId: RunId, id: number): readonly ShownDelta[] {
     const shown = this.#runs.get(runId)?.shown ?? [];
-    // From the end, where those who watch are.
+    // Readers are usually near the end.
     let first = shown.length;
     while (first > 0 && (shown[first - 1]?.id ?? 0) > id) first--;
     return shown.slice(first);
   }
 
-  /** Whether a commit with these events has something to remove from the table. */
+  /** Whether a commit with these events has to remove deltas from the table. */
   isWritten(runId: RunId, events: readonly Event[]): boolean {
     return (
       this.#runs.get(runId)?.isWritten === true && events.some((event) => aboutEvent(event) !== undefined)
     );
   }
 
-  /** For the journal, inside its transaction. Forgotten at once: a batch that is written after it must not hold them. */
+  /**
+   * Removes the deltas of recorded messages, inside the transaction of the commit. Memory is cleared first: a batch
+   * that is written later must not contain them.
+   */
   removeNow({ id, runId }: RunKey, events: readonly Event[]): void {
     const isWritten = this.#runs.get(runId)?.isWritten === true;
     this.recorded(runId, events);
@@ -78,13 +81,13 @@ export class DeltaBoard {
     }
   }
 
-  /** All of a run that this process owns, inside a transaction. */
+  /** Removes all deltas of a run that this process owns. Call inside a transaction. */
   clearNow({ id, runId }: RunKey): void {
     if (this.#runs.get(runId)?.isWritten === true)
       this.#tables.database.run("DELETE FROM deltas WHERE run = ?", id);
   }
 
-  /** These events are in the log: what was shown of them is no longer needed. */
+  /** Drops the deltas of messages and tool calls that these events record. */
   recorded(runId: RunId, events: readonly Event[]): void {
     const deltas = this.#runs.get(runId);
     if (deltas === undefined) return;
@@ -94,7 +97,7 @@ export class DeltaBoard {
     }
   }
 
-  /** What other processes have written since; whether there was anything. */
+  /** Reads the deltas that other processes wrote. Returns whether there were any. */
   readNow({ id, runId }: RunKey): boolean {
     const known = this.#runs.get(runId);
     const rows = this.#tables.database.all<{
@@ -134,7 +137,7 @@ export class DeltaBoard {
   readonly #write = (): void => {
     this.#timer = undefined;
     if (this.#isClosed) return;
-    // What cannot be written is seen in this process all the same, and by all once it is recorded.
+    // If the write fails, readers in this process still get the deltas, and all readers get the recorded message.
     this.#tables.write({ apply: () => this.#writeNow() }).catch(() => undefined);
   };
 
@@ -149,7 +152,7 @@ export class DeltaBoard {
     }
   }
 
-  /** Fenced like a commit. */
+  /** Writes only if this store still owns the run. */
   #writeBatch(deltas: RunDeltas, about: string, body: string): void {
     if (deltas.owner === undefined) return;
     const { id, epoch, workerId } = deltas.owner;

@@ -7,27 +7,30 @@ import { isBusy, sqliteFault } from "../db/sqlite-fault.ts";
 import type { RunKey } from "../db/run-row.ts";
 import type { Tables } from "../db/tables.ts";
 
-/** So many of the newest events are kept for those who tail; who is further behind reads the file. */
+/** Number of recent events kept in memory for readers. A reader that is further behind reads the file. */
 const mostRecent = 1_024;
 
-/** Told of the events of a commit, if it has any; of a delta with none, and with nothing of all else. */
+/**
+ * Callback of a reader. It gets the events of a commit, an empty array for a delta, and `undefined` for any other
+ * change.
+ */
 export type Watcher = (events?: readonly Event[]) => void;
 
-/** What this process shows of one run to those who tail it: read once, however many they are. */
+/** The recent events of one run, shared by all readers of this process. The file is read once for all of them. */
 export class RunFeed {
   readonly run: RunKey;
-  /** Of the next commit. */
+  /** Number of the next commit. */
   number: number;
-  /** The run was deleted: there is nothing more to come. */
+  /** Whether the run was deleted. */
   isGone = false;
-  /** It could not be read on: those who tail are told. */
+  /** The error that reading the file failed with. Readers throw it. */
   fault: Fault | undefined;
   readonly bells = new Set<Watcher>();
   #recent: Event[];
   #end: number;
   #isOver: boolean;
 
-  /** `recent`: the last events before that end, some of them if there are any. */
+  /** `recent` holds the last events before `end`, at least one if there are any. */
   constructor(run: RunKey, end: { readonly number: number; readonly seq: number }, recent: readonly Event[]) {
     this.run = run;
     this.number = end.number;
@@ -36,17 +39,17 @@ export class RunFeed {
     this.#isOver = endsRun(recent);
   }
 
-  /** The seq of the next event. */
+  /** Seq of the next event. */
   get end(): number {
     return this.#end;
   }
 
-  /** The seq of the oldest event kept. */
+  /** Seq of the oldest event in memory. */
   get oldest(): number {
     return this.#end - this.#recent.length;
   }
 
-  /** The last event so far ends the run. */
+  /** Whether the last event ends the run. */
   get isOver(): boolean {
     return this.#isOver;
   }
@@ -55,7 +58,7 @@ export class RunFeed {
     return this.#recent.slice(seq - this.oldest);
   }
 
-  /** The next commit. */
+  /** Adds the events of the next commit. */
   add(events: readonly Event[]): void {
     this.number++;
     if (events.length === 0) return;
@@ -74,13 +77,13 @@ function endsRun(events: readonly Event[]): boolean {
   return events.at(-1)?.type === "run_end";
 }
 
-/** The feeds of the runs that are tailed in this process. */
+/** The feeds of all runs that have a reader in this process. */
 export class RunFeeds {
   readonly #tables: Tables;
   readonly #rows: CommitRows;
   readonly #deltas: DeltaBoard;
   readonly #feeds = new Map<RunId, RunFeed>();
-  /** Begun and not joined yet. */
+  /** Feeds that were started by `begin` and have no reader yet. */
   #begun = objectArray<RunFeed>();
 
   constructor(tables: Tables, rows: CommitRows, deltas: DeltaBoard) {
@@ -89,7 +92,10 @@ export class RunFeeds {
     this.#deltas = deltas;
   }
 
-  /** Of a run that this process has just created and works on: kept for a moment, since whoever created it is about to tail it. */
+  /**
+   * Starts the feed of a run that this process has just created and owns. It is kept for one turn of the event loop,
+   * because the creator usually reads the events next.
+   */
   begin(run: RunKey, { events = [] }: Commit): void {
     const feed = new RunFeed(run, { number: 1, seq: events.length }, events);
     this.#feeds.set(run.runId, feed);
@@ -102,7 +108,10 @@ export class RunFeeds {
     for (const feed of begun) this.#dropUnwatched(feed);
   };
 
-  /** To be called where a read may fail and be tried again. */
+  /**
+   * Joins the feed, and reads the file if this is its first reader. Call inside `Tables.read`, which retries while the
+   * file is locked.
+   */
   join(runId: RunId, bell: Watcher): RunFeed {
     const feed = this.#feeds.get(runId) ?? this.#open(runId);
     this.#feeds.set(runId, feed);
@@ -122,7 +131,7 @@ export class RunFeeds {
     if (!this.#tables.owned.has(runId)) this.#deltas.forget(runId);
   }
 
-  /** A commit of this process. */
+  /** Adds a commit that this process wrote. */
   add(runId: RunId, { number, events = [] }: Commit): void {
     const feed = this.#feeds.get(runId);
     if (feed === undefined) return;
@@ -135,12 +144,12 @@ export class RunFeeds {
     feed.ring();
   }
 
-  /** A delta of this process. */
+  /** Wakes the readers for a delta of this process. */
   ring(runId: RunId): void {
     this.#feeds.get(runId)?.ring([]);
   }
 
-  /** The run is gone. */
+  /** Ends the feed of a deleted run. */
   drop(runId: RunId): void {
     const feed = this.#feeds.get(runId);
     if (feed === undefined) return;
@@ -149,7 +158,7 @@ export class RunFeeds {
     feed.ring();
   }
 
-  /** Another process wrote something. False: the file was locked, and some are behind. */
+  /** Reads what other processes wrote. Returns `false` if the file was locked and a feed is behind. */
   catchUp(): boolean {
     let isDone = true;
     for (const feed of this.#feeds.values()) {
@@ -179,7 +188,7 @@ export class RunFeeds {
     });
   }
 
-  /** Of the last commit that has any. */
+  /** Returns the events of the last commit that has events. */
   #lastEvents(run: RunKey, last: CommitRow): readonly Event[] {
     const events = this.#rows.events(run, last);
     if (events.length > 0 || last.nextEvent === 0) return events;
@@ -198,7 +207,7 @@ export class RunFeeds {
     }
   }
 
-  /** Events and deltas are read as of one moment: no piece of a message comes before its start. */
+  /** Reads events and deltas in one transaction, so that no delta comes before the start of its message. */
   #readOn(feed: RunFeed): boolean {
     const { run } = feed;
     if (this.#tables.find(run.runId)?.id !== run.id) {
