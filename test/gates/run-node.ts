@@ -11,17 +11,22 @@ export interface Finished {
 }
 
 /**
- * Runs a program to its end and hands back what it said, whatever its exit code. The Node of this process comes
- * first on the path: some tools start a second one by name. Rejects only when the program did not start or was killed,
- * which happens before the test that waits for it gives up.
+ * Runs a program and resolves with its output, whatever its exit code. The Node of this process comes first on the path, because some
+ * tools start a second one by name. Rejects only if the program did not start or was killed. `timeoutMs` kills it. Default: 50_000,
+ * which is less than the timeout of a test.
  */
-export function run(program: string, args: readonly string[], cwd: string): Promise<Finished> {
+export function run(
+  program: string,
+  args: readonly string[],
+  cwd: string,
+  timeoutMs = 50_000,
+): Promise<Finished> {
   const env = { ...process.env, PATH: [dirname(process.execPath), process.env["PATH"]].join(delimiter) };
   return new Promise((resolve, reject) => {
     execFile(
       program,
       args,
-      { cwd, env, maxBuffer: 64 * 1024 * 1024, timeout: 50_000 },
+      { cwd, env, maxBuffer: 64 * 1024 * 1024, timeout: timeoutMs },
       (error, stdout, stderr) => {
         const code = error === null ? 0 : error.code;
         if (typeof code === "number") resolve({ code, stdout, stderr });
@@ -31,6 +36,6 @@ export function run(program: string, args: readonly string[], cwd: string): Prom
   });
 }
 
-export function runNode(args: readonly string[], cwd: string): Promise<Finished> {
-  return run(process.execPath, args, cwd);
+export function runNode(args: readonly string[], cwd: string, timeoutMs?: number): Promise<Finished> {
+  return run(process.execPath, args, cwd, timeoutMs);
 }
