@@ -63,7 +63,7 @@ function trace(changes: Partial<CaseTrace> = {}): CaseTrace {
   return { lives, calls: [call("one", "life 1"), call("two", "life 1")], runs: [run()], ...changes };
 }
 
-/** A case of two lives, of which the first left these answers on record. */
+/** A case with two worker processes. When the first one died, these answers were recorded. */
 function twoLives(recorded: readonly string[], ...calls: readonly ServedCall[]): CaseTrace {
   const receipts = new Set(recorded.map((key) => `receipt of ${key}`));
   return trace({
@@ -83,7 +83,7 @@ const withRun = (changes: Partial<RunTrace>): CaseTrace => trace({ runs: [run(ch
 const withMoney = (changes: Partial<RunTrace["money"]>): CaseTrace =>
   withRun({ money: { ...run().money, ...changes } });
 
-describe("calls", () => {
+describe("checkCase(): calls", () => {
   const [one, two, oneAgain, twoAgain] = [
     call("one", "life 1"),
     call("two", "life 1"),
@@ -91,38 +91,38 @@ describe("calls", () => {
     call("two", "life 2"),
   ];
 
-  test("J6: a call in flight may be made again, one for each branch", () => {
+  test("J6: checkCase() allows one repeated call per branch if it was in flight", () => {
     expect(promisesBroken(twoLives(["one"], one, two, twoAgain))).toEqual([]);
     expect(promisesBroken(twoLives([], one, two, oneAgain, twoAgain))).toEqual(["in_flight_only"]);
     expect(promisesBroken(twoLives([], one, two, oneAgain, twoAgain), { branches: 2 })).toEqual([]);
   });
 
-  test("J1: a call with a recorded answer may not", () => {
+  test("J1: checkCase() reports a repeated call whose answer was recorded", () => {
     expect(promisesBroken(twoLives(["one"], one, oneAgain, twoAgain))).toEqual(["recorded_once"]);
   });
 
-  test("none is made twice in one life, left out, or made up", () => {
+  test("checkCase() reports a call that is made twice in one life, missing, or not made without a crash", () => {
     expect(promisesBroken(trace({ calls: [one, two, one] }))).toEqual(["in_flight_only"]);
     expect(promisesBroken(trace({ calls: [one] }))).toEqual(["same_calls"]);
     expect(promisesBroken(trace({ calls: [one, two, call("three", "life 1")] }))).toEqual(["same_calls"]);
   });
 });
 
-describe("money", () => {
+describe("checkCase(): money", () => {
   const lost = { ...nothing, tokens: 30 };
 
-  test("B3: spent is what the uncrashed run spends and what was lost", () => {
+  test("B3: checkCase() requires the spend of the uncrashed run plus the lost amount", () => {
     expect(promisesBroken(withMoney({ spent: { ...nothing, tokens: 40 }, lost }))).toEqual([]);
     expect(promisesBroken(withMoney({ spent: { ...nothing, tokens: 39 }, lost }))).toEqual(["spent"]);
     expect(promisesBroken(withMoney({ reserved: lost }))).toEqual(["spent"]);
   });
 
-  test("B3: the run's end says what the ledger says", () => {
+  test("B3: checkCase() reports a run_end whose spend differs from the ledger", () => {
     const events = log(turn(1), turn(2), { ...end, data: { ...end.data, turns: 7 } });
     expect(promisesBroken(withRun({ events }))).toEqual(["spent"]);
   });
 
-  test("B1: billed is at most spent, and spent at most the cap, also where the money runs out", () => {
+  test("B1: checkCase() reports a bill above the spend and a spend above the cap, also if the budget may be exhausted", () => {
     const billed = [call("one", "life 1", 11), call("two", "life 1")];
     expect(promisesBroken(trace({ calls: billed }), { mayExhaust: true })).toEqual(["billed"]);
     const over = withMoney({ spent: { ...nothing, tokens: 101 } });
@@ -130,10 +130,10 @@ describe("money", () => {
   });
 });
 
-describe("events", () => {
+describe("checkCase(): events", () => {
   const withLog = (...drafts: readonly EventDraft[]): CaseTrace => withRun({ events: log(...drafts) });
 
-  test("E4: only recovery adds to them", () => {
+  test("E4: checkCase() accepts additional recovery events", () => {
     expect(promisesBroken(withLog(turn(1), recover, turn(2), end))).toEqual([]);
   });
 
@@ -141,11 +141,11 @@ describe("events", () => {
     ["lost", [turn(1), end]],
     ["doubled", [turn(1), turn(1), turn(2), end]],
     ["out of order", [turn(2), turn(1), end]],
-  ])("E4: one that is %s is found", (_, drafts) => {
+  ])("E4: checkCase() reports an event that is %s", (_, drafts) => {
     expect(promisesBroken(withLog(...drafts))).toEqual(["events"]);
   });
 
-  test("calls of one batch go side by side, and stay where they belong in their task", () => {
+  test("checkCase() accepts any order of the calls of one batch, but not a call after a later event of its task", () => {
     const expected = trace({
       runs: [run({ events: log(turn(1), startCall("x"), startCall("y"), turn(2), end) })],
     });
@@ -155,7 +155,7 @@ describe("events", () => {
     expect(broken(turn(1), startCall("y"), turn(2), startCall("x"), end)).toBe(1);
   });
 
-  test("E1: a gap, a broken chain, a second end and a missing one are found", () => {
+  test("E1: checkCase() reports a gap, a broken chain, a second run_end and a missing run_end", () => {
     const [first, ...rest] = log(turn(1), turn(2), end);
     const gap = [first, ...rest.map((event) => ({ ...event, seq: event.seq + 1 }))].filter(
       (each) => each !== undefined,
@@ -168,14 +168,14 @@ describe("events", () => {
   });
 });
 
-test("another output, another status and a run that is not there are found", () => {
+test("checkCase() reports another output, another status, a missing run and a task that has not ended", () => {
   expect(promisesBroken(withRun({ output: "other" }))).toEqual(["same_output"]);
   expect(promisesBroken(withRun({ status: "failed" }))).toEqual(["same_output"]);
   expect(promisesBroken(trace({ runs: [] }))).toEqual(["finished"]);
   expect(promisesBroken(withRun({ open: [taskId] }))).toEqual(["finished"]);
 });
 
-test("H1, H4: too many seats, and one that was kept, are found", () => {
+test("H1, H4: checkCase() reports seats above the cap and a seat that is still held at the end", () => {
   expect(promisesBroken(withRun({ seats: { cap: 2, most: 3, left: [] } }))).toEqual(["seats"]);
   expect(promisesBroken(withRun({ seats: { cap: 2, most: 2, left: [formatTaskId(1)] } }))).toEqual(["seats"]);
 });

@@ -14,14 +14,18 @@ const common = {
 describe.each(Object.entries(workloads))(
   "J1, J6, B1, B3, E1, E4, H1, H4: %s",
   (workload, { world, outputs }) => {
-    test("killed before any write, it ends as if it had not been", { timeout }, async () => {
-      const report = await runCrashes({ ...common, ...world, workload, when: ["before"] });
-      expect(report).toMatchObject({ broken: [], outputs });
-      expect(report.cases).toBeGreaterThan(8);
-    });
+    test(
+      "a worker killed before any write leaves a run that ends as without the crash",
+      { timeout },
+      async () => {
+        const report = await runCrashes({ ...common, ...world, workload, when: ["before"] });
+        expect(report).toMatchObject({ broken: [], outputs });
+        expect(report.cases).toBeGreaterThan(8);
+      },
+    );
 
     test(
-      "killed after any write, and again when it goes on, it ends as if it had not been",
+      "a worker killed after any write, and again after the restart, leaves a run that ends as without the crash",
       { timeout },
       async () => {
         const again = (at: number): number => 1 + ((at * 3) % 8);
@@ -33,9 +37,9 @@ describe.each(Object.entries(workloads))(
   },
 );
 
-describe("the harness", () => {
+describe("runCrashes()", () => {
   test(
-    "finds calls that go past the journal, and an output that is not the uncrashed one",
+    "runCrashes() reports calls that bypass the journal and an output that differs from the uncrashed one",
     { timeout },
     async () => {
       const { world } = forgetful;
@@ -46,13 +50,13 @@ describe("the harness", () => {
     },
   );
 
-  test("reports a worker that fails; it does not throw", { timeout }, async () => {
+  test("runCrashes() reports a failing worker and does not throw", { timeout }, async () => {
     const report = await runCrashes({ ...common, ...forgetful.world, workload: "no such work" });
     expect(report).toMatchObject({ cases: 0, broken: [{ promise: "finished", kills: [] }] });
     expect(report.broken[0]?.detail).toContain("there is no workload no such work");
   });
 
-  test("reports work that does not end", { timeout }, async () => {
+  test("runCrashes() reports work that does not finish within maxKills", { timeout }, async () => {
     const { world } = forgetful;
     const report = await runCrashes({
       ...common,

@@ -22,13 +22,13 @@ async function waiting({ inbox }: Store): Promise<readonly string[]> {
   return (await inbox.peek(agentId)).map(({ message: { id } }) => id);
 }
 
-/** Whether it settles before everything that could happen now has. */
+/** Returns whether the promise settles before all work that is currently possible is done. */
 async function settles(work: Promise<unknown>): Promise<boolean> {
   const turn = new Promise<false>((resolve) => setImmediate(() => resolve(false)));
   return Promise.race([work.then(() => true), turn]);
 }
 
-test("dies before the n-th write: that one is not made, and its caller never hears of it", async () => {
+test("a store that dies before its n-th write does not write it, and the call never settles", async () => {
   const { inner, store, deaths } = setup({ at: 2, when: "before" });
   await store.inbox.deliver(message("first"));
   expect(await settles(store.inbox.deliver(message("second")))).toBe(false);
@@ -36,7 +36,7 @@ test("dies before the n-th write: that one is not made, and its caller never hea
   expect(deaths).toEqual(["before write 2: inbox.deliver second"]);
 });
 
-test("dies after the n-th write: that one is made, and its caller never hears of it", async () => {
+test("a store that dies after its n-th write has written it, and the call never settles", async () => {
   const { inner, store, deaths } = setup({ at: 2, when: "after" });
   await store.inbox.deliver(message("first"));
   expect(await settles(store.inbox.deliver(message("second")))).toBe(false);
@@ -44,14 +44,14 @@ test("dies after the n-th write: that one is made, and its caller never hears of
   expect(deaths).toEqual(["after write 2: inbox.deliver second"]);
 });
 
-test("once dead it writes nothing more", async () => {
+test("a store writes nothing after its death", async () => {
   const { inner, store } = setup({ at: 1, when: "before" });
   expect(await settles(store.inbox.deliver(message("first")))).toBe(false);
   expect(await settles(store.inbox.deliver(message("second")))).toBe(false);
   expect(await waiting(inner)).toEqual([]);
 });
 
-test("reading is no write, nor is a claim that gives nothing", async () => {
+test("a read and a claim that returns no lease do not count as writes", async () => {
   const { store } = setup({ at: 10, when: "before" });
   await store.leases.enlist("w");
   await store.leases.claim({ workerId: "w", limit: 1, now: 1 });

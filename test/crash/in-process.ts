@@ -16,10 +16,10 @@ import type { ArchitectureCase } from "../agents/architecture-cases/architecture
 import { price } from "./workload.ts";
 
 const runId = formatRunId("thinker");
-/** Of 25 ms each, by the clock of the test. */
+/** Maximum number of steps of 25 ms each, measured by the test's clock. */
 const mostRounds = 400;
 
-/** As `runCrashes`, in this process and in memory: a worker that dies is one whose store never answers again. */
+/** Does the same as `runCrashes` in this process and in memory. A worker dies when its store stops answering. */
 export async function crashInProcess(thinker: ArchitectureCase): Promise<CrashReport> {
   const { trace: uncrashed, writes } = await doCase(thinker);
   const { maxParallelCalls = 1, hasUnorderedEvents = false } = thinker;
@@ -49,9 +49,9 @@ export async function crashInProcess(thinker: ArchitectureCase): Promise<CrashRe
 
 interface Case {
   readonly trace: CaseTrace;
-  /** Without a death, how many there were. */
+  /** Number of writes of the case without a death. */
   readonly writes: number;
-  /** The write it died at. */
+  /** Description of the write at which the worker died. */
   readonly died: string | undefined;
 }
 
@@ -76,7 +76,7 @@ async function doCase(thinker: ArchitectureCase, death?: Death): Promise<Case> {
   const live = async (workerId: string, store: Store, isOver: () => boolean): Promise<void> => {
     outside.caller = workerId;
     const agent = thinker.agent(outside);
-    // A dead worker says nothing, also not that its run is another's now.
+    // A dead worker reports nothing, not even that it lost its run to another worker.
     const onError = (error: unknown): void => {
       if (!isOver()) throw error;
     };

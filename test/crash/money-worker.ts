@@ -4,7 +4,7 @@ import { sqliteStore } from "../../src/runtime/stores/sqlite/store.ts";
 import { workAsTold } from "../../src/testing/worker-duty.ts";
 import { maxCostUsd, moneyAgents, moneyRun, price } from "./money-world.ts";
 
-/** Submits its batch, or finds it there, and works until every run of it has ended. */
+/** Submits the runs of its batch, or finds them in the store, and works until all of them have ended. */
 await workAsTold(async ({ file, server, data, mortal }) => {
   const { batch, runs } = data as { readonly batch: number; readonly runs: number };
   const runtime = await createRuntime({

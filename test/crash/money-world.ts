@@ -42,7 +42,7 @@ interface Asked {
   readonly maxOutputTokens: number;
 }
 
-/** Its provider bills for what was sent and up to the output limit that was sent with it. */
+/** A model whose provider bills the input and the output up to the output limit of the request. */
 function billingModel(server: ServerAddress, modelId = "billing"): Model {
   const generate: Model["generate"] = async ({ messages, maxOutputTokens = 0 }, { signal } = {}) => {
     const body = { messages, maxOutputTokens } as unknown as JsonValue;
@@ -61,7 +61,7 @@ function billingModel(server: ServerAddress, modelId = "billing"): Model {
   };
 }
 
-/** A layer that is not content with every answer, and asks again. */
+/** A middleware layer that repeats about a fifth of the model calls. */
 const fussy: Layer = {
   name: "fussy",
   chat: async (context, next) => {
@@ -71,7 +71,9 @@ const fussy: Layer = {
   },
 };
 
-/** All that asks a model besides the agent itself: a fussy layer, two kinds of fallback, a judge at the gate. */
+/**
+ * All callers of a model besides the agent: a layer that repeats calls, two kinds of fallback, and a judge at the gate.
+ */
 function layered(server: ServerAddress): Pick<HostedAgent, "models" | "callPath"> {
   const layers = [fussy, modelFallback({ models: [billingModel(server, "last")] })];
   const guardrails = [llmJudge({ criteria: "Dig.", stages: { tool_call: "block" } })];
@@ -83,7 +85,10 @@ function layered(server: ServerAddress): Pick<HostedAgent, "models" | "callPath"
   };
 }
 
-/** A lead that digs, several at a time, and hires hands that dig as well, at whatever rank the model thinks right. */
+/**
+ * A lead agent that calls `dig` several times in parallel and spawns sub-agents that dig too, with priorities that the
+ * model chooses.
+ */
 export function moneyAgents(server: ServerAddress): HostedAgent {
   const shared = { ...layered(server), tools: [servedTool(server, "dig")] };
   const hand: HostedAgent = {
@@ -135,7 +140,7 @@ function textResult(callId: string, text: string): ToolResultPart {
   return { type: "tool_result", callId, toolName: "hire", output: { type: "text", text }, isError: false };
 }
 
-/** A world of its own for each batch: the same call is answered alike, but the first try of some fails. */
+/** Answers the calls of one batch. Equal calls get equal answers, but the first attempts of some calls fail. */
 export function moneyWorld(): Answering {
   const tries = new Map<string, number>();
   return ({ name, key, body, receipt }) => {
@@ -144,7 +149,8 @@ export function moneyWorld(): Answering {
     tries.set(key, before + 1);
     const answer = modelAnswer(body as unknown as Asked, receipt);
     const luck = numberOf(`luck ${receipt} ${before}`, 100);
-    // Refused before any body: not billed. Cut after the work was done: billed, and nobody hears of it.
+    // A call refused before its body is not billed. A call cut after the work was done is billed, and its caller gets
+    // no answer.
     if (before < 2 && luck < 8) return { body: null, fail: luck < 4 ? 503 : 429 };
     if (before < 2 && luck < 16) return { ...answer, fail: "cut" };
     return answer;
@@ -186,12 +192,12 @@ function thought(receipt: string): string {
   return `thought ${receipt}`.repeat(1 + numberOf(`text ${receipt}`, 3));
 }
 
-/** Now and then a judge says nothing that makes sense. */
+/** Verdict of the judge. About a third of the verdicts are invalid. */
 function verdict(receipt: string): string {
   return ['{"verdict":"accept"}', '{"verdict":"reject"}', "hm"][numberOf(`verdict ${receipt}`, 3)] ?? "";
 }
 
-/** The same for the same message, whatever comes before it, and at most a token for each byte that is said in it. */
+/** Number of tokens of a message. It depends on the message alone and is at most one per byte. */
 function tokensOf(message: ChatMessage): number {
   const said =
     message.role === "system"
@@ -208,7 +214,7 @@ function textOf(part: Exclude<ChatMessage, { role: "system" }>["content"][number
   return "";
 }
 
-/** From 0, below `below`; the same for the same text. */
+/** A pseudo-random number from 0 to `below` - 1 that depends on the text alone. */
 export function numberOf(text: string, below: number): number {
   return createHash("sha256").update(text).digest().readUInt32BE(0) % below;
 }

@@ -15,13 +15,16 @@ import {
 import { maxCostUsd, moneyRun, moneyWorld, numberOf } from "./money-world.ts";
 
 const script = new URL("./money-worker.ts", import.meta.url);
-/** `npm run test:money` asks for 1,000. */
+/** Number of runs. `npm run test:money` sets 1,000. */
 const runs = Number(process.env["REEVE_MONEY_RUNS"] ?? 100);
 const seed = process.env["REEVE_MONEY_SEED"] ?? "1";
 const perBatch = 50;
 const capNanoUsd = toNanoUsd(maxCostUsd);
 
-/** How each life but the last of a batch ends: at a write of its own, or by a stroke from outside in the middle of its calls. */
+/**
+ * How each worker process of a batch ends: killed at one of its writes, killed from outside during its calls, or not
+ * killed.
+ */
 const lives = ["write", "call", "write", "call", "none"] as const;
 
 interface Figures {
@@ -33,7 +36,7 @@ interface Figures {
 }
 
 test(
-  `B1, B3: ${runs} random runs with a cap of ${maxCostUsd} USD, parallel tools, children, retries and kills are never billed more`,
+  `B1, B3: ${runs} random runs with a cap of ${maxCostUsd} USD, parallel tools, children, retries and kills are never billed above their ledger`,
   { timeout: 60_000 + runs * 1_000 },
   async () => {
     const folder = await mkdtemp(join(tmpdir(), "reeve-money-"));
@@ -56,7 +59,8 @@ test(
     }
     expect(problems).toEqual([]);
     expect(figures.kills).toBeGreaterThanOrEqual(batches * 2);
-    // Some ran out and some did not, and kills did cost something: else nothing was tried.
+    // Some runs must exhaust their budget, some must not, and kills must have lost money; otherwise the test proves
+    // nothing.
     expect(figures.exhausted).toBeGreaterThan(0);
     expect(figures.exhausted).toBeLessThan(runs);
     expect(figures.lost).toBeGreaterThan(0);
@@ -99,7 +103,7 @@ async function doBatch({ folder, server, batch, size, figures }: Batch): Promise
   return judge(file, book, batch, size, figures);
 }
 
-/** Kills the worker when it has made so many calls, while they are out. */
+/** Kills the worker once it has made `after` calls, while they are in flight. */
 function strikeAtCall(book: CallBook, worker: WorkerProcess, after: number, over: AbortSignal): void {
   const target = book.calls.length + after / 2;
   book
@@ -128,7 +132,7 @@ async function judge(
       const trace = await traceRun(store, runId);
       const { spent, lost, reserved } = trace?.money ?? {};
       if (trace === undefined || spent === undefined || lost === undefined || reserved === undefined) {
-        problems.push(`${runId} is not there`);
+        problems.push(`${runId} is not in the store`);
         continue;
       }
       const { status, open, seats } = trace;

@@ -21,7 +21,9 @@ import { promptOf } from "../agents/architectures/run-agent.ts";
 type World = string[];
 type Answer = (asked: string, turns: number) => string | ScriptedReply;
 
-/** Answers by what is asked alone, so that a worker that comes later goes on; counts what it is asked. */
+/**
+ * A model whose answers depend on the request alone, so that a restarted worker can continue. It records its requests.
+ */
 function answering(world: World, answer: Answer): ScriptedModel {
   return scriptedModel(
     Array.from({ length: 200 }, () => (request: ModelRequest) => {
@@ -62,7 +64,7 @@ function hand(world: World, name: string): Agent {
   return new Agent({ name, model: answering(world, (asked) => `${name} of ${asked.length}`) });
 }
 
-/** Turn by turn, then an end. */
+/** Answers with the replies in order, one per turn, and then ends. */
 function turns(...replies: readonly ScriptedReply[]): Answer {
   return (_asked, at) => replies[at] ?? "done";
 }
@@ -105,14 +107,14 @@ const nests: Readonly<Record<string, (world: World, a: Agent, b: Agent) => Agent
     thinker(world, supervisor({ workers: { a, b }, base: planAndExecute() }), () => "never", {
       executor: delegating,
     }),
-  "a supervisor over a deep agent that sets itself to work": (world, a, b) =>
+  "a supervisor over a deep agent that delegates to itself": (world, a, b) =>
     thinker(
       world,
       supervisor({ workers: { a, b }, base: deepAgent() }),
       turns(setItself, turn(["forward_message", { worker: "a" }])),
       { general: turns(turn(["delegate", { worker: "a", task: "one" }])) },
     ),
-  "a swarm with a deep agent that sets itself to work": (world, bank) => {
+  "a swarm with a deep agent that delegates to itself": (world, bank) => {
     const handing = turns(turn(["handoff", { target: "bank", message: "Pay." }]));
     const desk = thinker(world, deepAgent(), turns(setItself), { general: handing });
     return thinker(world, swarm({ peers: { desk, bank } }));
@@ -147,11 +149,11 @@ const nests: Readonly<Record<string, (world: World, a: Agent, b: Agent) => Agent
   },
 };
 
-/** The most calls that are open at once. */
+/** Maximum number of calls in flight at the same time. */
 const widest = 4;
 
 test.for(Object.entries(nests))(
-  "J1, J2, J6, J7: %s ends alike wherever its worker dies, tells everything once, and repeats at most what was in flight",
+  "J1, J2, J6, J7: %s has the same result wherever its worker dies, emits each event once, and repeats only calls in flight",
   async ([, make]) => {
     const workload = (world: World): Workload => ({
       agents: () => [make(world, hand(world, "a"), hand(world, "b"))],
@@ -179,7 +181,7 @@ test.for(Object.entries(nests))(
 );
 
 test.for(Object.entries(nests))(
-  "B1, B5, J5: %s, out of turns, stops typed and overspends none; topped up, it pays nothing again",
+  "B1, B5, J5: %s ends as budget_exhausted when out of turns; after topUp it finishes without repeating a call",
   async ([, make]) => {
     const { run, runtime } = await company({ unknownPrice: "ignore" });
     const all: World = [];
@@ -209,7 +211,7 @@ test.for(Object.entries(nests))(
 );
 
 test.for(Object.entries(nests))(
-  "C1, C2: %s, cancelled at any call, ends with all it hired, and asks no more",
+  "C1, C2: %s, cancelled at any call, ends all its tasks and makes no further call",
   async ([, make]) => {
     const all: World = [];
     const calm = await company({ unknownPrice: "ignore" });
@@ -225,7 +227,7 @@ test.for(Object.entries(nests))(
       const asked = world.length;
       await clock.advance(10_000);
       expect({ at, asked: world.length }).toEqual({ at, asked });
-      // It may have come to its end before it heard of it.
+      // The run may complete before it receives the cancellation.
       expect(["cancelled", "completed"]).toContain(result.status);
       const begun = events.filter(({ type }) => type === "task_start").length;
       expect(events.filter(({ type }) => type === "task_end")).toHaveLength(begun);
@@ -234,7 +236,10 @@ test.for(Object.entries(nests))(
   },
 );
 
-/** What each task said on its way and reported at its end, task by task: those side by side take turns as it happens. */
+/**
+ * Architecture events and reports of each task. They are grouped by task, because concurrent tasks interleave
+ * differently.
+ */
 function told(events: readonly Event[]) {
   const byTask = new Map<string, unknown[]>();
   for (const { type, taskId, data } of events) {
@@ -244,7 +249,7 @@ function told(events: readonly Event[]) {
   return Object.fromEntries(byTask);
 }
 
-/** Without what depends on the moment. */
+/** Data of an event without the parts that depend on timing. */
 function shown(type: string, data: object): unknown {
   return type === "task_end" ? { metadata: Reflect.get(data, "metadata") ?? null } : data;
 }

@@ -2,7 +2,7 @@ import { formatRunId, type HostedAgent, type RunId } from "../../src/kernel/inde
 import type { ServerAddress } from "../../src/testing/index.ts";
 import { servedAgent, use } from "./served-agent.ts";
 
-/** Three calls, one after the other: the middle one is where a worker is held. */
+/** Three tool calls in sequence. Tests hold a worker at the second one. */
 export const errands = ["lift", "carry", "drop"] as const;
 
 export function porter(server: ServerAddress): HostedAgent {
@@ -16,7 +16,7 @@ export function porter(server: ServerAddress): HostedAgent {
   });
 }
 
-/** The n-th run that a worker submits. */
+/** Id of the run with this index that a worker submits. */
 export function errandRun(worker: string, index: number): RunId {
   return formatRunId(`${worker}-${index}`);
 }

@@ -17,12 +17,12 @@ import { ampleBudget, outputLimit } from "./workload.ts";
 
 export interface ServedAgentOptions extends Pick<HostedAgent, "run" | "budget"> {
   readonly name: string;
-  /** A name stands for a plain tool. */
+  /** Tools of the agent. A string names a tool that the counting server plays. */
   readonly tools?: readonly (string | Tool)[];
   readonly subAgents?: readonly HostedAgent[];
 }
 
-/** An agent whose model and tools the counting server plays. */
+/** An agent whose model and tools are played by the counting server. */
 export function servedAgent(
   server: ServerAddress,
   { name, tools = [], subAgents = [], budget = ampleBudget, run }: ServedAgentOptions,
@@ -37,7 +37,7 @@ export function servedAgent(
   };
 }
 
-/** Asks the model and calls its tools until it calls none; its last text is the output. */
+/** Calls the model and its tools until the model calls no tool. Returns the last text. */
 export async function loop(ctx: RunContext, prompt: string): Promise<string> {
   let transcript = Transcript.of([userMessage(prompt)]);
   for (;;) {
@@ -53,7 +53,7 @@ export async function loop(ctx: RunContext, prompt: string): Promise<string> {
   }
 }
 
-/** One call of a tool, outside any model's wish. */
+/** Calls a tool directly, without a model. */
 export async function use(ctx: RunContext, toolName: string, input: JsonObject = {}): Promise<JsonValue> {
   const { output, isError } = await ctx.tool({ callId: toolName, toolName, input });
   if (isError || output.type !== "json") throw new Error(`${toolName} failed: ${JSON.stringify(output)}`);

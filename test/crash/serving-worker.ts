@@ -4,7 +4,7 @@ import { sqliteStore } from "../../src/runtime/stores/sqlite/store.ts";
 import { workAsTold } from "../../src/testing/worker-duty.ts";
 import { errandRun, porter } from "./porter.ts";
 
-/** Submits its runs and hosts the porter until it is told to end. */
+/** Submits its runs and hosts the porter agent until the process receives a signal to end. */
 await workAsTold(async ({ file, server, data, mortal }) => {
   const agent = porter(server);
   const runtime = await createRuntime({

@@ -14,11 +14,11 @@ const script = new URL("./serving-worker.ts", import.meta.url);
 const boundMs = 20_000;
 const runsEach = 2;
 
-/** Workers on one file, and a world that answers `carry` only once it is told to. */
+/** Workers that share one store file, and a server that answers `carry` only after `answerCarries`. */
 interface Yard {
   readonly store: Store;
   readonly book: CallBook;
-  /** A worker with runs of its own. */
+  /** Starts a worker that submits its runs. */
   readonly start: (name: string) => WorkerProcess;
   readonly answerCarries: () => void;
 }
@@ -61,21 +61,21 @@ function runsOf(worker: string): readonly RunId[] {
   return Array.from({ length: runsEach }, (_, index) => errandRun(worker, index));
 }
 
-/** Who called what for a run, in order. */
+/** The calls made for a run in order, as `caller tool`. */
 function callsFor({ calls }: CallBook, runId: RunId): readonly string[] {
   return calls
     .filter(({ key }) => key.startsWith(`${runId}/`))
     .map(({ caller, name }) => `${caller} ${name}`);
 }
 
-/** Each of these runs waits for its `carry`, asked for by one of these callers. */
+/** Resolves once each of these runs waits for the answer to a `carry` made by one of these callers. */
 function untilCarrying(book: CallBook, runIds: readonly RunId[], callers: readonly string[]): Promise<void> {
   return book.until(() =>
     runIds.every((runId) => callers.some((caller) => callsFor(book, runId).includes(`${caller} carry`))),
   );
 }
 
-/** Whoever took it up made all of its calls, each once. */
+/** Asserts that one worker made all calls of the run, each once. */
 function expectUndisturbed(book: CallBook, runId: RunId): void {
   const calls = callsFor(book, runId);
   const [owner] = calls[0]?.split(" ") ?? [];
@@ -115,7 +115,7 @@ describe.each([2, 4])("%i processes on one file", (processes) => {
   const others = Array.from({ length: processes - 1 }, (_, index) => `other-${index}`);
 
   test(
-    "J6, L2: a killed worker's runs are picked up by the others; only the calls in flight repeat",
+    "J6, L2: other workers take over the runs of a killed worker and repeat only its calls in flight",
     { timeout: 60_000 },
     () =>
       inYard(async ({ store, book, start, answerCarries }) => {
@@ -139,28 +139,31 @@ describe.each([2, 4])("%i processes on one file", (processes) => {
       }),
   );
 
-  test("L2: a stopped worker's runs wait for it and go on with it", { timeout: 60_000 }, () =>
-    inYard(async ({ store, book, start, answerCarries }) => {
-      const sleeper = start("sleeper");
-      await untilCarrying(book, runsOf("sleeper"), ["sleeper"]);
-      sleeper.signal("SIGSTOP");
-      for (const other of others) start(other);
-      await untilCarrying(book, others.flatMap(runsOf), others);
-      answerCarries();
-      await untilEnded(store, others.flatMap(runsOf));
-      for (const runId of runsOf("sleeper")) {
-        expect(callsFor(book, runId)).toEqual(["sleeper lift", "sleeper carry"]);
-        expect((await traceRun(store, runId))?.status).toBe("unfinished");
-      }
-      sleeper.signal("SIGCONT");
-      await untilEnded(store, runsOf("sleeper"));
-      const all = ["sleeper", ...others].flatMap(runsOf);
-      await expectWhole(store, all);
-      for (const runId of all) expectUndisturbed(book, runId);
-    }),
+  test(
+    "L2: the runs of a paused worker process wait for it and continue when it continues",
+    { timeout: 60_000 },
+    () =>
+      inYard(async ({ store, book, start, answerCarries }) => {
+        const sleeper = start("sleeper");
+        await untilCarrying(book, runsOf("sleeper"), ["sleeper"]);
+        sleeper.signal("SIGSTOP");
+        for (const other of others) start(other);
+        await untilCarrying(book, others.flatMap(runsOf), others);
+        answerCarries();
+        await untilEnded(store, others.flatMap(runsOf));
+        for (const runId of runsOf("sleeper")) {
+          expect(callsFor(book, runId)).toEqual(["sleeper lift", "sleeper carry"]);
+          expect((await traceRun(store, runId))?.status).toBe("unfinished");
+        }
+        sleeper.signal("SIGCONT");
+        await untilEnded(store, runsOf("sleeper"));
+        const all = ["sleeper", ...others].flatMap(runsOf);
+        await expectWhole(store, all);
+        for (const runId of all) expectUndisturbed(book, runId);
+      }),
   );
 
-  test("J3: a worker whose run was seized writes nothing and starts nothing", { timeout: 60_000 }, () =>
+  test("J3: a worker whose run was seized writes no commit and starts no call", { timeout: 60_000 }, () =>
     inYard(async ({ store, book, start, answerCarries }) => {
       const robbed = start("robbed");
       await untilCarrying(book, runsOf("robbed"), ["robbed"]);

@@ -15,7 +15,9 @@ import { runWorkload, type Workload } from "../runtime/simulated-crash.ts";
 type World = string[];
 type Answer = (asked: string, turns: number) => string | ScriptedReply;
 
-/** Answers by what is asked alone, so that a worker that comes later goes on; counts what it is asked. */
+/**
+ * A model whose answers depend on the request alone, so that a restarted worker can continue. It records its requests.
+ */
 function answering(world: World, answer: Answer): ScriptedModel {
   return scriptedModel(
     Array.from({ length: 100 }, () => (request: ModelRequest) => {
@@ -106,11 +108,11 @@ function hands(world: World): readonly [Agent, Agent] {
   ];
 }
 
-/** The most calls that are open at once. */
+/** Maximum number of calls in flight at the same time. */
 const widest = 3;
 
 test.for(Object.entries(teams))(
-  "J1, J6: a team by %s ends alike wherever its worker dies, tells everything once, and repeats at most what was in flight",
+  "J1, J6: a team by %s has the same result wherever its worker dies, emits each event once, and repeats only calls in flight",
   async ([, make]) => {
     const workload = (world: World): Workload => ({
       agents: () => [make(world)],
@@ -141,7 +143,7 @@ test.for(Object.entries(teams))(
   },
 );
 
-/** What the root reported, what the architecture said on its way, and whom it hired. */
+/** The report of the root, the architecture's events and the agents it spawned. */
 function told(events: readonly Event[]) {
   const metadata = events.flatMap((event) =>
     event.type === "task_end" && event.taskId === "t0" ? [event.data.metadata ?? null] : [],

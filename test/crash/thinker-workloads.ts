@@ -8,7 +8,7 @@ import { outputLimit, toolAnswer, type Workload } from "./workload.ts";
 
 const runId = formatRunId("thinker");
 
-/** Played by the counting server, which knows by the scope of a call who asks. */
+/** Models and tools played by the counting server, which identifies the caller by the scope of the call. */
 function servedOutside(server: ServerAddress): ExternalServices {
   return {
     model: (role) => ({
@@ -47,7 +47,7 @@ function workloadOf({
   };
 }
 
-/** Every way to think, in a process of its own. */
+/** A workload for each architecture, run in a separate process. */
 export const thinkerWorkloads: Readonly<Record<string, Workload>> = Object.fromEntries(
   Object.entries(architectureCases).map(([name, thinker]) => [name, workloadOf(thinker)]),
 );

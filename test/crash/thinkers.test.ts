@@ -15,16 +15,20 @@ const timeout = 120_000;
 describe.each(Object.entries({ ...architectureCases, ...failingFlowCases }))(
   "J1, J6, B1, B3, E1, E4, H1, H4: %s",
   (_name, thinker) => {
-    test("dead before or after any write, it ends as if it had not been", { timeout }, async () => {
-      const report = await crashInProcess(thinker);
-      expect(report.broken).toEqual([]);
-      expect(report.outputs).toEqual([thinker.output]);
-      expect(report.kills).toBe(report.writes * 2);
-    });
+    test(
+      "a worker that dies before or after any write leaves a run that ends as without the crash",
+      { timeout },
+      async () => {
+        const report = await crashInProcess(thinker);
+        expect(report.broken).toEqual([]);
+        expect(report.outputs).toEqual([thinker.output]);
+        expect(report.kills).toBe(report.writes * 2);
+      },
+    );
   },
 );
 
-test("the judge finds calls that go past the journal", async () => {
+test("crashInProcess() reports calls that bypass the journal", async () => {
   const forgetful: ArchitectureCase = {
     agent: (outside) =>
       new AgentCore({
@@ -51,22 +55,27 @@ test("the judge finds calls that go past the journal", async () => {
   expect(new Set(broken.map(({ promise }) => promise))).toEqual(new Set(["in_flight_only", "billed"]));
 });
 
-// One write in five, each way to think at others: a process for every life costs too much for all of them.
+// Each architecture is killed at every fifth write, with different offsets, because a process per life is too slow for
+// all writes.
 describe.each(Object.entries(thinkerWorkloads).map(([name, workload], index) => ({ name, workload, index })))(
   "J1, J6, B1, B3, E1, E4, H1, H4: $name",
   ({ name, workload: { world, outputs }, index }) => {
-    test("killed with its process, it ends as if it had not been", { timeout }, async () => {
-      const report = await runCrashes({
-        worker: new URL("./worker.ts", import.meta.url),
-        open: (path) => sqliteStore({ path, hash: sha256 }),
-        ...world,
-        workload: name,
-        when: ["after"],
-        kills: (at) => at % 5 === index % 5,
-        lanes: 2,
-      });
-      expect(report).toMatchObject({ broken: [], outputs });
-      expect(report.kills).toBeGreaterThan(0);
-    });
+    test(
+      "a worker process that is killed leaves a run that ends as without the crash",
+      { timeout },
+      async () => {
+        const report = await runCrashes({
+          worker: new URL("./worker.ts", import.meta.url),
+          open: (path) => sqliteStore({ path, hash: sha256 }),
+          ...world,
+          workload: name,
+          when: ["after"],
+          kills: (at) => at % 5 === index % 5,
+          lanes: 2,
+        });
+        expect(report).toMatchObject({ broken: [], outputs });
+        expect(report.kills).toBeGreaterThan(0);
+      },
+    );
   },
 );

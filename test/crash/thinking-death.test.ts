@@ -16,7 +16,9 @@ import { runWorkload, type Workload } from "../runtime/simulated-crash.ts";
 import { read, turn, write } from "../agents/architectures/deep-agent-script.ts";
 import { promptOf } from "../agents/architectures/run-agent.ts";
 
-/** Answers by what is asked alone, so that a worker that comes later goes on; counts what it is asked. */
+/**
+ * A model whose answers depend on the request alone, so that a restarted worker can continue. It records its requests.
+ */
 function answering(
   world: string[],
   answer: (asked: string, turns: number) => string | ScriptedReply,
@@ -30,7 +32,7 @@ function answering(
   );
 }
 
-/** The roles of all the architectures, each with an answer that makes it go on and end. */
+/** An agent with the model roles of all architectures, each with answers that let the architecture continue and end. */
 function thinker(architecture: Architecture, world: string[]): Agent {
   const says = (answer: (asked: string) => string) => answering(world, answer);
   const look = tool({
@@ -90,11 +92,11 @@ const architectures = [
   deepAgent(),
 ];
 
-/** The most calls that are open at once. */
+/** Maximum number of calls in flight at the same time. */
 const widest = 4;
 
 test.for(architectures.map((architecture) => [architecture.name, architecture] as const))(
-  "J1, J6: %s ends alike wherever its worker dies, tells everything once, and repeats at most what was in flight",
+  "J1, J6: %s has the same result wherever its worker dies, emits each event once, and repeats only calls in flight",
   async ([, architecture]) => {
     const workload = (world: string[]): Workload => ({
       agents: () => [thinker(architecture, world)],
@@ -122,7 +124,7 @@ test.for(architectures.map((architecture) => [architecture.name, architecture] a
   },
 );
 
-/** What the root reported, and what the architecture said on its way. */
+/** The report of the root and the architecture's events. */
 function told(events: readonly Event[]) {
   const metadata = events.flatMap((event) =>
     event.type === "task_end" && event.taskId === "t0" ? [event.data.metadata ?? null] : [],

@@ -1,6 +1,9 @@
 import type { Event, RunId, Store } from "../../src/kernel/index.ts";
 
-/** Follows the log of a run, which may not be there yet, until an event is the one meant. Rejects when the signal aborts first. */
+/**
+ * Waits for the run to exist and for an event that satisfies `isMeant`. Rejects if the signal aborts or the log ends
+ * first.
+ */
 export async function untilEvent(
   store: Store,
   runId: RunId,
@@ -11,7 +14,7 @@ export async function untilEvent(
   for await (const event of store.events.tail(runId, { signal })) {
     if ("seq" in event && isMeant(event)) return event;
   }
-  throw new Error(`the log of ${runId} ended, or nobody waits any more, before the event meant`);
+  throw new Error(`the log of ${runId} ended or the wait was aborted before the expected event`);
 }
 
 async function untilThere(store: Store, runId: RunId, signal: AbortSignal): Promise<void> {
@@ -20,7 +23,11 @@ async function untilThere(store: Store, runId: RunId, signal: AbortSignal): Prom
     store.journal.find(runId).then((run) => run !== undefined && there.resolve(), there.reject);
   };
   const forget = store.onChange(look);
-  signal.addEventListener("abort", () => there.reject(new Error(`there is no ${runId}`)), { once: true });
+  signal.addEventListener(
+    "abort",
+    () => there.reject(new Error(`${runId} was not created before the wait was aborted`)),
+    { once: true },
+  );
   look();
   try {
     await there.promise;

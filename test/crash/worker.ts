@@ -38,7 +38,7 @@ await workAsTold(async ({ file, workload: name, server, mortal }) => {
   return runs;
 });
 
-/** Loaded by those alone that need them: every worker is a process. */
+/** Loads the workloads of the architectures only if needed, because every worker is a new process. */
 async function thinking(name: string): Promise<Workload | undefined> {
   const { thinkerWorkloads } = await import("./thinker-workloads.ts");
   return thinkerWorkloads[name];

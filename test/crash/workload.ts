@@ -11,12 +11,12 @@ import type {
 import type { RuntimeOptions } from "../../src/runtime/index.ts";
 import type { CrashOptions, ServedAnswer, ServerAddress } from "../../src/testing/index.ts";
 
-/** Work for a worker that dies, and what the world around it does. */
+/** Work for a worker that dies, with the behaviour of the simulated models and tools. */
 export interface Workload {
   readonly agents: (server: ServerAddress) => readonly HostedAgent[];
-  /** Starts the work or finds it done, waits for its end, and says which runs it was. */
+  /** Starts the work or finds it in the store, waits for its end, and returns its run ids. */
   readonly drive: (hands: Hands) => Promise<readonly RunId[]>;
-  /** What comes out of each run, as far as it can be said beforehand. */
+  /** Expected outputs of the runs, as far as they are known in advance. */
   readonly outputs: readonly JsonValue[];
   readonly runtime?: Pick<RuntimeOptions, "suspendAfterMs">;
   readonly world: Pick<CrashOptions, "answering" | "branches" | "visitor" | "mayExhaust" | "sideBySide">;
@@ -25,16 +25,16 @@ export interface Workload {
 interface Hands {
   readonly runtime: Runtime;
   readonly store: Store;
-  /** Whom the work is submitted to: the first of `Workload.agents`. */
+  /** Agent to which the work is submitted: the first of `Workload.agents`. */
   readonly agent: HostedAgent;
-  /** While `mint` begins, the next id is this one: what it makes is made once, in whichever life. */
+  /** Makes `id` the next generated id while `mint` starts, so that a restarted worker creates the same object again. */
   readonly pinned: <Made>(id: string, mint: () => Promise<Made>) => Promise<Made>;
 }
 
 export const price: ModelPrice = { inputUsd: 1e-6, outputUsd: 2e-6 };
-/** What a model's call may answer. */
+/** Maximum number of output tokens of a model call. */
 export const outputLimit = 20;
-/** Far above what is spent, with what crashes lose, so that no warning comes. */
+/** A budget far above the spend, including calls lost in crashes, so that no warning is emitted. */
 export const ampleBudget = { maxTokens: 50_000, maxCostUsd: 1 };
 
 export interface Said {
@@ -42,7 +42,7 @@ export interface Said {
   readonly calls?: readonly { readonly name: string; readonly input: JsonObject }[];
 }
 
-/** The answer of a model to so many messages, with its bill. */
+/** Answer of a model to a request with this number of messages, with its bill. */
 export function modelAnswer(messages: number, { text = "", calls = [] }: Said): ServedAnswer {
   const [inputTokens, outputTokens] = [messages * 10, 5];
   const content: AssistantPart[] = [
@@ -69,7 +69,7 @@ export function toolAnswer(name: string, body: JsonValue): ServedAnswer {
   return { body: { did: name, with: body } };
 }
 
-/** A model's call carries its messages; its answer depends on how many there are. */
+/** Number of messages in the body of a model call, on which the answer depends. */
 export function lengthOf(body: JsonValue): number {
   return Array.isArray(body) ? body.length : 0;
 }

@@ -3,14 +3,17 @@ import type { Event, JsonValue, RunHandle, RunSnapshot, Store } from "../../src/
 import { FakeClock } from "../../src/testing/index.ts";
 import { company, goldenId, goldenOptions, goldenRuns, type Desk } from "./company.ts";
 
-/** One thing that is so of a run. A file of them is one a line. */
+/** One fact about a run. A file of findings has one finding per line. */
 export interface Finding {
   readonly run: string;
   readonly what: string;
   readonly value: JsonValue;
 }
 
-/** What the file says as it is: events, seats and money, the chain. Nobody is at work in it. */
+/**
+ * Facts that can be read from the file without running anything: events, verdicts on the hash chain, and the list of
+ * runs.
+ */
 export async function findingsIn(path: string): Promise<readonly Finding[]> {
   const store = await openStore(`sqlite:${path}`, { hash: sha256, clock: new FakeClock() });
   try {
@@ -29,7 +32,10 @@ export async function findingsIn(path: string): Promise<readonly Finding[]> {
   }
 }
 
-/** What comes of going on with each of them, and what models were asked for it: nothing that is recorded. */
+/**
+ * Facts after resuming each run: result, seats and money, and the requests to models, which must not repeat recorded
+ * calls.
+ */
 export async function findingsAfter(path: string): Promise<readonly Finding[]> {
   const clock = new FakeClock();
   const at = company();
@@ -43,7 +49,7 @@ export async function findingsAfter(path: string): Promise<readonly Finding[]> {
     const found: Finding[] = [];
     for (const [run, { goOn }] of Object.entries(goldenRuns)) {
       const handle = await runtime.find(goldenId(run));
-      if (handle === undefined) throw new Error(`there is no run ${run} in the file`);
+      if (handle === undefined) throw new Error(`run ${run} is not in the golden file`);
       found.push({ run, what: "standing", value: plain(numbersOf(await handle.snapshot())) });
       at.asked.length = 0;
       found.push(...(await cameTo(run, await goOn(handle, { runtime, clock, company: at } satisfies Desk))));
@@ -70,7 +76,7 @@ async function cameTo(run: string, handle: RunHandle): Promise<readonly Finding[
   ];
 }
 
-/** Seats and money by what they mean, whatever else is counted beside it. */
+/** The parts of seats and money that have a stable meaning, without other counters. */
 function numbersOf({ headcount, ledger }: RunSnapshot) {
   const seats = Object.values(headcount.tasks).map(({ taskId, parentId, priority, status, idle }) => ({
     taskId,

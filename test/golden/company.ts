@@ -20,12 +20,14 @@ import {
 } from "../../src/kernel/index.ts";
 import { scriptedModel, sequentialIds, type FakeClock, type ScriptedReply } from "../../src/testing/index.ts";
 
-/** A run that is begun, rests somewhere, and is gone on with from its file. */
+/** A run that is started, stops at some point, and is resumed from its file. */
 interface GoldenRun {
   readonly begin: (desk: Desk) => Promise<RunHandle>;
-  /** What is the last thing it tells before the file is put away; its end where none is named. */
+  /**
+   * Returns whether this is the last event before the file is saved. If absent, the run ends before the file is saved.
+   */
   readonly rests?: (event: Event) => boolean;
-  /** Of one that has not ended, or goes on again. */
+  /** Resumes the run, or the ended run, from the file. */
   readonly goOn: (handle: RunHandle, desk: Desk) => Promise<RunHandle>;
 }
 
@@ -35,7 +37,7 @@ export interface Desk {
   readonly company: Company;
 }
 
-/** Those at work, and what their models were asked. */
+/** The agents of the golden runs and the requests that their models received. */
 export interface Company {
   readonly asked: string[];
   readonly clerk: Agent;
@@ -47,7 +49,7 @@ export interface Company {
 const hourMs = 3_600_000;
 const prices: PriceTable = { find: () => ({ inputUsd: 1e-6, outputUsd: 4e-6 }) };
 
-/** Time stands still and ids count, so that a file comes out the same each time it is made. */
+/** Runtime options with a fixed clock and counting ids, so that a file is the same each time it is generated. */
 export function goldenOptions(clock: FakeClock, prefix: string): RuntimeOptions {
   return { clock, prices, ids: sequentialIds(prefix), random: { next: () => 0.25 }, workerId: prefix };
 }
@@ -67,7 +69,7 @@ export function company(): Company {
     needsApproval: true,
     execute: () => "sent",
   });
-  /** Answers by what it is asked alone. */
+  /** Answers that depend on the request alone. */
   const answer = ({ messages }: ModelRequest): ScriptedReply => {
     const texts = messages.map((message) => `${message.role}: ${messageText(message)}`);
     asked.push(texts.join("\n"));
@@ -86,7 +88,7 @@ export function company(): Company {
     id: formatAgentId({ name: "helper" }),
     models: { main: model },
     run: async (ctx) => {
-      // Long enough for whoever waits for it to be told as waiting, each time a file is made.
+      // Long enough that the parent's wait is always recorded, each time a file is generated.
       await ctx.step("breathe", async () => {
         for (let round = 0; round < 20; round++) await setImmediate();
         return null;
@@ -116,7 +118,7 @@ export function company(): Company {
       ["clerk", "both"],
       ["both", END],
     ],
-    // One seat for two: the second waits for it.
+    // The two tasks share one seat besides the root's, so the second waits for it.
     spawnBudget: { maxAgents: 2 },
   });
   const sleeper: HostedAgent = {
@@ -130,7 +132,7 @@ export function company(): Company {
   return { asked, clerk, lead, panel, sleeper };
 }
 
-/** Steps of every kind, then a wait. */
+/** Executes steps of every kind and then waits. */
 async function everyStep(ctx: RunContext, helper: HostedAgent): Promise<JsonValue> {
   const facts = [await ctx.now(), await ctx.random(), await ctx.uuid()];
   const noted = await ctx.step("note", async () => ({ noted: [1, "two", null] }), { input: "a note" });
@@ -177,7 +179,7 @@ function call(name: string, input: JsonValue) {
 
 const conversation = parseSessionId("conversation");
 
-/** In the order in which they are begun. */
+/** The golden runs in the order in which they are started. */
 export const goldenRuns: Readonly<Record<string, GoldenRun>> = {
   told: {
     begin: ({ runtime, company: { clerk } }) =>

@@ -4,7 +4,10 @@ interface Row {
   readonly [column: string]: unknown;
 }
 
-/** A SQLite file as SQL that makes it again, one row a statement: what is in it, and nothing of how it lies there. */
+/**
+ * Dumps a SQLite file as SQL statements that recreate it, one row per statement. The dump does not depend on the file's
+ * physical layout.
+ */
 export function textOfFile(path: string): string {
   const database = new DatabaseSync(path, { readOnly: true });
   try {
@@ -39,7 +42,7 @@ function rowsOf(database: DatabaseSync, table: string): readonly string[] {
     .map(({ row }) => `INSERT INTO ${table} VALUES (${String(row)});`);
 }
 
-/** The file again. */
+/** Recreates a SQLite file from its SQL text. */
 export function fileOfText(path: string, text: string): void {
   const database = new DatabaseSync(path);
   try {
@@ -49,7 +52,7 @@ export function fileOfText(path: string, text: string): void {
   }
 }
 
-/** Which tables a file has: counted up whenever what files hold changes. */
+/** Format number of a file, which increases whenever the content of files changes. */
 export function formatOf(text: string): number {
   return Number(/^PRAGMA user_version = (\d+);$/mu.exec(text)?.[1]);
 }

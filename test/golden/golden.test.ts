@@ -26,40 +26,43 @@ function read(name: string): string {
   return readFileSync(join(here, name), "utf8");
 }
 
-/** By run and what it is, so that a difference says where it is. */
+/** Groups findings by run and kind, so that a difference in a test names its place. */
 function grouped(findings: readonly Finding[]): Readonly<Record<string, readonly unknown[]>> {
   const groups: Record<string, unknown[]> = {};
   for (const { run, what, value } of findings) (groups[`${run}: ${what}`] ??= []).push(value);
   return groups;
 }
 
-/** If one of these fails, files that are out there cannot be read so any more: docs/journal.md, "Files of earlier versions". */
+/**
+ * If one of these tests fails, existing files can no longer be read: see docs/journal.md, "Files of earlier versions".
+ */
 describe.for(golden)("J9: the golden journal %s", (name) => {
   const all = findingsOfText(read(name.replace(/sql$/u, "jsonl")));
   const known = (...whats: readonly string[]) => grouped(all.filter(({ what }) => whats.includes(what)));
 
-  test("says what it said: events, who is listed, and a chain that holds", async () => {
+  test("the golden journal is read with the recorded events, runs and a valid hash chain", async () => {
     const found = await findingsIn(fileOf(read(name)));
     expect(grouped(found)).toEqual(known("event", "verdict", "listed"));
   });
 
-  test("is gone on with: the same output, seats and money, and no recorded call asked for again", async () => {
+  test("resuming the golden journal gives the recorded output, seats and money without repeating a recorded call", async () => {
     const found = await findingsAfter(fileOf(read(name)));
     expect(grouped(found)).toEqual(known("standing", "result", "ledger", "asked", "afterwards"));
   });
 });
 
-test("J9: there is a golden journal of the files that are written today; if not, npm run golden makes it", async () => {
+test("J9: a golden journal of today's file format exists; if not, create it with npm run golden", async () => {
   const path = join(folder, "today.db");
   await (await openStore(`sqlite:${path}`)).close();
   const today = formatOf(textOfFile(path));
   const formats = golden.map((name) => formatOf(read(name)));
-  expect(formats, `of format ${today}, the one that is written now; make it with: npm run golden`).toContain(
-    today,
-  );
+  expect(
+    formats,
+    `there is no golden journal of today's format ${today}; create it with: npm run golden`,
+  ).toContain(today);
 });
 
-test("J9: a journal that is read as something else than it was is found", async () => {
+test("J9: a modified golden journal is detected by the hash chain and by journal_mismatch", async () => {
   const [name = ""] = golden;
   const text = read(name);
   const path = fileOf(text.replace('["1","llm","main"', '["1","llm","mien"'));

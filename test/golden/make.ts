@@ -45,7 +45,7 @@ async function untilItRests(handle: RunHandle, rests: (typeof goldenRuns)[string
   for await (const event of handle.events()) if ("seq" in event && rests?.(event) === true) return;
 }
 
-/** What retention takes from a file it takes a little later. */
+/** Returns whether retention still has to erase texts of a run, which happens shortly after the run's end. */
 function isErasing(file: string): boolean {
   const database = new DatabaseSync(file, { readOnly: true });
   const left = database.prepare("SELECT 1 FROM runs WHERE erasing = 1").get();

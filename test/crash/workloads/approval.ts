@@ -13,8 +13,9 @@ import { toolAnswer, type Workload } from "../workload.ts";
 const runId = formatRunId("approval");
 
 /**
- * Waits, out of memory, for a person in another process: for their yes to a call, with other arguments than were asked for, and for two
- * signals of one name, the second sent when the first has done its work, so that mail that counts twice is seen.
+ * A run that suspends for a person in another process: first for the approval of a call with changed arguments, then
+ * for two signals of one name. The second signal is sent after the first was handled, so that mail that is handled
+ * twice is detected.
  */
 export const approval: Workload = {
   runtime: { suspendAfterMs: 2 },
@@ -42,7 +43,7 @@ export const approval: Workload = {
     answering: ({ name, body }) => toolAnswer(name, body),
     visitor: async ({ store, signal }) => {
       const request = await untilEvent(store, runId, ({ type }) => type === "approval_request", signal);
-      if (request.type !== "approval_request") throw new Error("that is no request");
+      if (request.type !== "approval_request") throw new Error("the event is not an approval_request");
       const { approvalId } = request.data;
       const decision = { decision: "approved", input: { amount: 90 }, by: "a person" } as const;
       await store.mailbox.put(mail("decision", { type: "approval", approvalId, decision }));

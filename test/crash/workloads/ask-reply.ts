@@ -8,7 +8,7 @@ interface Answer {
   readonly by: string;
 }
 
-/** One agent asks another, which works for its answer in a run of its own. */
+/** One agent asks another, which computes its answer in a separate run. */
 export const askReply: Workload = {
   agents: (server) => {
     const helper = servedAgent(server, {

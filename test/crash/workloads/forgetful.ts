@@ -5,7 +5,9 @@ import { toolAnswer, type Workload } from "../workload.ts";
 
 const runId = formatRunId("forgetful");
 
-/** What nobody should write: calls that go past `ctx`, and an output that depends on how often it ran. */
+/**
+ * A faulty workload that the harness must detect: its calls bypass `ctx`, and its output depends on how often it ran.
+ */
 export const forgetful: Workload = {
   agents: (server) => [
     servedAgent(server, {

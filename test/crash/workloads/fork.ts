@@ -10,7 +10,7 @@ function said(messages: number): Said {
   return { text: "reaped" };
 }
 
-/** A run, and a fork of it from where its first tool's result stands. */
+/** A run, and a fork of it after the result of its first tool. */
 export const fork: Workload = {
   agents: (server) => [
     servedAgent(server, { name: "farmer", tools: ["sow", "reap"], run: (ctx) => loop(ctx, "farm") }),
@@ -31,11 +31,11 @@ export const fork: Workload = {
   },
 };
 
-/** The last seq of the commit in which the first tool is recorded: commits are forked whole. */
+/** Last seq of the commit that records the first tool, because a fork contains whole commits. */
 async function seqAfterTool(store: Store, origin: RunId): Promise<number> {
   for await (const { steps = [], events = [] } of store.journal.read(origin)) {
     const last = events.at(-1);
     if (last !== undefined && steps.some(({ kind }) => kind === "tool")) return last.seq;
   }
-  throw new Error(`${origin} has no tool on record`);
+  throw new Error(`${origin} has no recorded tool call`);
 }

@@ -8,7 +8,7 @@ import { spawnTree } from "./spawn-tree.ts";
 import { tightBudget } from "./tight-budget.ts";
 import { toolLoop } from "./tool-loop.ts";
 
-/** Those that hold every promise, by the name a worker is told. */
+/** Workloads that must keep every promise, by the name that a worker receives. */
 export const workloads: Readonly<Record<string, Workload>> = {
   toolLoop,
   spawnTree,

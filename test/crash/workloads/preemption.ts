@@ -6,8 +6,8 @@ import { hired } from "./spawn-tree.ts";
 const runId = formatRunId("preemption");
 
 /**
- * Two seats. A LOW task has the second; a HIGH newcomer takes it while the LOW one is at its second call, which the world answers only
- * once the newcomer is hired; when that has ended the LOW one is recalled.
+ * A run with two seats. A LOW task holds the second seat. A new HIGH task preempts it during its second call, which the
+ * server answers only after the HIGH task was spawned. When the HIGH task has ended, the LOW task is recalled.
  */
 export const preemption: Workload = {
   agents: (server) => {

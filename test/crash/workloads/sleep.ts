@@ -4,7 +4,7 @@ import { toolAnswer, type Workload } from "../workload.ts";
 
 const runId = formatRunId("sleeper");
 
-/** Works, sleeps long enough to be dropped from memory on however slow a machine, works again. */
+/** Works, sleeps long enough to be suspended even on a slow machine, and works again. */
 export const sleep: Workload = {
   runtime: { suspendAfterMs: 2 },
   agents: (server) => [

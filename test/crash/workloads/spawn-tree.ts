@@ -10,7 +10,10 @@ import { lengthOf, modelAnswer, toolAnswer, type Workload } from "../workload.ts
 
 const runId = formatRunId("spawn-tree");
 
-/** Three levels: the root hires a lead, the lead does two things side by side and hires two hands at once. */
+/**
+ * Three levels of tasks: the root spawns a lead, which runs two branches concurrently and spawns two sub-agents at the
+ * same time.
+ */
 export const spawnTree: Workload = {
   agents: (server) => {
     const hand = servedAgent(server, {
@@ -77,6 +80,6 @@ async function map(server: ServerAddress, key: string): Promise<JsonObject> {
 }
 
 export function hired(outcome: SpawnOutcome): TaskHandle {
-  if (outcome.kind === "refused") throw new Error(`no seat: ${outcome.reason}`);
+  if (outcome.kind === "refused") throw new Error(`the task was refused a seat: ${outcome.reason}`);
   return outcome.handle;
 }

@@ -3,10 +3,12 @@ import { loop, servedAgent } from "../served-agent.ts";
 import { lengthOf, modelAnswer, toolAnswer, type Workload } from "../workload.ts";
 
 const runId = formatRunId("tight-budget");
-/** Enough for the three calls, and not for one of them lost besides. */
+/** Enough tokens for the three calls, but not for an additional lost one. */
 const maxTokens = 300;
 
-/** Money that a lost call uses up: then the run stops, and what was billed is still within the cap. */
+/**
+ * A run whose budget is exhausted by a lost call. Then the run stops, and the billed amount is still within the cap.
+ */
 export const tightBudget: Workload = {
   agents: (server) => [
     servedAgent(server, {

@@ -11,7 +11,7 @@ function said(messages: number): Said {
   return { text: "weighed and noted" };
 }
 
-/** A model that calls three tools side by side, then two, then answers. */
+/** A model that calls three tools in parallel, then two, and then answers. */
 export const toolLoop: Workload = {
   agents: (server) => [servedAgent(server, { name: "looper", tools, run: (ctx) => loop(ctx, "weigh it") })],
   drive: async ({ runtime, agent }) => {

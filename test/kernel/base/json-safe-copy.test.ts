@@ -27,11 +27,11 @@ test.for<[what: string, value: unknown, said: unknown]>([
     "[cannot be read]",
   ],
   ["a revoked proxy", { revoked }, { revoked: "[cannot be read]" }],
-])("J10: jsonSafeCopy turns into JSON: %s", ([, value, said]) => {
+])("J10: nearestJson() turns %s into JSON", ([, value, said]) => {
   expect(nearestJson(value)).toEqual(said);
 });
 
-test("J10: any value becomes JSON, and a JSON value stays equal", () => {
+test("J10: nearestJson() turns any value into JSON and returns a JSON value unchanged", () => {
   fc.assert(
     fc.property(
       fc.anything({ withBigInt: true, withDate: true, withMap: true, withObjectString: true }),

@@ -277,6 +277,6 @@ test.each([
   [null, ""],
   [0, "0"],
   [["a", null], '["a",null]'],
-] as const)("as words, %j is %j", (value, words) => {
+] as const)("jsonText(%j) is %j", (value, words) => {
   expect(jsonText(value)).toBe(words);
 });

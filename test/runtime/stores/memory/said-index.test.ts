@@ -16,7 +16,7 @@ const agentId = formatAgentId({ name: "clerk" });
 const taskId = formatTaskId(0);
 const messages = [userMessage("hello"), userMessage("again")];
 
-/** A conversation of so many runs. `reads`: how often one was asked which entries it has. */
+/** Creates a conversation of `runs` runs. `reads` counts how often the store read the id stem of a message batch. */
 async function talk(runs: number) {
   const { sessions } = memoryStore({ hash: sha256 });
   const reads = { count: 0 };
@@ -43,13 +43,13 @@ async function talk(runs: number) {
   return { sessions, reads };
 }
 
-test("to say something costs the same however much was said before", async () => {
+test("the cost of appending messages does not grow with the length of the conversation", async () => {
   const readsOf = async (runs: number): Promise<number> => (await talk(runs)).reads.count;
   const first = (await readsOf(100)) - (await readsOf(50));
   expect((await readsOf(550)) - (await readsOf(500))).toBe(first);
 });
 
-test("to remove what a run said costs what it said", async () => {
+test("the cost of removing a run's messages depends on the number of its messages only", async () => {
   const { sessions, reads } = await talk(500);
   reads.count = 0;
   await sessions.apply([{ type: "remove", sessionId, runId: formatRunId("r250") }]);
@@ -57,7 +57,7 @@ test("to remove what a run said costs what it said", async () => {
   expect(await sessions.read(sessionId)).toHaveLength(2 * 499);
 });
 
-test("what was removed may be said again, and what was said before is not said twice", async () => {
+test("removed messages can be appended again, and messages that are appended twice are stored once", async () => {
   const { sessions } = await talk(3);
   const runId = formatRunId("r2");
   const said: MessageBatch = {

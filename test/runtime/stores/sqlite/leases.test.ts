@@ -20,7 +20,7 @@ async function claimAll(store: Store, now = 0): Promise<RunId[]> {
   }
 }
 
-test("L2: all runs of a worker that is gone are found, however many", async () => {
+test("L2: claim() finds all runs of a worker that is gone, even hundreds", async () => {
   const { path, store } = await setup();
   const elsewhere = await openStore(path);
   await elsewhere.leases.enlist("there");
@@ -33,7 +33,7 @@ test("L2: all runs of a worker that is gone are found, however many", async () =
   expect((await claimAll(store)).length).toBe(700);
 });
 
-test("L2: a worker that comes back under its name has left its runs behind", async () => {
+test("L2: a worker that enlists again under its old name does not own its earlier runs; any worker can claim them", async () => {
   const path = await newPath();
   const before = await openStore(path);
   const lease = await ownRun(before);
@@ -44,7 +44,7 @@ test("L2: a worker that comes back under its name has left its runs behind", asy
   expect(await claimAll(store)).toEqual([lease.runId]);
 });
 
-test("L2: all whose time has come are woken, however many, and no others", async () => {
+test("L2: claim() returns all suspended runs whose wake time has come, even hundreds, and no others", async () => {
   const { store } = await setup();
   const names = Array.from({ length: 600 }, (_, index) => `${index}`);
   await Promise.all(
@@ -59,7 +59,7 @@ test("L2: all whose time has come are woken, however many, and no others", async
   expect((await claimAll(store, 399)).length).toBe(0);
 });
 
-test("L5: one claim serves tenants in turn, also those without one, across the agents named", async () => {
+test("L5: one claim serves tenants in turn, runs without a tenant included, across all agents of the query", async () => {
   const { store } = await setup();
   const [ann, bob] = [formatAgentId({ name: "ann" }), formatAgentId({ name: "bob" })];
   const create = (
@@ -87,13 +87,13 @@ test("L5: one claim serves tenants in turn, also those without one, across the a
   expect(await claim(9)).toEqual(["a1", "a3"]);
 });
 
-test("L5: within a tenant the longest ready comes first, since it was woken or left", async () => {
+test("L5: within a tenant, claim() returns the run first that has been ready longest, by wake time or mail", async () => {
   const path = await newPath();
   const clock = new FakeClock(1_000);
   const store = await openStore(path, { clock });
   const leases = [await ownRun(store, "a"), await ownRun(store, "b"), await ownRun(store, "c")];
   const [a, b, c] = leases;
-  if (a === undefined || b === undefined || c === undefined) throw new Error("three runs were asked for");
+  if (a === undefined || b === undefined || c === undefined) throw new Error("expected three runs");
   await store.leases.release(b, { kind: "suspended", wakeAt: 5_000 });
   await store.leases.release(a, { kind: "suspended", wakeAt: 3_000 });
   await clock.advance(3_000);

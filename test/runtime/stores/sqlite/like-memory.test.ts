@@ -29,7 +29,7 @@ const name = fc.constantFrom(...names);
 const worker = fc.constantFrom(...workers);
 const id = fc.constantFrom("1", "2", "3", "4");
 const taskId = fc.constantFrom(0, 1).map(formatTaskId);
-/** Each id is of one kind: of one sender or another, with or without a wish for a reply. */
+/** Builds a message whose sender, and whether it wants a reply, depend on its id only. */
 const messageOf = (to: AgentId, messageId: string): Message => {
   const runId = formatRunId(Number(messageId) > 2 ? "a" : "b");
   return {
@@ -44,7 +44,7 @@ const messageOf = (to: AgentId, messageId: string): Message => {
 };
 const sessionOf = (which: string) => formatSessionId(which);
 
-/** One store under test, with what its user would remember. */
+/** A store under test, with the leases that its user holds. */
 interface Subject {
   readonly store: Store;
   readonly leases: Map<string, Lease>;
@@ -238,7 +238,7 @@ const queries: readonly InboxQuery[] = ([undefined, ...names] as const).flatMap(
   ),
 );
 
-/** Everything there is to see. */
+/** Reads everything that a user of the store can see. */
 async function view(store: Store): Promise<unknown> {
   const runs = [];
   for (const run of names) {
@@ -249,7 +249,7 @@ async function view(store: Store): Promise<unknown> {
       run,
       steps: commits.map(({ number, steps = [] }) => [number, steps]),
       events: await all(store.events.read(runId)),
-      // A head is of one store.
+      // The head of a log differs between stores.
       verdict: { ...(await store.events.verify(runId)), head: null },
       mail: await store.mailbox.read(runId),
     });
@@ -279,7 +279,7 @@ async function outcome(work: Promise<unknown>): Promise<unknown> {
   }
 }
 
-test("whatever is done to it, it answers as the memory store does", async () => {
+test("the SQLite store returns the same results as the memory store for any sequence of calls", async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 60 }), async (steps) => {
       const ours: Subject = { store: await openStore(await newPath()), leases: new Map() };

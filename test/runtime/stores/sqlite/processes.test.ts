@@ -17,7 +17,7 @@ async function setup(...names: string[]): Promise<{ path: string; store: Store; 
   return { path, store, runs };
 }
 
-test("L2: the runs of a killed process are ready at once, and its lock is cleared away", async () => {
+test("L2: the runs of a killed process can be claimed at once, and its lock file is removed", async () => {
   const { path, store, runs } = await setup("a", "b");
   const other = await startProcess(path, "claim", "there");
   expect(await other.line()).toBe(runs.join());
@@ -28,7 +28,7 @@ test("L2: the runs of a killed process are ready at once, and its lock is cleare
   expect(readdirSync(`${path}-workers`).length).toBe(1);
 }, 60_000);
 
-test("L2: the runs of a stopped process stay its own, and it goes on with them", async () => {
+test("L2: a stopped process keeps its runs and still owns them when it resumes", async () => {
   const { path, store, runs } = await setup("a");
   const other = await startProcess(path, "claim", "there");
   expect(await other.line()).toBe(runs.join());
@@ -39,7 +39,7 @@ test("L2: the runs of a stopped process stay its own, and it goes on with them",
   expect(await other.line()).toBe("owned");
 }, 60_000);
 
-test("J3: a process whose run was taken by force finds out", async () => {
+test("J3: a process whose run another worker seized gets lease_lost", async () => {
   const { path, store, runs } = await setup("a");
   const other = await startProcess(path, "claim", "there");
   await other.line();
@@ -48,7 +48,7 @@ test("J3: a process whose run was taken by force finds out", async () => {
   expect(await other.line()).toBe("lease_lost");
 }, 60_000);
 
-test("two workers of one name do not live at once, and the second finds what the first left", async () => {
+test("a worker name cannot be enlisted twice at a time; after the first process dies, the second can claim its runs", async () => {
   const { path, store, runs } = await setup("a");
   const other = await startProcess(path, "claim", "there");
   await other.line();
@@ -58,7 +58,7 @@ test("two workers of one name do not live at once, and the second finds what the
   expect(await claim(store)).toEqual(runs);
 }, 60_000);
 
-test("whoever listens is told when a process with runs is killed", async () => {
+test("onChange() calls its listener when a process that owns runs is killed", async () => {
   const { path, store, runs } = await setup("a");
   const other = await startProcess(path, "claim", "there");
   await other.line();
@@ -66,21 +66,21 @@ test("whoever listens is told when a process with runs is killed", async () => {
   const stop = store.onChange(() => told++);
   await other.kill();
   const before = told;
-  await until(() => told > before, "the listener was told");
+  await until(() => told > before, "the listener was called");
   expect(await claim(store)).toEqual(runs);
   stop();
 }, 60_000);
 
-test("E2, E3: a tail in another process sees events and pieces of messages, until they are recorded", async () => {
+test("E2, E3: a tail in another process sees events, and the deltas of a message until the message is recorded", async () => {
   const { path, store } = await setup();
   const other = await startProcess(path, "stream", "a");
   const seen: (Event | Delta)[] = [];
   const tail = (async () => {
     for await (const each of store.events.tail("run_a" as RunId)) seen.push(each);
   })();
-  await until(() => seen.length === 2, "what was there is seen");
+  await until(() => seen.length === 2, "the stored events were seen");
   other.say("write");
-  await until(() => seen.length === 3, "the pieces are seen");
+  await until(() => seen.length === 3, "the deltas were seen");
   expect(seen[2]).toMatchObject({ type: "message_update", taskId: rootTask, offset: 0, text: "Hello" });
   const late = store.events.tail("run_a" as RunId)[Symbol.asyncIterator]();
   for (let index = 0; index < 3; index++) expect((await late.next()).value).toEqual(seen[index]);
@@ -101,16 +101,16 @@ test("E2, E3: a tail in another process sees events and pieces of messages, unti
   ]);
 }, 60_000);
 
-test("whoever listens is told of what another process writes", async () => {
+test("onChange() calls its listener when another store writes to the same file", async () => {
   const { path, store } = await setup();
   let told = 0;
   const stop = store.onChange(() => told++);
   const elsewhere = await openStore(path);
   const runId = await createRun(elsewhere);
-  await until(() => told > 0, "the listener was told of the run");
+  await until(() => told > 0, "the listener was called for the run");
   const before = told;
   await elsewhere.mailbox.put({ id: "m", runId, from: "x", at: 1, body: { type: "pause" } });
-  await until(() => told > before, "the listener was told of the mail");
+  await until(() => told > before, "the listener was called for the mail");
   expect(await claim(store)).toEqual([runId]);
   stop();
 });

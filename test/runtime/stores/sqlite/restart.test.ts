@@ -21,7 +21,7 @@ import {
 import { newPath, openStore } from "./store-files.ts";
 import { startProcess } from "./store-process.ts";
 
-test("everything acknowledged is there after the store was closed and opened", async () => {
+test("a store that is closed and opened again returns everything that was acknowledged", async () => {
   const path = await newPath();
   const store = await openStore(path);
   const lease = await ownRun(store);
@@ -77,7 +77,7 @@ test("everything acknowledged is there after the store was closed and opened", a
   expect(claimed.find((each) => each.runId === runId)?.epoch).toBe(lease.epoch + 1);
 });
 
-test("a lease goes on in another store on the same file, and J1 holds between the two", async () => {
+test("J1: two stores on the same file share a lease, and both return the commit that was stored first", async () => {
   const path = await newPath();
   const [one, other] = [await openStore(path), await openStore(path)];
   const lease = await ownRun(one);
@@ -99,7 +99,7 @@ test("a lease goes on in another store on the same file, and J1 holds between th
   expect(await one.events.verify(lease.runId)).toMatchObject({ ok: true, events: 5 });
 });
 
-test("what a process acknowledged before it was killed is there", async () => {
+test("everything that a process acknowledged before it was killed is stored", async () => {
   const path = await newPath();
   for (let round = 0; round < 3; round++) {
     const writer = await startProcess(path, "write", `${round}`);

@@ -31,7 +31,7 @@ function append(which: SessionEntry, visibility: EntryVisibility = "visible"): S
   return { type: "append", sessionId, agentId, entry: which, visibility };
 }
 
-/** One under the other, from one number up to another. */
+/** Appends entries `from` up to, but not including, `end`; each is the child of the entry before it. */
 function chain(stem: string, from: number, end: number): SessionChange[] {
   const parentOf = (number: number): string | null => (number === 0 ? null : `${stem}/${number - 1}`);
   return Array.from({ length: end - from }, (_, index) =>
@@ -39,7 +39,7 @@ function chain(stem: string, from: number, end: number): SessionChange[] {
   );
 }
 
-test("what is said at one go is kept in few rows, and read, listed and gone on from as one by one", async () => {
+test("entries that are appended together share a few rows, and behave like entries that were appended one by one", async () => {
   const path = await newPath();
   const { sessions } = await openStore(path);
   await sessions.apply(chain("run_a/t0", 0, 600));
@@ -56,7 +56,7 @@ test("what is said at one go is kept in few rows, and read, listed and gone on f
   await expect(sessions.apply([orphan])).rejects.toMatchObject({ code: "not_found" });
 });
 
-test("S2: of what is appended again only what is new is added, wherever it was cut", async () => {
+test("S2: appending entries again adds only those that are new, wherever the lists overlap", async () => {
   const { sessions } = await openStore(await newPath());
   await sessions.apply(chain("run_a/t0", 0, 5));
   await sessions.apply(chain("run_a/t0", 3, 9));
@@ -82,7 +82,7 @@ const change = fc.record({
   kind: fc.constantFrom("append", "append", "append", "leaf", "say", "say", "reveal", "remove"),
 });
 
-test("whatever is appended in whatever order, it is as in memory", async () => {
+test("the SQLite store reads sessions like the memory store after any sequence of changes", async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(fc.array(change, { maxLength: 6 }), { maxLength: 4 }), async (lists) => {
       const stores = [memoryStore({ hash: sha256 }), await openStore(await newPath())];

@@ -8,14 +8,14 @@ import type { Store } from "../../../../src/kernel/index.ts";
 import { sha256 } from "../../../../src/runtime/process/sha256.ts";
 import { sqliteStore, type SqliteStoreOptions } from "../../../../src/runtime/stores/sqlite/store.ts";
 
-/** A path in a folder that goes when the test is over. */
+/** Returns a path in a new folder that is removed when the test ends. */
 export async function newPath(): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), "reeve-sqlite-"));
   onTestFinished(() => rm(folder, { recursive: true, force: true }));
   return join(folder, "store.db");
 }
 
-/** A store that is closed when the test is over. */
+/** Opens a store that is closed when the test ends. */
 export async function openStore(
   path: string,
   options: Partial<Omit<SqliteStoreOptions, "path">> = {},
@@ -25,7 +25,7 @@ export async function openStore(
   return store;
 }
 
-/** A second connection to the file, as someone with the `sqlite3` shell has. */
+/** Opens a second connection to the file, like the `sqlite3` shell does. */
 export function connect(path: string): DatabaseSync {
   const connection = new DatabaseSync(path);
   onTestFinished(() => {
@@ -41,16 +41,16 @@ export function count(path: string, table: string): number {
   return Number(row?.["count"]);
 }
 
-/** Waits for the condition, a turn of the event loop at a time. */
+/** Waits until the condition holds, for at most 20 seconds. Checks it once per turn of the event loop. */
 export async function until(condition: () => boolean | Promise<boolean>, what: string): Promise<void> {
   const end = performance.now() + 20_000;
   while (!(await condition())) {
-    if (performance.now() > end) throw new Error(`it never came to be that ${what}`);
+    if (performance.now() > end) throw new Error(`timed out after 20 s: expected that ${what}`);
     await setImmediate();
   }
 }
 
-/** How many turns the event loop took until the work was settled. */
+/** Counts the turns of the event loop until the work has settled. */
 export async function turnsDuring(work: Promise<unknown>): Promise<number> {
   const state = { isSettled: false };
   const settled = work.then(

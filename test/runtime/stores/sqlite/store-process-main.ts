@@ -12,17 +12,20 @@ import {
   turnStart,
 } from "../../../../src/testing/store-fixtures.ts";
 
-/** What a test has another process do with a store: `PATH TASK NAME`. Prints `ready`, then what the task says. */
+/**
+ * Runs one task on a store, in a process that a test starts with the arguments `PATH TASK NAME`. Prints `ready`, then
+ * the output of the task.
+ */
 const [, , path = "", task = "", name = "worker"] = process.argv;
 const say = (line: string): boolean => process.stdout.write(`${line}\n`);
 
 const tasks: Readonly<Record<string, (store: Store) => Promise<void>>> = {
-  /** Has the file open. */
+  /** Keeps the file open. */
   async open() {
     say("ready");
   },
 
-  /** Claims what there is, and says for each line it gets whether it still owns it. */
+  /** Claims all ready runs. For each input line, prints whether this process still owns them. */
   async claim(store) {
     await store.leases.enlist(name);
     const leases = await store.leases.claim({ workerId: name, limit: 100, now: 0 });
@@ -34,7 +37,7 @@ const tasks: Readonly<Record<string, (store: Store) => Promise<void>>> = {
     }
   },
 
-  /** Writes as fast as it can, and says what was acknowledged. */
+  /** Appends commits as fast as possible, and prints the number of each acknowledged commit. */
   async write(store) {
     const lease = await ownRun(store, name);
     say("ready");
@@ -51,7 +54,7 @@ const tasks: Readonly<Record<string, (store: Store) => Promise<void>>> = {
     }
   },
 
-  /** Tells a message piece by piece, a step at each line it gets. */
+  /** Streams a message as deltas, then records it. Each input line starts the next step. */
   async stream(store) {
     const lease = await ownRun(store, name);
     const { runId } = lease;
@@ -91,6 +94,6 @@ async function owns(store: Store, lease: Lease): Promise<string> {
 }
 
 const store = await sqliteStore({ path, hash: sha256, watchEveryMs: 5 });
-// Stays until it is killed.
+// Keeps the process alive until the test kills it.
 setInterval(() => {}, 60_000);
 await tasks[task]?.(store);

@@ -6,19 +6,19 @@ import { onTestFinished } from "vitest";
 
 const script = fileURLToPath(new URL("store-process-main.ts", import.meta.url));
 
-/** Another process that has the store's file open. It is gone when the test is over. */
+/** Another process that has the store's file open. It is killed when the test ends. */
 export interface StoreProcess {
   readonly pid: number;
-  /** The next line it prints. */
+  /** Resolves with the next line that the process prints. */
   line(): Promise<string>;
-  /** Everything printed and not read yet; with `kill` before it, everything it ever prints. */
+  /** Resolves, after the process has ended, with all lines that were printed and not read yet. Call `kill` first. */
   rest(): Promise<readonly string[]>;
   say(line: string): void;
-  /** SIGKILL. Resolves when it is gone. */
+  /** Sends SIGKILL. Resolves when the process has exited. */
   kill(): Promise<void>;
 }
 
-/** Starts it on a task of `store-process-main.ts`; resolves when it says that it is ready. */
+/** Starts a process that runs a task of `store-process-main.ts`. Resolves when the process prints `ready`. */
 export async function startProcess(path: string, task: string, ...args: string[]): Promise<StoreProcess> {
   const child = spawn(process.execPath, [script, path, task, ...args], {
     stdio: ["pipe", "pipe", "inherit"],
@@ -34,7 +34,7 @@ export async function startProcess(path: string, task: string, ...args: string[]
   onTestFinished(kill);
   const line = async (): Promise<string> => {
     const next = await lines.next();
-    if (next.done === true) throw new Error("the process ended and said nothing more");
+    if (next.done === true) throw new Error("the process ended without printing another line");
     return next.value;
   };
   const rest = async (): Promise<readonly string[]> => {

@@ -15,7 +15,7 @@ import { newPath, openStore } from "./store-files.ts";
 
 const runs = 2_000;
 
-/** What a run leaves behind that was asked something in a session of its own, made a step and waits for a signal. */
+/** Builds the commits of a run that got an input in its own session, completed one step and waits for a signal. */
 function commitsOf(runId: RunId, id: string): [Commit, Commit] {
   const sessionId = formatSessionId(id);
   const ids = { next: () => id };
@@ -67,7 +67,7 @@ function commitsOf(runId: RunId, id: string): [Commit, Commit] {
   return [first as unknown as Commit, second as unknown as Commit];
 }
 
-test("a suspended run takes less than 2 KB on disk and nothing in the way of those who look for work", async () => {
+test("a suspended run takes less than 2 KB on disk, and claim() does not return it", async () => {
   const path = await newPath();
   const store = await openStore(path);
   await store.leases.enlist("w1");

@@ -30,7 +30,7 @@ const run = {
 const hash = (content: string | Uint8Array): string => `hash of ${content.length}`;
 const json = fc.jsonValue() as fc.Arbitrary<JsonValue>;
 
-/** Through the row and back. */
+/** Encodes the commit as a row's text and decodes it again. */
 function through(commit: Commit): Commit {
   const seqs = commit.events?.map(({ seq }) => seq) ?? [];
   const body = encodeCommit(commit, run, hash);
@@ -74,7 +74,7 @@ const step = fc
       : { kind: "ok", value },
   }));
 
-test("a commit comes back as it went in, the first of a run as any other", () => {
+test("a decoded commit equals the encoded one, for the first commit of a run and for later ones", () => {
   fc.assert(
     fc.property(
       fc.constantFrom(0, 3),
@@ -93,7 +93,7 @@ test("a commit comes back as it went in, the first of a run as any other", () =>
   );
 });
 
-test("a digest is worked out when a commit is stored", () => {
+test("a deferred digest is computed when its commit is encoded", () => {
   const record: StepRecord = {
     taskId: formatTaskId(0),
     address: stepAt("", 0),
@@ -135,7 +135,7 @@ function recordOf(kind: "llm" | "tool", value: unknown): StepRecord {
 
 test.each<[string, Commit]>([
   [
-    "a message that its model call's step holds",
+    "a message that the step of its model call holds",
     {
       number: 1,
       at: 9,
@@ -144,7 +144,7 @@ test.each<[string, Commit]>([
     },
   ],
   [
-    "a message equal to that of its step, but not the same object",
+    "a message that equals the message of its step, but is another object",
     {
       number: 1,
       at: 9,
@@ -162,7 +162,7 @@ test.each<[string, Commit]>([
     },
   ],
   [
-    "a result that its tool's step holds",
+    "a result that the step of its tool call holds",
     {
       number: 1,
       at: 9,
@@ -213,7 +213,7 @@ test.each<[string, Commit]>([
   expect(back.events?.map(canonicalJson)).toEqual(commit.events?.map(canonicalJson));
 });
 
-test("a message that differs from its step's, or has no step, is stored by itself", () => {
+test("a message is stored in its event when no step of the commit holds the same message", () => {
   const other = { ...reply, message: { ...message, content: [] } };
   const events = [eventAt(5, eventDraft("message_end", { ...reply }))];
   for (const steps of [[recordOf("llm", other)], [recordOf("tool", reply)], []]) {
@@ -222,7 +222,7 @@ test("a message that differs from its step's, or has no step, is stored by itsel
   }
 });
 
-test("what is booked and opened comes back as it went in, also that of children", () => {
+test("ledger commands and opened steps are restored unchanged, for the root task and for children", () => {
   const label = { agentId: run.agentId, provider: "p", modelId: "m" };
   const [root, child] = [formatTaskId(0), formatTaskId(1)];
   const reserve = {
@@ -256,7 +256,7 @@ test("what is booked and opened comes back as it went in, also that of children"
   expect(through(commit)).toEqual(commit);
 });
 
-test("the beginning of a call names its place in the message that asks for it", () => {
+test("a tool_execution_start event is stored as the position of its call in the model's message", () => {
   const call = (callId: string, input: string) =>
     ({ type: "tool_call", callId, toolName: "t", input: { input } }) as const;
   const asking = { ...message, content: [...message.content, call("a", "one input"), call("a", "another")] };
@@ -277,7 +277,7 @@ test("the beginning of a call names its place in the message that asks for it", 
   );
 });
 
-test("the events of a turn are stored without the names of their members, and what is more or less in them is not lost", () => {
+test("events of a turn are stored without member names, and additional or missing members are restored", () => {
   const model = { provider: "p", modelId: "m" };
   const result = { output: { type: "text", text: "x" }, isError: false } as const;
   const call = { callId: "c", toolName: "t", result, durationMs: 3 };
@@ -307,7 +307,7 @@ test("the events of a turn are stored without the names of their members, and wh
   expect(through(commit)).toEqual(commit);
 });
 
-test("a model call's value comes back as it was, whatever it is", () => {
+test("the value of a model call step is restored unchanged, whatever its shape", () => {
   const values = [
     reply,
     { ...reply, more: 1 },
@@ -327,7 +327,7 @@ test("a model call's value comes back as it was, whatever it is", () => {
   );
 });
 
-test("entries that follow each other are named together, in a commit of any size", () => {
+test("successive session entries are stored as one reference, for any number of entries", () => {
   const { runId, sessionId, agentId } = run;
   const append = (index: number): SessionChange => ({
     type: "append",
@@ -350,7 +350,7 @@ test("entries that follow each other are named together, in a commit of any size
   expect(through(commit)).toEqual(commit);
 });
 
-test("an entry that was removed from its session since is left out", () => {
+test("a decoded commit leaves out an entry that was removed from its session", () => {
   const entry = {
     type: "session_info",
     id: "e",
@@ -370,7 +370,7 @@ test("an entry that was removed from its session since is left out", () => {
   expect(decodeCommit(encodeCommit(commit, run, hash), frame, () => []).sessions).toEqual([]);
 });
 
-test("an input comes back as it was where session and agent have the same long name", () => {
+test("an input is restored unchanged when the session and the agent have the same long name", () => {
   const name = "customer-support-agent";
   const twins = { ...run, agentId: formatAgentId({ name }), sessionId: parseSessionId(name) };
   const [asked, said] = ["please refund order number 4711", "another rather long text"];
@@ -385,7 +385,7 @@ test("an input comes back as it was where session and agent have the same long n
   expect(JSON.stringify(back.resolves)).toBe(JSON.stringify(commit.resolves));
 });
 
-test("the members of a user's object keep their order, also where it looks like one of ours", () => {
+test("an object in a user's value keeps the order of its members, even if it looks like a record of the runtime", () => {
   const limits = { deadlineMs: null, maxTurns: null, maxCostUsd: null, maxTokens: null };
   const commit: Commit = {
     number: 0,

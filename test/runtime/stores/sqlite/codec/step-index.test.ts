@@ -31,13 +31,13 @@ const usage = {
 
 interface Turns {
   readonly count: number;
-  /** Of the events' contents: those of the steps themselves, or others that are equal. */
+  /** Makes the content of an event from the content of its step: the same object, or an equal copy. */
   readonly copy: <Content>(content: Content) => Content;
-  /** Counts how often it is looked what a step came to. */
+  /** Called each time the outcome of a step is read. */
   readonly look?: () => void;
 }
 
-/** The first commit of a fork: all steps of its origin, and what was told of them. */
+/** Builds the first commit of a fork: all steps of its origin, with the events about them. */
 function forkOf({ count, copy, look = () => undefined }: Turns): Commit {
   const steps: StepRecord[] = [];
   const events: Event[] = [];
@@ -67,7 +67,7 @@ function forkOf({ count, copy, look = () => undefined }: Turns): Commit {
     });
   };
   for (let turn = 0; turn < count; turn++) {
-    // Servers repeat ids.
+    // Model servers repeat call ids.
     const call = { callId: "call_0", toolName: "look", input: { turn } };
     const reply: LlmReply = {
       message: { role: "assistant", content: [{ type: "tool_call", ...call }] },
@@ -87,12 +87,12 @@ function forkOf({ count, copy, look = () => undefined }: Turns): Commit {
 }
 
 const copies: readonly [string, Turns["copy"]][] = [
-  ["the very same", (content) => content],
-  ["equal", (content) => structuredClone(content)],
+  ["the same object", (content) => content],
+  ["an equal copy", (content) => structuredClone(content)],
 ];
 
 test.each(copies)(
-  "of a commit with many steps, what events repeat is stored once and comes back (%s)",
+  "in a commit with many steps, content that events share with steps is stored once and restored (%s)",
   (_name, copy) => {
     const commit = forkOf({ count: 40, copy });
     const body = encodeCommit(commit, run, String);
@@ -104,11 +104,14 @@ test.each(copies)(
   },
 );
 
-test.each(copies)("a commit with four times the steps takes four times the looks (%s)", (_name, copy) => {
-  const looks = (count: number): number => {
-    let seen = 0;
-    encodeCommit(forkOf({ count, copy, look: () => void seen++ }), run, String);
-    return seen;
-  };
-  expect(looks(800)).toBeLessThanOrEqual(4 * looks(200));
-});
+test.each(copies)(
+  "encoding a commit with four times the steps reads at most four times as many outcomes (%s)",
+  (_name, copy) => {
+    const looks = (count: number): number => {
+      let seen = 0;
+      encodeCommit(forkOf({ count, copy, look: () => void seen++ }), run, String);
+      return seen;
+    };
+    expect(looks(800)).toBeLessThanOrEqual(4 * looks(200));
+  },
+);

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { Checkpointer } from "../../../../../src/runtime/stores/sqlite/db/checkpointer.ts";
 import { connect, newPath, until } from "../store-files.ts";
 
-test("what was logged is written into the file by another thread, and closing waits for it", async () => {
+test("a Checkpointer writes the log into the file in another thread, and close() waits for it", async () => {
   const path = await newPath();
   const connection = connect(path);
   connection.exec("PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 0; CREATE TABLE t (x)");
@@ -22,6 +22,6 @@ test("what was logged is written into the file by another thread, and closing wa
   expect(row?.["checkpointed"]).toBe(row?.["log"]);
 }, 60_000);
 
-test("one that was never needed has nothing to close", async () => {
+test("close() resolves at once when the Checkpointer never had work", async () => {
   await expect(new Checkpointer(await newPath()).close()).resolves.toBeUndefined();
 });

@@ -9,7 +9,7 @@ import { storeOn } from "../../../../../src/runtime/stores/sqlite/store.ts";
 import { all, createRun, ownRun, stepRecord } from "../../../../../src/testing/store-fixtures.ts";
 import { connect, newPath, openStore, turnsDuring } from "../store-files.ts";
 
-/** A store with its connection at hand, to set what a disk or a file system would. */
+/** Opens a store and exposes its connection, so that a test can simulate a full disk or a read-only file. */
 async function setup(): Promise<{ path: string; database: Database; store: Store; lease: Lease }> {
   const path = await newPath();
   const database = await Database.open({ path, durability: "normal", busyLimitMs: 100 });
@@ -26,7 +26,7 @@ const commit = (number: number, value: JsonValue = "x"): Commit => ({
 
 const large = "x".repeat(200_000);
 
-test("a full disk is store_full; nothing acknowledged is lost, and with room again it goes on", async () => {
+test("a write to a full disk fails with store_full, loses no acknowledged write, and succeeds when there is room again", async () => {
   const { path, database, store, lease } = await setup();
   await store.journal.append(lease, commit(1));
   const { page_count: pages } = database.get<{ page_count: number }>("PRAGMA page_count") ?? {
@@ -45,7 +45,7 @@ test("a full disk is store_full; nothing acknowledged is lost, and with room aga
   expect((await all(again.journal.read(lease.runId))).map(({ number }) => number)).toEqual([0, 1, 2]);
 });
 
-test("what does not fit takes nothing down that was written with it", async () => {
+test("a write that does not fit on the disk does not fail the other writes of its group", async () => {
   const { database, store, lease } = await setup();
   const others = [await ownRun(store, "b"), await ownRun(store, "c")];
   const { page_count: pages } = database.get<{ page_count: number }>("PRAGMA page_count") ?? {
@@ -61,7 +61,7 @@ test("what does not fit takes nothing down that was written with it", async () =
   expect((await all(store.journal.read(lease.runId))).length).toBe(1);
 });
 
-test("a file that cannot be written is store_read_only; it is read, and written when it can be", async () => {
+test("a write to a read-only file fails with store_read_only; reads succeed, and writes succeed once the file is writable", async () => {
   const { database, store, lease } = await setup();
   database.exec("PRAGMA query_only = 1");
   await expect(store.journal.append(lease, commit(1))).rejects.toMatchObject({ code: "store_read_only" });
@@ -71,7 +71,7 @@ test("a file that cannot be written is store_read_only; it is read, and written 
   expect(await store.journal.append(lease, commit(1))).toEqual(commit(1));
 });
 
-test("a file locked for too long is store_unavailable, while this process goes on; then it is written", async () => {
+test("a write fails with store_unavailable when the file stays locked too long, and does not block the event loop meanwhile", async () => {
   const { path, store, lease } = await setup();
   const other = connect(path);
   other.exec("BEGIN IMMEDIATE");
@@ -84,7 +84,7 @@ test("a file locked for too long is store_unavailable, while this process goes o
   expect(await store.journal.append(lease, commit(1))).toEqual(commit(1));
 });
 
-test("a write waits for a lock that is let go, alone or in a group", async () => {
+test("a write waits until another process releases its lock, alone and in a group", async () => {
   const path = await newPath();
   const store = await openStore(path);
   const leases = [await ownRun(store), await ownRun(store, "b")];
@@ -100,13 +100,13 @@ test("a write waits for a lock that is let go, alone or in a group", async () =>
   expect(await writeLocked(commit(2), commit(1))).toBe(2);
 });
 
-test("a file that is no database is store_corrupt", async () => {
+test("opening a file that is not a database fails with store_corrupt", async () => {
   const path = await newPath();
-  writeFileSync(path, "this is not a database, though it is long enough to be looked at ".repeat(200));
+  writeFileSync(path, "this is not a database, though it is long enough to be read as one ".repeat(200));
   await expect(openStore(path)).rejects.toMatchObject({ code: "store_corrupt" });
 });
 
-test("a damaged file is store_corrupt where the damage is met", async () => {
+test("reading a damaged part of the file fails with store_corrupt", async () => {
   const path = await newPath();
   const store = await openStore(path);
   const lease = await ownRun(store);
@@ -122,7 +122,7 @@ test("a damaged file is store_corrupt where the damage is met", async () => {
   await expect(reading()).rejects.toMatchObject({ code: "store_corrupt" });
 });
 
-test("a path that cannot be used is refused with what to do", async () => {
+test("opening a store at an unusable path fails with an error that says how to fix it", async () => {
   const path = await newPath();
   const nowhere = join(dirname(path), "nowhere", "store.db");
   await expect(openStore(nowhere)).rejects.toMatchObject({
@@ -133,7 +133,7 @@ test("a path that cannot be used is refused with what to do", async () => {
   await expect(openStore(":memory:")).rejects.toMatchObject({ code: "invalid_argument" });
 });
 
-test("a closed store refuses, and closing it again is nothing", async () => {
+test("a closed store finishes pending writes and rejects new calls with closed; closing it twice is harmless", async () => {
   const path = await newPath();
   const store = await openStore(path);
   const lease = await ownRun(store);

@@ -4,7 +4,9 @@ import type { Commit, JsonValue, Lease, Store } from "../../../../../src/kernel/
 import { all, ownRun, stepRecord, turnStart } from "../../../../../src/testing/store-fixtures.ts";
 import { newPath, openStore, turnsDuring } from "../store-files.ts";
 
-/** How many transactions SQLite's log holds: each ends in a frame that names the size of the file. */
+/**
+ * Counts the transactions in SQLite's write-ahead log: the last frame of each transaction holds the size of the file.
+ */
 function transactions(path: string): number {
   const log = readFileSync(`${path}-wal`);
   const frame = 24 + log.readUInt32BE(8);
@@ -23,7 +25,7 @@ async function setup(runs: number): Promise<{ path: string; store: Store; leases
 
 const first = (value: JsonValue = "x"): Commit => ({ number: 1, at: 2, steps: [stepRecord(0, value)] });
 
-test("appends of many runs in one turn of the event loop share a transaction", async () => {
+test("appends of many runs in the same turn of the event loop share one transaction", async () => {
   const { path, store, leases } = await setup(40);
   const before = transactions(path);
   await Promise.all(leases.map(async (lease) => store.journal.append(lease, first())));
@@ -31,7 +33,7 @@ test("appends of many runs in one turn of the event loop share a transaction", a
   for (const { runId } of leases) expect((await all(store.journal.read(runId))).length).toBe(2);
 });
 
-test("runs that go on as soon as they may keep sharing transactions", async () => {
+test("runs that append again as soon as their last append resolves keep sharing transactions", async () => {
   const { path, store, leases } = await setup(20);
   const before = transactions(path);
   await Promise.all(
@@ -41,11 +43,11 @@ test("runs that go on as soon as they may keep sharing transactions", async () =
       }
     }),
   );
-  // Ten rounds; a round in which a turn ends is written in two.
+  // There are ten rounds. A round takes two transactions if a turn of the event loop ends within it.
   expect(transactions(path) - before).toBeLessThan(40);
 });
 
-test("each append of a group is refused or stands by itself", async () => {
+test("each append of a group succeeds or fails independently of the others", async () => {
   const { path, store, leases } = await setup(5);
   const [good, lost, notJson, gap, other] = leases as [Lease, Lease, Lease, Lease, Lease];
   await store.leases.seize(lost.runId, "w2");
@@ -72,7 +74,7 @@ test("each append of a group is refused or stands by itself", async () => {
   for (const { runId } of leases.slice(1)) expect((await all(store.journal.read(runId))).length).toBe(1);
 });
 
-test("commits of one run that are not waited for are written in their order", async () => {
+test("commits of one run that are appended without waiting are written in order", async () => {
   const { store, leases } = await setup(1);
   const [lease] = leases as [Lease];
   const commits = [1, 2, 3].map((number) => ({
@@ -85,7 +87,7 @@ test("commits of one run that are not waited for are written in their order", as
   expect(await store.events.verify(lease.runId)).toMatchObject({ ok: true, events: 4 });
 });
 
-test("what follows a refused commit of its run in a group is refused as a gap", async () => {
+test("a commit that follows a rejected commit of the same run in one group is rejected as a gap", async () => {
   const { store, leases } = await setup(1);
   const [lease] = leases as [Lease];
   const settled = await Promise.allSettled([
@@ -96,7 +98,7 @@ test("what follows a refused commit of its run in a group is refused as a gap", 
   expect(await store.journal.append(lease, first())).toEqual(first());
 });
 
-test("J3: a seizure and a write of the old owner in one group: the write is refused", async () => {
+test("J3: an append is rejected with lease_lost when another worker seizes the run earlier in the same group", async () => {
   const { store, leases } = await setup(2);
   const [lost, other] = leases as [Lease, Lease];
   await Promise.all([store.journal.append(lost, first()), store.journal.append(other, first())]);
@@ -109,7 +111,7 @@ test("J3: a seizure and a write of the old owner in one group: the write is refu
   expect((await all(store.journal.read(lost.runId))).length).toBe(2);
 });
 
-test("a loop of writes lets timers and sockets have their turn", async () => {
+test("timers and sockets are served while a loop appends without pause", async () => {
   const { store, leases } = await setup(1);
   const [lease] = leases as [Lease];
   const writing = (async () => {

@@ -5,7 +5,7 @@ import { createRun } from "../../../../../src/testing/store-fixtures.ts";
 import { startProcess } from "../store-process.ts";
 import { connect, newPath, openStore } from "../store-files.ts";
 
-test("a new file gets its tables and says whose they are", async () => {
+test("a new file gets its tables, Reeve's application id and write-ahead logging", async () => {
   const path = await newPath();
   await (await openStore(path)).close();
   const connection = connect(path);
@@ -14,7 +14,7 @@ test("a new file gets its tables and says whose they are", async () => {
   expect(connection.prepare("PRAGMA journal_mode").get()).toEqual({ journal_mode: "wal" });
 });
 
-test("several processes may open a new file at once", async () => {
+test("several processes can open a new file at the same time", async () => {
   const path = await newPath();
   const processes = await Promise.all(["a", "b", "c"].map((name) => startProcess(path, "open", name)));
   const store = await openStore(path);
@@ -22,7 +22,7 @@ test("several processes may open a new file at once", async () => {
   for (const each of processes) await each.kill();
 });
 
-test("the file of a newer version is refused with what to do, and left as it is", async () => {
+test("opening a file of a newer version fails with a hint to update, and leaves the file unchanged", async () => {
   const path = await newPath();
   await (await openStore(path)).close();
   connect(path).exec("PRAGMA user_version = 999");
@@ -33,7 +33,7 @@ test("the file of a newer version is refused with what to do, and left as it is"
   expect(connect(path).prepare("PRAGMA user_version").get()).toEqual({ user_version: 999 });
 });
 
-test("the database of another program is refused and left as it is", async () => {
+test("opening the database of another program fails and leaves the database unchanged", async () => {
   const path = await newPath();
   connect(path).exec("CREATE TABLE notes (text TEXT); INSERT INTO notes VALUES ('mine')");
   await expect(openStore(path)).rejects.toMatchObject({ code: "invalid_argument" });
@@ -41,7 +41,7 @@ test("the database of another program is refused and left as it is", async () =>
 });
 
 test.each([1, 2])(
-  "a file of development version %i is refused with what to do, and left as it is",
+  "opening a file of development version %i fails with a hint to delete it, and leaves the file unchanged",
   async (version) => {
     const path = await newPath();
     const connection = connect(path);
@@ -56,7 +56,7 @@ test.each([1, 2])(
   },
 );
 
-test("a file of an earlier version gets what is new, and keeps what it holds", async () => {
+test("migrate() adds new columns to a file of an earlier version and keeps its data", async () => {
   const database = await Database.open({ path: await newPath(), durability: "normal", busyLimitMs: 1_000 });
   onTestFinished(() => database.close());
   const first = "CREATE TABLE notes (text TEXT); INSERT INTO notes VALUES ('mine')";

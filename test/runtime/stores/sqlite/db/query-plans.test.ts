@@ -24,9 +24,9 @@ import {
 } from "../../../../../src/testing/store-fixtures.ts";
 import { newPath } from "../store-files.ts";
 
-/** Of one row, or of what the statement itself was given or found. */
+/** Scans of one row, or of values that the statement itself was given or found. */
 const short = /SCAN (placed|json_each|CONSTANT ROW|sqlite_schema|\(subquery)/;
-/** In the order asked for, and no further than asked for. */
+/** Scans that follow the order of an index and stop at the limit of the query. */
 const bounded = /SCAN sessions USING INDEX sessions_by_age/;
 
 async function doEverything(store: Store): Promise<void> {
@@ -151,7 +151,7 @@ async function listEverything({ journal }: Store): Promise<void> {
   }
 }
 
-test("no statement looks at all rows of a table: nothing gets slower by what else is in the file", async () => {
+test("no statement scans all rows of a table, so that no call gets slower as the file grows", async () => {
   const database = await Database.open({ path: await newPath(), durability: "normal", busyLimitMs: 1_000 });
   const statements = vi.spyOn(database, "statement");
   const store = await storeOn(database, { hash: sha256 });
@@ -170,7 +170,7 @@ test("no statement looks at all rows of a table: nothing gets slower by what els
   expect(scans).toEqual([]);
 });
 
-test("a sweep of sessions goes by those that nobody named, a page after the last, and writes nothing where all stay", async () => {
+test("collect() reads unnamed sessions from their index, page by page, and writes nothing if no session is removed", async () => {
   const database = await Database.open({ path: await newPath(), durability: "normal", busyLimitMs: 1_000 });
   const store = await storeOn(database, { hash: sha256 });
   onTestFinished(() => store.close());

@@ -13,7 +13,7 @@ async function setup(): Promise<{ path: string; one: WorkerLocks; other: WorkerL
   return { path, one, other };
 }
 
-test("a worker is gone that never was, lives while its lock is held, and is gone again after", async () => {
+test("isGone() is true for a worker before it takes its lock, false while the lock is held, and true after its release", async () => {
   const { one, other } = await setup();
   expect(other.isGone("w")).toBe(true);
   expect(await one.take("w")).toBe(true);
@@ -22,7 +22,7 @@ test("a worker is gone that never was, lives while its lock is held, and is gone
   expect([one.isGone("w"), other.isGone("w")]).toEqual([true, true]);
 });
 
-test("a name is held once", async () => {
+test("only one holder at a time can take the lock of a worker name", async () => {
   const { one, other } = await setup();
   expect(await one.take("w")).toBe(true);
   expect(await one.take("w")).toBe(false);
@@ -31,7 +31,7 @@ test("a name is held once", async () => {
   expect(await other.take("w")).toBe(true);
 });
 
-test("K1: one who looked when the name was another's finds out that it was taken anew", async () => {
+test("K1: isGone() notices each time that a name's lock is released and taken again", async () => {
   const { one, other } = await setup();
   for (let round = 0; round < 5; round++) {
     await one.take("w");
@@ -44,12 +44,12 @@ test("K1: one who looked when the name was another's finds out that it was taken
   }
 });
 
-test("a name that is taken twice at once is taken once", async () => {
+test("two concurrent take() calls for one name take the lock once", async () => {
   const { one } = await setup();
   expect((await Promise.all([one.take("w"), one.take("w")])).toSorted()).toEqual([false, true]);
 });
 
-test("any text will do for a name, and no file stays behind", async () => {
+test("a worker name can be any text, and close() leaves no lock file behind", async () => {
   const { path, one, other } = await setup();
   const names = ["", "../../up", "a/b", "ü 😀", "x".repeat(5_000)];
   for (const name of names) await one.take(name);

@@ -12,10 +12,13 @@ import {
 import { count, newPath, openStore, turnsDuring, until } from "../store-files.ts";
 
 const commits = 3_000;
-/** How many rows the first slice takes; one that takes as long as it may is made neither smaller nor larger. */
+/**
+ * Number of rows that the first slice frees. A slice that takes exactly its time limit keeps the size for the next
+ * slice.
+ */
 const slice = 64;
 
-/** A long run, with mail and a blob in several pieces, and a short one beside it. */
+/** Creates a long run with mail and a blob of several pieces, and a short run. */
 async function setup(): Promise<{ path: string; store: Store; long: Lease; short: Lease }> {
   const path = await newPath();
   const store = await openStore(path);
@@ -44,9 +47,9 @@ async function setup(): Promise<{ path: string; store: Store; long: Lease; short
 const left = (path: string): number[] =>
   ["runs", "commits", "mail", "mail_ids", "blobs", "blob_pieces"].map((table) => count(path, table));
 
-test("a deleted run is gone at once, and what it leaves is freed in slices between which others get their turn", async () => {
+test("a deleted run is gone at once, and its rows are freed in slices that do not block the event loop", async () => {
   const { path, store, long, short } = await setup();
-  // A clock by which every slice takes its whole time, so that how many there are is not the machine's to say.
+  // With this clock every slice takes its full time, so that the number of slices does not depend on the machine.
   let ms = performance.now();
   using clock = vi.spyOn(performance, "now").mockImplementation(() => ++ms);
   const deleting = store.journal.delete(long.runId);
@@ -62,7 +65,7 @@ test("a deleted run is gone at once, and what it leaves is freed in slices betwe
   expect(await store.events.verify(short.runId)).toMatchObject({ ok: true, events: 2 });
 }, 60_000);
 
-test("the id of a deleted run may be used again while its rows are freed", async () => {
+test("the id of a deleted run can be used again while the rows of the deleted run are freed", async () => {
   const { store, long } = await setup();
   const deleting = store.journal.delete(long.runId);
   await until(async () => (await store.journal.find(long.runId)) === undefined, "the run is gone");
@@ -76,7 +79,7 @@ test("the id of a deleted run may be used again while its rows are freed", async
   expect(await store.blobs.get(long.runId, blobId)).toEqual(new Uint8Array([1]));
 }, 60_000);
 
-test("what a process did not get to free is freed when the store is opened", async () => {
+test("rows that a closed store did not free are freed when the store is opened again", async () => {
   const { path, store, long } = await setup();
   const deleting = store.journal.delete(long.runId).catch(() => undefined);
   await until(async () => (await store.journal.find(long.runId)) === undefined, "the run is gone");
@@ -84,13 +87,13 @@ test("what a process did not get to free is freed when the store is opened", asy
   await deleting;
   expect(count(path, "commits")).toBeGreaterThan(3);
   const again = await openStore(path);
-  await until(() => left(path).join() === "1,2,0,0,0,0", "the rest is freed");
+  await until(() => left(path).join() === "1,2,0,0,0,0", "the remaining rows were freed");
   const next = await ownRun(again, "next");
   await again.journal.append(next, { number: 1, at: 1, events: [turnStart(next.runId, 1)] });
   expect((await all(again.events.read(next.runId))).length).toBe(2);
 }, 60_000);
 
-test("a deleted session is freed", async () => {
+test("deleting a session frees its rows", async () => {
   const path = await newPath();
   const { sessions } = await openStore(path);
   const entries = Array.from({ length: 200 }, (_, index) => ({
@@ -113,7 +116,7 @@ test("a deleted session is freed", async () => {
   expect([count(path, "sessions"), count(path, "entries")]).toEqual([0, 0]);
 });
 
-test("many ended runs are collected in slices, between which everyone else gets a turn", async () => {
+test("collect() frees many ended runs in slices that do not block the event loop", async () => {
   const path = await newPath();
   const store = await openStore(path);
   const runs = 500;

@@ -53,20 +53,20 @@ function rowsOf(connection: DatabaseSync): CommitRow[] {
 
 const words = (path: string): boolean => readFileSync(path).includes(secret);
 
-test("what retention erased leaves the file, overwritten, and the chain holds", async () => {
+test("text that retention erased is overwritten in the file, and the chain still verifies", async () => {
   const path = await newPath();
   const store = await openStore(path);
   const lease = await speak(store, 300);
   const before = await store.events.verify(lease.runId);
   await end(store, lease, 301);
-  await until(() => marked(path) === 0, "it is erased");
+  await until(() => marked(path) === 0, "the text was erased");
   expect(await store.events.verify(lease.runId)).toMatchObject({ ok: true, events: 302 });
   expect(before.ok).toBe(true);
   await store.close();
   expect(words(path)).toBe(false);
 });
 
-/** Ends the run and closes the store before anything is erased, as a process leaves it that dies with the commit. */
+/** Ends the run and closes the store before the text is erased, like a process that dies right after the commit. */
 async function endAndDie(store: Store, lease: Lease, number: number): Promise<void> {
   const erase = vi.spyOn(Eraser.prototype, "erase").mockResolvedValue();
   await end(store, lease, number);
@@ -74,7 +74,7 @@ async function endAndDie(store: Store, lease: Lease, number: number): Promise<vo
   erase.mockRestore();
 }
 
-test("a process that died between the end and the erasure shows nothing, and the next one erases", async () => {
+test("no reader sees text to be erased after a process died before it erased the text, and the next process erases it", async () => {
   const path = await newPath();
   const store = await openStore(path);
   const lease = await speak(store, 50);
@@ -82,13 +82,13 @@ test("a process that died between the end and the erasure shows nothing, and the
   expect(words(path)).toBe(true);
   const next = await openStore(path);
   expect(JSON.stringify(await all(next.journal.read(lease.runId)))).not.toContain(secret);
-  await until(() => marked(path) === 0, "it is erased");
+  await until(() => marked(path) === 0, "the text was erased");
   expect(await next.events.verify(lease.runId)).toMatchObject({ ok: true, events: 52 });
   await next.close();
   expect(words(path)).toBe(false);
 });
 
-test("a store without the key of the chain shows nothing and leaves the erasing to one that has it", async () => {
+test("a store without the chain's key hides text to be erased, and a store with the key erases it", async () => {
   const path = await newPath();
   const store = await openStore(path, { auditKey: "key" });
   const lease = await speak(store, 5);
@@ -98,11 +98,11 @@ test("a store without the key of the chain shows nothing and leaves the erasing 
   await keyless.close();
   expect(marked(path)).toBe(1);
   const keyed = await openStore(path, { auditKey: "key" });
-  await until(() => marked(path) === 0, "it is erased");
+  await until(() => marked(path) === 0, "the text was erased");
   expect(await keyed.events.verify(lease.runId)).toMatchObject({ ok: true, keyed: true });
 });
 
-test("E1: a mark of erasure that no commit ordered is found, and nothing is erased for it", async () => {
+test("E1: verify() finds a mark of erasure that no commit ordered, and no text is erased for it", async () => {
   const path = await newPath();
   const store = await openStore(path, { auditKey: "key" });
   const { runId } = await speak(store, 5);
@@ -113,7 +113,7 @@ test("E1: a mark of erasure that no commit ordered is found, and nothing is eras
   expect(await next.events.verify(runId, whole.ok ? whole.head : "")).toMatchObject({ ok: false, seq: 0 });
   const other = await ownRun(next, "b");
   await next.journal.append(other, { number: 1, at: 1, events: [runEnd(other.runId, 1)], erases });
-  await until(() => marked(path) === 1, "what a commit ordered is erased");
+  await until(() => marked(path) === 1, "the text that a commit ordered to erase was erased");
   expect(
     count(path, "commits WHERE seal IS NOT NULL AND run = (SELECT id FROM runs WHERE run_id = 'run_a')"),
   ).toBe(0);
@@ -121,30 +121,30 @@ test("E1: a mark of erasure that no commit ordered is found, and nothing is eras
   expect(await next.events.verify(runId)).toEqual(whole);
 });
 
-test("E1: a mark that cannot be read, or that someone took away, is found", async () => {
+test("E1: verify() finds a mark of erasure that is unreadable or was removed", async () => {
   const path = await newPath();
   const store = await openStore(path);
   const lease = await speak(store, 5);
   await end(store, lease, 6);
-  await until(() => marked(path) === 0, "it is erased");
+  await until(() => marked(path) === 0, "the text was erased");
   for (const mark of [null, "[]", "{", "[1]"]) {
     connect(path).prepare("UPDATE runs SET erases = ?").run(mark);
     expect(await store.events.verify(lease.runId)).toMatchObject({ ok: false, seq: 0 });
   }
 });
 
-test("E1: an order forged into what is left of an erased commit is found: with a key, or against a head", async () => {
+test("E1: verify() finds an erasure order forged into an erased commit, with a key or against a head kept elsewhere", async () => {
   for (const auditKey of ["key", undefined]) {
     const path = await newPath();
     const store = await openStore(path, auditKey === undefined ? {} : { auditKey });
     const { runId, ...lease } = await speak(store, 2);
     const both = [...erases, { taskId: formatTaskId(1), agentId }];
     await end(store, { runId, ...lease }, 3);
-    await until(() => marked(path) === 0, "it is erased");
+    await until(() => marked(path) === 0, "the text was erased");
     const honest = await store.events.verify(runId);
     const connection = connect(path);
     const [before, row] = rowsOf(connection).slice(-2);
-    if (before === undefined || row === undefined) throw new Error("some are missing");
+    if (before === undefined || row === undefined) throw new Error("expected commit rows are missing");
     const body = JSON.stringify({ ...(JSON.parse(row.body) as object), erases: both });
     const seal = new Chain(sha256, undefined).seal(before.link, { ...row, body });
     connection.prepare("UPDATE commits SET body = ?, seal = ? WHERE id = ?").run(body, seal, row.id);
@@ -155,17 +155,17 @@ test("E1: an order forged into what is left of an erased commit is found: with a
   }
 });
 
-test("E1: with a key what is left of an erased commit is covered too", async () => {
+test("E1: with a key, verify() finds an edit of the remaining text of an erased commit", async () => {
   const path = await newPath();
   const store = await openStore(path, { auditKey: "key" });
   const lease = await speak(store, 5);
   await end(store, lease, 6);
-  await until(() => marked(path) === 0, "it is erased");
+  await until(() => marked(path) === 0, "the text was erased");
   connect(path).exec("UPDATE commits SET body = replace(body, 'digest-3', 'digest-9') WHERE number = 3");
   expect(await store.events.verify(lease.runId)).toMatchObject({ ok: false, seq: 3 });
 });
 
-test("E1: who verifies while words are ordered to be erased, and are, finds nothing wrong", async () => {
+test("E1: verify() succeeds while an erasure is ordered and carried out", async () => {
   const path = await newPath();
   const [store, reader] = [await openStore(path), await openStore(path)];
   const lease = await speak(store, 5);
@@ -173,23 +173,23 @@ test("E1: who verifies while words are ordered to be erased, and are, finds noth
   onTestFinished(() => pages.mockRestore());
   pages.mockImplementationOnce(async function* late(this: CommitRows, ...range) {
     await end(store, lease, 6);
-    await until(() => marked(path) === 0, "it is erased");
+    await until(() => marked(path) === 0, "the text was erased");
     yield* this.pages(...range);
   });
   expect(await reader.events.verify(lease.runId)).toMatchObject({ ok: true, events: 7 });
 });
 
-test("E1: a hash put in the place of erased words is found, and so is a row that is gone", async () => {
+test("E1: verify() finds a forged seal of an erased commit", async () => {
   const path = await newPath();
   const store = await openStore(path);
   const lease = await speak(store, 5);
   await end(store, lease, 6);
-  await until(() => marked(path) === 0, "it is erased");
+  await until(() => marked(path) === 0, "the text was erased");
   connect(path).prepare("UPDATE commits SET seal = 'forged' WHERE number = 3").run();
   expect(await store.events.verify(lease.runId)).toMatchObject({ ok: false, seq: 3 });
 });
 
-test("E1: what was edited before erased words and linked anew is found against a head kept elsewhere", async () => {
+test("E1: verify() with a head kept elsewhere finds an edit before erased text, even if the chain was linked again", async () => {
   const path = await newPath();
   const store = await openStore(path);
   const lease = await ownRun(store);
@@ -197,12 +197,12 @@ test("E1: what was edited before erased words and linked anew is found against a
   await store.journal.append(lease, { number: 1, at: 1 });
   await store.journal.append(lease, { number: 2, at: 1, steps: [stepRecord(0, secret)] });
   await store.journal.append(lease, { number: 3, at: 1, events: [runEnd(runId, 1)], erases });
-  await until(() => marked(path) === 0, "it is erased");
+  await until(() => marked(path) === 0, "the text was erased");
   const honest = await store.events.verify(runId);
   const connection = connect(path);
   const [first, edited, erased] = rowsOf(connection);
   if (first === undefined || edited === undefined || erased === undefined)
-    throw new Error("some are missing");
+    throw new Error("expected commit rows are missing");
   const chain = new Chain(sha256, undefined);
   const link = chain.link(first.link, { ...edited, at: 5 });
   connection.prepare("UPDATE commits SET at = 5, link = ? WHERE number = 1").run(link);

@@ -5,7 +5,7 @@ import { Chain } from "../../../../../src/runtime/stores/sqlite/rows/chain.ts";
 
 const row = { id: 7, number: 1, at: 2, nextEvent: 3, link: "link", body: "body", seal: null };
 
-test("E1: without a key the chain is the kernel's, over links that cover the text and the link before", () => {
+test("E1: without a key, the chain uses the kernel's hash over links that cover the text and the previous link", () => {
   const chain = new Chain(sha256, undefined);
   expect(chain.keyed).toBe(false);
   expect(chain.link("before", row)).toBe(sha256("link\nbefore\n1 2 3\nbody"));
@@ -13,7 +13,7 @@ test("E1: without a key the chain is the kernel's, over links that cover the tex
   expect(chain.head("before", row)).toBe(chainHead("head\nbefore", link, sha256));
 });
 
-test("E1: link, seal and head are never the same, whatever they are of", () => {
+test("E1: link, seal and head of the same row always differ", () => {
   const chain = new Chain(sha256, "key");
   for (const body of ["body", ""]) {
     const each = { ...row, body };
@@ -22,14 +22,14 @@ test("E1: link, seal and head are never the same, whatever they are of", () => {
   }
 });
 
-test("E1: a head covers what is ordered to be erased", () => {
+test("E1: the head covers the erasures that a commit orders", () => {
   const chain = new Chain(sha256, undefined);
   const erases = [{ taskId: formatTaskId(1), agentId: formatAgentId({ name: "helper" }) }];
   expect(chain.head("", row, erases) === chain.head("", row)).toBe(false);
   expect(chain.head("", row, [])).toBe(chain.head("", row));
 });
 
-test("E1: each key makes a chain of its own", () => {
+test("E1: different keys give different links, seals and heads", () => {
   const [one, other] = [new Chain(sha256, "one"), new Chain(sha256, "other")];
   expect(one.keyed).toBe(true);
   expect(one.link("", row) === other.link("", row)).toBe(false);
@@ -37,7 +37,7 @@ test("E1: each key makes a chain of its own", () => {
   expect(one.head("", row) === other.head("", row)).toBe(false);
 });
 
-test("E1: a row holds where it was put, as it was written or with its text erased and sealed", () => {
+test("E1: holds() accepts a row only after its own predecessor and unchanged, whether written or erased and sealed", () => {
   const chain = new Chain(sha256, "key");
   const written = { ...row, link: chain.link("before", row) };
   const left = { ...written, body: "left" };

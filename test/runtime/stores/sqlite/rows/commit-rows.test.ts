@@ -3,7 +3,10 @@ import type { Event, Lease, Store } from "../../../../../src/kernel/index.ts";
 import { all, ownRun, stepRecord, turnStart } from "../../../../../src/testing/store-fixtures.ts";
 import { connect, newPath, openStore } from "../store-files.ts";
 
-/** Three runs that write in turns, far more than get their place at once. Two commits of three have events, two each. */
+/**
+ * Creates three runs that append in turns, many more commits than are placed at once. Two of three commits have two
+ * events each.
+ */
 async function setup(length: number): Promise<{ path: string; store: Store; leases: Lease[] }> {
   const path = await newPath();
   const store = await openStore(path);
@@ -21,7 +24,7 @@ function commitOf({ runId }: Lease, number: number) {
   return { number, at: number, steps: [stepRecord(number, { number })], events };
 }
 
-test("each run is read whole and in order, wherever its commits lie", async () => {
+test("each run is read completely and in order, whether its commits are placed or fresh", async () => {
   const { store, leases } = await setup(700);
   for (const { runId } of leases) {
     const commits = await all(store.journal.read(runId));
@@ -33,7 +36,7 @@ test("each run is read whole and in order, wherever its commits lie", async () =
   }
 }, 60_000);
 
-test("reading starts at any number and any seq", async () => {
+test("a read can start at any commit number and at any event seq", async () => {
   const { store, leases } = await setup(400);
   const [{ runId }] = leases as [Lease];
   const events = await all(store.events.read(runId));
@@ -47,7 +50,7 @@ test("reading starts at any number and any seq", async () => {
   expect(await all(store.journal.read(runId, 401))).toEqual([]);
 }, 60_000);
 
-test("J1: a commit of long ago still stands", async () => {
+test("J1: an append under the number of an old commit returns the old commit", async () => {
   const { store, leases } = await setup(400);
   const [lease] = leases as [Lease];
   for (const number of [1, 100, 399]) {
@@ -56,7 +59,7 @@ test("J1: a commit of long ago still stands", async () => {
   }
 }, 60_000);
 
-test("a tail that comes late reads what lies far back, and then what comes", async () => {
+test("a late tail reads all earlier events and then new events", async () => {
   const { store, leases } = await setup(300);
   const [lease] = leases as [Lease];
   const seqs: number[] = [];
@@ -72,7 +75,7 @@ test("a tail that comes late reads what lies far back, and then what comes", asy
   expect(seqs).toEqual(Array.from({ length: end + 1 }, (_, seq) => seq));
 }, 60_000);
 
-test("processes that write little each leave no long trail to be searched", async () => {
+test("opening the store places the commits of processes that wrote only a few commits each", async () => {
   const path = await newPath();
   for (let round = 0; round < 8; round++) {
     const store = await openStore(path);
@@ -88,7 +91,7 @@ test("processes that write little each leave no long trail to be searched", asyn
   expect(row?.["fresh"]).toBeLessThan(600);
 });
 
-test("a file out of which someone took commits by hand says so, and other runs go on", async () => {
+test("reading a run whose commits were deleted by hand fails with store_corrupt, and other runs still work", async () => {
   const { path, store, leases } = await setup(200);
   const [lease] = leases as [Lease];
   await store.close();

@@ -21,7 +21,7 @@ import {
 import { connect, count, newPath, openStore, until } from "../store-files.ts";
 
 const secret = "größer als alles";
-/** In characters that take more than a byte, so that pieces end within one. */
+/** The text contains characters of two bytes, so that blob pieces end in the middle of a character. */
 const large = `${secret} `.repeat(50_000);
 const small = "small";
 
@@ -30,7 +30,7 @@ function saying(lease: Lease, number: number, text: string): Commit {
   return { number, at: 1, steps: [stepRecord(number, text)], events: [event] };
 }
 
-/** Three commits after the first, of which the second is large. */
+/** Appends three commits, of which the second is large. */
 async function speak(store: Store): Promise<Lease> {
   const lease = await ownRun(store);
   for (const [index, text] of [small, large, small].entries())
@@ -38,7 +38,7 @@ async function speak(store: Store): Promise<Lease> {
   return lease;
 }
 
-test("V1: a commit over 64 KiB lies apart from its row and is read back as it was, here and by the next process", async () => {
+test("V1: a commit over 64 KiB is stored outside its row and read back unchanged, in this store and in another", async () => {
   const path = await newPath();
   const store = await openStore(path);
   const { runId } = await speak(store);
@@ -54,7 +54,7 @@ test("V1: a commit over 64 KiB lies apart from its row and is read back as it wa
   }
 });
 
-test("a run may begin with one, and J1: who comes second is given it and leaves nothing behind", async () => {
+test("J1: a run can start with a large commit, and a large commit that loses to a stored one leaves no blob", async () => {
   const path = await newPath();
   const store = await openStore(path);
   const first: Commit = { number: 0, at: 1, steps: [stepRecord(0, large)] };
@@ -72,7 +72,7 @@ test("a run may begin with one, and J1: who comes second is given it and leaves 
   expect(await store.journal.append(lease, saying(lease, 2, large))).toEqual(saying(lease, 2, large));
 });
 
-test("E1: one that was edited, or taken out, is found", async () => {
+test("E1: verify() finds that the text of a large commit was edited or removed", async () => {
   const path = await newPath();
   const store = await openStore(path);
   const { runId } = await speak(store);
@@ -84,13 +84,13 @@ test("E1: one that was edited, or taken out, is found", async () => {
   await expect(all(store.journal.read(runId))).rejects.toMatchObject({ code: "store_corrupt" });
 });
 
-test("E1: what retention erases of one leaves the file, and the chain holds", async () => {
+test("E1: retention removes the text of a large commit from the file, and the chain still verifies", async () => {
   const path = await newPath();
   const store = await openStore(path);
   const lease = await speak(store);
   const erases = [{ taskId: rootTask, agentId }];
   await store.journal.append(lease, { number: 4, at: 1, events: [runEnd(lease.runId, 4)], erases });
-  await until(() => count(path, "runs WHERE erasing = 1") === 0, "all is erased");
+  await until(() => count(path, "runs WHERE erasing = 1") === 0, "all text was erased");
   expect(count(path, "blob_pieces")).toBe(0);
   expect(await store.events.verify(lease.runId)).toMatchObject({ ok: true, events: 5 });
   expect(JSON.stringify(await all(store.journal.read(lease.runId)))).not.toContain(secret);
@@ -98,7 +98,7 @@ test("E1: what retention erases of one leaves the file, and the chain holds", as
   expect(readFileSync(path).includes(secret)).toBe(false);
 });
 
-test("V2: it goes with its run", async () => {
+test("V2: the text of a large commit survives blobs.delete() and is deleted with its run", async () => {
   const path = await newPath();
   const store = await openStore(path);
   const { runId } = await speak(store);

@@ -12,7 +12,7 @@ interface Setup {
   readonly runId: RunId;
 }
 
-/** Commits 0 to 6, with events 0; 1, 2; none; 3; 4, 5; none; 6. */
+/** Appends commits 0 to 6. The seqs of their events are: 0; 1 and 2; none; 3; 4 and 5; none; 6. */
 async function setup(auditKey?: string): Promise<Setup> {
   const path = await newPath();
   const store = await openStore(path, auditKey === undefined ? {} : { auditKey });
@@ -45,33 +45,33 @@ const edits: readonly (readonly [name: string, sql: string, seq: number])[] = [
   ["a removed commit", "DELETE FROM commits WHERE number = 3", 3],
   ["a removed commit without events", "DELETE FROM commits WHERE number = 2", 3],
   [
-    "two commits that changed places",
+    "two commits that were swapped",
     `UPDATE commits SET body = (SELECT body FROM commits AS other WHERE other.number = 7 - commits.number)
      WHERE number IN (3, 4)`,
     3,
   ],
   [
-    "two events that changed places",
+    "two events that were swapped",
     `UPDATE commits SET body = json_set(body, '$.events[1][1]', 5, '$.events[2][1]', 4) WHERE number = 4`,
     4,
   ],
   ["an edited record", `UPDATE commits SET body = replace(body, '"x"', '"z"') WHERE number = 2`, 3],
-  ["another link", "UPDATE commits SET link = 'made up' WHERE number = 4", 4],
+  ["a changed link", "UPDATE commits SET link = 'made up' WHERE number = 4", 4],
   ["a body that is not JSON", "UPDATE commits SET body = '{' WHERE number = 4", 4],
   [
-    "a reference to nothing",
+    "a reference to a step that does not exist",
     `UPDATE commits SET body = '{"events":[["message_end",{},[0]]]}' WHERE number = 3`,
     3,
   ],
 ];
 
-test.each(edits)("E1: %s is found", async (_name, sql, seq) => {
+test.each(edits)("E1: verify() finds %s", async (_name, sql, seq) => {
   const { path, store, runId } = await setup();
   connect(path).exec(sql);
   expect(await store.events.verify(runId)).toMatchObject({ ok: false, seq });
 });
 
-test("E1: a cut tail is found against a head kept elsewhere, and only so", async () => {
+test("E1: verify() finds a truncated log only against a head kept elsewhere", async () => {
   const it = await setup();
   const head = await headOf(it);
   connect(it.path).exec("DELETE FROM commits WHERE number >= 4");
@@ -79,7 +79,7 @@ test("E1: a cut tail is found against a head kept elsewhere, and only so", async
   expect(await it.store.events.verify(it.runId, head)).toMatchObject({ ok: false, seq: 4 });
 });
 
-test("E1: with a key, a chain made anew without it is found", async () => {
+test("E1: with a key, verify() finds a chain that was rebuilt with another key", async () => {
   const [honest, forged] = await Promise.all([setup("secret"), setup("guess")]);
   const rows = connect(forged.path).prepare("SELECT number, link FROM commits").all();
   const change = connect(honest.path).prepare("UPDATE commits SET link = ? WHERE number = ?");
@@ -87,7 +87,7 @@ test("E1: with a key, a chain made anew without it is found", async () => {
   expect(await honest.store.events.verify(honest.runId)).toMatchObject({ ok: false, seq: 0 });
 });
 
-test("E1: a keyed chain says so, and verifies with its key alone", async () => {
+test("E1: verify() reports that a chain is keyed, and succeeds only with its key", async () => {
   const { path, store, runId } = await setup("secret");
   expect(await store.events.verify(runId)).toMatchObject({ ok: true, keyed: true, events: 7 });
   const other = await openStore(path, { auditKey: "another" });
@@ -96,7 +96,7 @@ test("E1: a keyed chain says so, and verifies with its key alone", async () => {
   expect(await unkeyed.events.verify(runId)).toMatchObject({ ok: false, seq: 0 });
 });
 
-test("E1: the head of a log of one commit, kept elsewhere, makes no other text of that commit pass", async () => {
+test("E1: an earlier head, forged into a commit as its seal, does not hide an edit of that commit", async () => {
   const path = await newPath();
   const store = await openStore(path, { auditKey: "secret" });
   const lease = await ownRun(store);
@@ -110,7 +110,7 @@ test("E1: the head of a log of one commit, kept elsewhere, makes no other text o
   expect(await store.events.verify(runId, head)).toMatchObject({ ok: false, seq: 0 });
 });
 
-test("E1: an edit that is made to look like an erasure is found, also without a key", async () => {
+test("E1: verify() finds an edit that is disguised as an erasure, even without a key", async () => {
   const { path, store, runId } = await setup();
   const connection = connect(path);
   const [before, row] = connection
@@ -118,14 +118,14 @@ test("E1: an edit that is made to look like an erasure is found, also without a 
       "SELECT id, number, at, next_event AS nextEvent, link, body, seal FROM commits WHERE number IN (2, 3)",
     )
     .all() as unknown as CommitRow[];
-  if (before === undefined || row === undefined) throw new Error("some are missing");
+  if (before === undefined || row === undefined) throw new Error("expected commit rows are missing");
   const body = row.body.replace('"turn_start",3', '"turn_start",9');
   const seal = new Chain(sha256, undefined).seal(before.link, { ...row, body });
   connection.prepare("UPDATE commits SET body = ?, seal = ? WHERE number = 3").run(body, seal);
   expect(await store.events.verify(runId)).toMatchObject({ ok: false, seq: 3 });
 });
 
-test("a commit that is missing or cannot be read stops those who read the journal", async () => {
+test("reading the journal fails with store_corrupt at a commit that is missing or unreadable", async () => {
   const { path, store, runId } = await setup();
   connect(path).exec("UPDATE commits SET body = '{' WHERE number = 4");
   await expect(all(store.journal.read(runId))).rejects.toMatchObject({ code: "store_corrupt" });

@@ -29,7 +29,7 @@ function messageEnd({ runId }: Lease, seq: number, taskId: Delta["taskId"]): Eve
   return { ...placed(runId, seq, eventDraft("message_end", { message })), taskId };
 }
 
-test("E2: what one task records leaves what another is still telling", async () => {
+test("E2: an event that records one task's message leaves the deltas of other messages and calls", async () => {
   const path = await newPath();
   const [store, elsewhere] = [await openStore(path), await openStore(path)];
   const lease = await ownRun(store);
@@ -38,7 +38,7 @@ test("E2: what one task records leaves what another is still telling", async () 
   store.events.putDelta(lease, text(lease, bob, 0, "from "));
   store.events.putDelta(lease, { type: "tool_execution_update", runId, taskId: ann, callId: "c", update: 1 });
   store.events.putDelta(lease, text(lease, bob, 5, "bob"));
-  await until(() => count(path, "deltas") === 3, "they are in the table, one row for each message or call");
+  await until(() => count(path, "deltas") === 3, "the table has one row for each message or call");
   await store.journal.append(lease, { number: 1, at: 1, events: [messageEnd(lease, 1, ann)] });
   expect(count(path, "deltas")).toBe(2);
   for (const { events } of [store, elsewhere]) {
@@ -66,7 +66,7 @@ test("E2: what one task records leaves what another is still telling", async () 
   expect(types).toEqual(["run_start", "message_end", "tool_execution_end", "message_end", "run_end"]);
 });
 
-test("E2: a message told and recorded quickly is never in the table", async () => {
+test("E2: the deltas of a message that is recorded quickly are never written to the table", async () => {
   const path = await newPath();
   const store = await openStore(path);
   const lease = await ownRun(store);
@@ -77,16 +77,16 @@ test("E2: a message told and recorded quickly is never in the table", async () =
   await late.next();
   store.events.putDelta(lease, text(lease, bob, 0, "next"));
   expect((await late.next()).value).toMatchObject({ text: "next" });
-  await until(() => count(path, "deltas") === 1, "the next one is in the table");
+  await until(() => count(path, "deltas") === 1, "the next delta was in the table");
   await late.return?.();
 });
 
-test("E2: what a former owner told is void for the next", async () => {
+test("E2: the deltas of a former owner are dropped when another worker seizes the run", async () => {
   const path = await newPath();
   const store = await openStore(path);
   const lease = await ownRun(store);
   store.events.putDelta(lease, text(lease, ann, 0, "half"));
-  await until(() => count(path, "deltas") === 1, "it is in the table");
+  await until(() => count(path, "deltas") === 1, "the delta was in the table");
   await store.leases.seize(lease.runId, "w2");
   expect(count(path, "deltas")).toBe(0);
   store.events.putDelta(lease, text(lease, ann, 4, "ghost"));
