@@ -38,7 +38,7 @@ const plants: readonly Plant[] = [
   arrow("testing", "runtime"),
 ];
 
-/** What the forbidden arrows point at: a file of that layer without imports of its own. */
+/** Targets of the forbidden imports: one file per layer that imports nothing. */
 const targets = ["runtime", "agents", "capabilities"].map((layer) => ({
   file: `src/${layer}/planted-target.ts`,
   source: "export const target = 1;\n",
@@ -60,7 +60,7 @@ const { judgedTypes, planted } = await inCopy(async (copy) => ({
     .then(() => compile(copy, "src", "src/testing")),
 }));
 
-test("the compiler passes the tree as it is, and judges type tests: the true one passes, the false one fails", () => {
+test("the compiler accepts the unchanged repository, and type tests pass or fail as they should", () => {
   expect(judgedTypes.code).toBeGreaterThan(0);
   expect(judgedTypes.errors).toEqual([
     {
@@ -72,7 +72,7 @@ test("the compiler passes the tree as it is, and judges type tests: the true one
   ]);
 });
 
-test.for(plants)("the compiler refuses a breach: $rule", ({ file, code, message }) => {
+test.for(plants)("the compiler refuses a planted violation: $rule", ({ file, code, message }) => {
   expect(planted.code).toBeGreaterThan(0);
   expect(planted.errors).toContainEqual(
     expect.objectContaining({ file, code, message: expect.stringContaining(message) }),

@@ -3,7 +3,7 @@ import { inCopy, type PlantedCopy } from "./planted-copy.ts";
 
 type Issue = { readonly file: string } & Readonly<Record<string, readonly { readonly name: string }[]>>;
 
-/** Looks for packages that a user of this package does not get. */
+/** Options of the check for packages that a user who installs this package does not get. */
 const asUser = ["--production", "--strict", "--include", "unlisted"];
 
 const reached = `import { assert } from "fast-check";
@@ -22,7 +22,7 @@ const { planted, plantedAsUser } = await inCopy(async (copy) => ({
   plantedAsUser: await sweep(copy, ...asUser),
 }));
 
-test("the dead code check passes the tree as it is: all it finds was planted", () => {
+test("the dead code check accepts the unchanged repository: it finds only planted code", () => {
   expect(planted.findings.filter((finding) => !finding.startsWith("src/planted.ts"))).toEqual([
     "src/runtime/planted-dead-file.ts files src/runtime/planted-dead-file.ts",
   ]);
@@ -36,18 +36,18 @@ test.for([
   },
   { rule: "every exported value is used", finding: "src/planted.ts exports dead" },
   { rule: "every exported type is used", finding: "src/planted.ts types DeadType" },
-])("the dead code check refuses a breach: $rule", ({ finding }) => {
+])("the dead code check refuses a planted violation: $rule", ({ finding }) => {
   expect(planted.code).toBe(1);
   expect(planted.findings).toContain(finding);
 });
 
-/** Where an optional peer is loaded, which a user installs to use it; nowhere else. */
+/** The only places that load an optional peer package, which the user installs to use that feature. */
 const peersLoaded = [
   "src/capabilities/browser/launch-chromium.ts unlisted playwright-core",
   "src/capabilities/telemetry/open-telemetry.ts unlisted @opentelemetry/api",
 ];
 
-test("the dead code check refuses a development package in source, and finds only the planted ones", () => {
+test("the dead code check refuses development packages in source and finds only the planted ones", () => {
   const { code, findings } = plantedAsUser;
   expect(code).toBe(1);
   expect(findings.toSorted((one, other) => one.localeCompare(other))).toEqual([

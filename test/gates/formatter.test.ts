@@ -8,11 +8,11 @@ const { control, planted } = await inCopy(async (copy) => ({
     .then(() => copy.runScript("format:check")),
 }));
 
-test("the formatter passes the tree as it is", () => {
+test("the formatter accepts the unchanged repository", () => {
   expect(control).toMatchObject({ code: 0, stdout: expect.stringContaining("All matched files") });
 });
 
-test("the formatter refuses a file that is not formatted, by name", () => {
+test("the formatter refuses an unformatted file and names it", () => {
   expect(planted).toMatchObject({
     code: 1,
     stdout: expect.stringContaining("src/runtime/planted-format.ts"),

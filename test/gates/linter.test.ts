@@ -6,7 +6,7 @@ interface Plant {
   readonly file: string;
   readonly source: string;
   readonly code: string;
-  /** Part of the diagnostic's message or of its help. */
+  /** Text that the diagnostic's message or help must contain. */
   readonly message: string;
 }
 
@@ -37,7 +37,7 @@ const coreImports = {
   message: "the runtime's core imports the kernel's index and no package",
 };
 
-/** Each folder with a folder that it may not import, as in section "Folders" of docs/architecture.md. */
+/** Pairs of folders in which the first must not import the second, as in section "Folders" of docs/architecture.md. */
 const folderArrows: readonly (readonly [layer: string, from: string, to: string])[] = [
   ["src/kernel", "stores", "agent"],
   ["src/kernel", "events", "stores"],
@@ -80,14 +80,14 @@ const plants: readonly Plant[] = [
     message: "src/kernel/agent imports",
   },
   {
-    rule: "files do not import each other's types in a circle",
+    rule: "files do not import each other's types in a cycle",
     file: "src/runtime/task/planted-type-circle.ts",
     source: `import type { Tail } from "./planted-type-circle-tail.ts";\n\nexport interface Head {\n  readonly tail: Tail;\n}\n`,
     code: "import(no-cycle)",
     message: "Dependency cycle detected",
   },
   {
-    rule: "a circle of types is seen from its other end, too",
+    rule: "a cycle of types is also reported in its other file",
     file: "src/runtime/task/planted-type-circle-tail.ts",
     source: `import type { Head } from "./planted-type-circle.ts";\n\nexport interface Tail {\n  readonly head: Head | null;\n}\n`,
     code: "import(no-cycle)",
@@ -100,14 +100,14 @@ const plants: readonly Plant[] = [
     ...coreImports,
   },
   {
-    rule: "the runtime's core reads no clock of the platform",
+    rule: "the runtime's core does not read the platform's clock",
     file: "src/runtime/planted-clock.ts",
     source: `export const planted = (): number => Date.now();\n`,
     code: "eslint(no-restricted-globals)",
     message: "take a Clock",
   },
   {
-    rule: "the runtime's core takes no chance of the platform",
+    rule: "the runtime's core does not use the platform's random numbers",
     file: "src/runtime/planted-chance.ts",
     source: `export const planted = (): number => Math.random();\n`,
     code: "eslint(no-restricted-properties)",
@@ -126,13 +126,13 @@ const plants: readonly Plant[] = [
     ...kernelImports,
   },
   {
-    rule: "the kernel imports no package for its types either",
+    rule: "the kernel does not import the types of a package",
     file: "src/kernel/planted-package-type.ts",
     source: `import type { z } from "zod";\n\nexport type Planted = z.ZodType;\n`,
     ...kernelImports,
   },
   {
-    rule: "the kernel imports no package later",
+    rule: "the kernel does not import a package dynamically",
     file: "src/kernel/planted-dynamic-import.ts",
     source: `export const planted = (): Promise<unknown> => import("zod");\n`,
     ...kernelImports,
@@ -144,35 +144,35 @@ const plants: readonly Plant[] = [
     ...kernelImports,
   },
   {
-    rule: "the kernel takes no platform types by reference",
+    rule: "the kernel does not reference platform types",
     file: "src/kernel/planted-reference.ts",
     source: `/// <reference types="node" />\nexport const planted = 1;\n`,
     code: "typescript(triple-slash-reference)",
     message: "node",
   },
   {
-    rule: "the kernel reads no date",
+    rule: "the kernel does not read the current date",
     file: "src/kernel/planted-date.ts",
     source: `export const planted = (): string => new Date().toISOString();\n`,
     code: "eslint(no-restricted-globals)",
     message: "'Date'",
   },
   {
-    rule: "the kernel reads no date from globalThis",
+    rule: "the kernel does not read the current date through globalThis",
     file: "src/kernel/planted-global-date.ts",
     source: `export const planted = (): number => globalThis.Date.now();\n`,
     code: "eslint(no-restricted-properties)",
     message: "take a Clock",
   },
   {
-    rule: "the kernel throws no dice",
+    rule: "the kernel does not use Math.random",
     file: "src/kernel/planted-random.ts",
     source: `export const planted = (): number => Math.random();\n`,
     code: "eslint(no-restricted-properties)",
     message: "take a Random",
   },
   {
-    rule: "the kernel takes no dice out of Math",
+    rule: "the kernel does not destructure random from Math",
     file: "src/kernel/planted-taken-random.ts",
     source: `const { random } = Math;\n\nexport const planted = (): number => random();\n`,
     code: "eslint(no-restricted-properties)",
@@ -191,7 +191,7 @@ const plants: readonly Plant[] = [
     ...agentImports,
   },
   {
-    rule: "agents go through the kernel's index",
+    rule: "agents import the kernel only through its index",
     file: "src/agents/planted-deep-import.ts",
     source: `export type { Json as Planted } from "../kernel/base/json.ts";\n`,
     ...agentImports,
@@ -203,19 +203,19 @@ const plants: readonly Plant[] = [
     ...coreImports,
   },
   {
-    rule: "the runtime goes through the kernel's index",
+    rule: "the runtime imports the kernel only through its index",
     file: "src/runtime/stores/planted-deep-import.ts",
     source: `export type { Json as Planted } from "../../kernel/base/json.ts";\n`,
     ...deepImport,
   },
   {
-    rule: "capabilities go through the kernel's index",
+    rule: "capabilities import the kernel only through its index",
     file: "src/capabilities/planted-deep-import.ts",
     source: `export type { Json as Planted } from "../kernel/base/json.ts";\n`,
     ...deepImport,
   },
   {
-    rule: "surfaces go through a layer's index",
+    rule: "surfaces import a layer only through its index",
     file: "src/surfaces/planted-deep-import.ts",
     source: `export { sha256 as planted } from "../runtime/process/sha256.ts";\n`,
     code: "eslint(no-restricted-imports)",
@@ -234,21 +234,21 @@ const plants: readonly Plant[] = [
     ...testingImports,
   },
   {
-    rule: "files do not import each other in a circle",
+    rule: "files do not import each other in a cycle",
     file: "src/runtime/planted-circle.ts",
     source: `import { tail } from "./planted-circle-tail.ts";\n\nexport const head = (): number => tail();\n`,
     code: "import(no-cycle)",
     message: "Dependency cycle detected",
   },
   {
-    rule: "a circle is seen from its other end too",
+    rule: "a cycle is also reported in its other file",
     file: "src/runtime/planted-circle-tail.ts",
     source: `import { head } from "./planted-circle.ts";\n\nexport const tail = (): number => head();\n`,
     code: "import(no-cycle)",
     message: "Dependency cycle detected",
   },
   {
-    rule: "no promise floats",
+    rule: "every promise is awaited or explicitly ignored",
     file: "src/runtime/planted-floating-promise.ts",
     source: `const later = async (): Promise<void> => {};\n\nexport function planted(): void {\n  later();\n}\n`,
     code: "typescript(no-floating-promises)",
@@ -262,7 +262,7 @@ const plants: readonly Plant[] = [
     message: "Unexpected `any`",
   },
   {
-    rule: "source does not print",
+    rule: "source does not print to the console",
     file: "src/runtime/planted-print.ts",
     source: `export const planted = (): void => console.log("planted");\n`,
     code: "eslint(no-console)",
@@ -284,13 +284,13 @@ const plants: readonly Plant[] = [
   },
 ];
 
-/** Only of what is planted: `npm run check` has the linter look at the tree by the same script. */
+/** Lints only the planted files. `npm run check` lints the repository with the same script. */
 const planted = await inCopy(async (copy) => {
   await copy.plant(Object.fromEntries(plants.map(({ file, source }) => [file, source])));
   return lint(copy, ...new Set(plants.map(({ file }) => file)));
 });
 
-test.for(plants)("the linter refuses a breach: $rule", ({ file, code, message }) => {
+test.for(plants)("the linter refuses a planted violation: $rule", ({ file, code, message }) => {
   expect(planted.code).toBe(1);
   expect(planted.diagnostics).toContainEqual({
     file,

@@ -25,7 +25,10 @@ type Tool = keyof typeof toolFiles;
 
 const leftOut = new Set([".git", "node_modules", "dist", "coverage", ".reeve"]);
 
-/** A throwaway copy of this repository: what a gate says about it, it would say about the repository. */
+/**
+ * A temporary copy of this repository, in which a test plants violations. A gate judges the copy as it judges the
+ * repository.
+ */
 export class PlantedCopy {
   readonly #root: string;
 
@@ -48,7 +51,7 @@ export class PlantedCopy {
     return runNode([join(repository, "node_modules", toolFiles[tool]), ...args], this.#root);
   }
 
-  /** Runs a script of package.json that is one call of one tool, so that the gate and the test cannot drift apart. */
+  /** Runs a script of package.json that calls one tool, so that the test always uses the same command as the gate. */
   async runScript(name: string, ...more: readonly string[]): Promise<Finished> {
     const [tool, ...args] = ((await readScripts())[name] ?? "").split(" ");
     if (!isTool(tool)) throw new Error(`the script ${name} is not a call of a known tool`);
@@ -56,7 +59,7 @@ export class PlantedCopy {
   }
 }
 
-/** Makes a copy, lets `use` work in it, and removes it. */
+/** Creates a copy, calls `use` with it, and removes it. */
 export async function inCopy<Result>(use: (copy: PlantedCopy) => Promise<Result>): Promise<Result> {
   const root = await mkdtemp(join(tmpdir(), "reeve-gates-"));
   try {
@@ -83,8 +86,8 @@ function isCopied(path: string): boolean {
 }
 
 /**
- * Links package by package and repeats the links to workspaces: one link for the whole folder would make `reeve` mean
- * the repository instead of the copy.
+ * Links each package separately and recreates the links to workspaces. With one link for the whole folder, `reeve`
+ * would resolve to the repository instead of the copy.
  */
 async function linkPackages(root: string): Promise<void> {
   const installed = join(repository, "node_modules");

@@ -11,9 +11,9 @@ export interface Finished {
 }
 
 /**
- * Runs a program and resolves with its output, whatever its exit code. The Node of this process comes first on the path, because some
- * tools start a second one by name. Rejects only if the program did not start or was killed. `timeoutMs` kills it. Default: 50_000,
- * which is less than the timeout of a test.
+ * Runs a program to its end and returns its output, whatever its exit code. The Node of this process is first on the
+ * PATH, because some tools start Node by name. Rejects only if the program cannot start or is killed by its timeout,
+ * which is shorter than the timeout of the test.
  */
 export function run(
   program: string,

@@ -14,13 +14,13 @@ import type { ModelPrice, PriceQuery } from "../../src/kernel/index.ts";
 const providers = (await waitForUpdate()) ?? [];
 const prices = new BundledPrices();
 
-it("is made of the package that is installed: run build/price-list.ts when that has changed", async () => {
+it("the bundled price list equals the one generated from the installed package; if not, run build/price-list.ts", async () => {
   const file = new URL("../../src/capabilities/prices/price-list.ts", import.meta.url);
   expect(await readFile(file, "utf8")).toBe(await priceList());
 });
 
 it.each(providers.map((provider) => [provider.id, provider] as const))(
-  "says what the package says of each model of %s, whatever the time and the size of the input",
+  "BundledPrices returns the package's prices for each model of %s at any time and input size",
   (_id, provider) => {
     const queries = questions(provider);
     expect(queries.map((query) => prices.find(query))).toEqual(queries.map(expected));
@@ -32,7 +32,7 @@ const sdkNames =
 const strangers = "my-proxy ollama litellm LiteLLM huggingface/groq mistralx mymistral";
 
 it.each([...sdkNames.split(" "), ...strangers.split(" "), " OpenAI ", "litellm "])(
-  "knows as much as the package behind the name %s",
+  "BundledPrices finds the same prices as the package for the provider name %s",
   (provider) => {
     const names = providers.flatMap(({ id, models }) => models.slice(0, 8).map((model) => [id, model.id]));
     const queries = names.flatMap(([id, model]) =>
@@ -55,7 +55,9 @@ const moments = [
   Date.UTC(2026, 10, 15, 9, 59, 59, 999),
 ] as const;
 
-/** Price queries by every listed name of a model and by similar names; at several times if the prices depend on time. */
+/**
+ * Queries with all listed names of a model and some similar names, at several times if the price depends on the time.
+ */
 function questions({ id: provider, models }: Provider): PriceQuery[] {
   return models.flatMap(({ id, match, prices: listed }) => {
     const names = [id, id.toUpperCase(), `${id}-20250514`, `${id}-20250230`, ...namesIn(match)];

@@ -7,11 +7,11 @@ import { runOffline } from "./run-offline.ts";
 const folder = join(repository, "examples");
 const examples = (await readdir(folder)).filter((file) => file.endsWith(".ts"));
 
-test("the examples folder contains 01-hello.ts", () => {
+test("the repository has examples", () => {
   expect(examples).toContain("01-hello.ts");
 });
 
-test.for(examples)("%s completes without a network", async (example) => {
+test.for(examples)("the example %s runs to its end without a network", async (example) => {
   const { code, stderr } = await runOffline([join(folder, example)]);
   expect(code === 0 || stderr).toBe(true);
 });
@@ -20,7 +20,7 @@ test.for([
   { way: "fetch", source: `await fetch("http://192.0.2.1/");` },
   { way: "https", source: `(await import("node:https")).get("https://192.0.2.1/");` },
   { way: "a socket", source: `(await import("node:net")).connect(80, "192.0.2.1");` },
-])("an example that opens a connection by $way to another machine fails", async ({ source }) => {
+])("a program that uses the network by $way fails in the offline runner", async ({ source }) => {
   const { code, stderr } = await runOffline(["--input-type=module", "--eval", source]);
   expect(code).toBe(1);
   expect(stderr).toContain("no network here: 192.0.2.1");

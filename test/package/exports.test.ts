@@ -29,7 +29,7 @@ const { packed, advice, types } = await withTarball(async ({ path, files }) => (
   types: await typeResolutions(path),
 }));
 
-test("every path in exports is built, with its type declarations", async () => {
+test("every path in exports and its types are built", async () => {
   const built = (await readdir(join(repository, "dist"), { recursive: true })).map(
     (file) => `./dist/${file}`,
   );
@@ -37,17 +37,17 @@ test("every path in exports is built, with its type declarations", async () => {
   expect(["./package.json", ...built]).toEqual(expect.arrayContaining([...targets, ...declarations]));
 });
 
-test("every path in exports is packed, with its type declarations", () => {
+test("every path in exports and its types are in the tarball", () => {
   expect(packed.map((file) => `./${file}`)).toEqual(expect.arrayContaining([...targets, ...declarations]));
 });
 
-test("the tarball holds only the manifest, documents, examples and built code", () => {
+test("the tarball contains only the manifest, documents, examples and built code", () => {
   const known =
     /^(?:package\.json|LICENSE|\w+\.md|docs\/.+\.md|examples\/[\w-]+\.ts|dist\/.+\.(?:js|js\.map|d\.ts))$/u;
   expect(packed.filter((file) => !known.test(file))).toEqual([]);
 });
 
-test("the tarball holds the changelog, every page of docs and every example", async () => {
+test("the tarball contains the changelog, every page of docs and every example", async () => {
   const pages = await filesMatching(["CHANGELOG.md", "docs/**/*.md", "examples/*.ts"]);
   expect(pages.length).toBeGreaterThan(20);
   expect(packed).toEqual(expect.arrayContaining([...pages]));
@@ -57,13 +57,13 @@ test("publint reports no error and no warning", () => {
   expect(advice).toEqual([]);
 });
 
-test("every path in exports resolves to types from ESM and from a bundler", () => {
+test("every path in exports resolves to types for ESM programs and for bundlers", () => {
   expect(types.code).toBe(0);
   expect(types.resolutions).toHaveLength(2 * targets.length);
   expect(types.resolutions.filter((resolution) => !resolution.includes(": OK"))).toEqual([]);
 });
 
-/** Packs the current build. No package script runs, so that other tests can use the build meanwhile. */
+/** Packs the built files without running scripts, so that no build disturbs a concurrent test. */
 async function withTarball<Result>(use: (tarball: Tarball) => Promise<Result>): Promise<Result> {
   const folder = await mkdtemp(join(tmpdir(), "reeve-pack-"));
   try {

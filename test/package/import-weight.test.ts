@@ -1,7 +1,10 @@
 import { expect, test } from "vitest";
 import { repository, runNode } from "../gates/run-node.ts";
 
-/** Imports its argument and prints the address of every module that was resolved on the way, required or imported. */
+/**
+ * A program that imports its argument and prints the URL of every module that was resolved meanwhile, required or
+ * imported.
+ */
 const recorder = `
   import { registerHooks } from "node:module";
   const loaded = new Set();
@@ -58,7 +61,7 @@ test("importing the tools loads no package, driver or server", async () => {
   expect(loaded.filter((url) => heavy.some((name) => url === `node:${name}`))).toEqual([]);
 });
 
-test("importing the desktop loads no package, driver or server: what it needs comes with its first use", async () => {
+test("importing the desktop loads no package, driver or server before its first use", async () => {
   const loaded = await load("reeve/desktop");
   expect(loaded).toContainEqual(expect.stringMatching(/\/dist\/capabilities\/desktop\/index\.js$/u));
   expect(loaded.filter(isPackage)).toEqual([]);
@@ -71,7 +74,7 @@ test("importing the test doubles and contract suites loads no package", async ()
   expect(loaded.filter(isPackage)).toEqual([]);
 });
 
-/** Opens a runtime and does one run with it. */
+/** Code that opens a runtime and executes one run. */
 const oneRun = (step: string): string => `async ({ openRuntime }) => {
   const runtime = await openRuntime();
   const usage = { inputTokens: 1, outputTokens: 1, cacheReadTokens: 0, cacheWriteTokens: 0, reasoningTokens: 0 };
@@ -85,7 +88,7 @@ const oneRun = (step: string): string => `async ({ openRuntime }) => {
   if (status !== "completed") throw new Error(status);
 }`;
 
-test("prices are loaded with the first model call, and not before", async () => {
+test("prices are loaded with the first model call and not before", async () => {
   const without = await load("reeve", oneRun('await ctx.step("a", async () => 1)'));
   expect(without.filter(isPackage)).toEqual([]);
   expect(without.filter(isPriceList)).toEqual([]);
@@ -97,8 +100,8 @@ test("prices are loaded with the first model call, and not before", async () => 
 test.for([
   { kind: "a package", specifier: "zod", seen: /\/node_modules\/zod\// },
   { kind: "a module of Node", specifier: "node:sqlite", seen: /^node:sqlite$/ },
-  { kind: "what a package requires", specifier: "ajv", seen: /\/node_modules\/fast-deep-equal\// },
-])("the recorder sees $kind", async ({ specifier, seen }) => {
+  { kind: "a module that a package requires", specifier: "ajv", seen: /\/node_modules\/fast-deep-equal\// },
+])("the recorder of imports sees $kind", async ({ specifier, seen }) => {
   expect(await load(specifier)).toContainEqual(expect.stringMatching(seen));
 });
 

@@ -7,7 +7,7 @@ import { repository, runNode } from "../gates/run-node.ts";
 
 let root = "";
 
-/** Copies the build and bundles the copy as for publishing. Files inside the copy import it as `reeve`. */
+/** Copies the built package, bundles it as for publishing, and makes it resolvable as `reeve` inside the copy. */
 beforeAll(async () => {
   root = await mkdtemp(join(tmpdir(), "reeve-published-"));
   for (const part of ["dist", "package.json", "LICENSE", "examples"])
@@ -26,7 +26,7 @@ async function run(...args: readonly string[]): Promise<string> {
 }
 
 describe("the published package", () => {
-  test("every export can be imported, and each class exists once", async () => {
+  test("every export of the published package can be imported, and all of them share one copy of each class", async () => {
     const { exports } = JSON.parse(await readFile(join(root, "package.json"), "utf8")) as {
       readonly exports: Readonly<Record<string, string>>;
     };
@@ -44,7 +44,7 @@ describe("the published package", () => {
     expect(await run("--input-type=module", "--eval", code)).toBe("true heard\n");
   });
 
-  test("importing reeve loads fewer than 60 files", async () => {
+  test("importing the published package loads fewer than 60 files", async () => {
     const code = `
       import { registerHooks } from "node:module";
       const seen = new Set();
@@ -55,16 +55,16 @@ describe("the published package", () => {
     expect(Number(await run("--input-type=module", "--eval", code))).toBeLessThan(60);
   });
 
-  test("a run whose process is killed is resumed by another process", async () => {
+  test("the published package resumes a killed run in another process", async () => {
     expect(await run("examples/03-resume.ts")).toContain("each part was done once");
   });
 
-  test("the bundle contains no source maps", async () => {
+  test("the published package contains no source map of a module", async () => {
     const files = await readdir(join(root, "dist"), { recursive: true });
     expect(files.filter((file) => file.endsWith(".js.map"))).toEqual([]);
   });
 
-  test("find and grep search files in a program that is given to node --eval", async () => {
+  test("the search tools of the published package work, also in a program passed with --eval", async () => {
     const code = `
       const { findTool, grepTool } = await import("reeve/tools");
       const context = { signal: new AbortController().signal };
@@ -76,7 +76,7 @@ describe("the published package", () => {
     expect(await run("--input-type=module", "--eval", code)).toBe("LICENSE LICENSE:1: MIT License\n");
   });
 
-  test("the checkpoint thread starts and writes the log back to the database", async () => {
+  test("the checkpoint thread of the published package starts and writes the log back", async () => {
     const code = `
       import { Checkpointer } from "./dist/runtime/stores/sqlite/db/checkpointer.js";
       import { DatabaseSync } from "node:sqlite";
@@ -93,7 +93,7 @@ describe("the published package", () => {
     expect(await run("--input-type=module", "--eval", code, "--", join(root, "log.db"))).toBe("true\n");
   });
 
-  test("reeve run loads the provider's package from the current project, and names it if it is missing", async () => {
+  test("the published command loads the provider package of the user's project and says how to install a missing one", async () => {
     const place = await mkdtemp(join(tmpdir(), "reeve-project-"));
     onTestFinished(() => rm(place, { recursive: true, force: true }));
     const [project, home] = [join(place, "project"), join(place, "global/node_modules/reeve")];
@@ -120,7 +120,7 @@ describe("the published package", () => {
     expect((await ask()).stderr).toContain("has no createOpenAICompatible");
   });
 
-  test("reeve demo finds its own files and completes", async () => {
+  test("the published command line runs its demo", async () => {
     expect(await run("dist/surfaces/cli/main.js", "demo", "--pace", "40")).toContain(
       "No answer was paid for twice.",
     );

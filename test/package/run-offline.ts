@@ -3,12 +3,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { repository, runNode, type Finished } from "../gates/run-node.ts";
 
-/** Runs Node without a network, in a temporary folder that is deleted afterwards. */
+/** Runs Node without a network in a temporary folder, so that files written by the program are removed. */
 export function runOffline(args: readonly string[]): Promise<Finished> {
   return inFolder((folder) => runNode([...withoutNetwork, ...args], folder));
 }
 
-/** Runs the text of a module that imports `reeve`, like `runOffline`. */
+/** Runs a module given as text, as a user of the package would write it, without a network in a temporary folder. */
 export function runModule(code: string): Promise<Finished> {
   return inFolder(async (folder) => {
     await symlink(join(repository, "node_modules"), join(folder, "node_modules"));

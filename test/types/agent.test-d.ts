@@ -1,4 +1,4 @@
-/** Judged by the compiler; nothing here runs. Each `@ts-expect-error` stands above a line that must not compile. */
+/** Type tests, checked by the compiler and never run. Each `@ts-expect-error` precedes a line that must not compile. */
 import { z } from "zod";
 import {
   auditLog,
@@ -16,7 +16,7 @@ declare const run: RunHandle;
 declare const store: Store;
 const place = z.object({ town: z.string() });
 
-/** Options made apart, with the exported type: the answer is a text. */
+/** With options of the exported type and without a schema, the output is a string. */
 export async function apart(options: InvokeOptions, more?: StreamOptions): Promise<string> {
   const made: InvokeOptions = { timeoutMs: 5, sessionId: "chat-42" };
   const answers: readonly string[] = [
@@ -28,7 +28,7 @@ export async function apart(options: InvokeOptions, more?: StreamOptions): Promi
   return answers.join("");
 }
 
-/** A schema given at once, and options made apart with one. */
+/** With a schema, given inline or in separate options, the output of a completed run is the parsed value. */
 export async function formed(options: InvokeOptions<typeof place> & { readonly output: typeof place }) {
   for (const result of [
     await agent.invoke("x", { output: place }),
@@ -37,13 +37,13 @@ export async function formed(options: InvokeOptions<typeof place> & { readonly o
   ]) {
     const { output } = result;
     const text: string = result.status === "completed" ? result.output.town : result.output;
-    // @ts-expect-error: only of one that completed is it the value
+    // @ts-expect-error: the output is the parsed value only if the run completed
     output.town satisfies string;
     text satisfies string;
   }
 }
 
-/** A schema that may be there: the answer is a text or a value. */
+/** With an optional schema, the output is a string or the parsed value. */
 export async function perhaps(schema: typeof place | undefined, options?: InvokeOptions<typeof place>) {
   for (const { output } of [
     await agent.invoke("x", { output: schema }),
@@ -52,17 +52,17 @@ export async function perhaps(schema: typeof place | undefined, options?: Invoke
   ]) {
     if (typeof output === "string") output satisfies string;
     else output.town satisfies string;
-    // @ts-expect-error: it may be a text
+    // @ts-expect-error: the output may be a string
     output.town satisfies string;
   }
 }
 
-/** Any schema, for who hands options on. */
+/** A generic function can pass on options with any schema. */
 export async function handedOn<Source extends Schema>(options: InvokeOptions<Source>): Promise<unknown> {
   return (await agent.invoke("x", options)).output;
 }
 
-/** Ids are texts where they are given, and known for what they are where they come from. */
+/** Ids are accepted as strings and returned as branded types. */
 export async function ids(): Promise<void> {
   const until: RunUntilOptions = { until: () => true, runId: "run_goal", sessionId: "chat-42" };
   const { sessionId, runId } = await agent.runUntil("x", until);
@@ -75,11 +75,11 @@ export async function ids(): Promise<void> {
   await run.topUp({ maxTokens: 1 }, "t1");
   await run.fork({ at: 3, runId: "run_8a" });
   await auditLog(store).verify("run_7f");
-  // @ts-expect-error: an id is no number
+  // @ts-expect-error: an id is not a number
   await agent.resume(7);
-  // @ts-expect-error: an id is no number
+  // @ts-expect-error: an id is not a number
   await agent.invoke("x", { sessionId: 42 });
 }
 
-/** A flow is an agent, also where its answer has a form. */
+/** A flow can be assigned to `Agent`, also if its output has a schema. */
 export const flow: Agent = new Sequential({ name: "flow", steps: [agent] });

@@ -1,4 +1,4 @@
-/** Judged by the compiler; nothing here runs. Each `@ts-expect-error` stands above a line that must not compile. */
+/** Type tests, checked by the compiler and never run. Each `@ts-expect-error` precedes a line that must not compile. */
 import { z } from "zod";
 import {
   type AgentId,
@@ -47,13 +47,13 @@ import {
 type Expect<Verdict extends true> = Verdict;
 type Assignable<From, To> = [From] extends [To] ? true : false;
 type IsAny<Type> = 0 extends 1 & Type ? true : false;
-/** Each fits where the other does, and neither is `any`, which fits everywhere. */
+/** `true` if each type is assignable to the other and neither is `any`, which is assignable to every type. */
 type Equal<One, Other> = IsAny<One> | IsAny<Other> | Differ<One, Other> extends false ? true : false;
 type Differ<One, Other> = [Assignable<One, Other>, Assignable<Other, One>] extends [true, true]
   ? false
   : true;
 
-// A tool's input follows from its schema.
+// The type of a tool's input follows from its schema.
 
 const search = z.object({
   query: z.string(),
@@ -109,7 +109,7 @@ export type InferredInputs = [
   Expect<Equal<Infer<typeof search>["query"], string>>,
   Expect<Equal<Infer<typeof search>["tags"], ("news" | "law")[]>>,
   Expect<Equal<Infer<typeof search>["within"], { days: number } | null>>,
-  // What passed the schema, not what went in.
+  // The type is the output of the schema, not its input.
   Expect<Equal<Infer<typeof trimmed>, number>>,
   Expect<Equal<Infer<typeof ticket>["owner"], Ticket["owner"]>>,
   Expect<Equal<Infer<typeof ticket>["state"], Ticket["state"]>>,
@@ -123,7 +123,7 @@ export type InferredInputs = [
       { a?: null }
     >
   >,
-  // A schema known only at run time says nothing.
+  // A schema that is known only at run time gives `JsonValue`.
   Expect<Equal<Infer<JsonSchema>, JsonValue>>,
   Expect<Assignable<typeof search, Schema>>,
   Expect<Assignable<typeof ticket, Schema>>,
@@ -132,20 +132,20 @@ export type InferredInputs = [
 export function toolInputs(found: Infer<typeof search>, made: Infer<typeof ticket>): void {
   const query: string = found.query;
   const owner: string = made.owner.name;
-  // @ts-expect-error -- optional in the zod schema
+  // @ts-expect-error -- limit is optional in the zod schema
   const limit: number = found.limit;
-  // @ts-expect-error -- no such key
+  // @ts-expect-error -- the schema has no key page
   const missing: unknown = found.page;
-  // @ts-expect-error -- not required in the JSON Schema
+  // @ts-expect-error -- age is not required in the JSON Schema
   const age: number = made.owner.age;
-  // @ts-expect-error -- not in the enum
+  // @ts-expect-error -- "done" is not in the enum
   const closed: boolean = made.state === "done";
   // @ts-expect-error -- title is required
   const incomplete: Infer<typeof ticket> = { state: "open", kind: "ticket", owner: { name: "a" } };
   void [query, owner, limit, missing, age, closed, incomplete];
 }
 
-// Events.
+// Types of events.
 
 export type Events = [
   Expect<Equal<Event["type"], EventType>>,
@@ -161,15 +161,15 @@ export function eventDrafts(): void {
   const among: EventDraft = draft;
   // @ts-expect-error -- a turn is a number
   eventDraft("turn_start", { turn: "x" });
-  // @ts-expect-error -- no such event
+  // @ts-expect-error -- turn_begin is not an event
   eventDraft("turn_begin", { turn: 1 });
-  // @ts-expect-error -- the data are missing
+  // @ts-expect-error -- the data of the event are missing
   eventDraft("turn_start");
-  // @ts-expect-error -- a key is missing
+  // @ts-expect-error -- the key turn is missing
   eventDraft("turn_start", {});
-  // @ts-expect-error -- a key too many
+  // @ts-expect-error -- turn_start has no key step
   eventDraft("turn_start", { turn: 1, step: 1 });
-  // @ts-expect-error -- the data of another event
+  // @ts-expect-error -- the data belong to another event
   const mixed: EventDraft = { type: "turn_start", data: { reason: "user stopped", by: "user" } };
   void [among, mixed];
 }
@@ -182,26 +182,26 @@ export function narrowedEvent(event: Event): number | string | undefined {
       return event.data.reason;
     case "turn_end": {
       const reason: StopReason = event.data.stopReason;
-      // @ts-expect-error -- a key of run_cancel
+      // @ts-expect-error -- reason is a key of run_cancel
       return event.data.reason ?? reason;
     }
-    // @ts-expect-error -- no such event
+    // @ts-expect-error -- turn_begin is not an event
     case "turn_begin":
       return undefined;
     default:
-      // @ts-expect-error -- which event it is is not known here
+      // @ts-expect-error -- the type of the event is not narrowed here
       return event.data.turn;
   }
 }
 
 export function eventsAreReadOnly(event: Event<"turn_start">): void {
-  // @ts-expect-error -- an event is never changed
+  // @ts-expect-error -- an event is read-only
   event.seq = 1;
-  // @ts-expect-error -- nor are its data
+  // @ts-expect-error -- the data of an event are read-only
   event.data.turn = 2;
 }
 
-// Hooks.
+// Types of hooks.
 
 export type HookPayloads = [
   Expect<Equal<HookPayload<"llm_end">["stopReason"], StopReason | null>>,
@@ -209,7 +209,7 @@ export type HookPayloads = [
   Expect<Equal<HookPayload<"run_end">["status"], RunStatus>>,
   Expect<Assignable<Usage, HookPayload<"run_end">["usage"]>>,
   Expect<Assignable<HookPayload<"run_end">["usage"], Usage>>,
-  // Ids and JSON stay what they are.
+  // Payloads keep the types of ids and JSON.
   Expect<Equal<HookPayload<"run_start">["agentId"], AgentId>>,
   Expect<Equal<HookPayload<"run_start">["runId"], RunId>>,
   Expect<Equal<HookPayload<"handoff">["childTaskId"], TaskId | null>>,
@@ -224,35 +224,35 @@ export function hooks(registered: Hooks, watchId: (id: AgentId) => void): void {
   registered.on("run_start", ({ agentId }) => watchId(agentId));
   const stepEnd: HookCallback<"step_end"> = ({ step }) => void step;
   registered.on("step_end", stepEnd);
-  // @ts-expect-error -- no such hook
+  // @ts-expect-error -- llm_finish is not a hook
   registered.on("llm_finish", () => {});
-  // @ts-expect-error -- the payload of another hook
+  // @ts-expect-error -- durationMs belongs to the payload of another hook
   registered.on(HookEvent.LLM_START, ({ durationMs }) => void durationMs);
-  // @ts-expect-error -- a hook for another moment
+  // @ts-expect-error -- the function is a handler of another hook
   registered.on("llm_start", stepEnd);
-  // @ts-expect-error -- not one of the statuses
+  // @ts-expect-error -- "failed" is not a status of tool_end
   registered.on("tool_end", ({ status }) => void (status === "failed"));
   registered.on("run_end", (payload) => {
-    // @ts-expect-error -- hooks see and do not change
+    // @ts-expect-error -- the payload of a hook is read-only
     payload.status = "completed";
-    // @ts-expect-error -- all the way down
+    // @ts-expect-error -- the payload of a hook is read-only at every depth
     payload.usage.inputTokens = 0;
   });
-  // @ts-expect-error -- no such constant
+  // @ts-expect-error -- LLM_FINISH is not a constant of HookEvent
   void HookEvent.LLM_FINISH;
 }
 
 export function deeplyReadOnly(value: DeepReadonly<{ list: { a: number }[]; id: SessionId }>): SessionId {
-  // @ts-expect-error -- a list takes no more
+  // @ts-expect-error -- the list is read-only
   value.list.push({ a: 1 });
   for (const member of value.list) {
-    // @ts-expect-error -- nor do its members change
+    // @ts-expect-error -- the members of the list are read-only
     member.a = 2;
   }
   return value.id;
 }
 
-// Closed lists.
+// Closed lists of values.
 
 export type ClosedLists = [
   Expect<
@@ -297,39 +297,39 @@ export function notEveryStatus(status: RunStatus): number {
   switch (status) {
     case "completed":
       return 0;
-    // @ts-expect-error -- no such status
+    // @ts-expect-error -- "succeeded" is not a status
     case "succeeded":
       return 1;
     default:
-      // @ts-expect-error -- seven are left
+      // @ts-expect-error -- seven statuses are not handled
       return status satisfies never;
   }
 }
 
-// Faults.
+// Types of faults.
 
 export function faults(code: FaultCode): void {
   void new Fault("not_found", "run run_7 is not in the store");
   void new Fault("model_rate_limit", "slow down", { details: { retryAfterMs: 100 } });
-  // @ts-expect-error -- CancellationError alone carries this code
+  // @ts-expect-error -- only CancellationError may have this code
   void new Fault("cancelled", "user stopped");
-  // @ts-expect-error -- with options as well
+  // @ts-expect-error -- only CancellationError may have this code, also with options
   void new Fault("cancelled", "user stopped", {});
-  // @ts-expect-error -- BudgetExhaustedError alone
+  // @ts-expect-error -- only BudgetExhaustedError may have this code
   void new Fault("budget_exhausted", "Token budget exceeded: 4200 > 4000");
-  // @ts-expect-error -- MiddlewareTermination alone
+  // @ts-expect-error -- only MiddlewareTermination may have this code
   void new Fault("guardrail_tripped", "PII found");
-  // @ts-expect-error -- it may be one of those
+  // @ts-expect-error -- the code may be one that needs a subclass
   void new Fault(code, "m");
-  // @ts-expect-error -- no such code
+  // @ts-expect-error -- "oops" is not a fault code
   void new Fault("oops", "m");
-  // @ts-expect-error -- no such kind of model error
+  // @ts-expect-error -- "model_oops" is not a fault code
   void new Fault("model_oops", "m");
-  // @ts-expect-error -- details are JSON
+  // @ts-expect-error -- details must be JSON
   void new Fault("internal", "m", { details: { at: new Date() } });
-  // @ts-expect-error -- no such dimension
+  // @ts-expect-error -- "beer" is not a budget dimension
   void new BudgetExhaustedError({ dimension: "beer", limit: 1, used: 2 });
-  // @ts-expect-error -- no such status
+  // @ts-expect-error -- "late" is not a status
   void new CancellationError("m", { status: "late" });
 }
 
@@ -340,14 +340,14 @@ export function caught(error: unknown): string {
   }
   if (error instanceof BudgetExhaustedError) return `${error.dimension} ${error.used} > ${error.limit}`;
   if (error instanceof Fault) {
-    // @ts-expect-error -- derived from the code
+    // @ts-expect-error -- retry is derived from the code and read-only
     error.retry = "backoff";
     return error.code;
   }
   return "";
 }
 
-// Ids.
+// Types of ids.
 
 export type Ids = [
   Expect<Assignable<AgentId, string>>,
@@ -362,56 +362,56 @@ export type Ids = [
 export function ids(supervision: Supervision, load: (run: RunId, task: TaskId) => void): void {
   const [run, task] = [parseRunId("run_7"), formatTaskId(0)];
   load(run, task);
-  // @ts-expect-error -- the wrong way round
+  // @ts-expect-error -- the arguments are swapped
   load(task, run);
-  // @ts-expect-error -- a session is no run
+  // @ts-expect-error -- a session id is not a run id
   load(parseSessionId("ses_7"), task);
-  // @ts-expect-error -- a plain string is no id
+  // @ts-expect-error -- a plain string is not an id
   load("run_7", "t0");
   supervision.spawnChild({ parentId: formatAgentId({ name: "lead" }) });
-  // @ts-expect-error -- a run is no agent
+  // @ts-expect-error -- a run id is not an agent id
   supervision.spawnChild({ parentId: run });
   stepAt("", 0);
-  // @ts-expect-error -- a plain string is no scope
+  // @ts-expect-error -- a plain string is not a scope
   stepAt("0/left", 0);
 }
 
-// Code tells what is its own to tell.
+// An agent's code may emit only the events that belong to it.
 
 export function told(ctx: RunContext, turn: Turn): void {
   const note = eventDraft("architecture_event", { architecture: "own", name: "own.seen", data: {} });
   const settled = eventDraft("settled", { sessionId: parseSessionId("ses_7") });
   ctx.emitEvent(note);
   ctx.emitEvent(settled, turn);
-  // @ts-expect-error -- the end of an invocation is told with its turn
+  // @ts-expect-error -- a draft with this type must be emitted together with its turn
   ctx.emitEvent(settled);
-  // @ts-expect-error -- the runtime's to tell
+  // @ts-expect-error -- only the runtime emits run_pause
   ctx.emitEvent(eventDraft("run_pause", { by: "alice" }), turn);
 }
 
-// What is frozen is read-only, and JSON is JSON.
+// Frozen objects have read-only types, and `JsonValue` contains only JSON.
 
 export function frozen(supervision: Supervision, meta: RunMeta): void {
-  // @ts-expect-error -- a node is derived, never changed
+  // @ts-expect-error -- the fields of a node are read-only
   supervision.depth = 1;
-  // @ts-expect-error -- one object for the whole tree
+  // @ts-expect-error -- the spawn budget is shared by the whole tree and read-only
   supervision.spawnBudget.maxAgents = 99;
-  // @ts-expect-error -- tightened, never widened
+  // @ts-expect-error -- the execution budget is read-only
   supervision.executionBudget.maxTokens = null;
-  // @ts-expect-error -- a new badge is issued instead
+  // @ts-expect-error -- the metadata are read-only
   meta.deadline = 0;
-  // @ts-expect-error -- the table of weights
+  // @ts-expect-error -- the table of priorities is read-only
   Priority.HIGH = 9;
-  // @ts-expect-error -- no such dimension
+  // @ts-expect-error -- maxToken is not a budget dimension
   executionBudget({ maxToken: 1 });
 }
 
 export function json(value: unknown): JsonValue {
-  // @ts-expect-error -- unknown until it is asserted
+  // @ts-expect-error -- the value is unknown until it is asserted
   const early: JsonValue = value;
-  // @ts-expect-error -- undefined is no JSON
+  // @ts-expect-error -- undefined is not JSON
   const absent: JsonValue = undefined;
-  // @ts-expect-error -- nor is a date
+  // @ts-expect-error -- a date is not JSON
   const date: JsonValue = new Date();
   void [early, absent, date];
   assertJson(value);

@@ -1,4 +1,4 @@
-/** Judged by the compiler; nothing here runs. Each `@ts-expect-error` stands above a line that must not compile. */
+/** Type tests, checked by the compiler and never run. Each `@ts-expect-error` precedes a line that must not compile. */
 import { Agent } from "../../src/index.ts";
 import type { ChatMiddleware, Model, ModelResponse, ToolResult } from "../../src/kernel/index.ts";
 import {
@@ -14,7 +14,7 @@ declare const model: Model;
 declare const response: ModelResponse;
 declare const result: ToolResult;
 
-/** A function written in place knows its context by the level it stands at. */
+/** The context of an inline middleware function is inferred from its level. */
 export const scout = new Agent({
   name: "scout",
   model,
@@ -49,20 +49,20 @@ export const wrong: readonly Layer[] = [
   {
     chat: async (context, next) => {
       await next();
-      // @ts-expect-error: a tool's result is not a model's answer
+      // @ts-expect-error: the result of a tool is not the result of a model call
       context.result = result;
     },
   },
-  // @ts-expect-error: a layer for model calls does not stand around tools
+  // @ts-expect-error: a layer for model calls cannot wrap tools
   { function: new Counting() },
-  // @ts-expect-error: a layer is told its level; a bare function says none
+  // @ts-expect-error: a bare function does not state its level
   async (_context: object, next: () => Promise<void>) => next(),
-  // @ts-expect-error: permissions belong at the gate
+  // @ts-expect-error: permissions belong to the gate
   humanApproval(),
-  // @ts-expect-error: without a rate there is nothing to limit
+  // @ts-expect-error: rateLimiter needs a rate
   rateLimiter({ burst: 1 }),
-  // @ts-expect-error: kinds of failure are a closed list
+  // @ts-expect-error: "sometimes" is not an error kind
   retry({ kinds: ["sometimes"] }),
-  // @ts-expect-error: a schema it is checked by
+  // @ts-expect-error: schemaValidator needs a schema
   schemaValidator({}),
 ];

@@ -4,9 +4,9 @@ import { expect, test } from "vitest";
 
 const source = join(import.meta.dirname, "../../src");
 
-/** Comments and string literals, which may hold the word. */
+/** Matches comments and string literals, which may contain the word any. */
 const prose = /\/\*[\s\S]*?\*\/|\/\/[^\n]*|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'|`(?:\\.|[^`\\])*`/g;
-/** The word on its own: not part of a longer name, not a member (`Promise.any`), not a key. */
+/** Matches any as a separate word: not part of a longer name, not a member (`Promise.any`), not a key. */
 const word = /(?<![\w$.])any(?![\w$]|\??\s*[:(])/;
 
 function linesWithAny(text: string): readonly number[] {
@@ -33,7 +33,7 @@ test.each([
   "type A = string | any;",
   "(a:any) => 1",
   "Record<string, any>",
-])("the check finds %s", (line) => {
+])("the check for any reports: %s", (line) => {
   expect(linesWithAny(`// first\n${line}\n`)).toEqual([2]);
 });
 
@@ -45,6 +45,6 @@ test.each([
   "Promise.any([])",
   "const anyone = 1;",
   "f(`as any`)",
-])("the check passes over %s", (line) => {
+])("the check for any accepts: %s", (line) => {
   expect(linesWithAny(line)).toEqual([]);
 });

@@ -33,7 +33,7 @@ import type {
   Usage,
 } from "../../src/index.ts";
 
-/** The interfaces that the requirement names; the compiler fails this file if `reeve` does not export one. */
+/** Interfaces that `reeve` must export. Otherwise this file does not compile. */
 export type SeedTypes = [
   AgentContext,
   AgentId,

@@ -15,26 +15,26 @@ import type { TaskRunner } from "./task-runner.ts";
 
 const nothing: readonly EventDraft[] = [];
 
-/** A step at work: what it tells commits with its record, and its call settles with it. */
+/** A step that is executing. Its events commit with its record, and its call settles with it. */
 export class ActiveStep {
   readonly runner: TaskRunner;
   readonly cancelScope: CancellationScope;
   readonly address: StepAddress;
-  /** The seq of the event that told of its beginning; -1 without one. */
+  /** Seq of the event that reported the start of the step; -1 if there is none. */
   readonly startSeq: number;
-  /** An earlier owner had begun it. */
+  /** Whether an earlier owner had already started the step. */
   readonly isRepeated: boolean;
-  /** When it was begun here. Epoch milliseconds. */
+  /** When the step started in this process, in epoch milliseconds. */
   readonly startedAt: number;
-  /** When what it called came to its end, if it noted that. */
+  /** When the call of the step ended, if that was noted. */
   endedAt: number | undefined;
-  /** Of a tool's: it is not executed, for a rule or a person said no. */
+  /** For a tool step: whether the tool is not executed, because a rule or a person denied it. */
   isDenied = false;
-  /** Of a tool's: its body was begun. */
+  /** For a tool step: whether the tool's body was started. */
   isPerformed = false;
-  /** The scope of a body that is begun. */
+  /** The scope inside the body, once the body has started. */
   nested: NestedScope | undefined;
-  /** Of a tool's body, while it is at work. */
+  /** The timeout of a tool's body, while it runs. */
   timeout: CallTimeout | undefined;
   #events: EventDraft[] | undefined;
   #call: InFlightCall | undefined;
@@ -64,36 +64,39 @@ export class ActiveStep {
     else this.#events.push(draft);
   }
 
-  /** J10: for code around the step, which may tell what code may tell. */
+  /** J10: emits an event for code around the step, such as middleware. Only events that code may emit are accepted. */
   emitFromCode(draft: EventDraft): void {
     assertEmittable(draft);
     sealMadeJson(draft.data, `the data of event ${draft.type}`);
     this.emit(draft);
   }
 
-  /** What it called has come to its end. Milliseconds since `from`. */
+  /** Milliseconds since `from`. It also notes that the call of the step has ended. */
   durationSince(from: number): number {
     this.endedAt = this.runner.worker.clock.now();
     return this.endedAt - from;
   }
 
-  /** The body has come to its end. */
+  /** Clears the timeout, because the body has ended. */
   clearTimeout(): void {
     if (this.timeout !== undefined) this.runner.worker.callTimeouts.remove(this.timeout);
     this.timeout = undefined;
   }
 
-  /** What the body told since its last step. */
+  /** Emits the events that the body has emitted since its last step. */
   emitNestedEvents(): void {
     for (const draft of this.nested?.takeEvents() ?? nothing) this.emit(draft);
   }
 
-  /** Takes back what was told after the first `count`, for another record to tell. */
+  /** Removes the events after the first `count`, so that another record emits them. */
   takeTold(count: number): readonly EventDraft[] {
     return this.#events?.splice(count) ?? nothing;
   }
 
-  /** C2, H7, J3: nothing is started once stopped, while without a seat, or before what came before it is durable. */
+  /**
+   * C2, H7, J3: starts the call of the step. Nothing is started if the task is cancelled or has no seat, or before
+   * earlier records are durable.
+   */
   begin(): InFlightCall | Promise<InFlightCall> {
     const { runner, cancelScope } = this;
     const wait = runner.activity.whenReady(cancelScope);
@@ -121,7 +124,7 @@ export class ActiveStep {
     return call;
   }
 
-  /** Only for whoever is `ready`, and flushes by itself. */
+  /** Starts the call without checks, for a caller that has called `whenReady` and flushes by itself. */
   start(): InFlightCall {
     this.#call = this.runner.activity.beginCall();
     return this.#call;

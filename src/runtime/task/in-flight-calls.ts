@@ -1,18 +1,20 @@
 import type { Fault } from "../../kernel/index.ts";
 
-/** What a call does. Left, the call ends by the fault, whatever it does; what it comes to later is nobody's. */
+/** The body of a call. If it is abandoned, the call fails with the fault, and later results of the body are ignored. */
 export interface CallBody {
   abandon(fault: Fault): void;
 }
 
-/** A call that a step has begun and not settled. While its own body waits for a step, it is not at work. */
+/**
+ * A call that a step has started and that has not settled. While its body waits for a step, the call is not working.
+ */
 export interface InFlightCall {
   blocked: number;
-  /** Once it is begun. */
+  /** The body, once it has started. */
   body: CallBody | undefined;
 }
 
-/** The calls a task is in. Few at a time. */
+/** The calls of a task that are in flight, usually few. */
 export class InFlightCalls {
   readonly #open: InFlightCall[] = [];
 
@@ -20,7 +22,7 @@ export class InFlightCalls {
     return this.#open.length;
   }
 
-  /** One of them is not itself waiting for a step of its body. */
+  /** Whether a call is in flight whose body does not wait for a step. */
   get isWorking(): boolean {
     for (const { blocked } of this.#open) if (blocked === 0) return true;
     return false;
@@ -32,7 +34,7 @@ export class InFlightCalls {
     return call;
   }
 
-  /** Whether it was open. */
+  /** Ends a call. Returns whether it was in flight. */
   end(call: InFlightCall): boolean {
     const index = this.#open.indexOf(call);
     if (index < 0) return false;
@@ -41,7 +43,7 @@ export class InFlightCalls {
     return true;
   }
 
-  /** Whether there was one to leave. */
+  /** Abandons all calls. Returns whether there was one. */
   abandonAll(fault: Fault): boolean {
     let found = false;
     for (const call of this.#open.slice()) {

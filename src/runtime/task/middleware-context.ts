@@ -16,7 +16,7 @@ type LayerContext = Pick<
   | "waitFor"
 >;
 
-/** What every layer around a call is told of where it stands. */
+/** The context that all middleware around a call shares. */
 export function middlewareContext(open: ActiveStep): LayerContext {
   const { runner, cancelScope } = open;
   const { agentId, facts, taskId } = runner;

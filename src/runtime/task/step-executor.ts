@@ -22,22 +22,25 @@ import type { CancellationScope } from "./cancellation-scope.ts";
 import type { TaskRunner } from "./task-runner.ts";
 import type { StepIdentity } from "../journal/step-identity.ts";
 
-/** What a step does. What is settled with its record is one commit with it. */
+/** The body of a step. What it settles synchronously with its record is part of the same commit. */
 export type Body<Value, Step = StepIdentity> = (
   open: ActiveStep,
   step: Step,
 ) => Done<Value> | Promise<Done<Value>> | CallbackFuture<Done<Value>>;
 
-/** The steps of one scope of a task: their addresses, one open at a time (J2), each performed once (J1). */
+/**
+ * Executes the steps of one scope of a task: assigns their addresses, allows one at a time (J2), and runs each at most
+ * once (J1).
+ */
 export class StepExecutor {
   readonly runner: TaskRunner;
   readonly scope: StepScope;
   readonly cancelScope: CancellationScope;
   #index = 0;
   #open: Call | undefined;
-  /** E4: told by the code since its last step. */
+  /** E4: events that the code has emitted since its last step. */
   #events: EventDraft[] = [];
-  /** Looks that found nothing since then. */
+  /** Polls since the last step that found nothing. */
   #emptyPolls: StepIdentity[] | undefined;
 
   constructor(runner: TaskRunner, scope: StepScope, cancelScope: CancellationScope) {
@@ -63,7 +66,7 @@ export class StepExecutor {
     this.#events.push(draft);
   }
 
-  /** What was told since the last step, for whoever comes after this scope. */
+  /** Removes and returns the events since the last step, for the code that follows this scope. */
   takeEvents(): readonly EventDraft[] {
     if (this.#events.length === 0) return nothing;
     const events = this.#events;
@@ -71,13 +74,16 @@ export class StepExecutor {
     return events;
   }
 
-  /** C2. */
+  /** C2: throws if the scope is cancelled, unless recorded steps remain. */
   check(): void {
     const { runner, scope, cancelScope } = this;
     if (!runner.isDropped && !runner.journal.hasRecorded(scope)) cancelScope.check();
   }
 
-  /** J1, J2, J5: the recorded outcome, or the body's, recorded; no other call of the scope meanwhile. `as`: what the code is given of it. */
+  /**
+   * J1, J2, J5: returns the recorded outcome, or runs the body and records its outcome. No other call of the scope may
+   * run meanwhile. `as` converts the value for the code.
+   */
   run<Value, Given = Value, Step extends StepIdentity = StepIdentity>(
     step: Step,
     body: Body<Value, Step>,
@@ -96,7 +102,7 @@ export class StepExecutor {
     return this.#performAlone(step, body, events, start, as);
   }
 
-  /** The same for a step that is over in the breath in which it is begun. */
+  /** Like `run`, for a step whose value is available synchronously. */
   runSync<Value>(step: StepIdentity, read: () => Value): Promise<Value> {
     const { runner, cancelScope } = this;
     if (this.#isOver) return pendingForever();
@@ -108,7 +114,7 @@ export class StepExecutor {
       if (!runner.activity.isSeated)
         return this.#performAlone<Value, Value, StepIdentity>(step, () => read, events);
       this.#check(cancelScope, events);
-      // An earlier owner may have told what was to be told, and no more.
+      // If an earlier owner has started the step, it has emitted these events.
       if (!runner.task.opened.has(step.address)) for (const draft of events) runner.journal.emit(draft);
       const outcome = outcomeOf(step, read);
       this.#emptyPolls = undefined;
@@ -121,8 +127,8 @@ export class StepExecutor {
   }
 
   /**
-   * The same for a look at what may have come. One that found nothing needs no record where the step after it leaves a trace of its
-   * beginning: nobody looks again at what that step goes by.
+   * Like `run`, for a poll of what has arrived. An empty poll is not recorded if the next step records its start: on
+   * replay, that start proves that the poll came before it and found nothing.
    */
   poll<Value>(step: StepIdentity, read: () => readonly Value[]): Promise<readonly Value[]> {
     const { runner, cancelScope } = this;
@@ -141,7 +147,7 @@ export class StepExecutor {
     return foundNothing;
   }
 
-  /** J2: one journaled call at a time in a scope, at the first run already. */
+  /** J2: allows one journaled call at a time in a scope, already on the first execution. */
   async exclusive<Value>(call: Call, body: () => Value | Promise<Value>): Promise<Value> {
     if (this.#isOver) return pendingForever();
     if (this.#open !== undefined) throw ambiguous(call, this.#open);
@@ -159,7 +165,7 @@ export class StepExecutor {
     }
   }
 
-  /** J1, J5: for a call that is alone in its scope already, or one of several in one. */
+  /** J1, J5: runs a step for a caller that already excludes other calls of the scope, or runs several on purpose. */
   runInScope<Value, Step extends StepIdentity = StepIdentity>(
     step: Step,
     body: Body<Value, Step>,
@@ -171,7 +177,7 @@ export class StepExecutor {
     return this.#perform(step, body, events, start);
   }
 
-  /** No other call of the scope meanwhile: `#open` is the step from here until it is left. */
+  /** Runs a step while no other call of the scope runs: `#open` is the step until it ends. */
   #performAlone<Value, Given, Step extends StepIdentity>(
     step: Step,
     body: Body<Value, Step>,
@@ -188,7 +194,10 @@ export class StepExecutor {
     }
   }
 
-  /** By hand and not by `async`: each function that waits costs, and this is where every step goes. */
+  /**
+   * Written with callbacks instead of `async`, because every step passes here and each async function costs. Bench:
+   * `loop`, row "turn in memory".
+   */
   #perform<Value, Given, Step extends StepIdentity>(
     step: Step,
     body: Body<Value, Step>,
@@ -274,7 +283,7 @@ export class StepExecutor {
   #failed(open: ActiveStep, step: StepIdentity, error: unknown): never | Promise<never> {
     if (this.runner.isDropped) return pendingForever();
     try {
-      // What a stop made of it is not what it came to: whoever goes on begins it anew.
+      // An abandoned step is not recorded: a process that resumes the task runs it again.
       if (this.cancelScope.isAbandoned) throw error;
       return this.#recorded<never, StepIdentity>(open, step, failureOf(error));
     } catch (fault) {
@@ -294,7 +303,7 @@ export class StepExecutor {
     return this.#isOver ? pendingForever() : given;
   }
 
-  /** The code is given the fault, unless nothing here is answered any more. */
+  /** Throws the fault to the code, unless the scope is abandoned and nothing settles any more. */
   #thrown(step: StepIdentity, error: unknown, open?: ActiveStep): Promise<never> {
     const isAlone = this.#open === step;
     this.#leave(step, open);
@@ -322,7 +331,7 @@ export class StepExecutor {
     return open;
   }
 
-  /** What comes next leaves no trace of its beginning. */
+  /** Records the empty polls, because the next step does not record its start. */
   #recordLooks(): void {
     const looked = this.#emptyPolls;
     this.#emptyPolls = undefined;
@@ -330,7 +339,9 @@ export class StepExecutor {
       for (const step of looked) this.runner.journal.record(step, noneOutcome, nothing);
   }
 
-  /** C2, H7. What was to be told is told by whoever comes next, if this step never begins. */
+  /**
+   * C2, H7: waits for the seat of the task. If the step never starts, its pending events are emitted with the next one.
+   */
   #seated(events: readonly EventDraft[]): Promise<void> | undefined {
     const { runner, cancelScope } = this;
     if (!runner.activity.isSeated) return this.#seatedLater(events);
@@ -368,13 +379,13 @@ export class StepExecutor {
     throw fault;
   }
 
-  /** Nothing here is answered any more. */
+  /** Whether nothing in this scope settles any more. */
   get #isOver(): boolean {
     return this.runner.isDropped || this.cancelScope.isAbandoned;
   }
 }
 
-/** What is open in a scope: a step, or a call of several. */
+/** What runs in a scope: a step, or a call that consists of several. */
 type Call = StepIdentity | string;
 
 const nothing: readonly EventDraft[] = [];
@@ -382,11 +393,11 @@ const nothing: readonly EventDraft[] = [];
 function ambiguous(call: Call, open: Call): Fault {
   return new Fault(
     "journal_ambiguous",
-    `${shown(call)} was called while ${shown(open)} is open: await it first, or use ctx.parallel, ctx.tools, ctx.joinAll or ctx.race`,
+    `${shown(call)} was called while ${shown(open)} was in flight; await it first, or use ctx.parallel, ctx.tools, ctx.joinAll or ctx.race`,
   );
 }
 
-/** J4: the task is failing; its code is not asked. */
+/** J4: whether the journal does not match. Then the task fails, and its code does not receive the error. */
 function isMismatch(error: unknown): boolean {
   return Fault.is(error) && error.code === "journal_mismatch";
 }
@@ -395,11 +406,12 @@ function shown(call: Call): string {
   return typeof call === "string" ? call : `${call.kind} ${call.name}`;
 }
 
-/** J10: what is not JSON is refused here, before it is recorded anywhere. */
+/** J10: refuses a value that is not JSON before it is recorded. */
 function outcomeOf({ kind, name }: StepIdentity, done: unknown): StepOutcome {
   try {
     const value = settled(done) ?? null;
-    // A tool's result was looked at by its call, where what is wrong with it is told to the model (T2); a turn by who made it.
+    // A tool's result was checked by its call, which reports problems to the model (T2). A turn was checked by its
+    // creator.
     if (kind === "tool" || kind === "turn") return sealedOutcome(value as JsonValue);
     if (value === none) return noneOutcome;
     if (kind === "llm") sealMadeJson(value, "the value of llm");
@@ -415,12 +427,15 @@ function settled(done: unknown): unknown {
   return done instanceof ComputedAtCommit ? done.settle() : done;
 }
 
-/** What a step gives that found nothing. */
+/** The value of a step that found nothing. */
 export const none: readonly never[] = Object.freeze([]);
 const foundNothing: Promise<readonly never[]> = Promise.resolve(none);
 const noneOutcome: StepOutcome = Object.freeze({ kind: "ok", value: none });
 
-/** A stop is not an outcome of the step: whoever replays is stopped again (C2). Everything else that is thrown is recorded (J5). */
+/**
+ * The recorded failure of a step. C2: a cancel is not an outcome, because a replay is cancelled again. Any other error
+ * is recorded (J5).
+ */
 function failureOf(error: unknown): StepOutcome {
   const fault = Fault.from(error);
   if (fault instanceof CancellationError || fault.code === "lease_lost" || fault.code === "journal_mismatch")

@@ -1,7 +1,7 @@
-/** What a step came to but for what is done in the breath in which it is recorded. */
+/** The value of a step that is computed synchronously when the step is recorded. */
 export abstract class ComputedAtCommit {
   abstract settle(): unknown;
 }
 
-/** What a step's body comes to: its value, or what gives it when the step is recorded. */
+/** The result of a step's body: its value, or a way to compute the value when the step is recorded. */
 export type Done<Value> = Value | (() => Value) | ComputedAtCommit;

@@ -2,43 +2,43 @@ import type { Clock, JsonValue, StepRecord, TaskId } from "../../kernel/index.ts
 import type { Resolutions } from "../journal/resolutions.ts";
 import { asksPerson, resolutionsTaken } from "../journal/wait-names.ts";
 
-/** When a wait has been long enough; `null` while the clock it goes by stands still. */
+/** Returns when a wait times out; `null` while the clock that it uses is stopped. */
 export type Due = () => number | null;
 
-/** What a task waits for, as its log names it. */
+/** A name that a task waits for, as its log shows it. */
 export interface AwaitedName {
   readonly name: string;
   readonly due?: Due | undefined;
 }
 
 export interface Wait {
-  /** What came, or `undefined` when the time was there first. */
+  /** Resolves to the value, or to `undefined` if the time was reached first. */
   readonly came: Promise<JsonValue | undefined>;
-  /** Nobody waits any more; what came and was not recorded is there for the next. */
+  /** Ends the wait. A value that arrived and was not recorded is available to the next waiter. */
   leave(): void;
 }
 
 interface Waiter {
   readonly taskId: TaskId;
   readonly name: string;
-  /** The task whose clock `due` goes by. */
+  /** The task whose clock `due` uses. */
   readonly clock: TaskId;
   readonly due: Due | undefined;
   readonly resolve: (value: JsonValue | undefined) => void;
   forgetTimer: (() => void) | undefined;
-  /** It was given a value that no step has recorded yet. */
+  /** Whether the waiter has received a value that no step has recorded yet. */
   served: boolean;
 }
 
 /**
- * Who waits for which name in this process, and until when. W1, W2: at most one waiter of a name has a value that is not recorded yet,
- * so the first value of the name is always the one it has.
+ * The waits in this process, by task and name, with their times. W1, W2: at most one waiter of a name holds an
+ * unrecorded value, so it always holds the first value of the name.
  */
 export class WaitRegistry {
   readonly #clock: Clock;
   readonly #resolutions: Resolutions;
   #waiters: Waiter[] = [];
-  /** Made with the first. */
+  /** Created with the first timer. */
   #timers: Map<() => void, number> | undefined;
 
   constructor(clock: Clock, resolutions: Resolutions) {
@@ -46,7 +46,7 @@ export class WaitRegistry {
     this.#resolutions = resolutions;
   }
 
-  /** The time at which the next of them has waited long enough. */
+  /** The time at which the next wait times out. */
   get nextTime(): number | null {
     const times = [...(this.#timers?.values() ?? [])];
     return times.length === 0 ? null : Math.min(...times);
@@ -61,7 +61,7 @@ export class WaitRegistry {
     return { came: promise, leave: () => this.#leave(waiter) };
   }
 
-  /** Something came for the name, or was taken: the next waiter gets what is there. */
+  /** Passes the next value of a name to its next waiter, after a value arrived or was recorded. */
   serve(taskId: TaskId, name: string): void {
     if (this.#waiters.length === 0) return;
     const waiters = this.#waiters.filter((each) => each.taskId === taskId && each.name === name);
@@ -82,7 +82,7 @@ export class WaitRegistry {
     if (asksPerson(step.address)) this.rearm(step.taskId);
   }
 
-  /** A step recorded what it was given. */
+  /** Notes that a step has recorded its value. */
   taken(taskId: TaskId, name: string): void {
     if (this.#waiters.length === 0) return;
     this.#waiters = this.#waiters.filter(
@@ -91,7 +91,7 @@ export class WaitRegistry {
     this.serve(taskId, name);
   }
 
-  /** The clock of a task goes on. */
+  /** Restarts the timers of a task whose clock runs again. */
   rearm(taskId: TaskId): void {
     for (const waiter of this.#waiters.slice()) {
       if (waiter.clock !== taskId || waiter.served) continue;
@@ -100,7 +100,7 @@ export class WaitRegistry {
     }
   }
 
-  /** Calls back at a time, unless told to forget it before. */
+  /** Calls back at a time. The returned function cancels the call. */
   at(atMs: number, callback: () => void): () => void {
     const timers = (this.#timers ??= new Map<() => void, number>());
     const cancel = this.#clock.schedule(atMs, () => {

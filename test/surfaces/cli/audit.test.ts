@@ -21,7 +21,7 @@ interface Setup {
 
 const secret = "p".repeat(600);
 
-/** A store as users have it: a real file, written by real runs that have ended. */
+/** Creates a store file with runs that have ended, written by the real runtime. */
 async function setUp({ runs = 1, auditKey }: { runs?: number; auditKey?: string } = {}): Promise<Setup> {
   const folder = await mkdtemp(join(tmpdir(), "reeve-audit-"));
   onTestFinished(() => rm(folder, { recursive: true, force: true }));
@@ -59,7 +59,7 @@ function tamper(path: string, sql: string): void {
   connection.close();
 }
 
-/** Of the first run, the numbers of commits that hold events, oldest first. */
+/** Numbers of the first run's commits that contain events, oldest first. */
 function numbersWithEvents(path: string): readonly number[] {
   const connection = new DatabaseSync(path);
   const rows = connection
@@ -74,7 +74,7 @@ function numbersWithEvents(path: string): readonly number[] {
 const first = "run = (SELECT min(id) FROM runs)";
 
 describe("reeve audit verify", () => {
-  test("verifies every run of a store, and says what that is worth", async () => {
+  test("reeve audit verify verifies every run of a store and explains the limits of the check", async () => {
     const { store, runIds } = await setUp({ runs: 3 });
     const { code, out, talk } = await reeve(["audit", "verify", "--store", store]);
     expect(code).toBe(0);
@@ -85,7 +85,7 @@ describe("reeve audit verify", () => {
     expect(talk).toContain("The chain is plain");
   });
 
-  test("takes the store under .reeve when none is named", async () => {
+  test("reeve audit verify uses the store under .reeve if none is given", async () => {
     const { folder, path } = await setUp();
     await mkdir(join(folder, ".reeve"));
     const connection = new DatabaseSync(path);
@@ -106,31 +106,34 @@ describe("reeve audit verify", () => {
         `UPDATE commits SET at = at + 1 WHERE ${first} AND number = ${numbersWithEvents(path)[2]}`,
     },
     {
-      what: "a removed line",
+      what: "a removed commit",
       how: (path) => `DELETE FROM commits WHERE ${first} AND number = ${numbersWithEvents(path)[2]}`,
     },
     {
-      what: "two lines that changed places",
+      what: "two swapped commits",
       how: (path) => {
         const [, one, other] = numbersWithEvents(path);
         return `UPDATE commits SET body = (SELECT body FROM commits AS them WHERE them.run = commits.run
           AND them.number = ${one} + ${other} - commits.number) WHERE ${first} AND number IN (${one}, ${other})`;
       },
     },
-    { what: "a log that was emptied", how: () => `DELETE FROM commits WHERE ${first}` },
+    { what: "an emptied log", how: () => `DELETE FROM commits WHERE ${first}` },
   ];
 
-  test.for(edits)("E1: finds $what, names the run and leaves the others alone", async ({ how }) => {
-    const { store, path, runIds } = await setUp({ runs: 2 });
-    tamper(path, how(path));
-    const { code, out, talk } = await reeve(["audit", "verify", "--store", store]);
-    expect(code).toBe(1);
-    expect(out[0]).toMatch(new RegExp(`^${runIds[0]}  TAMPERED at event \\d+: `));
-    expect(out[1]).toMatch(new RegExp(`^${runIds[1]}  ok  `));
-    expect(talk).toContain("1 of 2 event logs verify.");
-  });
+  test.for(edits)(
+    "E1: reeve audit verify finds $what, names the run and accepts the other runs",
+    async ({ how }) => {
+      const { store, path, runIds } = await setUp({ runs: 2 });
+      tamper(path, how(path));
+      const { code, out, talk } = await reeve(["audit", "verify", "--store", store]);
+      expect(code).toBe(1);
+      expect(out[0]).toMatch(new RegExp(`^${runIds[0]}  TAMPERED at event \\d+: `));
+      expect(out[1]).toMatch(new RegExp(`^${runIds[1]}  ok  `));
+      expect(talk).toContain("1 of 2 event logs verify.");
+    },
+  );
 
-  test("E1: a cut tail is found against a head kept elsewhere, and only so", async () => {
+  test("E1: reeve audit verify finds a cut tail only against a head that was kept elsewhere", async () => {
     const { store, path, runIds } = await setUp();
     const before = await reeve(["audit", "verify", "--store", store, "--json"]);
     const { head } = JSON.parse(before.out[0] ?? "") as { head: string };
@@ -146,7 +149,7 @@ describe("reeve audit verify", () => {
     expect(aware).toMatchObject({ code: 1, out: [expect.stringContaining("TAMPERED")] });
   });
 
-  test("a log that has grown since its head was kept is in order, and said to have grown", async () => {
+  test("reeve audit verify accepts a log that has grown since its head was kept and reports the growth", async () => {
     const { store } = await setUp();
     const waiter: HostedAgent = {
       id: formatAgentId({ name: "waiter" }),
@@ -168,7 +171,7 @@ describe("reeve audit verify", () => {
     expect(after.talk).toContain("has lost nothing from before");
   });
 
-  test("a run that is gone is found against its head; one that never was is not found", async () => {
+  test("reeve audit verify reports a removed run against its head, and an unknown run as not found", async () => {
     const { store, path, runIds } = await setUp({ runs: 2 });
     const gone = ["audit", "verify", "--store", store, "--head", `${runIds[0]}=abc`];
     tamper(path, `UPDATE runs SET run_id = NULL WHERE run_id = '${runIds[0]}'`);
@@ -181,7 +184,7 @@ describe("reeve audit verify", () => {
     });
   });
 
-  test("E1: a keyed chain verifies with its key alone, and says that it is keyed", async () => {
+  test("E1: reeve audit verify verifies a keyed chain only with its key and reports that it is keyed", async () => {
     const { store } = await setUp({ auditKey: "open sesame" });
     const verify = ["audit", "verify", "--store", store];
     const keyed = await reeve([...verify, "--key-env", "AUDIT_KEY"], { env: { AUDIT_KEY: "open sesame" } });
@@ -195,7 +198,7 @@ describe("reeve audit verify", () => {
     expect(none.talk).toContain("give --key-env");
   });
 
-  test("under --json prints one object a line and nothing else on stdout", async () => {
+  test("reeve audit verify --json prints one object per line and nothing else on stdout", async () => {
     const { store, path, runIds } = await setUp({ runs: 2 });
     tamper(path, `UPDATE commits SET at = at + 1 WHERE ${first} AND number = ${numbersWithEvents(path)[1]}`);
     const { out } = await reeve(["audit", "verify", ...runIds, "run_none", "--store", store, "--json"]);
@@ -220,7 +223,7 @@ describe("reeve audit verify", () => {
     ]);
   });
 
-  test("says so by its exit code when nobody reads on", async () => {
+  test("reeve audit verify reports tampering by its exit code also if stdout is closed", async () => {
     const { store, path } = await setUp({ runs: 2 });
     tamper(path, `DELETE FROM commits WHERE ${first}`);
     const main = join(repository, "src/surfaces/cli/main.ts");
@@ -234,7 +237,7 @@ describe("reeve audit verify", () => {
 });
 
 describe("reeve audit log", () => {
-  test("prints who did what, texts shortened unless asked for in full", async () => {
+  test("reeve audit log prints the actor and action of each event and shortens texts without --full", async () => {
     const { store, runIds } = await setUp();
     const log = ["audit", "log", String(runIds[0]), "--store", store];
     const short = await reeve(log);
@@ -253,7 +256,7 @@ describe("reeve audit log", () => {
     expect(outside.out.map((line) => (JSON.parse(line) as { action: string }).action)).toEqual(["run_start"]);
   });
 
-  test("lets nothing in a text steer the terminal", async () => {
+  test("reeve audit log escapes control characters in texts", async () => {
     const { folder, store } = await setUp();
     const runtime = await openRuntime({ store });
     const model = scriptedModel(["\u001B[2Jgone\u202E"]);
@@ -285,13 +288,13 @@ describe("reeve", () => {
     { args: ["audit", "verify", "--speed"], code: 2, says: "unknown option '--speed'" },
     { args: ["audit", "log"], code: 2, says: "missing required argument 'RUN'" },
     { args: ["audt"], code: 2, says: "unknown command 'audt'" },
-  ])("$args ends with $code and says why, on stderr", async ({ args, code, says }) => {
+  ])("reeve $args exits with $code and prints the reason on stderr", async ({ args, code, says }) => {
     const said = await reeve(args);
     expect(said).toMatchObject({ code, out: [], talk: expect.stringContaining(says) });
     expect(existsSync(join(repository, "nowhere.db"))).toBe(false);
   });
 
-  test("a file that is no store is not read as one, and a run that is not there not as empty", async () => {
+  test("reeve audit refuses a file that is not a store and an unknown run", async () => {
     const { folder, store } = await setUp();
     await writeFile(
       join(folder, "notes.txt"),
@@ -299,7 +302,7 @@ describe("reeve", () => {
     );
     const verify = ["audit", "verify", "--store", `sqlite:${join(folder, "notes.txt")}`];
     expect(await reeve(verify)).toMatchObject({ code: 4, out: [] });
-    // A command that reads makes no store out of an empty file.
+    // A command that only reads does not turn an empty file into a store.
     const empty = join(folder, "empty.db");
     await writeFile(empty, "");
     const said = await reeve(["audit", "verify", "--store", `sqlite:${empty}`]);
@@ -309,7 +312,7 @@ describe("reeve", () => {
   });
 
   test.for([["--help"], ["audit", "--help"], ["audit", "verify", "--help"], ["audit", "log", "--help"]])(
-    "%s is help, on stdout",
+    "reeve %s prints help on stdout",
     async (args) => {
       const { code, out, talk } = await reeve(args);
       expect({ code, talk }).toEqual({ code: 0, talk: "" });

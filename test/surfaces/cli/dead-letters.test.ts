@@ -28,7 +28,7 @@ async function setUp(): Promise<readonly string[]> {
   return ["--store", store];
 }
 
-test("dead letters are listed and redelivered, all of an agent or those that are named", async () => {
+test("reeve dead-letters lists dead letters, and reeve redeliver redelivers all or the named ones of an agent", async () => {
   const store = await setUp();
   const all = await reeve(["dead-letters", ...store]);
   expect([all.code, all.out.length]).toEqual([0, 4]);
@@ -49,7 +49,7 @@ test("dead letters are listed and redelivered, all of an agent or those that are
   ]);
 });
 
-test("a message whose id begins with - is named after --, which the help says", async () => {
+test("reeve redeliver accepts a message id that begins with - after --, as its help says", async () => {
   const store = await setUp();
   expect((await reeve(["redeliver", ...store, "porter", "--", "-d"])).out).toEqual(["1"]);
   expect((await reeve(["redeliver", "--help"])).out.join("\n")).toContain("MESSAGE that begins with -");

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { reeve } from "./reeve-process.ts";
 
 describe("reeve demo", () => {
-  test("hires, preempts, is killed, goes on, and its books agree", async () => {
+  test("reeve demo spawns, preempts, is killed and resumed, and its ledger matches the bill", async () => {
     const { code, out, talk } = await reeve(["demo", "--pace", "60"]);
     expect({ code, talk }).toEqual({ code: 0, talk: "" });
     const text = out.join("\n");
@@ -24,7 +24,7 @@ describe("reeve demo", () => {
     expect(text).toContain("It is under the MIT License.");
   });
 
-  test("a pace that is none is refused", async () => {
+  test("reeve demo refuses an invalid pace", async () => {
     const { code, talk } = await reeve(["demo", "--pace", "slow"]);
     expect(code).toBe(2);
     expect(talk).toContain("invalid --pace slow: expected milliseconds from 0");

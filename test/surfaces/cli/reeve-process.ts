@@ -10,7 +10,7 @@ export interface Said {
 
 const main = join(repository, "src/surfaces/cli/main.ts");
 
-/** Runs the command line as a user does, in a process of its own. */
+/** Runs the command line in a separate process, as a user does. */
 export function reeve(
   args: readonly string[],
   { cwd = repository, env = {} }: { readonly cwd?: string; readonly env?: Record<string, string> } = {},
@@ -19,7 +19,7 @@ export function reeve(
     const options = { cwd, env: { ...process.env, ...env }, timeout: 50_000 };
     const child = execFile(process.execPath, [main, ...args], options, (error, stdout, stderr) => {
       const code = error === null ? 0 : error.code;
-      if (typeof code !== "number") reject(new Error("it did not finish", { cause: error }));
+      if (typeof code !== "number") reject(new Error("the command line did not finish", { cause: error }));
       else resolve({ code, out: stdout.split("\n").filter(Boolean), talk: stderr });
     });
     child.stdin?.end();

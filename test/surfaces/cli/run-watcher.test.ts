@@ -27,7 +27,7 @@ function ended(output: string): RunResult<JsonValue> {
   } as unknown as RunResult<JsonValue>;
 }
 
-/** What a person is told, and what is shown. */
+/** A terminal that records the printed lines and texts. */
 function screen(isWatched = false) {
   const out: string[] = [];
   const said: string[] = [];
@@ -49,7 +49,7 @@ test.for([
   { isWatched: true, shown: String.raw`red\u{1b}[31m` + "\nnext" },
   { isWatched: false, shown: "red\u{1b}[31m\nnext" },
 ])(
-  "an answer that was not streamed steers no terminal (watched: $isWatched)",
+  "control characters in an answer that was not streamed are escaped on a terminal (terminal: $isWatched)",
   async ({ isWatched, shown }) => {
     const { terminal, out } = screen(isWatched);
     await new TextWatcher(terminal).end(ended("red\u{1b}[31m\nnext"));
@@ -57,14 +57,14 @@ test.for([
   },
 );
 
-test("B3: what was charged as lost is told beside what was reported", async () => {
+test("B3: tokens charged as lost are printed next to the reported ones", async () => {
   const { terminal, said } = screen();
   const lost = { tokens: 11_187, costUsd: null };
   await new TextWatcher(terminal).end({ ...ended("half"), status: "cancelled", unreported: lost });
   expect(said.at(-1)).toBe("cancelled · 1 turn · 0 tokens · up to 11,187 charged as lost · $0.0000 · run_1");
 });
 
-test("an unknown price is told of with what can be done at a command line", async () => {
+test("an unknown price is reported with the command-line options that solve it", async () => {
   const { terminal, said } = screen();
   const failure = {
     code: "unknown_price",
@@ -76,7 +76,7 @@ test("an unknown price is told of with what can be done at a command line", asyn
   expect(said.join("\n")).not.toContain("openRuntime");
 });
 
-test("what is on the screen of an answer that was broken off is not shown again", async () => {
+test("text of a cancelled answer that was already streamed is not printed again", async () => {
   const { terminal, out, put } = screen(true);
   const watcher = new TextWatcher(terminal);
   await watcher.see({ type: "message_update", taskId: formatTaskId(0), kind: "text", text: "half" } as Delta);
@@ -87,31 +87,34 @@ test("what is on the screen of an answer that was broken off is not shown again"
 test.for([
   { input: { path: "a" }, hasShown: true },
   { input: { path: "a".repeat(200) }, hasShown: false },
-])("a call that is asked for is not shown twice, unless it was cut", async ({ input, hasShown }) => {
-  const { terminal, said } = screen(true);
-  const watcher = new TextWatcher(terminal);
-  const call = { callId: "c", toolName: "rm", input };
-  const request = { ...call, approvalId: "p", inputDigest: "d", reason: "it may not" };
-  expect(watcher.hasShown(request)).toBe(false);
-  await watcher.see({
-    seq: 0,
-    runId: "run_1",
-    taskId: formatTaskId(0),
-    agentId: "a",
-    parentId: null,
-    at: 0,
-    type: "tool_execution_start",
-    data: call,
-  } as unknown as Event);
-  expect(said).toHaveLength(1);
-  expect(watcher.hasShown(request)).toBe(hasShown);
-});
+])(
+  "a call that needs approval counts as shown only if it was printed in full",
+  async ({ input, hasShown }) => {
+    const { terminal, said } = screen(true);
+    const watcher = new TextWatcher(terminal);
+    const call = { callId: "c", toolName: "rm", input };
+    const request = { ...call, approvalId: "p", inputDigest: "d", reason: "it may not" };
+    expect(watcher.hasShown(request)).toBe(false);
+    await watcher.see({
+      seq: 0,
+      runId: "run_1",
+      taskId: formatTaskId(0),
+      agentId: "a",
+      parentId: null,
+      at: 0,
+      type: "tool_execution_start",
+      data: call,
+    } as unknown as Event);
+    expect(said).toHaveLength(1);
+    expect(watcher.hasShown(request)).toBe(hasShown);
+  },
+);
 
 test.for([
   { costUsd: 0, shown: "$0.0000" },
   { costUsd: 0.00035, shown: "$0.000350" },
   { costUsd: 0.5, shown: "$0.5000" },
-])("a cost of $costUsd is told as $shown", async ({ costUsd, shown }) => {
+])("a cost of $costUsd is printed as $shown", async ({ costUsd, shown }) => {
   const { terminal, said } = screen();
   await new TextWatcher(terminal).end({ ...ended("x"), costUsd });
   expect(said.at(-1)).toContain(` · ${shown} · `);

@@ -19,19 +19,19 @@ type Answer =
   | { readonly tool: string; readonly input: JsonObject }
   | { readonly error: number };
 
-/** What the n-th request is answered with; `undefined` leaves it open. */
+/** Returns the answer to the n-th request. `undefined` leaves the request unanswered. */
 type Script = (request: number, body: JsonObject) => Answer | undefined;
 
 interface Setup {
   readonly folder: string;
   readonly url: string;
   readonly requests: JsonObject[];
-  /** Resolves when so many requests have come in. */
+  /** Resolves once this number of requests has arrived. */
   readonly asked: (count: number) => Promise<void>;
   readonly run: (...args: string[]) => ReturnType<typeof reeve>;
 }
 
-/** A real HTTP server that speaks the chat protocol, and a folder to work in. */
+/** Starts an HTTP server that speaks the chat protocol, and creates a working folder. */
 async function setUp(script: Script, inputTokens = 1_000): Promise<Setup> {
   const folder = await mkdtemp(join(tmpdir(), "reeve-run-"));
   const requests: JsonObject[] = [];
@@ -112,7 +112,7 @@ const looksThenAnswers: Script = (request) =>
   request === 1 ? { tool: "read", input: { path: "notes.txt" } } : { text: "It is green." };
 
 describe("reeve run", () => {
-  test("prints the answer on stdout, and what it did and cost on stderr", async () => {
+  test("reeve run prints the answer on stdout, and its actions and cost on stderr", async () => {
     const { run, requests } = await setUp(looksThenAnswers);
     const { code, out, talk } = await run("Which colour is the lamp?");
     expect({ code, out }).toEqual({ code: 0, out: ["It is green."] });
@@ -121,7 +121,7 @@ describe("reeve run", () => {
     expect(JSON.stringify(requests[1])).toContain("The lamp is green.");
   });
 
-  test("--mode json: every event is a line, and the last is the result", async () => {
+  test("reeve run --mode json prints every event as a line and the result as the last line", async () => {
     const { run } = await setUp(looksThenAnswers);
     const { code, out } = await run("Which colour?", "--mode", "json");
     const lines = out.map(
@@ -134,7 +134,7 @@ describe("reeve run", () => {
     expect(lines.at(-1)).toMatchObject({ type: "result", status: "completed", output: "It is green." });
   });
 
-  test("--continue goes on with the last conversation", async () => {
+  test("reeve run --continue continues the last conversation", async () => {
     const { run, requests } = await setUp((request) => ({ text: `answer ${request}` }));
     await run("first question");
     const { out } = await run("--continue", "second question");
@@ -144,7 +144,7 @@ describe("reeve run", () => {
     expect(said.indexOf("answer 1")).toBeGreaterThan(said.indexOf("first question"));
   });
 
-  test("a prompt that is piped in", async () => {
+  test("reeve run reads the rest of the prompt from stdin for the argument -", async () => {
     const { folder, url, requests } = await setUp(() => ({ text: "ok" }));
     const child = spawn(
       process.execPath,
@@ -160,14 +160,14 @@ describe("reeve run", () => {
     expect(JSON.stringify(requests[0])).toContain(String.raw`Review\n\nthe diff`);
   });
 
-  test("--max-turns ends with a code of its own", async () => {
+  test("reeve run exits with 11 when --max-turns is reached", async () => {
     const { run, requests } = await setUp(() => ({ tool: "ls", input: {} }));
     const { code, talk } = await run("Look", "--max-turns", "2");
     expect({ code, requests: requests.length }).toEqual({ code: 11, requests: 2 });
     expect(talk).toContain("max_turns");
   });
 
-  test("--max-tokens stops it, and --resume with more goes on without asking again", async () => {
+  test("reeve run stops at --max-tokens, and --resume with more tokens repeats no request", async () => {
     const { run, requests } = await setUp(looksThenAnswers, 8_000);
     const first = await run("Which colour? ".repeat(600), "--max-tokens", "15000", "--mode", "json");
     const { runId, status } = JSON.parse(first.out.at(-1) ?? "") as { runId: string; status: string };
@@ -181,14 +181,14 @@ describe("reeve run", () => {
     expect(requests).toHaveLength(2);
   });
 
-  test("killed half way, --resume asks again only what was in flight", async () => {
+  test("reeve run --resume repeats only the request in flight after the process was killed", async () => {
     let isKilled = false;
     const { folder, url, run, requests, asked } = await setUp((request) => {
       if (request === 1) return { tool: "read", input: { path: "notes.txt" } };
       return isKilled ? { text: "It is green." } : undefined;
     });
     const main = join(repository, "src/surfaces/cli/main.ts");
-    // Two turns are enough: the one that was cut off is the second, and is so again.
+    // Two turns are enough: the request that was cut off is the second turn, and so is its repetition.
     const args = [main, "run", "Which colour?", "--mode", "json", "--max-turns", "2"];
     const child = spawn(process.execPath, args, { cwd: folder, env: { ...process.env, ...env(url) } });
     let said = "";
@@ -204,7 +204,7 @@ describe("reeve run", () => {
     expect(requests).toHaveLength(3);
   });
 
-  test("a tool that changes things is denied where nobody can be asked, and done with --yes", async () => {
+  test("reeve run denies a tool that changes files if no person can be asked, and allows it with --yes", async () => {
     const writes: Script = (request) =>
       request % 2 === 1 ? { tool: "write", input: { path: "new.txt", content: "hello" } } : { text: "done" };
     const { run, folder, requests } = await setUp(writes);
@@ -238,7 +238,7 @@ describe("reeve run", () => {
     { args: ["x", "--session", "a", "--continue"], says: "cannot be combined" },
     { args: ["x", "--root", "nowhere"], says: "invalid --root nowhere: the folder does not exist" },
     { args: [], says: "missing prompt" },
-  ])("$args is refused: $says", async ({ args, says }) => {
+  ])("reeve run $args is refused: $says", async ({ args, says }) => {
     const { run, requests } = await setUp(() => ({ text: "never" }));
     const { code, out, talk } = await run(...args);
     expect({ code, out }).toEqual({ code: 2, out: [] });
@@ -246,12 +246,12 @@ describe("reeve run", () => {
     expect(requests).toEqual([]);
   });
 
-  test("a run that is not there", async () => {
+  test("reeve run --resume with an unknown run exits with 3", async () => {
     const { run } = await setUp(() => ({ text: "never" }));
     expect(await run("--resume", "run_7")).toMatchObject({ code: 3, out: [] });
   });
 
-  test("a model that fails for good: the run can be resumed", async () => {
+  test("reeve run exits with 10 when the model fails permanently, and the run can be resumed", async () => {
     let works = false;
     const { folder, url, run } = await setUp(() => (works ? { text: "It works." } : undefined));
     const broken = createServer((_request, response) => {
@@ -270,7 +270,7 @@ describe("reeve run", () => {
     expect(url).toContain("127.0.0.1");
   });
 
-  test("a run that failed is followed when it goes on, event by event", async () => {
+  test("reeve run --resume --mode json prints the events of the resumed run", async () => {
     let works = false;
     const { run } = await setUp(() => (works ? { text: "It works." } : { error: 401 }));
     const failed = await run("Say it", "--mode", "json");
@@ -289,19 +289,22 @@ describe("reeve run", () => {
   test.for([
     { args: ["--yes"], written: true },
     { args: [], written: false },
-  ])("what was asked before the process died is decided on --resume $args", async ({ args, written }) => {
-    const { folder, url, run, requests } = await setUp((request) =>
-      request === 1 ? { tool: "write", input: { path: "new.txt", content: "hello" } } : { text: "done" },
-    );
-    const runId = await leftAsking(folder, url);
-    expect(requests).toHaveLength(1);
-    const { code, out } = await run("--resume", runId, ...args);
-    expect({ code, out }).toEqual({ code: 0, out: ["done"] });
-    expect(requests).toHaveLength(2);
-    expect(existsSync(join(folder, "new.txt"))).toBe(written);
-  });
+  ])(
+    "reeve run --resume $args decides an approval that was requested before the process died",
+    async ({ args, written }) => {
+      const { folder, url, run, requests } = await setUp((request) =>
+        request === 1 ? { tool: "write", input: { path: "new.txt", content: "hello" } } : { text: "done" },
+      );
+      const runId = await leftAsking(folder, url);
+      expect(requests).toHaveLength(1);
+      const { code, out } = await run("--resume", runId, ...args);
+      expect({ code, out }).toEqual({ code: 0, out: ["done"] });
+      expect(requests).toHaveLength(2);
+      expect(existsSync(join(folder, "new.txt"))).toBe(written);
+    },
+  );
 
-  test("S5: what is said to a conversation that waits for a person is heard by its run, which asks again", async () => {
+  test("S5: a prompt to a session whose run waits for approval steers that run, which calls the model again", async () => {
     const { folder, url, run, requests } = await setUp((request) =>
       request === 1 ? { tool: "write", input: { path: "new.txt", content: "hello" } } : { text: "done" },
     );
@@ -321,7 +324,7 @@ describe("reeve run", () => {
     expect(JSON.stringify(requests[1])).toContain("In capitals");
   });
 
-  test("a conversation whose run was left half way is not gone on with unseen", async () => {
+  test("reeve run --continue refuses a session whose run has not ended and names --resume", async () => {
     const { folder, url, run, requests, asked } = await setUp(() => undefined);
     const args = [join(repository, "src/surfaces/cli/main.ts"), "run", "Which colour?"];
     const child = spawn(process.execPath, args, { cwd: folder, env: { ...process.env, ...env(url) } });
@@ -334,7 +337,7 @@ describe("reeve run", () => {
     expect(requests).toHaveLength(1);
   });
 
-  test("a run that ran out of time says how its conversation goes on", async () => {
+  test("reeve run --resume of a run that timed out names the --session option to continue", async () => {
     const { run } = await setUp(() => undefined);
     const late = await run("Which colour?", "--timeout", "0.2", "--mode", "json");
     const { runId, sessionId } = JSON.parse(late.out.at(-1) ?? "") as { runId: string; sessionId: string };
@@ -344,7 +347,7 @@ describe("reeve run", () => {
     expect(talk).toContain(`--session ${sessionId}`);
   });
 
-  test("goes on to its end when nobody reads what it says", async () => {
+  test("reeve run completes when stderr is closed", async () => {
     const { folder, url, requests } = await setUp(looksThenAnswers);
     const args = [join(repository, "src/surfaces/cli/main.ts"), "run", "Which colour?"];
     const child = spawn(process.execPath, args, { cwd: folder, env: { ...process.env, ...env(url) } });
@@ -360,7 +363,7 @@ describe("reeve run", () => {
   });
 });
 
-/** A run that was let go of while it waits for a person. */
+/** Creates a run that is suspended while it waits for a person's approval, and returns its id. */
 async function leftAsking(folder: string, baseUrl: string): Promise<string> {
   await mkdir(join(folder, ".reeve"), { recursive: true });
   const store = `sqlite:${join(folder, ".reeve/reeve.db")}` as const;
