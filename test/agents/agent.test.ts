@@ -37,8 +37,8 @@ async function run(
   return { result, events };
 }
 
-describe("an agent that works alone", () => {
-  test("thinks, acts and answers, and its events tell so in order", async () => {
+describe("an agent without sub-agents", () => {
+  test("an agent calls a tool and answers, and its events are recorded in order", async () => {
     const { result, events } = await run({ model: scriptedModel([again, "Go to Blois."]) });
     expect(result).toMatchObject({ status: "completed", output: "Go to Blois.", turns: 2, error: null });
     expect(events.map(({ type }) => type)).toEqual([
@@ -66,7 +66,7 @@ describe("an agent that works alone", () => {
     ]);
   });
 
-  test("S1: what was said is in the session with the commit that ends the task, one entry after another", async () => {
+  test("S1: the messages of a run are stored in the session with the commit that ends the task, each linked to the previous one", async () => {
     const store = memoryStore({ hash: sha256 });
     const { result } = await run({ model: scriptedModel([again, "Go to Blois."]) }, "Where?", store);
     const entries = await store.sessions.read(result.sessionId);
@@ -78,7 +78,7 @@ describe("an agent that works alone", () => {
     ]);
   });
 
-  test("goes on with what its session says, entry after entry, and leaves out what failed", async () => {
+  test("an agent continues its session and leaves out messages of a failed run", async () => {
     const store = memoryStore({ hash: sha256 });
     const runtime = await openRuntime({ store, unknownPrice: "ignore" });
     const error = Object.assign(new Error("bad key"), { status: 401 });
@@ -107,7 +107,7 @@ describe("an agent that works alone", () => {
     await runtime.close();
   });
 
-  test("asks for its prompt once, also when it is started again in the middle of things", async () => {
+  test("instructions are built once per run, even if another process resumes the run", async () => {
     const store = memoryStore({ hash: sha256 });
     let builds = 0;
     const instructions = { build: async () => ({ text: `version ${++builds}`, fromCache: false }) };
@@ -135,7 +135,7 @@ describe("an agent that works alone", () => {
     await two.close();
   });
 
-  test("S1, S2: of an invocation that failed the user's entry stays pending, and nothing is visible", async () => {
+  test("S1, S2: the user message of a failed run stays pending, and no entry is visible", async () => {
     const store = memoryStore({ hash: sha256 });
     const error = Object.assign(new Error("bad key"), { status: 401 });
     const { result } = await run({ model: scriptedModel([{ error }]) }, "Where?", store);
@@ -144,7 +144,7 @@ describe("an agent that works alone", () => {
     expect(entries).toMatchObject([{ visibility: "pending", entry: { id: result.runId, taskId: "t0" } }]);
   });
 
-  test("out of turns, it says so, with what there is of an answer", async () => {
+  test("an agent that reaches maxTurns ends as max_turns with its last text", async () => {
     const { result } = await run({ model: scriptedModel([again, again]), maxTurns: 2 });
     expect(result).toMatchObject({
       status: "max_turns",
@@ -153,7 +153,7 @@ describe("an agent that works alone", () => {
     });
   });
 
-  test("out of turns, blanks beside a call are no answer", async () => {
+  test("an agent that reaches maxTurns ignores blank text next to a tool call", async () => {
     const { result } = await run({
       model: scriptedModel([again, { ...again, text: "\n\n" }]),
       maxTurns: 2,
@@ -161,7 +161,7 @@ describe("an agent that works alone", () => {
     expect(result).toMatchObject({ status: "max_turns", output: "Let me look." });
   });
 
-  test("what it says last is its answer, not what it said beside calls on the way", async () => {
+  test("the output is the text of the last turn, not text next to earlier tool calls", async () => {
     const end = { ...look, execute: async () => ({ ...text("Sens"), terminate: true }) };
     const { result } = await run({
       model: scriptedModel([again, { ...again, text: "", toolCalls: [{ name: "end", input: {} }] }]),
@@ -170,7 +170,7 @@ describe("an agent that works alone", () => {
     expect(result).toMatchObject({ status: "completed", output: "", turns: 2 });
   });
 
-  test("B5, S1: out of money, it stops as budget_exhausted, keeps what there is and closes the invocation", async () => {
+  test("B5, S1: an agent without budget stops as budget_exhausted, keeps its partial output and stores its messages", async () => {
     const store = memoryStore({ hash: sha256 });
     const options = { model: scriptedModel([again, again]), budget: { maxTurns: 1 } };
     const { result, events } = await run(options, "Where?", store);
@@ -191,7 +191,7 @@ describe("an agent that works alone", () => {
     expect(roles).toEqual(["user", "assistant", "tool"]);
   });
 
-  test("S1: a call that was not executed when the run was cancelled is answered with the reason", async () => {
+  test("S1: a call that was not executed when the run was cancelled gets a result with the reason", async () => {
     const store = memoryStore({ hash: sha256 });
     const runtime = await openRuntime({ store, unknownPrice: "ignore" });
     const held = tool({
@@ -212,7 +212,7 @@ describe("an agent that works alone", () => {
     expect(JSON.stringify(entries.at(-1)?.entry)).toContain("[not executed: enough]");
   });
 
-  test("S2: the user's entry is in the session with the submission, pending, and there once when the run is closed", async () => {
+  test("S2: the user message is pending in the session after submission and visible exactly once after the run", async () => {
     const store = memoryStore({ hash: sha256 });
     const runtime = await openRuntime({ store, unknownPrice: "ignore" });
     const agent = new Agent({ name: "scout", model: scriptedModel(["Blois.", "Tours."]) });
@@ -237,7 +237,7 @@ describe("an agent that works alone", () => {
     ]);
   });
 
-  test("a tool that fails, is unknown or gets wrong arguments is a result the model sees", async () => {
+  test("a failed tool, an unknown tool and invalid arguments become tool results that the model receives", async () => {
     const broken = tool({
       name: "broken",
       description: "Fails",
@@ -263,7 +263,7 @@ describe("an agent that works alone", () => {
     expect(texts[2]).toContain("there is no tool missing; there are: broken, look");
   });
 
-  test("hears steering after the tools of a turn, follow-ups when it would stop, one at a time", async () => {
+  test("steering messages arrive after the tools of a turn and follow-ups when the agent would stop, one at a time", async () => {
     const store = memoryStore({ hash: sha256 });
     const runtime = await openRuntime({ store, unknownPrice: "ignore" });
     let handle: RunHandle | undefined;
@@ -301,7 +301,7 @@ describe("an agent that works alone", () => {
     await runtime.close();
   });
 
-  test("an input that it cannot be asked is refused with what it takes", async () => {
+  test("an agent refuses an invalid input and says what it accepts", async () => {
     const { result } = await run({}, { town: "Sens" });
     expect(result).toMatchObject({
       status: "failed",

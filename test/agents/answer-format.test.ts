@@ -4,10 +4,10 @@ import { openRuntime } from "../../src/index.ts";
 import { messageText, userMessage } from "../../src/kernel/index.ts";
 import { looks, scout } from "./scout.ts";
 
-describe("an answer that fits a schema", () => {
+describe("structured output of an agent", () => {
   const schema = z.object({ town: z.string(), days: z.number() });
 
-  test("is a value, with its type", async () => {
+  test("invoke() with a schema returns a typed value", async () => {
     const { agent, model } = scout([looks, '{"town":"Sens","days":3}']);
     const result = await agent.invoke("Where, how long?", { output: schema });
     if (result.status !== "completed") throw new Error(result.status);
@@ -16,7 +16,7 @@ describe("an answer that fits a schema", () => {
     expect(model.calls[0]?.responseFormat).toMatchObject({ type: "json" });
   });
 
-  test("is asked for again with what was wrong, twice at most", async () => {
+  test("an answer that does not fit the schema is requested again with the errors, at most twice", async () => {
     const { agent, model } = scout([
       "three days",
       '{"town":"Sens"}',
@@ -34,15 +34,15 @@ describe("an answer that fits a schema", () => {
   });
 
   test.each([
-    ["that is none", { type: "wat" }, /is not a JSON Schema: .*type/u],
-    ["with a part that is none", { properties: { a: { minLength: -1 } } }, /is not a JSON Schema/u],
+    ["that is invalid", { type: "wat" }, /is not a JSON Schema: .*type/u],
+    ["with an invalid part", { properties: { a: { minLength: -1 } } }, /is not a JSON Schema/u],
     [
-      "that JSON Schema has no words for",
+      "that cannot be expressed as JSON Schema",
       z.object({ day: z.date() }),
       /\(zod\) cannot be written as JSON Schema: Date/u,
     ],
   ] as const)(
-    "a schema %s is refused where it is given, and nothing is asked",
+    "a schema %s is refused by invoke() and stream() before any model call",
     async (_what, output, message) => {
       const { agent, model } = scout(["{}"]);
       const refused = { code: "invalid_argument", message: expect.stringMatching(message) };
@@ -52,7 +52,7 @@ describe("an answer that fits a schema", () => {
     },
   );
 
-  test("a schema that is none is found before anything is paid, also by a runtime it is submitted to", async () => {
+  test("a run that is submitted with an invalid schema fails before any model call", async () => {
     const runtime = await openRuntime();
     const { agent, model } = scout(["{}"]);
     const run = await runtime.submit(agent, { prompt: "Where?", output: { type: "wat" } });
@@ -65,7 +65,7 @@ describe("an answer that fits a schema", () => {
     await runtime.close();
   });
 
-  test("is text where the run did not complete", async () => {
+  test("the output is text if the run with a schema does not complete", async () => {
     const { agent } = scout([looks, looks], { maxTurns: 1 });
     const result = await agent.invoke("Where?", { output: schema });
     expect(result).toMatchObject({

@@ -9,7 +9,7 @@ const spent = (tokens: number, lostTokens: number) => ({
   turns: 1,
 });
 
-test("what was lost is spent, too, and told apart", () => {
+test("B3: unreported spending counts against the caps and is reported separately", () => {
   const bill = new Bill({ maxTokens: 100, maxCostUsd: 5, maxTurns: null });
   bill.add(spent(10, 20));
   expect(bill.left).toEqual({ maxTokens: 70, maxCostUsd: 4.5, maxTurns: null });

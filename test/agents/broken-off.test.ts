@@ -4,7 +4,10 @@ import { messageText, type Guardrail, type Model, type ModelStreamPart } from ".
 import { FakeClock, scriptedModel, type ScriptedModel, type ScriptStep } from "../../src/testing/index.ts";
 import { look, looks } from "./scout.ts";
 
-/** Answers by its script; but what begins with "half" is only begun. */
+/**
+ * Answers from a script. A text that starts with "half" is streamed and then hangs until the call is
+ * aborted.
+ */
 class Hesitant implements Model {
   readonly provider = "scripted";
   readonly modelId = "script";
@@ -58,17 +61,20 @@ async function stopped(
 test.each([
   ["cancel", "cancelled"],
   ["deadline", "deadline_exceeded"],
-] as const)("S1: what was shown of an answer is its output, and is said: %s", async (how, status) => {
-  const { result, ended, model, agent, runtime } = await stopped(["half an answer", "whole"], how);
-  expect(result).toMatchObject({ status, output: "half an answer" });
-  expect(ended).toMatchObject({ status, output: "half an answer" });
-  expect(JSON.stringify(result.error)).not.toContain("half");
-  await agent.invoke("And?", { runtime, sessionId: "talk" });
-  expect(model.script.calls[1]?.messages.map(messageText)).toEqual(["Go", "half an answer", "And?"]);
-  await runtime.close();
-});
+] as const)(
+  "S1: the streamed part of an interrupted answer is the output and is stored in the session: %s",
+  async (how, status) => {
+    const { result, ended, model, agent, runtime } = await stopped(["half an answer", "whole"], how);
+    expect(result).toMatchObject({ status, output: "half an answer" });
+    expect(ended).toMatchObject({ status, output: "half an answer" });
+    expect(JSON.stringify(result.error)).not.toContain("half");
+    await agent.invoke("And?", { runtime, sessionId: "talk" });
+    expect(model.script.calls[1]?.messages.map(messageText)).toEqual(["Go", "half an answer", "And?"]);
+    await runtime.close();
+  },
+);
 
-test("S1: so it is after tools were called", async () => {
+test("S1: the streamed part of an interrupted answer is kept after tool calls too", async () => {
   const { result, model, agent, runtime } = await stopped([looks, "half an answer", "whole"], "cancel");
   expect(result.output).toBe("half an answer");
   await agent.invoke("And?", { runtime, sessionId: "talk" });
@@ -77,7 +83,7 @@ test("S1: so it is after tools were called", async () => {
   await runtime.close();
 });
 
-test("what no guardrail has looked at is not given out", async () => {
+test("an interrupted answer that no output guardrail has checked is not returned", async () => {
   const allow = async () => ({ decision: "allow" }) as const;
   const { result, runtime } = await stopped(["half an answer"], "cancel", [
     { name: "careful", onOutput: allow },

@@ -15,12 +15,12 @@ import { setUp, type Bench } from "../runtime/runtime-setup.ts";
 export interface Ended {
   readonly result: RunResult<JsonValue>;
   readonly events: readonly Event[];
-  /** What architectures said of themselves, in order. */
+  /** Names of the architecture events, in order. */
   readonly notes: readonly string[];
 }
 
 export interface Company extends Bench {
-  /** Runs an agent to its end. */
+  /** Submits an agent and waits until its run has ended. */
   readonly run: (agent: HostedAgent, input: JsonValue, options?: SubmitOptions) => Promise<Ended>;
   readonly ended: (handle: RunHandle) => Promise<Ended>;
 }
@@ -37,7 +37,7 @@ export async function company(options?: Parameters<typeof setUp>[0]): Promise<Co
   return { ...bench, run, ended };
 }
 
-/** Runs an agent in a company of its own. */
+/** Runs an agent in a new runtime and closes the runtime afterwards. */
 export async function runAlone(
   agent: HostedAgent,
   input: JsonValue = "Go.",
@@ -60,7 +60,7 @@ export interface Worker {
   readonly model: ScriptedModel;
 }
 
-/** An agent that answers from a script. */
+/** Builds an agent that answers from a script. */
 export function worker(
   name: string,
   script: readonly ScriptStep[],
@@ -71,7 +71,7 @@ export function worker(
   return { agent: new Agent({ name, model, ...more }), model };
 }
 
-/** What each call of a model was last told. */
+/** Returns the text of the last message of each model call. */
 export function asked({ calls }: ScriptedModel): readonly string[] {
   return calls.map(({ messages }) => {
     const last = messages.at(-1);
@@ -79,12 +79,12 @@ export function asked({ calls }: ScriptedModel): readonly string[] {
   });
 }
 
-/** All that each call of a model was told, its instructions first. */
+/** Returns the texts of all messages of each model call, instructions first. */
 export function seen({ calls }: ScriptedModel): readonly (readonly string[])[] {
   return calls.map(({ messages }) => messages.map((message) => messageText(message)));
 }
 
-/** What the last call of a model was given back by tools. */
+/** Returns the tool results in the last model call. */
 export function resultsIn({ calls }: ScriptedModel): readonly string[] {
   const told = calls.at(-1)?.messages.findLast(({ role }) => role === "tool");
   return told?.role !== "tool"

@@ -39,7 +39,7 @@ import {
 } from "../../src/middleware.ts";
 import { scriptedModel } from "../../src/testing/index.ts";
 
-/** How many layers a run of two model calls and one tool call passed, at each level. */
+/** Number of middleware handlers that a run of two model calls and one tool call passes, per level. */
 interface Passed {
   readonly agent: number;
   readonly chat: number;
@@ -54,7 +54,7 @@ const look = tool({
 });
 const script = () => scriptedModel([{ toolCalls: [{ name: "look", input: {} }] }, '{"rain":true}']);
 
-/** An agent without a path of its own, to be given one. */
+/** Returns the agent without its call path, so that a test can set one. */
 function withoutPath(agent: Agent): HostedAgent {
   const { id, models, tools, budget } = agent;
   return {
@@ -67,7 +67,7 @@ function withoutPath(agent: Agent): HostedAgent {
   };
 }
 
-/** The layers as they are, but each stage is counted whenever a call comes to it. */
+/** Runs an agent with the middleware and counts the calls of each handler. */
 async function passes(middleware: readonly Layer[]): Promise<Passed> {
   const passed = { agent: 0, chat: 0, function: 0 };
   const counted = <Context>(level: keyof Passed, stage: Stage<Context> | undefined) =>
@@ -97,7 +97,7 @@ const telemetry: Telemetry = {
   measure: () => {},
 };
 
-/** Per run, per model call, per tool call. */
+/** Expected counts, given per run, per model call and per tool call. */
 const each = (agent: number, chat: number, tools: number): Passed => ({
   agent,
   chat: 2 * chat,
@@ -120,31 +120,35 @@ const layers: readonly { readonly name: string; readonly layer: Layer; readonly 
   { name: "model fallback", layer: modelFallback({ models: [script()] }), passed: each(0, 1, 0) },
 ];
 
-/** Configured so that they would do nothing. */
+/** Middleware that is configured to have no effect. */
 const idle: readonly { readonly name: string; readonly layer: Layer }[] = [
-  { name: "a cache without room", layer: cache({ maxEntries: 0 }) },
-  { name: "a history truncator without a limit", layer: historyTruncator({}) },
-  { name: "a fallback to no model", layer: modelFallback({ models: [] }) },
-  { name: "a retry that never tries again", layer: retry({ maxRetries: 0 }) },
+  { name: "a cache() with maxEntries: 0", layer: cache({ maxEntries: 0 }) },
+  { name: "a historyTruncator() without a limit", layer: historyTruncator({}) },
+  { name: "a modelFallback() without models", layer: modelFallback({ models: [] }) },
+  { name: "a retry() with maxRetries: 0", layer: retry({ maxRetries: 0 }) },
 ];
 
-describe("F1: a call passes what is configured and nothing else", () => {
-  test("with nothing configured there is no path around a call", async () => {
+describe("F1: a call passes only the configured middleware", () => {
+  test("F1: an agent without middleware has no call path", async () => {
     expect("callPath" in new Agent({ name: "scout", model: script(), tools: [look] })).toBe(false);
     expect(await passes([])).toEqual(each(0, 0, 0));
   });
 
-  test.for(layers)("$name is passed where it stands", async ({ layer, passed }) => {
-    expect(await passes([layer])).toEqual(passed);
-    const scout = new Agent({ name: "scout", model: script(), middleware: [layer] });
-    const { chat, function: around, gate, observer } = scout.callPath ?? {};
-    const present = { chat: chat !== undefined, function: around !== undefined };
-    expect(present).toEqual({ chat: passed.chat > 0, function: passed.function > 0 });
-    expect([gate, observer]).toEqual([undefined, undefined]);
-  });
+  test.for(layers)(
+    "F1: a call passes the middleware $name only at the levels that it handles",
+    async ({ layer, passed }) => {
+      expect(await passes([layer])).toEqual(passed);
+      const scout = new Agent({ name: "scout", model: script(), middleware: [layer] });
+      const { chat, function: around, gate, observer } = scout.callPath ?? {};
+      const present = { chat: chat !== undefined, function: around !== undefined };
+      expect(present).toEqual({ chat: passed.chat > 0, function: passed.function > 0 });
+      expect([gate, observer]).toEqual([undefined, undefined]);
+    },
+  );
 
-  test("all together, each is passed as often as alone", async () => {
-    // The cache is left out: it answers the second of two equal calls for those behind it.
+  test("F1: combined middleware is passed as often as each middleware alone", async () => {
+    // The cache is left out, because it answers the second of two equal calls and inner middleware is not
+    // called.
     const all = layers.filter(({ name }) => !name.startsWith("cache"));
     const sum = (level: keyof Passed): number => all.reduce((total, { passed }) => total + passed[level], 0);
     const expected = { agent: sum("agent"), chat: sum("chat"), function: sum("function") };
@@ -153,12 +157,12 @@ describe("F1: a call passes what is configured and nothing else", () => {
     expect(depth).toEqual({ ...expected, chat: expected.chat / 2 });
   });
 
-  test.for(idle)("$name is not there", async ({ layer }) => {
+  test.for(idle)("F1: $name adds no call path", async ({ layer }) => {
     expect("callPath" in new Agent({ name: "scout", model: script(), middleware: [layer] })).toBe(false);
     expect(await passes([layer])).toEqual(each(0, 0, 0));
   });
 
-  test("a path that changes holds from the next call on", async () => {
+  test("a changed call path applies from the next call on", async () => {
     const seen: string[] = [];
     const path = (name: string): CallPath => ({
       chat: { process: (_context, next) => (seen.push(name), next()) },
@@ -186,7 +190,7 @@ describe("F1: a call passes what is configured and nothing else", () => {
   });
 });
 
-/** How often the gate and what it is made of were asked in a run of one tool call. */
+/** Counts how often the gate is asked before and after the tool call of one run. */
 async function gatePasses(options: Partial<AgentOptions>): Promise<{ before: number; after: number }> {
   const passed = { before: 0, after: 0 };
   const scout = new Agent({ name: "scout", model: script(), tools: [look], ...options });
@@ -206,39 +210,42 @@ async function gatePasses(options: Partial<AgentOptions>): Promise<{ before: num
   return passed;
 }
 
-describe("F1: the gate is there when something stands in it", () => {
+describe("F1: when an agent has a gate", () => {
   const allow = (): GuardrailDecision => ({ decision: "allow" });
   const permissions: Permissions = { check: () => ({ decision: "allow" }) };
   const toolHooks: HookRegistry = { preTool: () => undefined, postTool: () => undefined };
 
   test.for([
-    { what: "nothing", options: {} },
+    { what: "no options", options: {} },
     { what: "no guardrails", options: { guardrails: [] } },
     { what: "a guardrail without a stage", options: { guardrails: [{ name: "idle" }] } },
-    { what: "a guardrail of the input", options: { guardrails: [{ name: "in", onInput: allow }] } },
-    { what: "a guardrail of the output", options: { guardrails: [{ name: "out", onOutput: allow }] } },
+    { what: "an input guardrail", options: { guardrails: [{ name: "in", onInput: allow }] } },
+    { what: "an output guardrail", options: { guardrails: [{ name: "out", onOutput: allow }] } },
     { what: "middleware alone", options: { middleware: [contentTruncator()] } },
-  ])("with $what a tool call passes none", async ({ options }) => {
+  ])("F1: an agent with $what has no gate", async ({ options }) => {
     expect(new Agent({ name: "scout", model: script(), ...options }).callPath?.gate).toBeUndefined();
     expect(await gatePasses(options)).toEqual({ before: 0, after: 0 });
   });
 
   test.for([
-    { what: "a guardrail of calls", options: { guardrails: [{ name: "call", beforeCall: allow }] } },
-    { what: "a guardrail of results", options: { guardrails: [{ name: "result", afterCall: allow }] } },
+    { what: "a guardrail before calls", options: { guardrails: [{ name: "call", beforeCall: allow }] } },
+    { what: "a guardrail after calls", options: { guardrails: [{ name: "result", afterCall: allow }] } },
     { what: "permissions", options: { permissions } },
     { what: "tool hooks", options: { toolHooks } },
     {
       what: "all of them",
       options: { guardrails: [{ name: "c", beforeCall: allow }], permissions, toolHooks },
     },
-  ])("with $what a tool call passes one gate, once each way, and nothing else", async ({ options }) => {
-    const { callPath } = new Agent({ name: "scout", model: script(), ...options });
-    expect(Object.keys(callPath ?? {})).toEqual(["gate"]);
-    expect(await gatePasses(options)).toEqual({ before: 1, after: 1 });
-  });
+  ])(
+    "F1: a tool call of an agent with $what passes one gate, once before and once after the call",
+    async ({ options }) => {
+      const { callPath } = new Agent({ name: "scout", model: script(), ...options });
+      expect(Object.keys(callPath ?? {})).toEqual(["gate"]);
+      expect(await gatePasses(options)).toEqual({ before: 1, after: 1 });
+    },
+  );
 
-  test("a guardrail is asked at the stages it has, and at no other", async () => {
+  test("F1: a guardrail is asked only at the stages that it implements", async () => {
     const asked: string[] = [];
     const at = (stage: string) => (): GuardrailDecision => (asked.push(stage), { decision: "allow" });
     await gatePasses({
@@ -252,8 +259,8 @@ describe("F1: the gate is there when something stands in it", () => {
   });
 });
 
-describe("F1: the window around a conversation", () => {
-  /** For each model call of a run, whether it was sent the very conversation of its session. */
+describe("F1: the prompt window", () => {
+  /** Returns for each model call of a run whether it received the session's own transcript object. */
   const asked = async (): Promise<boolean[]> => {
     const given: boolean[] = [];
     const watched: Architecture = {
@@ -279,11 +286,11 @@ describe("F1: the window around a conversation", () => {
     return given;
   };
 
-  test("without compaction the model is sent the conversation itself, not a copy", async () => {
+  test("F1: without compaction, the model receives the session's transcript itself and not a copy", async () => {
     expect(await asked()).toEqual([true, true]);
   });
 
-  test("with compaction the strategy is asked once for each model call", async () => {
+  test("F1: with compaction, the strategy is called once per model call", async () => {
     let calls = 0;
     const counting: CompactionStrategy = {
       compact: (history) => (calls++, slidingWindow().compact(history)),

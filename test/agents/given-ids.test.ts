@@ -8,8 +8,8 @@ function clerk(...script: string[]) {
   return { model, agent: new Agent({ name: "clerk", model }) };
 }
 
-describe("ids are given as texts", () => {
-  test("a session and a run of one's own naming", async () => {
+describe("ids that the caller chooses", () => {
+  test("invoke() accepts a session id and a run id of the caller's choice", async () => {
     const runtime = await openRuntime();
     const { agent, model } = clerk("first", "second");
     const chat = { sessionId: "chat-42", runtime };
@@ -30,7 +30,7 @@ describe("ids are given as texts", () => {
   const notAgent = { code: "invalid_argument", message: expect.stringContaining("invalid agent name") };
 
   test.each(["refuse", "replace"] as const)(
-    "what is none is refused, and nothing is asked (sameName: %s)",
+    "invoke(), stream() and runUntil() refuse invalid ids before any model call (sameName: %s)",
     async (sameName) => {
       const runtime = await openRuntime({ sameName });
       const { agent, model } = clerk("never");
@@ -46,7 +46,7 @@ describe("ids are given as texts", () => {
     },
   );
 
-  test("so it is with those of what is there", async () => {
+  test("methods of existing runs refuse invalid run, session, task and agent ids", async () => {
     const runtime = await openRuntime();
     const { agent } = clerk("done");
     const run = await agent.submit("x", { runtime });

@@ -17,7 +17,7 @@ const publisher = agent("publisher", async (ctx) => {
   for (const item of items) await ctx.emit(topic as never, item);
 });
 
-/** Someone who follows the digest and says what came. */
+/** Builds an agent that follows the digest topic and records what it receives. */
 function subscriber(heard: JsonValue[]) {
   return agent("subscriber", async (ctx, inbox) => {
     if (inbox.messages.length === 0) await ctx.follow(digest as never);
@@ -25,8 +25,8 @@ function subscriber(heard: JsonValue[]) {
   });
 }
 
-describe("an information agent", () => {
-  test("follows its sources once it is started, sums up what came in and publishes it, again and again", async () => {
+describe("an InformationAgent", () => {
+  test("an InformationAgent follows its sources after start(), and publishes a summary of each batch of messages", async () => {
     const { runtime, run } = await company();
     const model = scriptedModel(["Rain in the east.", "Snow in the west."]);
     const news = newsroom({ model });
@@ -46,7 +46,7 @@ describe("an information agent", () => {
     await runtime.close();
   });
 
-  test("goes on following in the next process that hosts it, and starting it again changes nothing", async () => {
+  test("an InformationAgent keeps following its sources in another process, and a second start() has no effect", async () => {
     const { runtime, open } = await company();
     const first = newsroom({ aggregate: (items) => items.length });
     await first.start({ runtime });
@@ -65,13 +65,13 @@ describe("an information agent", () => {
     await second.close();
   });
 
-  test("needs no model where a function makes it, and publishes nothing of nothing", async () => {
+  test("an InformationAgent with an aggregate function needs no model and publishes nothing for null", async () => {
     const { result, notes } = await runAlone(newsroom({ aggregate: () => null }), "Something.");
     expect(result).toMatchObject({ status: "completed", output: "" });
     expect(notes).toEqual(["information.followed"]);
   });
 
-  test("takes what it is told as an item, and goes by its instructions and the model of its role", async () => {
+  test("an InformationAgent summarizes its direct input with its instructions and the summarizer model", async () => {
     const main = scriptedModel([]);
     const summarizer = scriptedModel(["Fog."]);
     const news = newsroom({ model: main, models: { summarizer }, instructions: "One word." });
@@ -82,11 +82,11 @@ describe("an information agent", () => {
   });
 
   test.each<[string, Partial<InformationAgentOptions>, string]>([
-    ["nothing to follow", { sources: [] }, "invalid sources: the list is empty"],
-    ["what is no topic", { sources: ["news"] }, "invalid topic id"],
-    ["to hear itself", { topic: "news/eu" }, "would receive its own messages"],
-    ["to think with nothing", {}, "set the option `model`"],
-  ])("refuses %s", (_what, options, message) => {
+    ["an empty list of sources", { sources: [] }, "invalid sources: the list is empty"],
+    ["an invalid topic id", { sources: ["news"] }, "invalid topic id"],
+    ["a source that is its own topic", { topic: "news/eu" }, "would receive its own messages"],
+    ["a configuration without a model or function", {}, "set the option `model`"],
+  ])("an InformationAgent refuses %s", (_what, options, message) => {
     expect(() => newsroom(options)).toThrow(message);
   });
 });

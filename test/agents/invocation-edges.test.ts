@@ -38,7 +38,7 @@ function handsTo(...keys: readonly string[]) {
   ]);
 }
 
-/** A table of the application's own. */
+/** Returns a history provider that stores messages in a map, and the keys of that map. */
 function historyTable(): { readonly provider: HistoryProvider; readonly keys: () => readonly string[] } {
   const table = new Map<string, readonly ChatMessage[]>();
   const at = ({ agentId, sessionId }: HistoryKey) => `${agentId} ${sessionId}`;
@@ -55,8 +55,8 @@ function historyTable(): { readonly provider: HistoryProvider; readonly keys: ()
   };
 }
 
-describe("a history of the application's own", () => {
-  test("is kept apart for each user a worker works for", async () => {
+describe("a custom history provider", () => {
+  test("a history provider keeps the histories of different users of a sub-agent apart", async () => {
     const { provider, keys } = historyTable();
     const model = scriptedModel(["what Ann told me", "nothing", "as before"]);
     const worker = new Agent({ name: "clerk", model, history: provider });
@@ -85,7 +85,7 @@ describe("a history of the application's own", () => {
     await runtime.close();
   });
 
-  test("keeps nothing of a worker that is to remember nothing", async () => {
+  test("a history provider stores nothing for a sub-agent without retention", async () => {
     const { provider, keys } = historyTable();
     const model = scriptedModel(["one", "two"]);
     const worker = new Agent({ name: "temp", model, history: provider });
@@ -100,7 +100,7 @@ describe("a history of the application's own", () => {
     expect(keys()).toEqual([]);
   });
 
-  test("is another for each asker whose messages came in together", async () => {
+  test("a history provider keeps messages that arrive together from one sender apart", async () => {
     const { provider } = historyTable();
     const model = scriptedModel(["to one", "to two"]);
     const desk = new Agent({ name: "desk", model, history: provider });
@@ -123,17 +123,17 @@ describe("a history of the application's own", () => {
   });
 });
 
-describe("an agent", () => {
+describe("validation of an agent", () => {
   test.for([
     { budget: { maxTokens: -1 } },
     { budget: { maxCostUsd: Number.NaN } },
     { spawnBudget: { maxAgents: 0 } },
-  ])("B2: with %o is refused when it is made", (bounds) => {
+  ])("B2: an agent with %o is refused at construction", (bounds) => {
     const make = () => new Agent({ name: "strict", model: scriptedModel([]), ...bounds });
     expect(make).toThrow(expect.objectContaining({ code: "invalid_argument" }));
   });
 
-  test("is asked nothing at all: the refusal says what it takes, also where a schema is asked for", async () => {
+  test("invoke() without an input is refused with the accepted forms, also with a schema", async () => {
     const agent = new Agent({ name: "strict", model: scriptedModel([]) });
     await expect(agent.invoke(null as never, { output: sized })).rejects.toMatchObject({
       code: "invalid_argument",
@@ -142,7 +142,7 @@ describe("an agent", () => {
   });
 });
 
-describe("an input", () => {
+describe("inputs of an agent", () => {
   const bad: readonly JsonValue[] = [
     { prompt: "x", output: "a number" },
     { prompt: "x", output: [] },
@@ -155,20 +155,20 @@ describe("an input", () => {
     [{ type: "image", mediaType: "image/png", source: { kind: "base64" } }],
     [],
   ];
-  test.for(bad)("%j is refused before anything is paid", async (input) => {
+  test.for(bad)("the input %j is refused before any model call", async (input) => {
     const model = scriptedModel(["never"]);
     const agent = new Agent({ name: "strict", model });
     await expect(agent.invoke(input as never)).rejects.toMatchObject({ code: "invalid_argument" });
     expect(model.calls).toHaveLength(0);
   });
 
-  test("of an image alone has no empty text beside it", async () => {
+  test("an input with only an image gets no empty text part", async () => {
     const model = scriptedModel(["red"]);
     await new Agent({ name: "eye", model }).invoke([image]);
     expect(model.calls[0]?.messages[0]?.content).toEqual([image]);
   });
 
-  test("with an image may be said to a run that is under way", async () => {
+  test("followUp() accepts an image for a running run", async () => {
     const model = scriptedModel(["What does it look like?", "red"]);
     const run = await new Agent({ name: "eye", model }).submit("Which colour?");
     await run.followUp([{ type: "text", text: "Like this" }, image]);
@@ -177,8 +177,8 @@ describe("an input", () => {
   });
 });
 
-describe("an answer that is asked for again", () => {
-  test("S1: leaves no call without a result, knows the tools, and is a turn like any other", async () => {
+describe("repair of structured output", () => {
+  test("S1: a repair request answers open tool calls, offers the tools and counts as a turn", async () => {
     const model = scriptedModel([looks, "big", looks, '{"size":3}', "as I said"]);
     const agent = new Agent({ name: "measurer", model, tools: [look] });
     const stream = agent.stream("How big?", { output: sized });
@@ -196,7 +196,7 @@ describe("an answer that is asked for again", () => {
     expect(called).toEqual(["tool", "tool"]);
   });
 
-  test("one that only the schema's own rules refuse is a failed result, not a throw", async () => {
+  test("an answer that only a refinement of the schema rejects is a failed result and not a thrown error", async () => {
     const agent = new Agent({ name: "measurer", model: scriptedModel(['{"size":3}', '{"size":3}']) });
     const output = z.object({ size: z.number().refine((size) => size > 5, "too small") });
     const failed = { status: "failed", output: '{"size":3}', error: { code: "model_format_error" } };
@@ -205,8 +205,8 @@ describe("an answer that is asked for again", () => {
   });
 });
 
-describe("an invocation that is tried again by a layer", () => {
-  test("is shown its own conversation where a window trims it", async () => {
+describe("middleware that repeats an invocation", () => {
+  test("a repeated invocation with compaction starts with its own conversation only", async () => {
     const model = scriptedModel([looks, "too short", "long enough"]);
     const agent = new Agent({
       name: "writer",
@@ -227,8 +227,8 @@ describe("an invocation that is tried again by a layer", () => {
   });
 });
 
-describe("an invocation that is stopped before its output was looked at", () => {
-  test("gives none of it out", async () => {
+describe("interruption before an output guardrail", () => {
+  test("an interrupted invocation returns no output that a guardrail has not checked", async () => {
     const agent = new Agent({
       name: "guarded",
       model: scriptedModel([{ text: "a draft", ...looks }, "never"]),
@@ -245,9 +245,9 @@ describe("an invocation that is stopped before its output was looked at", () => 
 });
 
 describe("the default runtime", () => {
-  test("refuses a team in which two have one name, rather than hire one for the other", async () => {
+  test("invoke() refuses a team in which two agents have the same name", async () => {
     const twin = (): Agent => new Agent({ name: "twin", model: scriptedModel([]) });
-    // One of your own that hires others later.
+    // An agent of the application that adds sub-agents after construction.
     const late = { id: formatAgentId({ name: "late" }), subAgents: [] as Agent[], run: async () => null };
     const lead = new OrchestratorAgent({
       name: "twins",
@@ -262,8 +262,8 @@ describe("the default runtime", () => {
   });
 });
 
-describe("orders", () => {
-  test("for a run of another agent are refused, rather than waited for", async () => {
+describe("methods that address a run", () => {
+  test("resume() and signal() refuse a run of another agent", async () => {
     const runtime = await openRuntime();
     const owner = new Agent({ name: "owner", model: scriptedModel(["mine"]) });
     const other = new Agent({ name: "other", model: scriptedModel([]) });
@@ -282,7 +282,7 @@ describe("orders", () => {
     { maxUnchanged: Number.NaN },
     { maxCostUsd: -1 },
     { maxCostUsd: Number.NaN },
-  ])("runUntil refuses %o", async (bound) => {
+  ])("runUntil() refuses %o", async (bound) => {
     const model = scriptedModel(["never"]);
     const agent = new Agent({ name: "loop", model });
     await expect(agent.runUntil("Go", { until: () => true, ...bound })).rejects.toMatchObject({
@@ -292,7 +292,7 @@ describe("orders", () => {
   });
 });
 
-test("a budget that is null is none", async () => {
+test("budget: null means no budget", async () => {
   const agent = new Agent({ name: "scout", model: scriptedModel(["done"]) });
   const options = { budget: null } as unknown as InvokeOptions;
   expect(await agent.invoke("?", options)).toMatchObject({ output: "done" });

@@ -37,8 +37,8 @@ import {
 import { FakeClock, scriptedModel } from "../../src/testing/index.ts";
 import { look, looks, scout } from "./scout.ts";
 
-describe("invoke", () => {
-  test("runs without a runtime of the caller's, and gives what it came to", async () => {
+describe("invoke()", () => {
+  test("invoke() runs without a runtime of the caller and returns the result", async () => {
     const { agent } = scout([looks, "Take an umbrella."]);
     const result = await agent.invoke("Where?");
     expectTypeOf(result.output).toEqualTypeOf<string>();
@@ -50,7 +50,7 @@ describe("invoke", () => {
     });
   });
 
-  test("a second one in the session continues it; without a session each is new", async () => {
+  test("invoke() with a session id continues that session, and without one starts a new session", async () => {
     const { agent, model } = scout(["one", "two", "three"]);
     const first = await agent.invoke("A");
     const second = await agent.invoke("B", { sessionId: first.sessionId });
@@ -62,7 +62,7 @@ describe("invoke", () => {
     expect(said(2)).toEqual(["C"]);
   });
 
-  test("with images and files, which the session keeps", async () => {
+  test("invoke() accepts images, and the session keeps them", async () => {
     const { agent, model } = scout(["red", "as I said"]);
     const image = {
       type: "image",
@@ -76,7 +76,7 @@ describe("invoke", () => {
     expect(model.calls[1]?.messages[0]).toEqual(message);
   });
 
-  test("what is no input is refused before a run exists", async () => {
+  test("invoke() refuses an invalid input before a run exists", async () => {
     const { agent } = scout([]);
     await expect(agent.invoke({ question: 1 } as never)).rejects.toMatchObject({
       code: "invalid_argument",
@@ -84,7 +84,7 @@ describe("invoke", () => {
     });
   });
 
-  test("a failure is a result", async () => {
+  test("invoke() returns a failure as a result and does not throw", async () => {
     const { agent } = scout([{ error: Object.assign(new Error("no"), { statusCode: 401 }) }]);
     expect(await agent.invoke("Where?")).toMatchObject({
       status: "failed",
@@ -104,7 +104,7 @@ describe("invoke", () => {
     await runtime.close();
   });
 
-  test("timeoutMs: null is none, as for every bound (B2)", async () => {
+  test("B2: timeoutMs: null means no timeout, and a deadline in the budget still applies", async () => {
     const clock = new FakeClock();
     const runtime = await openRuntime({ clock });
     const late = { text: "late", delayMs: 60_000 };
@@ -118,7 +118,7 @@ describe("invoke", () => {
     await runtime.close();
   });
 
-  test("a model for each role, and the main one for the others", async () => {
+  test("a role uses its own model, or the main model if it has none", async () => {
     const main = scriptedModel(["from main"]);
     const critic = scriptedModel(["from critic"]);
     const both: Architecture = {
@@ -138,7 +138,7 @@ describe("invoke", () => {
     expect((await agent.invoke("?")).output).toBe("from critic; from main; ");
   });
 
-  test("an architecture that only sets its output has asked and answered in the session", async () => {
+  test("the output of an architecture without messages is stored in the session as the answer", async () => {
     const echo: Architecture = {
       name: "echo",
       requiresModel: false,
@@ -157,8 +157,8 @@ describe("invoke", () => {
   });
 });
 
-describe("stream", () => {
-  test("gives every event and the pieces of the text, in order", async () => {
+describe("stream()", () => {
+  test("stream() yields every event and text delta in order", async () => {
     const { agent } = scout([{ text: "Hello there", deltas: ["Hello", " there"] }]);
     const stream = agent.stream("Hi");
     const seqs: number[] = [];
@@ -172,7 +172,7 @@ describe("stream", () => {
     expect(await stream.result()).toMatchObject({ status: "completed", output: "Hello there" });
   });
 
-  /** Its model answers when told, or stops when the run does. */
+  /** Builds an agent whose model answers once the gate opens, or fails when the run stops. */
   function gated() {
     const gate = Promise.withResolvers<void>();
     const answer = scriptedModel(["done"]);
@@ -193,7 +193,7 @@ describe("stream", () => {
     return { gate, agent: new Agent({ name: "gated", model }) };
   }
 
-  test("C3: whoever breaks out of it leaves the run alone", async () => {
+  test("C3: leaving the loop over a stream does not stop the run", async () => {
     const { gate, agent } = gated();
     const stream = agent.stream("Hi");
     for await (const event of stream) if (event.type === "message_start") break;
@@ -201,7 +201,7 @@ describe("stream", () => {
     expect(await stream.result()).toMatchObject({ status: "completed", output: "done" });
   });
 
-  test("C3: with cancelOnBreak it is cancelled", async () => {
+  test("C3: leaving the loop over a stream cancels the run with cancelOnBreak", async () => {
     const { agent } = gated();
     const stream = agent.stream("Hi", { cancelOnBreak: true });
     for await (const event of stream) if (event.type === "message_start") break;
@@ -211,7 +211,7 @@ describe("stream", () => {
     });
   });
 
-  test("a run can be spoken to while it is watched", async () => {
+  test("a run accepts steering messages and follow-ups while it is streamed", async () => {
     const { agent, model } = scout([looks, "first", "second", "third"], {
       steering: "all",
       followUps: "one",
@@ -231,19 +231,19 @@ describe("stream", () => {
   });
 });
 
-describe("what an agent is made of", () => {
+describe("construction of an agent", () => {
   test("an agent without a model is refused if its architecture requires one", () => {
     expect(() => new Agent({ name: "empty" })).toThrow(
       "agent empty has no model, but its architecture react requires one",
     );
   });
 
-  test("two tools of one name are refused, and turns below one", () => {
+  test("an agent refuses two tools with the same name and maxTurns below 1", () => {
     expect(() => scout([], { tools: [look, look] })).toThrow("agent scout has two tools named look");
     expect(() => scout([], { maxTurns: 0 })).toThrow("invalid maxTurns 0 of agent scout");
   });
 
-  test("two agents of one name are refused wherever it could hire them", () => {
+  test("an agent refuses two agents with the same name among its sub-agents, in every architecture", () => {
     const twin = (): Agent => new Agent({ name: "twin", model: scriptedModel([]) });
     const model = scriptedModel([]);
     const by = (architecture: Architecture) => () => new Agent({ name: "lead", model, architecture });
@@ -272,7 +272,7 @@ describe("what an agent is made of", () => {
     expect(by(supervisor({ workers: { one }, spawnable: one }))).not.toThrow();
   });
 
-  test("an architecture by its name; an unknown one says which there are", async () => {
+  test("an architecture can be registered and selected by name, and an unknown name lists the known ones", async () => {
     registerArchitecture("parrot", () => ({
       name: "parrot",
       requiresModel: false,
@@ -291,14 +291,14 @@ describe("what an agent is made of", () => {
     );
   });
 
-  test("with() makes one that is like it but for the changes", async () => {
+  test("with() returns a copy of the agent with the given changes", async () => {
     const { agent } = scout(["never"]);
     const other = agent.with({ name: "other", model: scriptedModel(["changed"]) });
     expect(await other.invoke("?")).toMatchObject({ output: "changed", agentId: "other" });
     expect(other.tools).toEqual(agent.tools);
   });
 
-  test("hooks see every turn, also those of roles", async () => {
+  test("hooks receive the start and end of every turn", async () => {
     const hooks = new HookManager();
     const seen: string[] = [];
     hooks.on(HookEvent.STEP_START, ({ step }) => void seen.push(`start ${step}`));
@@ -309,8 +309,8 @@ describe("what an agent is made of", () => {
   });
 });
 
-describe("history", () => {
-  test("PromptHistory shows what a provider has, trimmed", async () => {
+describe("history of an agent", () => {
+  test("PromptHistory returns the messages of its history provider", async () => {
     const sessionId = formatSessionId("one");
     const said = ["a", "b", "c"].map((text) => userMessage(text));
     const history = new PromptHistory({
@@ -326,7 +326,7 @@ describe("history", () => {
     expect(open.getPromptWindow(sessionId)).toBe(live.messages);
   });
 
-  test("a provider of the application's own is read before and written after, once for each run", async () => {
+  test("a custom history provider is read before each run and appended to once after it", async () => {
     const table = new Map<string, readonly ChatMessage[]>();
     const key = ({ agentId, sessionId }: HistoryKey) => `${agentId} ${sessionId}`;
     const appended: RunId[] = [];
@@ -350,7 +350,7 @@ describe("history", () => {
 });
 
 describe("messages and signals", () => {
-  test("an agent that is asked by another answers each asker, and none sees the other's words", async () => {
+  test("an agent answers each caller separately, and no caller's message appears in another conversation", async () => {
     const store = memoryStore({ hash: sha256 });
     const runtime = await openRuntime({ store });
     const { agent, model } = scout([
@@ -372,7 +372,7 @@ describe("messages and signals", () => {
     await runtime.close();
   });
 
-  test("resume goes on with a run that failed; signal reaches one that waits", async () => {
+  test("resume() continues a failed run, and signal() reaches a waiting run", async () => {
     const runtime = await openRuntime();
     const { agent } = scout([{ error: Object.assign(new Error("no"), { statusCode: 401 }) }, "now it works"]);
     const failed = await agent.invoke("Go", { runtime });
@@ -403,8 +403,8 @@ describe("messages and signals", () => {
   });
 });
 
-describe("where an input came from", () => {
-  test("picks the variant of the prompt, and is told", async () => {
+describe("channel of an input", () => {
+  test("the channel selects the prompt variant and is recorded in the input event", async () => {
     const asked: (string | null)[] = [];
     const instructions = {
       build: async ({ channel }: { readonly channel: string | null }) => {

@@ -21,8 +21,8 @@ function lead(script: readonly ScriptStep[], subAgents: readonly SubAgentConfig[
   return { model, agent: new OrchestratorAgent({ name: "lead", model, subAgents }) };
 }
 
-describe("an orchestrator", () => {
-  test("has a tool for each sub-agent, hands it the task alone and goes on with the answer", async () => {
+describe("an OrchestratorAgent", () => {
+  test("an OrchestratorAgent has a tool per sub-agent, sends it only the task and continues with its answer", async () => {
     const reader = worker("reader.eu", ["Three pages."], { description: "Reads long texts." });
     const { agent, model } = lead(
       [{ toolCalls: [handOff("reader_eu", "How long is it?")] }, "It has three pages."],
@@ -45,7 +45,7 @@ describe("an orchestrator", () => {
     expect(types.indexOf("handoff")).toBeLessThan(types.lastIndexOf("task_start") + 2);
   });
 
-  test("tells its hooks of each hand-off, once", async () => {
+  test("hooks of an OrchestratorAgent receive each hand-off once", async () => {
     const reader = worker("reader", ["Read."]);
     const hooks = new HookManager();
     const seen: HookPayload<"handoff">[] = [];
@@ -58,7 +58,7 @@ describe("an orchestrator", () => {
     ]);
   });
 
-  test("has the hand-offs of one turn at work side by side", async () => {
+  test("hand-offs of one turn run concurrently", async () => {
     const { runtime, clock, ended } = await company();
     const slow = { clock };
     const one = worker("one", [{ text: "1", delayMs: 10 }], {}, slow);
@@ -74,7 +74,7 @@ describe("an orchestrator", () => {
     expect(resultsIn(model)).toEqual(["1", "2"]);
   });
 
-  test("H4: a refused seat is a result that says so in words", async () => {
+  test("H4: a hand-off without a free seat becomes a tool result that explains the refusal", async () => {
     const reader = worker("reader", []);
     const model = scriptedModel([{ toolCalls: [handOff("reader", "Read it.")] }, "I read it myself."]);
     const subAgents = [{ agent: reader.agent }];
@@ -88,7 +88,7 @@ describe("an orchestrator", () => {
     expect(reader.model.calls).toEqual([]);
   });
 
-  test("a child that fails, runs out of its budget or of its turns is a result, with what it had said", async () => {
+  test("a sub-agent that fails or exhausts its budget or turns becomes a tool result with its partial output", async () => {
     const error = Object.assign(new Error("bad key"), { status: 401 });
     const again = { text: "So far so good.", toolCalls: [{ name: "none", input: {} }] };
     const broken = worker("broken", [{ error }]);
@@ -110,7 +110,7 @@ describe("an orchestrator", () => {
     );
   });
 
-  test("H5: a hand-off that takes too long is a result, and its child is cancelled", async () => {
+  test("H5: a hand-off that exceeds 120 seconds becomes a tool result, and its sub-agent is cancelled", async () => {
     const { runtime, clock, ended } = await company();
     const slow = worker("slow", [{ text: "late", delayMs: 500_000 }], {}, { clock });
     const { agent, model } = lead(
@@ -131,7 +131,7 @@ describe("an orchestrator", () => {
     expect(end?.data).toMatchObject({ status: "cancelled", failure: { message: "the hand-off timed out" } });
   });
 
-  test("a child may take as long as it likes where it is told so", async () => {
+  test("a hand-off with askTimeoutMs: null has no time limit", async () => {
     const { runtime, clock, ended } = await company();
     const slow = worker("slow", [{ text: "late", delayMs: 500_000 }], {}, { clock });
     const { agent } = lead(
@@ -144,7 +144,7 @@ describe("an orchestrator", () => {
     expect((await ended(run)).result.output).toBe("At last.");
   });
 
-  test("H3: an important sub-agent takes the seat of a lesser one, which is recalled and pays nothing again", async () => {
+  test("H3: a sub-agent of higher priority preempts one of lower priority, which resumes later without a second model call", async () => {
     const { runtime, clock, ended } = await company();
     const minor = worker("minor", [{ text: "small", delayMs: 10 }], {}, { clock });
     const major = worker("major", ["big"]);
@@ -172,7 +172,7 @@ describe("an orchestrator", () => {
     expect(minor.model.calls).toHaveLength(1);
   });
 
-  test("C1: a cancel reaches the child, and no model is called after it", async () => {
+  test("C1: cancelling an OrchestratorAgent cancels its sub-agent, and no model is called afterwards", async () => {
     const { runtime, clock, ended } = await company();
     const slow = worker("slow", [{ text: "late", delayMs: 500 }, "never"], {}, { clock });
     const { agent, model } = lead(
@@ -190,7 +190,7 @@ describe("an orchestrator", () => {
     expect([model.calls.length, slow.model.calls.length]).toEqual([1, 1]);
   });
 
-  test("J1: started again while its child works, it hires and pays nobody twice, and tells of the hand-off once", async () => {
+  test("J1: an OrchestratorAgent that restarts while its sub-agent works spawns it once and records one hand-off", async () => {
     const { runtime, clock, open, events } = await company({ closeGraceMs: 0 });
     const slow = worker(
       "slow",
@@ -221,7 +221,7 @@ describe("an orchestrator", () => {
     expect(types.filter((type) => type === "spawn_start")).toHaveLength(1);
   });
 
-  test("registers its sub-agents with it", async () => {
+  test("registering an OrchestratorAgent registers its sub-agents", async () => {
     const { runtime } = await company();
     const reader = worker("reader", ["Read."]);
     runtime.register(lead([], [{ agent: reader.agent }]).agent);
@@ -229,7 +229,7 @@ describe("an orchestrator", () => {
     expect(() => runtime.register(other.agent)).toThrow("another agent is registered as reader");
   });
 
-  test("a tool with the name of a hand-off is refused, and takes no place later", async () => {
+  test("a tool with the name of a hand-off tool is refused, and cannot replace the hand-off tool later", async () => {
     const reader = worker("reader", ["Read."]);
     const fake = tool({
       name: "handoff_reader",
@@ -270,18 +270,22 @@ describe("an orchestrator", () => {
   test.each<[string, readonly SubAgentConfig[], string]>([
     ["an empty list", [], "invalid subAgents: the list is empty"],
     [
-      "two of one key",
+      "two sub-agents with the same tool name",
       [{ agent: worker("a.b", []).agent }, { agent: worker("a_b", []).agent }],
       "sub-agents a.b and a_b have the same tool name handoff_a_b",
     ],
-    ["a key that fits no tool", [{ agent: worker("a", []).agent, key: "a b" }], "1 to 56 letters"],
-    ["no time", [{ agent: worker("a", []).agent, askTimeoutMs: 0 }], "invalid askTimeoutMs 0 of sub-agent a"],
-  ])("refuses %s", (_what, subAgents, message) => {
+    ["a key that is no valid tool name", [{ agent: worker("a", []).agent, key: "a b" }], "1 to 56 letters"],
+    [
+      "an askTimeoutMs of 0",
+      [{ agent: worker("a", []).agent, askTimeoutMs: 0 }],
+      "invalid askTimeoutMs 0 of sub-agent a",
+    ],
+  ])("an OrchestratorAgent refuses %s", (_what, subAgents, message) => {
     expect(() => lead([], subAgents)).toThrow(message);
   });
 });
 
-test("a ReActAgent is an Agent that thinks by ReAct, with a tool choice for its first call", async () => {
+test("a ReActAgent uses the architecture react and applies initialToolChoice to its first model call", async () => {
   const model = scriptedModel(["Here."]);
   const agent = new ReActAgent({ name: "scout", model, initialToolChoice: "none" });
   expect((await runAlone(agent)).result.output).toBe("Here.");

@@ -35,7 +35,7 @@ function seen(request: ModelRequest | undefined): readonly string[] {
   return (request?.messages ?? []).map(textOf);
 }
 
-/** An agent with a tool that a person is asked about. */
+/** Builds an agent with a tool that requires approval. */
 async function setUp(open: () => Promise<Store>, script: readonly ScriptStep[]) {
   const runtime = await openRuntime({ store: await open(), unknownPrice: "ignore" });
   const model = scriptedModel(script);
@@ -54,91 +54,94 @@ async function setUp(open: () => Promise<Store>, script: readonly ScriptStep[]) 
   return { runtime, model, agent, options: { runtime, sessionId } };
 }
 
-/** What a person is asked about. */
+/** Waits for the run's approval request and returns its id. */
 async function asked(run: RunHandle): Promise<string> {
   for await (const event of run.events()) if (event.type === "approval_request") return event.data.approvalId;
-  throw new Error("nobody was asked");
+  throw new Error("the run ended without an approval request");
 }
 
-describe.each(twoStores)("%s: a run that is resumed after others (N3)", (_name, prepare) => {
-  test("had been stopped: what was said and answered since stays, and its end comes after it", async () => {
-    const { runtime, model, agent, options } = await setUp(await prepare(), [
-      looks,
-      "second answer",
-      "first answer",
-      "third answer",
-    ]);
-    const first = await agent.submit("first?", options);
-    const approvalId = await asked(first);
-    await first.cancel("not now");
-    expect(await first.result()).toMatchObject({ status: "cancelled" });
-    await agent.invoke("second?", options);
-    await first.resume();
-    await first.approve(approvalId, { decision: "approved" });
-    expect(await first.result()).toMatchObject({ status: "completed", output: "first answer" });
-    // It goes on from what it began with (J4).
-    expect(seen(model.calls[2])).toEqual(["first?", "Looking. c1?", "c1=rain"]);
-    await agent.invoke("third?", options);
-    expect(seen(model.calls[3])).toEqual([
-      "first?",
-      "Looking. c1?",
-      "c1=[not executed: not now]",
-      "second?",
-      "second answer",
-      "first?",
-      "Looking. c2?",
-      "c2=rain",
-      "first answer",
-      "third?",
-    ]);
-    await runtime.close();
-  });
+describe.each(twoStores)(
+  "N3: a run that is resumed after later runs of its session (store: %s)",
+  (_name, prepare) => {
+    test("N3: a cancelled run that is resumed adds its messages after those of later runs", async () => {
+      const { runtime, model, agent, options } = await setUp(await prepare(), [
+        looks,
+        "second answer",
+        "first answer",
+        "third answer",
+      ]);
+      const first = await agent.submit("first?", options);
+      const approvalId = await asked(first);
+      await first.cancel("not now");
+      expect(await first.result()).toMatchObject({ status: "cancelled" });
+      await agent.invoke("second?", options);
+      await first.resume();
+      await first.approve(approvalId, { decision: "approved" });
+      expect(await first.result()).toMatchObject({ status: "completed", output: "first answer" });
+      // J4: the run continues with the conversation that it started with.
+      expect(seen(model.calls[2])).toEqual(["first?", "Looking. c1?", "c1=rain"]);
+      await agent.invoke("third?", options);
+      expect(seen(model.calls[3])).toEqual([
+        "first?",
+        "Looking. c1?",
+        "c1=[not executed: not now]",
+        "second?",
+        "second answer",
+        "first?",
+        "Looking. c2?",
+        "c2=rain",
+        "first answer",
+        "third?",
+      ]);
+      await runtime.close();
+    });
 
-  test("had failed: it is said whole, after what was said since", async () => {
-    const { runtime, model, agent, options } = await setUp(await prepare(), [
-      refused,
-      "second answer",
-      "first answer",
-      "third answer",
-    ]);
-    const first = await agent.invoke("first?", options);
-    expect(first.status).toBe("failed");
-    await agent.invoke("second?", options);
-    await agent.resume(first.runId, { runtime });
-    await agent.invoke("third?", options);
-    expect(seen(model.calls[3])).toEqual(["second?", "second answer", "first?", "first answer", "third?"]);
-    await runtime.close();
-  });
+    test("N3: a failed run that is resumed stores its question and answer after those of later runs", async () => {
+      const { runtime, model, agent, options } = await setUp(await prepare(), [
+        refused,
+        "second answer",
+        "first answer",
+        "third answer",
+      ]);
+      const first = await agent.invoke("first?", options);
+      expect(first.status).toBe("failed");
+      await agent.invoke("second?", options);
+      await agent.resume(first.runId, { runtime });
+      await agent.invoke("third?", options);
+      expect(seen(model.calls[3])).toEqual(["second?", "second answer", "first?", "first answer", "third?"]);
+      await runtime.close();
+    });
 
-  test("and while another is under way: whichever ends last comes last", async () => {
-    const { runtime, model, agent, options } = await setUp(await prepare(), [
-      refused,
-      looks,
-      "first answer",
-      "second answer",
-      "third answer",
-    ]);
-    const first = await agent.invoke("first?", options);
-    const second = await agent.submit("second?", options);
-    const approvalId = await asked(second);
-    await agent.resume(first.runId, { runtime });
-    await second.approve(approvalId, { decision: "approved" });
-    expect(await second.result()).toMatchObject({ output: "second answer" });
-    await agent.invoke("third?", options);
-    expect(seen(model.calls[4])).toEqual([
-      "first?",
-      "first answer",
-      "second?",
-      "Looking. c1?",
-      "c1=rain",
-      "second answer",
-      "third?",
-    ]);
-    await runtime.close();
-  });
-});
+    test("N3: if a run is resumed while another one runs, the run that ends last comes last in the session", async () => {
+      const { runtime, model, agent, options } = await setUp(await prepare(), [
+        refused,
+        looks,
+        "first answer",
+        "second answer",
+        "third answer",
+      ]);
+      const first = await agent.invoke("first?", options);
+      const second = await agent.submit("second?", options);
+      const approvalId = await asked(second);
+      await agent.resume(first.runId, { runtime });
+      await second.approve(approvalId, { decision: "approved" });
+      expect(await second.result()).toMatchObject({ output: "second answer" });
+      await agent.invoke("third?", options);
+      expect(seen(model.calls[4])).toEqual([
+        "first?",
+        "first answer",
+        "second?",
+        "Looking. c1?",
+        "c1=rain",
+        "second answer",
+        "third?",
+      ]);
+      await runtime.close();
+    });
+  },
+);
 
-describe.each(twoStores)("%s: a run that is stopped, resumed and comes to its end (S1)", (_name, prepare) => {
+describe.each(twoStores)("S1: a run that is stopped, resumed and completes (store: %s)", (_name, prepare) => {
   const look = tool({
     name: "look",
     description: "Looks",
@@ -168,7 +171,7 @@ describe.each(twoStores)("%s: a run that is stopped, resumed and comes to its en
       said: ["It rains."],
     },
   ] as const)(
-    "$thinks: the conversation is as if nobody had stopped it",
+    "S1: the session of a resumed $thinks run equals that of an uninterrupted run",
     async ({ thinks, stopped, resumed, said }) => {
       const open = await prepare();
       const runtime = await openRuntime({ store: await open(), unknownPrice: "ignore" });
@@ -188,7 +191,7 @@ describe.each(twoStores)("%s: a run that is stopped, resumed and comes to its en
     },
   );
 
-  test("after others had spoken, all that it came to is said after them", async () => {
+  test("S1: a resumed run repeats its question and final answer after the messages of other runs", async () => {
     const open = await prepare();
     const runtime = await openRuntime({ store: await open(), unknownPrice: "ignore" });
     const model = scriptedModel(["It is dry.", "second answer", "Look.", "It rains.", "Next."]);

@@ -4,11 +4,11 @@ import { formatRunId, messageText } from "../../src/kernel/index.ts";
 import { FakeClock, scriptedModel, type ScriptStep } from "../../src/testing/index.ts";
 import { looks, scout } from "./scout.ts";
 
-describe("runUntil", () => {
+describe("runUntil()", () => {
   const ids = { runId: formatRunId("goal") };
   const until: RunUntilOptions["until"] = ({ result }) => result.output === "finished";
 
-  test("invokes it again in the session until what it says will do", async () => {
+  test("runUntil() invokes the agent again in the same session until until() returns true", async () => {
     const { agent, model } = scout(["half way", "finished"]);
     const result = await agent.runUntil("Do it", {
       until: (state) => (state.result.output === "finished" ? true : `not yet (${state.iteration})`),
@@ -17,7 +17,7 @@ describe("runUntil", () => {
     expect(model.calls[1]?.messages.map(messageText)).toEqual(["Do it", "half way", "not yet (1)"]);
   });
 
-  test("max_iterations caps the loop", async () => {
+  test("runUntil() stops after maxIterations", async () => {
     const { agent, model } = scout(["a", "b", "c", "d"]);
     expect(await agent.runUntil("Do it", { until, maxIterations: 3 })).toMatchObject({
       status: "max_turns",
@@ -27,7 +27,7 @@ describe("runUntil", () => {
     expect(model.calls).toHaveLength(3);
   });
 
-  test("no progress stops it when the output does not change", async () => {
+  test("runUntil() stops with no_progress when the output stays the same", async () => {
     const { agent, model } = scout(["same", "same", "same", "finished"]);
     expect(await agent.runUntil("Do it", { until })).toMatchObject({
       interruptionReason: "run_until:no_progress",
@@ -35,9 +35,9 @@ describe("runUntil", () => {
     expect(model.calls).toHaveLength(3);
   });
 
-  describe("the cost of all iterations", () => {
+  describe("cost of all iterations of runUntil()", () => {
     const tenth = { usage: { inputTokens: 90, outputTokens: 10 } };
-    /** A dollar for a thousand tokens: a round costs 0.1, and more is held for it. */
+    /** One dollar per thousand tokens: an iteration costs 0.1, and the reservation for it is larger. */
     const prices = priceCatalog({
       overrides: [{ provider: "scripted", model: "script", usdPerMillion: { input: 1_000, output: 1_000 } }],
     });
@@ -59,14 +59,14 @@ describe("runUntil", () => {
     }
     const three = ["a", "b", "finished"].map((text) => ({ text, ...tenth }));
 
-    test("is that of the result, with their usage and turns", async () => {
+    test("the result of runUntil() contains cost, usage and turns of all iterations", async () => {
       const { result, seen } = await rounds(three, {});
       expect(seen).toEqual([0.1, 0.2, 0.3]);
       expect(result).toMatchObject({ status: "completed", output: "finished", costUsd: 0.3, turns: 3 });
       expect(result.usage).toMatchObject({ inputTokens: 270, outputTokens: 30, costUsd: 0.3 });
     });
 
-    test("has one cap: an iteration that no longer fits leaves the last answer and the whole bill", async () => {
+    test("an iteration that exceeds maxCostUsd ends runUntil() with the previous answer and the total cost", async () => {
       const { result, model } = await rounds(three, { maxCostUsd: 0.25, until: () => false });
       expect(result).toMatchObject({
         status: "budget_exhausted",
@@ -79,7 +79,7 @@ describe("runUntil", () => {
       expect(model.calls).toHaveLength(2);
     });
 
-    test("has one cap: nothing is begun when nothing is left", async () => {
+    test("runUntil() starts no iteration when maxCostUsd is used up", async () => {
       const { result, model } = await rounds(three, { maxCostUsd: 0.1, until: () => false });
       expect(result).toMatchObject({
         status: "budget_exhausted",
@@ -91,7 +91,7 @@ describe("runUntil", () => {
       expect(model.calls).toHaveLength(1);
     });
 
-    test("has one cap: what there is of a first answer is given, too", async () => {
+    test("runUntil() reports max_cost if the first iteration already exceeds maxCostUsd", async () => {
       const { result } = await rounds(three, { maxCostUsd: 0.01 });
       expect(result).toMatchObject({
         status: "budget_exhausted",
@@ -101,7 +101,7 @@ describe("runUntil", () => {
       });
     });
 
-    test("counts an iteration that did not complete", async () => {
+    test("an iteration that does not complete counts towards the cost of runUntil()", async () => {
       const { result } = await rounds(
         [
           { text: "a", ...tenth },
@@ -113,19 +113,19 @@ describe("runUntil", () => {
       expect(result).toMatchObject({ interruptionReason: "max_turns_exceeded", costUsd: 0.2, turns: 2 });
     });
 
-    test("a cap of the agent's own, which is of each run, is not that of the loop", async () => {
+    test("the agent's own budget applies to each iteration and is not reported as the limit of runUntil()", async () => {
       const { result } = await rounds(three, { maxCostUsd: 5 }, { budget: { maxCostUsd: 0.02 } });
       expect(result).toMatchObject({ status: "budget_exhausted", error: { details: { limit: 0.02 } } });
       expect(result.interruptionReason).not.toMatch(/^run_until/u);
     });
   });
 
-  describe("what it is given is for all iterations together", () => {
+  describe("limits of runUntil() for all iterations together", () => {
     const tenTokens = { usage: { inputTokens: 6, outputTokens: 4 } };
     const often = Array.from({ length: 9 }, (_, index) => ({ text: `answer ${index + 1}`, ...tenTokens }));
     const goOn: RunUntilOptions["until"] = () => false;
 
-    /** Each answer takes 40 ms of the clock, and so long what `until` does. */
+    /** Runs the loop on a fake clock: each answer takes 40 ms, each call of `until` takes `untilMs`. */
     async function timed(options: Omit<RunUntilOptions, "until">, untilMs = 0, budget = {}) {
       const clock = new FakeClock();
       const runtime = await openRuntime({ clock });
@@ -150,19 +150,22 @@ describe("runUntil", () => {
       { budget: { deadlineMs: 100 } },
       { timeoutMs: 100, budget: { deadlineMs: 500 } },
       { timeoutMs: 500, budget: { deadlineMs: 100 } },
-    ])("its time: %o", async (options) => {
-      const { result, model, took } = await timed(options);
-      expect(result).toMatchObject({
-        status: "deadline_exceeded",
-        interruptionReason: "run_until:deadline",
-        output: "answer 2",
-        error: { code: "cancelled" },
-      });
-      expect(model.calls).toHaveLength(3);
-      expect(took).toBeLessThanOrEqual(120);
-    });
+    ])(
+      "runUntil() stops with run_until:deadline and the last answer, with the limits %o",
+      async (options) => {
+        const { result, model, took } = await timed(options);
+        expect(result).toMatchObject({
+          status: "deadline_exceeded",
+          interruptionReason: "run_until:deadline",
+          output: "answer 2",
+          error: { code: "cancelled" },
+        });
+        expect(model.calls).toHaveLength(3);
+        expect(took).toBeLessThanOrEqual(120);
+      },
+    );
 
-    test("its time, in which `until` thinks, too: nothing is begun after it", async () => {
+    test("the time of until() counts towards timeoutMs, and no iteration starts after the deadline", async () => {
       const { result, model } = await timed({ timeoutMs: 100 }, 70);
       expect(result).toMatchObject({
         status: "deadline_exceeded",
@@ -173,12 +176,12 @@ describe("runUntil", () => {
       expect(model.calls).toHaveLength(1);
     });
 
-    test("its time; that of an iteration, which is the agent's own, ends it as that one ended", async () => {
+    test("a deadline of the agent ends runUntil() with that iteration's own reason", async () => {
       const { result } = await timed({ timeoutMs: 500 }, 0, { deadlineMs: 30 });
       expect(result).toMatchObject({ status: "deadline_exceeded", interruptionReason: "deadline exceeded" });
     });
 
-    test("its time: asked again under its id, later, it says the same", async () => {
+    test("runUntil() with the same run id returns the same result after a timeout", async () => {
       const clock = new FakeClock();
       const runtime = await openRuntime({ clock });
       const script = ["one", { text: "two", delayMs: 60_000 }, "three"];
@@ -220,13 +223,13 @@ describe("runUntil", () => {
       await runtime.close();
     });
 
-    test("a budget that is null is none", async () => {
+    test("budget: null of runUntil() means no budget", async () => {
       const { agent } = scout(["finished"], { tools: [] });
       const options = { until, budget: null } as unknown as RunUntilOptions;
       expect(await agent.runUntil("Do it", options)).toMatchObject({ output: "finished" });
     });
 
-    test("its tokens: none is begun when none are left, and one that needs more leaves the answer before", async () => {
+    test("runUntil() stops with max_tokens before an iteration that does not fit, and keeps the previous answer", async () => {
       const of = async (maxTokens: number) => {
         const { agent, model } = scout(often, { tools: [] });
         const runtime = await openRuntime();
@@ -249,7 +252,7 @@ describe("runUntil", () => {
       });
     });
 
-    test("its turns", async () => {
+    test("runUntil() stops with max_turns and keeps the previous answer", async () => {
       const { agent, model } = scout(often, { tools: [] });
       expect(await agent.runUntil("Do it", { until: goOn, budget: { maxTurns: 2 } })).toMatchObject({
         status: "budget_exhausted",
@@ -268,8 +271,8 @@ describe("runUntil", () => {
 
     test.each([
       ["budget.maxCostUsd", { budget: { maxCostUsd: 0 } }],
-      ["the smaller of the two", { budget: { maxCostUsd: 0 }, maxCostUsd: 5 }],
-    ])("its money: %s", async (_what, options) => {
+      ["the smaller of budget.maxCostUsd and maxCostUsd", { budget: { maxCostUsd: 0 }, maxCostUsd: 5 }],
+    ])("runUntil() stops with max_cost by %s", async (_what, options) => {
       const prices = priceCatalog({
         overrides: [
           { provider: "scripted", model: "script", usdPerMillion: { input: 1_000, output: 1_000 } },
@@ -285,7 +288,7 @@ describe("runUntil", () => {
     });
   });
 
-  test("a run id that leaves no room for the number of each iteration is refused before anything is paid", async () => {
+  test("runUntil() refuses a run id that is too long for the iteration numbers before any model call", async () => {
     const { agent, model } = scout(["finished"]);
     const runId = (length: number) => `run_${"x".repeat(length - 4)}`;
     await expect(agent.runUntil("x", { until, runId: runId(66) })).rejects.toMatchObject({
@@ -300,7 +303,7 @@ describe("runUntil", () => {
   });
 
   test.each([[""], [" "], [false]])(
-    "until continues with a standard text when it returns %j",
+    "runUntil() continues with a standard message when until() returns %j",
     async (verdict) => {
       const { agent, model } = scout(["a", "finished"]);
       await agent.runUntil("Do it", { until: ({ iteration }) => iteration === 2 || verdict });
@@ -308,24 +311,27 @@ describe("runUntil", () => {
     },
   );
 
-  test.each([[undefined], [null], [1], [{}]])("runUntil() rejects when until returns %j", async (verdict) => {
-    const { agent, model } = scout(["a", "b"]);
-    const odd = (() => verdict) as unknown as RunUntilOptions["until"];
-    await expect(agent.runUntil("Do it", { until: odd })).rejects.toMatchObject({
-      code: "invalid_argument",
-      message: expect.stringMatching(/^invalid result .* of until: /u),
-    });
-    expect(model.calls).toHaveLength(1);
-  });
+  test.each([[undefined], [null], [1], [{}]])(
+    "runUntil() rejects when until() returns %j",
+    async (verdict) => {
+      const { agent, model } = scout(["a", "b"]);
+      const odd = (() => verdict) as unknown as RunUntilOptions["until"];
+      await expect(agent.runUntil("Do it", { until: odd })).rejects.toMatchObject({
+        code: "invalid_argument",
+        message: expect.stringMatching(/^invalid result .* of until: /u),
+      });
+      expect(model.calls).toHaveLength(1);
+    },
+  );
 
-  test("an iteration that does not complete ends it", async () => {
+  test("an iteration that does not complete ends runUntil() with that iteration's reason", async () => {
     const { agent } = scout([looks, looks], { maxTurns: 1 });
     expect(await agent.runUntil("Do it", { until })).toMatchObject({
       interruptionReason: "max_turns_exceeded",
     });
   });
 
-  test("asked again under its id it pays for nothing that was answered", async () => {
+  test("J1: runUntil() with the same run id repeats no paid model call", async () => {
     const runtime = await openRuntime();
     const { agent, model } = scout(["half way", "finished"]);
     await agent.runUntil("Do it", { until, runtime, ...ids });
@@ -334,7 +340,7 @@ describe("runUntil", () => {
     await runtime.close();
   });
 
-  test("a bound that makes no sense is refused", async () => {
+  test("runUntil() refuses maxIterations: 0", async () => {
     const { agent } = scout([]);
     await expect(agent.runUntil("x", { until, maxIterations: 0 })).rejects.toMatchObject({
       code: "invalid_argument",

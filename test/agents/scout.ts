@@ -10,7 +10,7 @@ export const look = tool({
 });
 export const looks = { toolCalls: [{ name: "look", input: { town: "Sens" } }] };
 
-/** An agent that can look at the weather, and the script it goes by. */
+/** Builds an agent with the weather tool `look` and a scripted model. */
 export function scout(
   script: readonly ScriptStep[],
   options: Partial<ConstructorParameters<typeof Agent>[0]> = {},

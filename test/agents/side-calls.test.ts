@@ -26,7 +26,7 @@ const kindOf = ({ messages }: ModelRequest): string => {
   return text.includes("<conversation>") ? "summary" : "answer";
 };
 
-test("a layer for the agent's answer leaves its judges and summaries alone, and watchers can tell them apart", async () => {
+test("structuredOutput() does not affect calls of judges and summaries, and events name the role of those calls", async () => {
   const asks = { toolCalls: [{ name: "look", input: {} }] };
   const answers: Record<string, (string | ScriptedReply)[]> = {
     answer: [asks, asks, '{"town":"Sens"}'],

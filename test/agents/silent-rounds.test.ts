@@ -3,34 +3,37 @@ import { Agent, type StopHook } from "../../src/index.ts";
 import { messageText, type Architecture } from "../../src/kernel/index.ts";
 import { scout } from "./scout.ts";
 
-describe("sent on by a stop hook, an answer that says nothing", () => {
+describe("an empty answer after a stop hook continued the run", () => {
   const once: StopHook = {
     name: "once",
     shouldContinue: ({ continued }) => (continued === 0 ? "cite" : undefined),
   };
 
-  test.each([[""], ["\n"]])("takes back none: %j", async (silence) => {
-    const { agent, model } = scout(["a", silence, "b"], { stopHooks: [once] });
-    const { sessionId, ...result } = await agent.invoke("Go");
-    expect(result).toMatchObject({ status: "completed", output: "a", turns: 2 });
-    await agent.invoke("And?", { sessionId });
-    const heard = model.calls[2]?.messages.map(messageText) ?? [];
-    expect(heard.filter((words) => words === "a")).toHaveLength(1);
-  });
+  test.each([[""], ["\n"]])(
+    "the empty answer %j after a stop hook does not replace the earlier answer",
+    async (silence) => {
+      const { agent, model } = scout(["a", silence, "b"], { stopHooks: [once] });
+      const { sessionId, ...result } = await agent.invoke("Go");
+      expect(result).toMatchObject({ status: "completed", output: "a", turns: 2 });
+      await agent.invoke("And?", { sessionId });
+      const heard = model.calls[2]?.messages.map(messageText) ?? [];
+      expect(heard.filter((words) => words === "a")).toHaveLength(1);
+    },
+  );
 
-  test("takes back none that fits a schema", async () => {
+  test("an empty answer after a stop hook does not replace an earlier structured output", async () => {
     const { agent, model } = scout(['{"n":1}', ""], { stopHooks: [once], tools: [] });
     const output = { type: "object", properties: { n: { type: "number" } }, required: ["n"] } as const;
     expect((await agent.invoke("Go", { output })).output).toEqual({ n: 1 });
     expect(model.calls).toHaveLength(2);
   });
 
-  test("alone is what was said", async () => {
+  test("a blank answer without an earlier answer is the output", async () => {
     const { agent } = scout([" \n"]);
     expect(await agent.invoke("Go")).toMatchObject({ status: "completed", output: " \n" });
   });
 
-  test("by an architecture that keeps no conversation, which begins each round anew, is not in the session", async () => {
+  test("an architecture without a conversation starts each round with an empty output, and an empty round is not stored", async () => {
     const begun: string[] = [];
     const brief: Architecture = {
       name: "brief",
@@ -50,7 +53,7 @@ describe("sent on by a stop hook, an answer that says nothing", () => {
     expect(next.output).toBe("heard Go, heard , cite");
   });
 
-  test("where a layer asks again, takes nothing of what the first conversation said", async () => {
+  test("an empty answer of a repeated invocation does not fall back to an answer of the first invocation", async () => {
     const { agent } = scout(["a", "b", ""], {
       stopHooks: [{ name: "a", shouldContinue: ({ output }) => (output === "a" ? "cite" : undefined) }],
       middleware: [

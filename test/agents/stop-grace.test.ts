@@ -11,7 +11,7 @@ import { scriptedModel, type FakeClock } from "../../src/testing/index.ts";
 import { settle, until } from "../runtime/runtime-setup.ts";
 import { company, type Company } from "./company.ts";
 
-/** Something that begins and never ends, whatever it is told. */
+/** Code that starts and never settles, even if its signal aborts. */
 class Hang {
   begun = 0;
   readonly forever = (): Promise<never> => {
@@ -58,11 +58,11 @@ function hangingHistory({ forever }: Hang, at: "read" | "append"): HistoryProvid
 interface Kind {
   readonly options: (hang: Hang) => Partial<AgentOptions>;
   readonly submit?: SubmitOptions;
-  /** It hangs before there is an invocation to close. */
+  /** Whether the code hangs before an invocation exists that must be closed. */
   readonly unbegun?: boolean;
 }
 
-/** Where it may hang. */
+/** Places where the code of an agent may hang, by name. */
 const kinds: Readonly<Record<string, Kind>> = {
   tool: { options: (hang) => ({ tools: [hangingTool(hang)] }) },
   "one tool of two": {
@@ -77,10 +77,10 @@ const kinds: Readonly<Record<string, Kind>> = {
   model: { options: (hang) => ({ model: hangingModel(hang) }) },
   stream: { options: (hang) => ({ model: hangingModel(hang) }), submit: { streaming: true } },
   instructions: { options: (hang) => ({ instructions: { build: hang.forever } }), unbegun: true },
-  "history that is read": { options: (hang) => ({ history: hangingHistory(hang, "read") }), unbegun: true },
-  "history that is kept": { options: (hang) => ({ history: hangingHistory(hang, "append") }) },
+  "history.read()": { options: (hang) => ({ history: hangingHistory(hang, "read") }), unbegun: true },
+  "history.append()": { options: (hang) => ({ history: hangingHistory(hang, "append") }) },
   "agent middleware": { options: (hang) => ({ middleware: [{ agent: hang.forever }] }) },
-  "agent middleware, afterwards": {
+  "agent middleware after next()": {
     options: ({ forever }) => ({
       middleware: [{ agent: async (_context, next) => (await next(), forever()) }],
     }),
@@ -96,7 +96,7 @@ const kinds: Readonly<Record<string, Kind>> = {
   guardrail: {
     options: (hang) => ({ guardrails: [{ name: "slow", beforeCall: hang.forever }] }),
   },
-  "live state": { options: (hang) => ({ ephemeral: [{ name: "screen", messages: hang.forever }] }) },
+  "ephemeral messages": { options: (hang) => ({ ephemeral: [{ name: "screen", messages: hang.forever }] }) },
   "stop hook": { options: (hang) => ({ stopHooks: [{ name: "slow", shouldContinue: hang.forever }] }) },
   architecture: {
     options: ({ forever }) => ({
@@ -116,7 +116,7 @@ function callOf(each: { readonly name: string; readonly input: object } | typeof
   return "name" in each ? { name: each.name, input: {} } : { name: "look", input: {} };
 }
 
-/** How it may be told to stop. */
+/** Ways to stop a run, by name. */
 const stops = {
   cancel: {
     status: "cancelled",
@@ -146,49 +146,57 @@ async function ends({ clock, events }: Company, run: RunHandle, graceMs: number)
   await until(async () => (await events(run.runId)).at(-1)?.type === "run_end");
 }
 
-describe.each(Object.entries(stops))("%s", (_stop, { status, options, submit, stop }) => {
-  it.each(Object.entries(kinds))("ends a run that hangs in: %s (C1, S1)", async (_kind, kind) => {
-    const firm = await company();
-    const { runtime, clock, store, errors } = firm;
-    const hang = new Hang();
-    const worker = new Agent({
-      name: "scout",
-      model: scriptedModel([looks, "It rains."]),
-      tools: [look],
-      ...options,
-      ...kind.options(hang),
-    });
-    const sessionId = parseSessionId("talk");
-    const run = await runtime.submit(worker, "Where?", { sessionId, ...kind.submit, ...submit });
-    await until(() => hang.begun === 1);
-    await stop(run, clock);
-    await ends(firm, run, 5_000);
-    const { result, events } = await firm.ended(run);
-    expect(result.status).toBe(status);
-    const types = events.map(({ type }) => type);
-    // S1: it is closed as it would have been, whatever it hung in.
-    const closing = kind.unbegun === true ? ["task_end", "run_end"] : ["settled", "task_end", "run_end"];
-    expect(types.slice(-closing.length)).toEqual(closing);
-    expect(types.filter((type) => type === "agent_end")).toHaveLength(kind.unbegun === true ? 0 : 1);
-    const said = await store.sessions.read(sessionId);
-    expect(said[0]?.entry).toMatchObject({ type: "message", message: { role: "user" } });
-    const open = openCalls(said.map(({ entry }) => (entry.type === "message" ? entry.message : undefined)));
-    expect(open).toEqual([]);
-    // Nothing of it is at work any more.
-    expect(hang.begun).toBe(1);
-    expect(clock.pending).toBeLessThanOrEqual(2);
-    expect(errors).toEqual([]);
-    // The conversation can be gone on with.
-    const next = new Agent({ name: "scout2", model: scriptedModel(["Hello."]) });
-    const after = await firm.run(next, "And now?", { sessionId });
-    expect(after.result.status).toBe("completed");
-    await runtime.close();
-  });
-});
+describe.each(Object.entries(stops))(
+  "a hanging run that is stopped by: %s",
+  (_stop, { status, options, submit, stop }) => {
+    it.each(Object.entries(kinds))(
+      "C1, S1: a stopped run ends after the grace period although its code hangs in: %s",
+      async (_kind, kind) => {
+        const firm = await company();
+        const { runtime, clock, store, errors } = firm;
+        const hang = new Hang();
+        const worker = new Agent({
+          name: "scout",
+          model: scriptedModel([looks, "It rains."]),
+          tools: [look],
+          ...options,
+          ...kind.options(hang),
+        });
+        const sessionId = parseSessionId("talk");
+        const run = await runtime.submit(worker, "Where?", { sessionId, ...kind.submit, ...submit });
+        await until(() => hang.begun === 1);
+        await stop(run, clock);
+        await ends(firm, run, 5_000);
+        const { result, events } = await firm.ended(run);
+        expect(result.status).toBe(status);
+        const types = events.map(({ type }) => type);
+        // S1: the invocation is closed as usual, wherever the code hangs.
+        const closing = kind.unbegun === true ? ["task_end", "run_end"] : ["settled", "task_end", "run_end"];
+        expect(types.slice(-closing.length)).toEqual(closing);
+        expect(types.filter((type) => type === "agent_end")).toHaveLength(kind.unbegun === true ? 0 : 1);
+        const said = await store.sessions.read(sessionId);
+        expect(said[0]?.entry).toMatchObject({ type: "message", message: { role: "user" } });
+        const open = openCalls(
+          said.map(({ entry }) => (entry.type === "message" ? entry.message : undefined)),
+        );
+        expect(open).toEqual([]);
+        // No code of the run starts again, and no timer of the run remains.
+        expect(hang.begun).toBe(1);
+        expect(clock.pending).toBeLessThanOrEqual(2);
+        expect(errors).toEqual([]);
+        // The session accepts further runs.
+        const next = new Agent({ name: "scout2", model: scriptedModel(["Hello."]) });
+        const after = await firm.run(next, "And now?", { sessionId });
+        expect(after.result.status).toBe("completed");
+        await runtime.close();
+      },
+    );
+  },
+);
 
 type Said = { readonly role: string; readonly content: unknown } | undefined;
 
-/** Calls without a result. */
+/** Returns the ids of tool calls without a result. */
 function openCalls(messages: readonly Said[]): readonly string[] {
   const parts = messages.flatMap((message) =>
     Array.isArray(message?.content) ? (message.content as { type: string; callId?: string }[]) : [],
@@ -198,7 +206,7 @@ function openCalls(messages: readonly Said[]): readonly string[] {
   return of("tool_call").filter((callId) => !results.has(callId));
 }
 
-it("keeps the results of a batch there were, and says of the call that was given up that it was not executed (S1)", async () => {
+it("S1: a stopped batch keeps finished results and marks the abandoned call as not executed", async () => {
   const firm = await company();
   const hang = new Hang();
   const see = tool({
@@ -227,7 +235,7 @@ it("keeps the results of a batch there were, and says of the call that was given
   await firm.runtime.close();
 });
 
-it("ends a run whose lead has answered and whose worker's tool is stuck: a hand-off that took too long (H5)", async () => {
+it("H5: a run completes although the tool of a sub-agent hangs after its hand-off timed out", async () => {
   const firm = await company();
   const hang = new Hang();
   const kid = new Agent({
@@ -256,7 +264,7 @@ it("ends a run whose lead has answered and whose worker's tool is stuck: a hand-
   await firm.runtime.close();
 });
 
-it("ends a team whose worker's tool is stuck at the timeout of the run, children included (C1)", async () => {
+it("C1: the timeout of a run ends the run and its sub-agent although the sub-agent's tool hangs", async () => {
   const firm = await company();
   const hang = new Hang();
   const kid = new Agent({ name: "kid", model: scriptedModel([looks, "no"]), tools: [hangingTool(hang)] });

@@ -61,8 +61,8 @@ async function sessionOf(
   };
 }
 
-describe("a batch of calls that is stopped half way", () => {
-  test("S1: what was done keeps its result in the session, and only what was not is said not to be", async () => {
+describe("a batch of tool calls that is stopped halfway", () => {
+  test("S1: finished calls of a stopped batch keep their results, and only the stopped call is marked as not executed", async () => {
     const sent: string[] = [];
     const { result, results } = await play({ tools: [sender(sent)], guardrails: [noBob] });
     expect(result.status).toBe("guardrail_tripped");
@@ -70,7 +70,7 @@ describe("a batch of calls that is stopped half way", () => {
     expect(results).toEqual(["sent to ann", "[not executed: not to bob]", "sent to cid"]);
   });
 
-  test("S1: a call that was stopped by its result is not said not to have been executed", async () => {
+  test("S1: a call whose result stops the run is marked as withheld and not as not executed", async () => {
     const sent: string[] = [];
     const afterBob: Guardrail = {
       name: "after_bob",
@@ -90,7 +90,7 @@ describe("a batch of calls that is stopped half way", () => {
     expect(results).toEqual(["sent to ann", "[withheld: bob knows]"]);
   });
 
-  test("S1: a layer that answers in place of an agent that failed leaves no call open", async () => {
+  test("S1: if middleware answers instead of a failed agent, every call has a result", async () => {
     const sent: string[] = [];
     const { result, results, said } = await play({
       tools: [sender(sent)],
@@ -111,7 +111,7 @@ describe("a batch of calls that is stopped half way", () => {
   });
 });
 
-test("what a layer around the run makes of its output is what the session keeps", async () => {
+test("the session stores the output that middleware around the run returns", async () => {
   const { result, said } = await play({
     model: scriptedModel(["It rains in Sens."]),
     middleware: [
@@ -127,7 +127,7 @@ test("what a layer around the run makes of its output is what the session keeps"
   expect(said).toEqual(["It rains."]);
 });
 
-test("B1: where a provider bills above its bound, what the answer asks for waits for a top-up", async () => {
+test("B1: if a provider bills above the reserved bound, the tool calls of its answer wait for topUp()", async () => {
   const sent: string[] = [];
   const store = memoryStore({ hash: sha256 });
   const runtime = await openRuntime({ store, unknownPrice: "ignore" });
@@ -142,12 +142,12 @@ test("B1: where a provider bills above its bound, what the answer asks for waits
   await run.topUp({ maxTokens: 1_000_000 });
   expect(await run.result()).toMatchObject({ status: "completed", output: "Sent." });
   expect(sent).toEqual(["ann", "bob", "cid"]);
-  // The answer that was paid for is not asked for again.
+  // The paid answer is not requested again.
   expect(model.calls).toHaveLength(2);
   await runtime.close();
 });
 
-test("an extension has its say at the gate of an agent that works alone", async () => {
+test("extensions of an agent can block calls and replace results", async () => {
   const sent: string[] = [];
   const { result, results } = await play({
     model: scriptedModel([three, "Done."]),

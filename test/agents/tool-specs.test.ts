@@ -7,7 +7,7 @@ function named(name: string, description = name): Tool {
   return tool({ name, description, inputSchema: { type: "object" }, execute: () => "" });
 }
 
-it("is one and the same list for as long as it says the same", () => {
+it("ToolSpecs returns the same list object as long as the tools are equal", () => {
   const [look, write] = [named("look"), named("write")];
   const specs = new ToolSpecs([look, write]);
   const first = specs.of([look, write]);
@@ -18,11 +18,14 @@ it("is one and the same list for as long as it says the same", () => {
 });
 
 it.each([
-  ["a tool that came", (tools: Tool[]) => [...tools, named("fetch")]],
-  ["a tool that went", (tools: Tool[]) => tools.slice(1)],
-  ["another order", (tools: Tool[]) => tools.toReversed()],
-  ["another description", ([look, ...tools]: Tool[]) => [named(look?.name ?? "", "looks again"), ...tools]],
-])("is another list with %s", (_, change) => {
+  ["an added tool", (tools: Tool[]) => [...tools, named("fetch")]],
+  ["a removed tool", (tools: Tool[]) => tools.slice(1)],
+  ["a different order", (tools: Tool[]) => tools.toReversed()],
+  [
+    "a different description",
+    ([look, ...tools]: Tool[]) => [named(look?.name ?? "", "looks again"), ...tools],
+  ],
+])("ToolSpecs returns a new list for %s", (_, change) => {
   const tools = [named("look"), named("write")];
   const specs = new ToolSpecs(tools);
   const first = specs.of(tools);
@@ -33,7 +36,7 @@ it.each([
   );
 });
 
-it("tells of the first of several that have one name", () => {
+it("ToolSpecs keeps the first of several tools with the same name", () => {
   const [look, other, write] = [named("look"), named("look", "looks otherwise"), named("write")];
   const specs = new ToolSpecs([write]);
   const told = specs.of([look, write, other]);

@@ -12,29 +12,36 @@ const requests = (events: readonly Event[]) =>
 async function question({ events }: Company, runId: Event["runId"]) {
   await until(async () => requests(await events(runId)).length > 0);
   const [first] = requests(await events(runId));
-  if (first === undefined) throw new Error("nobody was asked");
+  if (first === undefined) throw new Error("the run ended without an approval request");
   return first;
 }
 
-describe("a user proxy", () => {
+describe("a UserProxyAgent", () => {
   test.each<[string, ApprovalDecision, string]>([
-    ["says", { decision: "approved", input: "Blue.", by: "ada" }, "Blue."],
-    ["says in a form", { decision: "approved", input: { colour: "blue" } }, '{"colour":"blue"}'],
-    ["agrees to", { decision: "approved" }, "approved"],
-    ["refuses", { decision: "denied", reason: "none of your business" }, "denied: none of your business"],
-    ["refuses without a word", { decision: "denied" }, "denied"],
-    ["leaves open", { decision: "skipped" }, "skipped"],
-  ])("answers what the person %s", async (_what, decision, answer) => {
-    const team = await company();
-    const run = await team.runtime.submit(new UserProxyAgent({ name: "ada" }), "Which colour?");
-    const { approvalId, input, toolName } = await question(team, run.runId);
-    expect({ input, toolName }).toEqual({ input: { question: "Which colour?" }, toolName: "ask_human" });
-    await run.approve(approvalId, decision);
-    const { result, events } = await team.ended(run);
-    expect(result).toMatchObject({ status: "completed", output: answer });
-    const end = events.find(({ type }) => type === "task_end");
-    expect(end?.data).toMatchObject({ metadata: { decision: decision.decision } });
-  });
+    ["answers", { decision: "approved", input: "Blue.", by: "ada" }, "Blue."],
+    ["answers with JSON", { decision: "approved", input: { colour: "blue" } }, '{"colour":"blue"}'],
+    ["approves", { decision: "approved" }, "approved"],
+    [
+      "denies with a reason",
+      { decision: "denied", reason: "none of your business" },
+      "denied: none of your business",
+    ],
+    ["denies without a reason", { decision: "denied" }, "denied"],
+    ["skips", { decision: "skipped" }, "skipped"],
+  ])(
+    "the output of a UserProxyAgent reflects the decision when the person %s",
+    async (_what, decision, answer) => {
+      const team = await company();
+      const run = await team.runtime.submit(new UserProxyAgent({ name: "ada" }), "Which colour?");
+      const { approvalId, input, toolName } = await question(team, run.runId);
+      expect({ input, toolName }).toEqual({ input: { question: "Which colour?" }, toolName: "ask_human" });
+      await run.approve(approvalId, decision);
+      const { result, events } = await team.ended(run);
+      expect(result).toMatchObject({ status: "completed", output: answer });
+      const end = events.find(({ type }) => type === "task_end");
+      expect(end?.data).toMatchObject({ metadata: { decision: decision.decision } });
+    },
+  );
 
   test.each<[unknown]>([
     [{ decision: "deny" }],
@@ -43,21 +50,24 @@ describe("a user proxy", () => {
     [{ approved: false }],
     [true],
     [null],
-  ])("%j is no decision, and allows nothing wherever it comes from", async (said) => {
-    const team = await company();
-    const run = await team.runtime.submit(new UserProxyAgent({ name: "ada" }), "May I?");
-    const { approvalId } = await question(team, run.runId);
-    await expect(run.approve(approvalId, said as ApprovalDecision)).rejects.toMatchObject({
-      code: "invalid_argument",
-      message: expect.stringContaining('"approved" | "denied" | "skipped"'),
-    });
-    // As a program would that writes to the mailbox itself.
-    const body = { type: "approval", approvalId, decision: said as ApprovalDecision } as const;
-    await team.store.mailbox.put({ id: "forged", runId: run.runId, from: "ada", at: 0, body });
-    expect((await team.ended(run)).result.output).toMatch(/^denied: /);
-  });
+  ])(
+    "approve() refuses the invalid decision %j, and the same decision in the mailbox counts as denied",
+    async (said) => {
+      const team = await company();
+      const run = await team.runtime.submit(new UserProxyAgent({ name: "ada" }), "May I?");
+      const { approvalId } = await question(team, run.runId);
+      await expect(run.approve(approvalId, said as ApprovalDecision)).rejects.toMatchObject({
+        code: "invalid_argument",
+        message: expect.stringContaining('"approved" | "denied" | "skipped"'),
+      });
+      // Imitates a program that writes directly to the mailbox.
+      const body = { type: "approval", approvalId, decision: said as ApprovalDecision } as const;
+      await team.store.mailbox.put({ id: "forged", runId: run.runId, from: "ada", at: 0, body });
+      expect((await team.ended(run)).result.output).toMatch(/^denied: /);
+    },
+  );
 
-  test("waits over a restart, for as long as it takes, as a sub-agent of whoever wants to know", async () => {
+  test("a UserProxyAgent as a sub-agent waits for its answer without a time limit and across a restart", async () => {
     const team = await company({ suspendAfterMs: 100 });
     const model = scriptedModel([
       { toolCalls: [{ name: "handoff_ada", input: { task: "Which colour?" } }] },

@@ -46,8 +46,8 @@ async function run(
 const told = (events: readonly Event[], type: string): readonly unknown[] =>
   events.filter((event) => event.type === type).map(({ data }) => data);
 
-describe("an LLM judge", () => {
-  test("is paid for by the run, and its call is in the log", async () => {
+describe("llmJudge()", () => {
+  test("calls of llmJudge() are charged to the run and recorded in its events", async () => {
     const { result, events } = await run([accept, accept], { stages: { input: "block", output: "block" } });
     expect(result).toMatchObject({ status: "completed", output: "It rains." });
     expect({ tokens: result.usage.inputTokens + result.usage.outputTokens, costUsd: result.costUsd }).toEqual(
@@ -62,7 +62,7 @@ describe("an LLM judge", () => {
     expect(models).toEqual(["judge", "script", "judge"]);
   });
 
-  test("is shown the text as data and told what it is", async () => {
+  test("llmJudge() sends its criteria as the system message and the judged text as JSON data", async () => {
     const { judge } = await run([accept], { stages: { input: "block" } });
     const [request] = judge.calls;
     const [system, question] = request?.messages ?? [];
@@ -71,7 +71,7 @@ describe("an LLM judge", () => {
     expect(request?.maxOutputTokens).toBe(300);
   });
 
-  test("withholds what it rejects; the session has the reason in place of the answer", async () => {
+  test("llmJudge() withholds a rejected answer, and the session stores the reason instead of the answer", async () => {
     const store = memoryStore({ hash: sha256 });
     const { result } = await run([reject], {}, {}, store);
     expect(result).toMatchObject({
@@ -92,13 +92,16 @@ describe("an LLM judge", () => {
     '{"verdict": "perhaps"}',
     '{"verdict":',
     { error: Object.assign(new Error("bad key"), { status: 401 }) },
-  ] satisfies ScriptStep[])("fails open on its own error, and says so: %j", async (verdict) => {
-    const { result, events } = await run([verdict]);
-    expect(result).toMatchObject({ status: "completed", output: "It rains." });
-    expect(told(events, "guardrail_error")).toMatchObject([{ guardrail: "llm_judge", stage: "output" }]);
-  });
+  ] satisfies ScriptStep[])(
+    "llmJudge() lets the answer through and records guardrail_error if its verdict is invalid or its call fails: %j",
+    async (verdict) => {
+      const { result, events } = await run([verdict]);
+      expect(result).toMatchObject({ status: "completed", output: "It rains." });
+      expect(told(events, "guardrail_error")).toMatchObject([{ guardrail: "llm_judge", stage: "output" }]);
+    },
+  );
 
-  test("reads a verdict in a fence or among words, and one without a reason", async () => {
+  test("llmJudge() reads a verdict inside a code block or other text, and a verdict without a reason", async () => {
     const fenced = 'Well:\n```json\n{"verdict": "reject"}\n```';
     expect((await run([fenced])).result).toMatchObject({
       status: "guardrail_tripped",
@@ -106,14 +109,14 @@ describe("an LLM judge", () => {
     });
   });
 
-  test("an exhausted budget is no error of its own: the run stops", async () => {
+  test("a budget that runs out at llmJudge() stops the run as budget_exhausted", async () => {
     const { result, judge } = await run([accept], {}, { budget: { maxTurns: 1 } });
     expect(result.status).toBe("budget_exhausted");
-    // What was not judged is not given out.
+    // An output that was not judged is not returned.
     expect({ output: result.output, judged: judge.calls.length }).toEqual({ output: null, judged: 0 });
   });
 
-  test("uses the agent's main model when it has none of its own", async () => {
+  test("llmJudge() uses the agent's main model by default", async () => {
     const guardrail = llmJudge({ criteria: "Be kind.", stages: { output: "block" } });
     expect(guardrail.models).toEqual({ "guardrail llm_judge": "main" });
     const model = scriptedModel([{ text: "It rains.", usage }, reject]);
@@ -121,7 +124,7 @@ describe("an LLM judge", () => {
     expect(result.output).toBe("too gloomy");
   });
 
-  test("judges calls that run side by side, each in its own place", async () => {
+  test("llmJudge() judges concurrent tool calls separately", async () => {
     const look = tool({
       name: "look",
       description: "Looks",
@@ -141,7 +144,7 @@ describe("an LLM judge", () => {
     expect(results.filter(({ result }) => result.isError)).toMatchObject([{ callId: "call_1_1" }]);
   });
 
-  test("of two, each has a name of its own", async () => {
+  test("two llmJudge() guardrails of an agent must have different names", async () => {
     const judges = (second: string) =>
       ["one", second].map((name) =>
         llmJudge({ name, criteria: "Be kind.", stages: { output: "block" }, model: scriptedModel([accept]) }),
@@ -152,7 +155,7 @@ describe("an LLM judge", () => {
     expect((await run([], {}, { guardrails: judges("two") })).result.status).toBe("completed");
   });
 
-  test("needs criteria", () => {
+  test("llmJudge() refuses empty criteria", () => {
     expect(() => llmJudge({ criteria: " ", stages: { output: "block" } })).toThrow(/has no criteria/u);
   });
 });

@@ -11,7 +11,9 @@ interface Made {
   readonly result: ToolResult;
 }
 
-/** What becomes of calls made one after another, as a gate with loop detection would have it. */
+/**
+ * Passes calls one after another through a gate with loop detection and returns the decision for each call.
+ */
 async function make(
   calls: readonly Made[],
   options: LoopDetectionOptions = {},
@@ -40,23 +42,23 @@ async function make(
 const times = (count: number, made: (index: number) => Made): Made[] =>
   Array.from({ length: count }, (_, index) => made(index));
 
-describe("loop detection", () => {
-  test("exact failure: warns at 2, blocks after 5", async () => {
+describe("loopDetection()", () => {
+  test("loopDetection() warns at the second failure of the same call and blocks after the fifth", async () => {
     const calls = times(7, () => ({ input: { q: 1 }, result: failed("no") }));
     expect(await make(calls)).toEqual(["allow", "warn", "warn", "warn", "warn", "block", "block"]);
   });
 
-  test("same-tool failure: warns at 3, halts at 8, whatever the arguments", async () => {
+  test("loopDetection() warns at the third failure of the same tool and halts at the eighth, for any arguments", async () => {
     const calls = times(9, (index) => ({ input: { q: index }, result: failed("no") }));
     expect(await make(calls)).toEqual(["allow", "allow", "warn", "warn", "warn", "warn", "warn", "halt"]);
   });
 
-  test("a blocked call counts as a failed one: whoever insists is halted", async () => {
+  test("loopDetection() counts a blocked call as a failure, so that repeated attempts halt the run", async () => {
     const calls = times(12, () => ({ result: failed("no") }));
     expect((await make(calls)).slice(5)).toEqual(["block", "block", "block", "halt"]);
   });
 
-  test("same result of a tool that only looks: warns at 2, blocks after 5, and stays blocked", async () => {
+  test("loopDetection() warns at the second equal result of a read-only tool and blocks after the fifth", async () => {
     const calls = times(8, () => ({ result: text("rain") }));
     expect(await make(calls)).toEqual(["allow", "warn", "warn", "warn", "warn", "block", "block", "block"]);
     const json = times(6, () => ({
@@ -65,7 +67,7 @@ describe("loop detection", () => {
     expect((await make(json)).at(-1)).toBe("block");
   });
 
-  test("another result, a success, other arguments end a row", async () => {
+  test("a different result, a success or another tool resets the count of loopDetection()", async () => {
     const changing = times(8, (index) => ({ result: text(`at ${index}`) }));
     expect(new Set(await make(changing))).toEqual(new Set(["allow"]));
     const recovering = times(12, (index) => ({ result: index % 2 === 0 ? failed("no") : text(`${index}`) }));
@@ -74,7 +76,7 @@ describe("loop detection", () => {
     expect(new Set(await make(apart))).toEqual(new Set(["allow"]));
   });
 
-  test("the order of a call's arguments makes no difference", async () => {
+  test("loopDetection() ignores the key order of a call's arguments", async () => {
     const calls = [
       { input: { a: 1, b: 2 }, result: failed("no") },
       { input: { b: 2, a: 1 }, result: failed("no") },
@@ -82,14 +84,14 @@ describe("loop detection", () => {
     expect(await make(calls)).toEqual(["allow", "warn"]);
   });
 
-  test("a tool that may change things, or is polled on purpose, may give the same result again", async () => {
+  test("destructive and polled tools may return the same result repeatedly", async () => {
     const calls = times(8, () => ({ result: text("ok") }));
     expect(new Set(await make(calls, {}, { destructive: true }))).toEqual(new Set(["allow"]));
     expect(new Set(await make(calls, { polled: ["lo*"] }))).toEqual(new Set(["allow"]));
     expect((await make(calls, { idempotent: () => true }, { destructive: true })).at(-1)).toBe("block");
   });
 
-  test("thresholds are one's own, each by itself, and no number below 1 is one", async () => {
+  test("each threshold of loopDetection() can be set, and a threshold below 1 is refused", async () => {
     const calls = times(3, () => ({ result: failed("no") }));
     expect(await make(calls, { exactFailure: { block: 1 } })).toEqual(["allow", "block", "block"]);
     expect(await make(calls, { exactFailure: { warn: Infinity } })).toEqual(["allow", "allow", "warn"]);

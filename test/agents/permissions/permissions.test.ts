@@ -8,8 +8,8 @@ function decide(options: PermissionsOptions, call: CallOptions = {}): string {
   return permissions(options).check(toolCall, tool, facts).decision;
 }
 
-describe("permissions", () => {
-  test("deny beats ask beats allow beats mode, whatever the order they are written in", () => {
+describe("permissions()", () => {
+  test("a deny rule beats an ask rule, an ask rule beats an allow rule, and an allow rule beats the mode", () => {
     const all = { allow: ["look"], ask: ["look"], deny: ["look"], mode: "bypass" } as const;
     expect(decide(all)).toBe("deny");
     expect(decide({ ...all, deny: [] })).toBe("ask");
@@ -24,12 +24,15 @@ describe("permissions", () => {
     { tool: { risk: "high", destructive: true, edits: true }, decisions: ["ask", "allow", "allow"] },
     { tool: { risk: "critical", destructive: true, edits: true }, decisions: ["ask", "ask", "allow"] },
     { tool: { risk: "critical", destructive: false }, decisions: ["ask", "ask", "allow"] },
-  ] as const)("where no rule fits, the mode decides by the tool's facts: $tool", ({ tool, decisions }) => {
-    const modes = ["default", "acceptEdits", "bypass"] as const;
-    expect(modes.map((mode) => decide({ mode }, { tool }))).toEqual(decisions);
-  });
+  ] as const)(
+    "without a matching rule, the mode decides by the tool's risk and effects: $tool",
+    ({ tool, decisions }) => {
+      const modes = ["default", "acceptEdits", "bypass"] as const;
+      expect(modes.map((mode) => decide({ mode }, { tool }))).toEqual(decisions);
+    },
+  );
 
-  test("fails closed: facts a tool does not state count as the worst", () => {
+  test("a tool that does not state its risk or effects is treated as the most dangerous kind", () => {
     const unknown = (missing: readonly (keyof Tool)[]) =>
       Object.fromEntries(missing.map((key) => [key, undefined])) as unknown as Partial<Tool>;
     expect(decide({}, { tool: unknown(["destructive"]) })).toBe("ask");
@@ -37,7 +40,7 @@ describe("permissions", () => {
     expect(decide({ mode: "acceptEdits" }, { tool: unknown(["destructive", "edits"]) })).toBe("ask");
   });
 
-  test("a rule names a tool, a pattern of names, or arguments", () => {
+  test("a rule matches a tool name, a name pattern, or arguments", () => {
     const mcp: PermissionsOptions = { deny: ["mcp.*"] };
     expect(decide(mcp, { toolName: "mcp.files.write" })).toBe("deny");
     expect(decide(mcp, { toolName: "mcpXfiles" })).toBe("allow");
@@ -48,7 +51,7 @@ describe("permissions", () => {
     expect(decide(home, { toolName: "write_file", input: { path: "notes" } })).toBe("allow");
   });
 
-  test("fails closed: a predicate that throws or does not say yes or no allows nothing and bans", () => {
+  test("a rule predicate that throws or returns no boolean matches deny and ask rules but no allow rule", () => {
     const broken = (): boolean => {
       throw new Error("broken");
     };
@@ -61,7 +64,7 @@ describe("permissions", () => {
     }
   });
 
-  test("a user's rules are a wall: nobody else is judged by them, and nobody in particular is somebody of their own", () => {
+  test("rules of a user apply only to that user, and anonymous runs have their own rules", () => {
     const options: PermissionsOptions = {
       deny: ["send"],
       users: { ada: { allow: ["*"], mode: "bypass" }, null: { allow: ["*"] } },
@@ -76,7 +79,7 @@ describe("permissions", () => {
     expect(decide(options, { userId: "toString", ...critical })).toBe("ask");
   });
 
-  test("says what is wrong with its options", () => {
+  test("permissions() refuses invalid options", () => {
     const refused = (options: unknown) => () => permissions(options as PermissionsOptions);
     expect(refused({ mode: "yolo" })).toThrow(Fault);
     expect(refused({ mode: "yolo" })).toThrow(
@@ -88,7 +91,7 @@ describe("permissions", () => {
   });
 });
 
-test("remember_cache_is_keyed_per_user: and per tenant, agent and tool, with nobody apart from a user called null", () => {
+test("a remembered approval is keyed by tenant, user, agent and tool, and no user differs from the user id null", () => {
   const memory = inMemoryApprovals();
   const [agentId, other] = [formatAgentId({ name: "scout" }), formatAgentId({ name: "other" })];
   const approval = { tenantId: null, userId: null, agentId, toolName: "send" };

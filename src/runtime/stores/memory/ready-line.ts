@@ -22,7 +22,7 @@ export class ReadyLine<Row extends Ready> {
     return this.#rows.size;
   }
 
-  /** Adds a run. Runs mostly arrive in the order of `readyAt`, so the line is sorted only when one does not. */
+  /** Adds a run. Most runs arrive in the order of `readyAt`, so the line is sorted only after a run that does not. */
   add(row: Row): void {
     if (row.readyAt < this.#newest) this.#isInOrder = false;
     else this.#newest = row.readyAt;
@@ -33,7 +33,7 @@ export class ReadyLine<Row extends Ready> {
     this.#rows.delete(row);
   }
 
-  /** The runs in the order in which they became ready. */
+  /** Iterates over the runs in the order in which they became ready. */
   inOrder(): Iterator<Row, undefined> {
     if (!this.#isInOrder) this.#sort();
     return this.#rows.values();
@@ -47,7 +47,7 @@ export class ReadyLine<Row extends Ready> {
   }
 }
 
-/** Compares by priority, the highest first, then by the time since when a run is ready. */
+/** Compares two ready runs for sorting: the higher priority first, then the run that has been ready longer. */
 export function inLine(one: Ready, other: Ready): number {
   return other.record.priority - one.record.priority || one.readyAt - other.readyAt;
 }

@@ -11,7 +11,7 @@ import { missing, type CommitRows } from "./rows/commit-rows.ts";
 
 interface RunHistory {
   readonly run: RunRecord;
-  /** Absent if the commits do not fit into one page. */
+  /** All commits of the run. `undefined` if they do not fit into one page. */
   readonly commits: readonly Commit[] | undefined;
 }
 
@@ -52,7 +52,10 @@ export class RunReader {
     return { run: recordOf(run), commits: page?.map((row) => this.#rows.decode(run, row)) };
   }
 
-  /** A run that this store created and claimed in one transaction has no other commits yet: its owner need not read the file. */
+  /**
+   * Returns the history of a run that this store created and claimed in one transaction, without reading the file: such
+   * a run has only its first commit. Returns `undefined` for any other run.
+   */
   #takeBeginning(runId: RunId): RunHistory | undefined {
     const owned = this.#tables.owned.get(runId);
     const beginning = owned?.beginning;
@@ -62,7 +65,7 @@ export class RunReader {
     return { run, commits: ["body" in first ? this.#rows.decode(owned, first) : first] };
   }
 
-  /** Throws `store_corrupt` if a commit is missing. */
+  /** Yields the commits from number `from` on, page by page. Throws `store_corrupt` if a commit is missing. */
   async *pages(runId: RunId, from = 0): AsyncIterable<readonly Commit[]> {
     const { run, end } = await this.#tables.read(() => {
       const key = this.#tables.run(runId);

@@ -90,7 +90,7 @@ export class Database {
   }
 
   /** The caller names the columns in the query and in the type. */
-  // oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- nobody else can say what a query returns
+  // oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- only the caller knows the columns of its query
   get<Row extends object>(sql: string, ...values: SQLInputValue[]): Row | undefined {
     return this.statement(sql).get(...values) as Row | undefined;
   }
@@ -103,7 +103,7 @@ export class Database {
    * Like `all`, with each row as an array of its columns. Takes half the time for many rows. Bench: `runtime`, row
    * "replay".
    */
-  // oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- nobody else can say what a query returns
+  // oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- only the caller knows the columns of its query
   lists<Row extends readonly unknown[]>(sql: string, ...values: SQLInputValue[]): Row[] {
     const statement = this.statement(sql);
     if (!hasLists) return statement.all(...values).map((row) => Object.values(row)) as unknown as Row[];
