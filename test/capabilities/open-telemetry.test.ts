@@ -85,9 +85,9 @@ async function company(options: Partial<TracingOptions> = {}) {
     inputSchema: { type: "object" },
     execute: async (_input, { ctx }) => {
       trace.getTracer("test").startSpan("GET weather").end();
-      const hired = await ctx.spawn(agentId("scout"), "look");
-      if (hired.kind !== "spawned") return "nobody free";
-      return (await ctx.join(hired.handle)).output;
+      const spawned = await ctx.spawn(agentId("scout"), "look");
+      if (spawned.kind !== "spawned") return "no seat free";
+      return (await ctx.join(spawned.handle)).output;
     },
   });
   const model = scriptedModel(
@@ -128,8 +128,8 @@ describe("openTelemetry() spans with the real SDK", () => {
         description: name,
         inputSchema: { type: "object" },
         execute: async (_input, { ctx, callId }) => {
-          const hired = await ctx.spawn(agentId(target), callId);
-          return hired.kind === "spawned" ? (await ctx.join(hired.handle)).output : "nobody free";
+          const spawned = await ctx.spawn(agentId(target), callId);
+          return spawned.kind === "spawned" ? (await ctx.join(spawned.handle)).output : "no seat free";
         },
       });
     const two = (name: string) => ({

@@ -15,13 +15,18 @@ export interface Finished {
  * PATH, because some tools start Node by name. Rejects only if the program cannot start or is killed by its timeout,
  * which is shorter than the timeout of the test.
  */
-export function run(program: string, args: readonly string[], cwd: string): Promise<Finished> {
+export function run(
+  program: string,
+  args: readonly string[],
+  cwd: string,
+  timeoutMs = 50_000,
+): Promise<Finished> {
   const env = { ...process.env, PATH: [dirname(process.execPath), process.env["PATH"]].join(delimiter) };
   return new Promise((resolve, reject) => {
     execFile(
       program,
       args,
-      { cwd, env, maxBuffer: 64 * 1024 * 1024, timeout: 50_000 },
+      { cwd, env, maxBuffer: 64 * 1024 * 1024, timeout: timeoutMs },
       (error, stdout, stderr) => {
         const code = error === null ? 0 : error.code;
         if (typeof code === "number") resolve({ code, stdout, stderr });
@@ -31,6 +36,6 @@ export function run(program: string, args: readonly string[], cwd: string): Prom
   });
 }
 
-export function runNode(args: readonly string[], cwd: string): Promise<Finished> {
-  return run(process.execPath, args, cwd);
+export function runNode(args: readonly string[], cwd: string, timeoutMs?: number): Promise<Finished> {
+  return run(process.execPath, args, cwd, timeoutMs);
 }

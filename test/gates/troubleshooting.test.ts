@@ -19,11 +19,11 @@ test.for(messages)(
 );
 
 test("isInSource() rejects a message with a constant part that the file of the other parts does not contain", () => {
-  expect(isInSource("there is no run <run> in this runtime's store")).toBe(true);
-  expect(isInSource("there is no run <run> in that runtime's store")).toBe(false);
-  expect(
-    isInSource("there is no run <run> in this runtime's store; await it first, or use ctx.parallel"),
-  ).toBe(false);
+  expect(isInSource("run <run> not found in this runtime's store")).toBe(true);
+  expect(isInSource("run <run> not found in that runtime's store")).toBe(false);
+  expect(isInSource("run <run> not found in this runtime's store; await it first, or use ctx.parallel")).toBe(
+    false,
+  );
 });
 
 /** The lines of the blocks marked `text`. Each is one message, with `<placeholders>` for interpolated values. */

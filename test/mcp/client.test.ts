@@ -227,8 +227,8 @@ it("McpServers reads resources and prompts", async () => {
   await expect(mcp.readResource("everything", "demo://nowhere")).rejects.toThrow(
     /refused resource demo:\/\/nowhere/,
   );
-  await expect(mcp.prompts("nobody")).rejects.toThrow(
-    "there is no MCP server named nobody; configured: everything",
+  await expect(mcp.prompts("unknown")).rejects.toThrow(
+    "there is no MCP server named unknown; configured: everything",
   );
 });
 

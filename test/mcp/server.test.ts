@@ -70,7 +70,7 @@ it("an approval request of a served tool reaches the person at the host, and the
     const run = await runtime.submit(agent, { toolName: "pay", input: { usd: 5 } });
     for await (const event of run.events({ types: ["approval_request"] })) {
       if (event.type !== "approval_request") continue;
-      expect(event.data.reason).toContain('pay wants to run with {"usd":5}');
+      expect(event.data.reason).toContain('pay is about to run with {"usd":5}');
       await run.approve(event.data.approvalId, { decision: decision as keyof typeof answers });
       break;
     }

@@ -11,10 +11,19 @@ test("every relative link in README.md, CHANGELOG.md and docs leads to a file, a
   expect(await brokenLinks(documents)).toEqual([]);
 });
 
+test("every relative link in README.md, CHANGELOG.md and docs leads to a file that the package contains", () => {
+  const shipped = /^(?:README|CHANGELOG)\.md$|^LICENSE$|^docs\/|^examples\/[\w-]+\.ts$/u;
+  const targets = Object.entries(documents).flatMap(([document, markdown]) =>
+    links(markdown).map((target) => fileOf(document, target)),
+  );
+  expect(targets.length).toBeGreaterThan(100);
+  expect(targets.filter((file) => !shipped.test(file))).toEqual([]);
+});
+
 test("every page of docs, except decisions, is linked from README.md or from another page", () => {
   const linked = new Set(
     Object.entries(documents).flatMap(([document, markdown]) =>
-      links(markdown).map((target) => normalize(join(dirname(document), target.split("#", 1)[0] ?? ""))),
+      links(markdown).map((target) => fileOf(document, target)),
     ),
   );
   const pages = Object.keys(documents).filter((name) => /^docs\/[^/]+\.md$/u.test(name));
@@ -32,14 +41,20 @@ async function brokenLinks(pages: Readonly<Record<string, string>>): Promise<rea
   const broken: string[] = [];
   for (const [document, markdown] of Object.entries(pages))
     for (const target of links(markdown)) {
-      const [path = "", anchor] = target.split("#", 2);
-      const file = path === "" ? document : normalize(join(dirname(document), path));
+      const [, anchor] = target.split("#", 2);
+      const file = fileOf(document, target);
       const text = pages[file] ?? documents[file];
       const isThere = text !== undefined || (await exists(file));
       const isRight = isThere && (anchor === undefined || (text !== undefined && anchors(text).has(anchor)));
       if (!isRight) broken.push(`${document}: ${target}`);
     }
   return broken;
+}
+
+/** Path of the file that a link leads to, from the repository's root. */
+function fileOf(document: string, target: string): string {
+  const [path = ""] = target.split("#", 1);
+  return path === "" ? document : normalize(join(dirname(document), path));
 }
 
 /** Targets of the links outside of code, except absolute addresses. */

@@ -117,7 +117,7 @@ describe("the published package", () => {
       `{"type":"module","exports":{"import":"./index.js","default":"./index.js"}}`,
     );
     await writeFile(join(own, "index.js"), "export {};");
-    expect((await ask()).stderr).toContain("has no createOpenAICompatible");
+    expect((await ask()).stderr).toContain("does not export createOpenAICompatible");
   });
 
   test("the published command line runs its demo", async () => {

@@ -31,7 +31,8 @@ const maxLinks = 40;
  *   that replaces a folder in between may succeed.
  * - R3: only regular files are opened, and opening never blocks, not even on a pipe.
  *
- * Hard links are treated as normal files. Whoever may create hard links in the root decides which files they expose.
+ * Hard links are treated as normal files. A process that may create hard links in the root decides which files they
+ * expose.
  */
 export class FileRoot {
   readonly #root: string;

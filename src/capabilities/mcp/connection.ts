@@ -37,10 +37,13 @@ export type OnQuestion = (question: JsonObject, server: string) => Promise<Appro
 export interface ConnectionOptions {
   /** Name of the server in the configuration. */
   readonly name: string;
+  /** Configuration of the server. */
   readonly config: ServerConfig;
+  /** Clock of the timeouts and delays. */
   readonly clock: Clock;
   /** Name and version under which this client introduces itself. */
   readonly clientInfo: Implementation;
+  /** How starts of the server are retried. */
   readonly backoff: Backoff;
   /** Called when the server reports that its tools have changed. */
   readonly onToolsChanged: () => void;

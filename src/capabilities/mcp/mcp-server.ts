@@ -37,6 +37,7 @@ export interface McpServerOptions {
   readonly agents?: readonly OfferedAgent[];
   /** Runtime that executes the calls. Each call is a run. */
   readonly runtime: Runtime;
+  /** Clock of the session timeouts. */
   readonly clock: Clock;
   /** Middleware and gate that calls of the tools pass. */
   readonly callPath?: CallPath;

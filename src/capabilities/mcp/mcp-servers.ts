@@ -24,6 +24,7 @@ import type { Variables } from "./variable-text.ts";
 
 /** Options of `McpServers`. */
 export interface McpServersOptions {
+  /** Clock of the timeouts and delays. */
   readonly clock: Clock;
   /** Variables for `${NAME}` in the configuration. */
   readonly env: Variables;

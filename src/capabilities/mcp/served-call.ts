@@ -41,6 +41,7 @@ export interface CallState {
 export interface ServingOptions {
   /** Name of the server. */
   readonly server: string;
+  /** Runtime that executes the calls. */
   readonly runtime: Runtime;
   /** Signs and verifies the state that hosts carry. */
   readonly codec: RequestStateCodec<CallState>;
@@ -49,6 +50,7 @@ export interface ServingOptions {
    * approver.
    */
   readonly withoutPerson: "deny" | "wait";
+  /** Receives problems that do not stop a call. */
   readonly onWarning: (warning: Fault) => void;
 }
 

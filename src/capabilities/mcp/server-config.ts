@@ -36,6 +36,7 @@ interface AnyServer {
 
 /** A server that is a program, connected through its standard input and output. */
 export interface StdioServerConfig extends AnyServer {
+  /** Kind of the server. Default: `stdio` if `command` is set. */
   readonly type?: "stdio";
   /** Program to start. */
   readonly command: string;
@@ -68,6 +69,7 @@ export interface HttpAuth {
 
 /** A server that is reached by streamable HTTP. */
 export interface HttpServerConfig extends AnyServer {
+  /** Kind of the server, in any spelling that other hosts use. Default: `http` if `url` is set. */
   readonly type?: "http" | "streamable-http" | "streamableHttp";
   /** Address of the server. */
   readonly url: string;

@@ -21,7 +21,9 @@ import type { MemoryFile } from "./memory-file.ts";
 export interface FullTextMemoryOptions {
   /** Open SQLite file with the tables of `memorySchema`. */
   readonly file: MemoryFile;
+  /** Clock for the times of episodes and facts. */
   readonly clock: Pick<Clock, "now">;
+  /** Source of ids for items that are stored without one. */
   readonly ids: IdSource;
 }
 

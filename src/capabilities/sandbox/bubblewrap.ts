@@ -9,7 +9,9 @@ export interface BubbleOptions {
   readonly workspace: string;
   /** Folder in which the command starts. It must be inside the workspace. */
   readonly cwd: string;
+  /** The only environment variables that the command sees. */
   readonly env: Readonly<Record<string, string>>;
+  /** What the command may read, write and reach. */
   readonly policy: SandboxPolicy;
 }
 

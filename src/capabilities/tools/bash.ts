@@ -59,7 +59,7 @@ const harmless = ["PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE"
  */
 export function bashTool(options: BashToolOptions): Tool {
   const { timeoutMs = 120_000, maxOutputBytes = 32_768, graceMs = 2_000 } = options;
-  const { sandbox: wanted = "warn", inheritEnv = [], env: given = {} } = options;
+  const { sandbox: wanted = "warn", inheritEnv = [], env: extraEnv = {} } = options;
   const root = new FileRoot(options.root);
   const sandbox = new Sandbox(typeof wanted === "string" ? { mode: wanted } : wanted);
   const isHeld = sandbox.policy.mode === "enforce";
@@ -73,17 +73,20 @@ export function bashTool(options: BashToolOptions): Tool {
     concurrency: "sequential",
     // The command's own timeout comes first, so that the output so far is kept.
     timeoutMs: timeoutMs + graceMs + 30_000,
-    execute: async ({ command, cwd = ".", timeoutMs: asked = timeoutMs }, { signal, idempotencyKey }) => {
+    execute: async (
+      { command, cwd = ".", timeoutMs: requestedMs = timeoutMs },
+      { signal, idempotencyKey },
+    ) => {
       if (command.includes("\0"))
         throw new Fault("invalid_argument", "invalid command: it contains a zero byte");
       const folder = await root.folder(cwd);
       try {
-        const env = { ...environment(inheritEnv), ...given, REEVE_IDEMPOTENCY_KEY: idempotencyKey };
+        const env = { ...environment(inheritEnv), ...extraEnv, REEVE_IDEMPOTENCY_KEY: idempotencyKey };
         const workspace = await root.path();
         const { prefix, report } = await sandbox.wrap({ workspace, cwd: folder.path, env });
         const [program, ...args] = [...prefix, shell(), "-c", command];
         const output = new OutputWindow(maxOutputBytes);
-        const limit = Math.min(asked, timeoutMs);
+        const limit = Math.min(requestedMs, timeoutMs);
         const startedAt = performance.now();
         const end = await runGroup({
           program,
@@ -120,12 +123,12 @@ function notes(
   limitMs: number,
   report: SandboxReport,
 ): string[] {
-  const said: string[] = [];
-  if (isTimedOut) said.push(`[stopped: the command took longer than ${limitMs} ms]`);
-  else if (killedBy !== null) said.push(`[killed by ${killedBy}]`);
-  else if (exitCode !== 0) said.push(`[exit code ${exitCode}]`);
-  if (report.warning !== undefined) said.push(`[run without a sandbox: ${report.warning}]`);
-  return said;
+  const lines: string[] = [];
+  if (isTimedOut) lines.push(`[stopped: the command took longer than ${limitMs} ms]`);
+  else if (killedBy !== null) lines.push(`[killed by ${killedBy}]`);
+  else if (exitCode !== 0) lines.push(`[exit code ${exitCode}]`);
+  if (report.warning !== undefined) lines.push(`[run without a sandbox: ${report.warning}]`);
+  return lines;
 }
 
 function environment(names: readonly string[]): Record<string, string> {

@@ -2,7 +2,7 @@ import type { Memory, MemoryScope, RunFacts, Tool } from "../../kernel/index.ts"
 import { textResult } from "./tool-result.ts";
 import { tool } from "./tool.ts";
 
-const remembered = {
+const rememberInput = {
   type: "object",
   properties: {
     text: { type: "string", minLength: 1, maxLength: 10_000, description: "What happened or was said" },
@@ -22,7 +22,7 @@ const remembered = {
   additionalProperties: false,
 } as const;
 
-const asked = {
+const recallInput = {
   type: "object",
   properties: {
     query: { type: "string", minLength: 1 },
@@ -32,7 +32,7 @@ const asked = {
   additionalProperties: false,
 } as const;
 
-const forgotten = {
+const forgetInput = {
   type: "object",
   properties: { ids: { type: "array", items: { type: "string" }, minItems: 1 } },
   required: ["ids"],
@@ -62,7 +62,7 @@ export function memoryTools(memory: Memory): readonly Tool[] {
     tool({
       name: "recall",
       description: "Search what is remembered about this user.",
-      inputSchema: asked,
+      inputSchema: recallInput,
       execute: async ({ query, limit = 10 }, { facts }) => {
         const found = await memory.recall(scopeOf(facts), { text: query, limit });
         const lines = [
@@ -81,7 +81,7 @@ export function memoryTools(memory: Memory): readonly Tool[] {
       name: "remember",
       description:
         "Remember something about this user for later conversations: an episode as text, or a fact.",
-      inputSchema: remembered,
+      inputSchema: rememberInput,
       execute: async ({ text, fact }, { facts, idempotencyKey }) => {
         const scope = scopeOf(facts);
         const ids: string[] = [];
@@ -95,7 +95,7 @@ export function memoryTools(memory: Memory): readonly Tool[] {
     tool({
       name: "forget",
       description: "Delete remembered items of this user, by the ids that recall returns.",
-      inputSchema: forgotten,
+      inputSchema: forgetInput,
       risk: "high",
       execute: async ({ ids }, { facts }) => {
         const count = await memory.forget(scopeOf(facts), { ids });

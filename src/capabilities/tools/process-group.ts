@@ -6,8 +6,11 @@ import { codeOf } from "../files/file-root.ts";
 export interface ProcessGroupOptions {
   /** Program to start, by path or by name in the PATH. */
   readonly program: string;
+  /** Arguments of the program. */
   readonly args: readonly string[];
+  /** Working directory of the program. */
   readonly cwd: string;
+  /** Environment variables of the program. No others are passed. */
   readonly env: Readonly<Record<string, string>>;
   /** Maximum duration of the program, in milliseconds. */
   readonly timeoutMs: number;

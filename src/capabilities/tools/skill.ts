@@ -57,11 +57,12 @@ export function skillTool({ skills, maxChars = 100_000, name = "skill" }: SkillT
           facts,
         );
       }
-      const told: JsonObject = { ...facts, chars: body.length, cut: body.length > maxChars };
-      if (body.trim() === "") return errorResult(`the skill ${wanted} is empty: continue without it`, told);
-      if (body.length <= maxChars) return textResult(body, told);
+      const metadata: JsonObject = { ...facts, chars: body.length, cut: body.length > maxChars };
+      if (body.trim() === "")
+        return errorResult(`the skill ${wanted} is empty: continue without it`, metadata);
+      if (body.length <= maxChars) return textResult(body, metadata);
       const rest = body.length - maxChars;
-      return textResult(`${body.slice(0, maxChars).toWellFormed()}\n[... ${rest} more characters]`, told);
+      return textResult(`${body.slice(0, maxChars).toWellFormed()}\n[... ${rest} more characters]`, metadata);
     },
   });
 }

@@ -422,12 +422,8 @@ describe("flows as agents", () => {
     const flow = new Sequential({ name: "s", steps: [speaker("one", "1").agent] });
     const types: string[] = [];
     for await (const event of flow.stream("x", { runtime: await openBench() })) types.push(event.type);
-    expect(types.filter((type) => type.startsWith("flow_"))).toEqual([
-      "flow_start",
-      "flow_step_start",
-      "flow_step_end",
-      "flow_end",
-    ]);
+    const flowTypes = types.filter((type) => type.startsWith("flow_"));
+    expect(flowTypes).toEqual(["flow_start", "flow_step_start", "flow_step_end", "flow_end"]);
     expect(types).toContain("message_update");
   });
 });

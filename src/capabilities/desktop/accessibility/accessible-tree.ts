@@ -120,9 +120,9 @@ export class AccessibleTree {
     room: ReadBudget,
   ): Promise<readonly string[]> {
     if (isSpent(room) || room.left-- === 0 || depth > maxDepth) return [];
-    const told = await unlessRefused(read(bus, element));
-    if (told === undefined || !told.has(states.showing)) return [];
-    const line = lineOf(told);
+    const facts = await unlessRefused(read(bus, element));
+    if (facts === undefined || !facts.has(states.showing)) return [];
+    const line = lineOf(facts);
     // An element that only groups others gets no line and no indentation.
     const below = line === undefined ? depth : depth + 1;
     const children = ((await unlessRefused(childrenOf(bus, element))) ?? []).slice(0, maxChildren);
@@ -197,8 +197,8 @@ async function read(bus: DBusConnection, { owner, path }: Reference): Promise<El
 }
 
 /** Formats an element as one line. Returns `undefined` for an element without text that only contains others. */
-function lineOf(told: ElementFacts): string | undefined {
-  const { role, name, text, place } = told;
+function lineOf(facts: ElementFacts): string | undefined {
+  const { role, name, text, place } = facts;
   const [x = 0, y = 0, width = 0, height = 0] = place;
   const words = [name, text === name ? "" : text].filter((each) => each.trim() !== "");
   if (
@@ -206,8 +206,8 @@ function lineOf(told: ElementFacts): string | undefined {
     /^(?:filler|panel|scroll pane|viewport|split pane|layered pane|grouping)$/u.test(role)
   )
     return undefined;
-  const marks = (["focused", "checked", "selected"] as const).filter((state) => told.has(states[state]));
-  const off = told.has(states.enabled) ? [] : ["disabled"];
+  const marks = (["focused", "checked", "selected"] as const).filter((state) => facts.has(states[state]));
+  const off = facts.has(states.enabled) ? [] : ["disabled"];
   return [
     role,
     ...words.map((each) => JSON.stringify(each)),
