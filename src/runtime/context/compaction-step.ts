@@ -94,7 +94,10 @@ function isWhole(pieces: readonly Piece[], length: number): boolean {
 function requirePairs(window: readonly ChatMessage[]): void {
   const problem = findUnpaired(window);
   if (problem !== undefined)
-    throw new Fault("invalid_argument", `invalid compaction: a call and its result must be kept together: ${problem}`);
+    throw new Fault(
+      "invalid_argument",
+      `invalid compaction: a call and its result must be kept together: ${problem}`,
+    );
 }
 
 function scale(tokens: number, part: number, whole: number): number {
