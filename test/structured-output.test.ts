@@ -40,7 +40,7 @@ describe("structured output", () => {
     expect(value).toEqual({ town: "Tours", days: 3 });
   });
 
-  test("a plain schema that is none is found before anything is asked", async () => {
+  test("structuredOutput() refuses an invalid JSON Schema before any model call", async () => {
     const { calls, ...result } = await ask(
       [fits],
       structuredOutput({ schema: { type: "wat" }, name: "plan" }),

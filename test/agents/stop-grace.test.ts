@@ -247,7 +247,7 @@ it("H5: a run completes although the tool of a sub-agent hangs after its hand-of
     name: "lead",
     model: scriptedModel([
       { toolCalls: [{ name: "handoff_kid", input: { task: "look" } }] },
-      "Nobody knows.",
+      "It is unknown.",
     ]),
     subAgents: [{ agent: kid, askTimeoutMs: 1_000 }],
   });
@@ -257,7 +257,7 @@ it("H5: a run completes although the tool of a sub-agent hangs after its hand-of
   await firm.clock.advance(1_000);
   await ends(firm, run, 5_000);
   const { result, events } = await firm.ended(run);
-  expect(result).toMatchObject({ status: "completed", output: "Nobody knows." });
+  expect(result).toMatchObject({ status: "completed", output: "It is unknown." });
   const end = (taskId: string) =>
     events.find((event) => event.type === "task_end" && event.taskId === taskId)?.data;
   expect(end("t1")).toMatchObject({ status: "cancelled" });

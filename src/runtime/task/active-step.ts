@@ -30,7 +30,7 @@ export class ActiveStep {
   endedAt: number | undefined;
   /** For a tool step: whether the tool is not executed, because a rule or a person denied it. */
   isDenied = false;
-  /** For a tool step: whether the tool's body was started. */
+  /** Whether the tool's body was started; only for tool steps. */
   isPerformed = false;
   /** The scope inside the body, once the body has started. */
   nested: NestedScope | undefined;

@@ -134,7 +134,7 @@ describe("sessionCompaction()", () => {
   test("a summary lists read and modified files, including those of earlier compactions", async () => {
     const { compaction } = setUp();
     let path = pathOf([
-      userMessage("mend it"),
+      userMessage("fix it!"),
       ...file("read", "a.ts"),
       ...file("read", "b.ts"),
       ...file("edit", "b.ts"),

@@ -178,11 +178,11 @@ describe.each(places)("an approval with the %s store", (name) => {
     const place = await openPlace(name);
     const runtime = await place.restart();
     const onAsk = (): never => {
-      throw new Error("nobody is in");
+      throw new Error("the handler is offline");
     };
     const thrown = sender({ onAsk });
     expect((await (await runtime.submit(thrown.agent, "Write.")).result()).output).toBe(
-      "[denied: the approval handler failed: nobody is in]",
+      "[denied: the approval handler failed: the handler is offline]",
     );
     const nobody = sender({}, undefined, { name: "alone" });
     const run = await runtime.submit(nobody.agent, "Write.");

@@ -19,7 +19,7 @@ async function cancelled({ runtime }: Pick<Bench, "runtime">, worker: HostedAgen
   return run;
 }
 
-describe("who waits for a child", () => {
+describe("a cancelled task that waits for a child", () => {
   const children = {
     "that ends at once": [0, (ctx: RunContext) => ctx.waitForSignal("go")],
     "whose call ignores it": [100, (ctx: RunContext) => ctx.step("wait", never)],
@@ -56,7 +56,7 @@ describe("who waits for a child", () => {
     },
   );
 
-  it("leaves without them where the child is left where it stands, and not before its code has had its say", async () => {
+  it("ends without the output of a child whose code is abandoned, after that code has reported", async () => {
     const child = agent("child", async (ctx) => {
       await ctx.step("wait", never).catch(never);
     });
@@ -78,7 +78,7 @@ describe("who waits for a child", () => {
     expect(heard).toEqual(["left"]);
   });
 
-  it("does not wait for one that was not told to stop", async () => {
+  it("does not wait for a child that was not cancelled", async () => {
     const other = agent("other", (ctx) => ctx.waitForSignal("go"));
     const joiner = agent("joiner", async (ctx) => {
       await ctx.join(ctx.input as unknown as TaskHandle);
@@ -100,14 +100,14 @@ describe("who waits for a child", () => {
     const run = await runtime.submit(parent, null);
     await settle();
     await run.signal("enough");
-    // No time passes.
+    // The fake clock does not move here.
     expect((await run.result()).output).toBe("cancelled");
   });
 
-  it("does not wait past its deadline for one that nobody has told of it", async () => {
+  it("does not wait past its deadline for a child that was not cancelled", async () => {
     const clock = new FakeClock();
     let passed = 0;
-    // The time goes on, and no timer says so.
+    // The time passes without a timer.
     const late: Clock = {
       now: () => clock.now() + passed,
       schedule: (atMs, callback) => clock.schedule(atMs, callback),
@@ -118,7 +118,7 @@ describe("who waits for a child", () => {
       "parent",
       async (ctx) => {
         const spawned = await ctx.spawn(child.id, null);
-        // It waits by then.
+        // The parent waits at this point.
         await settle();
         passed = 1_500;
         if (spawned.kind === "spawned") await ctx.join(spawned.handle);
@@ -129,7 +129,7 @@ describe("who waits for a child", () => {
     expect(await run.result()).toMatchObject({ status: "deadline_exceeded" });
   });
 
-  it("has the words of one that had left before", async () => {
+  it("receives the output of a child that ended before", async () => {
     const child = agent("child", async () => "done");
     const { runtime } = await setUp({ stopGraceMs: 100 });
     const heard: unknown[] = [];
@@ -150,7 +150,7 @@ describe("who waits for a child", () => {
     expect(heard).toEqual(["done"]);
   });
 
-  it("is not answered any more where another branch of a race has left", async () => {
+  it("does not settle when another branch has won the race", async () => {
     const child = agent("child", (ctx) => ctx.step("wait", never));
     const { runtime, clock } = await setUp({ stopGraceMs: 100 });
     const seen: string[] = [];
@@ -174,7 +174,7 @@ describe("who waits for a child", () => {
     expect(seen).toEqual(["left"]);
   });
 
-  it("is in no call any more once it has heard them", async () => {
+  it("has no call in flight after it received the child's output", async () => {
     const child = agent("child", (ctx) => ctx.waitForSignal("go"));
     const { runtime, clock } = await setUp({ stopGraceMs: 100 });
     const parent = agent(
@@ -186,7 +186,7 @@ describe("who waits for a child", () => {
       { subAgents: [child] },
     );
     const run = await cancelled({ runtime }, parent);
-    // Nothing to leave first, and so no second grace.
+    // No call has to be abandoned first, so there is no second grace period.
     await clock.advance(100);
     expect(await run.result()).toMatchObject({ status: "cancelled" });
   });

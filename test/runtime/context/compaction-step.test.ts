@@ -31,8 +31,8 @@ const long = [
 const shown = (transcript: Iterable<ChatMessage>): string[] =>
   [...transcript].map((each) => messageText(each));
 
-describe("the step that compacts (J4, S3)", () => {
-  it("runs once, pays once for its summary, and goes on from a new chain that a replay has too", async () => {
+describe("J4, S3: ctx.compact", () => {
+  it("runs once, pays once for its summary, and starts a digest chain that a replay repeats", async () => {
     const { runtime, clock, events, store } = await setUp({ suspendAfterMs: 100 });
     const model = scriptedModel(["it was about a and b", "and on"]);
     let compactions = 0;
@@ -68,7 +68,7 @@ describe("the step that compacts (J4, S3)", () => {
     expect({ compactions, calls: model.calls.length }).toEqual({ compactions: 1, calls: 2 });
     const told = (await events(run.runId)).filter(({ type }) => type.startsWith("session_"));
     expect(told.map(({ type }) => type)).toEqual(["session_before_compact", "session_compact"]);
-    // What was kept is not stored again.
+    // Kept messages are not stored again.
     const records: string[] = [];
     for await (const { steps = [] } of store.journal.read(run.runId))
       for (const { kind, outcome } of steps) if (kind === "compaction") records.push(JSON.stringify(outcome));
@@ -76,7 +76,7 @@ describe("the step that compacts (J4, S3)", () => {
     expect(records[0]).not.toContain("seen");
   });
 
-  it("leaves the transcript as it is when there is nothing to be had", async () => {
+  it("returns the transcript unchanged when there is nothing to compact", async () => {
     const { runtime, events } = await setUp();
     const worker = agent("worker", async (ctx) => {
       const transcript = Transcript.of(long);
@@ -103,7 +103,7 @@ describe("the step that compacts (J4, S3)", () => {
   });
 });
 
-it("takes the calls of the last message for open (S1)", () => {
+it("S1: callPairs() treats the calls of the last message as open", () => {
   expect(findUnpaired([...long, call("2")])).toBeUndefined();
   expect(findUnpaired([call("2"), userMessage("never mind")])).toBe("call 2 of message 0 has no result");
 });

@@ -3,7 +3,7 @@ import { Transcript, userMessage, type JsonValue, type RunContext } from "../../
 import { scriptedModel } from "../../../src/testing/index.ts";
 import { agent, setUp, settle, simpleTool, text, until } from "../runtime-setup.ts";
 
-/** Drains as told, after someone said that all is there. */
+/** Drains as the test requests, after the test has reported that all input has arrived. */
 function listener(drain: (ctx: RunContext) => Promise<JsonValue>) {
   return agent("listener", async (ctx) => {
     await ctx.waitForSignal("go");
@@ -11,8 +11,8 @@ function listener(drain: (ctx: RunContext) => Promise<JsonValue>) {
   });
 }
 
-describe("what is said to a run under way", () => {
-  it("is drained in the order of arrival, one or all at a time, each by one drain (J4)", async () => {
+describe("input to a run in progress", () => {
+  it("J4: is drained in order of arrival, one or all at a time, each input by one drain", async () => {
     const { runtime } = await setUp();
     const worker = listener(async (ctx) => [
       await ctx.steering(),
@@ -27,7 +27,7 @@ describe("what is said to a run under way", () => {
     expect((await run.result()).output).toEqual([["a"], ["later", "last"], [{ b: 1 }, "c"], []]);
   });
 
-  it("is given to one of two branches that drain at once", async () => {
+  it("is returned to one of two branches that drain at the same time", async () => {
     const { runtime } = await setUp();
     const worker = listener(async (ctx) => {
       const drain = (branch: RunContext) => branch.steering({ mode: "all" });
@@ -40,7 +40,7 @@ describe("what is said to a run under way", () => {
     expect((await run.result()).output).toEqual(["a"]);
   });
 
-  it("is not heard before a model call that was in flight when the owner went: the drain before it found nothing (J4)", async () => {
+  it("J4: is not returned before a model call that was in flight when the owner died, because the drain before it was empty", async () => {
     const { runtime, open, store, clock } = await setUp({ closeGraceMs: 0 });
     const asked: string[][] = [];
     const model = scriptedModel([{ text: "never comes", delayMs: 1_000_000 }, "fine", "done"], { clock });
@@ -70,7 +70,7 @@ describe("what is said to a run under way", () => {
     await other.close();
   });
 
-  it("is drained alike on replay, also where a drain found nothing: what came since is for the next one (J4)", async () => {
+  it("J4: is drained in the same way on replay; input that arrived after an empty drain is for the next one", async () => {
     const { runtime, clock } = await setUp({ suspendAfterMs: 100 });
     const lives: JsonValue[][] = [];
     const worker = agent("worker", async (ctx) => {
@@ -99,7 +99,7 @@ describe("what is said to a run under way", () => {
     for (const heard of lives) expect([[], ["a"], ["b"]].slice(0, heard.length)).toEqual(heard);
   });
 
-  it("tells what was told before a drain of nothing once, with the step that follows it (E4)", async () => {
+  it("E4: an event emitted before an empty drain is emitted once, with the step that follows", async () => {
     const { runtime, clock, events } = await setUp({ suspendAfterMs: 100 });
     const worker = agent("worker", async (ctx) => {
       ctx.emitEvent({ type: "turn_start", data: { turn: 1 } });
@@ -115,7 +115,7 @@ describe("what is said to a run under way", () => {
     expect((await events(run.runId)).filter(({ type }) => type === "turn_start")).toHaveLength(1);
   });
 
-  it("ends no wait: a task that waits hears of it at its next drain", async () => {
+  it("does not end a wait; a waiting task receives it at its next drain", async () => {
     const { runtime, clock } = await setUp({ suspendAfterMs: 100 });
     let woken = false;
     const worker = agent("worker", async (ctx) => {
@@ -133,7 +133,7 @@ describe("what is said to a run under way", () => {
     expect((await run.result()).output).toEqual(["hurry"]);
   });
 
-  it("reaches a run that failed and is resumed (J5)", async () => {
+  it("J5: reaches a failed run when it is resumed", async () => {
     const { runtime } = await setUp();
     let healthy = false;
     const worker = agent("worker", async (ctx) => {
@@ -148,7 +148,7 @@ describe("what is said to a run under way", () => {
     expect((await run.result()).output).toEqual(["try the other door"]);
   });
 
-  it("is said to the root alone", async () => {
+  it("is delivered only to the root", async () => {
     const { runtime } = await setUp();
     const child = agent("child", async (ctx) => ctx.steering());
     const parent = agent(
@@ -167,7 +167,7 @@ describe("what is said to a run under way", () => {
     expect((await run.result()).output).toEqual([[], ["a"]]);
   });
 
-  it("is not lost to a task that continues as new (J8)", async () => {
+  it("J8: is kept for a task that calls continueAsNew", async () => {
     const { runtime } = await setUp();
     const worker = agent("worker", async (ctx) => {
       if (ctx.input !== null) return [ctx.input, ...(await ctx.steering({ mode: "all" }))];
@@ -183,7 +183,7 @@ describe("what is said to a run under way", () => {
   });
 });
 
-it("passes check() after a recorded tool while a recorded model call remains (C2)", async () => {
+it("C2: check() passes after a recorded tool while a recorded model call remains", async () => {
   const { runtime, clock } = await setUp({ suspendAfterMs: 100 });
   const seen: string[] = [];
   const look = simpleTool({ name: "look", execute: async () => text("seen") });

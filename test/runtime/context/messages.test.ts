@@ -9,7 +9,7 @@ import {
 } from "../../../src/kernel/index.ts";
 import { agent, agentId, setUp, settle, until } from "../runtime-setup.ts";
 
-it("asks an agent in another run: replied, failed, cancelled, or timed out while the target lives", async () => {
+it("ctx.ask of an agent in another run resolves to replied, failed, cancelled, or timed_out while the target runs", async () => {
   const { runtime, clock, store } = await setUp({ runRetry: { maxRetries: 0 } });
   const targets: RunId[] = [];
   const target = agent("target", async (ctx, inbox) => {
@@ -48,7 +48,7 @@ it("asks an agent in another run: replied, failed, cancelled, or timed out while
   expect(await store.inbox.deadLetters(target.id)).toEqual([]);
 });
 
-it("gives an activation what waits, in the order of sending, once each (I1, I2)", async () => {
+it("I1, I2: an activation receives waiting messages in order of sending, each once", async () => {
   const { runtime, store } = await setUp();
   const seen: unknown[] = [];
   const reader = agent(
@@ -66,7 +66,7 @@ it("gives an activation what waits, in the order of sending, once each (I1, I2)"
   expect(await store.inbox.peek(reader.id)).toEqual([]);
 });
 
-it("hands a message back when its activation fails, and makes it a dead letter in the end (I4)", async () => {
+it("I4: a message is handed back when its activation fails, and becomes a dead letter in the end", async () => {
   const { runtime, store, clock } = await setUp({ runRetry: { maxRetries: 0 } });
   let activations = 0;
   const broken = agent("broken", async () => {
@@ -84,7 +84,7 @@ it("hands a message back when its activation fails, and makes it a dead letter i
   expect(activations).toBe(3);
 });
 
-it("brings what is emitted to everyone who follows, and to nobody who left", async () => {
+it("ctx.emit reaches every follower of a topic and no agent that has unfollowed", async () => {
   const { runtime } = await setUp();
   const topic = formatTopicId({ type: "news", source: "desk" });
   const got: string[] = [];
@@ -106,7 +106,7 @@ it("brings what is emitted to everyone who follows, and to nobody who left", asy
   expect(got.toSorted()).toEqual(['one "first"', 'one "second"', 'two "first"']);
 });
 
-it("journals what a drain gave, so that a replay drains the same (J4)", async () => {
+it("J4: a drain is journaled, so a replay drains the same messages", async () => {
   const { runtime, store, clock } = await setUp({ suspendAfterMs: 10 });
   const drains: unknown[][] = [];
   const reader = agent("reader", async (ctx, inbox) => {
@@ -144,7 +144,7 @@ async function activeRuns(store: Awaited<ReturnType<typeof setUp>>["store"], id:
   ];
 }
 
-it("keeps a signal that comes early, gives each to one wait, in their order (W1, W2)", async () => {
+it("W1, W2: an early signal is kept, and each signal goes to one wait, in order", async () => {
   const { runtime } = await setUp();
   const worker = agent("worker", async (ctx) => {
     await ctx.step("slow", async () => (await settle(), null));
@@ -162,7 +162,7 @@ it("keeps a signal that comes early, gives each to one wait, in their order (W1,
   expect((await run.result()).output).toEqual(["a", "b", "c"]);
 });
 
-it("a topic that is none is refused by whoever tells or follows it", async () => {
+it("ctx.emit and ctx.follow refuse an invalid topic", async () => {
   const { runtime } = await setUp();
   const teller = agent("teller", async (ctx) => {
     const topic = "no topic" as TopicId;
@@ -176,7 +176,7 @@ it("a topic that is none is refused by whoever tells or follows it", async () =>
   );
 });
 
-it("a time that is not a number is refused, not waited for", async () => {
+it("a wait refuses a time that is NaN", async () => {
   const { runtime } = await setUp();
   const sleeper = agent("sleeper", async (ctx) => {
     const refused: unknown[] = [];

@@ -9,7 +9,7 @@ const question = {
   reason: "asked by a server",
 };
 
-it("puts a question of a tool's body to a person, also in the next process, and asks once (J1, J7)", async () => {
+it("J1, J7: a tool asks a person once, also if another process takes over", async () => {
   const { runtime, store, open, clock } = await setUp({ suspendAfterMs: 100 });
   const bodies: string[] = [];
   const form = simpleTool({
@@ -34,7 +34,7 @@ it("puts a question of a tool's body to a person, also in the next process, and 
       (event): event is Event<"approval_request"> => event.type === "approval_request",
     );
   await until(async () => (await requests()).length === 1);
-  // Whoever waits for a person is not late (B5), and nothing is held for them.
+  // B5: the deadline clock stops while a task waits for a person, and nothing is reserved.
   await clock.advance(10_000);
   await runtime.close();
   const second = await open();
@@ -49,7 +49,7 @@ it("puts a question of a tool's body to a person, also in the next process, and 
   expect(bodies.length).toBeGreaterThan(1);
 });
 
-it("refuses a question that is not JSON (J10) and a second one beside the first (J2)", async () => {
+it("ctx.approval refuses a question that is not JSON (J10) and a second one in flight (J2)", async () => {
   const { runtime } = await setUp();
   const worker = agent("worker", async (ctx) => {
     const input = { when: new Date(0) } as never;

@@ -4,7 +4,7 @@ import { getRunContext } from "../../../src/runtime/index.ts";
 import { scriptedModel } from "../../../src/testing/index.ts";
 import { agent, gate, setUp, simpleTool, text } from "../runtime-setup.ts";
 
-it("says who the run is for in tools, layers, gates and observers, also while runs wake each other: getRunContext()", async () => {
+it("getRunContext() returns the facts of the run in tools, middleware, gates and observers, also while runs wake each other", async () => {
   const { runtime } = await setUp();
   const runs: RunHandle[] = [];
   const [both, woken] = [gate(), gate()];
@@ -37,7 +37,7 @@ it("says who the run is for in tools, layers, gates and observers, also while ru
       note("tool", facts.userId);
       if (++waiting === 2) both.resolve();
       await both.promise;
-      // One of them writes to the other: what that does is the other's.
+      // One run sends a message to the other; what that causes belongs to the other run.
       if (facts.userId === "ada") await runs[1]?.signal("go").then(woken.resolve);
       await woken.promise;
       note("tool after", facts.userId);

@@ -28,7 +28,7 @@ describe("a tool that suspends", () => {
     simpleTool({
       name: "ask",
       suspends: true,
-      // A tool that suspends has no timeout, whatever it says.
+      // A tool that suspends has no timeout, whatever its timeoutMs is.
       timeoutMs: 10,
       execute: async (_input, { ctx }) => {
         lives.count++;
@@ -38,7 +38,7 @@ describe("a tool that suspends", () => {
       },
     });
 
-  it("waits as long as it takes, out of memory, and its own steps are not repeated (J7)", async () => {
+  it("J7: waits without a time limit while dropped from memory, and its own steps are not repeated", async () => {
     const { runtime, clock, events } = await setUp({ suspendAfterMs: 100 });
     const lives = { count: 0 };
     const clerk = agent(
@@ -56,7 +56,7 @@ describe("a tool that suspends", () => {
     expect(types).toEqual(["tool_execution_start", "tool_execution_end"]);
   });
 
-  it("has no call open while it waits: it yields its seat at once (H2)", async () => {
+  it("H2: has no call in flight while it waits, so its task yields its seat at once", async () => {
     const { runtime, events } = await setUp();
     const clerk = agent(
       "clerk",
@@ -86,7 +86,7 @@ describe("a tool that suspends", () => {
   });
 });
 
-it("stops the run at its next call when a provider billed above what was held for it (B1)", async () => {
+it("B1: a run stops at its next call when a provider billed above the reservation", async () => {
   const { runtime, events } = await setUp({ prices: { find: () => ({ inputUsd: 1e-6, outputUsd: 1e-6 }) } });
   const usage = { inputTokens: 900_000, outputTokens: 900_000 };
   const model = scriptedModel([{ text: "dear", usage }, "never"]);
@@ -109,14 +109,14 @@ it("stops the run at its next call when a provider billed above what was held fo
     calls: 1,
   });
   expect(failure).toMatchObject({ code: "budget_exhausted", details: { dimension: "costUsd" } });
-  // What was billed is what is said to be spent.
+  // The billed amount is reported as spent.
   expect(costUsd).toBeCloseTo(1.8, 6);
   expect(typesOf(await events(run.runId))).toContain("budget_overrun");
   await run.topUp({ maxCostUsd: 10 });
   expect((await run.result()).status).toBe("completed");
 });
 
-it("warns once of a journal that has grown long, also over a replay (J8)", async () => {
+it("J8: journal_warning is emitted once, also after a replay", async () => {
   const { runtime, clock, events } = await setUp({ suspendAfterMs: 100 });
   const walker = agent("walker", async (ctx) => {
     for (let step = 0; step < 5_001; step++) await ctx.random();
@@ -131,7 +131,7 @@ it("warns once of a journal that has grown long, also over a replay (J8)", async
   expect(warnings.map(({ data }) => data)).toEqual([{ steps: 5_000 }]);
 });
 
-it("says who a run is for anywhere inside it, apart for runs side by side: getRunContext()", async () => {
+it("getRunContext() returns the facts of each of two parallel runs", async () => {
   const { runtime } = await setUp();
   const both = gate();
   let waiting = 0;
@@ -175,7 +175,7 @@ it("says who a run is for anywhere inside it, apart for runs side by side: getRu
   expect(getRunContext()).toBeUndefined();
 });
 
-it("goes on with every child a resumed run needs, one after the other where there are not seats for all (J5, H1)", async () => {
+it("J5, H1: resume() restarts every child that the run needs, one after another if there are not enough seats", async () => {
   const { runtime, events } = await setUp({ runRetry: { maxRetries: 0 } });
   let healthy = false;
   const ran: string[] = [];
@@ -190,7 +190,7 @@ it("goes on with every child a resumed run needs, one after the other where ther
     "boss",
     async (ctx) => {
       const first = await hire(ctx, weak);
-      // It has failed and left its seat by now.
+      // The child has failed and released its seat at this point.
       await ctx.waitForSignal("next");
       const second = await hire(ctx, patient);
       const outcome = await ctx.join(first);
@@ -214,7 +214,7 @@ it("goes on with every child a resumed run needs, one after the other where ther
   expect(seats.map(({ type, taskId }) => `${type} ${taskId}`)).toEqual(["seat_pause t2", "seat_recall t2"]);
 });
 
-describe("code that is wrong", () => {
+describe("a programming error in an agent's code", () => {
   function thrownBy(work: () => unknown): unknown {
     try {
       return work();
@@ -234,7 +234,7 @@ describe("code that is wrong", () => {
     { thrown: () => new TypeError("plan is not iterable") },
     { thrown: () => new ReferenceError("plan is not defined") },
     { thrown: () => Fault.from(new TypeError("plan is undefined")) },
-  ])("is told at once and not started again; mended, it is resumed", async ({ thrown }) => {
+  ])("ends the run at once without a restart; after a fix the run can be resumed", async ({ thrown }) => {
     const { runtime, events } = await setUp();
     const ran: string[] = [];
     let isMended = false;
@@ -257,7 +257,7 @@ describe("code that is wrong", () => {
     { thrown: () => thrownBy(() => JSON.parse("<html>502 Bad Gateway</html>")) },
     { thrown: () => thrownBy(() => JSON.parse("")) },
     { thrown: () => Fault.from(new RangeError("Array buffer allocation failed")) },
-  ])("is started again where what was thrown tells of something else", async ({ thrown }) => {
+  ])("leads to a restart if the error has another cause", async ({ thrown }) => {
     const { runtime, clock, events } = await setUp({ runRetry: { maxRetries: 1 } });
     let calls = 0;
     const run = await runtime.submit(

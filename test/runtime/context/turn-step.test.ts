@@ -57,8 +57,8 @@ function shown({ input, instructions, tools, leafId, history }: Turn) {
   return { input, instructions, tools: tools.map(({ name }) => name), leafId, said };
 }
 
-describe("the step `turn` (J4)", () => {
-  it("freezes input, instructions, tools and the session's leaf: a replay goes by them, whatever has changed since", async () => {
+describe("J4: the step `turn`", () => {
+  it("freezes input, instructions, tools and session leaf; a replay uses them, whatever has changed since", async () => {
     const { runtime, clock, store, events } = await setUp({ suspendAfterMs: 100 });
     let prompt = "Be brief.";
     const tools = [spec("look")];
@@ -97,7 +97,7 @@ describe("the step `turn` (J4)", () => {
     expect(told).toEqual(["input", "before_agent_start", "context"]);
   });
 
-  it("stores what tasks of a run have in common once, also for those that replay", async () => {
+  it("stores contents that tasks of a run share once, also on replay", async () => {
     const { runtime, store, clock } = await setUp({ suspendAfterMs: 100 });
     const seen: string[] = [];
     const start = async (ctx: RunContext): Promise<void> => {
@@ -133,7 +133,7 @@ describe("the step `turn` (J4)", () => {
     expect(held).toEqual([true, false]);
   });
 
-  it("keeps a history that is not what the path says", async () => {
+  it("stores a history that differs from the session path", async () => {
     const { runtime, clock, store } = await setUp({ suspendAfterMs: 100 });
     const turns: Turn[] = [];
     const worker = agent("worker", async (ctx) => {
@@ -156,7 +156,7 @@ describe("the step `turn` (J4)", () => {
     expect(turns.map((turn) => shown(turn).said)).toEqual([["1 things were said"], ["1 things were said"]]);
   });
 
-  it("does not go on with another history than the one it began with", async () => {
+  it("fails with journal_mismatch when the history is no longer the one it began with", async () => {
     const { runtime, clock, store } = await setUp({ suspendAfterMs: 100 });
     const worker = agent("worker", async (ctx) => {
       await ctx.turn(async ({ input }) => ({ input, instructions: "", tools: [] }));
@@ -176,7 +176,7 @@ describe("the step `turn` (J4)", () => {
     });
   });
 
-  it("finds out that the entries are not those it saw, and says so before anything is built on them", async () => {
+  it("detects changed session entries before any step depends on them", async () => {
     const { runtime, clock, store } = await setUp({ suspendAfterMs: 100 });
     const worker = agent("worker", async (ctx) => {
       await ctx.turn(async ({ input }) => ({ input, instructions: "", tools: [] }));
@@ -207,7 +207,7 @@ describe("the step `turn` (J4)", () => {
     });
   });
 
-  it("shows a child no history of others: its own if it is to keep one", async () => {
+  it("gives a child no history of others, and its own only if it is kept", async () => {
     const { runtime, store } = await setUp();
     const child = agent("child", async (ctx) => {
       const { sessionId: session, leafId } = await ctx.turn(async ({ input }) => ({
@@ -237,7 +237,7 @@ describe("the step `turn` (J4)", () => {
     ]);
   });
 
-  it("shows a child that remembers what was said there just before, in the same run", async () => {
+  it("gives a child with a history what it said earlier in the same run", async () => {
     const { runtime } = await setUp();
     const child = agent("child", async (ctx) => {
       const turn = await ctx.turn(async ({ input }) => ({ input, instructions: "", tools: [] }));
@@ -277,7 +277,7 @@ describe("the step `turn` (J4)", () => {
     ]);
   });
 
-  it("keeps what a child did apart by employer and role, and by user and tenant", async () => {
+  it("separates the histories of a child by parent, role, user and tenant", async () => {
     const { runtime } = await setUp();
     const child = agent("child", async (ctx) => {
       const { sessionId: session } = await ctx.turn(async ({ input }) => ({
@@ -315,7 +315,7 @@ describe("the step `turn` (J4)", () => {
     for (const [index, whose] of callers.entries()) expect(await sessionsOf(whose)).toEqual(seen[index]);
   });
 
-  it("has room for what a child did in a session whose id is as long as any", async () => {
+  it("supports a child's history in a session whose id has the maximum length", async () => {
     const { runtime } = await setUp();
     const child = agent("c".repeat(128), async (ctx) => {
       const turn = await ctx.turn(async ({ input }) => ({ input, instructions: "", tools: [] }));

@@ -3,7 +3,7 @@ import { Transcript, userMessage, type Model } from "../../../src/kernel/index.t
 import { scriptedModel } from "../../../src/testing/index.ts";
 import { agent, gate, setUp, settle, simpleTool } from "../runtime-setup.ts";
 
-it("passes check() while recorded steps remain in the scope, and stops at the first step that is not recorded (C2)", async () => {
+it("C2: check() passes while recorded steps remain in the scope, and throws at the first step that is not recorded", async () => {
   const { runtime, clock } = await setUp({ suspendAfterMs: 100 });
   const seen: string[] = [];
   const worker = agent("worker", async (ctx) => {
@@ -23,7 +23,7 @@ it("passes check() while recorded steps remain in the scope, and stops at the fi
   expect(seen).toEqual(["a", "b", "a", "b"]);
 });
 
-it("does not let a task that waits in one branch keep its slot from its own child", async () => {
+it("a task that waits in one branch does not keep its slot from its own child", async () => {
   const { runtime } = await setUp({ concurrency: 1 });
   const child = agent("child", async (ctx) => ctx.step("work", async () => "child"));
   const parent = agent(
@@ -42,7 +42,7 @@ it("does not let a task that waits in one branch keep its slot from its own chil
   expect((await (await runtime.submit(parent, null)).result()).output).toEqual(["child", "own"]);
 });
 
-it("takes back the reservation of a task that is cancelled while it waits for money (B1, C1)", async () => {
+it("B1, C1: a waiting reservation is withdrawn when its task is cancelled", async () => {
   const { runtime } = await setUp();
   const answer = gate();
   const request = { transcript: Transcript.of([userMessage("hi")]), maxOutputTokens: 100 };
@@ -80,7 +80,7 @@ it("takes back the reservation of a task that is cancelled while it waits for mo
   expect(model.calls).toHaveLength(1);
 });
 
-it("keeps what a cancelled task returned, and says that it was cancelled (C2)", async () => {
+it("C2: a cancelled task keeps the value that its code returned, with status cancelled", async () => {
   const { runtime } = await setUp();
   const worker = agent("worker", async (ctx) => {
     try {
@@ -97,7 +97,7 @@ it("keeps what a cancelled task returned, and says that it was cancelled (C2)", 
   expect({ status, output }).toEqual({ status: "cancelled", output: "what there was" });
 });
 
-it("stops the clock of a task while a person is asked (B5)", async () => {
+it("B5: the deadline clock of a task stops while a person is asked", async () => {
   const { runtime, clock, events } = await setUp({ suspendAfterMs: 100 });
   const wire = simpleTool({
     name: "wire",

@@ -3,7 +3,7 @@ import { Transcript, userMessage, type CancelSignal, type Model } from "../../..
 import { agent, gate, setUp, settle, simpleTool, text } from "../runtime-setup.ts";
 import { findRun } from "../find-run.ts";
 
-/** Does nothing until it is told to stop, as an open socket would. */
+/** Does nothing until its signal aborts, like an open socket. */
 function hang(signal: CancelSignal | undefined, told: string[], name: string): Promise<never> {
   return new Promise((_resolve, reject) => {
     signal?.addEventListener("abort", () => {
@@ -51,7 +51,7 @@ describe("calls in flight when a task is dropped", () => {
     );
   };
 
-  it("are told to stop when the run is lost to another owner, and nothing of the task's code runs on", async () => {
+  it("receive an abort signal when the run is lost to another owner, and no further code of the task runs", async () => {
     const { runtime, store, events, errors } = await setUp();
     const [told, after]: string[][] = [[], []];
     const run = await runtime.submit(worker(told ?? [], after ?? []), null);
@@ -67,7 +67,7 @@ describe("calls in flight when a task is dropped", () => {
     expect(types).not.toContain("tool_execution_end");
   });
 
-  it("are told to stop when the runtime closes and their grace is over; the next owner repeats them", async () => {
+  it("receive an abort signal when the runtime closes and the grace period is over; the next owner repeats them", async () => {
     const { runtime, store, open, clock } = await setUp({ closeGraceMs: 1_000 });
     const [told, after]: string[][] = [[], []];
     let run = await runtime.submit(worker(told ?? [], after ?? []), null);
@@ -100,7 +100,7 @@ describe("calls in flight when a task is dropped", () => {
     expect((await run.result()).output).toBe(false);
   });
 
-  it("are not, when they settle within the grace: their results are recorded and not asked for again", async () => {
+  it("are recorded and not repeated when they settle within the grace period", async () => {
     const { runtime, store, open, clock } = await setUp({ closeGraceMs: 1_000 });
     const answer = gate();
     const done: string[] = [];
@@ -131,7 +131,7 @@ describe("calls in flight when a task is dropped", () => {
     expect(done).toEqual(["one", "two"]);
   });
 
-  it("have nothing to do with the signal of a task that ended by itself", async () => {
+  it("are not signalled by a task that ended by itself", async () => {
     const { runtime } = await setUp();
     const signals: CancelSignal[] = [];
     const run = await runtime.submit(

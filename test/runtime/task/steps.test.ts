@@ -3,7 +3,7 @@ import { Fault, Transcript, userMessage, type Event } from "../../../src/kernel/
 import { scriptedModel } from "../../../src/testing/index.ts";
 import { agent, gate, setUp, settle, simpleTool, text, typesOf } from "../runtime-setup.ts";
 
-it("performs each kind of step once and returns its value (J1)", async () => {
+it("J1: each kind of step runs once and returns its value", async () => {
   const { runtime, clock } = await setUp({ random: { next: () => 0.25 } });
   const seen: unknown[] = [];
   const worker = agent("worker", async (ctx) => {
@@ -16,7 +16,7 @@ it("performs each kind of step once and returns its value (J1)", async () => {
   expect(seen).toEqual([clock.now(), 0.25, "string"]);
 });
 
-it("runs tools of one reply side by side and a sequential one alone, results in the order of the calls", async () => {
+it("ctx.tools runs tools of one reply in parallel and a sequential tool alone, with results in call order", async () => {
   const { runtime } = await setUp();
   const log: string[] = [];
   const traced = (name: string, sequential = false) =>
@@ -47,7 +47,7 @@ it("runs tools of one reply side by side and a sequential one alone, results in 
   expect(log.indexOf("c begins")).toBeGreaterThan(log.indexOf("alone ends"));
 });
 
-it("waits for all branches and throws the first fault in the order of declaration (J2)", async () => {
+it("J2: ctx.parallel waits for all branches and throws the first fault in declaration order", async () => {
   const { runtime } = await setUp();
   const ended: string[] = [];
   const slow = gate();
@@ -73,7 +73,7 @@ it("waits for all branches and throws the first fault in the order of declaratio
   expect(ended).toEqual(["three"]);
 });
 
-it("with stopOnFault a fault gives the other branches up at once, and what they had open is not recorded (J2, J5)", async () => {
+it("J2, J5: with stopOnFault a fault abandons the other branches at once, and their calls in flight are not recorded", async () => {
   const { runtime } = await setUp();
   const afterwards: string[] = [];
   const bodies: string[] = [];
@@ -118,7 +118,7 @@ it("with stopOnFault a fault gives the other branches up at once, and what they 
   expect(bodies.toSorted()).toEqual(["done", "failing", "failing", "slow", "slow"]);
 });
 
-it("journals the winner of a race, tells the losers to stop and never answers them", async () => {
+it("ctx.race journals the winner, cancels the losers and never settles their calls", async () => {
   const { runtime } = await setUp();
   let aborted = false;
   const afterwards: string[] = [];
@@ -147,7 +147,7 @@ it("journals the winner of a race, tells the losers to stop and never answers th
   expect({ aborted, afterwards }).toEqual({ aborted: true, afterwards: [] });
 });
 
-it("refuses a second open call of a scope at the first run (J2)", async () => {
+it("J2: a second call in flight in a scope is refused on the first execution", async () => {
   const { runtime } = await setUp();
   const worker = agent("worker", async (ctx) => {
     const first = ctx.step("first", async () => 1);
@@ -157,7 +157,7 @@ it("refuses a second open call of a scope at the first run (J2)", async () => {
   expect((await (await runtime.submit(worker, null)).result()).output).toEqual([1, "journal_ambiguous"]);
 });
 
-it("refuses a value that is not JSON at the first run (J10)", async () => {
+it("J10: a value that is not JSON is refused on the first execution", async () => {
   const { runtime, errors } = await setUp();
   const worker = agent("worker", async (ctx) => {
     try {
@@ -173,7 +173,7 @@ it("refuses a value that is not JSON at the first run (J10)", async () => {
   expect(errors).toEqual([]);
 });
 
-it("gives a tool's body steps of its own, scoped under the call (J7)", async () => {
+it("J7: a tool's body has its own steps, scoped under the call", async () => {
   const { runtime, store } = await setUp();
   const nested = simpleTool({
     name: "nested",
@@ -196,7 +196,7 @@ it("gives a tool's body steps of its own, scoped under the call (J7)", async () 
   expect(addresses).toEqual(["0", "0/0/0", "0/0"]);
 });
 
-it("tells an event with the next step of its scope, and what is left with the task's end (E4)", async () => {
+it("E4: an event commits with the next step of its scope, and remaining events with the end of the task", async () => {
   const { runtime, events } = await setUp();
   const worker = agent("worker", async (ctx) => {
     ctx.emitEvent({ type: "turn_start", data: { turn: 1 } });
@@ -209,7 +209,7 @@ it("tells an event with the next step of its scope, and what is left with the ta
   expect(types).toEqual(["turn_start", "turn_start", "task_end", "run_end"] satisfies Event["type"][]);
 });
 
-it("stops a tool that takes too long, and gives the model a result it can react to (T2)", async () => {
+it("T2: a tool that exceeds its timeout is abandoned, and the model receives an error result", async () => {
   const { runtime, clock } = await setUp();
   let signal: AbortSignal | undefined;
   const stuck = simpleTool({
@@ -235,7 +235,7 @@ it("stops a tool that takes too long, and gives the model a result it can react 
   expect(signal?.aborted).toBe(true);
 });
 
-it("takes steps inside a step, none of which runs again once the step is recorded (J2, J7)", async () => {
+it("J2, J7: steps inside a step do not run again once the step is recorded", async () => {
   const { runtime, open } = await setUp({ suspendAfterMs: 0 });
   const ran: string[] = [];
   const worker = agent("worker", async (ctx) => {
@@ -259,7 +259,7 @@ it("takes steps inside a step, none of which runs again once the step is recorde
   expect(ran).toEqual(["outer", "one", "two"]);
 });
 
-it("tells the model of a tool's result that is not JSON, and keeps one that is from changing (J1, J10, T2)", async () => {
+it("J1, J10, T2: a tool result that is not JSON becomes an error result, and a valid one is frozen", async () => {
   const { runtime } = await setUp();
   const rows = { list: [1] };
   const odd = simpleTool({ name: "odd", execute: async () => new Map() as never });

@@ -3,7 +3,7 @@ import type { JsonValue, RunContext } from "../../../src/kernel/index.ts";
 import { agent, setUp, settle, until } from "../runtime-setup.ts";
 import { findRun } from "../find-run.ts";
 
-/** Something that is open for as long as the run is here. */
+/** A resource that is open while the run is in memory. */
 function holdOpen(ctx: RunContext, log: string[]): Promise<number> {
   return ctx.resource(
     async () => log.push("open"),
@@ -11,7 +11,7 @@ function holdOpen(ctx: RunContext, log: string[]): Promise<number> {
   );
 }
 
-it("drops a run that only waits: no code of it runs, its resources are closed, and mail brings it back", async () => {
+it("a run that only waits is dropped: its code does not continue, its resources are closed, and a message resumes it", async () => {
   const { runtime, clock } = await setUp({ suspendAfterMs: 100 });
   const log: string[] = [];
   const worker = agent("worker", async (ctx) => {
@@ -36,7 +36,7 @@ it("drops a run that only waits: no code of it runs, its resources are closed, a
   expect(log).toEqual(["open", "paid", "close", "open", "finally", "close"]);
 });
 
-it("drops a run that only waits after a race: the loser's call is over once it has been told to stop", async () => {
+it("a run that only waits after a race is dropped once the loser's call has been cancelled", async () => {
   const { runtime, clock } = await setUp({ suspendAfterMs: 100 });
   const log: string[] = [];
   const worker = agent("worker", async (ctx) => {
@@ -62,7 +62,7 @@ it("drops a run that only waits after a race: the loser's call is over once it h
   expect((await run.result()).output).toBe(7);
 });
 
-it("poisons a dropped context: what a stray promise wakes runs into a call that never settles", async () => {
+it("a call on a dropped context never settles, even if a stray promise continues its code", async () => {
   const { runtime, clock } = await setUp({ suspendAfterMs: 100 });
   const stray = Promise.withResolvers<void>();
   let lives = 0;
@@ -89,7 +89,7 @@ it("poisons a dropped context: what a stray promise wakes runs into a call that 
   expect(ran).toEqual(["life 2", "went on 2"]);
 });
 
-it("wakes a sleeper at its time, also on another worker after a restart", async () => {
+it("a sleeping task wakes at its time, also on another worker after a restart", async () => {
   const { runtime, clock, store, open } = await setUp({ suspendAfterMs: 100 });
   const woken: number[] = [];
   const sleeper = () =>
@@ -114,7 +114,7 @@ it("wakes a sleeper at its time, also on another worker after a restart", async 
   expect(woken[0]).toBeLessThan(61_000);
 });
 
-it("does not extend a timeout by a restart", async () => {
+it("a restart does not extend a timeout", async () => {
   const { runtime, clock } = await setUp({ suspendAfterMs: 100 });
   const worker = agent(
     "worker",

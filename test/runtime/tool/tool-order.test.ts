@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import type { ToolCall } from "../../../src/kernel/index.ts";
 import { agent, gate, setUp, settle, simpleTool, text } from "../runtime-setup.ts";
 
-test("O5: a sequential call is a barrier at its place; between barriers calls run side by side", async () => {
+test("O5: a sequential call is a barrier at its position; between barriers calls run in parallel", async () => {
   const { runtime } = await setUp();
   const told: string[] = [];
   const doors = new Map<string, PromiseWithResolvers<void>>();

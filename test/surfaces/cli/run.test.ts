@@ -227,7 +227,7 @@ describe("reeve run", () => {
     },
     { args: ["x", "--mode", "xml"], says: "invalid --mode xml: expected text or json" },
     { args: ["x", "--tools", "some"], says: "invalid --tools some: expected one of none, read, all" },
-    { args: ["x", "--model", "nobody/x"], says: 'unknown provider "nobody"' },
+    { args: ["x", "--model", "unheard/x"], says: 'unknown provider "unheard"' },
     { args: ["x", "--session", "../up"], says: "invalid session id" },
     { args: ["x", "--resume", "run_1"], says: "--resume takes no prompt" },
     { args: ["--resume", "what"], says: "invalid run id" },

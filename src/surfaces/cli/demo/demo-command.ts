@@ -20,7 +20,7 @@ export interface DemoOptions {
   readonly pace: string;
   /** Whether the store is kept. */
   readonly keep?: boolean;
-  /** For processes that the demo starts: the folder of the run. */
+  /** The folder of the run, for processes that the demo starts. */
   readonly act?: string;
 }
 

@@ -13,7 +13,7 @@ export class DemoTimeline {
     this.#paint = paint;
   }
 
-  /** `undefined`: not worth a line, or told before: whoever resumes a run reads it from its beginning. */
+  /** The line for an event, or `undefined` if it is not shown or was shown before: a process that resumes a run reads its log from the beginning. */
   line(event: Event): string | undefined {
     if (event.seq <= this.#lastSeq) return undefined;
     this.#lastSeq = event.seq;

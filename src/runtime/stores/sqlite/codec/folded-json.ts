@@ -60,7 +60,7 @@ class Folding {
     return value;
   }
 
-  /** What stands for the value: its number if it came before, else what it was folded to. */
+  /** The stored form of a value: its number if the value occurred before, otherwise its folded form. */
   #once(value: JsonValue, folded: JsonValue): JsonValue {
     const number = this.#numbers.get(value);
     if (number !== undefined) return { [mark]: number };
@@ -125,7 +125,7 @@ type Container = JsonObject | readonly JsonValue[];
 
 interface KnownObject {
   readonly value: JsonObject;
-  /** Of its members. */
+  /** The folded members. */
   readonly count: number;
 }
 

@@ -19,7 +19,7 @@ type StoredSettle = readonly [id: string, tokens: number, costUsd: number | null
 /** Known by its length; any other command is stored as it is. */
 export type StoredBooking = StoredReserve | StoredSettle | LedgerCommand;
 
-/** Whose they are unless they say otherwise. */
+/** The task to which the commands belong if they do not name one. */
 export interface Bookkeeper {
   readonly taskId: TaskId;
   readonly agentId: AgentId;

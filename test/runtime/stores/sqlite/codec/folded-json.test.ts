@@ -24,7 +24,7 @@ test("folding leaves nothing twice, and unfolding gives back what was folded", (
   );
 });
 
-test("known values that are the same count once, whoever counts: texts, objects, and those inside others", () => {
+test("equal known values count once in every counter: texts, objects, and those inside others", () => {
   const part = fc.constantFrom<JsonValue>(
     long,
     "another text that is long",

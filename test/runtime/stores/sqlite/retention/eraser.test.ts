@@ -24,7 +24,7 @@ import { CommitRows } from "../../../../../src/runtime/stores/sqlite/rows/commit
 import type { CommitRow } from "../../../../../src/runtime/stores/sqlite/db/commit-row.ts";
 import { connect, count, newPath, openStore, until } from "../store-files.ts";
 
-const secret = "nobody is to know this";
+const secret = "this must stay a secret";
 const erases = [{ taskId: rootTask, agentId }];
 
 async function speak(store: Store, commits: number): Promise<Lease> {
