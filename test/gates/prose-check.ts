@@ -48,13 +48,13 @@ const phrases: readonly Phrase[] = [
   phrase("has a say", /\bha(?:s|ve) a say\b/i, "can block or change"), // prose-check: ignore
   phrase("in its stead", /\bin (?:its|their|his) stead\b/i, "instead"), // prose-check: ignore
   phrase(
-    "what stands",
+    "what stands", // prose-check: ignore
     /\bwhat stands\b|\bstands (?:for|there|behind|below|beside) (?:as|it|them)\b/i,
     "what is stored / recorded",
   ), // prose-check: ignore
   phrase("mended", /\bmend(?:s|ed|ing)?\b/i, "fix / fixed / correct"), // prose-check: ignore
   phrase(
-    "namesake, asker, newcomer",
+    "namesake, asker, newcomer", // prose-check: ignore
     /\bnamesakes?\b|\baskers?\b|\bnewcomers?\b/i,
     "agents with the same name / caller",
   ), // prose-check: ignore
