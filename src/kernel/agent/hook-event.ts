@@ -48,12 +48,15 @@ interface Base {
 
 /** The data that a hook receives, by moment. */
 export interface HookPayloads {
+  /** `input` is the input of the task. */
   run_start: Base & { input: JsonValue };
+  /** `usage` covers the task's own model calls. `error` is present if a fault ended the task. */
   run_end: Base & { status: RunStatus; usage: Usage; error?: { code: string; message: string } };
   /** `step` is the number of the turn. */
   step_start: Base & { step: number };
   /** `step` is the number of the turn. */
   step_end: Base & { step: number };
+  /** `attempt` is the number of the attempt, from 1. */
   llm_start: Base & { provider: string; modelId: string; attempt: number };
   /** `stopReason` is `null` if the provider reported none. */
   llm_end: Base & {
@@ -63,6 +66,7 @@ export interface HookPayloads {
     stopReason: StopReason | null;
     durationMs: number;
   };
+  /** `input` holds the arguments of the call. */
   tool_start: Base & { toolName: string; callId: string; input: JsonValue };
   /** The status `denied` means that the call was not executed. */
   tool_end: Base & {
@@ -71,10 +75,13 @@ export interface HookPayloads {
     status: "ok" | "error" | "denied";
     durationMs: number;
   };
+  /** `guardrail` is the name of the guardrail or middleware that stopped the task. */
   guardrail_trip: Base & { guardrail: string; reason: string };
   /** `task` is the text that the sub-agent receives. `childTaskId` is `null` if no child was spawned. */
   handoff: Base & { target: AgentId; childTaskId: TaskId | null; task: string };
+  /** `flow` is the name of the flow. */
   flow_start: Base & { flow: string };
+  /** `flow` is the name of the flow, `status` its outcome. */
   flow_end: Base & { flow: string; status: RunStatus };
 }
 
