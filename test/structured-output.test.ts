@@ -91,7 +91,7 @@ describe("structured output", () => {
     expect(calls).toHaveLength(1);
   });
 
-  test("lets tool calls pass, and takes the value out of a fence", async () => {
+  test("structuredOutput() passes tool calls on and reads the value from a Markdown code block", async () => {
     const chat = structuredOutput({ schema });
     const call = { toolCalls: [{ name: "look", input: {} }], usage };
     expect((await ask([call], chat)).calls).toHaveLength(1);

@@ -19,7 +19,7 @@ async function parts(model: Model, request: ModelRequest) {
   return list;
 }
 
-test("what was recorded is answered again, in any order, whole and in pieces", async () => {
+test("replayModel() returns recorded replies in any order, both generated and streamed", async () => {
   const file = join(folder, "answers.jsonl");
   const script = [
     { deltas: ["Hel", "lo"], reasoning: "hm" },

@@ -66,7 +66,7 @@ function routeOf(wanted: string | undefined, names: readonly string[]): string |
   );
 }
 
-/** Returns the first confidence after the choice, or else the last one in the reply. */
+/** Returns the first confidence value that follows the choice, otherwise the last one in the reply. */
 function confidenceIn(reply: string, from: number): number {
   const all = [...reply.matchAll(confidenceValue)];
   const written = all.find(({ index }) => index >= from) ?? all.at(-1);

@@ -174,7 +174,7 @@ export class FileRoot {
   }
 }
 
-/** How to walk a path. */
+/** How a file path is resolved part by part. */
 interface WalkOptions {
   /** Whether missing folders are created. Default: `false`. */
   readonly create?: boolean;

@@ -25,7 +25,7 @@ export async function matchingFiles(root: FileRoot, query: FileQuery): Promise<r
   if (spellings.some((each) => isAbsolute(each) || each.split(/[\\/]/).includes("..")))
     throw new Fault(
       "permission_denied",
-      `${pattern} leads outside: use a pattern relative to the folder, without ..`,
+      `${pattern} leads outside the folder: use a pattern relative to the folder, without ..`,
     );
   const folder = await root.folder(path);
   try {

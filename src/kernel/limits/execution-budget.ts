@@ -29,7 +29,7 @@ const dimensions = ["maxTokens", "maxCostUsd", "maxTurns", "deadlineMs"] as cons
 const whole: ReadonlySet<string> = new Set(["maxTokens", "maxTurns"]);
 
 export function executionBudget(options: Partial<ExecutionBudget> = {}): ExecutionBudget {
-  // This object was validated and frozen below.
+  // The default object is valid and frozen, so it needs no check.
   if (options === unlimitedBudget) return unlimitedBudget;
   for (const key of Object.keys(options)) {
     if (!Object.hasOwn(unlimitedBudget, key)) {

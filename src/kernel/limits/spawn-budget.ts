@@ -12,7 +12,7 @@ export interface SpawnBudget {
 export const defaultSpawnBudget: SpawnBudget = Object.freeze({ maxAgents: 50, allowPreempt: true });
 
 export function spawnBudget(options: Partial<SpawnBudget> = {}): SpawnBudget {
-  // This object was validated and frozen below.
+  // The default object is valid and frozen, so it needs no check.
   if (options === defaultSpawnBudget) return defaultSpawnBudget;
   const { maxAgents = defaultSpawnBudget.maxAgents, allowPreempt = defaultSpawnBudget.allowPreempt } =
     options;

@@ -108,7 +108,8 @@ export class RunMeta {
   }
 
   /**
-   * Returns the metadata of a nested call: same run and trace, a new span, and a token that this one's cancel reaches.
+   * Returns the metadata of a nested call: same run and trace, a new span, and a child token that is
+   * cancelled together with this one.
    */
   child({ supervision, deadline = null }: ChildMetaOptions = {}): RunMeta {
     return new RunMeta({

@@ -33,7 +33,7 @@ const erasers: { readonly [Type in EventType]: Eraser<Type> | typeof wordless } 
   task_retry: (data) => ({ ...data, failure: erasedFailure(data.failure) }),
   architecture_event: (data) => ({ ...data, data: {} }),
   handoff: (data) => ({ ...data, task: "" }),
-  // The outcome is kept: it belongs to the caller that spawned the task or submitted the run.
+  // Only the text is erased. The outcome stays, because the caller that spawned the task or submitted the run relies on it.
   task_end: wordless,
   run_end: wordless,
   run_recover: wordless,

@@ -195,7 +195,7 @@ async function rebuild(runner: TaskRunner, record: TurnRecord): Promise<Transcri
   if (path !== undefined) return historyOf(contextMessages(path));
   throw new Fault(
     "not_found",
-    `${runner.facts.runId} started after entry ${leafId} of session ${sessionId}, which no longer exists`,
+    `the history of run ${runner.facts.runId} cannot be rebuilt: entry ${leafId} of session ${sessionId} no longer exists`,
   );
 }
 

@@ -317,7 +317,7 @@ function runIn(
   const context = new ToolCallContext(options, opened, filters);
   options.open.nested = context;
   const work = tool.execute(input, context);
-  // A tool that suspends has no call in flight; a cancel ends what it waits for.
+  // `opened` is absent for a tool that suspends: it has no call in flight, and a cancel ends its waits.
   if (opened === undefined) return work;
   opened.body = context;
   if (tool.timeoutMs !== null) limitTime(options, tool.timeoutMs, context);

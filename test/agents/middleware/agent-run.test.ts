@@ -109,7 +109,7 @@ describe("middleware of an agent", () => {
   );
 
   test.for(["agent", "chat", "function"] as const)(
-    "M2: middleware at the %s level that neither calls next nor sets a result fails the run with its name",
+    "M2: middleware at the %s level that neither calls next nor sets a result fails the run with an error that names it",
     async (level) => {
       const silent: Layer = { name: "silent", [level]: async () => {} };
       const { result } = await run({ middleware: [silent] });

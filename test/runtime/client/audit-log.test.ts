@@ -189,7 +189,7 @@ test("E1: verify() accepts an intact log, reports that the chain in memory is no
 test("createRuntime refuses an empty auditKey, and one for a store in memory or a store that the caller opened", async () => {
   const { store } = await setUp();
   await expect(createRuntime({ store: "sqlite:nowhere.db", auditKey: "" })).rejects.toThrow(
-    "the auditKey is empty",
+    "invalid auditKey: it is empty",
   );
   await expect(createRuntime({ auditKey: "k" })).rejects.toMatchObject({ code: "invalid_argument" });
   await expect(createRuntime({ store, auditKey: "k" })).rejects.toMatchObject({ code: "invalid_argument" });

@@ -23,7 +23,7 @@ it("C2: check() passes while recorded steps remain in the scope, and throws at t
   expect(seen).toEqual(["a", "b", "a", "b"]);
 });
 
-it("a task that waits in one branch does not keep its slot from its own child", async () => {
+it("a child can use the slot of a parent that waits in one branch", async () => {
   const { runtime } = await setUp({ concurrency: 1 });
   const child = agent("child", async (ctx) => ctx.step("work", async () => "child"));
   const parent = agent(

@@ -44,7 +44,7 @@ interface Taken extends RunKey {
 class ReadyQueries {
   /** Counts the ready runs, up to a limit. */
   readonly count: string;
-  /** L5: selects the next run of the tenant after a given tenant, or of the first tenant if there is none after it. */
+  /** L5: SQL that selects the next run by tenant: of the first tenant after a given one, otherwise of the first of all. */
   readonly next: string;
 
   constructor(but: string) {

@@ -66,7 +66,7 @@ export async function sqliteStore(options: SqliteStoreOptions): Promise<Store> {
   if (options.auditKey === "")
     throw new Fault(
       "invalid_argument",
-      "the auditKey is empty: give it a secret, or leave it out for a plain chain",
+      "invalid auditKey: it is empty; set a secret, or omit the option for a hash chain without a key",
     );
   const database = await Database.open({ path, durability, busyLimitMs });
   try {

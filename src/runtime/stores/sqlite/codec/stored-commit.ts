@@ -23,7 +23,7 @@ export type StoredOpening = readonly [address: string, seq: number, taskId?: Tas
 
 export type StoredEvent = BriefEvent | PlainEvent;
 
-/** One of every turn, without the names of its members. */
+/** The stored form of a frequent event: its type and values, without property names. */
 export type BriefEvent = readonly [type: EventType, ...values: unknown[]];
 
 export interface PlainEvent {

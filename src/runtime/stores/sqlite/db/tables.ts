@@ -41,7 +41,7 @@ export interface OwnedRun extends RunKey {
   readonly epoch: number;
   readonly workerId: string;
   position?: Position | undefined;
-  /** Present until the owner has read it. */
+  /** What a run starts with. It is present until the owner has read it. */
   beginning?: Beginning | undefined;
   /**
    * Version of the database when a commit last passed the fence. While the version is the same, the fence still holds.
