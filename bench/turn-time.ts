@@ -16,7 +16,11 @@ interface Round {
  * its own process. Ratios are taken within a round, and the median of the rounds is reported. A goal of `null` means that
  * the limit is relative to another framework, in the harness of `bench/peers`.
  */
-export function* turnRows(name: string, goal: number | null, kinds: Record<keyof Round, LoopKind>): Iterable<Row> {
+export function* turnRows(
+  name: string,
+  goal: number | null,
+  kinds: Record<keyof Round, LoopKind>,
+): Iterable<Row> {
   const measured: Round[] = [];
   for (let round = 0; round < rounds; round++) {
     // The order alternates, because the second process finds a warmer machine.

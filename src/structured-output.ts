@@ -33,7 +33,10 @@ export function structuredOutput<const Source extends Schema>(
   const { schema, name = "answer", description, maxRepairs = 2 } = options;
   const schemaName = `the schema of the output ${name}`;
   const refuse = (problems: readonly string[]): Fault =>
-    new Fault("invalid_argument", `the answer does not match the output schema ${name}: ${problems.join("; ")}`);
+    new Fault(
+      "invalid_argument",
+      `the answer does not match the output schema ${name}: ${problems.join("; ")}`,
+    );
   const reader = new SchemaReader<Infer<Source>>({ schemaName, refuse }, schema);
   const described = description === undefined ? {} : { description };
   const check = standardSchema(schemaName, schema);

@@ -67,7 +67,7 @@ it("ctx.approval refuses a question that is not JSON (J10) and a second one in f
   const { output } = await run.result();
   expect(output).toEqual([
     expect.stringContaining("the question of form"),
-    expect.stringContaining("approval of form was called while approval of form is open"),
+    expect.stringContaining("approval of form was called while approval of form was in flight"),
     "denied",
   ]);
 });

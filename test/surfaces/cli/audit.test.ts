@@ -82,7 +82,7 @@ describe("reeve audit verify", () => {
     expect(out[0]).toMatch(/^run_\S+  ok  \d+ events  head \S+  plain$/);
     expect(talk).toContain("3 of 3 event logs verify.");
     expect(talk).toContain("found only against a head kept elsewhere");
-    expect(talk).toContain("The chain is plain");
+    expect(talk).toContain("The chain has no key");
   });
 
   test("reeve audit verify uses the store under .reeve if none is given", async () => {
@@ -189,7 +189,7 @@ describe("reeve audit verify", () => {
     const verify = ["audit", "verify", "--store", store];
     const keyed = await reeve([...verify, "--key-env", "AUDIT_KEY"], { env: { AUDIT_KEY: "open sesame" } });
     expect(keyed).toMatchObject({ code: 0, out: [expect.stringMatching(/  keyed$/)] });
-    expect(keyed.talk).not.toContain("The chain is plain");
+    expect(keyed.talk).not.toContain("The chain has no key");
     const wrong = await reeve([...verify, "--key-env", "AUDIT_KEY"], { env: { AUDIT_KEY: "guess" } });
     expect(wrong).toMatchObject({ code: 1 });
     expect(wrong.talk).toContain("may have been written with another key");
@@ -284,7 +284,11 @@ describe("reeve", () => {
     { args: ["audit", "verify", "--store", "reeve.db"], code: 2, says: 'invalid store "reeve.db"' },
     { args: ["audit", "verify", "7f"], code: 2, says: 'invalid run id "7f"' },
     { args: ["audit", "verify", "--head", "run_7f"], code: 2, says: "expected RUN=HASH" },
-    { args: ["audit", "verify", "--key-env", "NOT_SET"], code: 2, says: "nothing in the variable NOT_SET" },
+    {
+      args: ["audit", "verify", "--key-env", "NOT_SET"],
+      code: 2,
+      says: "the variable NOT_SET is empty or not set",
+    },
     { args: ["audit", "verify", "--speed"], code: 2, says: "unknown option '--speed'" },
     { args: ["audit", "log"], code: 2, says: "missing required argument 'RUN'" },
     { args: ["audt"], code: 2, says: "unknown command 'audt'" },
@@ -306,7 +310,11 @@ describe("reeve", () => {
     const empty = join(folder, "empty.db");
     await writeFile(empty, "");
     const said = await reeve(["audit", "verify", "--store", `sqlite:${empty}`]);
-    expect(said).toMatchObject({ code: 3, out: [], talk: expect.stringContaining("nothing in the file") });
+    expect(said).toMatchObject({
+      code: 3,
+      out: [],
+      talk: expect.stringContaining("no store found in the file"),
+    });
     expect(await readFile(empty, "utf8")).toBe("");
     expect(await reeve(["audit", "log", "run_none", "--store", store])).toMatchObject({ code: 3, out: [] });
   });

@@ -17,12 +17,12 @@ function ended(output: string): RunResult<JsonValue> {
     interruptionReason: null,
     usage: noUsage,
     costUsd: 0,
-    lost: { tokens: 0, costUsd: 0 },
+    unreported: { tokens: 0, costUsd: 0 },
     turns: 1,
     runId: "run_1",
     sessionId: "s",
     agentId: "a",
-    failure: null,
+    error: null,
     metadata: {},
   } as unknown as RunResult<JsonValue>;
 }
