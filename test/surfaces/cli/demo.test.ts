@@ -8,11 +8,11 @@ describe("reeve demo", () => {
     const text = out.join("\n");
     const inOrder = [
       "lead      hires size (LOW)",
-      "packages  wants licence (HIGH), but every seat is taken: size is to make room",
-      "size      has finished its call, and gives its seat up",
-      "size      is called back, and goes on from its journal",
+      "packages  wants licence (HIGH), but every seat is taken: size must yield",
+      "size      has finished its call and yields its seat",
+      "size      is recalled and resumes from its journal",
       "kill -9",
-      "lead      is picked up by another process, from the file",
+      "lead      is resumed by another process from the file",
       "charged as lost",
       "The answer",
       "No answer was paid for twice.",

@@ -70,10 +70,13 @@ const leadLines: readonly Line[] = [
 
 const sizeLines: readonly Line[] = [
   () => ({ calls: [{ tool: "ls", input: {} }] }),
-  () => ({ calls: [{ tool: "find", input: { pattern: "*.js", path: "dist/kernel", ignored: true } }] }),
+  () => ({ calls: [{ tool: "find", input: { pattern: "**/*.js", path: "dist/kernel", ignored: true } }] }),
   () => ({
     calls: [
-      { tool: "grep", input: { pattern: "^export class", path: "dist/kernel", glob: "*.js", ignored: true } },
+      {
+        tool: "grep",
+        input: { pattern: "^export class", path: "dist/kernel", glob: "**/*.js", ignored: true },
+      },
     ],
   }),
   (request) => ({

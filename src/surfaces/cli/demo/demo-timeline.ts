@@ -30,21 +30,21 @@ export class DemoTimeline {
     const { green, yellow, red, dim } = this.#paint;
     switch (event.type) {
       case "run_recover":
-        return green("is picked up by another process, from the file");
+        return green("is resumed by another process from the file");
       case "spawn_start":
         this.#names.set(event.data.childTaskId, event.data.agentId);
         return `hires ${event.data.agentId} (${rank(event.data.priority)})`;
       case "spawn_wait":
         this.#names.set(event.data.childTaskId, event.data.agentId);
         return yellow(
-          `wants ${event.data.agentId} (${rank(event.data.priority)}), but every seat is taken: ${event.data.victim === null ? "it waits for one" : `${this.#nameOf(event.data.victim)} is to make room`}`,
+          `wants ${event.data.agentId} (${rank(event.data.priority)}), but every seat is taken: ${event.data.victim === null ? "it waits for one" : `${this.#nameOf(event.data.victim)} must yield`}`,
         );
       case "seat_pause":
-        return yellow("has finished its call, and gives its seat up");
+        return yellow("has finished its call and yields its seat");
       case "seat_grant":
         return "has a seat";
       case "seat_recall":
-        return green("is called back, and goes on from its journal");
+        return green("is recalled and resumes from its journal");
       case "tool_execution_start":
         return event.data.toolName.startsWith("handoff_")
           ? undefined
