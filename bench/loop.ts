@@ -10,7 +10,7 @@ import { turnRows } from "./turn-time.ts";
 const rounds = 7;
 
 export async function* rows(): AsyncIterable<Row> {
-  yield* turnRows("turn in memory", null, { bare: "bare", ours: "memory" });
+  yield* turnRows("turn in memory", 8, { bare: "bare", ours: "memory" });
   yield* concurrentRuns();
   yield* streaming();
 }

@@ -13,14 +13,9 @@ interface Round {
 
 /**
  * Compares a loop with a bare one: the cost of a turn at N=100, and how it grows to N=1,000. Both run alternately, each in
- * its own process. Ratios are taken within a round, and the median of the rounds is reported. A goal of `null` means that
- * the limit is relative to another framework, in the harness of `bench/peers`.
+ * its own process. Ratios are taken within a round, and the median of the rounds is reported.
  */
-export function* turnRows(
-  name: string,
-  goal: number | null,
-  kinds: Record<keyof Round, LoopKind>,
-): Iterable<Row> {
+export function* turnRows(name: string, goal: number, kinds: Record<keyof Round, LoopKind>): Iterable<Row> {
   const measured: Round[] = [];
   for (let round = 0; round < rounds; round++) {
     // The order alternates, because the second process finds a warmer machine.
@@ -34,7 +29,7 @@ export function* turnRows(
     value: ours[100],
     unit: "us",
     against: bare[100],
-    goal: goal === null ? null : { atMost: goal },
+    goal: { atMost: goal },
   };
   yield {
     name: "growth exponent N=100 to 1,000, above the bare loop's",
