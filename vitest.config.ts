@@ -1,8 +1,9 @@
 import { defineConfig } from "vitest/config";
 import { ClosingLine } from "./test/reporter/closing-line.ts";
 
-/** Suites of their own, with the folders they are in. What a store does is its contract and what that costs in files and processes. */
+/** The suites beside the unit tests, each with its folders under `test/`. */
 const apart = {
+  attacks: ["attacks"],
   browser: ["browser"],
   contract: ["contract", "golden", "runtime/stores"],
   crash: ["crash"],
@@ -17,7 +18,7 @@ const apart = {
 export default defineConfig({
   test: {
     reporters: ["default", new ClosingLine()],
-    // Half as many again as there are processors: the longest suites wait for processes they start and kill.
+    // More workers than processors, because the longest suites mostly wait for processes that they start and kill.
     maxWorkers: "150%",
     projects: [
       {
@@ -29,7 +30,7 @@ export default defineConfig({
           isolate: false,
           execArgv: ["--expose-gc"],
           provide: { shareOfRuns: 1 / 20 },
-          // For a test that hangs. How fast a busy machine is, is nobody's promise.
+          // Ends a test that hangs. The limit is generous, because tests make no promise about speed.
           testTimeout: 60_000,
         },
       },

@@ -9,7 +9,6 @@ import {
   type StreamOptions as BareStreamOptions,
 } from "./agents/index.ts";
 import { JsonSchemaCheck, SchemaReader, toModel, type ModelLike } from "./capabilities/index.ts";
-import { defaultRuntime } from "./default-runtime.ts";
 import {
   Fault,
   jsonText,
@@ -19,8 +18,10 @@ import {
   type Model,
   type RunResult,
   type RunStatus,
+  type Runtime,
   type Schema,
 } from "./kernel/index.ts";
+import { openRuntime } from "./open-runtime.ts";
 
 export interface AgentOptions extends Omit<BareAgentOptions, "model" | "models"> {
   /** The model: one of an AI SDK provider, a name such as `"anthropic/claude-sonnet-5"`, or your own `Model`. */
@@ -48,6 +49,24 @@ export type RunUntilOptions = Omit<BareRunUntilOptions<string>, "output">;
 export type ValueResult<Value> =
   | (Omit<RunResult<Value>, "status"> & { readonly status: "completed" })
   | (Omit<RunResult, "status"> & { readonly status: Exclude<RunStatus, "completed"> });
+
+let openedDefault: Promise<Runtime> | undefined;
+
+/**
+ * Returns the runtime of agents that are invoked without one. It is opened on first use, stores everything in memory
+ * and lasts until the process ends. It does not keep the process alive, and therefore never drops a waiting run from
+ * memory: the poll that would find the run again does not keep the process alive either. So that a server does not run
+ * out of memory, an ended run is deleted after a minute, and an unnamed session an hour after its last message.
+ */
+function defaultRuntime(): Promise<Runtime> {
+  return (openedDefault ??= openRuntime({
+    keepAlive: false,
+    sameName: "replace",
+    keepEndedRunsMs: 60_000,
+    keepUnnamedSessionsMs: 3_600_000,
+    suspendAfterMs: Number.MAX_SAFE_INTEGER,
+  }));
+}
 
 const home: AgentHome = {
   runtime: defaultRuntime,
