@@ -17,6 +17,7 @@ export type {
   HttpServerConfig,
   OfferedAgent,
   OnQuestion,
+  RequestSource,
   ServerConfig,
   ServerConfigs,
   StdioServerConfig,

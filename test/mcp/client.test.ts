@@ -75,7 +75,8 @@ it("a remote tool returns text, structured content, images and files", async () 
     isError: false,
   });
   expect(
-    (await callOnce(runtime, agent, "mcp__everything__get-structured-content", { location: "Chicago" })).output,
+    (await callOnce(runtime, agent, "mcp__everything__get-structured-content", { location: "Chicago" }))
+      .output,
   ).toMatchObject({
     type: "json",
     value: { conditions: expect.any(String) as unknown },
@@ -116,17 +117,28 @@ it("an agent reads and writes files through the filesystem server", async () => 
   const path = join(folder, "notes", "b.txt");
   await callOnce(runtime, agent, "mcp__files__write_file", { path, content: "second" });
   expect(await readFile(path, "utf8")).toBe("second");
-  const { output } = await callOnce(runtime, agent, "mcp__files__list_directory", { path: join(folder, "notes") });
+  const { output } = await callOnce(runtime, agent, "mcp__files__list_directory", {
+    path: join(folder, "notes"),
+  });
   expect(JSON.stringify(output)).toContain("[FILE] a.txt\\n[FILE] b.txt");
-  expect(named(await mcp.tools(), "mcp__files__write_file")).toMatchObject({ risk: "high", destructive: true });
-  expect(named(await mcp.tools(), "mcp__files__read_text_file")).toMatchObject({ risk: "safe", destructive: false });
+  expect(named(await mcp.tools(), "mcp__files__write_file")).toMatchObject({
+    risk: "high",
+    destructive: true,
+  });
+  expect(named(await mcp.tools(), "mcp__files__read_text_file")).toMatchObject({
+    risk: "safe",
+    destructive: false,
+  });
 });
 
 it("readers of a run receive the progress of a remote tool", async () => {
   const mcp = servers({ everything });
   const [runtime, agent] = [await runtimeHere(), caller(await mcp.tools())];
   const input = { duration: 0.05, steps: 2 };
-  const run = await runtime.submit(agent, { toolName: "mcp__everything__trigger-long-running-operation", input });
+  const run = await runtime.submit(agent, {
+    toolName: "mcp__everything__trigger-long-running-operation",
+    input,
+  });
   const shown: (Event | Delta)[] = [];
   for await (const event of run.events()) if (event.type === "tool_execution_update") shown.push(event);
   // The last update may be missing, because the result follows it at once (E2).
@@ -137,7 +149,10 @@ it("cancelling a run stops its remote call, and the server keeps running", async
   const mcp = servers({ everything });
   const [runtime, agent] = [await runtimeHere(), caller(await mcp.tools())];
   const input = { duration: 600, steps: 60_000 };
-  const run = await runtime.submit(agent, { toolName: "mcp__everything__trigger-long-running-operation", input });
+  const run = await runtime.submit(agent, {
+    toolName: "mcp__everything__trigger-long-running-operation",
+    input,
+  });
   for await (const event of run.events()) if (event.type === "tool_execution_update") break;
   await run.cancel("enough");
   expect((await run.result()).status).toBe("cancelled");
@@ -150,7 +165,10 @@ it("a call fails if the server sends neither a result nor progress for timeoutMs
   const mcp = servers({ everything: { ...everything, timeoutMs: 5_000 } }, { clock });
   const [runtime, agent] = [await runtimeHere(), caller(await mcp.tools())];
   const input = { duration: 600, steps: 1 };
-  const run = await runtime.submit(agent, { toolName: "mcp__everything__trigger-long-running-operation", input });
+  const run = await runtime.submit(agent, {
+    toolName: "mcp__everything__trigger-long-running-operation",
+    input,
+  });
   for await (const event of run.events()) if (event.type === "tool_execution_start") break;
   while (clock.pending === 0) await new Promise(setImmediate);
   await clock.advance(5_001);
@@ -168,7 +186,10 @@ it("the call after a killed server starts it again, and the lost call reports th
   const [runtime, agent] = [await runtimeHere(), caller(await mcp.tools())];
   const first = mcp.pid("everything") ?? 0;
   const input = { duration: 600, steps: 60_000 };
-  const run = await runtime.submit(agent, { toolName: "mcp__everything__trigger-long-running-operation", input });
+  const run = await runtime.submit(agent, {
+    toolName: "mcp__everything__trigger-long-running-operation",
+    input,
+  });
   for await (const event of run.events()) if (event.type === "tool_execution_update") break;
   process.kill(first, "SIGKILL");
   const { output } = await run.result();
@@ -252,7 +273,10 @@ it("resourceTools() lets a model list and read resources", async () => {
 it("a question of a server is asked as an approval, and the answer goes to the server", async () => {
   const mcp = servers({ everything });
   const [runtime, agent] = [await runtimeHere(), caller(await mcp.tools())];
-  const run = await runtime.submit(agent, { toolName: "mcp__everything__trigger-elicitation-request", input: {} });
+  const run = await runtime.submit(agent, {
+    toolName: "mcp__everything__trigger-elicitation-request",
+    input: {},
+  });
   for await (const event of run.events({ types: ["approval_request"] })) {
     if (event.type !== "approval_request") continue;
     expect(event.data).toMatchObject({
@@ -271,7 +295,10 @@ it.for(["denied", "skipped"] as const)(
   async (decision) => {
     const mcp = servers({ everything });
     const [runtime, agent] = [await runtimeHere(), caller(await mcp.tools())];
-    const run = await runtime.submit(agent, { toolName: "mcp__everything__trigger-elicitation-request", input: {} });
+    const run = await runtime.submit(agent, {
+      toolName: "mcp__everything__trigger-elicitation-request",
+      input: {},
+    });
     for await (const event of run.events({ types: ["approval_request"] })) {
       if (event.type !== "approval_request") continue;
       await run.approve(event.data.approvalId, { decision });
@@ -288,7 +315,10 @@ it("J6: a call that the next process repeats gets the recorded answer, and the p
   const mcp = servers({ everything });
   const agent = caller(await mcp.tools());
   const first = await openRuntime({ store });
-  const run = await first.submit(agent, { toolName: "mcp__everything__trigger-elicitation-request", input: {} });
+  const run = await first.submit(agent, {
+    toolName: "mcp__everything__trigger-elicitation-request",
+    input: {},
+  });
   let approvalId = "";
   for await (const event of run.events({ types: ["approval_request"] })) {
     if (event.type === "approval_request") ({ approvalId } = event.data);

@@ -224,7 +224,10 @@ it("a host continues a conversation by its sessionId, and cannot reach conversat
     const headers = { authorization: `Bearer ${user}` };
     const { agent, runtime: ours } = await hostOf({ desk: { url, headers } });
     return async (input: string, sessionId?: string) => {
-      const { output } = await callOnce(ours, agent, "mcp__desk__clerk", { input, ...(sessionId && { sessionId }) });
+      const { output } = await callOnce(ours, agent, "mcp__desk__clerk", {
+        input,
+        ...(sessionId && { sessionId }),
+      });
       return (output as unknown as { value: { output: string; sessionId: string } }).value;
     };
   };
@@ -254,7 +257,10 @@ it("the tools of an agent change in place when a server reports changed tools", 
     server.registerTool("bye", { description: "Parts" }, () => ({ content: [...said.content] }));
   await changed;
   expect(tools.map(({ name }) => name)).toEqual(["mcp__growing__bye", "mcp__growing__hello"]);
-  expect((await callOnce(runtime, agent, "mcp__growing__bye")).output).toEqual({ type: "text", text: "goodbye" });
+  expect((await callOnce(runtime, agent, "mcp__growing__bye")).output).toEqual({
+    type: "text",
+    text: "goodbye",
+  });
 });
 
 it("a client starts a new session if the server has dropped the old one", async () => {
@@ -274,7 +280,10 @@ it("a client starts a new session if the server has dropped the old one", async 
   const url = `http://127.0.0.1:${(http.address() as AddressInfo).port}/mcp`;
   const { runtime, agent } = await hostOf({ moving: { url } });
   current = 1;
-  expect((await callOnce(runtime, agent, "mcp__moving__hello")).output).toEqual({ type: "text", text: "hello" });
+  expect((await callOnce(runtime, agent, "mcp__moving__hello")).output).toEqual({
+    type: "text",
+    text: "hello",
+  });
 });
 
 it.for([

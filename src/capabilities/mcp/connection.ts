@@ -240,20 +240,12 @@ export class Connection {
     const stop = (): void => controller.abort(signal === undefined ? undefined : reasonOf(signal));
     if (signal?.aborted) throw reasonOf(signal);
     signal?.addEventListener("abort", stop);
-    const { timeoutMs = 60_000 } = this.config;
-    const limit = new TimeLimit(this.#options.clock, timeoutMs, () =>
-      controller.abort(
-        new Fault(
-          "tool_timeout",
-          `${what} of MCP server ${this.name} sent neither a result nor progress for ${timeoutMs} ms`,
-        ),
-      ),
-    );
+    const [silence, whole] = this.#limits(what, (fault) => controller.abort(fault));
     const options: RequestOptions = {
       timeout: maxTimerMs,
       signal: controller.signal,
       onprogress: ({ progress: done, total, message }) => {
-        limit.renew();
+        silence.renew();
         progress?.({
           progress: done,
           ...(total !== undefined && { total }),
@@ -261,8 +253,10 @@ export class Connection {
         });
       },
     };
-    const ask: ElicitationHandler = (elicitation) =>
-      limit.heldDuring((asking ?? this.#askOutsideCall)(elicitation));
+    const ask: ElicitationHandler = (elicitation) => {
+      silence.renew();
+      return whole.heldDuring(silence.heldDuring((asking ?? this.#askOutsideCall)(elicitation)));
+    };
     try {
       const value = await this.#calls.during(ask, () => request(client, options));
       this.#failures = 0;
@@ -273,9 +267,23 @@ export class Connection {
       else if (isLost(error)) this.#forget(client);
       throw error;
     } finally {
-      limit.end();
+      silence.end();
+      whole.end();
       signal?.removeEventListener("abort", stop);
     }
+  }
+
+  /** Returns the two timeouts of a call: without a sign of activity, and in total. Both pause while a person is asked. */
+  #limits(what: string, over: (fault: Fault) => void): readonly [TimeLimit, TimeLimit] {
+    const { timeoutMs = 60_000, totalTimeoutMs = 600_000 } = this.config;
+    const limit = (ms: number, problem: string): TimeLimit =>
+      new TimeLimit(this.#options.clock, ms, () =>
+        over(new Fault("tool_timeout", `${what} of MCP server ${this.name} ${problem} ${ms} ms`)),
+      );
+    return [
+      limit(timeoutMs, "sent neither a result nor progress for"),
+      limit(totalTimeoutMs, "sent no result within"),
+    ];
   }
 
   readonly #askOutsideCall: ElicitationHandler = async (elicitation) => {

@@ -25,6 +25,11 @@ interface AnyServer {
    * Default: 60_000.
    */
   readonly timeoutMs?: number;
+  /**
+   * Maximum duration of a call, in milliseconds. Progress does not extend it. The time pauses while a person is asked.
+   * Default: 600_000.
+   */
+  readonly totalTimeoutMs?: number;
   /** Maximum duration of a start, in milliseconds. Default: 30_000. */
   readonly startTimeoutMs?: number;
   /**
@@ -114,7 +119,7 @@ function readServer(name: string, config: ServerConfig, variables: Variables): S
   const text = new VariableText(name, variables);
   const expanded = isStdio(config) ? readStdio(name, config, text) : readHttp(name, config, text);
   text.assertComplete();
-  for (const key of ["timeoutMs", "startTimeoutMs"] as const) {
+  for (const key of ["timeoutMs", "totalTimeoutMs", "startTimeoutMs"] as const) {
     const value = config[key];
     if (value !== undefined && !(Number.isFinite(value) && value > 0))
       throw refused(name, `${key} is ${value}; use a number above 0`);

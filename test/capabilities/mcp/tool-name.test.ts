@@ -9,7 +9,12 @@ it("toolNames() returns mcp__<server>__<tool> and replaces characters that provi
     { server: "web", tool: "pages.read" },
     { server: "web", tool: "1\u0000\u001B[2J" },
   ]);
-  expect(names).toEqual(["mcp__github__search", "mcp__web__search", "mcp__web__pages_read", "mcp__web__1___2J"]);
+  expect(names).toEqual([
+    "mcp__github__search",
+    "mcp__web__search",
+    "mcp__web__pages_read",
+    "mcp__web__1___2J",
+  ]);
 });
 
 it("toolNames() cuts a name of more than 64 characters and ends it with a hash of the whole name", () => {
