@@ -1,6 +1,7 @@
 import { accessSync, constants } from "node:fs";
 import type * as Playwright from "playwright-core";
 import { Fault } from "../../kernel/index.ts";
+import { needingPackage } from "../optional-package.ts";
 
 /** How to start the browser. */
 export interface LaunchOptions {
@@ -36,7 +37,11 @@ const quiet = [
 export async function launchChromium(options: LaunchOptions): Promise<Playwright.Browser> {
   const { headless = true, args = [] } = options;
   const executablePath = options.executablePath ?? findChromium();
-  const { chromium } = await loadDriver();
+  const { chromium } = await needingPackage(
+    "playwright-core",
+    "a browser",
+    (): Promise<typeof Playwright> => import("playwright-core"),
+  );
   try {
     // Chromium cannot set up its own sandbox when it runs as root.
     const asRoot = process.getuid?.() === 0 ? ["--no-sandbox"] : [];
@@ -46,20 +51,6 @@ export async function launchChromium(options: LaunchOptions): Promise<Playwright
     throw new Fault("dependency_missing", `the browser ${executablePath} could not be started: ${why}`, {
       cause,
     });
-  }
-}
-
-async function loadDriver(): Promise<typeof Playwright> {
-  try {
-    return await import("playwright-core");
-  } catch (cause) {
-    throw new Fault(
-      "dependency_missing",
-      "a browser needs the package playwright-core: npm install playwright-core",
-      {
-        cause,
-      },
-    );
   }
 }
 
