@@ -30,6 +30,22 @@ export type McpServersOptions = Partial<GivenOptions>;
 /**
  * Connects to the MCP servers of a configuration in the usual form: `{ name: { command, args, env } }` or `{ name: {
  * url, headers } }`.
+ *
+ * @example
+ *
+ * ```ts
+ * import { Agent } from "reeve";
+ * import { mcpServers } from "reeve/mcp";
+ *
+ * const servers = mcpServers({ files: { command: "mcp-files", args: ["--root", "."] } });
+ * const agent = new Agent({
+ *   name: "librarian",
+ *   model: "anthropic/claude-sonnet-5",
+ *   tools: await servers.tools(),
+ * });
+ * // ...
+ * await servers.close();
+ * ```
  */
 export function mcpServers(
   configs: ServerConfigs | { readonly mcpServers: ServerConfigs },
