@@ -22,12 +22,12 @@ import {
 import { opening, type ReadInput } from "./agent-input.ts";
 import { acceptForm, acceptSchema, fitAnswer, formatOf, withFormat } from "./answer-format.ts";
 import { isBlank } from "./architectures/answer-text.ts";
-import { closeInvocation, stopOf, type Closing, type Place } from "./closing.ts";
+import { closeInvocation, stopOf, type Closing, type Place } from "./close-invocation.ts";
 import { GuardedRun, withAnswer, type TrippedGuardrail } from "./guardrails/guarded-run.ts";
 import { InvocationDependencies, type InvocationParts } from "./invocation-dependencies.ts";
 import { runThrough, type AgentRunResult } from "./middleware/agent-run.ts";
 import { OpenSessions, PromptHistory } from "./prompt-history.ts";
-import { unanswered } from "./said-entries.ts";
+import { unanswered } from "./session-entries.ts";
 import { heardFromHooks, hookEvent } from "./stop-hook.ts";
 import { TaskBudget } from "./task-budget.ts";
 

@@ -11,7 +11,7 @@ import {
 } from "../kernel/index.ts";
 import type { AgentInput } from "./agent-input.ts";
 import type { InvokeOptions } from "./invoke-options.ts";
-import { Bill, type SpentDimension } from "./bill.ts";
+import { Bill, type SpentDimension } from "./combined-spending.ts";
 
 /** The state that `until` receives after each invocation. */
 export interface RoundState<Output> {

@@ -5,7 +5,7 @@ import {
   type SpawnOptions,
   type WorkerBrief,
 } from "../../kernel/index.ts";
-import { refuseNamesakes } from "../namesakes.ts";
+import { refuseNamesakes } from "../duplicate-names.ts";
 import type { PromptContext } from "./prompt-context.ts";
 
 /** An agent in a team, with the options to spawn it. */

@@ -10,9 +10,9 @@ import {
 } from "../../kernel/index.ts";
 import { adoptWorkerResult, runWorker, keepPartialText } from "../architectures/run-worker.ts";
 import { loadPromptContext } from "../architectures/prompt-context.ts";
-import { refuseNamesakes } from "../namesakes.ts";
+import { refuseNamesakes } from "../duplicate-names.ts";
 import { briefOf, endStatus, inFormWanted } from "./flow-step.ts";
-import { stepEnd, stepStart, toldFlow } from "./told-flow.ts";
+import { stepEnd, stepStart, toldFlow } from "./flow-events.ts";
 
 export interface ConditionalFlowOptions {
   /**

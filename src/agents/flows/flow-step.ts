@@ -2,7 +2,7 @@ import { Fault, type HostedAgent, type RunStatus, type WorkerInput } from "../..
 import type { WorkerResult } from "../architectures/run-worker.ts";
 import type { PromptContext } from "../architectures/prompt-context.ts";
 import { requestedOutput, workerBrief } from "../architectures/team-members.ts";
-import { refuseNamesakes } from "../namesakes.ts";
+import { refuseNamesakes } from "../duplicate-names.ts";
 
 /** An agent at its position in a flow. */
 export interface FlowStep {

@@ -23,7 +23,7 @@ import {
   workersOf,
   type FlowStep,
 } from "./flow-step.ts";
-import { stepEnd, stepStart, toldFlow } from "./told-flow.ts";
+import { stepEnd, stepStart, toldFlow } from "./flow-events.ts";
 
 /**
  * How several texts become one: joined, the most frequent one, or the result of a function, in the order of the

@@ -8,7 +8,7 @@ import type {
 import { requireAnswer, runWorker } from "../architectures/run-worker.ts";
 import { loadPromptContext } from "../architectures/prompt-context.ts";
 import { briefOf, endStatus, flowSteps, joined, workersOf, type FlowStep } from "./flow-step.ts";
-import { stepEnd, stepStart, toldFlow } from "./told-flow.ts";
+import { stepEnd, stepStart, toldFlow } from "./flow-events.ts";
 
 /**
  * An architecture that runs agents one after another. Each receives the input and all earlier answers, and the flow's

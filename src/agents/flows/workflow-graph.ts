@@ -1,5 +1,5 @@
 import { Fault, type HostedAgent, type JsonValue, type StepContext } from "../../kernel/index.ts";
-import { refuseNamesakes } from "../namesakes.ts";
+import { refuseNamesakes } from "../duplicate-names.ts";
 
 /** The node from which the workflow's input comes. */
 export const START = "START" as const;

@@ -7,7 +7,7 @@ import type {
 } from "../../kernel/index.ts";
 import { requireCount } from "../architectures/option-checks.ts";
 import { architectureEvent } from "../architectures/role-call.ts";
-import { toldFlow } from "./told-flow.ts";
+import { toldFlow } from "./flow-events.ts";
 import { mermaidOf } from "./workflow-drawing.ts";
 import { WorkflowGraph, type WorkflowGraphOptions } from "./workflow-graph.ts";
 import { WorkflowSchedule, type WorkflowBounds } from "./workflow-schedule.ts";

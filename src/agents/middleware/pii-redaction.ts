@@ -1,5 +1,5 @@
 import { Fault, type JsonObject } from "../../kernel/index.ts";
-import { HeldText } from "./held-text.ts";
+import { HeldText } from "./buffered-text.ts";
 import type { Layer } from "./layer.ts";
 import { editJson, editMessage, editOutput, onceEach, type EditText } from "./message-text.ts";
 import { editThrown } from "./tool-error.ts";

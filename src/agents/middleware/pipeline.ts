@@ -1,6 +1,6 @@
 import type { AgentMiddleware, CallPath, ChatMiddleware, FunctionMiddleware } from "../../kernel/index.ts";
 import type { Layer, Stage } from "./layer.ts";
-import { onion, type NamedStage } from "./onion.ts";
+import { onion, type NamedStage } from "./compose.ts";
 
 type Level = "agent" | "chat" | "function";
 

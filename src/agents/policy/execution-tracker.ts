@@ -15,7 +15,7 @@ import {
   type TopUp,
   type UnknownPrice,
 } from "../../kernel/index.ts";
-import { OwnPurse, type Hold, type Reserving, type Spending } from "./own-purse.ts";
+import { OwnPurse, type Hold, type Reserving, type Spending } from "./standalone-ledger.ts";
 
 /** Amounts in the units of the public API. */
 export interface Amounts {

@@ -12,7 +12,7 @@ import {
   type RunSnapshot,
   type TaskId,
 } from "../../kernel/index.ts";
-import { OwnSeats } from "./own-seats.ts";
+import { OwnSeats } from "./standalone-headcount.ts";
 
 /**
  * Tracks the seats of a run. Created from a budget, it owns a headcount. Created from a run (`new SpawnTracker(ctx)`),

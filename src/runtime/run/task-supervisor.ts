@@ -26,7 +26,7 @@ import type { RunLog } from "../journal/run-log.ts";
 import { insideTask } from "../process/async-context.ts";
 import { restartDelayMs } from "../process/run-retry.ts";
 import type { RunState, TaskState } from "../journal/run-state.ts";
-import { Seats, type SeatMoves } from "./seats.ts";
+import { Seats, type SeatMoves } from "./run-headcount.ts";
 import { StopTimer } from "./stop-timer.ts";
 import {
   answersOf,

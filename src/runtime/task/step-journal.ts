@@ -8,7 +8,7 @@ import {
   type StepRecord,
   type TaskId,
 } from "../../kernel/index.ts";
-import { ReplayCursor } from "../journal/replay-cursor.ts";
+import { ReplayCursor } from "../journal/replay-progress.ts";
 import type { RunLog } from "../journal/run-log.ts";
 import type { TaskState } from "../journal/run-state.ts";
 import { findMismatch, type StepIdentity } from "../journal/step-identity.ts";

@@ -30,7 +30,7 @@ import { endIn } from "../run-end.ts";
 import type { MemoryBlobs } from "./blobs.ts";
 import type { MemoryInbox } from "./inbox.ts";
 import type { MemoryMailbox } from "./mailbox.ts";
-import { standingOf, summaryOf } from "./run-standing.ts";
+import { standingOf, summaryOf } from "./run-summary.ts";
 import type { MemorySessions } from "./sessions.ts";
 import { ShownDeltas } from "./shown-deltas.ts";
 import { type Tables, eventsContent } from "./tables.ts";

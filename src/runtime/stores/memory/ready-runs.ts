@@ -1,4 +1,4 @@
-import { ReadyLine, inLine } from "./ready-line.ts";
+import { ReadyLine, inLine } from "./ready-queue.ts";
 import { objectArray } from "../../process/object-array.ts";
 import type { Priority } from "../../../kernel/index.ts";
 import type { RunRow } from "./run-row.ts";

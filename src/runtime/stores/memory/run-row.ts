@@ -1,4 +1,4 @@
-import type { ReadyLine } from "./ready-line.ts";
+import type { ReadyLine } from "./ready-queue.ts";
 import type { ShownDeltas } from "./shown-deltas.ts";
 import type { RunEnd } from "../run-end.ts";
 import type { Commit, Delta, Event, PlacedMail, Rest, RunRecord } from "../../../kernel/index.ts";

@@ -14,7 +14,7 @@ import {
   type SessionEntry,
   type TaskId,
 } from "../../../kernel/index.ts";
-import { SaidIndex } from "./said-index.ts";
+import { SaidIndex } from "./entry-index.ts";
 
 type Append = Extract<SessionChange, { readonly type: "append" }>;
 type Say = Extract<SessionChange, { readonly type: "say" }>;

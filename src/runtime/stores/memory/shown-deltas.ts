@@ -1,5 +1,5 @@
 import type { Delta, Event } from "../../../kernel/index.ts";
-import { aboutDelta, aboutEvent } from "../delta-about.ts";
+import { aboutDelta, aboutEvent } from "../delta-key.ts";
 import { JoinedDelta } from "../joined-delta.ts";
 
 /** E2: deltas of messages that are not recorded yet, for readers that join late. */

@@ -9,7 +9,7 @@ import {
   type RunId,
   type TailOptions,
 } from "../../../kernel/index.ts";
-import { Bell } from "../bell.ts";
+import { Bell } from "../wake-flag.ts";
 import { TailFilter } from "../tail-filter.ts";
 import type { ChangeWatch } from "./db/change-watch.ts";
 import type { CommitRows } from "./rows/commit-rows.ts";

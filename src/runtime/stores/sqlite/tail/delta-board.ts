@@ -1,5 +1,5 @@
 import type { Delta, Event, Lease, RunId } from "../../../../kernel/index.ts";
-import { aboutDelta, aboutEvent } from "../../delta-about.ts";
+import { aboutDelta, aboutEvent } from "../../delta-key.ts";
 import { JoinedDelta } from "../../joined-delta.ts";
 import type { RunKey } from "../db/run-row.ts";
 import type { OwnedRun, Tables } from "../db/tables.ts";

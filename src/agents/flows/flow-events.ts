@@ -6,7 +6,7 @@ import {
   type RunStatus,
 } from "../../kernel/index.ts";
 import { WorkerInterruption, endOnWorkerInterruption } from "../architectures/worker-interruption.ts";
-import { stopOf } from "../closing.ts";
+import { stopOf } from "../close-invocation.ts";
 
 /**
  * Emits the events of a flow: its start and its end, also if it is stopped. If a step reaches a limit, the flow ends

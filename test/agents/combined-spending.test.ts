@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { Bill } from "../../src/agents/bill.ts";
+import { Bill } from "../../src/agents/combined-spending.ts";
 import { noUsage, type RunResult } from "../../src/kernel/index.ts";
 
 const spent = (tokens: number, lostTokens: number) => ({

@@ -10,7 +10,7 @@ import {
   type TurnEvent,
 } from "../kernel/index.ts";
 import type { AgentRunResult } from "./middleware/agent-run.ts";
-import { saidEntries } from "./said-entries.ts";
+import { saidEntries } from "./session-entries.ts";
 
 /** The end of an invocation. */
 export interface Closing extends AgentRunResult {

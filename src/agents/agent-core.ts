@@ -48,7 +48,7 @@ import { invokeIn } from "./invocation.ts";
 import type { InvocationPlan } from "./invocation-plan.ts";
 import type { Layer } from "./middleware/layer.ts";
 import { MiddlewarePipeline } from "./middleware/pipeline.ts";
-import { refuseNamesakesBelow } from "./namesakes.ts";
+import { refuseNamesakesBelow } from "./duplicate-names.ts";
 import { runUntil, type RunUntilOptions } from "./run-until.ts";
 import type { StopHook } from "./stop-hook.ts";
 import { agentsOf, withHandoffs, type SubAgent } from "./sub-agents.ts";
