@@ -15,7 +15,12 @@ export {
   type WorkflowRouter,
 } from "./flows/workflow-graph.ts";
 export { WorkflowFlow, type WorkflowFlowOptions } from "./flows/workflow.ts";
-export { information, startInput, type InformationItem, type InformationOptions } from "./information-agent.ts";
+export {
+  informationAgent,
+  startInput,
+  type InformationItem,
+  type InformationOptions,
+} from "./information-agent.ts";
 export { orchestration, type SubAgent, type SubAgentConfig } from "./sub-agents.ts";
 export { PromptHistory, type PromptHistoryOptions } from "./prompt-history.ts";
 export type { RoundState, RunUntilOptions } from "./run-until.ts";

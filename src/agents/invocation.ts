@@ -28,7 +28,7 @@ import { InvocationDependencies, type InvocationParts } from "./invocation-depen
 import { runThrough, type AgentRunResult } from "./middleware/agent-run.ts";
 import { OpenSessions, PromptHistory } from "./prompt-history.ts";
 import { unanswered } from "./session-entries.ts";
-import { heardFromHooks, hookEvent } from "./stop-hook.ts";
+import { continuationFromHooks, hookEvent } from "./stop-hook.ts";
 import { TaskBudget } from "./task-budget.ts";
 
 /** Maximum number of times that stop hooks may continue one invocation. */
@@ -220,7 +220,7 @@ class Invocation {
       session.output = "";
       for await (const draft of architecture.run(session, deps, this.#prompt)) ctx.emitEvent(draft);
       if (session.interrupted || stopHooks.length === 0) break;
-      const said = await heardFromHooks(stopHooks, ctx, session, continued);
+      const said = await continuationFromHooks(stopHooks, ctx, session, continued);
       if (said === undefined) break;
       if (continued === maxContinuations) {
         ctx.emitEvent(hookEvent("exhausted", { continued }));

@@ -12,7 +12,7 @@ import { stopOf } from "../close-invocation.ts";
  * Emits the events of a flow: its start and its end, also if it is stopped. If a step reaches a limit, the flow ends
  * with that limit.
  */
-export async function* toldFlow(
+export async function* withFlowEvents(
   flow: string,
   session: AgentSession,
   work: AsyncIterable<EmittableEvent>,

@@ -1,20 +1,20 @@
-/** Lets one reader wait for a change. A ring while the reader is not waiting is remembered until `clear`. */
-export class Bell {
-  #rang = false;
+/** Lets one reader wait for a change. The flag stays raised until `clear`, also if no reader waits. */
+export class WakeFlag {
+  #isRaised = false;
   #wake: (() => void) | undefined;
 
-  readonly ring = (): void => {
-    this.#rang = true;
+  readonly raise = (): void => {
+    this.#isRaised = true;
     this.#wake?.();
   };
 
   clear(): void {
-    this.#rang = false;
+    this.#isRaised = false;
   }
 
-  rung(): Promise<void> {
+  raised(): Promise<void> {
     return new Promise((resolve) => {
-      if (this.#rang) resolve();
+      if (this.#isRaised) resolve();
       else this.#wake = resolve;
     });
   }

@@ -89,7 +89,7 @@ export class ActiveStep {
   }
 
   /** Removes the events after the first `count`, so that another record emits them. */
-  takeTold(count: number): readonly EventDraft[] {
+  takeEvents(count: number): readonly EventDraft[] {
     return this.#events?.splice(count) ?? nothing;
   }
 
