@@ -78,6 +78,7 @@ export class FilterProxy {
       if (url?.protocol !== "http:") throw refused(incoming.url ?? "");
       if (!this.#options.allow(url)) throw refused(url.href);
       const { address, family } = await checkedAddress(url, this.#options);
+      if (outgoing.destroyed) return;
       const headers = Object.entries(incoming.headers).filter(([name]) => !perConnection.includes(name));
       const sent = request(url, {
         agent: false,
@@ -87,7 +88,9 @@ export class FilterProxy {
         lookup: (_hostname, { all }, give) =>
           all === true ? give(null, [{ address, family }]) : give(null, address, family),
       });
+      outgoing.once("close", () => sent.destroy());
       sent.once("response", (response) => {
+        if (outgoing.destroyed) return;
         outgoing.writeHead(response.statusCode ?? 502, response.rawHeaders);
         pipeline(response, outgoing, () => sent.destroy());
       });
@@ -105,13 +108,16 @@ export class FilterProxy {
     this.#watch(socket);
     const address = await this.#tunnelAddress(target);
     if (address === undefined) return void socket.end("HTTP/1.1 403 Forbidden\r\ncontent-length: 0\r\n\r\n");
+    if (socket.destroyed) return;
     const far = this.#watch(connect(address.port, address.host));
+    socket.once("close", () => far.destroy());
+    far.once("close", () => socket.destroy());
     far.once("connect", () => {
+      if (socket.destroyed) return;
       socket.write("HTTP/1.1 200 Connection Established\r\n\r\n");
       far.write(head);
       pipeline(socket, far, socket, () => far.destroy());
     });
-    far.once("close", () => socket.destroy());
   }
 
   /** Returns the checked address of a CONNECT request, or `undefined` if it is refused. */
