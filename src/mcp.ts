@@ -30,6 +30,22 @@ export type McpServersOptions = Partial<GivenOptions>;
 /**
  * Connects to the MCP servers of a configuration in the usual form: `{ name: { command, args, env } }` or `{ name: {
  * url, headers } }`.
+ *
+ * @example
+ *
+ * ```ts
+ * import { Agent } from "reeve";
+ * import { mcpServers } from "reeve/mcp";
+ *
+ * const servers = mcpServers({ files: { command: "mcp-files", args: ["--root", "."] } });
+ * const agent = new Agent({
+ *   name: "librarian",
+ *   model: "anthropic/claude-sonnet-5",
+ *   tools: await servers.tools(),
+ * });
+ * // ...
+ * await servers.close();
+ * ```
  */
 export function mcpServers(
   configs: ServerConfigs | { readonly mcpServers: ServerConfigs },
@@ -48,14 +64,14 @@ export async function mcpServer({ runtime, ...options }: McpServerOptions): Prom
   const clock = systemClock;
   if (runtime !== undefined) return new McpExport({ ...options, runtime, clock });
   const own = await openRuntime();
-  return new McpExport({ ...options, runtime: forgetful(own), clock, release: () => own.close() });
+  return new McpExport({ ...options, runtime: collectingEndedRuns(own), clock, release: () => own.close() });
 }
 
 /** Ended runs are collected after this many new runs, and are kept at least this long. */
 const [runsBetween, keptMs] = [100, 60_000];
 
 /** Collects ended runs of a runtime in memory, which would otherwise grow with every call. */
-function forgetful(runtime: Runtime): Runtime {
+function collectingEndedRuns(runtime: Runtime): Runtime {
   let begun = 0;
   return {
     clock: runtime.clock,

@@ -22,13 +22,13 @@ import {
 import { opening, type ReadInput } from "./agent-input.ts";
 import { acceptForm, acceptSchema, fitAnswer, formatOf, withFormat } from "./answer-format.ts";
 import { isBlank } from "./architectures/answer-text.ts";
-import { closeInvocation, stopOf, type Closing, type Place } from "./closing.ts";
+import { closeInvocation, stopOf, type Closing, type Place } from "./close-invocation.ts";
 import { GuardedRun, withAnswer, type TrippedGuardrail } from "./guardrails/guarded-run.ts";
 import { InvocationDependencies, type InvocationParts } from "./invocation-dependencies.ts";
 import { runThrough, type AgentRunResult } from "./middleware/agent-run.ts";
 import { OpenSessions, PromptHistory } from "./prompt-history.ts";
-import { unanswered } from "./said-entries.ts";
-import { heardFromHooks, hookEvent } from "./stop-hook.ts";
+import { unanswered } from "./session-entries.ts";
+import { continuationFromHooks, hookEvent } from "./stop-hook.ts";
 import { TaskBudget } from "./task-budget.ts";
 
 /** Maximum number of times that stop hooks may continue one invocation. */
@@ -220,7 +220,7 @@ class Invocation {
       session.output = "";
       for await (const draft of architecture.run(session, deps, this.#prompt)) ctx.emitEvent(draft);
       if (session.interrupted || stopHooks.length === 0) break;
-      const said = await heardFromHooks(stopHooks, ctx, session, continued);
+      const said = await continuationFromHooks(stopHooks, ctx, session, continued);
       if (said === undefined) break;
       if (continued === maxContinuations) {
         ctx.emitEvent(hookEvent("exhausted", { continued }));

@@ -7,7 +7,7 @@ import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { AgentCore } from "../../src/agents/index.ts";
 import { BrowserSession, browserTools, type BrowserOptions } from "../../src/capabilities/browser/index.ts";
 import type { ModelRequest } from "../../src/kernel/index.ts";
-import { createRuntime } from "../../src/runtime/create-runtime.ts";
+import { createRuntime } from "../../src/runtime/local-runtime.ts";
 import { scriptedModel } from "../../src/testing/index.ts";
 
 const shop = `<!doctype html><title>Shop</title><h1>Teas</h1>

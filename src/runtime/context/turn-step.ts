@@ -1,4 +1,4 @@
-import type { TurnRecord } from "../journal/content-table.ts";
+import type { TurnRecord } from "../journal/shared-contents.ts";
 import {
   andThen,
   Fault,

@@ -31,7 +31,7 @@ import {
   type Usage,
 } from "../../kernel/index.ts";
 import { BegunSteps } from "./begun-steps.ts";
-import { ContentTable, type TurnRecord } from "./content-table.ts";
+import { SharedContents, type TurnRecord } from "./shared-contents.ts";
 import { Resolutions } from "./resolutions.ts";
 import { TaskClock, updateClock } from "./task-clock.ts";
 import { asksPerson, inboxDrain, queueWait, resolutionsTaken } from "./wait-names.ts";
@@ -101,7 +101,7 @@ const empty: readonly never[] = [];
  */
 export class RunState {
   readonly tasks = new Map<TaskId, TaskState>();
-  readonly contents = new ContentTable();
+  readonly contents = new SharedContents();
   readonly resolutions = new Resolutions();
   #headcount: Headcount | undefined;
   readonly ledger: Ledger;

@@ -26,7 +26,7 @@ import type { RunLog } from "../journal/run-log.ts";
 import { insideTask } from "../process/async-context.ts";
 import { restartDelayMs } from "../process/run-retry.ts";
 import type { RunState, TaskState } from "../journal/run-state.ts";
-import { Seats, type SeatMoves } from "./seats.ts";
+import { RunHeadcount, type SeatMoves } from "./run-headcount.ts";
 import { StopTimer } from "./stop-timer.ts";
 import {
   answersOf,
@@ -83,7 +83,7 @@ export class TaskSupervisor implements TaskHost, SeatMoves {
   readonly tenantId: string | null;
   readonly ledger: RunLedger;
   readonly waits: WaitRegistry;
-  readonly seats: Seats;
+  readonly seats: RunHeadcount;
   readonly deliveries: DeliveryCounts;
   readonly listener: SupervisorListener;
   readonly #worker: WorkerContext;
@@ -105,7 +105,7 @@ export class TaskSupervisor implements TaskHost, SeatMoves {
     this.#state = state;
     this.#log = log;
     this.ledger = new RunLedger(log, state);
-    this.seats = new Seats(log, state, this, listener);
+    this.seats = new RunHeadcount(log, state, this, listener);
     this.deliveries = new DeliveryCounts(worker.store.inbox);
     this.#stopTimer = new StopTimer(worker, waits, this);
   }

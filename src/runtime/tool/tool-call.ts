@@ -22,7 +22,8 @@ import {
   type ToolsOptions,
   type UpdateFilter,
 } from "../../kernel/index.ts";
-import { stopAtOverrun, type ActiveStep } from "../task/active-step.ts";
+import type { ActiveStep } from "../task/active-step.ts";
+import { stopAtOverrun } from "../task/budget-stop.ts";
 import { CallTimeout } from "../process/call-timeouts.ts";
 import { withGateContext, type CallingScope, type GatedCallOptions, type Look } from "./gate-context.ts";
 import { middlewareContext } from "../task/middleware-context.ts";

@@ -1,4 +1,4 @@
-import { ReadyLine, inLine } from "./ready-line.ts";
+import { ReadyQueue, byPriorityThenAge } from "./ready-queue.ts";
 import { objectArray } from "../../process/object-array.ts";
 import type { Priority } from "../../../kernel/index.ts";
 import type { RunRow } from "./run-row.ts";
@@ -104,7 +104,7 @@ export class ReadyRuns {
   }
 
   #inTurn(one: RunRow, other: RunRow): number {
-    return this.#lastServed(one) - this.#lastServed(other) || inLine(one, other);
+    return this.#lastServed(one) - this.#lastServed(other) || byPriorityThenAge(one, other);
   }
 
   #lastServed({ record }: RunRow): number {
@@ -115,11 +115,11 @@ export class ReadyRuns {
 /** The ready runs of one tenant. */
 class TenantRuns {
   /** One line for each priority that the tenant had a run of, highest priority first. */
-  #lines: readonly ReadyLine<RunRow>[] = objectArray();
+  #lines: readonly ReadyQueue<RunRow>[] = objectArray();
 
-  line(priority: Priority): ReadyLine<RunRow> {
+  line(priority: Priority): ReadyQueue<RunRow> {
     for (const line of this.#lines) if (line.priority === priority) return line;
-    const line = new ReadyLine<RunRow>(priority);
+    const line = new ReadyQueue<RunRow>(priority);
     this.#lines = [...this.#lines, line].toSorted((one, other) => other.priority - one.priority);
     return line;
   }
@@ -136,14 +136,14 @@ class TenantRuns {
 
 /** The wanted runs of one tenant, in the order in which they are claimed. */
 class Queue {
-  readonly #lines: readonly ReadyLine<RunRow>[];
+  readonly #lines: readonly ReadyQueue<RunRow>[];
   readonly #isWanted: (row: RunRow) => boolean;
   #line = 0;
   #rows: Iterator<RunRow, undefined> | undefined;
   /** The next run. `undefined` at the end. */
   head: RunRow | undefined;
 
-  constructor(lines: readonly ReadyLine<RunRow>[], isWanted: (row: RunRow) => boolean) {
+  constructor(lines: readonly ReadyQueue<RunRow>[], isWanted: (row: RunRow) => boolean) {
     this.#lines = lines;
     this.#isWanted = isWanted;
     this.advance();

@@ -1,4 +1,4 @@
-import type { ReadyLine } from "./ready-line.ts";
+import type { ReadyQueue } from "./ready-queue.ts";
 import type { ShownDeltas } from "./shown-deltas.ts";
 import type { RunEnd } from "../run-end.ts";
 import type { Commit, Delta, Event, PlacedMail, Rest, RunRecord } from "../../../kernel/index.ts";
@@ -26,7 +26,7 @@ export interface RunRow {
   /** Value of `Tables.tick` when the run last became ready. */
   readyAt: number;
   /** The line in which the run waits to be claimed. `undefined` while it is not ready. */
-  line: ReadyLine<RunRow> | undefined;
+  line: ReadyQueue<RunRow> | undefined;
   watchers: readonly RunWatcher[];
 }
 

@@ -14,7 +14,7 @@ import {
 } from "../../../kernel/index.ts";
 import { CompactingMap } from "../../process/compacting-map.ts";
 import { refuseOrphans } from "../orphan-entries.ts";
-import { summaryOf } from "./run-standing.ts";
+import { summaryOf } from "./run-summary.ts";
 import { SessionRow } from "./session-row.ts";
 import type { Tables } from "./tables.ts";
 

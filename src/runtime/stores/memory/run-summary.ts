@@ -1,7 +1,7 @@
 import type { RunSummaryStatus, RunSummary } from "../../../kernel/index.ts";
 import type { RunRow } from "./run-row.ts";
 
-export function standingOf({
+export function summaryStatusOf({
   end,
   owner,
   rest,
@@ -15,5 +15,5 @@ export function standingOf({
 export function summaryOf(row: RunRow): RunSummary {
   const { record, end, commits } = row;
   const updatedAt = commits.at(-1)?.at ?? record.createdAt;
-  return { ...record, status: standingOf(row), updatedAt, endedAt: end?.at ?? null };
+  return { ...record, status: summaryStatusOf(row), updatedAt, endedAt: end?.at ?? null };
 }

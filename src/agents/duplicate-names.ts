@@ -1,7 +1,7 @@
 import { Fault, type HostedAgent } from "../kernel/index.ts";
 
 /** Refuses two different agents with one id. Agents are found by id, so one would do the work of the other. */
-export function refuseNamesakes(where: string, agents: readonly HostedAgent[]): void {
+export function refuseDuplicateNames(where: string, agents: readonly HostedAgent[]): void {
   const known = new Map<string, HostedAgent>();
   for (const agent of agents) {
     const { id } = agent;
@@ -15,7 +15,7 @@ export function refuseNamesakes(where: string, agents: readonly HostedAgent[]): 
  * Refuses two different agents with one id among an agent and all its descendants. It is checked at construction,
  * before a run would be refused.
  */
-export function refuseNamesakesBelow(agent: HostedAgent): void {
+export function refuseDuplicateNamesBelow(agent: HostedAgent): void {
   const known = new Set<HostedAgent>();
   const look = (at: HostedAgent): void => {
     if (known.has(at)) return;
@@ -23,5 +23,5 @@ export function refuseNamesakesBelow(agent: HostedAgent): void {
     for (const colleague of at.subAgents ?? []) look(colleague);
   };
   look(agent);
-  refuseNamesakes(`agent ${agent.id}, with its sub-agents,`, [...known]);
+  refuseDuplicateNames(`agent ${agent.id}, with its sub-agents,`, [...known]);
 }

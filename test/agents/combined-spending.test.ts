@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { Bill } from "../../src/agents/bill.ts";
+import { CombinedSpending } from "../../src/agents/combined-spending.ts";
 import { noUsage, type RunResult } from "../../src/kernel/index.ts";
 
 const spent = (tokens: number, lostTokens: number) => ({
@@ -10,7 +10,7 @@ const spent = (tokens: number, lostTokens: number) => ({
 });
 
 test("B3: unreported spending counts against the caps and is reported separately", () => {
-  const bill = new Bill({ maxTokens: 100, maxCostUsd: 5, maxTurns: null });
+  const bill = new CombinedSpending({ maxTokens: 100, maxCostUsd: 5, maxTurns: null });
   bill.add(spent(10, 20));
   expect(bill.left).toEqual({ maxTokens: 70, maxCostUsd: 4.5, maxTurns: null });
   bill.add(spent(0, 70));

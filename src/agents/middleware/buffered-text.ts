@@ -1,7 +1,7 @@
 import type { DeltaFilter, StreamedDelta } from "../../kernel/index.ts";
 import type { EditText } from "./message-text.ts";
 
-export interface HeldTextOptions {
+export interface BufferedTextOptions {
   readonly edit: EditText;
   /** Returns how many characters at the end of the text may still change when more text arrives. */
   readonly held: (text: string) => number;
@@ -13,11 +13,11 @@ export interface HeldTextOptions {
  * Edits a streamed text as if it were complete: the end that may still change is held back until more text has arrived.
  * Text, reasoning and the arguments of each call are edited separately.
  */
-export class HeldText implements DeltaFilter {
-  readonly #options: HeldTextOptions;
+export class BufferedText implements DeltaFilter {
+  readonly #options: BufferedTextOptions;
   readonly #waiting = new Map<string, StreamedDelta>();
 
-  constructor(options: HeldTextOptions) {
+  constructor(options: BufferedTextOptions) {
     this.#options = options;
   }
 

@@ -8,7 +8,7 @@ interface Ready {
 }
 
 /** The ready runs of one tenant and priority. */
-export class ReadyLine<Row extends Ready> {
+export class ReadyQueue<Row extends Ready> {
   readonly priority: Priority;
   #rows = new CompactingMap<Row, Row>();
   #isInOrder = true;
@@ -40,7 +40,7 @@ export class ReadyLine<Row extends Ready> {
   }
 
   #sort(): void {
-    const rows = [...this.#rows.values()].toSorted(inLine);
+    const rows = [...this.#rows.values()].toSorted(byPriorityThenAge);
     this.#rows = new CompactingMap();
     for (const row of rows) this.#rows.set(row, row);
     this.#isInOrder = true;
@@ -48,6 +48,6 @@ export class ReadyLine<Row extends Ready> {
 }
 
 /** Compares two ready runs for sorting: the higher priority first, then the run that has been ready longer. */
-export function inLine(one: Ready, other: Ready): number {
+export function byPriorityThenAge(one: Ready, other: Ready): number {
   return other.record.priority - one.record.priority || one.readyAt - other.readyAt;
 }

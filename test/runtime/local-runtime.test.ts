@@ -9,7 +9,7 @@ import {
   HistoryRetention,
   type SubmitOptions,
 } from "../../src/kernel/index.ts";
-import { createRuntime } from "../../src/runtime/create-runtime.ts";
+import { createRuntime } from "../../src/runtime/local-runtime.ts";
 import { memoryStore, sha256, type RuntimeOptions } from "../../src/runtime/index.ts";
 import { FakeClock } from "../../src/testing/index.ts";
 import { agent, gate, until } from "./runtime-setup.ts";

@@ -3,7 +3,7 @@ import { indexInBatch, type MessageBatch } from "../../../kernel/index.ts";
 /**
  * The batches of a session by the ids of their entries. A lookup takes constant time, however long the conversation is.
  */
-export class SaidIndex {
+export class EntryIndex {
   readonly #byStem = new Map<string, MessageBatch[]>();
 
   has(id: string): boolean {

@@ -9,7 +9,7 @@ import {
   type JsonValue,
   type TopicId,
 } from "../kernel/index.ts";
-import type { AgentOptions } from "./agent.ts";
+import type { AgentOptions } from "./agent-core.ts";
 import { askRole, architectureEvent } from "./architectures/role-call.ts";
 
 /** One message that an information agent received. */
@@ -37,7 +37,7 @@ export const startInput = "start";
  * The options of an agent that follows topics, combines what arrives and publishes the result. Messages that arrive
  * while it runs are handled together in its next activation.
  */
-export function information<Options extends InformationOptions>(
+export function informationAgent<Options extends InformationOptions>(
   options: Options,
 ): Omit<Options, keyof InformationOptions> & Required<Pick<AgentOptions, "architecture" | "inbox">> {
   const { sources, topic, aggregate, ...rest } = options;

@@ -6,13 +6,13 @@ import {
   type RunStatus,
 } from "../../kernel/index.ts";
 import { WorkerInterruption, endOnWorkerInterruption } from "../architectures/worker-interruption.ts";
-import { stopOf } from "../closing.ts";
+import { stopOf } from "../close-invocation.ts";
 
 /**
  * Emits the events of a flow: its start and its end, also if it is stopped. If a step reaches a limit, the flow ends
  * with that limit.
  */
-export async function* toldFlow(
+export async function* withFlowEvents(
   flow: string,
   session: AgentSession,
   work: AsyncIterable<EmittableEvent>,

@@ -33,7 +33,7 @@ export interface Stopped extends Pick<AgentSession, "settled"> {
  * invocation within its task. If `stopped` is set, unanswered calls get a result (S1), and the entries form a branch
  * that is left when the run is resumed and completes.
  */
-export function saidEntries(
+export function sessionEntries(
   { facts, taskId, agentId }: RunContext,
   { sessionId, leafId: before, at, resumeCount: resumed }: Turn,
   { messages, place }: { readonly messages: readonly ChatMessage[]; readonly place: number },

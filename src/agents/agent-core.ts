@@ -48,7 +48,7 @@ import { invokeIn } from "./invocation.ts";
 import type { InvocationPlan } from "./invocation-plan.ts";
 import type { Layer } from "./middleware/layer.ts";
 import { MiddlewarePipeline } from "./middleware/pipeline.ts";
-import { refuseNamesakesBelow } from "./namesakes.ts";
+import { refuseDuplicateNamesBelow } from "./duplicate-names.ts";
 import { runUntil, type RunUntilOptions } from "./run-until.ts";
 import type { StopHook } from "./stop-hook.ts";
 import { agentsOf, withHandoffs, type SubAgent } from "./sub-agents.ts";
@@ -194,7 +194,7 @@ export class AgentCore implements HostedAgent {
           `invalid ${option} ${value} of agent ${name}: expected an integer from 1`,
         );
     this.subAgents = subAgentsOf(this.architecture, agentsOf(subAgents));
-    if (this.subAgents.length > 0) refuseNamesakesBelow(this);
+    if (this.subAgents.length > 0) refuseDuplicateNamesBelow(this);
     this.models = modelsOf(this.architecture, options);
     const tools = toolsIn(this.#tools);
     refuseTwice(name, tools);

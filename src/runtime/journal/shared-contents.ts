@@ -27,7 +27,7 @@ interface HeldContent {
 }
 
 /** J4: the contents that records of a run name by hash. */
-export class ContentTable {
+export class SharedContents {
   #contents: Map<string, HeldContent> | undefined;
 
   find(hash: string): JsonValue | undefined {

@@ -12,7 +12,7 @@ import {
 } from "../../kernel/index.ts";
 
 /** A headcount outside any run, and the callers that wait for a seat. */
-export class OwnSeats {
+export class StandaloneHeadcount {
   readonly #headcount: Headcount;
   readonly #waiting = new Map<string, PromiseWithResolvers<void>>();
 

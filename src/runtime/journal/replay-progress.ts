@@ -2,7 +2,7 @@ import type { StepAddress, StepKind } from "../../kernel/index.ts";
 import type { TaskState } from "./run-state.ts";
 
 /** Tracks which records of earlier owners the replay of a task has not reached yet. */
-export class ReplayCursor {
+export class ReplayProgress {
   readonly #task: Pick<TaskState, "steps" | "opened">;
   /** An earlier owner has begun or recorded a step of this journal. */
   readonly #isReplay: boolean;

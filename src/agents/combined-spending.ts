@@ -18,7 +18,7 @@ type SpendCaps = Omit<ExecutionBudget, "deadlineMs">;
 export type SpentDimension = Exclude<BudgetDimension, "agents">;
 
 /** Adds up what several runs used and computes what is left of their common caps. */
-export class Bill {
+export class CombinedSpending {
   readonly #caps: SpendCaps;
   #total: Spending = { usage: noUsage, costUsd: 0, unreported: { tokens: 0, costUsd: 0 }, turns: 0 };
   /** Sum of the known costs. */

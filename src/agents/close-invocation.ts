@@ -10,7 +10,7 @@ import {
   type TurnEvent,
 } from "../kernel/index.ts";
 import type { AgentRunResult } from "./middleware/agent-run.ts";
-import { saidEntries } from "./said-entries.ts";
+import { sessionEntries } from "./session-entries.ts";
 
 /** The end of an invocation. */
 export interface Closing extends AgentRunResult {
@@ -57,7 +57,7 @@ export function closeInvocation(
   const { settled } = session;
   const stopped = isStopped ? { reason: interruptionReason ?? "stopped", settled, performed } : undefined;
   const messages = session.messages.slice(turn.history.length);
-  const { changes, leafId } = saidEntries(ctx, turn, { messages, place: place.number }, stopped);
+  const { changes, leafId } = sessionEntries(ctx, turn, { messages, place: place.number }, stopped);
   for (const change of changes) place.kept.push(change);
   ctx.report({ sessions: place.kept });
   for (const draft of closingEvents(ctx, session, closing, leafId)) ctx.emitEvent(draft, turn);

@@ -46,7 +46,7 @@ export interface Spending {
 }
 
 /** A ledger with one account outside any run, and the callers that wait for budget. */
-export class OwnPurse {
+export class StandaloneLedger {
   #ledger: Ledger;
   #holds = 0;
   readonly #onWarning: ((warning: Exhaustion) => void) | undefined;

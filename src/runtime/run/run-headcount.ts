@@ -29,7 +29,7 @@ const seatEvents = {
 } as const;
 
 /** The seats of one run: applies commands to its headcount, emits an event for every change, and has each change carried out. */
-export class Seats implements TaskSeats {
+export class RunHeadcount implements TaskSeats {
   readonly #log: RunLog;
   readonly #state: RunState;
   readonly #moves: SeatMoves;

@@ -19,7 +19,7 @@ export interface NamedStage<Context> {
  * Composes middleware into one function, the first one outermost. F1: composition happens once, and an empty list gives
  * `undefined`. M1, M2 and M4 are enforced for each middleware separately.
  */
-export function onion<Context extends Callable>(
+export function compose<Context extends Callable>(
   stages: readonly NamedStage<Context>[],
 ): Middleware<Context> | undefined {
   let linked: MiddlewareFunction<Context> | undefined;
