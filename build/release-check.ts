@@ -20,12 +20,12 @@ try {
   await mkdir(output, { recursive: true });
   await writeFile(join(output, "sbom.cdx.json"), `${JSON.stringify(sbom, null, 2)}\n`);
   await writeFile(join(output, "licences.txt"), `${licences.join("\n")}\n`);
-  console.log(licences.join("\n"));
-  console.log(
-    `${sbom.components.length} of ${limits.packages} packages, ${bytes} of ${limits.bytes} bytes; see ${output}`,
+  process.stdout.write(`${licences.join("\n")}\n`);
+  process.stdout.write(
+    `${sbom.components.length} of ${limits.packages} packages, ${bytes} of ${limits.bytes} bytes; see ${output}\n`,
   );
   const problems = treeProblems(sbom, bytes);
-  for (const problem of problems) console.error(problem);
+  for (const problem of problems) process.stderr.write(`${problem}\n`);
   if (problems.length > 0) process.exitCode = 1;
 } finally {
   await rm(folder, { recursive: true, force: true });

@@ -201,8 +201,9 @@ export class BrowserSession implements EphemeralSource {
     if (!/^https?:$/u.test(url.protocol)) return false;
     const { allow } = this.#options;
     try {
+      const decision: unknown = allow === undefined || allow(url);
       // A promise is not a decision, so only `true` allows.
-      return allow === undefined || allow(url) === true;
+      return decision === true;
     } catch (error) {
       this.#refusal = Fault.from(error);
       return false;

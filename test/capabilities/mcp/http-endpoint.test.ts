@@ -16,7 +16,7 @@ function endpoint(options: HttpOptions = {}) {
       await slow.promise;
       return { content: [{ type: "text", text: "done" }] };
     });
-    server.server.onclose = () => state.closed++;
+    Object.assign(server.server, { onclose: () => state.closed++ });
     return server;
   };
   const served = new HttpEndpoint(newServer, {
