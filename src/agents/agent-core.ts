@@ -82,6 +82,11 @@ export interface AgentOptions {
    * its descendants instead. Default: 25.
    */
   readonly maxTurns?: number;
+  /**
+   * Maximum number of tool calls of one model reply that are executed. Each further call gets an error result, which the model sees. The
+   * number is frozen when an invocation starts. Default: 128.
+   */
+  readonly maxToolCallsPerTurn?: number;
   readonly budget?: Partial<ExecutionBudget>;
   /** Limits on the agents of runs in which this agent is the root. */
   readonly spawnBudget?: Partial<SpawnBudget>;
@@ -164,7 +169,8 @@ export class AgentCore implements HostedAgent {
   readonly #plan: InvocationPlan;
 
   constructor(options: AgentOptions, home?: AgentHome) {
-    const { name, budget = {}, guardrails = [], compaction, maxTurns = 25, subAgents = [] } = options;
+    const { name, budget = {}, guardrails = [], compaction, subAgents = [] } = options;
+    const { maxTurns = 25, maxToolCallsPerTurn = 128 } = options;
     this.#options = options;
     this.#tools = withHandoffs(options.tools, subAgents);
     this.#home = home;
@@ -181,11 +187,12 @@ export class AgentCore implements HostedAgent {
       this.spawnBudget = options.spawnBudget;
     }
     if (options.version !== undefined) this.version = options.version;
-    if (!Number.isSafeInteger(maxTurns) || maxTurns < 1)
-      throw new Fault(
-        "invalid_argument",
-        `invalid maxTurns ${maxTurns} of agent ${name}: expected an integer from 1`,
-      );
+    for (const [option, value] of Object.entries({ maxTurns, maxToolCallsPerTurn }))
+      if (!Number.isSafeInteger(value) || value < 1)
+        throw new Fault(
+          "invalid_argument",
+          `invalid ${option} ${value} of agent ${name}: expected an integer from 1`,
+        );
     this.subAgents = subAgentsOf(this.architecture, agentsOf(subAgents));
     if (this.subAgents.length > 0) refuseDuplicateNamesBelow(this);
     this.models = modelsOf(this.architecture, options);
@@ -199,6 +206,7 @@ export class AgentCore implements HostedAgent {
       architecture: this.architecture,
       instructions: options.instructions ?? "",
       maxTurns,
+      maxToolCallsPerTurn,
       ephemeral: options.ephemeral ?? [],
       guardrails,
       pipeline,

@@ -48,7 +48,7 @@ export function invokeIn(
 
 /** Determines what an invocation starts with. It is synchronous unless instructions or a history have to be loaded. */
 function planTurn(
-  { agent, instructions, history, toolSpecs }: InvocationPlan,
+  { agent, instructions, history, toolSpecs, maxToolCallsPerTurn }: InvocationPlan,
   ctx: RunContext,
   given: ReadInput,
   place: Place,
@@ -60,7 +60,7 @@ function planTurn(
   const planned = (built: string, fromCache: boolean, before = brief?.history): TurnPlan => {
     const text = joined(built, brief?.instructions ?? "");
     const words = given.output === undefined ? text : withFormat(text, given.output);
-    const plan = { input, instructions: words, fromCache, tools };
+    const plan = { input, instructions: words, fromCache, tools, maxToolCallsPerTurn };
     return before === undefined ? plan : { ...plan, history: [...before] };
   };
   const asked = async (): Promise<TurnPlan> => {
