@@ -1,5 +1,4 @@
 import { ReadyQueue, byPriorityThenAge } from "./ready-queue.ts";
-import { objectArray } from "../../process/object-array.ts";
 import type { Priority } from "../../../kernel/index.ts";
 import type { RunRow } from "./run-row.ts";
 
@@ -115,7 +114,7 @@ export class ReadyRuns {
 /** The ready runs of one tenant. */
 class TenantRuns {
   /** One line for each priority that the tenant had a run of, highest priority first. */
-  #lines: readonly ReadyQueue<RunRow>[] = objectArray();
+  #lines: readonly ReadyQueue<RunRow>[] = [];
 
   line(priority: Priority): ReadyQueue<RunRow> {
     for (const line of this.#lines) if (line.priority === priority) return line;
