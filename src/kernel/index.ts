@@ -226,7 +226,7 @@ export { outcomeStatus } from "./run/outcome-status.ts";
 export type { Resolution } from "./run/resolution.ts";
 export type { RunFacts, RunFactsStorage } from "./run/run-facts.ts";
 export { type ChildMetaOptions, RunMeta, type StandaloneOptions } from "./run/run-meta.ts";
-export type { RunRecord } from "./run/run-record.ts";
+export { turnKey, type RunRecord } from "./run/run-record.ts";
 export { type UnreportedSpend, type RunResult, type RunStatus, runStatuses } from "./run/run-result.ts";
 export type { RunPage, RunQuery, RunSummaryStatus, RunSummary } from "./run/run-summary.ts";
 export { sameCaller } from "./run/same-caller.ts";

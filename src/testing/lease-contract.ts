@@ -6,6 +6,7 @@ import {
   type MaybePromise,
   type Rest,
   type RunId,
+  type RunRecord,
   type Store,
 } from "../kernel/index.ts";
 import type { ContractHarness } from "./contract-harness.ts";
@@ -146,6 +147,67 @@ export function leaseContract({ test, expect, open }: ContractHarness): void {
       if (lease !== undefined) order.push(lease.runId.slice("run_".length));
     }
     expect(order).toEqual(["a3", "b1", "a1", "a2"]);
+  });
+
+  const party = (name: string, more: Partial<RunRecord> = {}): RunRecord => ({ ...runRecord(name), ...more });
+
+  /** Creates the runs, claims them one by one and returns their names in the order of the claims. */
+  const claimOrder = async (store: Store, runs: readonly RunRecord[]): Promise<string[]> => {
+    for (const run of runs) await store.journal.create(run, { number: 0, at: 1 });
+    await store.leases.enlist("w1");
+    const order: string[] = [];
+    for (const _ of runs) {
+      const [lease] = await store.leases.claim({ workerId: "w1", limit: 1, now: 0 });
+      if (lease !== undefined) order.push(lease.runId.slice("run_".length));
+    }
+    return order;
+  };
+  const other = formatAgentId({ name: "zealous" });
+
+  for (const tenantId of [null, "acme"]) {
+    const where = tenantId === null ? "without a tenant" : "of one tenant";
+    test(`L5: runs ${where} take turns by user, then by time of waiting`, async () => {
+      const [ann, bob] = [
+        { tenantId, userId: "ann" },
+        { tenantId, userId: "bob" },
+      ];
+      const runs = [party("a1", ann), party("a2", ann), party("a3", ann), party("b1", bob), party("b2", bob)];
+      expect(await claimOrder(await open(), runs)).toEqual(["a1", "b1", "a2", "b2", "a3"]);
+    });
+
+    test(`L5: runs ${where} take turns by agent, then by time of waiting`, async () => {
+      const [one, two] = [{ tenantId }, { tenantId, agentId: other }];
+      const runs = [party("a1", one), party("a2", one), party("a3", one), party("z1", two), party("z2", two)];
+      expect(await claimOrder(await open(), runs)).toEqual(["a1", "z1", "a2", "z2", "a3"]);
+    });
+
+    test(`L5: of the runs ${where}, the higher priority comes first, whoever's turn it is`, async () => {
+      const ann = { tenantId, userId: "ann" };
+      const runs = [
+        party("a1", ann),
+        party("a2", ann),
+        party("b1", { tenantId, userId: "bob", priority: Priority.LOW }),
+        party("c1", { tenantId, agentId: other, priority: Priority.HIGH }),
+      ];
+      expect(await claimOrder(await open(), runs)).toEqual(["c1", "a1", "a2", "b1"]);
+    });
+  }
+
+  test("L5: one claim() takes a run of each user before a second run of any user", async () => {
+    const store = await open();
+    for (const name of ["a1", "a2", "a3", "a4", "a5"])
+      await store.journal.create(party(name, { userId: "ann" }), { number: 0, at: 1 });
+    for (const userId of ["bob", "cid", "dan"])
+      await store.journal.create(party(userId, { userId }), { number: 0, at: 1 });
+    await store.leases.enlist("w1");
+    const leases = await store.leases.claim({ workerId: "w1", limit: 5, now: 0 });
+    expect(leases.map(({ runId }) => runId.slice("run_".length)).toSorted()).toEqual([
+      "a1",
+      "a2",
+      "bob",
+      "cid",
+      "dan",
+    ]);
   });
 
   test("claim() returns only runs of the named agents", async () => {

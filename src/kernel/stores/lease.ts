@@ -47,8 +47,9 @@ export interface ClaimOptions {
  *   ended run is ready only if it has mail. A run whose owner is alive is never ready.
  * - L3 Unread mail at `release` makes the run ready, also an ended run, so no wake-up is lost.
  * - L4 A lost lease cannot release the run.
- * - L5 If more runs are ready than `limit`, tenants are served in turn; within a tenant, the higher priority first, then the run that
- *   has been ready longest.
+ * - L5 If more runs are ready than `limit`, tenants are served in turn; the runs without a tenant count as one tenant. Within a tenant,
+ *   the higher priority comes first. At equal priority, each pair of user and agent is served in turn, so that many runs of one do not
+ *   delay the runs of another. Within a pair, the run that has been ready longest comes first.
  * - L6 Runs belong to a worker process, not to its name: see `enlist`.
  */
 export interface Leases {

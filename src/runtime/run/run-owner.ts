@@ -71,8 +71,7 @@ export class RunOwner implements SupervisorListener, LogOwner, ObservedLog, Mail
     this.#waits = waits;
     this.#observers = observers;
     this.#log = log;
-    const { tenantId } = record;
-    const supervisor = new TaskSupervisor({ worker, lease, tenantId, state, log, waits, listener: this });
+    const supervisor = new TaskSupervisor({ worker, lease, record, state, log, waits, listener: this });
     this.#supervisor = supervisor;
     this.#mailbox = new MailboxReader({ store, state, log, supervisor, owner: this });
   }

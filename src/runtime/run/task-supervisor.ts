@@ -3,12 +3,14 @@ import {
   Fault,
   formatTaskId,
   rootTaskId as root,
+  turnKey,
   type AgentId,
   type CancellationStatus,
   type EventDraft,
   type Headcount,
   type JsonValue,
   type Lease,
+  type RunRecord,
   type SpawnOptions,
   type SpawnOutcome,
   type StepAddress,
@@ -53,7 +55,7 @@ export interface SupervisorListener extends IdleListener {
 export interface TaskSupervisorOptions {
   readonly worker: WorkerContext;
   readonly lease: Lease;
-  readonly tenantId: string | null;
+  readonly record: RunRecord;
   readonly state: RunState;
   readonly log: RunLog;
   readonly waits: WaitRegistry;
@@ -81,6 +83,7 @@ const noChanges: readonly never[] = [];
  */
 export class TaskSupervisor implements TaskHost, SeatMoves {
   readonly tenantId: string | null;
+  readonly turn: string;
   readonly ledger: RunLedger;
   readonly waits: WaitRegistry;
   readonly seats: RunHeadcount;
@@ -96,8 +99,9 @@ export class TaskSupervisor implements TaskHost, SeatMoves {
   #ends: Map<TaskId, PromiseWithResolvers<TaskOutcome>> | undefined;
   #isClosed = false;
 
-  constructor({ worker, lease, tenantId, state, log, waits, listener }: TaskSupervisorOptions) {
-    this.tenantId = tenantId;
+  constructor({ worker, lease, record, state, log, waits, listener }: TaskSupervisorOptions) {
+    this.tenantId = record.tenantId;
+    this.turn = turnKey(record);
     this.waits = waits;
     this.listener = listener;
     this.#worker = worker;

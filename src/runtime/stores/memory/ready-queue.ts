@@ -1,4 +1,4 @@
-import type { Priority, RunRecord } from "../../../kernel/index.ts";
+import type { RunRecord } from "../../../kernel/index.ts";
 import { CompactingMap } from "../../process/compacting-map.ts";
 
 /** The values that decide the order of ready runs. */
@@ -7,16 +7,11 @@ interface Ready {
   readonly readyAt: number;
 }
 
-/** The ready runs of one tenant and priority. */
+/** The ready runs of one tenant, priority, user and agent. */
 export class ReadyQueue<Row extends Ready> {
-  readonly priority: Priority;
   #rows = new CompactingMap<Row, Row>();
   #isInOrder = true;
   #newest = 0;
-
-  constructor(priority: Priority) {
-    this.priority = priority;
-  }
 
   get size(): number {
     return this.#rows.size;

@@ -1,10 +1,12 @@
-import type { ReadyQueue } from "./ready-queue.ts";
+import type { ReadyLine } from "./ready-line.ts";
 import type { ShownDeltas } from "./shown-deltas.ts";
 import type { RunEnd } from "../run-end.ts";
 import type { Commit, Delta, Event, PlacedMail, Rest, RunRecord } from "../../../kernel/index.ts";
 
 export interface RunRow {
   readonly record: RunRecord;
+  /** L5: `turnKey` of the run. */
+  readonly turn: string;
   /** Position in the order of creation, from 1. */
   readonly place: number;
   /** K1: how the run ended. `null` while it has not. */
@@ -26,7 +28,7 @@ export interface RunRow {
   /** Value of `Tables.tick` when the run last became ready. */
   readyAt: number;
   /** The line in which the run waits to be claimed. `undefined` while it is not ready. */
-  line: ReadyQueue<RunRow> | undefined;
+  line: ReadyLine | undefined;
   watchers: readonly RunWatcher[];
 }
 

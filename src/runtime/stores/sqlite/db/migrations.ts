@@ -1,5 +1,5 @@
 import type { FileSchema } from "./migrate.ts";
-import { noTenant, RunState } from "./run-row.ts";
+import { noTenant, RunState, turnUser } from "./run-row.ts";
 
 /** "Reev" in the header of the file. It distinguishes Reeve's files from other SQLite databases. */
 const applicationId = 0x52656576;
@@ -64,7 +64,7 @@ const migrations: readonly string[] = [
     erases TEXT,
     erasing INTEGER
   );
-  CREATE INDEX runs_ready ON runs (agent_id, tenant, priority DESC, ready_at) WHERE state = 0;
+  CREATE INDEX runs_ready ON runs (agent_id, tenant, priority DESC, ${turnUser}, ready_at) WHERE state = 0;
   CREATE INDEX runs_owned ON runs (owner) WHERE owner IS NOT NULL;
   CREATE INDEX runs_waking ON runs (wake_at) WHERE wake_at IS NOT NULL;
   CREATE INDEX runs_of_session ON runs (session_id, ended) WHERE run_id IS NOT NULL;
@@ -184,4 +184,4 @@ const migrations: readonly string[] = [
   `,
 ];
 
-export const storeSchema: FileSchema = { applicationId, migrations, unreleased: 6 };
+export const storeSchema: FileSchema = { applicationId, migrations, unreleased: 7 };
