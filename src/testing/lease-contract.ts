@@ -149,6 +149,78 @@ export function leaseContract({ test, expect, open }: ContractHarness): void {
     expect(order).toEqual(["a3", "b1", "a1", "a2"]);
   });
 
+  /** Lets a worker claim the run and die. Returns the number of recoveries that its lease shows. */
+  const claimAndDie = async (store: Store, workerId: string): Promise<number> => {
+    const [lease] = await claimBy(store, workerId);
+    await store.leases.dismiss(workerId);
+    return lease?.recoveries ?? 0;
+  };
+  const claimBy = async (store: Store, workerId: string): Promise<readonly Lease[]> => {
+    await store.leases.enlist(workerId);
+    return claim(store, workerId);
+  };
+
+  test("L7: each worker that dies without a commit adds one to the recoveries of the run's next lease", async () => {
+    const store = await open();
+    await createRun(store);
+    const counts: number[] = [];
+    for (const name of ["v1", "v2", "v3", "v4"]) counts.push(await claimAndDie(store, name));
+    expect(counts).toEqual([0, 1, 2, 3]);
+  });
+
+  test("L7: a commit between two deaths starts the count again", async () => {
+    const store = await open();
+    await createRun(store);
+    expect([await claimAndDie(store, "v1"), await claimAndDie(store, "v2")]).toEqual([0, 1]);
+    const [lease] = await claimBy(store, "v3");
+    if (lease === undefined) throw new Error("the run could not be claimed");
+    expect(lease.recoveries).toBe(2);
+    await store.journal.append(lease, { number: 1, at: 2 });
+    await store.leases.dismiss("v3");
+    expect([await claimAndDie(store, "v4"), await claimAndDie(store, "v5")]).toEqual([1, 2]);
+  });
+
+  test("L7: a release by a live worker neither counts as a recovery nor starts the count again", async () => {
+    const rests = [{ kind: "ready" }, { kind: "suspended", wakeAt: 0 }] as const;
+    for (const rest of rests) {
+      const store = await open();
+      await createRun(store);
+      await store.leases.enlist("w1");
+      for (const recoveries of [undefined, undefined]) {
+        const [lease] = await claim(store, "w1");
+        expect(lease?.recoveries).toBe(recoveries);
+        if (lease !== undefined) await store.leases.release(lease, rest);
+      }
+      await claimAndDie(store, "v1");
+      for (const recoveries of [1, 1]) {
+        const [lease] = await claim(store, "w1");
+        expect(lease?.recoveries).toBe(recoveries);
+        if (lease !== undefined) await store.leases.release(lease, rest);
+      }
+    }
+  });
+
+  test("L7: a run that was released after a new commit has no recoveries", async () => {
+    const store = await open();
+    await createRun(store);
+    await claimAndDie(store, "v1");
+    const [lease] = await claimBy(store, "w1");
+    if (lease === undefined) throw new Error("the run could not be claimed");
+    await store.journal.append(lease, { number: 1, at: 2 });
+    await store.leases.release(lease, { kind: "ready" });
+    expect((await claim(store, "w1"))[0]?.recoveries).toBeUndefined();
+  });
+
+  test("L6, L7: a worker that enlists under the name of a dead worker adds one recovery", async () => {
+    const store = await open();
+    await createRun(store);
+    await claimAndDie(store, "w1");
+    const [lease] = await claimBy(store, "w1");
+    expect(lease?.recoveries).toBe(1);
+    const [first, second] = [await claim(store, "w1"), await store.leases.seize(runRecord().runId, "w1")];
+    expect([first.length, second?.recoveries]).toEqual([0, 1]);
+  });
+
   const party = (name: string, more: Partial<RunRecord> = {}): RunRecord => ({ ...runRecord(name), ...more });
 
   /** Creates the runs, claims them one by one and returns their names in the order of the claims. */

@@ -181,11 +181,15 @@ export class TaskSupervisor implements TaskHost, SeatMoves {
     return this.deliveries.load(this.#state.tasks.values());
   }
 
-  /** B3, H2: charges the calls that the last owner left in flight, and pauses the tasks that waited only for those calls. */
-  recover(): void {
+  /**
+   * B3, H2: charges the calls that the last owner left in flight, and pauses the tasks that waited only for those calls. `recoveries` is
+   * the number of workers in a row that died without progress.
+   */
+  recover(recoveries: number): void {
     const { ledger, headcount } = this.#state;
     if (ledger.open.length === 0 && ledger.waiting.length === 0 && !hasPausing(headcount)) return;
-    this.#log.emit(root, { type: "run_recover", data: { epoch: this.#lease.epoch } });
+    const { epoch } = this.#lease;
+    this.#log.emit(root, { type: "run_recover", data: recoveries === 0 ? { epoch } : { epoch, recoveries } });
     for (const reservation of ledger.open)
       this.#log.emit(reservation.taskId, lostReservationEvent(reservation));
     this.ledger.apply(root, { type: "crash" });

@@ -87,6 +87,8 @@ export class MemoryJournal implements Journal {
       isLive: true,
       epoch: 0,
       owner: null,
+      recoveries: 0,
+      recoveredAt: 0,
       rest: ready,
       readyAt: this.#tables.tick(),
       line: undefined,

@@ -24,6 +24,9 @@ export interface RunRow {
   isLive: boolean;
   epoch: number;
   owner: string | null;
+  /** L7: number of recoveries in a row, valid while the run has `recoveredAt` commits. */
+  recoveries: number;
+  recoveredAt: number;
   rest: Rest;
   /** Value of `Tables.tick` when the run last became ready. */
   readyAt: number;

@@ -29,6 +29,8 @@ export interface ReleasedRun {
 
 interface Taken extends RunKey {
   readonly epoch: number;
+  /** L7: 0 after a new commit. */
+  readonly recoveries: number;
 }
 
 /** What a claim may find, as read before the transaction. */
@@ -50,9 +52,11 @@ interface ReadyRuns {
 const none: readonly Lease[] = [];
 
 const nextReadyAgent = `SELECT agent_id AS agentId FROM runs WHERE state = ${RunState.READY} AND agent_id > ? ORDER BY agent_id LIMIT 1`;
+const lastCommit = "(SELECT max(number) FROM commits WHERE run = runs.id)";
 const takeRun = (which: string): string =>
   `UPDATE runs SET epoch = epoch + 1, owner = ?1, holder = ?3, state = ${RunState.OWNED}, wake_at = NULL
-   WHERE ${which} RETURNING ${runKeyColumns}, epoch`;
+   WHERE ${which} RETURNING ${runKeyColumns}, epoch,
+     iif(recoveries > 0 AND recovered_at = ${lastCommit}, recoveries, 0) AS recoveries`;
 const takeReady = takeRun("id = ?2");
 const seizeAny = takeRun(`run_id = ?2 AND state <> ${RunState.ENDED}`);
 
@@ -117,7 +121,7 @@ export class SqliteLeases implements Leases {
           for (const run of runs) this.note(run, workerId);
         },
       })
-      .then((runs) => runs.map(({ runId, epoch }) => ({ runId, epoch, workerId })));
+      .then((runs) => runs.map((run) => leaseOf(run, workerId)));
   }
 
   async seize(runId: RunId, workerId: string): Promise<Lease | undefined> {
@@ -129,7 +133,7 @@ export class SqliteLeases implements Leases {
         this.#tables.announce(runId);
       },
     });
-    return run === undefined ? undefined : { runId, epoch: run.epoch, workerId };
+    return run === undefined ? undefined : leaseOf(run, workerId);
   }
 
   async check(lease: Lease): Promise<void> {
@@ -238,12 +242,13 @@ export class SqliteLeases implements Leases {
     return this.#tables.database.get("SELECT 1 FROM runs WHERE wake_at <= ? LIMIT 1", now) !== undefined;
   }
 
-  /** Makes some runs of a dead worker ready and returns their number. */
+  /** L7: makes some runs of a dead worker ready, counts their recovery and returns their number. */
   #leaveBehind(workerId: string): number {
     const { owned } = this.#tables;
     for (const run of owned.values()) if (run.workerId === workerId) owned.delete(run.runId);
     return this.#tables.database.run(
-      `UPDATE runs SET owner = NULL, holder = NULL, state = ${RunState.READY}, ready_at = ?2
+      `UPDATE runs SET owner = NULL, holder = NULL, state = ${RunState.READY}, ready_at = ?2,
+         recoveries = iif(recovered_at = ${lastCommit}, recoveries + 1, 1), recovered_at = ${lastCommit}
        WHERE id IN (SELECT id FROM runs WHERE owner = ?1 LIMIT ${mostWoken})`,
       workerId,
       this.#tables.tick(),
@@ -309,6 +314,10 @@ export class SqliteLeases implements Leases {
     this.#tables.owned.set(runId, { id, runId, agentId, sessionId, epoch, workerId });
     this.#deltas.forget(runId);
   }
+}
+
+function leaseOf({ runId, epoch, recoveries }: Taken, workerId: string): Lease {
+  return recoveries === 0 ? { runId, epoch, workerId } : { runId, epoch, workerId, recoveries };
 }
 
 function stateOf({ kind }: Rest): number {

@@ -32,6 +32,8 @@ export const isUnnamed = "session_id >= 'ses_run_' AND session_id < 'ses_run`'";
  *   updates would write one more page for each run that writes.
  * - `runs.erases` lists the tasks whose text retention erased. `erasing` is 1 until the text is out of the file. A
  *   commit whose text was erased has a `seal`, which covers the link that its own `link` in the chain follows.
+ * - `runs.recoveries` counts recoveries in a row (L7). It is valid while commit `recovered_at` is the last one, so that a commit need not
+ *   update it.
  * - `runs.ended` is the status with which a run ended, as an index into `runStatuses`.
  * - `messages`: for `state` see `MessageState`. `line` is the line of the sender. `asks` is 1 if the message wants a
  *   reply. `died` orders the dead letters of an agent by the time at which they became dead letters.
@@ -61,6 +63,8 @@ const migrations: readonly string[] = [
     user_id TEXT,
     ended INTEGER,
     ended_at INTEGER,
+    recoveries INTEGER NOT NULL DEFAULT 0,
+    recovered_at INTEGER,
     erases TEXT,
     erasing INTEGER
   );
