@@ -253,7 +253,7 @@ export function leaseContract({ test, expect, open }: ContractHarness): void {
       expect(await claimOrder(await open(), runs)).toEqual(["a1", "z1", "a2", "z2", "a3"]);
     });
 
-    test(`L5: of the runs ${where}, the higher priority comes first, whoever's turn it is`, async () => {
+    test(`L5: of the runs ${where}, the higher priority comes first, before turns`, async () => {
       const ann = { tenantId, userId: "ann" };
       const runs = [
         party("a1", ann),

@@ -82,7 +82,7 @@ const mostTurns = 1_024;
 export class Turns {
   /** The tenant that was served last. The next tenant in order comes next. */
   #lastTenant = "";
-  /** By tenant, the user and the agent that were served last. */
+  /** The user and the agent that were served last, by tenant. */
   readonly #lastTurns = new Map<string, Pick<ReadyRun, "agentId" | "user">>();
 
   /** Notes that the run was claimed. */
