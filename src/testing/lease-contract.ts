@@ -234,7 +234,7 @@ export function leaseContract({ test, expect, open }: ContractHarness): void {
     }
     return order;
   };
-  const other = formatAgentId({ name: "zealous" });
+  const zealous = formatAgentId({ name: "zealous" });
 
   for (const tenantId of [null, "acme"]) {
     const where = tenantId === null ? "without a tenant" : "of one tenant";
@@ -248,7 +248,7 @@ export function leaseContract({ test, expect, open }: ContractHarness): void {
     });
 
     test(`L5: runs ${where} take turns by agent, then by time of waiting`, async () => {
-      const [one, two] = [{ tenantId }, { tenantId, agentId: other }];
+      const [one, two] = [{ tenantId }, { tenantId, agentId: zealous }];
       const runs = [party("a1", one), party("a2", one), party("a3", one), party("z1", two), party("z2", two)];
       expect(await claimOrder(await open(), runs)).toEqual(["a1", "z1", "a2", "z2", "a3"]);
     });
@@ -259,7 +259,7 @@ export function leaseContract({ test, expect, open }: ContractHarness): void {
         party("a1", ann),
         party("a2", ann),
         party("b1", { tenantId, userId: "bob", priority: Priority.LOW }),
-        party("c1", { tenantId, agentId: other, priority: Priority.HIGH }),
+        party("c1", { tenantId, agentId: zealous, priority: Priority.HIGH }),
       ];
       expect(await claimOrder(await open(), runs)).toEqual(["c1", "a1", "a2", "b1"]);
     });

@@ -1,15 +1,19 @@
 import type { Priority } from "../../../kernel/index.ts";
-import { ReadyQueue } from "./ready-queue.ts";
-import type { RunRow } from "./run-row.ts";
+import { ReadyQueue, type Ready } from "./ready-queue.ts";
+
+/** A ready run with its `turnKey`. */
+interface Waiting extends Ready {
+  readonly turn: string;
+}
 
 /** Number of queues that a line keeps although they are empty. Creating a queue for each run would cost more than claiming the run. */
 const mostIdle = 64;
 
 /** L5: the ready runs of one tenant and priority. Pairs of user and agent take turns. */
-export class ReadyLine {
+export class ReadyLine<Row extends Waiting> {
   readonly priority: Priority;
   /** By `turnKey`. The queue that was served longest ago comes first. */
-  readonly #queues = new Map<string, ReadyQueue<RunRow>>();
+  readonly #queues = new Map<string, ReadyQueue<Row>>();
   #size = 0;
 
   constructor(priority: Priority) {
@@ -20,14 +24,14 @@ export class ReadyLine {
     return this.#size;
   }
 
-  add(row: RunRow): void {
+  add(row: Row): void {
     let queue = this.#queues.get(row.turn);
     if (queue === undefined) this.#queues.set(row.turn, (queue = new ReadyQueue()));
     queue.add(row);
     this.#size++;
   }
 
-  remove(row: RunRow): void {
+  remove(row: Row): void {
     const queue = this.#queues.get(row.turn);
     queue?.remove(row);
     this.#size--;
@@ -35,7 +39,7 @@ export class ReadyLine {
   }
 
   /** Notes that a run of this pair was claimed: its next run comes after one run of each other pair. */
-  served({ turn }: RunRow): void {
+  served({ turn }: Row): void {
     const queue = this.#queues.get(turn);
     if (queue === undefined || this.#queues.size === 1) return;
     this.#queues.delete(turn);
@@ -43,15 +47,15 @@ export class ReadyLine {
   }
 
   /** Iterates over the runs in the order in which they are claimed. */
-  inOrder(): Iterator<RunRow, undefined> {
+  inOrder(): Iterator<Row, undefined> {
     const [only] = this.#queues.values();
     return only !== undefined && this.#queues.size === 1 ? only.inOrder() : inTurn(this.#queues.values());
   }
 }
 
 /** Yields one run of each queue in turn. Lazy: a claim reads as many queues as it takes runs. */
-function* inTurn(queues: Iterable<ReadyQueue<RunRow>>): Generator<RunRow, undefined> {
-  let round: Iterator<RunRow, undefined>[] = [];
+function* inTurn<Row extends Waiting>(queues: Iterable<ReadyQueue<Row>>): Generator<Row, undefined> {
+  let round: Iterator<Row, undefined>[] = [];
   for (const queue of queues) {
     const rows = queue.inOrder();
     const row = rows.next().value;

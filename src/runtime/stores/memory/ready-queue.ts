@@ -2,7 +2,7 @@ import type { RunRecord } from "../../../kernel/index.ts";
 import { CompactingMap } from "../../process/compacting-map.ts";
 
 /** The values that decide the order of ready runs. */
-interface Ready {
+export interface Ready {
   readonly record: Pick<RunRecord, "priority">;
   readonly readyAt: number;
 }

@@ -117,11 +117,11 @@ export class ReadyRuns {
 /** The ready runs of one tenant. */
 class TenantRuns {
   /** One line for each priority that the tenant had a run of, highest priority first. */
-  #lines: readonly ReadyLine[] = objectArray();
+  #lines: readonly ReadyLine<RunRow>[] = objectArray();
 
-  line(priority: Priority): ReadyLine {
+  line(priority: Priority): ReadyLine<RunRow> {
     for (const line of this.#lines) if (line.priority === priority) return line;
-    const line = new ReadyLine(priority);
+    const line = new ReadyLine<RunRow>(priority);
     this.#lines = [...this.#lines, line].toSorted((one, other) => other.priority - one.priority);
     return line;
   }
@@ -138,14 +138,14 @@ class TenantRuns {
 
 /** The wanted runs of one tenant, in the order in which they are claimed. */
 class Queue {
-  readonly #lines: readonly ReadyLine[];
+  readonly #lines: readonly ReadyLine<RunRow>[];
   readonly #isWanted: (row: RunRow) => boolean;
   #line = 0;
   #rows: Iterator<RunRow, undefined> | undefined;
   /** The next run. `undefined` at the end. */
   head: RunRow | undefined;
 
-  constructor(lines: readonly ReadyLine[], isWanted: (row: RunRow) => boolean) {
+  constructor(lines: readonly ReadyLine<RunRow>[], isWanted: (row: RunRow) => boolean) {
     this.#lines = lines;
     this.#isWanted = isWanted;
     this.advance();

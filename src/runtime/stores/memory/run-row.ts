@@ -31,7 +31,7 @@ export interface RunRow {
   /** Value of `Tables.tick` when the run last became ready. */
   readyAt: number;
   /** The line in which the run waits to be claimed. `undefined` while it is not ready. */
-  line: ReadyLine | undefined;
+  line: ReadyLine<RunRow> | undefined;
   watchers: readonly RunWatcher[];
 }
 
