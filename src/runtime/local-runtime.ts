@@ -26,7 +26,6 @@ import { StoredRunHandle } from "./client/run-handle.ts";
 import { sessionBusy, submitRun } from "./client/submit-run.ts";
 import { openStore } from "./open-store.ts";
 import { CallTimeouts } from "./process/call-timeouts.ts";
-import { CompactingMap } from "./process/compacting-map.ts";
 import { ContentHashes } from "./process/content-hashes.ts";
 import { IdleFlusher } from "./process/idle-flusher.ts";
 import { runRetry } from "./process/run-retry.ts";
@@ -88,9 +87,9 @@ class LocalRuntime implements Runtime {
   readonly #engine: LocalEngine;
   readonly #inbox: InboxDispatcher;
   readonly #agents: AgentRegistry;
-  readonly #owned = new CompactingMap<RunId, RunOwner>();
+  readonly #owned = new Map<RunId, RunOwner>();
   /** Released runs whose hooks and other observers still process events. */
-  readonly #observing = new CompactingMap<RunId, Promise<void>>();
+  readonly #observing = new Map<RunId, Promise<void>>();
   /** Faults with which the store refused a record of a run. The run fails with the fault when it is driven again. */
   readonly #refusals = new Map<RunId, Fault>();
   readonly #onError: (error: Fault) => void;

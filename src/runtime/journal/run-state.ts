@@ -30,7 +30,6 @@ import {
   type UnknownPrice,
   type Usage,
 } from "../../kernel/index.ts";
-import { BegunSteps } from "./begun-steps.ts";
 import { SharedContents, type TurnRecord } from "./shared-contents.ts";
 import { Resolutions } from "./resolutions.ts";
 import { TaskClock, updateClock } from "./task-clock.ts";
@@ -46,7 +45,7 @@ export interface TaskState {
   /** Records of the present journal, by address. */
   readonly steps: Map<StepAddress, StepRecord>;
   /** Steps that have begun and have no record yet. */
-  readonly opened: BegunSteps;
+  readonly opened: Map<StepAddress, number>;
   /** Messages that the task has drained from its agent's inbox. */
   readonly drained: Message[];
   /**
@@ -353,7 +352,7 @@ export class RunState {
       record,
       clock: new TaskClock(at),
       steps: new Map(),
-      opened: new BegunSteps(),
+      opened: new Map(),
       drained: [],
       messages: record.messages,
       replied: [],

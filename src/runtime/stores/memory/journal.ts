@@ -141,11 +141,6 @@ export class MemoryJournal implements Journal {
   replay(runId: RunId, visit: (commit: Commit) => void): MaybePromise<RunRecord> {
     return attempt(() => {
       const row = this.#tables.run(runId);
-      // The owner that replays the run is about to append to these arrays. Arrays that have waited are in old space, where each
-      // object appended to them would survive until the next full garbage collection; copies are in new space. Bench: `loop`,
-      // row "memory of the process after them".
-      row.commits = row.commits.slice();
-      row.events = row.events.slice();
       row.commits.forEach(visit);
       return row.record;
     });
@@ -180,9 +175,6 @@ export class MemoryJournal implements Journal {
     }
     this.#tables.runs.delete(runId);
     for (const watcher of row?.watchers ?? nobody) watcher.seeRemoval();
-    // `CompactingMap` may hold the row in an old table until the next full garbage collection. Emptied arrays keep it
-    // small.
-    if (row !== undefined) row.commits.length = row.events.length = 0;
   }
 
   async collect({ endedBefore }: { readonly endedBefore: number }): Promise<number> {

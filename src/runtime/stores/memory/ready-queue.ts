@@ -1,5 +1,4 @@
 import type { RunRecord } from "../../../kernel/index.ts";
-import { CompactingMap } from "../../process/compacting-map.ts";
 
 /** The values that decide the order of ready runs. */
 export interface Ready {
@@ -9,7 +8,7 @@ export interface Ready {
 
 /** The ready runs of one tenant, priority, user and agent. */
 export class ReadyQueue<Row extends Ready> {
-  #rows = new CompactingMap<Row, Row>();
+  #rows = new Set<Row>();
   #isInOrder = true;
   #newest = 0;
 
@@ -21,7 +20,7 @@ export class ReadyQueue<Row extends Ready> {
   add(row: Row): void {
     if (row.readyAt < this.#newest) this.#isInOrder = false;
     else this.#newest = row.readyAt;
-    this.#rows.set(row, row);
+    this.#rows.add(row);
   }
 
   remove(row: Row): void {
@@ -35,9 +34,7 @@ export class ReadyQueue<Row extends Ready> {
   }
 
   #sort(): void {
-    const rows = [...this.#rows.values()].toSorted(byPriorityThenAge);
-    this.#rows = new CompactingMap();
-    for (const row of rows) this.#rows.set(row, row);
+    this.#rows = new Set([...this.#rows].toSorted(byPriorityThenAge));
     this.#isInOrder = true;
   }
 }

@@ -1,6 +1,5 @@
 import { ReadyLine } from "./ready-line.ts";
 import { byPriorityThenAge } from "./ready-queue.ts";
-import { objectArray } from "../../process/object-array.ts";
 import type { Priority } from "../../../kernel/index.ts";
 import type { RunRow } from "./run-row.ts";
 
@@ -117,7 +116,7 @@ export class ReadyRuns {
 /** The ready runs of one tenant. */
 class TenantRuns {
   /** One line for each priority that the tenant had a run of, highest priority first. */
-  #lines: readonly ReadyLine<RunRow>[] = objectArray();
+  #lines: readonly ReadyLine<RunRow>[] = [];
 
   line(priority: Priority): ReadyLine<RunRow> {
     for (const line of this.#lines) if (line.priority === priority) return line;
