@@ -1,6 +1,8 @@
 import type { Browser, BrowserContext, Page } from "playwright-core";
 import {
+  checkOptions,
   Fault,
+  optionNames,
   type ChatMessage,
   type EphemeralSource,
   type ImagePart,
@@ -51,6 +53,17 @@ export interface BrowserState {
 const maxChars = 20_000;
 const images = "image/png";
 
+const knownOptions = optionNames<BrowserOptions>({
+  useScreenshot: true,
+  useAccessibility: true,
+  viewport: true,
+  allow: true,
+  timeoutMs: true,
+  executablePath: true,
+  headless: true,
+  args: true,
+});
+
 /**
  * A browser for one agent. It starts at its first use, and its creator must close it. Its state is not durable: after a
  * restart the session has a new browser without tabs, and the next state says so.
@@ -64,6 +77,7 @@ export class BrowserSession implements EphemeralSource {
   #lastTab = 0;
 
   constructor(options: BrowserOptions = {}) {
+    checkOptions("BrowserSession", options, knownOptions);
     this.#options = options;
   }
 

@@ -10,7 +10,9 @@ import {
 } from "@modelcontextprotocol/server";
 import { serveStdio, StdioServerTransport } from "@modelcontextprotocol/server/stdio";
 import {
+  checkOptions,
   Fault,
+  optionNames,
   type CallPath,
   type Clock,
   type JsonObject,
@@ -75,6 +77,24 @@ export interface StdioServing {
 const patienceSeconds = 30 * 24 * 3600;
 const patienceMs = 2 ** 31 - 1;
 
+const knownOptions = optionNames<McpServerOptions>({
+  name: true,
+  version: true,
+  instructions: true,
+  tools: true,
+  agents: true,
+  runtime: true,
+  clock: true,
+  callPath: true,
+  withoutPerson: true,
+  userOf: true,
+  stateKey: true,
+  http: true,
+  extend: true,
+  onWarning: true,
+  release: true,
+});
+
 /** Serves tools and agents to other MCP hosts, over standard input and output or HTTP. */
 export class McpExport {
   readonly #options: McpServerOptions;
@@ -84,6 +104,7 @@ export class McpExport {
   readonly #open = new Set<StdioServing>();
 
   constructor(options: McpServerOptions) {
+    checkOptions("mcpServer()", options, knownOptions);
     const { name, runtime, tools = [], agents = [], callPath, withoutPerson = "deny" } = options;
     this.#options = options;
     this.#offers = [...toolOffers(name, tools, callPath), ...agents.map(agentOffer)];
