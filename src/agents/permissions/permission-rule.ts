@@ -9,7 +9,7 @@ import {
 import { namePattern } from "./name-pattern.ts";
 
 /**
- * The calls to which a rule applies: calls of tools by name or pattern (`mcp.*`), optionally only with certain
+ * The calls to which a rule applies: calls of tools by name or pattern (`mcp__*`), optionally only with certain
  * arguments.
  */
 export type PermissionRule =
