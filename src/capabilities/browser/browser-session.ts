@@ -75,6 +75,8 @@ const knownOptions = optionNames<BrowserOptions>({
   executablePath: true,
   headless: true,
   args: true,
+  allowPrivate: true,
+  resolve: true,
 });
 
 /**

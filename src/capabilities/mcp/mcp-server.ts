@@ -93,6 +93,7 @@ const knownOptions = optionNames<McpServerOptions>({
   clock: true,
   callPath: true,
   withoutPerson: true,
+  callTimeoutMs: true,
   userOf: true,
   stateKey: true,
   http: true,
