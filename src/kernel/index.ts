@@ -55,7 +55,10 @@ export type { JsonObject, JsonValue } from "./base/json-value.ts";
 export type { Guest, Lifetime } from "./base/lifetime.ts";
 export { andThen, attempt, type MaybePromise } from "./base/maybe-promise.ts";
 export { addUsd, fromNanoUsd, toNanoUsd, toNanoUsdLimit } from "./base/money.ts";
+export { nearestName } from "./base/nearest-name.ts";
+export * from "./base/option-check.ts";
 export type { Random } from "./base/random.ts";
+export { readProperty } from "./base/read-property.ts";
 export {
   formatIssue,
   type Infer,
@@ -220,7 +223,7 @@ export {
   type ApprovalRequest,
   type PersonQuestion,
 } from "./run/approval.ts";
-export type { GuardrailDecision, GuardrailStage } from "./run/guardrail-decision.ts";
+export type { GuardrailDecision, GuardrailStage, OnGuardrailError } from "./run/guardrail-decision.ts";
 export type { DrainMode, InputQueue } from "./run/input-queue.ts";
 export { outcomeStatus } from "./run/outcome-status.ts";
 export type { Resolution } from "./run/resolution.ts";
@@ -403,8 +406,9 @@ export type {
   TaskReport,
   ToolsOptions,
 } from "./agent/run-context.ts";
+export { checkSpawnOptions, spawnOptionNames } from "./agent/spawn-check.ts";
 export type { RunHandle } from "./agent/run-handle.ts";
-export type { Runtime, SubmitOptions } from "./agent/runtime.ts";
+export { type Runtime, type SubmitOptions, submitOptionNames } from "./agent/runtime.ts";
 export { checkSkill, type Skill } from "./agent/skill.ts";
 export type { Attributes, Metric, Span, SpanOptions, Telemetry } from "./agent/telemetry.ts";
 export type { Tool, ToolConcurrency, ToolContext, ToolOrigin, ToolRisk } from "./agent/tool.ts";

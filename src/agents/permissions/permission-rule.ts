@@ -1,4 +1,11 @@
-import { Fault, type JsonValue, type RunFacts, type ToolCall } from "../../kernel/index.ts";
+import {
+  checkOptions,
+  Fault,
+  optionNames,
+  type JsonValue,
+  type RunFacts,
+  type ToolCall,
+} from "../../kernel/index.ts";
 import { namePattern } from "./name-pattern.ts";
 
 /**
@@ -24,7 +31,10 @@ export interface ReadRule {
   fits(call: ToolCall, facts: RunFacts): boolean;
 }
 
+const knownOptions = optionNames<Exclude<PermissionRule, string>>({ tool: true, when: true, reason: true });
+
 export function readRule(kind: RuleKind, rule: PermissionRule): ReadRule {
+  if (typeof rule !== "string") checkOptions(`a rule of ${kind}`, rule, knownOptions);
   const { tool, when, reason } = typeof rule === "string" ? { tool: rule } : rule;
   if (when !== undefined && typeof when !== "function") {
     throw new Fault(

@@ -1,4 +1,4 @@
-import { Fault, type Tool } from "../../kernel/index.ts";
+import { checkOptions, Fault, optionNames, type Tool } from "../../kernel/index.ts";
 import type { AddressCheckOptions } from "../web/address-check.ts";
 import { pageText } from "../web/page-text.ts";
 import { errorResult, fileResult, imageResult, textResult } from "./tool-result.ts";
@@ -33,6 +33,16 @@ const input = {
 
 const shownImages = new Set(["image/png", "image/jpeg", "image/gif", "image/webp"]);
 
+const knownOptions = optionNames<FetchToolOptions>({
+  maxBytes: true,
+  maxText: true,
+  timeoutMs: true,
+  maxRedirects: true,
+  headers: true,
+  allowPrivate: true,
+  resolve: true,
+});
+
 /**
  * Creates the tool `fetch`, which gets a page of the public internet. Every address to which the host name resolves is checked, at every
  * redirect, and the connection uses the address that was checked. Proxies from the environment are ignored, because they would resolve
@@ -46,6 +56,7 @@ const shownImages = new Set(["image/png", "image/jpeg", "image/gif", "image/webp
  * ```
  */
 export function fetchTool(options: FetchToolOptions = {}): Tool {
+  checkOptions("fetchTool()", options, knownOptions);
   const { maxBytes = 5 * 1024 * 1024, maxText = 50_000, timeoutMs = 30_000, maxRedirects = 5 } = options;
   const headers = { "user-agent": "reeve", accept: "text/html, text/*;q=0.9, */*;q=0.5", ...options.headers };
   return tool({
