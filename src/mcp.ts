@@ -1,6 +1,7 @@
 import {
-  McpExport,
+  loadMcpExport,
   McpServers,
+  type McpExport,
   type McpServerOptions as GivenServerOptions,
   type McpServersOptions as GivenOptions,
   type ServerConfigs,
@@ -9,14 +10,16 @@ import { openRuntime } from "./index.ts";
 import type { Runtime } from "./kernel/index.ts";
 import { systemClock } from "./runtime/index.ts";
 
-export { McpExport, McpServers } from "./capabilities/mcp/index.ts";
+export { McpServers } from "./capabilities/mcp/index.ts";
 export type {
   Backoff,
   HttpAuth,
   HttpOptions,
   HttpServerConfig,
+  McpExport,
   OfferedAgent,
   OnQuestion,
+  RequestSource,
   ServerConfig,
   ServerConfigs,
   StdioServerConfig,
@@ -59,12 +62,16 @@ export interface McpServerOptions extends Omit<GivenServerOptions, "clock" | "re
   readonly runtime?: Runtime;
 }
 
-/** Offers tools and agents to MCP hosts over stdio or HTTP. */
+/**
+ * Offers tools and agents to MCP hosts over stdio or HTTP. Throws `dependency_missing` if the optional package
+ * `@modelcontextprotocol/server` is not installed.
+ */
 export async function mcpServer({ runtime, ...options }: McpServerOptions): Promise<McpExport> {
+  const Export = await loadMcpExport();
   const clock = systemClock;
-  if (runtime !== undefined) return new McpExport({ ...options, runtime, clock });
+  if (runtime !== undefined) return new Export({ ...options, runtime, clock });
   const own = await openRuntime();
-  return new McpExport({ ...options, runtime: collectingEndedRuns(own), clock, release: () => own.close() });
+  return new Export({ ...options, runtime: collectingEndedRuns(own), clock, release: () => own.close() });
 }
 
 /** Ended runs are collected after this many new runs, and are kept at least this long. */

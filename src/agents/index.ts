@@ -1,4 +1,6 @@
-export { AgentCore, type AgentHome, type AgentOptions, type StreamOptions } from "./agent-core.ts";
+export { AgentCore, type AgentHome, type StreamOptions } from "./agent-core.ts";
+export type { AgentOptions } from "./agent-options.ts";
+export { checkAgentOptions, checkKindOptions } from "./agent-check.ts";
 export type { InvokeOptions } from "./invoke-options.ts";
 export type { AgentInput, AgentRequest } from "./agent-input.ts";
 export { AgentStream } from "./agent-stream.ts";

@@ -1,11 +1,15 @@
 import {
   agentIdOf,
+  checkChoice,
+  checkOptions,
   Fault,
   formatRunId,
+  optionNames,
   parseAgentId,
   parseRunId,
   parseSessionId,
   retrySettings,
+  submitOptionNames,
   type Clock,
   type Delivery,
   type DriveResult,
@@ -26,7 +30,6 @@ import { StoredRunHandle } from "./client/run-handle.ts";
 import { sessionBusy, submitRun } from "./client/submit-run.ts";
 import { openStore } from "./open-store.ts";
 import { CallTimeouts } from "./process/call-timeouts.ts";
-import { CompactingMap } from "./process/compacting-map.ts";
 import { ContentHashes } from "./process/content-hashes.ts";
 import { IdleFlusher } from "./process/idle-flusher.ts";
 import { runRetry } from "./process/run-retry.ts";
@@ -36,7 +39,7 @@ import { systemClock, systemRandom, uuidSource } from "./process/system-sources.
 import { TaskSlots } from "./process/task-slots.ts";
 import type { WorkerContext } from "./process/worker-context.ts";
 import { RunOwner } from "./run/run-owner.ts";
-import { requireNumber, requireShare, type RuntimeOptions } from "./runtime-options.ts";
+import { checkRuntimeOptions, requireNumber, requireShare, type RuntimeOptions } from "./runtime-options.ts";
 import { AgentRegistry, agentTree } from "./worker/agent-registry.ts";
 import { InboxDispatcher } from "./worker/inbox-dispatcher.ts";
 import { LocalEngine } from "./worker/local-engine.ts";
@@ -47,6 +50,7 @@ import { RetentionSweep } from "./worker/retention-sweep.ts";
  * public `openRuntime`, knows no prices unless `options.prices` is given.
  */
 export async function createRuntime(options: RuntimeOptions = {}): Promise<Runtime> {
+  checkRuntimeOptions(options);
   const { clock = systemClock, hash = sha256 } = options;
   const store = await storeOf(options, hash, clock);
   try {
@@ -77,6 +81,15 @@ function storeOf(options: RuntimeOptions, hash: Hash, clock: Clock): Promise<Sto
   );
 }
 
+const knownQueries = optionNames<RunQuery>({
+  sessionId: true,
+  agentId: true,
+  tenantId: true,
+  status: true,
+  limit: true,
+  after: true,
+});
+
 /** Options that say how long something is kept. */
 type RetentionOption = "keepEndedRunsMs" | "keepUnnamedSessionsMs";
 
@@ -88,9 +101,9 @@ class LocalRuntime implements Runtime {
   readonly #engine: LocalEngine;
   readonly #inbox: InboxDispatcher;
   readonly #agents: AgentRegistry;
-  readonly #owned = new CompactingMap<RunId, RunOwner>();
+  readonly #owned = new Map<RunId, RunOwner>();
   /** Released runs whose hooks and other observers still process events. */
-  readonly #observing = new CompactingMap<RunId, Promise<void>>();
+  readonly #observing = new Map<RunId, Promise<void>>();
   /** Faults with which the store refused a record of a run. The run fails with the fault when it is driven again. */
   readonly #refusals = new Map<RunId, Fault>();
   readonly #onError: (error: Fault) => void;
@@ -185,6 +198,8 @@ class LocalRuntime implements Runtime {
 
   async submit(agent: HostedAgent, input: JsonValue, options: SubmitOptions = {}): Promise<RunHandle> {
     this.#lifetime.check();
+    checkOptions("submit()", options, submitOptionNames);
+    checkChoice("submit()", "whenBusy", options.whenBusy, ["refuse", "steer"]);
     if (this.#agents.replacesSameName)
       return this.#handle(await this.#submitBound(agent, input, options), options.userId);
     this.register(agent);
@@ -222,6 +237,7 @@ class LocalRuntime implements Runtime {
 
   async list(query: RunQuery = {}): Promise<RunPage> {
     this.#lifetime.check();
+    checkOptions("list()", query, knownQueries);
     const { sessionId, agentId } = query;
     if (sessionId !== undefined) parseSessionId(sessionId);
     if (agentId !== undefined) parseAgentId(agentId);

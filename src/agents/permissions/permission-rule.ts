@@ -1,5 +1,7 @@
 import {
+  checkOptions,
   Fault,
+  optionNames,
   type CallArguments,
   type PermissionRule,
   type RuleKind,
@@ -20,7 +22,10 @@ export interface ReadRule {
   fits(ruled: RuledCall): boolean;
 }
 
+const knownOptions = optionNames<Exclude<PermissionRule, string>>({ tool: true, when: true, reason: true });
+
 export function readRule(kind: RuleKind, rule: PermissionRule): ReadRule {
+  if (typeof rule !== "string") checkOptions(`a rule of ${kind}`, rule, knownOptions);
   const { tool, when, reason } = typeof rule === "string" ? { tool: rule } : rule;
   if (when !== undefined && typeof when !== "function") {
     throw new Fault(

@@ -1,6 +1,10 @@
 import {
+  checkChoice,
+  checkMethods,
+  checkOptions,
   Fault,
   isCritical,
+  optionNames,
   scopeOfCall,
   type ApprovalHandler,
   type ApprovalMemory,
@@ -38,6 +42,19 @@ export interface PermissionsOptions extends PermissionRules {
   readonly memory?: ApprovalMemory;
 }
 
+const ruleNames = optionNames<PermissionRules>({ mode: true, allow: true, ask: true, deny: true });
+
+const knownOptions = optionNames<PermissionsOptions>({
+  mode: true,
+  allow: true,
+  ask: true,
+  deny: true,
+  users: true,
+  anonymous: true,
+  onAsk: true,
+  memory: true,
+});
+
 /**
  * Decides which calls are allowed. A deny rule overrides an ask rule, an ask rule overrides an allow rule, and rules override the
  * mode. A user's rules and the common rules have equal rank.
@@ -56,13 +73,10 @@ export class PermissionPolicy implements Permissions {
   readonly #everyone: ReadRules;
   readonly #users: ReadonlyMap<string | null, ReadRules>;
 
-  constructor({
-    users = {},
-    anonymous,
-    onAsk,
-    memory = inMemoryApprovals(),
-    ...everyone
-  }: PermissionsOptions = {}) {
+  constructor(options: PermissionsOptions = {}) {
+    checkOptions("permissions()", options, knownOptions);
+    const { users = {}, anonymous, onAsk, memory = inMemoryApprovals(), ...everyone } = options;
+    checkMethods("memory of permissions()", memory, ["has", "add", "delete"]);
     if (onAsk !== undefined && onAsk !== "wait" && typeof onAsk !== "function") {
       throw new Fault(
         "invalid_argument",
@@ -104,13 +118,10 @@ interface ReadRules {
 
 const modes: readonly string[] = ["default", "acceptEdits", "bypass"] satisfies PermissionMode[];
 
-function readRules({ mode, allow = [], ask = [], deny = [] }: PermissionRules, where: string): ReadRules {
-  if (mode !== undefined && !modes.includes(mode)) {
-    throw new Fault(
-      "invalid_argument",
-      `invalid mode ${JSON.stringify(mode)} of ${where}: expected one of ${modes.join(", ")}`,
-    );
-  }
+function readRules(rules: PermissionRules, where: string): ReadRules {
+  checkOptions(where, rules, ruleNames);
+  const { mode, allow = [], ask = [], deny = [] } = rules;
+  checkChoice(where, "mode", mode, modes);
   const read = {
     allow: allow.map((rule) => readRule("allow", rule)),
     ask: ask.map((rule) => readRule("ask", rule)),

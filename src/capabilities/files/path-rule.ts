@@ -1,6 +1,6 @@
 import { readlinkSync, realpathSync } from "node:fs";
 import { dirname, isAbsolute, join, parse, relative, resolve, sep } from "node:path";
-import { Fault, type PermissionRule } from "../../kernel/index.ts";
+import { checkOptions, Fault, optionNames, type PermissionRule } from "../../kernel/index.ts";
 
 /** Options of `pathRule()`. */
 export interface PathRuleOptions {
@@ -21,6 +21,15 @@ export interface PathRuleOptions {
   readonly reason?: string;
 }
 
+const knownOptions = optionNames<PathRuleOptions>({
+  tool: true,
+  paths: true,
+  root: true,
+  argument: true,
+  recursive: true,
+  reason: true,
+});
+
 /**
  * Creates a permission rule for files and folders. It compares absolute paths without `.` and `..`, both as written and
  * with links followed: a rule that allows needs both to be inside `paths`, a rule that asks or denies one of them.
@@ -39,6 +48,7 @@ export interface PathRuleOptions {
  * ```
  */
 export function pathRule(options: PathRuleOptions): Exclude<PermissionRule, string> {
+  checkOptions("pathRule()", options, knownOptions);
   const { tool, paths, argument = "path", recursive = ["grep", "find"], reason } = options;
   const root = resolve(options.root ?? ".");
   if (!Array.isArray(paths) || paths.length === 0 || !paths.every((path) => typeof path === "string"))

@@ -1,4 +1,4 @@
-import { Fault, type JsonValue, type Tool } from "../../kernel/index.ts";
+import { checkOptions, Fault, optionNames, type JsonValue, type Tool } from "../../kernel/index.ts";
 import type { AddressCheckOptions } from "../web/address-check.ts";
 import { canonicalHost, hostList, webUrl } from "../web/host-name.ts";
 import { pageText } from "../web/page-text.ts";
@@ -39,6 +39,17 @@ const input = {
 
 const shownImages = new Set(["image/png", "image/jpeg", "image/gif", "image/webp"]);
 
+const knownOptions = optionNames<FetchToolOptions>({
+  allow: true,
+  maxBytes: true,
+  maxText: true,
+  timeoutMs: true,
+  maxRedirects: true,
+  headers: true,
+  allowPrivate: true,
+  resolve: true,
+});
+
 /**
  * Creates the tool `fetch`, which gets a page of the public internet. A person approves each host once, unless it is in `allow` or the
  * permissions allow the call. A redirect to another host is returned to the model and not followed. Every address to which the host name
@@ -53,6 +64,7 @@ const shownImages = new Set(["image/png", "image/jpeg", "image/gif", "image/webp
  * ```
  */
 export function fetchTool(options: FetchToolOptions = {}): Tool {
+  checkOptions("fetchTool()", options, knownOptions);
   const { maxBytes = 5 * 1024 * 1024, maxText = 50_000, timeoutMs = 30_000, maxRedirects = 5 } = options;
   const headers = { "user-agent": "reeve", accept: "text/html, text/*;q=0.9, */*;q=0.5", ...options.headers };
   const isAllowed = hostList(options.allow ?? []);

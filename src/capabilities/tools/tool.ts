@@ -1,5 +1,8 @@
 import {
+  checkChoice,
+  checkOptions,
   Fault,
+  optionNames,
   type Infer,
   type JsonValue,
   type Schema,
@@ -48,6 +51,21 @@ export interface ToolOptions<Input extends Schema> {
   readonly execute: ToolBody<Infer<Input>>;
 }
 
+const knownOptions = optionNames<ToolOptions<Schema>>({
+  name: true,
+  description: true,
+  inputSchema: true,
+  risk: true,
+  destructive: true,
+  edits: true,
+  concurrency: true,
+  timeoutMs: true,
+  suspends: true,
+  needsApproval: true,
+  approvalScope: true,
+  execute: true,
+});
+
 /** Tool names that every provider accepts. */
 const validName = /^[A-Za-z_][A-Za-z0-9_-]{0,63}$/;
 
@@ -76,7 +94,7 @@ const validName = /^[A-Za-z_][A-Za-z0-9_-]{0,63}$/;
  */
 export function tool<const Input extends Schema>(options: ToolOptions<Input>): Tool<Infer<Input>> {
   const { name, description, risk = "safe", suspends = false, needsApproval = false } = options;
-  if (!validName.test(name)) {
+  if (typeof name !== "string" || !validName.test(name)) {
     throw new Fault(
       "invalid_argument",
       `invalid tool name ${JSON.stringify(name)}: expected 1 to 64 letters, digits, _ or -, starting with a letter or _`,
@@ -90,9 +108,17 @@ export function tool<const Input extends Schema>(options: ToolOptions<Input>): T
         : `tool ${name} has no inputSchema; use a Standard Schema such as z.object({ ... }), or a JSON Schema`,
     );
   }
+  checkOptions(`tool ${name}`, options, knownOptions);
+  if (typeof options.execute !== "function") {
+    throw new Fault(
+      "invalid_argument",
+      `tool ${name} has no execute; add the function that executes a call: tool({ execute: async (input) => ... })`,
+    );
+  }
   const { timeoutMs = 120_000, edits = false, concurrency = "parallel" } = options;
-  assertOneOf(name, "risk", risk, risks);
-  assertOneOf(name, "concurrency", concurrency, concurrencies);
+  // A misspelt risk must not count as harmless.
+  checkChoice(`tool ${name}`, "risk", risk, risks);
+  checkChoice(`tool ${name}`, "concurrency", concurrency, concurrencies);
   if (timeoutMs !== null && !(Number.isFinite(timeoutMs) && timeoutMs > 0)) {
     throw new Fault(
       "invalid_argument",
@@ -154,12 +180,3 @@ function executed<Input>(this: CreatedTool<Input>, input: Input, context: ToolCo
 
 const risks: readonly string[] = ["safe", "high", "critical"] satisfies ToolRisk[];
 const concurrencies: readonly string[] = ["parallel", "sequential"] satisfies ToolConcurrency[];
-
-/** Throws if the value is not known: a misspelt risk must not count as harmless. */
-function assertOneOf(name: string, option: string, value: string, known: readonly string[]): void {
-  if (known.includes(value)) return;
-  throw new Fault(
-    "invalid_argument",
-    `invalid ${option} of tool ${name}: ${JSON.stringify(value)}; use one of ${known.join(", ")}`,
-  );
-}

@@ -1,4 +1,4 @@
-import type { GuardrailDecision } from "../run/guardrail-decision.ts";
+import type { GuardrailDecision, OnGuardrailError } from "../run/guardrail-decision.ts";
 import type { AgentId, TaskId } from "../base/identity.ts";
 import type { JsonValue } from "../base/json-value.ts";
 import type { Model } from "../messages/model.ts";
@@ -69,6 +69,11 @@ export interface Guardrail {
    * answers does not apply to verdicts.
    */
   readonly models?: Readonly<Record<string, Model | "main">>;
+  /**
+   * S4: what an error of the guardrail, or a decision that cannot be read, counts as. Default: `"block"` for the input
+   * and for tool calls, `"allow"` for tool results and the output.
+   */
+  readonly onError?: OnGuardrailError;
   /** Called at the start of every invocation, and again when another worker takes over the run. */
   onTurnStart?(facts: RunFacts): void;
   /** Checks the input of an invocation before the first model call. */

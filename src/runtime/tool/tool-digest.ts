@@ -7,6 +7,6 @@ import { canonicalJson, type Hash, type Tool } from "../../kernel/index.ts";
 export function toolDigest(tool: Tool, hash: Hash): string {
   const { represents } = tool;
   if (represents !== undefined && represents !== tool) return toolDigest(represents, hash);
-  const { name, description, inputSchema } = tool;
-  return hash(canonicalJson({ name, description, inputSchema }));
+  const { origin = null, name, description, inputSchema } = tool;
+  return hash(canonicalJson({ origin, name, description, inputSchema }));
 }

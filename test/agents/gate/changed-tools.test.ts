@@ -54,6 +54,7 @@ async function questions(run: RunHandle, count: number): Promise<readonly Approv
 
 const changes: readonly (readonly [string, Partial<Tool>])[] = [
   ["description", { description: "Sends a letter and a copy to the press" }],
+  ["origin", { origin: { server: "other", name: "send" } }],
   ["schema", { inputSchema: { type: "object", properties: { to: { type: "string" }, bcc: {} } } }],
 ];
 

@@ -1,22 +1,16 @@
-import type { Priority, RunRecord } from "../../../kernel/index.ts";
-import { CompactingMap } from "../../process/compacting-map.ts";
+import type { RunRecord } from "../../../kernel/index.ts";
 
 /** The values that decide the order of ready runs. */
-interface Ready {
+export interface Ready {
   readonly record: Pick<RunRecord, "priority">;
   readonly readyAt: number;
 }
 
-/** The ready runs of one tenant and priority. */
+/** The ready runs of one tenant, priority, user and agent. */
 export class ReadyQueue<Row extends Ready> {
-  readonly priority: Priority;
-  #rows = new CompactingMap<Row, Row>();
+  #rows = new Set<Row>();
   #isInOrder = true;
   #newest = 0;
-
-  constructor(priority: Priority) {
-    this.priority = priority;
-  }
 
   get size(): number {
     return this.#rows.size;
@@ -26,7 +20,7 @@ export class ReadyQueue<Row extends Ready> {
   add(row: Row): void {
     if (row.readyAt < this.#newest) this.#isInOrder = false;
     else this.#newest = row.readyAt;
-    this.#rows.set(row, row);
+    this.#rows.add(row);
   }
 
   remove(row: Row): void {
@@ -40,9 +34,7 @@ export class ReadyQueue<Row extends Ready> {
   }
 
   #sort(): void {
-    const rows = [...this.#rows.values()].toSorted(byPriorityThenAge);
-    this.#rows = new CompactingMap();
-    for (const row of rows) this.#rows.set(row, row);
+    this.#rows = new Set([...this.#rows].toSorted(byPriorityThenAge));
     this.#isInOrder = true;
   }
 }

@@ -12,7 +12,6 @@ import {
   type Sessions,
   type SessionSummary,
 } from "../../../kernel/index.ts";
-import { CompactingMap } from "../../process/compacting-map.ts";
 import { refuseOrphans } from "../orphan-entries.ts";
 import { summaryOf } from "./run-summary.ts";
 import { SessionRow } from "./session-row.ts";
@@ -21,7 +20,7 @@ import type { Tables } from "./tables.ts";
 const none: readonly StoredEntry[] = [];
 
 export class MemorySessions implements Sessions {
-  readonly #rows = new CompactingMap<SessionId, SessionRow>();
+  readonly #rows = new Map<SessionId, SessionRow>();
   readonly #tables: Tables;
 
   constructor(tables: Tables) {
