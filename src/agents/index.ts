@@ -67,7 +67,6 @@ export type { ToolExtension } from "./gate/extension-layer.ts";
 export { ToolHooks, type PostToolHook, type PreToolHook, type ToolHooksOptions } from "./gate/tool-hooks.ts";
 export { GuardedRun, withGuardrailModels, type TrippedGuardrail } from "./guardrails/guarded-run.ts";
 export { inMemoryApprovals, type InMemoryApprovals } from "./permissions/approval-memory.ts";
-export type { PermissionRule } from "./permissions/permission-rule.ts";
 export {
   permissions,
   type PermissionPolicy,

@@ -51,6 +51,7 @@ export {
   setMember,
 } from "./base/json.ts";
 export { JsonDigest } from "./base/json-digest.ts";
+export { nearestJson } from "./base/json-safe-copy.ts";
 export type { JsonObject, JsonValue } from "./base/json-value.ts";
 export type { Guest, Lifetime } from "./base/lifetime.ts";
 export { andThen, attempt, type MaybePromise } from "./base/maybe-promise.ts";
@@ -220,6 +221,7 @@ export { spendOfTopUp } from "./limits/top-up.ts";
 export {
   isApprovalDecision,
   type ApprovalDecision,
+  type ApprovalKind,
   type ApprovalRequest,
   type PersonQuestion,
 } from "./run/approval.ts";
@@ -383,13 +385,8 @@ export type {
   MiddlewareFunction,
   StreamedDelta,
 } from "./agent/middleware.ts";
-export type {
-  ApprovalMemory,
-  PermissionDecision,
-  PermissionMode,
-  Permissions,
-  RememberedApproval,
-} from "./agent/permissions.ts";
+export * from "./agent/approval-need.ts";
+export * from "./agent/permissions.ts";
 export type { PromptQuery, PromptSource } from "./agent/prompt-source.ts";
 export type { ResourceSource } from "./agent/resource-source.ts";
 export type {
@@ -412,6 +409,6 @@ export { type Runtime, type SubmitOptions, submitOptionNames } from "./agent/run
 export { checkSkill, type Skill } from "./agent/skill.ts";
 export type { Attributes, Metric, Span, SpanOptions, Telemetry } from "./agent/telemetry.ts";
 export type { Tool, ToolConcurrency, ToolContext, ToolOrigin, ToolRisk } from "./agent/tool.ts";
-export type { ApprovalHandler, GatedCall, GateVerdict, SettledCall, ToolGate } from "./agent/tool-gate.ts";
+export type * from "./agent/tool-gate.ts";
 export type { ToolHost } from "./agent/tool-host.ts";
 export type { Turn, TurnOpening, TurnPlan } from "./agent/turn.ts";

@@ -70,7 +70,7 @@ export function loopDetection(options: LoopDetectionOptions = {}): Guardrail {
     name: "loop_detection",
     beforeCall: (call, context) => {
       const { toolName } = call;
-      const rows = countRows(call, context.history);
+      const rows = countRows({ toolName, input: context.sent }, context.history);
       if (rows.toolFailures >= tool.halt) return stopped("halt", failedInARow(toolName, rows.toolFailures));
       if (rows.callFailures >= exact.block)
         return stopped("block", `${failedAlike(toolName, rows.callFailures)}. Try something else`);
@@ -81,7 +81,9 @@ export function loopDetection(options: LoopDetectionOptions = {}): Guardrail {
     afterCall: (call, result, context) => {
       const { toolName } = call;
       const { history } = context;
-      const { toolFailures, callFailures, sameResults } = countRows(call, history, { call, result });
+      // The history has the arguments that the model sent.
+      const sent = { ...call, input: context.sent };
+      const { toolFailures, callFailures, sameResults } = countRows(sent, history, { call: sent, result });
       if (toolFailures >= tool.halt) return stopped("halt", failedInARow(toolName, toolFailures));
       if (callFailures >= exact.warn)
         return stopped(
@@ -105,7 +107,7 @@ interface Rows {
 
 /** Counts the current rows of failures and of equal results, ending with the newest call. */
 function countRows(
-  { toolName, input }: ToolCall,
+  { toolName, input }: Pick<ToolCall, "toolName" | "input">,
   history: readonly SettledCall[],
   newest?: SettledCall,
 ): Rows {

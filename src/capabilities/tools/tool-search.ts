@@ -134,7 +134,9 @@ function stubOf(whole: Tool, search: string): Tool {
     description: `${line} [arguments: ask ${search}]`,
     inputSchema: anyInput,
     parse,
+    represents: whole,
     needsApproval: (given: unknown) => whole.needsApproval(given),
+    ...(whole.approvalScope && { approvalScope: (given: unknown) => whole.approvalScope?.(given) ?? null }),
     execute: (given: unknown, context: Parameters<Tool["execute"]>[1]) => whole.execute(given, context),
     ...(whole.coerce && { coerce: (given: JsonValue) => whole.coerce?.(given) ?? given }),
   });

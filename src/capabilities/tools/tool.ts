@@ -24,7 +24,8 @@ export interface ToolOptions<Input extends Schema> {
   readonly description: string;
   /**
    * Schema of the arguments: any Standard Schema that can describe itself as JSON Schema (zod), or a plain JSON Schema
-   * written `as const`.
+   * written `as const`. Its transforms must be pure: the arguments are parsed before rules and people judge them, and
+   * again when another process takes the call over.
    */
   readonly inputSchema: Input;
   /** How much damage a mistaken call can do. Default: `safe`. */
@@ -41,6 +42,11 @@ export interface ToolOptions<Input extends Schema> {
   readonly suspends?: boolean;
   /** Whether a call needs a person's approval, or a function that decides this from the input. Default: `false`. */
   readonly needsApproval?: boolean | ((input: Infer<Input>) => boolean | Promise<boolean>);
+  /**
+   * Returns what a call reaches, such as a host, or `null` if that needs no approval. Permissions ask once for each
+   * value. If absent, the value is `null` for every call.
+   */
+  readonly approvalScope?: (input: Infer<Input>) => string | null;
   /** Body of the tool: returns the result. An async generator yields progress updates and returns the result. */
   readonly execute: ToolBody<Infer<Input>>;
 }
@@ -56,6 +62,7 @@ const knownOptions = optionNames<ToolOptions<Schema>>({
   timeoutMs: true,
   suspends: true,
   needsApproval: true,
+  approvalScope: true,
   execute: true,
 });
 
@@ -131,6 +138,7 @@ export function tool<const Input extends Schema>(options: ToolOptions<Input>): T
     timeoutMs: suspends ? null : timeoutMs,
     suspends,
     needsApproval: approvalNeeded,
+    ...(options.approvalScope && { approvalScope: options.approvalScope }),
     coerce: coerced,
     parse: parsed,
     execute: executed,

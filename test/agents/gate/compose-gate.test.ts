@@ -369,7 +369,7 @@ describe("approval requests of the gate", () => {
     const yes = (() => true) as unknown as () => { decision: "approved" };
     const { verdict } = await pass({ permissions: permissions({ onAsk: yes }) }, critical);
     const { call, facts } = gatedCall();
-    const request = { ...call, approvalId: "a", inputDigest: "d", reason: "r" };
+    const request = { ...call, kind: "tool_call", approvalId: "a", inputDigest: "d", reason: "r" } as const;
     const answer = verdict.decision === "ask" ? await verdict.answer?.(request, facts) : undefined;
     expect(answer).toMatchObject({
       decision: "denied",
