@@ -1,4 +1,3 @@
-import type { StatementSync } from "node:sqlite";
 import {
   attempt,
   type ClaimOptions,
@@ -32,6 +31,7 @@ import { recordOf, runColumns, type RunRow } from "./db/run-row.ts";
 import { RunCreator, type CreatedRun } from "./run-creator.ts";
 import { RunReader } from "./run-reader.ts";
 import type { OwnedRun, Position, Tables } from "./db/tables.ts";
+import type { Statement } from "./db/statement.ts";
 
 export interface SqliteJournalOptions {
   readonly tables: Tables;
@@ -67,7 +67,7 @@ export class SqliteJournal implements Journal {
   readonly #list: RunList;
   readonly #creator: RunCreator;
   readonly #reader: RunReader;
-  readonly #fencedInsert: StatementSync;
+  readonly #fencedInsert: Statement;
 
   constructor(options: SqliteJournalOptions) {
     const { tables, rows, chain, hash, collector, eraser, leases, list, neighbours } = options;
