@@ -38,7 +38,7 @@ import type { RunRow } from "./run-row.ts";
 import type { MemoryTopics } from "./topics.ts";
 
 /** The parts of the store that a commit changes besides its run. */
-interface Neighbours {
+interface SiblingTables {
   readonly sessions: MemorySessions;
   readonly mailbox: MemoryMailbox;
   readonly inbox: MemoryInbox;
@@ -54,13 +54,13 @@ const ready: Rest = { kind: "ready" };
 
 export class MemoryJournal implements Journal {
   readonly #tables: Tables;
-  readonly #neighbours: Neighbours;
+  readonly #siblings: SiblingTables;
   readonly #hash: Hash;
 
-  constructor(tables: Tables, hash: Hash, neighbours: Neighbours) {
+  constructor(tables: Tables, hash: Hash, siblings: SiblingTables) {
     this.#tables = tables;
     this.#hash = hash;
-    this.#neighbours = neighbours;
+    this.#siblings = siblings;
   }
 
   create(record: RunRecord, first: Commit, flight?: SingleFlight): MaybePromise<Creation> {
@@ -71,7 +71,7 @@ export class MemoryJournal implements Journal {
     if (this.#tables.runs.has(record.runId)) return { kind: "exists" };
     const instead = flight === undefined ? undefined : this.#steer(record, flight);
     if (instead !== undefined) return instead;
-    if (first.inbox !== undefined && !this.#neighbours.inbox.isFreeNow(first.inbox)) return { kind: "taken" };
+    if (first.inbox !== undefined && !this.#siblings.inbox.isFreeNow(first.inbox)) return { kind: "taken" };
     const row: RunRow = {
       record,
       place: this.#tables.tick(),
@@ -161,11 +161,11 @@ export class MemoryJournal implements Journal {
   }
 
   #deleteNow(runId: RunId): void {
-    this.#neighbours.blobs.deleteNow(runId);
-    this.#neighbours.inbox.freeNow(runId);
+    this.#siblings.blobs.deleteNow(runId);
+    this.#siblings.inbox.freeNow(runId);
     const row = this.#tables.runs.get(runId);
     if (row !== undefined) {
-      this.#neighbours.sessions.removeHiddenNow(row.record.sessionId, runId);
+      this.#siblings.sessions.removeHiddenNow(row.record.sessionId, runId);
       this.#tables.ended.delete(row);
       this.#tables.ready.remove(row);
       for (const mailId of row.mailIds ?? noMail) this.#tables.submitted.delete(mailId);
@@ -200,7 +200,7 @@ export class MemoryJournal implements Journal {
     // A run that mail has woken is suspended until a worker claims it.
     const isLeft = row.owner === null && (row.rest.kind === "suspended" || row.mail.length > 0);
     if ((!always && !isLeft) || !sameCaller(row.record, run)) return { kind: "busy", run: summaryOf(row) };
-    this.#neighbours.mailbox.putNow({ ...steering, runId: row.record.runId });
+    this.#siblings.mailbox.putNow({ ...steering, runId: row.record.runId });
     return { kind: "steered", runId: row.record.runId };
   }
 
@@ -212,18 +212,18 @@ export class MemoryJournal implements Journal {
     }
     if (steps !== undefined) steps.forEach(sealOutcome);
     if (events !== undefined) refuseGap(events, row.events.length);
-    if (sessions !== undefined) this.#neighbours.sessions.applyNow(sessions, commit.at);
+    if (sessions !== undefined) this.#siblings.sessions.applyNow(sessions, commit.at);
     row.commits.push(commit);
     if (events !== undefined)
       for (let index = 0; index < events.length; index++) row.events.push(events[index] as Event);
     const end = endIn(commit);
     if (end !== undefined) this.#tables.setEnd(row, end);
     if (commit.erases !== undefined) this.#erase(row, commit.erases);
-    if (mail !== undefined) for (const each of mail) this.#neighbours.mailbox.putNow(each);
+    if (mail !== undefined) for (const each of mail) this.#siblings.mailbox.putNow(each);
     if (inbox !== undefined)
-      this.#neighbours.inbox.applyNow(inbox, { runId: row.record.runId, at: commit.at });
-    if (topics !== undefined) this.#neighbours.topics.applyNow(topics);
-    if (mailThrough !== undefined) this.#neighbours.mailbox.consumeNow(row, mailThrough);
+      this.#siblings.inbox.applyNow(inbox, { runId: row.record.runId, at: commit.at });
+    if (topics !== undefined) this.#siblings.topics.applyNow(topics);
+    if (mailThrough !== undefined) this.#siblings.mailbox.consumeNow(row, mailThrough);
     if (events !== undefined) row.deltas.recorded(events);
   }
 

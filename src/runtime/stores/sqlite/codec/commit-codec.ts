@@ -9,7 +9,7 @@ import {
   type StepOpening,
   type StepRecord,
 } from "../../../../kernel/index.ts";
-import { strandsOf, type StrandedChange } from "./entry-batch.ts";
+import { batchChanges, type BatchedChange } from "./entry-batch.ts";
 import { foldJson, unfoldJson } from "./folded-json.ts";
 import type { RunKey } from "../db/run-row.ts";
 import { decodeBooking, encodeBooking, type Bookkeeper } from "./stored-booking.ts";
@@ -55,7 +55,7 @@ export function encodeCommit(
   commit: Commit,
   run: Run,
   hash: Hash,
-  sessions: readonly StrandedChange[] = strandsOf(commit.sessions ?? []),
+  sessions: readonly BatchedChange[] = batchChanges(commit.sessions ?? []),
 ): string {
   const { at, opens, steps, events, ledger } = commit;
   const { runId, agentId } = run;
@@ -117,7 +117,7 @@ function isOfTurn({
   return (more ?? mailThrough ?? mail ?? inbox ?? topics) === undefined;
 }
 
-function encodeRest(commit: Commit, run: Run, sessions: readonly StrandedChange[]): StoredCommit {
+function encodeRest(commit: Commit, run: Run, sessions: readonly BatchedChange[]): StoredCommit {
   return {
     sessions: isAny(sessions) ? sessions.map((change) => encodeChange(change, run)) : undefined,
     voids: unlessEmpty(commit.voids),

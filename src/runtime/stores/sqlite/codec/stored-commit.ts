@@ -43,7 +43,7 @@ export interface StoredHeading {
 }
 
 /**
- * A strand of entries, which are in their session, and named here: the first, and how many, unless it is one. The session and the agent are
+ * A batch of entries, which are in their session, and named here: the first, and how many, unless it is one. The session and the agent are
  * left out where they are the run's; so is `pending`.
  */
 export type StoredChange =
