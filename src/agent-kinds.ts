@@ -1,7 +1,7 @@
 import { Agent, type AgentOptions, type InvokeOptions } from "./agent.ts";
 import { react, type ReActOptions } from "./agents/architectures/index.ts";
 import {
-  information,
+  informationAgent,
   orchestration,
   startInput,
   userProxy,
@@ -37,7 +37,7 @@ export interface InformationAgentOptions
 /** An agent that follows topics, combines what arrives and publishes the result. */
 export class InformationAgent extends Agent {
   constructor(options: InformationAgentOptions) {
-    super(information(options));
+    super(informationAgent(options));
   }
 
   /** Starts to follow the sources, also in later processes that host the agent. A second call has no effect. */

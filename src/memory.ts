@@ -11,7 +11,19 @@ export interface OpenMemoryOptions {
   readonly ids?: IdSource;
 }
 
-/** Opens a memory that agents share across sessions, in one SQLite file. */
+/**
+ * Opens a memory that agents share across sessions, in one SQLite file.
+ *
+ * @example
+ *
+ * ```ts
+ * import { Agent } from "reeve";
+ * import { openMemory } from "reeve/memory";
+ *
+ * const memory = await openMemory({ path: "memory.db" });
+ * const agent = new Agent({ name: "assistant", model: "anthropic/claude-sonnet-5", memory });
+ * ```
+ */
 export async function openMemory({
   path,
   clock = systemClock,

@@ -1,4 +1,4 @@
-export { AgentCore, type AgentHome, type AgentOptions, type StreamOptions } from "./agent.ts";
+export { AgentCore, type AgentHome, type AgentOptions, type StreamOptions } from "./agent-core.ts";
 export type { InvokeOptions } from "./invoke-options.ts";
 export type { AgentInput, AgentRequest } from "./agent-input.ts";
 export { AgentStream } from "./agent-stream.ts";
@@ -15,7 +15,12 @@ export {
   type WorkflowRouter,
 } from "./flows/workflow-graph.ts";
 export { WorkflowFlow, type WorkflowFlowOptions } from "./flows/workflow.ts";
-export { information, startInput, type InformationItem, type InformationOptions } from "./information.ts";
+export {
+  informationAgent,
+  startInput,
+  type InformationItem,
+  type InformationOptions,
+} from "./information-agent.ts";
 export { orchestration, type SubAgent, type SubAgentConfig } from "./sub-agents.ts";
 export { PromptHistory, type PromptHistoryOptions } from "./prompt-history.ts";
 export type { RoundState, RunUntilOptions } from "./run-until.ts";
@@ -26,7 +31,7 @@ export type { HookFailure } from "./hooks/hook-calls.ts";
 export { HookManager, type HookManagerOptions } from "./hooks/hook-manager.ts";
 export { RunLogger, type LoggedMoment, type RunLoggerOptions } from "./hooks/run-logger.ts";
 export { ExecutionTracker, type Amounts, type ExecutionTrackerOptions } from "./policy/execution-tracker.ts";
-export type { Hold, Reserving, Spending } from "./policy/own-purse.ts";
+export type { Hold, Reserving, Spending } from "./policy/standalone-ledger.ts";
 export { SpawnTracker } from "./policy/spawn-tracker.ts";
 export { estimateTokens, type TokenCounter } from "./compaction/message-size.ts";
 export { PromptWindow, type WindowChange } from "./compaction/prompt-window.ts";

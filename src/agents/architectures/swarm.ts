@@ -11,7 +11,7 @@ import {
   type JsonValue,
   type WorkerBrief,
 } from "../../kernel/index.ts";
-import type { AgentCore } from "../agent.ts";
+import type { AgentCore } from "../agent-core.ts";
 import { opening, readInput } from "../agent-input.ts";
 import { withFormat } from "../answer-format.ts";
 import { requireCount } from "./option-checks.ts";

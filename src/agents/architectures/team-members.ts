@@ -5,7 +5,7 @@ import {
   type SpawnOptions,
   type WorkerBrief,
 } from "../../kernel/index.ts";
-import { refuseNamesakes } from "../namesakes.ts";
+import { refuseDuplicateNames } from "../duplicate-names.ts";
 import type { PromptContext } from "./prompt-context.ts";
 
 /** An agent in a team, with the options to spawn it. */
@@ -50,7 +50,7 @@ export class TeamMembers {
         );
     }
     const list = Object.entries(members).map(([name, each]): [string, Member] => [name, toMember(each)]);
-    refuseNamesakes(
+    refuseDuplicateNames(
       where,
       list.map(([, { agent }]) => agent),
     );

@@ -1,5 +1,5 @@
 import { Fault, type JsonObject } from "../../kernel/index.ts";
-import { HeldText } from "./held-text.ts";
+import { BufferedText } from "./buffered-text.ts";
 import type { Layer } from "./layer.ts";
 import { editJson, editMessage, editOutput, onceEach, type EditText } from "./message-text.ts";
 import { editThrown } from "./tool-error.ts";
@@ -54,7 +54,7 @@ export function piiRedaction(options: PiiRedactionOptions = {}): Layer {
             const messages = redactSent(request.messages);
             if (messages !== request.messages) context.request = { ...request, messages };
           }
-          if (of.length > 0 && context.streaming) context.filters.push(new HeldText({ edit, held, of }));
+          if (of.length > 0 && context.streaming) context.filters.push(new BufferedText({ edit, held, of }));
           await next();
           const { result } = context;
           if (of.length === 0 || result === undefined) return;

@@ -1,6 +1,6 @@
 import type { AgentMiddleware, CallPath, ChatMiddleware, FunctionMiddleware } from "../../kernel/index.ts";
 import type { Layer, Stage } from "./layer.ts";
-import { onion, type NamedStage } from "./onion.ts";
+import { compose, type NamedStage } from "./compose.ts";
 
 type Level = "agent" | "chat" | "function";
 
@@ -19,9 +19,9 @@ export class MiddlewarePipeline {
     const agent = at(layers, "agent", (layer) => layer.agent);
     const chat = at(layers, "chat", (layer) => layer.chat);
     const tool = at(layers, "function", (layer) => layer.function);
-    this.agent = onion(agent);
-    this.chat = onion(chat);
-    this.function = onion(tool);
+    this.agent = compose(agent);
+    this.chat = compose(chat);
+    this.function = compose(tool);
     this.depth = Object.freeze({ agent: agent.length, chat: chat.length, function: tool.length });
   }
 

@@ -2,7 +2,7 @@ import { Fault, type JsonValue, type RunFacts, type ToolCall } from "../../kerne
 import { namePattern } from "./name-pattern.ts";
 
 /**
- * The calls to which a rule applies: calls of tools by name or pattern (`mcp.*`), optionally only with certain
+ * The calls to which a rule applies: calls of tools by name or pattern (`mcp__*`), optionally only with certain
  * arguments.
  */
 export type PermissionRule =

@@ -15,7 +15,7 @@ import {
   type TopUp,
   type UnknownPrice,
 } from "../../kernel/index.ts";
-import { OwnPurse, type Hold, type Reserving, type Spending } from "./own-purse.ts";
+import { StandaloneLedger, type Hold, type Reserving, type Spending } from "./standalone-ledger.ts";
 
 /** Amounts in the units of the public API. */
 export interface Amounts {
@@ -41,7 +41,7 @@ export interface ExecutionTrackerOptions {
  * tracked here; `RunMeta.check()` enforces it.
  */
 export class ExecutionTracker {
-  readonly #own: OwnPurse | null;
+  readonly #own: StandaloneLedger | null;
   readonly #look: () => Account | undefined;
 
   constructor(
@@ -53,7 +53,7 @@ export class ExecutionTracker {
       this.#look = () => source.snapshot.ledger.accounts[source.taskId];
     } else {
       const { warnAt = 0.8, onWarning, unknownPrice } = options;
-      const own = new OwnPurse(openLedger(unknownPrice), onWarning);
+      const own = new StandaloneLedger(openLedger(unknownPrice), onWarning);
       own.open({ budget: executionBudget(source), priority: Priority.NORMAL, warnAt });
       this.#own = own;
       this.#look = () => own.account;
@@ -129,7 +129,7 @@ export class ExecutionTracker {
     return this.#look()?.unpriced ?? 0;
   }
 
-  #writable(method: string, instead: string): OwnPurse {
+  #writable(method: string, instead: string): StandaloneLedger {
     if (this.#own !== null) return this.#own;
     throw new Fault(
       "unsupported",

@@ -37,8 +37,8 @@ export interface McpServersOptions {
   /** Answers questions that a server asks a person outside a run. If absent, such questions are cancelled. */
   readonly onQuestion?: OnQuestion;
   /**
-   * Receives problems that do not stop anything: an optional server that did not start, or a list of tools that could
-   * not be read again.
+   * Receives problems that do not stop anything: an optional server that did not start, a list of tools that could not
+   * be read again, or a tool that cannot be offered.
    */
   readonly onWarning?: (warning: Fault) => void;
 }
@@ -255,11 +255,26 @@ export class McpServers {
       );
       const { tools: wanted } = connection.config;
       const offered = wanted === undefined ? tools : tools.filter((tool) => wanted.includes(tool.name));
-      this.#offers.set(name, { connection, listed: offered.toSorted((a, b) => (a.name < b.name ? -1 : 1)) });
+      const listed = this.#distinct(name, offered);
+      this.#offers.set(name, { connection, listed: listed.toSorted((a, b) => (a.name < b.name ? -1 : 1)) });
     } catch (error) {
       if (mustWork && connection.config.optional !== true) throw error;
       this.#options.onWarning?.(Fault.from(error));
     }
+  }
+
+  /** Returns the tools without those that cannot be told apart. Each tool that is left out is a warning. */
+  #distinct(server: string, tools: readonly ListedTool[]): readonly ListedTool[] {
+    const seen = new Set<string>();
+    return tools.filter(({ name }) => {
+      const problem = name === "" ? "without a name" : seen.has(name) ? `${name} more than once` : undefined;
+      seen.add(name);
+      if (problem !== undefined)
+        this.#options.onWarning?.(
+          new Fault("tool_failed", `MCP server ${server} lists a tool ${problem}: it is left out`),
+        );
+      return problem === undefined;
+    });
   }
 
   /** Reads the tools of a server again after it reported a change. */

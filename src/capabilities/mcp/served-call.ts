@@ -45,6 +45,8 @@ export interface ServingOptions {
   readonly runtime: Runtime;
   /** Signs and verifies the state that hosts carry. */
   readonly codec: RequestStateCodec<CallState>;
+  /** Deadline of the run of each call, in milliseconds. `null` means unlimited. */
+  readonly callTimeoutMs: number | null;
   /**
    * How a question is answered if the host cannot ask a person: `deny` refuses it, `wait` leaves it to another
    * approver.
@@ -92,7 +94,7 @@ interface Followed {
 }
 
 async function start(
-  { server, runtime }: ServingOptions,
+  { server, runtime, callTimeoutMs }: ServingOptions,
   { offer, given, user: { userId }, context }: HostCall,
 ): Promise<Omit<Followed, "fromSeq">> {
   const session = offer.session(given) ?? randomUUID();
@@ -101,6 +103,7 @@ async function start(
   const run = await runtime.submit(offer.agent, offer.input(given), {
     channel: "mcp",
     streaming: true,
+    budget: { deadlineMs: callTimeoutMs },
     sessionId: ownSession(server, userId, session),
     ...(userId !== null && { userId }),
     ...(typeof key === "string" && { runId: repeatedRun([server, userId, offer.name, key]) }),

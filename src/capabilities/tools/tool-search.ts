@@ -105,9 +105,10 @@ function stubOf(whole: Tool, search: string): Tool {
       );
     }
   };
-  const { name, risk, destructive, edits, concurrency, timeoutMs, suspends } = whole;
+  const { name, origin, risk, destructive, edits, concurrency, timeoutMs, suspends } = whole;
   return Object.freeze({
     name,
+    ...(origin && { origin }),
     risk,
     destructive,
     edits,

@@ -38,6 +38,17 @@ export interface ToolContext {
 }
 
 /**
+ * Where a tool comes from whose behaviour another program decides. That program may change the tool at any time, so an
+ * approval is valid only for the origin, description and schema that the person saw.
+ */
+export interface ToolOrigin {
+  /** Name of the server in the configuration. */
+  readonly server: string;
+  /** Name of the tool at that server. */
+  readonly name: string;
+}
+
+/**
  * A tool as the runtime sees it: with validated input and formatted results. `tool()` creates one.
  *
  * - T1: `parse` throws `invalid_argument` with a message that the model can act on. `execute` receives what `parse`
@@ -67,6 +78,8 @@ export interface Tool<Input = unknown> {
   readonly description: string;
   /** JSON Schema of the arguments. */
   readonly inputSchema: JsonSchema;
+  /** Server and original name of a remote tool, such as one of an MCP server. If absent, the tool is local code. */
+  readonly origin?: ToolOrigin;
   /** How much damage a mistaken call can do. */
   readonly risk: ToolRisk;
   /** Whether the tool may change or delete data. Use `true` if that is unknown. */

@@ -189,10 +189,14 @@ export class TaskContext implements RunContext {
     const scope = this.#lastLlm ?? this.#steps.next();
     const first = this.#lastLlm === undefined ? 0 : this.#toolsCalled;
     this.#toolsCalled = first + calls.length;
+    // Calls that follow no model call are made by code, which has no turn.
+    const limit = this.#lastLlm === undefined ? Infinity : this.#runner.maxToolCallsPerTurn;
     const [only] = calls;
     if (only === undefined || calls.length > 1)
-      return this.#steps.exclusive("tools", () => callTools(this.#from, { scope, first, calls, options }));
-    const step = new ToolStep(stepAt(scope, first), only, this.#from, options);
+      return this.#steps.exclusive("tools", () =>
+        callTools(this.#from, { scope, first, limit, calls, options }),
+      );
+    const step = new ToolStep({ scope, position: first, limit }, only, this.#from, options);
     return this.#steps.run(step, callTool, step.start, this.#noteResult);
   }
 

@@ -6,6 +6,7 @@ import {
   MiddlewareTermination,
   sealJson,
   sealMadeJson,
+  stepAt,
   stopsTask,
   type HostedAgent,
   type CallPath,
@@ -21,7 +22,8 @@ import {
   type ToolsOptions,
   type UpdateFilter,
 } from "../../kernel/index.ts";
-import { stopAtOverrun, type ActiveStep } from "../task/active-step.ts";
+import type { ActiveStep } from "../task/active-step.ts";
+import { stopAtOverrun } from "../task/budget-stop.ts";
 import { CallTimeout } from "../process/call-timeouts.ts";
 import { withGateContext, type CallingScope, type GatedCallOptions, type Look } from "./gate-context.ts";
 import { middlewareContext } from "../task/middleware-context.ts";
@@ -45,6 +47,14 @@ export function findTool(
   return undefined;
 }
 
+/** J2: the address of a tool call is `<scope>/<position>`. The scope is that of the model call whose reply contains the call. */
+interface CallPlace {
+  readonly scope: StepAddress;
+  readonly position: number;
+  /** Position from which calls are not executed. */
+  readonly limit: number;
+}
+
 /** A tool call as a step of its task. */
 export class ToolStep implements StepIdentity {
   readonly kind = "tool";
@@ -54,14 +64,22 @@ export class ToolStep implements StepIdentity {
   readonly call: ToolCall;
   readonly from: CallingScope;
   readonly options: ToolsOptions;
+  readonly #place: CallPlace;
 
-  constructor(address: StepAddress, call: ToolCall, from: CallingScope, options: ToolsOptions) {
-    this.address = address;
+  constructor(place: CallPlace, call: ToolCall, from: CallingScope, options: ToolsOptions) {
+    this.#place = place;
+    this.address = stepAt(place.scope, place.position);
     this.name = call.toolName;
     this.digest = new JsonDigest(call.input);
     this.call = call;
     this.from = from;
     this.options = options;
+  }
+
+  /** The number of calls of a turn that are executed, if this call comes after them; its result then says so. */
+  get exceededLimit(): number | undefined {
+    const { position, limit } = this.#place;
+    return position < limit ? undefined : limit;
   }
 
   get start(): EventDraft {
@@ -75,6 +93,8 @@ export function callTool(open: ActiveStep, step: ToolStep): ToolResult | Promise
   const { call, from } = step;
   const options = { open, call, from, extra: step.options.extra };
   stopAtOverrun(open);
+  const { exceededLimit } = step;
+  if (exceededLimit !== undefined) return told(options, pastLimit(exceededLimit));
   const tool = findTool(open.runner.agent, call.toolName, options.extra);
   const refusal = tool === undefined ? notThere(options) : findRefusal(options);
   return tool === undefined || refusal !== undefined
@@ -90,6 +110,12 @@ function told({ open, call }: ToolCallOptions, result: ToolResult): ToolResult {
   const status = open.isDenied ? "denied" : result.isError ? "error" : "ok";
   open.emit({ type: "tool_execution_end", data: { callId, toolName, result, durationMs, status } });
   return result;
+}
+
+function pastLimit(limit: number): ToolResult {
+  return failure(
+    `not executed: only the first ${limit} tool calls of a turn are executed; make the call again in the next turn`,
+  );
 }
 
 function notThere({ open, call, extra = [] }: ToolCallOptions): ToolResult {

@@ -95,7 +95,7 @@ async function verdictOf(passage: Passage, gate: ToolGate): Promise<GateVerdict>
   if (verdict.decision !== "ask" || recorded !== undefined) return verdict;
   const { answer, ...question } = verdict;
   // Emitted with the decision, because a process that takes over does not decide again.
-  const told = open.takeTold(before);
+  const told = open.takeEvents(before);
   await steps.runInScope<RecordedAsk>(step, async (asking) => {
     for (const draft of told) asking.emit(draft);
     return { ...question, handled: answer !== undefined };

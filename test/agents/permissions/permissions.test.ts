@@ -41,9 +41,11 @@ describe("permissions()", () => {
   });
 
   test("a rule matches a tool name, a name pattern, or arguments", () => {
-    const mcp: PermissionsOptions = { deny: ["mcp.*"] };
-    expect(decide(mcp, { toolName: "mcp.files.write" })).toBe("deny");
-    expect(decide(mcp, { toolName: "mcpXfiles" })).toBe("allow");
+    const mcp: PermissionsOptions = { deny: ["mcp__files__*", "db.*"] };
+    expect(decide(mcp, { toolName: "mcp__files__write" })).toBe("deny");
+    expect(decide(mcp, { toolName: "mcp__files2__write" })).toBe("allow");
+    expect(decide(mcp, { toolName: "db.write" })).toBe("deny");
+    expect(decide(mcp, { toolName: "dbXwrite" })).toBe("allow");
     const home: PermissionsOptions = {
       deny: [{ tool: "write_*", when: (input) => JSON.stringify(input).includes("/etc") }],
     };

@@ -30,7 +30,7 @@ import { endIn } from "../run-end.ts";
 import type { MemoryBlobs } from "./blobs.ts";
 import type { MemoryInbox } from "./inbox.ts";
 import type { MemoryMailbox } from "./mailbox.ts";
-import { standingOf, summaryOf } from "./run-standing.ts";
+import { summaryStatusOf, summaryOf } from "./run-summary.ts";
 import type { MemorySessions } from "./sessions.ts";
 import { ShownDeltas } from "./shown-deltas.ts";
 import { type Tables, eventsContent } from "./tables.ts";
@@ -113,7 +113,7 @@ export class MemoryJournal implements Journal {
       (sessionId === undefined || record.sessionId === sessionId) &&
       (agentId === undefined || record.agentId === agentId) &&
       (tenantId === undefined || record.tenantId === tenantId) &&
-      (statuses?.includes(standingOf(row)) ?? true);
+      (statuses?.includes(summaryStatusOf(row)) ?? true);
     const found = [...this.#tables.runs.values()].filter(fits).toReversed();
     const { shown, next } = pageOf(found, limit);
     return { runs: shown.map(summaryOf), next };
@@ -220,8 +220,7 @@ export class MemoryJournal implements Journal {
     if (end !== undefined) this.#tables.setEnd(row, end);
     if (commit.erases !== undefined) this.#erase(row, commit.erases);
     if (mail !== undefined) for (const each of mail) this.#siblings.mailbox.putNow(each);
-    if (inbox !== undefined)
-      this.#siblings.inbox.applyNow(inbox, { runId: row.record.runId, at: commit.at });
+    if (inbox !== undefined) this.#siblings.inbox.applyNow(inbox, { runId: row.record.runId, at: commit.at });
     if (topics !== undefined) this.#siblings.topics.applyNow(topics);
     if (mailThrough !== undefined) this.#siblings.mailbox.consumeNow(row, mailThrough);
     if (events !== undefined) row.deltas.recorded(events);
