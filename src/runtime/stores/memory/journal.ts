@@ -7,6 +7,7 @@ import {
   eraseCommit,
   Fault,
   sameCaller,
+  turnKey,
   type Commit,
   type Creation,
   type Erasure,
@@ -74,6 +75,7 @@ export class MemoryJournal implements Journal {
     if (first.inbox !== undefined && !this.#siblings.inbox.isFreeNow(first.inbox)) return { kind: "taken" };
     const row: RunRow = {
       record,
+      turn: turnKey(record),
       place: this.#tables.tick(),
       end: null,
       commits: [],
@@ -85,6 +87,8 @@ export class MemoryJournal implements Journal {
       isLive: true,
       epoch: 0,
       owner: null,
+      recoveries: 0,
+      recoveredAt: 0,
       rest: ready,
       readyAt: this.#tables.tick(),
       line: undefined,
@@ -137,11 +141,6 @@ export class MemoryJournal implements Journal {
   replay(runId: RunId, visit: (commit: Commit) => void): MaybePromise<RunRecord> {
     return attempt(() => {
       const row = this.#tables.run(runId);
-      // The owner that replays the run is about to append to these arrays. Arrays that have waited are in old space, where each
-      // object appended to them would survive until the next full garbage collection; copies are in new space. Bench: `loop`,
-      // row "memory of the process after them".
-      row.commits = row.commits.slice();
-      row.events = row.events.slice();
       row.commits.forEach(visit);
       return row.record;
     });
@@ -176,9 +175,6 @@ export class MemoryJournal implements Journal {
     }
     this.#tables.runs.delete(runId);
     for (const watcher of row?.watchers ?? nobody) watcher.seeRemoval();
-    // `CompactingMap` may hold the row in an old table until the next full garbage collection. Emptied arrays keep it
-    // small.
-    if (row !== undefined) row.commits.length = row.events.length = 0;
   }
 
   async collect({ endedBefore }: { readonly endedBefore: number }): Promise<number> {

@@ -72,8 +72,7 @@ export class RunCreator {
     const instead = flight === undefined ? undefined : this.#steer(record, flight);
     if (instead !== undefined) return { creation: instead };
     const { inbox } = draft.commit;
-    if (inbox !== undefined && !this.#siblings.inbox.isFreeNow(inbox))
-      return { creation: { kind: "taken" } };
+    if (inbox !== undefined && !this.#siblings.inbox.isFreeNow(inbox)) return { creation: { kind: "taken" } };
     const owned = this.#insert(record, draft, claim);
     if (owned === undefined) return { creation: { kind: "created" } };
     const { runId, epoch, workerId } = owned;

@@ -188,4 +188,4 @@ const migrations: readonly string[] = [
   `,
 ];
 
-export const storeSchema: FileSchema = { applicationId, migrations, unreleased: 7 };
+export const storeSchema: FileSchema = { applicationId, migrations, unreleased: 8 };
