@@ -89,7 +89,13 @@ it.for(["initialize", "auto", "2026-07-28"] as const)(
         const requestedSchema = { type: "object", properties: { name: { type: "string" } } };
         const input = { message: "Your name?", requestedSchema };
         return JSON.stringify(
-          await ctx.approval({ toolName: "asked", callId, input, reason: "wants to know" }),
+          await ctx.approval({
+            kind: "elicitation",
+            toolName: "asked",
+            callId,
+            input,
+            reason: "wants to know",
+          }),
         );
       },
     });
@@ -98,7 +104,8 @@ it.for(["initialize", "auto", "2026-07-28"] as const)(
     const run = await runtime.submit(agent, { toolName: "mcp__asker__asked", input: {} });
     for await (const event of run.events({ types: ["approval_request"] })) {
       if (event.type !== "approval_request") continue;
-      expect(event.data.input).toMatchObject({ message: "Your name?" });
+      expect(event.data.kind).toBe("elicitation");
+      expect(event.data.input).toMatchObject({ message: "asked asks: wants to know: Your name?" });
       await run.approve(event.data.approvalId, { decision: "approved", input: { name: "Ada" } });
       break;
     }

@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import { Fault, type JsonObject, type Tool } from "../../kernel/index.ts";
+import { checkOptions, Fault, optionNames, type JsonObject, type Tool } from "../../kernel/index.ts";
 import { FileRoot } from "../files/file-root.ts";
 import { Sandbox } from "../sandbox/sandbox.ts";
 import type { SandboxMode, SandboxPolicy, SandboxReport } from "../sandbox/sandbox-policy.ts";
@@ -42,6 +42,16 @@ const input = {
 /** Variables that every command sees. Keys, tokens and service addresses are passed only if `inheritEnv` names them. */
 const harmless = ["PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TZ", "TMPDIR"];
 
+const knownOptions = optionNames<BashToolOptions>({
+  root: true,
+  sandbox: true,
+  timeoutMs: true,
+  maxOutputBytes: true,
+  graceMs: true,
+  inheritEnv: true,
+  env: true,
+});
+
 /**
  * Creates the tool `bash`, which runs shell commands. Each command runs in its own process group, which ends with the call.
  *
@@ -58,6 +68,7 @@ const harmless = ["PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE"
  * ```
  */
 export function bashTool(options: BashToolOptions): Tool {
+  checkOptions("bashTool()", options, knownOptions);
   const { timeoutMs = 120_000, maxOutputBytes = 32_768, graceMs = 2_000 } = options;
   const { sandbox: wanted = "warn", inheritEnv = [], env: extraEnv = {} } = options;
   const root = new FileRoot(options.root);

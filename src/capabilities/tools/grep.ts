@@ -1,4 +1,4 @@
-import { Fault, type CancelSignal, type Tool } from "../../kernel/index.ts";
+import { checkOptions, Fault, optionNames, type CancelSignal, type Tool } from "../../kernel/index.ts";
 import { looksBinary } from "../files/file-kind.ts";
 import { readBytes } from "../files/file-lines.ts";
 import { FileRoot } from "../files/file-root.ts";
@@ -44,6 +44,14 @@ const input = {
 /** Maximum length of a line in a result, in characters. */
 const maxLine = 400;
 
+const knownOptions = optionNames<GrepToolOptions>({
+  root: true,
+  maxMatches: true,
+  maxFileBytes: true,
+  maxFiles: true,
+  timeoutMs: true,
+});
+
 /**
  * Creates the tool `grep`, which searches files for lines. The expression runs in a thread, so one that takes too long is stopped with the
  * call.
@@ -56,6 +64,7 @@ const maxLine = 400;
  * ```
  */
 export function grepTool(options: GrepToolOptions): Tool {
+  checkOptions("grepTool()", options, knownOptions);
   const { maxMatches = 200, maxFileBytes = 4 * 1024 * 1024, maxFiles = 20_000, timeoutMs = 20_000 } = options;
   const root = new FileRoot(options.root);
 
