@@ -137,7 +137,10 @@ export class FileRoot {
           const isOne = await isFolder(top().at(part));
           const folder = stack.pop() as OpenFolder;
           return isOne ? { folder } : { folder, name: part };
-        } else if (!(await this.#enter(stack, part, options)) && !(await follow(part)))
+        } else if (
+          !(await this.#enter(stack, [part, ...todo], { ...options, path })) &&
+          !(await follow(part))
+        )
           throw new Fault("invalid_argument", `${part} in ${path} is not a folder`);
       }
       return { folder: stack.pop() as OpenFolder };
@@ -156,20 +159,34 @@ export class FileRoot {
   ): Promise<void> {
     const parents = split(relative(await this.path(), folder.path));
     const has = (each: string): Promise<boolean> => exists(folder.at(each));
-    if (!(await isControlEntry({ parents, name, isFile, has }))) return;
-    const shown = [...parents, name].join("/");
-    throw new Fault(
-      "permission_denied",
-      `${path} cannot be written: ${shown} is a control file, which other programs execute or obey; ask a person to change it`,
-      { details: { path: shown } },
-    );
+    if (await isControlEntry({ parents, name, isFile, has })) throw controlFile(path, [...parents, name]);
+  }
+
+  /** R4: checks all parts below a folder that does not exist, before the first of them is created. */
+  async #refuseBelow(
+    folder: OpenFolder,
+    [first = "", ...rest]: readonly string[],
+    path: string,
+  ): Promise<void> {
+    const parents = [...split(relative(await this.path(), folder.path)), first];
+    for (const [index, name] of rest.entries()) {
+      if (name === "..") throw new Fault("not_found", `${path} does not exist`, { details: { path } });
+      const isFile = index === rest.length - 1;
+      if (await isControlEntry({ parents, name, isFile, has: hasNothing }))
+        throw controlFile(path, [...parents, name]);
+      parents.push(name);
+    }
   }
 
   /**
    * Opens a folder and pushes it to the stack; with `create`, a missing folder is created. Returns `false` if the part
    * is not a folder.
    */
-  async #enter(stack: OpenFolder[], part: string, { create = false }: WalkOptions): Promise<boolean> {
+  async #enter(
+    stack: OpenFolder[],
+    [part = "", ...rest]: readonly string[],
+    { create = false, path }: WalkOptions & { readonly path: string },
+  ): Promise<boolean> {
     const parent = stack.at(-1) as OpenFolder;
     const enter = async (): Promise<boolean> => {
       stack.push(await OpenFolder.open(parent.at(part), join(parent.path, part), this.#isPinned));
@@ -181,6 +198,7 @@ export class FileRoot {
       const code = codeOf(error);
       if (code === "ENOTDIR" || code === "ELOOP") return false;
       if (code !== "ENOENT" || !create) throw error;
+      await this.#refuseBelow(parent, [part, ...rest], path);
       await mkdir(parent.at(part)).catch(ignoreExisting);
       return await enter();
     }
@@ -241,6 +259,19 @@ export async function openRegular(place: Place, path: string, flags: number): Pr
   if ((await file.stat()).isFile()) return file;
   await file.close();
   throw new Fault("invalid_argument", `${path} is not a regular file`);
+}
+
+function hasNothing(): Promise<boolean> {
+  return Promise.resolve(false);
+}
+
+function controlFile(path: string, parts: readonly string[]): Fault {
+  const shown = parts.join("/");
+  return new Fault(
+    "permission_denied",
+    `${path} cannot be written: ${shown} is a control file, which other programs execute or obey; ask a person to change it`,
+    { details: { path: shown } },
+  );
 }
 
 function outside(path: string): Fault {

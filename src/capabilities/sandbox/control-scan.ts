@@ -80,7 +80,7 @@ export class ControlScan {
     if (++this.#folders > maxFolders)
       throw new Fault(
         "invalid_argument",
-        `the command was not run: the workspace has more than ${maxFolders} folders, so its control files cannot be protected; use a smaller folder as root`,
+        `the workspace has more than ${maxFolders} folders, so its control files cannot be protected; use a smaller folder as root`,
       );
     const children = await childrenOf(folder);
     const names = new Map(children.map((child) => [child.name, child]));
@@ -130,7 +130,7 @@ export class ControlScan {
     if (this.entries.length >= maxEntries)
       throw new Fault(
         "invalid_argument",
-        `the command was not run: the workspace has more than ${maxEntries} control files and folders that contain them; use a smaller folder as root`,
+        `the workspace has more than ${maxEntries} control files and folders that contain them; use a smaller folder as root`,
       );
     try {
       const entry = {
@@ -190,7 +190,7 @@ async function childrenOf({ handle, path }: OpenEntry): Promise<readonly Dirent[
     if ((await handle.stat()).uid !== process.getuid?.()) return [];
     throw new Fault(
       "permission_denied",
-      `the command was not run: ${path} cannot be read, so its control files cannot be protected; make it readable`,
+      `${path} cannot be read, so its control files cannot be protected; make it readable`,
       { cause: error },
     );
   }

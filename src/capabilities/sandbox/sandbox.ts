@@ -26,6 +26,11 @@ export interface SandboxedCommand {
 export interface Launch {
   readonly program: string;
   readonly args: readonly string[];
+  /**
+   * Folder in which the program starts, if it chooses the command's folder itself. A path through a descriptor of this
+   * process would be invalid there, because the program's own descriptors replace it.
+   */
+  readonly cwd?: string;
   /** Environment variables of the started program. */
   readonly env: Readonly<Record<string, string>>;
   /** Descriptors of the started program from 3 on. */
@@ -120,6 +125,7 @@ export class Sandbox {
     let ending: Promise<SandboxReport> | undefined;
     return {
       ...started,
+      cwd: "/",
       env: {},
       ...(process.getuid?.() === 0 && {
         watch: (stop: () => void) => processes.watch(this.#limits.processes, stop),

@@ -75,7 +75,7 @@ export class WorkspaceGuard {
     }
     throw new Fault(
       "invalid_argument",
-      `the command was not run: control files of ${roots.join(", ")} refer to each other through more than ${maxRounds} links`,
+      `control files of ${roots.join(", ")} refer to each other through more than ${maxRounds} links`,
     );
   }
 

@@ -106,9 +106,9 @@ export function bashTool(options: BashToolOptions): Tool {
         let report: SandboxReport;
         try {
           end = await runGroup({
-            ...launch,
             // The descriptor of the folder that was checked, so that a path that changes meanwhile has no effect.
             cwd: folder.here,
+            ...launch,
             timeoutMs: limit,
             graceMs,
             signal,

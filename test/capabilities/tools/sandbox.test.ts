@@ -4,7 +4,7 @@ import { createServer } from "node:net";
 import { homedir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, inject, onTestFinished, test } from "vitest";
-import { bashTool } from "../../../src/capabilities/tools/index.ts";
+import { bashTool, type SandboxLimits } from "../../../src/capabilities/tools/index.ts";
 import { callTool, tempFolder, textOf } from "./call-tool.ts";
 
 const bubblewrap = inject("bubblewrap");
@@ -103,8 +103,8 @@ test("bubblewrap gets no capabilities, an unprivileged user, no network, and its
   await mkdir(join(root, "sub"), { recursive: true });
   const sandbox = { mode: "enforce", program: await standIn(folder), readable: ["/srv"] } as const;
   const options = { root, env: { TOKEN: "tok-123" } };
-  const result = await callTool(bashTool({ ...options, sandbox }), { command: "pwd", cwd: "sub" });
-  expect(textOf(result)).toBe(join(root, "sub"));
+  const result = await callTool(bashTool({ ...options, sandbox }), { command: "echo ran", cwd: "sub" });
+  expect(textOf(result)).toBe("ran");
   expect(result.metadata?.["sandbox"]).toEqual({ mode: "enforce", applied: "bubblewrap", network: false });
   const passed = (await readFile(join(folder, "options"), "utf8")).replaceAll("\n", " ");
   expect(passed).toMatch(/^--unshare-user --unshare-ipc --unshare-pid --unshare-uts /);
@@ -158,7 +158,9 @@ test.each([
   [{ cores: 2 }, 'invalid limit "cores" of the sandbox: expected one of processes, memoryBytes'],
 ])("bash refuses the limits %j", async (limits, message) => {
   const root = await tempFolder();
-  expect(() => bashTool({ root, sandbox: { mode: "enforce", limits } })).toThrow(message);
+  expect(() => bashTool({ root, sandbox: { mode: "enforce", limits: limits as SandboxLimits } })).toThrow(
+    message,
+  );
 });
 
 describe.skipIf(!works)("bash with bubblewrap (skipped if the program is missing or may not work)", () => {
