@@ -13,6 +13,7 @@ export async function* rows(): AsyncIterable<Row> {
   yield* turnRows("turn in memory", 8, { bare: "bare", ours: "memory" });
   yield* concurrentRuns();
   yield* streaming();
+  yield* streamedReplies();
 }
 
 /** 1,000 runs of 10 turns at once. Processor time: on a shared machine the clock counts others' work too. */
@@ -66,6 +67,24 @@ async function* streaming(): AsyncIterable<Row> {
     against: median(bare.slice(10)),
     goal: { atMost: 3 },
   };
+}
+
+/** Heap that 50 stored replies of 2,000 pieces each occupy. Their text is 24 KB per reply. */
+async function* streamedReplies(): AsyncIterable<Row> {
+  const replies = 50;
+  const runtime = await openRuntime({ unknownPrice: "ignore" });
+  const agent = new Agent({ name: "streams", model: streamingModel() });
+  await readStream(agent, runtime);
+  const before = heapAfterCollection();
+  for (let reply = 0; reply < replies; reply++) await readStream(agent, runtime);
+  const value = (heapAfterCollection() - before) / replies / 1_024;
+  await runtime.close();
+  yield { name: "memory of a stored reply of 2,000 deltas", value, unit: "KB", against: null, goal: null };
+}
+
+function heapAfterCollection(): number {
+  globalThis.gc?.();
+  return process.memoryUsage().heapUsed;
 }
 
 async function readBare(): Promise<void> {

@@ -29,7 +29,10 @@ if (process.argv[2] === "serve") {
   const runtime = await openRuntime();
   const clerk = new Agent({
     name: "clerk",
-    model: scriptedModel([{ toolCalls: [{ name: "pay", input: { usd: 20 } }] }, "The roofer has the money."]),
+    model: scriptedModel([
+      { toolCalls: [{ name: "mcp__till__pay", input: { usd: 20 } }] },
+      "The roofer has the money.",
+    ]),
     tools: await mcp.tools(), // the server starts here
   });
 

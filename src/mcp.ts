@@ -1,6 +1,7 @@
 import {
-  McpExport,
+  loadMcpExport,
   McpServers,
+  type McpExport,
   type McpServerOptions as GivenServerOptions,
   type McpServersOptions as GivenOptions,
   type ServerConfigs,
@@ -9,14 +10,16 @@ import { openRuntime } from "./index.ts";
 import type { Runtime } from "./kernel/index.ts";
 import { systemClock } from "./runtime/index.ts";
 
-export { McpExport, McpServers } from "./capabilities/mcp/index.ts";
+export { McpServers } from "./capabilities/mcp/index.ts";
 export type {
   Backoff,
   HttpAuth,
   HttpOptions,
   HttpServerConfig,
+  McpExport,
   OfferedAgent,
   OnQuestion,
+  RequestSource,
   ServerConfig,
   ServerConfigs,
   StdioServerConfig,
@@ -30,6 +33,22 @@ export type McpServersOptions = Partial<GivenOptions>;
 /**
  * Connects to the MCP servers of a configuration in the usual form: `{ name: { command, args, env } }` or `{ name: {
  * url, headers } }`.
+ *
+ * @example
+ *
+ * ```ts
+ * import { Agent } from "reeve";
+ * import { mcpServers } from "reeve/mcp";
+ *
+ * const servers = mcpServers({ files: { command: "mcp-files", args: ["--root", "."] } });
+ * const agent = new Agent({
+ *   name: "librarian",
+ *   model: "anthropic/claude-sonnet-5",
+ *   tools: await servers.tools(),
+ * });
+ * // ...
+ * await servers.close();
+ * ```
  */
 export function mcpServers(
   configs: ServerConfigs | { readonly mcpServers: ServerConfigs },
@@ -43,19 +62,23 @@ export interface McpServerOptions extends Omit<GivenServerOptions, "clock" | "re
   readonly runtime?: Runtime;
 }
 
-/** Offers tools and agents to MCP hosts over stdio or HTTP. */
+/**
+ * Offers tools and agents to MCP hosts over stdio or HTTP. Throws `dependency_missing` if the optional package
+ * `@modelcontextprotocol/server` is not installed.
+ */
 export async function mcpServer({ runtime, ...options }: McpServerOptions): Promise<McpExport> {
+  const Export = await loadMcpExport();
   const clock = systemClock;
-  if (runtime !== undefined) return new McpExport({ ...options, runtime, clock });
+  if (runtime !== undefined) return new Export({ ...options, runtime, clock });
   const own = await openRuntime();
-  return new McpExport({ ...options, runtime: forgetful(own), clock, release: () => own.close() });
+  return new Export({ ...options, runtime: collectingEndedRuns(own), clock, release: () => own.close() });
 }
 
 /** Ended runs are collected after this many new runs, and are kept at least this long. */
 const [runsBetween, keptMs] = [100, 60_000];
 
 /** Collects ended runs of a runtime in memory, which would otherwise grow with every call. */
-function forgetful(runtime: Runtime): Runtime {
+function collectingEndedRuns(runtime: Runtime): Runtime {
   let begun = 0;
   return {
     clock: runtime.clock,

@@ -1,5 +1,5 @@
 import { FullTextMemory, memorySchema } from "./capabilities/memory/index.ts";
-import type { Clock, IdSource, Memory } from "./kernel/index.ts";
+import { checkOptions, optionNames, type Clock, type IdSource, type Memory } from "./kernel/index.ts";
 import { Database } from "./runtime/stores/sqlite/db/database.ts";
 import { migrate } from "./runtime/stores/sqlite/db/migrate.ts";
 import { systemClock, uuidSource } from "./runtime/process/system-sources.ts";
@@ -11,12 +11,24 @@ export interface OpenMemoryOptions {
   readonly ids?: IdSource;
 }
 
-/** Opens a memory that agents share across sessions, in one SQLite file. */
-export async function openMemory({
-  path,
-  clock = systemClock,
-  ids = uuidSource,
-}: OpenMemoryOptions): Promise<Memory> {
+const knownOptions = optionNames<OpenMemoryOptions>({ path: true, clock: true, ids: true });
+
+/**
+ * Opens a memory that agents share across sessions, in one SQLite file.
+ *
+ * @example
+ *
+ * ```ts
+ * import { Agent } from "reeve";
+ * import { openMemory } from "reeve/memory";
+ *
+ * const memory = await openMemory({ path: "memory.db" });
+ * const agent = new Agent({ name: "assistant", model: "anthropic/claude-sonnet-5", memory });
+ * ```
+ */
+export async function openMemory(options: OpenMemoryOptions): Promise<Memory> {
+  checkOptions("openMemory()", options, knownOptions);
+  const { path, clock = systemClock, ids = uuidSource } = options;
   const file = await Database.open({ path, durability: "full", busyLimitMs: 10_000 });
   try {
     await file.patiently(() => migrate(file, memorySchema));

@@ -13,6 +13,6 @@ const prices = priceCatalog();
  * 29 %.
  */
 export async function openRuntime(options: RuntimeOptions = {}): Promise<Runtime> {
-  const { createRuntime } = await import("./runtime/create-runtime.ts");
+  const { createRuntime } = await import("./runtime/local-runtime.ts");
   return createRuntime({ prices, ...options });
 }

@@ -15,7 +15,7 @@ import {
   type JsonValue,
   type ResponseFormat,
 } from "../kernel/index.ts";
-import { unanswered } from "./said-entries.ts";
+import { unanswered } from "./session-entries.ts";
 
 /** Returns what is wrong with a value according to a schema; an empty list if the value is valid. */
 export type SchemaCheck = (

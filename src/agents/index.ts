@@ -1,4 +1,6 @@
-export { AgentCore, type AgentHome, type AgentOptions, type StreamOptions } from "./agent.ts";
+export { AgentCore, type AgentHome, type StreamOptions } from "./agent-core.ts";
+export type { AgentOptions } from "./agent-options.ts";
+export { checkAgentOptions, checkKindOptions } from "./agent-check.ts";
 export type { InvokeOptions } from "./invoke-options.ts";
 export type { AgentInput, AgentRequest } from "./agent-input.ts";
 export { AgentStream } from "./agent-stream.ts";
@@ -15,7 +17,12 @@ export {
   type WorkflowRouter,
 } from "./flows/workflow-graph.ts";
 export { WorkflowFlow, type WorkflowFlowOptions } from "./flows/workflow.ts";
-export { information, startInput, type InformationItem, type InformationOptions } from "./information.ts";
+export {
+  informationAgent,
+  startInput,
+  type InformationItem,
+  type InformationOptions,
+} from "./information-agent.ts";
 export { orchestration, type SubAgent, type SubAgentConfig } from "./sub-agents.ts";
 export { PromptHistory, type PromptHistoryOptions } from "./prompt-history.ts";
 export type { RoundState, RunUntilOptions } from "./run-until.ts";
@@ -26,7 +33,7 @@ export type { HookFailure } from "./hooks/hook-calls.ts";
 export { HookManager, type HookManagerOptions } from "./hooks/hook-manager.ts";
 export { RunLogger, type LoggedMoment, type RunLoggerOptions } from "./hooks/run-logger.ts";
 export { ExecutionTracker, type Amounts, type ExecutionTrackerOptions } from "./policy/execution-tracker.ts";
-export type { Hold, Reserving, Spending } from "./policy/own-purse.ts";
+export type { Hold, Reserving, Spending } from "./policy/standalone-ledger.ts";
 export { SpawnTracker } from "./policy/spawn-tracker.ts";
 export { estimateTokens, type TokenCounter } from "./compaction/message-size.ts";
 export { PromptWindow, type WindowChange } from "./compaction/prompt-window.ts";
@@ -60,7 +67,6 @@ export type { ToolExtension } from "./gate/extension-layer.ts";
 export { ToolHooks, type PostToolHook, type PreToolHook, type ToolHooksOptions } from "./gate/tool-hooks.ts";
 export { GuardedRun, withGuardrailModels, type TrippedGuardrail } from "./guardrails/guarded-run.ts";
 export { inMemoryApprovals, type InMemoryApprovals } from "./permissions/approval-memory.ts";
-export type { PermissionRule } from "./permissions/permission-rule.ts";
 export {
   permissions,
   type PermissionPolicy,

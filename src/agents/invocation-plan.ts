@@ -24,6 +24,7 @@ export interface InvocationPlan extends Pick<
   readonly architecture: Architecture;
   readonly instructions: string | Pick<PromptSource, "build">;
   readonly maxTurns: number;
+  readonly maxToolCallsPerTurn: number;
   readonly ephemeral: readonly EphemeralSource[];
   readonly guardrails: readonly Guardrail[];
   readonly pipeline: MiddlewarePipeline;

@@ -22,13 +22,13 @@ import {
 import { opening, type ReadInput } from "./agent-input.ts";
 import { acceptForm, acceptSchema, fitAnswer, formatOf, withFormat } from "./answer-format.ts";
 import { isBlank } from "./architectures/answer-text.ts";
-import { closeInvocation, stopOf, type Closing, type Place } from "./closing.ts";
+import { closeInvocation, stopOf, type Closing, type Place } from "./close-invocation.ts";
 import { GuardedRun, withAnswer, type TrippedGuardrail } from "./guardrails/guarded-run.ts";
 import { InvocationDependencies, type InvocationParts } from "./invocation-dependencies.ts";
 import { runThrough, type AgentRunResult } from "./middleware/agent-run.ts";
 import { OpenSessions, PromptHistory } from "./prompt-history.ts";
-import { unanswered } from "./said-entries.ts";
-import { heardFromHooks, hookEvent } from "./stop-hook.ts";
+import { unanswered } from "./session-entries.ts";
+import { continuationFromHooks, hookEvent } from "./stop-hook.ts";
 import { TaskBudget } from "./task-budget.ts";
 
 /** Maximum number of times that stop hooks may continue one invocation. */
@@ -48,7 +48,7 @@ export function invokeIn(
 
 /** Determines what an invocation starts with. It is synchronous unless instructions or a history have to be loaded. */
 function planTurn(
-  { agent, instructions, history, toolSpecs }: InvocationPlan,
+  { agent, instructions, history, toolSpecs, maxToolCallsPerTurn }: InvocationPlan,
   ctx: RunContext,
   given: ReadInput,
   place: Place,
@@ -60,7 +60,7 @@ function planTurn(
   const planned = (built: string, fromCache: boolean, before = brief?.history): TurnPlan => {
     const text = joined(built, brief?.instructions ?? "");
     const words = given.output === undefined ? text : withFormat(text, given.output);
-    const plan = { input, instructions: words, fromCache, tools };
+    const plan = { input, instructions: words, fromCache, tools, maxToolCallsPerTurn };
     return before === undefined ? plan : { ...plan, history: [...before] };
   };
   const asked = async (): Promise<TurnPlan> => {
@@ -220,7 +220,7 @@ class Invocation {
       session.output = "";
       for await (const draft of architecture.run(session, deps, this.#prompt)) ctx.emitEvent(draft);
       if (session.interrupted || stopHooks.length === 0) break;
-      const said = await heardFromHooks(stopHooks, ctx, session, continued);
+      const said = await continuationFromHooks(stopHooks, ctx, session, continued);
       if (said === undefined) break;
       if (continued === maxContinuations) {
         ctx.emitEvent(hookEvent("exhausted", { continued }));

@@ -1,17 +1,20 @@
 import {
+  checkOptions,
   describeValue,
   executionBudget,
   Fault,
   longestRunId,
+  optionNames,
   parseRunId,
   tightenBudget,
   type Clock,
   type ExecutionBudget,
+  type OptionNames,
   type RunResult,
 } from "../kernel/index.ts";
 import type { AgentInput } from "./agent-input.ts";
-import type { InvokeOptions } from "./invoke-options.ts";
-import { Bill, type SpentDimension } from "./bill.ts";
+import { invokeOptionNames, type InvokeOptions } from "./invoke-options.ts";
+import { CombinedSpending, type SpentDimension } from "./combined-spending.ts";
 
 /** The state that `until` receives after each invocation. */
 export interface RoundState<Output> {
@@ -44,8 +47,24 @@ export interface RunUntilOptions<Output> extends Omit<InvokeOptions, "runId"> {
   readonly runId?: string;
 }
 
+const names: OptionNames = new Set([
+  ...invokeOptionNames,
+  ...optionNames<Omit<RunUntilOptions<unknown>, Exclude<keyof InvokeOptions, "runId">>>({
+    until: true,
+    maxIterations: true,
+    maxUnchanged: true,
+    maxCostUsd: true,
+    runId: true,
+  }),
+]);
+
+/** Refuses unknown options before an iteration is paid. */
+export function checkRunUntilOptions(options: RunUntilOptions<never>): void {
+  checkOptions("runUntil()", options, names);
+}
+
 /** The agent that the loop invokes. */
-export interface AskedAgent<Output> {
+export interface InvokableAgent<Output> {
   readonly invoke: (input: AgentInput, options: InvokeOptions) => Promise<RunResult<Output>>;
   /** The clock of the runtime. */
   readonly clock: Clock;
@@ -59,7 +78,7 @@ export interface AskedAgent<Output> {
  * answer. The usage covers all iterations.
  */
 export async function runUntil<Output>(
-  { invoke, clock, deadlineMs: eachMs }: AskedAgent<Output>,
+  { invoke, clock, deadlineMs: eachMs }: InvokableAgent<Output>,
   input: AgentInput,
   options: RunUntilOptions<Output>,
 ): Promise<RunResult<Output>> {
@@ -69,7 +88,7 @@ export async function runUntil<Output>(
   if (runId !== undefined) requireRoom(runId, maxIterations);
   const { deadlineMs, ...caps } = wholeBudget(rest.budget, { maxCostUsd, deadlineMs: timeoutMs });
   const endsAt = deadlineMs === null ? null : clock.now() + deadlineMs;
-  const bill = new Bill(caps);
+  const bill = new CombinedSpending(caps);
   let next = input;
   let unchanged = 0;
   let answered: RunResult<Output> | undefined;

@@ -31,7 +31,7 @@ export interface StopHook {
 }
 
 /** The text of the first hook that continues the invocation. */
-export async function heardFromHooks(
+export async function continuationFromHooks(
   hooks: readonly StopHook[],
   ctx: RunContext,
   { output, turns, cumulativeUsage: usage }: AgentSession,

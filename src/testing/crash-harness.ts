@@ -16,7 +16,7 @@ export type Visitor = (visit: { readonly store: Store; readonly signal: AbortSig
 
 export interface CrashOptions {
   /**
-   * URL of the worker process's script, which must call `workAsTold`. Node runs the script directly, so it may be
+   * URL of the worker process's script, which must call `runWorkerDuty`. Node runs the script directly, so it may be
    * TypeScript if this version of Node strips types.
    */
   readonly worker: URL;

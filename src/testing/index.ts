@@ -31,5 +31,5 @@ export {
 export { sequentialIds } from "./sequential-ids.ts";
 export { callServer, servedModel, servedTool, type CallOptions, type ServerAddress } from "./served-call.ts";
 export { storeContracts } from "./store-contract.ts";
-export { workAsTold, type WorkerDuty, type WorkerOrders } from "./worker-duty.ts";
+export { runWorkerDuty, type WorkerDuty, type WorkerOrders } from "./worker-duty.ts";
 export { WorkerProcess, type WorkerEnd } from "./worker-process.ts";

@@ -24,7 +24,7 @@ export interface WorkerDuty extends WorkerOrders {
  * Runs the work of a `WorkerProcess` script and reports the ids of its runs on stdout. A restarted worker must find
  * work of an earlier process instead of repeating it, so submit runs under fixed ids.
  */
-export async function workAsTold(work: (duty: WorkerDuty) => Promise<readonly RunId[]>): Promise<void> {
+export async function runWorkerDuty(work: (duty: WorkerDuty) => Promise<readonly RunId[]>): Promise<void> {
   const told = process.env[ordersVariable];
   if (told === undefined)
     throw new Error(`${ordersVariable} is not set; start this script with WorkerProcess`);

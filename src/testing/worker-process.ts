@@ -9,7 +9,7 @@ export type WorkerEnd =
   | { readonly kind: "killed"; readonly write: string }
   | { readonly kind: "failed"; readonly reason: string };
 
-/** A worker in a separate process that runs a script which calls `workAsTold`. */
+/** A worker in a separate process that runs a script which calls `runWorkerDuty`. */
 export class WorkerProcess {
   readonly #child: ChildProcess;
   readonly ended: Promise<WorkerEnd>;

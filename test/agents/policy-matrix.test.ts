@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { ExecutionBudget, JsonValue, RunHandle, RunResult } from "../../src/kernel/index.ts";
-import { createRuntime } from "../../src/runtime/create-runtime.ts";
+import { createRuntime } from "../../src/runtime/local-runtime.ts";
 import { memoryStore, sha256, type RuntimeOptions } from "../../src/runtime/index.ts";
 import { FakeClock } from "../../src/testing/index.ts";
 import { price } from "../crash/workload.ts";

@@ -7,7 +7,7 @@ import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { AgentCore } from "../../src/agents/index.ts";
 import { BrowserSession, browserTools, type BrowserOptions } from "../../src/capabilities/browser/index.ts";
 import type { ModelRequest } from "../../src/kernel/index.ts";
-import { createRuntime } from "../../src/runtime/create-runtime.ts";
+import { createRuntime } from "../../src/runtime/local-runtime.ts";
 import { scriptedModel } from "../../src/testing/index.ts";
 
 const shop = `<!doctype html><title>Shop</title><h1>Teas</h1>
@@ -54,7 +54,7 @@ afterAll(() => {
 
 function session(options: BrowserOptions = {}): BrowserSession {
   const args = ["--headless=new", "--disable-gpu", "--single-process", "--no-zygote"];
-  const browser = new BrowserSession({ executablePath, args, ...options });
+  const browser = new BrowserSession({ executablePath, args, allowPrivate: true, ...options });
   open.push(browser);
   return browser;
 }
@@ -135,8 +135,56 @@ test("open() refuses URLs that are not allowed, even after a redirect, and names
   await expect(browser.open("http://other.test/")).rejects.toMatchObject({ code: "permission_denied" });
   await expect(browser.open("file:///etc/passwd")).rejects.toMatchObject({ code: "permission_denied" });
   await expect(browser.open("shop")).rejects.toMatchObject({ code: "invalid_argument" });
-  await expect(browser.open(`${site}/away`)).rejects.toThrow(/BLOCKED|ERR_/u);
+  await expect(browser.open(`${site}/away`)).rejects.toMatchObject({
+    code: "permission_denied",
+    message: expect.stringContaining("http://other.test/ may not be opened") as unknown,
+  });
   expect((await browser.getState()).tabs.map(({ url }) => url)).not.toContain("http://other.test/");
+});
+
+test("open() refuses a private address by the rule of fetch, and allowPrivate names exceptions", async () => {
+  const resolve = async () => [{ address: "127.0.0.1", family: 4 } as const];
+  const { port } = new URL(site);
+  const browser = session({ allowPrivate: ["shop.example"], resolve });
+  await expect(browser.open(site)).rejects.toMatchObject({
+    code: "permission_denied",
+    message: "127.0.0.1 is not fetched: 127.0.0.1 is not a public address",
+  });
+  await expect(browser.open(`http://inner.example:${port}/`)).rejects.toMatchObject({
+    code: "permission_denied",
+  });
+  await browser.open(`http://shop.example:${port}/`);
+  expect((await browser.getState()).tabs).toMatchObject([{ title: "Shop" }]);
+});
+
+test("open() connects to the address that was checked, not to the answer of another lookup", async () => {
+  const lookups: string[] = [];
+  const resolve = async (hostname: string) => {
+    lookups.push(hostname);
+    return [{ address: lookups.length === 1 ? "93.184.215.14" : "127.0.0.1", family: 4 } as const];
+  };
+  const browser = session({ allowPrivate: false, resolve });
+  const { port } = new URL(site);
+  await expect(browser.open(`http://rebinding.example:${port}/`)).rejects.toMatchObject({
+    code: "permission_denied",
+    message: expect.stringContaining("127.0.0.1 is not a public address") as unknown,
+  });
+});
+
+test("allow refuses if it throws or returns a promise", async () => {
+  const throwing = session({
+    allow: () => {
+      throw new Error("no rules");
+    },
+  });
+  await expect(throwing.open(site)).rejects.toMatchObject({ code: "permission_denied" });
+  const promising = session({ allow: (async () => true) as unknown as () => boolean });
+  await expect(promising.open(site)).rejects.toMatchObject({ code: "permission_denied" });
+});
+
+test("browser_open has the risk high, because a URL can carry data out", () => {
+  const [open_] = browserTools(session());
+  expect(open_).toMatchObject({ name: "browser_open", risk: "high", destructive: false });
 });
 
 test("open() names the browser program that is missing", async () => {

@@ -1,5 +1,5 @@
 import { formatRunId, type Store } from "../../src/kernel/index.ts";
-import { createRuntime } from "../../src/runtime/create-runtime.ts";
+import { createRuntime } from "../../src/runtime/local-runtime.ts";
 import { memoryStore, sha256 } from "../../src/runtime/index.ts";
 import { checkCase, type CaseTrace, type Life } from "../../src/testing/crash-promises.ts";
 import {

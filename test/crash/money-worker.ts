@@ -1,11 +1,11 @@
-import { createRuntime } from "../../src/runtime/create-runtime.ts";
+import { createRuntime } from "../../src/runtime/local-runtime.ts";
 import { sha256 } from "../../src/runtime/index.ts";
 import { sqliteStore } from "../../src/runtime/stores/sqlite/store.ts";
-import { workAsTold } from "../../src/testing/worker-duty.ts";
+import { runWorkerDuty } from "../../src/testing/worker-duty.ts";
 import { maxCostUsd, moneyAgents, moneyRun, price } from "./money-world.ts";
 
 /** Submits the runs of its batch, or finds them in the store, and works until all of them have ended. */
-await workAsTold(async ({ file, server, data, mortal }) => {
+await runWorkerDuty(async ({ file, server, data, mortal }) => {
   const { batch, runs } = data as { readonly batch: number; readonly runs: number };
   const runtime = await createRuntime({
     store: mortal(await sqliteStore({ path: file, hash: sha256, durability: "normal", watchEveryMs: 20 })),

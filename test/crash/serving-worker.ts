@@ -1,11 +1,11 @@
-import { createRuntime } from "../../src/runtime/create-runtime.ts";
+import { createRuntime } from "../../src/runtime/local-runtime.ts";
 import { sha256 } from "../../src/runtime/index.ts";
 import { sqliteStore } from "../../src/runtime/stores/sqlite/store.ts";
-import { workAsTold } from "../../src/testing/worker-duty.ts";
+import { runWorkerDuty } from "../../src/testing/worker-duty.ts";
 import { errandRun, porter } from "./porter.ts";
 
 /** Submits its runs and hosts the porter agent until the process receives a signal to end. */
-await workAsTold(async ({ file, server, data, mortal }) => {
+await runWorkerDuty(async ({ file, server, data, mortal }) => {
   const agent = porter(server);
   const runtime = await createRuntime({
     store: mortal(await sqliteStore({ path: file, hash: sha256, watchEveryMs: 5 })),

@@ -1,13 +1,13 @@
 import { randomUUID } from "node:crypto";
-import { createRuntime } from "../../src/runtime/create-runtime.ts";
+import { createRuntime } from "../../src/runtime/local-runtime.ts";
 import { sha256 } from "../../src/runtime/index.ts";
 import { sqliteStore } from "../../src/runtime/stores/sqlite/store.ts";
-import { workAsTold } from "../../src/testing/worker-duty.ts";
+import { runWorkerDuty } from "../../src/testing/worker-duty.ts";
 import { price, type Workload } from "./workload.ts";
 import { forgetful } from "./workloads/forgetful.ts";
 import { workloads } from "./workloads/index.ts";
 
-await workAsTold(async ({ file, workload: name, server, mortal }) => {
+await runWorkerDuty(async ({ file, workload: name, server, mortal }) => {
   const workload = name === "forgetful" ? forgetful : (workloads[name] ?? (await thinking(name)));
   if (workload === undefined) throw new Error(`there is no workload ${name}`);
   const [agent, ...others] = workload.agents(server);

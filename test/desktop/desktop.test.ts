@@ -11,7 +11,7 @@ import {
   type DesktopWindow,
 } from "../../src/capabilities/desktop/index.ts";
 import type { ModelRequest } from "../../src/kernel/index.ts";
-import { createRuntime } from "../../src/runtime/create-runtime.ts";
+import { createRuntime } from "../../src/runtime/local-runtime.ts";
 import { scriptedModel } from "../../src/testing/index.ts";
 import { Display, type Ended } from "./display.ts";
 

@@ -44,6 +44,11 @@ test.for([
 /** The only places that load an optional peer package, which the user installs to use that feature. */
 const peersLoaded = [
   "src/capabilities/browser/launch-chromium.ts unlisted playwright-core",
+  "src/capabilities/mcp/http-endpoint.ts unlisted @modelcontextprotocol/server",
+  "src/capabilities/mcp/mcp-server.ts unlisted @modelcontextprotocol/server",
+  "src/capabilities/mcp/served-call.ts unlisted @modelcontextprotocol/server",
+  "src/capabilities/mcp/served-question.ts unlisted @modelcontextprotocol/server",
+  "src/capabilities/mcp/transport.ts unlisted @modelcontextprotocol/client",
   "src/capabilities/telemetry/open-telemetry.ts unlisted @opentelemetry/api",
 ];
 

@@ -43,41 +43,50 @@ it("McpServers starts no server before its first use, and ends the programs at c
   await expect(mcp.readResource("everything", "a://b")).rejects.toThrow("MCP server everything is closed");
 });
 
-it("tools() returns each tool with the risk that its server states", async () => {
-  const mcp = servers({ everything, again: { ...everything, tools: ["echo"], trustAnnotations: false } });
+it("tools() names each tool mcp__<server>__<tool> and names its origin, also if the tool's name is unique", async () => {
+  const mcp = servers({ everything, again: { ...everything, tools: ["echo"] } });
   const tools = await mcp.tools();
-  expect(named(tools, "get-sum")).toMatchObject({
-    risk: "safe",
-    destructive: false,
-    concurrency: "parallel",
+  expect(tools.map(({ name }) => name)).toEqual(
+    expect.arrayContaining(["mcp__everything__get-sum", "mcp__everything__echo", "mcp__again__echo"]),
+  );
+  expect(tools.filter(({ name }) => !name.startsWith("mcp__"))).toEqual([]);
+  expect(named(tools, "mcp__again__echo").origin).toEqual({ server: "again", name: "echo" });
+});
+
+it("tools() ignores the annotations of a server unless trustAnnotations is true", async () => {
+  const mcp = servers({
+    trusted: { ...everything, tools: ["echo"], trustAnnotations: true },
+    distrusted: { ...everything, tools: ["echo"], trustAnnotations: false },
+    unsaid: { ...everything, tools: ["echo"] },
   });
-  expect(named(tools, "everything__echo")).toMatchObject({ risk: "safe", destructive: false });
-  expect(named(tools, "again__echo")).toMatchObject({
-    risk: "high",
-    destructive: true,
-    concurrency: "sequential",
-  });
+  const tools = await mcp.tools();
+  const believed = { risk: "safe", destructive: false, concurrency: "parallel" };
+  const ignored = { risk: "high", destructive: true, concurrency: "sequential" };
+  expect(named(tools, "mcp__trusted__echo")).toMatchObject(believed);
+  expect(named(tools, "mcp__distrusted__echo")).toMatchObject(ignored);
+  expect(named(tools, "mcp__unsaid__echo")).toMatchObject(ignored);
 });
 
 it("a remote tool returns text, structured content, images and files", async () => {
   const mcp = servers({ everything });
   const [runtime, agent] = [await runtimeHere(), caller(await mcp.tools())];
-  expect(await callOnce(runtime, agent, "get-sum", { a: 1, b: 2 })).toEqual({
+  expect(await callOnce(runtime, agent, "mcp__everything__get-sum", { a: 1, b: 2 })).toEqual({
     output: { type: "text", text: "The sum of 1 and 2 is 3." },
     isError: false,
   });
   expect(
-    (await callOnce(runtime, agent, "get-structured-content", { location: "Chicago" })).output,
+    (await callOnce(runtime, agent, "mcp__everything__get-structured-content", { location: "Chicago" }))
+      .output,
   ).toMatchObject({
     type: "json",
     value: { conditions: expect.any(String) as unknown },
   });
-  const { output: image } = await callOnce(runtime, agent, "get-tiny-image");
+  const { output: image } = await callOnce(runtime, agent, "mcp__everything__get-tiny-image");
   expect(image).toMatchObject({
     type: "content",
     parts: [{ type: "text" }, { type: "image" }, { type: "text" }],
   });
-  const { output: file } = await callOnce(runtime, agent, "get-resource-reference", {
+  const { output: file } = await callOnce(runtime, agent, "mcp__everything__get-resource-reference", {
     resourceType: "Blob",
     resourceId: 1,
   });
@@ -88,11 +97,11 @@ it("a remote tool tells the model what to fix, whether Reeve or the server found
   const folder = await folderHere();
   const mcp = servers({ everything, files: filesystem(folder) });
   const [runtime, agent] = [await runtimeHere(), caller(await mcp.tools())];
-  expect(await callOnce(runtime, agent, "get-sum", { a: "one", b: 2 })).toEqual({
+  expect(await callOnce(runtime, agent, "mcp__everything__get-sum", { a: "one", b: 2 })).toEqual({
     output: { type: "text", text: expect.stringContaining("a must be number") as unknown },
     isError: true,
   });
-  const outside = await callOnce(runtime, agent, "read_text_file", { path: "/etc/passwd" });
+  const outside = await callOnce(runtime, agent, "mcp__files__read_text_file", { path: "/etc/passwd" });
   expect(outside).toMatchObject({
     isError: true,
     output: { text: expect.stringContaining("Access denied") as unknown },
@@ -103,22 +112,33 @@ it("an agent reads and writes files through the filesystem server", async () => 
   const folder = await folderHere();
   await mkdir(join(folder, "notes"));
   await writeFile(join(folder, "notes", "a.txt"), "first");
-  const mcp = servers({ files: filesystem(folder) });
+  const mcp = servers({ files: { ...filesystem(folder), trustAnnotations: true } });
   const [runtime, agent] = [await runtimeHere(), caller(await mcp.tools())];
   const path = join(folder, "notes", "b.txt");
-  await callOnce(runtime, agent, "write_file", { path, content: "second" });
+  await callOnce(runtime, agent, "mcp__files__write_file", { path, content: "second" });
   expect(await readFile(path, "utf8")).toBe("second");
-  const { output } = await callOnce(runtime, agent, "list_directory", { path: join(folder, "notes") });
+  const { output } = await callOnce(runtime, agent, "mcp__files__list_directory", {
+    path: join(folder, "notes"),
+  });
   expect(JSON.stringify(output)).toContain("[FILE] a.txt\\n[FILE] b.txt");
-  expect(named(await mcp.tools(), "write_file")).toMatchObject({ risk: "high", destructive: true });
-  expect(named(await mcp.tools(), "read_text_file")).toMatchObject({ risk: "safe", destructive: false });
+  expect(named(await mcp.tools(), "mcp__files__write_file")).toMatchObject({
+    risk: "high",
+    destructive: true,
+  });
+  expect(named(await mcp.tools(), "mcp__files__read_text_file")).toMatchObject({
+    risk: "safe",
+    destructive: false,
+  });
 });
 
 it("readers of a run receive the progress of a remote tool", async () => {
   const mcp = servers({ everything });
   const [runtime, agent] = [await runtimeHere(), caller(await mcp.tools())];
   const input = { duration: 0.05, steps: 2 };
-  const run = await runtime.submit(agent, { toolName: "trigger-long-running-operation", input });
+  const run = await runtime.submit(agent, {
+    toolName: "mcp__everything__trigger-long-running-operation",
+    input,
+  });
   const shown: (Event | Delta)[] = [];
   for await (const event of run.events()) if (event.type === "tool_execution_update") shown.push(event);
   // The last update may be missing, because the result follows it at once (E2).
@@ -129,11 +149,14 @@ it("cancelling a run stops its remote call, and the server keeps running", async
   const mcp = servers({ everything });
   const [runtime, agent] = [await runtimeHere(), caller(await mcp.tools())];
   const input = { duration: 600, steps: 60_000 };
-  const run = await runtime.submit(agent, { toolName: "trigger-long-running-operation", input });
+  const run = await runtime.submit(agent, {
+    toolName: "mcp__everything__trigger-long-running-operation",
+    input,
+  });
   for await (const event of run.events()) if (event.type === "tool_execution_update") break;
   await run.cancel("enough");
   expect((await run.result()).status).toBe("cancelled");
-  const { output } = await callOnce(runtime, agent, "echo", { message: "still here" });
+  const { output } = await callOnce(runtime, agent, "mcp__everything__echo", { message: "still here" });
   expect(output).toEqual({ type: "text", text: "Echo: still here" });
 });
 
@@ -142,7 +165,10 @@ it("a call fails if the server sends neither a result nor progress for timeoutMs
   const mcp = servers({ everything: { ...everything, timeoutMs: 5_000 } }, { clock });
   const [runtime, agent] = [await runtimeHere(), caller(await mcp.tools())];
   const input = { duration: 600, steps: 1 };
-  const run = await runtime.submit(agent, { toolName: "trigger-long-running-operation", input });
+  const run = await runtime.submit(agent, {
+    toolName: "mcp__everything__trigger-long-running-operation",
+    input,
+  });
   for await (const event of run.events()) if (event.type === "tool_execution_start") break;
   while (clock.pending === 0) await new Promise(setImmediate);
   await clock.advance(5_001);
@@ -160,7 +186,10 @@ it("the call after a killed server starts it again, and the lost call reports th
   const [runtime, agent] = [await runtimeHere(), caller(await mcp.tools())];
   const first = mcp.pid("everything") ?? 0;
   const input = { duration: 600, steps: 60_000 };
-  const run = await runtime.submit(agent, { toolName: "trigger-long-running-operation", input });
+  const run = await runtime.submit(agent, {
+    toolName: "mcp__everything__trigger-long-running-operation",
+    input,
+  });
   for await (const event of run.events()) if (event.type === "tool_execution_update") break;
   process.kill(first, "SIGKILL");
   const { output } = await run.result();
@@ -170,7 +199,7 @@ it("the call after a killed server starts it again, and the lost call reports th
       text: expect.stringMatching(/was lost during tool .* may or may not have been executed/) as unknown,
     },
   });
-  expect((await callOnce(runtime, agent, "echo", { message: "back" })).output).toEqual({
+  expect((await callOnce(runtime, agent, "mcp__everything__echo", { message: "back" })).output).toEqual({
     type: "text",
     text: "Echo: back",
   });
@@ -207,7 +236,7 @@ it("an optional server that does not start is left out with a warning", async ()
   const warnings: string[] = [];
   const ghost = { command: "no-such-program-here", optional: true };
   const mcp = servers({ ghost, everything }, { onWarning: ({ message }) => warnings.push(message) });
-  expect((await mcp.tools()).map(({ name }) => name)).toContain("echo");
+  expect((await mcp.tools()).map(({ name }) => name)).toContain("mcp__everything__echo");
   expect(warnings).toEqual([expect.stringContaining("MCP server ghost did not start")]);
 });
 
@@ -244,11 +273,14 @@ it("resourceTools() lets a model list and read resources", async () => {
 it("a question of a server is asked as an approval, and the answer goes to the server", async () => {
   const mcp = servers({ everything });
   const [runtime, agent] = [await runtimeHere(), caller(await mcp.tools())];
-  const run = await runtime.submit(agent, { toolName: "trigger-elicitation-request", input: {} });
+  const run = await runtime.submit(agent, {
+    toolName: "mcp__everything__trigger-elicitation-request",
+    input: {},
+  });
   for await (const event of run.events({ types: ["approval_request"] })) {
     if (event.type !== "approval_request") continue;
     expect(event.data).toMatchObject({
-      toolName: "trigger-elicitation-request",
+      toolName: "mcp__everything__trigger-elicitation-request",
       reason: "MCP server everything asks: Please provide inputs for the following fields:",
       input: { requestedSchema: { type: "object" } },
     });
@@ -263,7 +295,10 @@ it.for(["denied", "skipped"] as const)(
   async (decision) => {
     const mcp = servers({ everything });
     const [runtime, agent] = [await runtimeHere(), caller(await mcp.tools())];
-    const run = await runtime.submit(agent, { toolName: "trigger-elicitation-request", input: {} });
+    const run = await runtime.submit(agent, {
+      toolName: "mcp__everything__trigger-elicitation-request",
+      input: {},
+    });
     for await (const event of run.events({ types: ["approval_request"] })) {
       if (event.type !== "approval_request") continue;
       await run.approve(event.data.approvalId, { decision });
@@ -280,7 +315,10 @@ it("J6: a call that the next process repeats gets the recorded answer, and the p
   const mcp = servers({ everything });
   const agent = caller(await mcp.tools());
   const first = await openRuntime({ store });
-  const run = await first.submit(agent, { toolName: "trigger-elicitation-request", input: {} });
+  const run = await first.submit(agent, {
+    toolName: "mcp__everything__trigger-elicitation-request",
+    input: {},
+  });
   let approvalId = "";
   for await (const event of run.events({ types: ["approval_request"] })) {
     if (event.type === "approval_request") ({ approvalId } = event.data);

@@ -127,8 +127,8 @@ const runtime = await openRuntime();
 try {
   const tools = await mcp.tools();
   const agent = caller(tools);
-  for (const { name } of tools) {
-    const input = name === "add_numbers" ? { a: 5, b: 3 } : {};
+  for (const { name, origin } of tools) {
+    const input = origin?.name === "add_numbers" ? { a: 5, b: 3 } : {};
     const run = await runtime.submit(agent, { toolName: name, input });
     for await (const event of run.events({ types: ["approval_request", "run_end"] })) {
       // A field that the person leaves empty gets the server's default.

@@ -42,15 +42,15 @@ async function hostOf(configs: ServerConfigs) {
 }
 
 it("an MCP server offers tools and an agent over stdio, and ends with its host", async () => {
-  const { mcp, runtime, agent, tools } = await hostOf({ own });
-  expect(tools.map(({ name }) => name)).toEqual(["clerk", "count", "pay"]);
-  expect(named(tools, "count")).toMatchObject({ risk: "safe", destructive: false });
-  expect(named(tools, "pay")).toMatchObject({ risk: "high", destructive: true });
-  expect(await callOnce(runtime, agent, "count")).toEqual({
+  const { mcp, runtime, agent, tools } = await hostOf({ own: { ...own, trustAnnotations: true } });
+  expect(tools.map(({ name }) => name)).toEqual(["mcp__own__clerk", "mcp__own__count", "mcp__own__pay"]);
+  expect(named(tools, "mcp__own__count")).toMatchObject({ risk: "safe", destructive: false });
+  expect(named(tools, "mcp__own__pay")).toMatchObject({ risk: "high", destructive: true });
+  expect(await callOnce(runtime, agent, "mcp__own__count")).toEqual({
     output: { type: "json", value: { calls: 1 } },
     isError: false,
   });
-  const { output } = await callOnce(runtime, agent, "clerk", { input: "Do it." });
+  const { output } = await callOnce(runtime, agent, "mcp__own__clerk", { input: "Do it." });
   expect(output).toMatchObject({
     type: "json",
     value: { output: "It is done.", status: "completed", turns: 1 },
@@ -67,7 +67,7 @@ it("an approval request of a served tool reaches the person at the host, and the
     skipped: "[skipped by a person]",
   } as const;
   for (const [decision, said] of Object.entries(answers)) {
-    const run = await runtime.submit(agent, { toolName: "pay", input: { usd: 5 } });
+    const run = await runtime.submit(agent, { toolName: "mcp__own__pay", input: { usd: 5 } });
     for await (const event of run.events({ types: ["approval_request"] })) {
       if (event.type !== "approval_request") continue;
       expect(event.data.reason).toContain('pay is about to run with {"usd":5}');
@@ -89,16 +89,23 @@ it.for(["initialize", "auto", "2026-07-28"] as const)(
         const requestedSchema = { type: "object", properties: { name: { type: "string" } } };
         const input = { message: "Your name?", requestedSchema };
         return JSON.stringify(
-          await ctx.approval({ toolName: "asked", callId, input, reason: "wants to know" }),
+          await ctx.approval({
+            kind: "elicitation",
+            toolName: "asked",
+            callId,
+            input,
+            reason: "wants to know",
+          }),
         );
       },
     });
     const url = await serve({ name: "asker", tools: [asked] });
     const { runtime, agent } = await hostOf({ asker: { url, protocol } });
-    const run = await runtime.submit(agent, { toolName: "asked", input: {} });
+    const run = await runtime.submit(agent, { toolName: "mcp__asker__asked", input: {} });
     for await (const event of run.events({ types: ["approval_request"] })) {
       if (event.type !== "approval_request") continue;
-      expect(event.data.input).toMatchObject({ message: "Your name?" });
+      expect(event.data.kind).toBe("elicitation");
+      expect(event.data.input).toMatchObject({ message: "asked asks: wants to know: Your name?" });
       await run.approve(event.data.approvalId, { decision: "approved", input: { name: "Ada" } });
       break;
     }
@@ -224,7 +231,10 @@ it("a host continues a conversation by its sessionId, and cannot reach conversat
     const headers = { authorization: `Bearer ${user}` };
     const { agent, runtime: ours } = await hostOf({ desk: { url, headers } });
     return async (input: string, sessionId?: string) => {
-      const { output } = await callOnce(ours, agent, "clerk", { input, ...(sessionId && { sessionId }) });
+      const { output } = await callOnce(ours, agent, "mcp__desk__clerk", {
+        input,
+        ...(sessionId && { sessionId }),
+      });
       return (output as unknown as { value: { output: string; sessionId: string } }).value;
     };
   };
@@ -245,7 +255,7 @@ it("the tools of an agent change in place when a server reports changed tools", 
   const connected: McpServer[] = [];
   const url = await serve({ name: "growing", tools: [hello], extend: (server) => connected.push(server) });
   const { mcp, tools, runtime, agent } = await hostOf({ growing: { url } });
-  expect(tools.map(({ name }) => name)).toEqual(["hello"]);
+  expect(tools.map(({ name }) => name)).toEqual(["mcp__growing__hello"]);
   const changed = new Promise<void>((resolve) => {
     mcp.onToolsChanged(resolve);
   });
@@ -253,8 +263,11 @@ it("the tools of an agent change in place when a server reports changed tools", 
   for (const server of connected)
     server.registerTool("bye", { description: "Parts" }, () => ({ content: [...said.content] }));
   await changed;
-  expect(tools.map(({ name }) => name)).toEqual(["bye", "hello"]);
-  expect((await callOnce(runtime, agent, "bye")).output).toEqual({ type: "text", text: "goodbye" });
+  expect(tools.map(({ name }) => name)).toEqual(["mcp__growing__bye", "mcp__growing__hello"]);
+  expect((await callOnce(runtime, agent, "mcp__growing__bye")).output).toEqual({
+    type: "text",
+    text: "goodbye",
+  });
 });
 
 it("a client starts a new session if the server has dropped the old one", async () => {
@@ -274,7 +287,10 @@ it("a client starts a new session if the server has dropped the old one", async 
   const url = `http://127.0.0.1:${(http.address() as AddressInfo).port}/mcp`;
   const { runtime, agent } = await hostOf({ moving: { url } });
   current = 1;
-  expect((await callOnce(runtime, agent, "hello")).output).toEqual({ type: "text", text: "hello" });
+  expect((await callOnce(runtime, agent, "mcp__moving__hello")).output).toEqual({
+    type: "text",
+    text: "hello",
+  });
 });
 
 it.for([

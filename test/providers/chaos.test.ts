@@ -10,7 +10,7 @@ import {
   type Model,
   type RunHandle,
 } from "../../src/kernel/index.ts";
-import { createRuntime } from "../../src/runtime/create-runtime.ts";
+import { createRuntime } from "../../src/runtime/local-runtime.ts";
 import { memoryStore, sha256 } from "../../src/runtime/index.ts";
 import { FakeClock } from "../../src/testing/index.ts";
 import { mockProviders, providerKeys, usage, type MockProviders } from "./mock-providers.ts";

@@ -12,7 +12,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { AgentCore } from "../../src/agents/index.ts";
 import { imageResult, tool, toModel } from "../../src/capabilities/index.ts";
 import { userMessage, type JsonObject } from "../../src/kernel/index.ts";
-import { createRuntime } from "../../src/runtime/create-runtime.ts";
+import { createRuntime } from "../../src/runtime/local-runtime.ts";
 import { partsOf, usage } from "./mock-providers.ts";
 
 const red =

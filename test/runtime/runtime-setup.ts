@@ -14,7 +14,7 @@ import {
   type Tool,
   type ToolResult,
 } from "../../src/kernel/index.ts";
-import { createRuntime } from "../../src/runtime/create-runtime.ts";
+import { createRuntime } from "../../src/runtime/local-runtime.ts";
 import { memoryStore, sha256, type RuntimeOptions } from "../../src/runtime/index.ts";
 import { FakeClock, sequentialIds } from "../../src/testing/index.ts";
 

@@ -9,7 +9,7 @@ import type {
   SubmitOptions,
 } from "../../src/kernel/index.ts";
 import { newRun } from "../../src/runtime/journal/new-run.ts";
-import { createRuntime } from "../../src/runtime/create-runtime.ts";
+import { createRuntime } from "../../src/runtime/local-runtime.ts";
 import { memoryStore, sha256, type RuntimeOptions } from "../../src/runtime/index.ts";
 import { StoredRunHandle } from "../../src/runtime/client/run-handle.ts";
 import { dyingStore } from "../../src/testing/dying-store.ts";

@@ -10,9 +10,9 @@ import {
 } from "../../kernel/index.ts";
 import { adoptWorkerResult, runWorker, keepPartialText } from "../architectures/run-worker.ts";
 import { loadPromptContext } from "../architectures/prompt-context.ts";
-import { refuseNamesakes } from "../namesakes.ts";
+import { refuseDuplicateNames } from "../duplicate-names.ts";
 import { briefOf, endStatus, inFormWanted } from "./flow-step.ts";
-import { stepEnd, stepStart, toldFlow } from "./told-flow.ts";
+import { stepEnd, stepStart, withFlowEvents } from "./flow-events.ts";
 
 export interface ConditionalFlowOptions {
   /**
@@ -36,12 +36,12 @@ export class ConditionalFlow implements Architecture {
         "invalid_argument",
         `invalid predicate ${describeValue(options.predicate)} of a ${this.name} flow: expected a function of the input`,
       );
-    refuseNamesakes(`a ${this.name} flow`, [options.ifTrue, options.ifFalse]);
+    refuseDuplicateNames(`a ${this.name} flow`, [options.ifTrue, options.ifFalse]);
     this.#options = options;
   }
 
   run(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<EmittableEvent> {
-    return toldFlow(this.name, session, this.#go(session, deps, prompt));
+    return withFlowEvents(this.name, session, this.#go(session, deps, prompt));
   }
 
   declaredWorkers(): Readonly<Record<string, HostedAgent>> {

@@ -2,7 +2,7 @@ import { Fault, type HostedAgent, type RunStatus, type WorkerInput } from "../..
 import type { WorkerResult } from "../architectures/run-worker.ts";
 import type { PromptContext } from "../architectures/prompt-context.ts";
 import { requestedOutput, workerBrief } from "../architectures/team-members.ts";
-import { refuseNamesakes } from "../namesakes.ts";
+import { refuseDuplicateNames } from "../duplicate-names.ts";
 
 /** An agent at its position in a flow. */
 export interface FlowStep {
@@ -15,7 +15,7 @@ export interface FlowStep {
 export function flowSteps(flow: string, what: string, workers: readonly HostedAgent[]): readonly FlowStep[] {
   if (workers.length === 0)
     throw new Fault("invalid_argument", `invalid ${what} of a ${flow} flow: expected at least one agent`);
-  refuseNamesakes(`a ${flow} flow`, workers);
+  refuseDuplicateNames(`a ${flow} flow`, workers);
   const seen = new Set<string>();
   const taken = new Set<string>(workers.map(({ id }) => id));
   return workers.map((worker) => {

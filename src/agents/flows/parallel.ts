@@ -23,7 +23,7 @@ import {
   workersOf,
   type FlowStep,
 } from "./flow-step.ts";
-import { stepEnd, stepStart, toldFlow } from "./told-flow.ts";
+import { stepEnd, stepStart, withFlowEvents } from "./flow-events.ts";
 
 /**
  * How several texts become one: joined, the most frequent one, or the result of a function, in the order of the
@@ -58,7 +58,7 @@ export class ParallelFlow implements Architecture {
   }
 
   run(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<EmittableEvent> {
-    return toldFlow(this.name, session, this.#go(session, deps, prompt));
+    return withFlowEvents(this.name, session, this.#go(session, deps, prompt));
   }
 
   declaredWorkers(): Readonly<Record<string, HostedAgent>> {

@@ -8,7 +8,7 @@ import type {
 import { requireAnswer, runWorker } from "../architectures/run-worker.ts";
 import { loadPromptContext } from "../architectures/prompt-context.ts";
 import { briefOf, endStatus, flowSteps, joined, workersOf, type FlowStep } from "./flow-step.ts";
-import { stepEnd, stepStart, toldFlow } from "./told-flow.ts";
+import { stepEnd, stepStart, withFlowEvents } from "./flow-events.ts";
 
 /**
  * An architecture that runs agents one after another. Each receives the input and all earlier answers, and the flow's
@@ -26,7 +26,7 @@ export class SequentialFlow implements Architecture {
   }
 
   run(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<EmittableEvent> {
-    return toldFlow(this.name, session, this.#go(session, deps, prompt));
+    return withFlowEvents(this.name, session, this.#go(session, deps, prompt));
   }
 
   declaredWorkers(): Readonly<Record<string, HostedAgent>> {

@@ -1,5 +1,5 @@
 import { Fault, type HostedAgent, type JsonValue, type StepContext } from "../../kernel/index.ts";
-import { refuseNamesakes } from "../namesakes.ts";
+import { refuseDuplicateNames } from "../duplicate-names.ts";
 
 /** The node from which the workflow's input comes. */
 export const START = "START" as const;
@@ -148,7 +148,7 @@ export class WorkflowGraph {
       if (typeof node !== "function" && typeof node?.run !== "function")
         throw refused(`has a node ${name} that is neither an agent nor a function`);
     }
-    refuseNamesakes("the workflow", Object.values(this.agents()));
+    refuseDuplicateNames("the workflow", Object.values(this.agents()));
   }
 
   #refuseWays(): void {

@@ -12,7 +12,7 @@ import {
 import { requireAnswer, runWorker } from "../architectures/run-worker.ts";
 import { loadPromptContext, type PromptContext } from "../architectures/prompt-context.ts";
 import { briefOf, inFormWanted, joined } from "./flow-step.ts";
-import { statusOf, stepEnd, stepStart } from "./told-flow.ts";
+import { statusOf, stepEnd, stepStart } from "./flow-events.ts";
 import { START, type NodeFunction, type WorkflowGraph } from "./workflow-graph.ts";
 import type { BoundMet, Visit, WorkflowSchedule } from "./workflow-schedule.ts";
 

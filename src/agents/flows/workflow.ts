@@ -7,7 +7,7 @@ import type {
 } from "../../kernel/index.ts";
 import { requireCount } from "../architectures/option-checks.ts";
 import { architectureEvent } from "../architectures/role-call.ts";
-import { toldFlow } from "./told-flow.ts";
+import { withFlowEvents } from "./flow-events.ts";
 import { mermaidOf } from "./workflow-drawing.ts";
 import { WorkflowGraph, type WorkflowGraphOptions } from "./workflow-graph.ts";
 import { WorkflowSchedule, type WorkflowBounds } from "./workflow-schedule.ts";
@@ -39,7 +39,7 @@ export class WorkflowFlow implements Architecture {
   }
 
   run(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<EmittableEvent> {
-    return toldFlow(this.name, session, this.#go(session, deps, prompt));
+    return withFlowEvents(this.name, session, this.#go(session, deps, prompt));
   }
 
   /** The graph as Mermaid source. */

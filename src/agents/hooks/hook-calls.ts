@@ -116,9 +116,7 @@ export class HookCalls implements MomentViewer {
     if (!registration.active) return 0;
     if (hung >= mostHangs) return hung;
     try {
-      // Through `.call`, so that V8 does not specialise this call site to the first agent's callback and deoptimise on
-      // the second. Bench: `loop`, row "turn in memory".
-      const returned = registration.callback.call(undefined, payload);
+      const returned = registration.callback(payload);
       return returned === undefined ? 0 : this.#finish(registration, returned, task, hung);
     } catch (error) {
       this.#fail(registration, Fault.from(error), task);

@@ -1,6 +1,6 @@
 import { Fault } from "../../kernel/index.ts";
 
-/** Compiles a pattern of tool names: a name, or a name in which `*` stands for any characters (`mcp.*`). */
+/** Compiles a pattern of tool names: a name, or a name in which `*` stands for any characters (`mcp__*`). */
 export function namePattern(pattern: string): (name: string) => boolean {
   if (typeof pattern !== "string" || pattern.trim() === "") {
     throw new Fault(

@@ -1,21 +1,24 @@
 import {
+  checkChoice,
+  checkOptions,
   executionBudget,
   Fault,
   fromNanoUsd,
   openLedger,
+  optionNames,
   Priority,
   unlimitedBudget,
   type Account,
   type ExecutionBudget,
   type Exhaustion,
+  type RunSnapshot,
   type Spend,
   type SpendCaps,
-  type RunSnapshot,
   type TaskId,
   type TopUp,
   type UnknownPrice,
 } from "../../kernel/index.ts";
-import { OwnPurse, type Hold, type Reserving, type Spending } from "./own-purse.ts";
+import { StandaloneLedger, type Hold, type Reserving, type Spending } from "./standalone-ledger.ts";
 
 /** Amounts in the units of the public API. */
 export interface Amounts {
@@ -32,6 +35,12 @@ export interface ExecutionTrackerOptions {
   readonly unknownPrice?: UnknownPrice;
 }
 
+const knownOptions = optionNames<ExecutionTrackerOptions>({
+  warnAt: true,
+  onWarning: true,
+  unknownPrice: true,
+});
+
 /**
  * Tracks the spending of one task. Created from a budget, it owns a ledger. Created from a run (`new
  * ExecutionTracker(ctx)`), it is a read-only view of the task's account, which only the runtime changes: `ctx.llm`
@@ -41,7 +50,7 @@ export interface ExecutionTrackerOptions {
  * tracked here; `RunMeta.check()` enforces it.
  */
 export class ExecutionTracker {
-  readonly #own: OwnPurse | null;
+  readonly #own: StandaloneLedger | null;
   readonly #look: () => Account | undefined;
 
   constructor(
@@ -52,8 +61,10 @@ export class ExecutionTracker {
       this.#own = null;
       this.#look = () => source.snapshot.ledger.accounts[source.taskId];
     } else {
+      checkOptions("ExecutionTracker", options, knownOptions);
+      checkChoice("ExecutionTracker", "unknownPrice", options.unknownPrice, ["refuse", "ignore"]);
       const { warnAt = 0.8, onWarning, unknownPrice } = options;
-      const own = new OwnPurse(openLedger(unknownPrice), onWarning);
+      const own = new StandaloneLedger(openLedger(unknownPrice), onWarning);
       own.open({ budget: executionBudget(source), priority: Priority.NORMAL, warnAt });
       this.#own = own;
       this.#look = () => own.account;
@@ -129,7 +140,7 @@ export class ExecutionTracker {
     return this.#look()?.unpriced ?? 0;
   }
 
-  #writable(method: string, instead: string): OwnPurse {
+  #writable(method: string, instead: string): StandaloneLedger {
     if (this.#own !== null) return this.#own;
     throw new Fault(
       "unsupported",

@@ -12,7 +12,7 @@ import {
   type RunSnapshot,
   type TaskId,
 } from "../../kernel/index.ts";
-import { OwnSeats } from "./own-seats.ts";
+import { StandaloneHeadcount } from "./standalone-headcount.ts";
 
 /**
  * Tracks the seats of a run. Created from a budget, it owns a headcount. Created from a run (`new SpawnTracker(ctx)`),
@@ -23,7 +23,7 @@ import { OwnSeats } from "./own-seats.ts";
  * then does the new task's `acquire` resolve (H2).
  */
 export class SpawnTracker {
-  readonly #own: OwnSeats | null;
+  readonly #own: StandaloneHeadcount | null;
   readonly #look: () => Headcount;
 
   constructor(source: Partial<SpawnBudget> | { readonly snapshot: RunSnapshot } = {}) {
@@ -31,7 +31,9 @@ export class SpawnTracker {
       this.#own = null;
       this.#look = () => source.snapshot.headcount;
     } else {
-      const own = new OwnSeats(openHeadcount(spawnBudget(source), "root" as TaskId, Priority.NORMAL));
+      const own = new StandaloneHeadcount(
+        openHeadcount(spawnBudget(source), "root" as TaskId, Priority.NORMAL),
+      );
       this.#own = own;
       this.#look = () => own.headcount;
     }
@@ -104,7 +106,7 @@ export class SpawnTracker {
     return this.#look().budget;
   }
 
-  #writable(method: string, instead: string): OwnSeats {
+  #writable(method: string, instead: string): StandaloneHeadcount {
     if (this.#own !== null) return this.#own;
     throw new Fault(
       "unsupported",

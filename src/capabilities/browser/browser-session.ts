@@ -1,15 +1,22 @@
 import type { Browser, BrowserContext, Page } from "playwright-core";
 import {
+  checkOptions,
   Fault,
+  optionNames,
   type ChatMessage,
   type EphemeralSource,
   type ImagePart,
   type TextPart,
 } from "../../kernel/index.ts";
+import type { AddressCheckOptions } from "../web/address-check.ts";
+import type { FilterProxy } from "./filter-proxy.ts";
 import { launchChromium, type LaunchOptions } from "./launch-chromium.ts";
 
-/** Options of `BrowserSession`. */
-export interface BrowserOptions extends LaunchOptions {
+/**
+ * Options of `BrowserSession`. Like the tool `fetch`, a browser refuses private addresses unless `allowPrivate` names
+ * them.
+ */
+export interface BrowserOptions extends LaunchOptions, AddressCheckOptions {
   /** Whether the model sees a screenshot of the page before each of its turns. Default: `false`. */
   readonly useScreenshot?: boolean;
   /**
@@ -20,7 +27,9 @@ export interface BrowserOptions extends LaunchOptions {
   /** Size of the page in pixels. Default: 1280 x 800. */
   readonly viewport?: { readonly width: number; readonly height: number };
   /**
-   * Which URLs may be loaded, including redirects, frames and resources of pages. Default: every http and https URL.
+   * Which URLs may be loaded, including redirects, frames, workers, WebSockets and resources of pages. Of a redirect, a
+   * WebSocket and a shared worker over HTTPS, only host and port are known: they are allowed if another URL there was, or
+   * if the function accepts the root URL. A function that throws refuses. Default: every http and https URL.
    */
   readonly allow?: (url: URL) => boolean;
   /** Maximum duration of one action, in milliseconds. Default: 15_000. */
@@ -47,9 +56,28 @@ export interface BrowserState {
   readonly accessibility?: string;
 }
 
+/** A running browser. */
+interface Started {
+  readonly browser: Browser;
+  readonly context: BrowserContext;
+}
+
 /** Maximum length of an accessibility tree that the model sees, in characters. */
 const maxChars = 20_000;
 const images = "image/png";
+
+const knownOptions = optionNames<BrowserOptions>({
+  useScreenshot: true,
+  useAccessibility: true,
+  viewport: true,
+  allow: true,
+  timeoutMs: true,
+  executablePath: true,
+  headless: true,
+  args: true,
+  allowPrivate: true,
+  resolve: true,
+});
 
 /**
  * A browser for one agent. It starts at its first use, and its creator must close it. Its state is not durable: after a
@@ -58,12 +86,15 @@ const images = "image/png";
 export class BrowserSession implements EphemeralSource {
   readonly name = "browser";
   readonly #options: BrowserOptions;
-  #starting: Promise<{ readonly browser: Browser; readonly context: BrowserContext }> | undefined;
+  #starting: Promise<Started> | undefined;
   readonly #tabs = new Map<number, Page>();
   #active = 0;
   #lastTab = 0;
+  /** Why the latest connection of the browser was refused. */
+  #refusal: Fault | undefined;
 
   constructor(options: BrowserOptions = {}) {
+    checkOptions("BrowserSession", options, knownOptions);
     this.#options = options;
   }
 
@@ -103,11 +134,20 @@ export class BrowserSession implements EphemeralSource {
     return [{ role: "user", content: stateParts(await this.getState()) }];
   }
 
-  /** Opens a URL in the active tab, or in a new one. Throws `permission_denied` if `allow` refuses the URL. */
+  /**
+   * Opens a URL in the active tab, or in a new one. Throws `permission_denied` if `allow` refuses the URL or one to which
+   * it redirects, or if its host has a private address.
+   */
   async open(address: string, { newTab = false }: { readonly newTab?: boolean } = {}): Promise<void> {
     const url = this.#permitted(address);
+    await this.#requirePublic(url);
     const page = !newTab && this.isOpen ? this.page() : await this.#newPage();
-    await page.goto(url.href, { waitUntil: "domcontentloaded" });
+    this.#refusal = undefined;
+    try {
+      await page.goto(url.href, { waitUntil: "domcontentloaded" });
+    } catch (error) {
+      throw (isNetworkError(error) ? this.#refusal : undefined) ?? error;
+    }
   }
 
   /** Returns the Playwright page of the active tab. Throws if no tab is open. */
@@ -174,7 +214,16 @@ export class BrowserSession implements EphemeralSource {
 
   #allows(url: URL): boolean {
     if (url.href === "about:blank") return true;
-    return /^https?:$/u.test(url.protocol) && (this.#options.allow?.(url) ?? true);
+    if (!/^https?:$/u.test(url.protocol)) return false;
+    const { allow } = this.#options;
+    try {
+      const decision: unknown = allow === undefined || allow(url);
+      // A promise is not a decision, so only `true` allows.
+      return decision === true;
+    } catch (error) {
+      this.#refusal = Fault.from(error);
+      return false;
+    }
   }
 
   async #newPage(): Promise<Page> {
@@ -186,23 +235,53 @@ export class BrowserSession implements EphemeralSource {
     return context.newPage();
   }
 
-  async #start(): Promise<{ readonly browser: Browser; readonly context: BrowserContext }> {
-    const browser = await launchChromium(this.#options);
-    const context = await browser.newContext({ viewport: this.#viewport });
+  /** Refuses a private address before the browser starts, with a message that names it. */
+  async #requirePublic(url: URL): Promise<void> {
+    if (url.href === "about:blank") return;
+    // Loaded on first use, so that importing the browser loads no network module.
+    const { checkedAddress } = await import("../web/address-check.ts");
+    await checkedAddress(url, this.#options);
+  }
+
+  async #start(): Promise<Started> {
+    const { FilterProxy: Proxy } = await import("./filter-proxy.ts");
+    const { allowPrivate, resolve } = this.#options;
+    const proxy = await Proxy.start({
+      ...(allowPrivate !== undefined && { allowPrivate }),
+      ...(resolve && { resolve }),
+      allow: (url) => this.#allows(url),
+      onRefused: (fault) => {
+        this.#refusal = fault;
+      },
+    });
+    try {
+      const browser = await launchChromium(this.#options, proxy.url);
+      browser.on("disconnected", () => {
+        proxy.close();
+        this.#tabs.clear();
+        this.#starting = undefined;
+      });
+      return { browser, context: await this.#newContext(browser, proxy) };
+    } catch (error) {
+      proxy.close();
+      throw error;
+    }
+  }
+
+  async #newContext(browser: Browser, proxy: FilterProxy): Promise<BrowserContext> {
+    // The driver does not show the requests of a service worker, so there is none.
+    const context = await browser.newContext({ viewport: this.#viewport, serviceWorkers: "block" });
     context.setDefaultTimeout(this.#options.timeoutMs ?? 15_000);
     await context.route("**/*", async (route) => {
-      const url = route.request().url();
-      const inPage = /^(?:data|blob):/u.test(url);
-      if (inPage || this.#allows(new URL(url))) await route.continue();
-      else await route.abort("blockedbyclient");
+      const url = new URL(route.request().url());
+      if (/^(?:data|blob):$/u.test(url.protocol)) return route.continue();
+      if (!this.#allows(url)) return route.abort("blockedbyclient");
+      proxy.grant(url);
+      return route.continue();
     });
     // A tab that a page opens is tracked like any other and becomes the active one.
     context.on("page", (page) => this.#adopt(page));
-    browser.on("disconnected", () => {
-      this.#tabs.clear();
-      this.#starting = undefined;
-    });
-    return { browser, context };
+    return context;
   }
 
   #adopt(page: Page): void {
@@ -231,6 +310,11 @@ export function stateParts({
   const text: TextPart = { type: "text", text: facts.join("\n") };
   if (screenshot === undefined) return [text];
   return [text, { type: "image", mediaType: images, source: { kind: "base64", data: screenshot } }];
+}
+
+/** Whether the browser could not load a page, as opposed to a page that was too slow. */
+function isNetworkError(error: unknown): boolean {
+  return Fault.from(error).message.includes("net::ERR_");
 }
 
 function cut(text: string): string {

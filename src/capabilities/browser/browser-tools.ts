@@ -29,6 +29,8 @@ const reference = {
 export function browserTools(browser: BrowserSession): readonly Tool[] {
   const shared = { concurrency: "sequential", timeoutMs: 60_000 } as const;
   const acting = { ...shared, risk: "high", destructive: true } as const;
+  // Opening a page changes nothing, but the URL itself can carry data out.
+  const opening = { ...shared, risk: "high", destructive: false } as const;
   const looking = { ...shared, risk: "safe", destructive: false } as const;
 
   async function afterwards(): Promise<string> {
@@ -48,7 +50,7 @@ export function browserTools(browser: BrowserSession): readonly Tool[] {
         required: ["url"],
         additionalProperties: false,
       } as const,
-      ...looking,
+      ...opening,
       execute: async ({ url, newTab = false }) => {
         await browser.open(url, { newTab });
         return afterwards();

@@ -1,6 +1,7 @@
 import { accessSync, constants } from "node:fs";
 import type * as Playwright from "playwright-core";
 import { Fault } from "../../kernel/index.ts";
+import { needingPackage } from "../optional-package.ts";
 
 /** How to start the browser. */
 export interface LaunchOptions {
@@ -24,42 +25,44 @@ const usualPlaces = [
   "C:\\Program Files\\Google\\Chrome\\Application\\chrome.exe",
 ];
 
-/** Arguments that stop the browser's own network traffic, so that it only connects to the pages it opens. */
+/**
+ * Arguments that stop the browser's own network traffic, so that it only connects to the pages it opens, and traffic that
+ * does not pass a proxy: lookups of host names, and UDP of WebRTC and QUIC.
+ */
 const quiet = [
   "--no-first-run",
   "--disable-background-networking",
   "--disable-component-update",
   "--disable-sync",
+  "--disable-quic",
+  "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",
+  "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
 ];
 
-/** Starts the browser. The driver playwright-core is loaded here, not when this package is imported. */
-export async function launchChromium(options: LaunchOptions): Promise<Playwright.Browser> {
+/** Starts the browser with a proxy for all its traffic. The driver playwright-core is loaded here, not when this package is imported. */
+export async function launchChromium(options: LaunchOptions, proxy: string): Promise<Playwright.Browser> {
   const { headless = true, args = [] } = options;
   const executablePath = options.executablePath ?? findChromium();
-  const { chromium } = await loadDriver();
+  const { chromium } = await needingPackage(
+    "playwright-core",
+    "a browser",
+    (): Promise<typeof Playwright> => import("playwright-core"),
+  );
   try {
     // Chromium cannot set up its own sandbox when it runs as root.
     const asRoot = process.getuid?.() === 0 ? ["--no-sandbox"] : [];
-    return await chromium.launch({ executablePath, headless, args: [...quiet, ...asRoot, ...args] });
+    return await chromium.launch({
+      executablePath,
+      headless,
+      // The driver sends requests to this machine through the proxy, too.
+      proxy: { server: proxy },
+      args: [...asRoot, ...args, ...quiet],
+    });
   } catch (cause) {
     const [why = ""] = Fault.from(cause).message.split("\n");
     throw new Fault("dependency_missing", `the browser ${executablePath} could not be started: ${why}`, {
       cause,
     });
-  }
-}
-
-async function loadDriver(): Promise<typeof Playwright> {
-  try {
-    return await import("playwright-core");
-  } catch (cause) {
-    throw new Fault(
-      "dependency_missing",
-      "a browser needs the package playwright-core: npm install playwright-core",
-      {
-        cause,
-      },
-    );
   }
 }
 

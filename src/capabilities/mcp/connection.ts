@@ -1,21 +1,18 @@
-import {
+import type {
   Client,
-  ProtocolError,
-  SdkError,
-  SdkErrorCode,
-  SdkHttpError,
-  UnauthorizedError,
-  type Implementation,
-  type RequestOptions,
-  type Transport,
+  ClientOptions,
+  Implementation,
+  RequestOptions,
+  Transport,
 } from "@modelcontextprotocol/client";
 import { Fault, type ApprovalDecision, type Clock, type JsonObject } from "../../kernel/index.ts";
+import { needingPackage } from "../optional-package.ts";
 import { elicitResult, questionOf, type Elicitation } from "./elicitation.ts";
 import { StderrTail } from "./stderr-tail.ts";
 import { InFlightCalls, type ElicitationHandler } from "./in-flight-calls.ts";
 import type { ServerConfig } from "./server-config.ts";
 import { reasonOf, delay, TimeLimit, unlessAborted } from "./time-limit.ts";
-import { connect, signIn } from "./transport.ts";
+import type * as Driver from "./transport.ts";
 
 /** How starts of a server are retried. */
 export interface Backoff {
@@ -76,6 +73,8 @@ export class Connection {
   readonly #calls = new InFlightCalls();
   readonly #closing = new AbortController();
   #stderr = new StderrTail();
+  /** The part that uses the MCP package, after the first start. */
+  #driver: typeof Driver | undefined;
   #client: Client | undefined;
   #transport: Transport | undefined;
   #starting: Promise<Client> | undefined;
@@ -124,12 +123,12 @@ export class Connection {
    */
   async #recovered(client: Client, error: unknown): Promise<boolean> {
     // The server requires a sign-in.
-    if (error instanceof UnauthorizedError) {
-      await signIn(this.name, this.config, this.#transport, error);
+    if (this.#driver?.isUnauthorized(error)) {
+      await this.#driver.signIn(this.name, this.config, this.#transport, error);
       return true;
     }
     // The server no longer knows our session.
-    const isForgotten = error instanceof SdkHttpError && error.status === 404;
+    const isForgotten = this.#driver?.isForgotten(error) === true;
     if (isForgotten) this.#forget(client);
     return isForgotten;
   }
@@ -184,7 +183,14 @@ export class Connection {
     const { clock, clientInfo, name } = this.#options;
     const words = new StderrTail();
     this.#stderr = words;
-    const client = this.#newClient(clientInfo);
+    const driver = await needingPackage(
+      "@modelcontextprotocol/client",
+      `MCP server ${name}`,
+      () => import("./transport.ts"),
+    );
+    this.#driver = driver;
+    const client = driver.newClient(clientInfo, this.#clientOptions());
+    client.setRequestHandler("elicitation/create", ({ params }) => this.#answerQuestion(params));
     const controller = new AbortController();
     const stop = (): void => controller.abort(reasonOf(this.#closing.signal));
     const { startTimeoutMs = 30_000 } = this.config;
@@ -194,7 +200,7 @@ export class Connection {
     this.#closing.signal.addEventListener("abort", stop);
     try {
       const options = { timeout: maxTimerMs, signal: controller.signal };
-      const connecting = connect(name, this.config, { client, words, options });
+      const connecting = driver.connect(name, this.config, { client, words, options });
       this.#transport = await unlessAborted(connecting, controller.signal);
       Object.assign(client, { onclose: () => this.#forget(client) });
       this.#client = client;
@@ -208,18 +214,16 @@ export class Connection {
     }
   }
 
-  #newClient(clientInfo: Implementation): Client {
+  #clientOptions(): ClientOptions {
     const { protocol = "initialize" } = this.config;
     const mode = protocol === "initialize" ? "legacy" : protocol === "auto" ? "auto" : { pin: protocol };
-    const client = new Client(clientInfo, {
+    return {
       capabilities: { elicitation: { form: { applyDefaults: true }, url: {} } },
       versionNegotiation: { mode },
       listChanged: {
         tools: { autoRefresh: false, debounceMs: 0, onChanged: () => this.#options.onToolsChanged() },
       },
-    });
-    client.setRequestHandler("elicitation/create", ({ params }) => this.#answerQuestion(params));
-    return client;
+    };
   }
 
   async #answerQuestion(elicitation: Elicitation): ReturnType<ElicitationHandler> {
@@ -240,20 +244,12 @@ export class Connection {
     const stop = (): void => controller.abort(signal === undefined ? undefined : reasonOf(signal));
     if (signal?.aborted) throw reasonOf(signal);
     signal?.addEventListener("abort", stop);
-    const { timeoutMs = 60_000 } = this.config;
-    const limit = new TimeLimit(this.#options.clock, timeoutMs, () =>
-      controller.abort(
-        new Fault(
-          "tool_timeout",
-          `${what} of MCP server ${this.name} sent neither a result nor progress for ${timeoutMs} ms`,
-        ),
-      ),
-    );
+    const [silence, whole] = this.#limits(what, (fault) => controller.abort(fault));
     const options: RequestOptions = {
       timeout: maxTimerMs,
       signal: controller.signal,
       onprogress: ({ progress: done, total, message }) => {
-        limit.renew();
+        silence.renew();
         progress?.({
           progress: done,
           ...(total !== undefined && { total }),
@@ -261,21 +257,37 @@ export class Connection {
         });
       },
     };
-    const ask: ElicitationHandler = (elicitation) =>
-      limit.heldDuring((asking ?? this.#askOutsideCall)(elicitation));
+    const ask: ElicitationHandler = (elicitation) => {
+      silence.renew();
+      return whole.heldDuring(silence.heldDuring((asking ?? this.#askOutsideCall)(elicitation)));
+    };
     try {
       const value = await this.#calls.during(ask, () => request(client, options));
       this.#failures = 0;
       return value;
     } catch (error) {
       if (controller.signal.aborted) throw reasonOf(controller.signal);
-      if (error instanceof ProtocolError) this.#failures = 0;
-      else if (isLost(error)) this.#forget(client);
+      if (this.#driver?.isRefused(error)) this.#failures = 0;
+      else if (this.#driver?.isLost(error)) this.#forget(client);
       throw error;
     } finally {
-      limit.end();
+      silence.end();
+      whole.end();
       signal?.removeEventListener("abort", stop);
     }
+  }
+
+  /** Returns the two timeouts of a call: without a sign of activity, and in total. Both pause while a person is asked. */
+  #limits(what: string, over: (fault: Fault) => void): readonly [TimeLimit, TimeLimit] {
+    const { timeoutMs = 60_000, totalTimeoutMs = 600_000 } = this.config;
+    const limit = (ms: number, problem: string): TimeLimit =>
+      new TimeLimit(this.#options.clock, ms, () =>
+        over(new Fault("tool_timeout", `${what} of MCP server ${this.name} ${problem} ${ms} ms`)),
+      );
+    return [
+      limit(timeoutMs, "sent neither a result nor progress for"),
+      limit(totalTimeoutMs, "sent no result within"),
+    ];
   }
 
   readonly #askOutsideCall: ElicitationHandler = async (elicitation) => {
@@ -307,7 +319,8 @@ export class Connection {
   }
 
   #notStarted(error: unknown): Fault {
-    if (Fault.is(error) && error.code === "permission_denied") return error;
+    if (Fault.is(error) && (error.code === "permission_denied" || error.code === "dependency_missing"))
+      return error;
     const { code, message, syscall } = error as Partial<NodeJS.ErrnoException>;
     if (code === "ENOENT" && syscall?.startsWith("spawn")) {
       return new Fault(
@@ -330,9 +343,9 @@ export class Connection {
     if (Fault.is(error)) return error;
     const server = `MCP server ${this.name}`;
     const { message } = error as Partial<Error>;
-    if (error instanceof ProtocolError)
+    if (this.#driver?.isRefused(error))
       return new Fault("tool_failed", `${server} refused ${what}: ${message}`, { cause: error });
-    if (isLost(error)) {
+    if (this.#driver?.isLost(error)) {
       return new Fault(
         "tool_failed",
         `${server} was lost during ${what} (${message}); the request may or may not have been executed. The next call starts the server again${this.#stderr.suffix}`,
@@ -346,18 +359,6 @@ export class Connection {
 interface SessionTransport {
   readonly sessionId: string | undefined;
   readonly terminateSession: () => Promise<void>;
-}
-
-const lostCodes: ReadonlySet<unknown> = new Set([
-  SdkErrorCode.ConnectionClosed,
-  SdkErrorCode.NotConnected,
-  SdkErrorCode.SendFailed,
-]);
-
-function isLost(error: unknown): boolean {
-  if (error instanceof SdkError) return lostCodes.has(error.code);
-  // `fetch` throws a TypeError if the server cannot be reached.
-  return error instanceof TypeError;
 }
 
 /** Whether a failed start may succeed later. A program that does not exist will not appear within seconds. */

@@ -12,6 +12,8 @@ import {
   type McpServer,
 } from "@modelcontextprotocol/server";
 import { Fault, type Clock } from "../../kernel/index.ts";
+import { callerNetwork } from "./caller-network.ts";
+import { HttpSessions, type Session } from "./http-sessions.ts";
 import { StreamEvents } from "./stream-events.ts";
 
 /** Options of the HTTP endpoint. */
@@ -28,10 +30,25 @@ export interface HttpOptions {
    * is such a function. If absent, every caller that can reach the endpoint is accepted.
    */
   readonly authenticate?: (request: Request) => Promise<AuthInfo | Response>;
-  /** Milliseconds without a request after which a session is dropped. Default: 3_600_000. */
+  /** Milliseconds without a request after which a session is closed. Default: 1_800_000. */
   readonly sessionIdleMs?: number;
-  /** Maximum number of sessions at the same time. Further ones are refused. Default: 1_000. */
+  /**
+   * Maximum number of sessions at the same time. If it is reached, a new session closes the one that has been idle
+   * longest, of the caller that has the most. If none is idle, the new one is refused. Default: 1_000.
+   */
   readonly maxSessions?: number;
+  /**
+   * Maximum number of sessions at the same time of one caller: of one authenticated user, or of one remote address (of
+   * one /64 network for IPv6). If it is reached, a new session closes the caller's session that has been idle longest.
+   * Default: 100.
+   */
+  readonly maxSessionsPerCaller?: number;
+  /**
+   * Returns the remote address of a request, for an endpoint behind a proxy that reports it in a header. Default: the
+   * address of the connection. `fetch` cannot see the connection, so without this function only `maxSessions` limits
+   * its callers.
+   */
+  readonly remoteAddress?: (request: Request) => string | undefined;
   /** Milliseconds after which a host whose stream ended should reconnect. Default: 1_000. */
   readonly retryMs?: number;
 }
@@ -42,13 +59,17 @@ interface EndpointOptions extends HttpOptions {
   readonly userOf: (authInfo: AuthInfo) => string;
 }
 
-interface Session {
-  readonly server: McpServer;
-  readonly transport: WebStandardStreamableHTTPServerTransport;
-  /** User who opened the session. A request of another user with the same session id is refused. */
-  readonly owner: string | undefined;
-  usedAt: number;
+/** What is known about a request besides the request itself. */
+export interface RequestSource {
+  /** Remote address of the connection. */
+  readonly remoteAddress?: string | undefined;
 }
+
+/** Methods that the protocol uses. */
+const methods = ["GET", "POST", "DELETE"];
+
+/** A host name or an IP address, with an optional port. */
+const hostHeader = /^(?:[\w.-]+|\[[\da-f:.]+\])(?::\d{1,5})?$/iu;
 
 /**
  * HTTP endpoint for hosts of all protocol revisions: sessions for revisions up to 2025-11-25, single exchanges for
@@ -58,7 +79,7 @@ export class HttpEndpoint {
   readonly #newServer: () => McpServer;
   readonly #options: EndpointOptions;
   readonly #exchanges: McpHttpHandler;
-  readonly #sessions = new Map<string, Session>();
+  readonly #sessions: HttpSessions;
 
   constructor(newServer: () => McpServer, options: EndpointOptions) {
     this.#newServer = newServer;
@@ -67,10 +88,21 @@ export class HttpEndpoint {
       legacy: "reject",
       onerror: (error) => this.#warn(error),
     });
+    const { clock, sessionIdleMs = 1_800_000, maxSessions = 1_000, maxSessionsPerCaller = 100 } = options;
+    this.#sessions = new HttpSessions({
+      clock,
+      idleMs: atLeast(1, "sessionIdleMs", sessionIdleMs),
+      max: atLeast(1, "maxSessions", maxSessions),
+      maxPerCaller: atLeast(1, "maxSessionsPerCaller", maxSessionsPerCaller),
+      onError: (error) => this.#warn(error),
+    });
   }
 
   /** Answers one request. */
-  async answer(request: Request): Promise<Response> {
+  async answer(request: Request, source?: RequestSource): Promise<Response> {
+    if (!methods.includes(request.method)) return notAllowed();
+    if (!hostHeader.test(request.headers.get("host") ?? "localhost"))
+      return problem(400, "Malformed Host header");
     const { allowedHosts = localhostAllowedHostnames(), allowedOrigins = localhostAllowedOrigins() } =
       this.#options;
     const stranger =
@@ -81,61 +113,66 @@ export class HttpEndpoint {
     if (found instanceof Response) return found;
     if (!(await isLegacyRequest(request)))
       return this.#exchanges.fetch(request, { ...(found && { authInfo: found }) });
-    return this.#inSession(request, found);
+    return this.#inSession(request, found, this.#network(request, source));
+  }
+
+  #network(request: Request, source: RequestSource | undefined): string | undefined {
+    const { remoteAddress = () => source?.remoteAddress } = this.#options;
+    return callerNetwork(remoteAddress(request));
   }
 
   /** Closes all sessions. */
   async close(): Promise<void> {
     await this.#exchanges.close();
-    const sessions = [...this.#sessions.values()];
-    this.#sessions.clear();
-    await Promise.all(sessions.map(({ server }) => server.close()));
+    await this.#sessions.close();
   }
 
-  async #inSession(request: Request, authInfo: AuthInfo | undefined): Promise<Response> {
-    const { clock, maxSessions = 1_000, userOf } = this.#options;
-    const user = authInfo && userOf(authInfo);
+  async #inSession(
+    request: Request,
+    authInfo: AuthInfo | undefined,
+    network: string | undefined,
+  ): Promise<Response> {
+    const user = authInfo && this.#options.userOf(authInfo);
     const id = request.headers.get("mcp-session-id");
-    const known = id === null ? undefined : this.#sessions.get(id);
-    if (id !== null && (known === undefined || known.owner !== user))
-      return problem(404, "Session not found");
-    if (known !== undefined) {
-      known.usedAt = clock.now();
-      return known.transport.handleRequest(request, { ...(authInfo && { authInfo }) });
-    }
-    await this.#forgetIdle();
-    if (this.#sessions.size >= maxSessions) return problem(503, "Too many sessions");
-    return this.#begin(request, authInfo);
+    if (id === null) return this.#begin(request, authInfo, { owner: user, caller: user ?? network });
+    const known = this.#sessions.find(id);
+    if (known === undefined || known.owner !== user) return problem(404, "Session not found");
+    const answer = (): Promise<Response> =>
+      known.transport.handleRequest(request, { ...(authInfo && { authInfo }) });
+    // The stream of a GET request lasts as long as the host likes, so it does not count as use of the session.
+    return request.method === "POST" ? this.#sessions.during(known, answer) : answer();
   }
 
   /** Starts a session. The transport itself refuses a request that does not start one; then no session is kept. */
-  async #begin(request: Request, authInfo: AuthInfo | undefined): Promise<Response> {
-    const { clock, retryMs = 1_000, userOf } = this.#options;
-    const owner = authInfo && userOf(authInfo);
+  async #begin(
+    request: Request,
+    authInfo: AuthInfo | undefined,
+    from: Pick<Session, "owner" | "caller">,
+  ): Promise<Response> {
+    const { retryMs = 1_000 } = this.#options;
+    const room = this.#sessions.makeRoom(from.caller);
+    if (room === "caller_full") return problem(429, "Too many sessions of this caller", retryLater);
+    if (room === "full") return problem(503, "Too many sessions", retryLater);
     const server = this.#newServer();
     const transport = new WebStandardStreamableHTTPServerTransport({
       sessionIdGenerator: () => randomUUID(),
       eventStore: new StreamEvents(),
       retryInterval: retryMs,
-      onsessioninitialized: (id) => {
-        this.#sessions.set(id, { server, transport, owner, usedAt: clock.now() });
-      },
-      onsessionclosed: (id) => {
-        this.#sessions.delete(id);
-      },
+      onsessioninitialized: (id) => this.#sessions.name(session, id),
+      onsessionclosed: () => this.#sessions.remove(session),
     });
-    await server.connect(transport);
-    const response = await transport.handleRequest(request, { ...(authInfo && { authInfo }) });
-    if (transport.sessionId === undefined) await server.close();
-    return response;
-  }
-
-  async #forgetIdle(): Promise<void> {
-    const { clock, sessionIdleMs = 3_600_000 } = this.#options;
-    for (const [id, { usedAt, server }] of this.#sessions) {
-      if (clock.now() - usedAt < sessionIdleMs) continue;
-      this.#sessions.delete(id);
-      await server.close();
+    const session: Session = { server, transport, ...from };
+    this.#sessions.add(session);
+    try {
+      return await this.#sessions.during(session, async () => {
+        await server.connect(transport);
+        return transport.handleRequest(request, { ...(authInfo && { authInfo }) });
+      });
+    } finally {
+      if (transport.sessionId === undefined) {
+        this.#sessions.remove(session);
+        await server.close();
+      }
     }
   }
 
@@ -144,6 +181,19 @@ export class HttpEndpoint {
   }
 }
 
-function problem(status: number, message: string): Response {
-  return Response.json({ jsonrpc: "2.0", error: { code: -32_001, message }, id: null }, { status });
+const retryLater = { "retry-after": "60" };
+
+function problem(status: number, message: string, headers: Readonly<Record<string, string>> = {}): Response {
+  const error = { code: -32_001, message };
+  return Response.json({ jsonrpc: "2.0", error, id: null }, { status, headers });
+}
+
+/** Returns the response to a method that the protocol does not use. */
+export function notAllowed(): Response {
+  return problem(405, "Method not allowed", { allow: methods.join(", ") });
+}
+
+function atLeast(least: number, name: string, value: number): number {
+  if (Number.isFinite(value) && value >= least) return value;
+  throw new Fault("invalid_argument", `invalid http.${name} ${value}: expected a number from ${least}`);
 }

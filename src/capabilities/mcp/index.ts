@@ -8,6 +8,7 @@ export type {
   StdioServerConfig,
 } from "./server-config.ts";
 export type { Variables } from "./variable-text.ts";
-export type { HttpOptions } from "./http-endpoint.ts";
-export { McpExport, type McpServerOptions, type StdioServing } from "./mcp-server.ts";
+export type { HttpOptions, RequestSource } from "./http-endpoint.ts";
+export type { McpExport, McpServerOptions, StdioServing } from "./mcp-server.ts";
+export { loadMcpExport } from "./load-mcp-export.ts";
 export type { OfferedAgent } from "./served-offer.ts";

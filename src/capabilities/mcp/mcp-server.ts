@@ -10,7 +10,9 @@ import {
 } from "@modelcontextprotocol/server";
 import { serveStdio, StdioServerTransport } from "@modelcontextprotocol/server/stdio";
 import {
+  checkOptions,
   Fault,
+  optionNames,
   type CallPath,
   type Clock,
   type JsonObject,
@@ -18,7 +20,7 @@ import {
   type Runtime,
   type Tool,
 } from "../../kernel/index.ts";
-import { HttpEndpoint, type HttpOptions } from "./http-endpoint.ts";
+import { HttpEndpoint, type HttpOptions, type RequestSource } from "./http-endpoint.ts";
 import { answerNode } from "./node-http.ts";
 import { serveCall, type CallState, type ServingOptions } from "./served-call.ts";
 import { agentOffer, toolOffers, type HostUser, type Offer, type OfferedAgent } from "./served-offer.ts";
@@ -39,6 +41,12 @@ export interface McpServerOptions {
   readonly runtime: Runtime;
   /** Clock of the session timeouts. */
   readonly clock: Clock;
+  /**
+   * Maximum duration of a call, in milliseconds: the deadline of its run. Progress does not extend it, and the run ends
+   * at it even if the host has disconnected. The time stops while a person is asked. `null` means unlimited. Default:
+   * 3_600_000.
+   */
+  readonly callTimeoutMs?: number | null;
   /** Middleware and gate that calls of the tools pass. */
   readonly callPath?: CallPath;
   /**
@@ -75,6 +83,25 @@ export interface StdioServing {
 const patienceSeconds = 30 * 24 * 3600;
 const patienceMs = 2 ** 31 - 1;
 
+const knownOptions = optionNames<McpServerOptions>({
+  name: true,
+  version: true,
+  instructions: true,
+  tools: true,
+  agents: true,
+  runtime: true,
+  clock: true,
+  callPath: true,
+  withoutPerson: true,
+  callTimeoutMs: true,
+  userOf: true,
+  stateKey: true,
+  http: true,
+  extend: true,
+  onWarning: true,
+  release: true,
+});
+
 /** Serves tools and agents to other MCP hosts, over standard input and output or HTTP. */
 export class McpExport {
   readonly #options: McpServerOptions;
@@ -84,7 +111,14 @@ export class McpExport {
   readonly #open = new Set<StdioServing>();
 
   constructor(options: McpServerOptions) {
+    checkOptions("mcpServer()", options, knownOptions);
     const { name, runtime, tools = [], agents = [], callPath, withoutPerson = "deny" } = options;
+    const { callTimeoutMs = 3_600_000 } = options;
+    if (callTimeoutMs !== null && !(Number.isFinite(callTimeoutMs) && callTimeoutMs > 0))
+      throw new Fault(
+        "invalid_argument",
+        `invalid callTimeoutMs ${callTimeoutMs} of MCP server ${name}: expected a number above 0, or null`,
+      );
     this.#options = options;
     this.#offers = [...toolOffers(name, tools, callPath), ...agents.map(agentOffer)];
     for (const { agent } of this.#offers) runtime.register(agent);
@@ -95,7 +129,7 @@ export class McpExport {
       bind: (context) => `${context.mcpReq.method}\n${this.#userOf(context).userId ?? ""}`,
     });
     const onWarning = (warning: Fault): void => options.onWarning?.(warning);
-    this.#serving = { server: name, runtime, codec, withoutPerson, onWarning };
+    this.#serving = { server: name, runtime, codec, callTimeoutMs, withoutPerson, onWarning };
     this.#endpoint = new HttpEndpoint(() => this.#newServer(), {
       ...options.http,
       clock: options.clock,
@@ -130,7 +164,8 @@ export class McpExport {
   }
 
   /** Answers a web `Request`: use it as `export default { fetch }`, or as a route of a framework. */
-  readonly fetch = (request: Request): Promise<Response> => this.#endpoint.answer(request);
+  readonly fetch = (request: Request, source?: RequestSource): Promise<Response> =>
+    this.#endpoint.answer(request, source);
 
   /** Answers a request of `node:http`: use it as `createServer(server.handle)`. */
   readonly handle = (request: IncomingMessage, response: ServerResponse): void => {

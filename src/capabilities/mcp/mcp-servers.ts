@@ -6,7 +6,9 @@ import type {
 } from "@modelcontextprotocol/client";
 import {
   assistantMessage,
+  checkOptions,
   Fault,
+  optionNames,
   userMessage,
   type ChatMessage,
   type Clock,
@@ -37,8 +39,8 @@ export interface McpServersOptions {
   /** Answers questions that a server asks a person outside a run. If absent, such questions are cancelled. */
   readonly onQuestion?: OnQuestion;
   /**
-   * Receives problems that do not stop anything: an optional server that did not start, or a list of tools that could
-   * not be read again.
+   * Receives problems that do not stop anything: an optional server that did not start, a list of tools that could not
+   * be read again, or a tool that cannot be offered.
    */
   readonly onWarning?: (warning: Fault) => void;
 }
@@ -51,6 +53,16 @@ interface Offer {
   readonly connection: Connection;
   readonly listed: readonly ListedTool[];
 }
+
+const knownOptions = optionNames<McpServersOptions>({
+  clock: true,
+  env: true,
+  backoff: true,
+  name: true,
+  version: true,
+  onQuestion: true,
+  onWarning: true,
+});
 
 /**
  * The MCP servers of a configuration. A server is started when something of it is first used. It runs until `close()`, independent of the
@@ -84,6 +96,7 @@ export class McpServers {
   #listed = false;
 
   constructor(configs: ServerConfigs | { readonly mcpServers: ServerConfigs }, options: McpServersOptions) {
+    checkOptions("mcpServers()", options, knownOptions);
     this.#options = options;
     const servers = isWrapped(configs) ? configs.mcpServers : configs;
     const { clock, env, backoff = {}, name: client = "reeve", version = "0.0.0", onQuestion } = options;
@@ -255,11 +268,26 @@ export class McpServers {
       );
       const { tools: wanted } = connection.config;
       const offered = wanted === undefined ? tools : tools.filter((tool) => wanted.includes(tool.name));
-      this.#offers.set(name, { connection, listed: offered.toSorted((a, b) => (a.name < b.name ? -1 : 1)) });
+      const listed = this.#distinct(name, offered);
+      this.#offers.set(name, { connection, listed: listed.toSorted((a, b) => (a.name < b.name ? -1 : 1)) });
     } catch (error) {
       if (mustWork && connection.config.optional !== true) throw error;
       this.#options.onWarning?.(Fault.from(error));
     }
+  }
+
+  /** Returns the tools without those that cannot be told apart. Each tool that is left out is a warning. */
+  #distinct(server: string, tools: readonly ListedTool[]): readonly ListedTool[] {
+    const seen = new Set<string>();
+    return tools.filter(({ name }) => {
+      const problem = name === "" ? "without a name" : seen.has(name) ? `${name} more than once` : undefined;
+      seen.add(name);
+      if (problem !== undefined)
+        this.#options.onWarning?.(
+          new Fault("tool_failed", `MCP server ${server} lists a tool ${problem}: it is left out`),
+        );
+      return problem === undefined;
+    });
   }
 
   /** Reads the tools of a server again after it reported a change. */

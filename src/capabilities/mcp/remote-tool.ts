@@ -19,12 +19,14 @@ export const idempotencyMeta = "reeve/idempotencyKey";
 /** Converts a server's tool to a `Tool`. The connection handles timeouts, restarts and error messages. */
 export function remoteTool(name: string, connection: Connection, listed: ListedTool): Tool<JsonObject> {
   const { config } = connection;
-  const { risk, destructive, harmless } = riskOf(listed, config.trustAnnotations ?? true);
+  const trusted = config.trustAnnotations === true ? listed.annotations : undefined;
+  const { risk, destructive, harmless } = riskOf(trusted);
   const inputSchema = listed.inputSchema as JsonSchema;
   return Object.freeze({
     name,
-    description: listed.description ?? listed.title ?? listed.annotations?.title ?? "",
+    description: listed.description ?? listed.title ?? trusted?.title ?? "",
     inputSchema,
+    origin: { server: connection.name, name: listed.name },
     risk: config.risk?.[listed.name] ?? risk,
     destructive,
     edits: false,
@@ -47,21 +49,14 @@ export function remoteTool(name: string, connection: Connection, listed: ListedT
   } satisfies Tool<JsonObject>);
 }
 
-/**
- * Returns the risk of a tool from the server's annotations. Without annotations the tool counts as risky and
- * destructive.
- */
-function riskOf(
-  { annotations }: ListedTool,
-  trusted: boolean,
-): {
+/** Returns the risk of a tool from annotations that are trusted. Without them the tool counts as risky and destructive. */
+function riskOf(trusted: ListedTool["annotations"]): {
   readonly risk: ToolRisk;
   readonly destructive: boolean;
   readonly harmless: boolean;
 } {
-  const said = trusted ? annotations : undefined;
-  if (said?.readOnlyHint === true) return { risk: "safe", destructive: false, harmless: true };
-  return { risk: "high", destructive: said?.destructiveHint ?? true, harmless: false };
+  if (trusted?.readOnlyHint === true) return { risk: "safe", destructive: false, harmless: true };
+  return { risk: "high", destructive: trusted?.destructiveHint ?? true, harmless: false };
 }
 
 /** T1: validates the input. If the server's schema is malformed, validation is left to the server. */

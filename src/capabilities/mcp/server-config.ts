@@ -16,8 +16,8 @@ interface AnyServer {
   /** Risk by tool name. It overrides what the server says. */
   readonly risk?: Readonly<Record<string, ToolRisk>>;
   /**
-   * Whether to believe the server's annotations of its tools. If `false`, all its tools count as risky and destructive.
-   * Default: `true`.
+   * Whether to believe the server's annotations of its tools, such as `readOnlyHint`. If `false`, all its tools count as
+   * risky and destructive. Default: `false`.
    */
   readonly trustAnnotations?: boolean;
   /**
@@ -25,6 +25,11 @@ interface AnyServer {
    * Default: 60_000.
    */
   readonly timeoutMs?: number;
+  /**
+   * Maximum duration of a call, in milliseconds. Progress does not extend it. The time pauses while a person is asked.
+   * Default: 600_000.
+   */
+  readonly totalTimeoutMs?: number;
   /** Maximum duration of a start, in milliseconds. Default: 30_000. */
   readonly startTimeoutMs?: number;
   /**
@@ -86,8 +91,11 @@ export type ServerConfig = StdioServerConfig | HttpServerConfig;
 /** Configurations by server name. */
 export type ServerConfigs = Readonly<Record<string, ServerConfig>>;
 
-/** Characters that every provider accepts in a tool name, because the server's name may become part of it. */
-const serverName = /^[A-Za-z_][A-Za-z0-9_-]{0,31}$/;
+/**
+ * Names that every provider accepts as a part of a tool name. Without `__` inside and `_` at the end, the prefix
+ * `mcp__<server>__` belongs to exactly one server, so that a rule for one server matches no tool of another.
+ */
+const serverName = /^(?!.*__)[A-Za-z_](?:[A-Za-z0-9_-]{0,30}[A-Za-z0-9-])?$/;
 
 /**
  * Returns the enabled servers with their variables filled in. Throws a fault that names the server if its configuration
@@ -99,7 +107,7 @@ export function readConfig(configs: ServerConfigs, variables: Variables): Readon
     if (!serverName.test(name)) {
       throw new Fault(
         "invalid_argument",
-        `invalid name of an MCP server ${JSON.stringify(name)}: expected 1 to 32 letters, digits, _ or -, starting with a letter or _`,
+        `invalid name of an MCP server ${JSON.stringify(name)}: expected 1 to 32 letters, digits, _ or -, starting with a letter or _, without __ and without _ at the end`,
       );
     }
     if (config.disabled !== true) read.set(name, readServer(name, config, variables));
@@ -111,7 +119,7 @@ function readServer(name: string, config: ServerConfig, variables: Variables): S
   const text = new VariableText(name, variables);
   const expanded = isStdio(config) ? readStdio(name, config, text) : readHttp(name, config, text);
   text.assertComplete();
-  for (const key of ["timeoutMs", "startTimeoutMs"] as const) {
+  for (const key of ["timeoutMs", "totalTimeoutMs", "startTimeoutMs"] as const) {
     const value = config[key];
     if (value !== undefined && !(Number.isFinite(value) && value > 0))
       throw refused(name, `${key} is ${value}; use a number above 0`);

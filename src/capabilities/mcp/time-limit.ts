@@ -1,10 +1,13 @@
 import { Fault, type Clock } from "../../kernel/index.ts";
 
-/** A timeout that restarts with each sign of activity and pauses while a person is asked. */
+/** A timeout that can be restarted, and that pauses while a person is asked. */
 export class TimeLimit {
   readonly #clock: Clock;
   readonly #ms: number;
   readonly #over: () => void;
+  /** Milliseconds that were left when the timeout was last started or paused. */
+  #left: number;
+  #startedAt = 0;
   #cancel: (() => void) | undefined;
   #held = 0;
   #ended = false;
@@ -12,33 +15,62 @@ export class TimeLimit {
   constructor(clock: Clock, ms: number, over: () => void) {
     this.#clock = clock;
     this.#ms = ms;
+    this.#left = ms;
     this.#over = over;
-    this.renew();
+    this.#start();
   }
 
-  /** Restarts the timeout. */
+  /** Milliseconds that are left. */
+  get left(): number {
+    const isRunning = this.#cancel !== undefined;
+    return Math.max(0, this.#left - (isRunning ? this.#clock.now() - this.#startedAt : 0));
+  }
+
+  /** Restarts the timeout with its full time. */
   renew(): void {
-    this.#cancel?.();
-    if (this.#held === 0 && !this.#ended)
-      this.#cancel = this.#clock.schedule(this.#clock.now() + this.#ms, this.#over);
+    this.#pause();
+    this.#left = this.#ms;
+    this.#start();
+  }
+
+  /** Pauses the timeout until `release()` was called as often as `hold()`. It continues with the time that was left. */
+  hold(): void {
+    this.#held++;
+    this.#pause();
+  }
+
+  /** Ends one `hold()`. */
+  release(): void {
+    this.#held--;
+    this.#start();
   }
 
   /** Pauses the timeout until the work settles. */
   async heldDuring<Value>(work: Promise<Value>): Promise<Value> {
-    this.#held++;
-    this.#cancel?.();
+    this.hold();
     try {
       return await work;
     } finally {
-      this.#held--;
-      this.renew();
+      this.release();
     }
   }
 
   /** Stops the timeout for good. */
   end(): void {
     this.#ended = true;
+    this.#pause();
+  }
+
+  #pause(): void {
+    this.#left = this.left;
     this.#cancel?.();
+    this.#cancel = undefined;
+  }
+
+  #start(): void {
+    if (this.#held > 0 || this.#ended || this.#cancel !== undefined) return;
+    this.#startedAt = this.#clock.now();
+    this.#cancel = this.#clock.schedule(this.#startedAt + this.#left, this.#over);
   }
 }
 

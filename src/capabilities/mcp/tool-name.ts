@@ -10,42 +10,50 @@ export interface RemoteName {
 const maxLength = 64;
 
 /**
- * Returns the names by which the model calls the tools, in the same order: the tool's own name if it is unique, else
- * `server__tool`. Characters that providers do not accept become `_`.
+ * Returns the names by which the model calls the tools, in the same order: `mcp__<server>__<tool>`. Characters that
+ * providers do not accept become `_`, and a name of more than 64 characters is cut and ends with a hash. The tools must
+ * be different from each other; then their names are, too.
  */
 export function toolNames(tools: readonly RemoteName[]): readonly string[] {
-  const bare = tools.map(({ tool }) => plain(tool));
-  const times = counted(bare);
-  const names = tools.map(({ server }, at) => {
-    const name = bare[at] ?? "";
-    return times.get(name) === 1 ? fitted(name) : fitted(`${server}__${name}`);
-  });
-  // Names can still be equal: if they differ only in replaced characters, or if a tool is named like another one with
-  // its server.
-  const alike = counted(names);
-  return names.map((name, at) => (alike.get(name) === 1 ? name : marked(name, tools[at])));
+  const named = new Map<RemoteName, string>();
+  const taken = new Set<string>();
+  for (const remote of inOrder(tools)) {
+    const name = freeName(remote, taken);
+    taken.add(name);
+    named.set(remote, name);
+  }
+  return tools.map((remote) => named.get(remote) ?? "");
 }
 
-function counted(names: readonly string[]): ReadonlyMap<string, number> {
-  const times = new Map<string, number>();
-  for (const name of names) times.set(name, (times.get(name) ?? 0) + 1);
-  return times;
+/**
+ * Returns the tools in the order in which they choose their names. A name that needs no change is chosen before names
+ * that are derived from others, so that a tool cannot take the name of another one. The order of the input is
+ * irrelevant.
+ */
+function inOrder(tools: readonly RemoteName[]): readonly RemoteName[] {
+  const key = (remote: RemoteName): string =>
+    JSON.stringify([fitted(remote) === fullName(remote) ? 0 : 1, remote.server, remote.tool]);
+  return tools.toSorted((one, other) => (key(one) < key(other) ? -1 : 1));
 }
 
-function plain(name: string): string {
-  const text = name.replaceAll(/[^A-Za-z0-9_-]/g, "_");
-  return /^[A-Za-z_]/.test(text) ? text : `_${text}`;
+function freeName(remote: RemoteName, taken: ReadonlySet<string>): string {
+  const first = fitted(remote);
+  for (let attempt = 0, name = first; ; attempt++, name = marked(first, remote, attempt))
+    if (!taken.has(name)) return name;
 }
 
-function fitted(name: string): string {
-  return name.length <= maxLength ? name : withMark(name, name);
+/** Returns the name if the tool were the only one. */
+function fitted(remote: RemoteName): string {
+  const name = fullName(remote).replaceAll(/[^A-Za-z0-9_-]/gu, "_");
+  return name.length <= maxLength ? name : marked(name, remote, 0);
 }
 
-function marked(name: string, remote: RemoteName | undefined): string {
-  return withMark(name, `${remote?.server}\n${remote?.tool}`);
+function fullName({ server, tool }: RemoteName): string {
+  return `mcp__${server}__${tool}`;
 }
 
-function withMark(name: string, of: string): string {
-  const mark = `_${hash("sha256", of, "hex").slice(0, 8)}`;
+/** Returns the name with a hash of server, tool and attempt at its end, within the maximum length. */
+function marked(name: string, { server, tool }: RemoteName, attempt: number): string {
+  const mark = `_${hash("sha256", JSON.stringify([server, tool, attempt]), "hex").slice(0, 8)}`;
   return name.slice(0, maxLength - mark.length) + mark;
 }

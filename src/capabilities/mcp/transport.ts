@@ -1,8 +1,14 @@
 import {
+  Client,
+  ProtocolError,
+  SdkError,
+  SdkErrorCode,
+  SdkHttpError,
   StreamableHTTPClientTransport,
   UnauthorizedError,
-  type Client,
+  type ClientOptions,
   type ConnectOptions,
+  type Implementation,
   type Transport,
 } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
@@ -14,6 +20,13 @@ import {
   type ServerConfig,
   type StdioServerConfig,
 } from "./server-config.ts";
+
+// This is the only module that imports values of the MCP package, which is optional: `Connection` loads it on first use.
+
+/** Creates a client of the MCP package. */
+export function newClient(info: Implementation, options: ClientOptions): Client {
+  return new Client(info, options);
+}
 
 /** Starts the server's program or connects to its address, and completes the handshake. */
 export async function connect(
@@ -35,7 +48,7 @@ export async function connect(
     await client.connect(transport, options);
     return transport;
   } catch (error) {
-    if (!(error instanceof UnauthorizedError)) throw error;
+    if (!isUnauthorized(error)) throw error;
     await signIn(server, config, transport, error);
     const next = http(config);
     await client.connect(next, options);
@@ -62,6 +75,34 @@ export async function signIn(
     );
   }
   await transport.finishAuth(await callback());
+}
+
+/** Whether the server requires a sign-in. */
+export function isUnauthorized(error: unknown): error is UnauthorizedError {
+  return error instanceof UnauthorizedError;
+}
+
+/** Whether the server no longer knows the session. */
+export function isForgotten(error: unknown): boolean {
+  return error instanceof SdkHttpError && error.status === 404;
+}
+
+/** Whether the server refused the request with an error of the protocol. */
+export function isRefused(error: unknown): boolean {
+  return error instanceof ProtocolError;
+}
+
+const lostCodes: ReadonlySet<unknown> = new Set([
+  SdkErrorCode.ConnectionClosed,
+  SdkErrorCode.NotConnected,
+  SdkErrorCode.SendFailed,
+]);
+
+/** Whether the connection to the server was lost. */
+export function isLost(error: unknown): boolean {
+  if (error instanceof SdkError) return lostCodes.has(error.code);
+  // `fetch` throws a TypeError if the server cannot be reached.
+  return error instanceof TypeError;
 }
 
 function stdio(

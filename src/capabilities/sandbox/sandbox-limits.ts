@@ -1,4 +1,4 @@
-import { Fault } from "../../kernel/index.ts";
+import { checkOptions, Fault, optionNames } from "../../kernel/index.ts";
 import type { SandboxLimits } from "./sandbox-policy.ts";
 
 const mebibyte = 1024 * 1024;
@@ -12,14 +12,19 @@ const defaults: Required<SandboxLimits> = {
   tmpBytes: 1_024 * mebibyte,
 };
 
+const knownLimits = optionNames<SandboxLimits>({
+  processes: true,
+  memoryBytes: true,
+  fileBytes: true,
+  openFiles: true,
+  cpuSeconds: true,
+  tmpBytes: true,
+});
+
 /** Returns the limits with defaults. Throws `invalid_argument` for an unknown name or a value that is not a positive integer. */
 export function sandboxLimits(limits: SandboxLimits = {}): Required<SandboxLimits> {
+  checkOptions("the sandbox's limits", limits, knownLimits);
   for (const [name, value] of Object.entries(limits)) {
-    if (!(name in defaults))
-      throw new Fault(
-        "invalid_argument",
-        `invalid limit "${name}" of the sandbox: expected one of ${Object.keys(defaults).join(", ")}`,
-      );
     if (!Number.isSafeInteger(value) || (value as number) < 1)
       throw new Fault(
         "invalid_argument",

@@ -1,4 +1,4 @@
-import { Fault } from "../../kernel/index.ts";
+import { checkOptions, Fault, optionNames } from "../../kernel/index.ts";
 import { bubbleCommand, findBubble, type Descriptor, type FoundBubble } from "./bubblewrap.ts";
 import { limitedCommand, sandboxLimits } from "./sandbox-limits.ts";
 import type { SandboxLimits, SandboxMode, SandboxPolicy, SandboxReport } from "./sandbox-policy.ts";
@@ -49,6 +49,15 @@ export interface Launch {
 
 const modes: readonly unknown[] = ["off", "warn", "enforce"] satisfies SandboxMode[];
 
+const knownOptions = optionNames<SandboxPolicy>({
+  mode: true,
+  network: true,
+  readable: true,
+  writable: true,
+  limits: true,
+  program: true,
+});
+
 /** Starts commands in a sandbox according to a policy. A sandbox that was available once is not checked again. */
 export class Sandbox {
   readonly policy: SandboxPolicy;
@@ -56,6 +65,7 @@ export class Sandbox {
   #found: Promise<FoundBubble> | undefined;
 
   constructor(policy: SandboxPolicy) {
+    checkOptions("the sandbox", policy, knownOptions);
     if (!modes.includes(policy.mode)) {
       throw new Fault(
         "invalid_argument",

@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import { Fault, type JsonObject, type Tool } from "../../kernel/index.ts";
+import { checkOptions, Fault, optionNames, type JsonObject, type Tool } from "../../kernel/index.ts";
 import { FileRoot } from "../files/file-root.ts";
 import { Sandbox } from "../sandbox/sandbox.ts";
 import type { SandboxMode, SandboxPolicy, SandboxReport } from "../sandbox/sandbox-policy.ts";
@@ -50,6 +50,16 @@ const shownModes: Readonly<Record<SandboxMode, string>> = {
 /** Variables that every command sees. Keys, tokens and service addresses are passed only if `inheritEnv` names them. */
 const harmless = ["PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TZ", "TMPDIR"];
 
+const knownOptions = optionNames<BashToolOptions>({
+  root: true,
+  sandbox: true,
+  timeoutMs: true,
+  maxOutputBytes: true,
+  graceMs: true,
+  inheritEnv: true,
+  env: true,
+});
+
 /**
  * Creates the tool `bash`, which runs shell commands. Each command runs in its own process group, which ends with the call.
  *
@@ -66,6 +76,7 @@ const harmless = ["PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE"
  * ```
  */
 export function bashTool(options: BashToolOptions): Tool {
+  checkOptions("bashTool()", options, knownOptions);
   const { timeoutMs = 120_000, maxOutputBytes = 32_768, graceMs = 2_000 } = options;
   const { sandbox: wanted = "enforce", inheritEnv = [], env: extraEnv = {} } = options;
   const root = new FileRoot(options.root);

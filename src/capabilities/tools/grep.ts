@@ -1,4 +1,4 @@
-import { Fault, type CancelSignal, type Tool } from "../../kernel/index.ts";
+import { checkOptions, Fault, optionNames, type CancelSignal, type Tool } from "../../kernel/index.ts";
 import { looksBinary } from "../files/file-kind.ts";
 import { readBytes } from "../files/file-lines.ts";
 import { FileRoot } from "../files/file-root.ts";
@@ -49,6 +49,14 @@ const input = {
 /** Maximum length of a line in a result, in characters. */
 const maxLine = 400;
 
+const knownOptions = optionNames<GrepToolOptions>({
+  root: true,
+  maxMatches: true,
+  maxFileBytes: true,
+  maxFiles: true,
+  timeoutMs: true,
+});
+
 /**
  * Creates the tool `grep`, which searches files for lines. The expression is compiled and executed in a thread, so one that takes too long
  * stops nothing else and ends at the time limit.
@@ -61,6 +69,7 @@ const maxLine = 400;
  * ```
  */
 export function grepTool(options: GrepToolOptions): Tool {
+  checkOptions("grepTool()", options, knownOptions);
   const { maxMatches = 200, maxFileBytes = 4 * 1024 * 1024, maxFiles = 20_000, timeoutMs = 20_000 } = options;
   const root = new FileRoot(options.root);
 

@@ -1,14 +1,18 @@
 import type { Ajv, ErrorObject, ValidateFunction } from "ajv";
 import { Fault, type JsonSchema } from "../../kernel/index.ts";
+import { isSupported, loadPatternEngine, schemaPattern } from "./schema-pattern.ts";
 
 /**
  * Validates values against a plain JSON Schema with ajv. The schema is compiled at its first use, and ajv is loaded with the first schema
- * that is compiled, so that neither costs time at import.
+ * that is compiled, so that neither costs time at import. Patterns run in a linear-time engine, which is loaded with the first schema
+ * that has one; patterns that the engine does not support are not checked.
  */
 export class JsonSchemaCheck {
   readonly #name: string;
   readonly #schema: JsonSchema;
   #validate: ValidateFunction | undefined;
+  /** Shared by all calls that arrive before the schema is compiled. */
+  #compiling: Promise<ValidateFunction> | undefined;
 
   /** `name` describes the schema in faults, for example `the input schema of tool search`. */
   constructor(name: string, schema: JsonSchema) {
@@ -26,7 +30,8 @@ export class JsonSchemaCheck {
   }
 
   async #firstProblems(value: unknown): Promise<readonly string[]> {
-    this.#validate ??= await compile(this.#name, this.#schema);
+    this.#compiling ??= compile(this.#name, this.#schema);
+    this.#validate = await this.#compiling;
     return problemsOf(this.#validate, value);
   }
 }
@@ -45,14 +50,42 @@ async function compile(name: string, schema: JsonSchema): Promise<ValidateFuncti
   try {
     const isDraft7 = typeof schema["$schema"] === "string" && schema["$schema"].includes("draft-07");
     const ajv = await compilerFor(isDraft7, Object.hasOwn(schema, "$id"));
-    return compileWith(ajv, schema);
+    return compileWith(ajv, await checkableSchema(schema));
   } catch (cause) {
     const why = Fault.from(cause).message;
     throw new Fault("invalid_argument", `${name} is not a JSON Schema: ${why}`, { cause });
   }
 }
 
-const options = { allErrors: true, strict: false, logger: false } as const;
+/** Matches the keys of a schema's JSON text that hold a pattern. A property of that name only loads the engine in vain. */
+const patternKey = /"pattern(?:Properties)?":/u;
+
+/**
+ * Loads the pattern engine if the schema has a pattern. Returns the schema with every unsupported pattern of `patternProperties` replaced
+ * by one that any property matches, with any value.
+ */
+async function checkableSchema(schema: JsonSchema): Promise<JsonSchema> {
+  const text = JSON.stringify(schema);
+  if (!patternKey.test(text)) return schema;
+  await loadPatternEngine();
+  return JSON.parse(text, (key, value: unknown) =>
+    key === "patternProperties" && typeof value === "object" && value !== null ? supported(value) : value,
+  ) as JsonSchema;
+}
+
+/** A pattern that every text matches. */
+const anything = "(?:)";
+
+function supported(properties: object): object {
+  const entries = Object.entries(properties);
+  return Object.fromEntries(
+    entries.map(([source, value]) => (isSupported(source) ? [source, value] : [anything, true])),
+  );
+}
+
+/** The function that ajv calls for each pattern. ajv writes `code` into the source of standalone validators, which are not used here. */
+const regExp = Object.assign((source: string) => schemaPattern(source), { code: "schemaPattern" });
+const options = { allErrors: true, strict: false, logger: false, code: { regExp } } as const;
 /** The shared compiler of each dialect; the key says whether it is draft 7. */
 const compilers = new Map<boolean, Promise<Ajv>>();
 

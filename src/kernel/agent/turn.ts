@@ -32,6 +32,11 @@ export interface TurnPlan {
    * leaf.
    */
   readonly history?: readonly ChatMessage[];
+  /**
+   * Maximum number of tool calls that are executed after one model call. Each further call gets an error result at its own position. If
+   * absent, all calls are executed.
+   */
+  readonly maxToolCallsPerTurn?: number;
 }
 
 /** J4: the frozen plan of an invocation. */

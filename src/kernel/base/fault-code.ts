@@ -32,6 +32,8 @@ const retryByCode = {
   lease_lost: "never",
   /** J9: the run was started by another version of its agent. */
   version_mismatch: "never",
+  /** The run ended its worker's process several times in a row without progress. No worker drives it again until it is resumed. */
+  crash_loop: "never",
   tool_failed: "never",
   tool_not_found: "never",
   tool_timeout: "never",

@@ -36,7 +36,7 @@ import {
   levelPass,
   nextDecision,
   settlePasses,
-} from "./reservation-queue.ts";
+} from "./reservation-decision.ts";
 import { spendOfTopUp } from "./top-up.ts";
 
 /**

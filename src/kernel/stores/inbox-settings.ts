@@ -1,5 +1,6 @@
 import { describeValue } from "../base/describe-value.ts";
 import { Fault } from "../base/fault.ts";
+import { checkOptions, optionNames } from "../base/option-check.ts";
 
 /** How often a message that an activation handed back is delivered again, and after which delay. */
 export interface InboxSettings {
@@ -17,11 +18,14 @@ const defaultMailSettings: InboxSettings = Object.freeze({
   maxDelayMs: 300_000,
 });
 
+const knownOptions = optionNames<InboxSettings>({ maxDeliveries: true, baseDelayMs: true, maxDelayMs: true });
+
 /**
  * Merges the settings with the defaults. Throws `invalid_argument` for an invalid number: NaN would retry a message
  * forever, or never.
  */
 export function inboxSettings(given: Partial<InboxSettings> = {}): InboxSettings {
+  checkOptions("the inbox of a store", given, knownOptions);
   const settings = { ...defaultMailSettings, ...given };
   const { maxDeliveries, baseDelayMs, maxDelayMs } = settings;
   const isCount = maxDeliveries === Number.POSITIVE_INFINITY || Number.isSafeInteger(maxDeliveries);

@@ -16,7 +16,7 @@ import {
   type StepRecord,
   type Store,
 } from "../../kernel/index.ts";
-import type { TurnRecord } from "../journal/content-table.ts";
+import type { TurnRecord } from "../journal/shared-contents.ts";
 
 const root = formatTaskId(0);
 

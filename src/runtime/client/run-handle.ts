@@ -134,8 +134,7 @@ export class StoredRunHandle implements RunHandle {
       // The root task ended before the trailing events. Read the log from its start.
       from = next = 0;
     }
-    // Through `call`: V8 would specialise a plain call to the first runtime's function, and deoptimise at the second.
-    const observed = this.#options.observed?.call(undefined, this.runId);
+    const observed = this.#options.observed?.(this.runId);
     if (observed !== undefined) await observed;
     return this.#toResult(found);
   }

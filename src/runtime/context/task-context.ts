@@ -3,6 +3,7 @@ import {
   assertJson,
   branchScope,
   CancellationError,
+  checkSpawnOptions,
   Fault,
   modelFor,
   sealMadeJson,
@@ -26,9 +27,9 @@ import {
   type RunContext,
   type RunFacts,
   type RunMeta,
+  type RunSnapshot,
   type SpawnOptions,
   type SpawnOutcome,
-  type RunSnapshot,
   type StepAddress,
   type StepContext,
   type StepScope,
@@ -189,10 +190,14 @@ export class TaskContext implements RunContext {
     const scope = this.#lastLlm ?? this.#steps.next();
     const first = this.#lastLlm === undefined ? 0 : this.#toolsCalled;
     this.#toolsCalled = first + calls.length;
+    // Calls that follow no model call are made by code, which has no turn.
+    const limit = this.#lastLlm === undefined ? Infinity : this.#runner.maxToolCallsPerTurn;
     const [only] = calls;
     if (only === undefined || calls.length > 1)
-      return this.#steps.exclusive("tools", () => callTools(this.#from, { scope, first, calls, options }));
-    const step = new ToolStep(stepAt(scope, first), only, this.#from, options);
+      return this.#steps.exclusive("tools", () =>
+        callTools(this.#from, { scope, first, limit, calls, options }),
+      );
+    const step = new ToolStep({ scope, position: first, limit }, only, this.#from, options);
     return this.#steps.run(step, callTool, step.start, this.#noteResult);
   }
 
@@ -219,6 +224,7 @@ export class TaskContext implements RunContext {
     const step = this.#steps.identify("spawn", agentId, { input, options });
     return this.#steps.run<SpawnOutcome>(step, async () => {
       assertJson(input, `the input of ${agentId}`);
+      checkSpawnOptions("ctx.spawn()", options);
       return () => this.#runner.host.spawn(this.taskId, agentId, input, options);
     });
   }

@@ -14,11 +14,11 @@ export function assertReported(report: TaskReport): void {
     if (typeof value === "function") continue;
     sealJson(value, `the ${member} that the task reports`);
   }
-  if (report.sessions !== undefined) assertSaid(report.sessions);
+  if (report.sessions !== undefined) assertEntries(report.sessions);
 }
 
 /** Checks reported session changes. Most contain replies and results, which were checked when they were recorded. */
-function assertSaid(changes: readonly SessionChange[]): void {
+function assertEntries(changes: readonly SessionChange[]): void {
   for (const change of changes) {
     if (change.type === "append" && change.entry.type === "message" && isRecorded(change.entry.message))
       continue;

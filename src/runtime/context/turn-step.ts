@@ -1,4 +1,4 @@
-import type { TurnRecord } from "../journal/content-table.ts";
+import type { TurnRecord } from "../journal/shared-contents.ts";
 import {
   andThen,
   Fault,
@@ -143,11 +143,13 @@ function freeze(open: ActiveStep, { plan, sessionId, leafId, history }: Planned)
     leafId,
   };
   if (historyHash !== undefined) record.history = historyHash;
+  if (plan.maxToolCallsPerTurn !== undefined) record.maxToolCallsPerTurn = plan.maxToolCallsPerTurn;
   if (contents !== undefined) record.contents = Object.freeze(contents);
   return Object.freeze(record);
 }
 
 function thaw(runner: TaskRunner, record: TurnRecord, history: Transcript): Turn {
+  runner.maxToolCallsPerTurn = record.maxToolCallsPerTurn ?? Infinity;
   return new TakenTurn(runner, record, history);
 }
 

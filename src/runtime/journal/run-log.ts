@@ -30,11 +30,6 @@ type Draft = {
     : Commit[Key];
 };
 
-/** Declares the members that most commits have, so that adding them later does not change the object's hidden class (`npm run bench -- loop`, row "turn in memory"). */
-function newDraft(): Draft {
-  return { number: 0, at: 0, opens: undefined, steps: undefined, events: undefined, ledger: undefined };
-}
-
 export interface RunLogOptions {
   readonly store: Store;
   readonly lease: Lease;
@@ -75,7 +70,7 @@ export class RunLog implements FlushableLog {
   readonly #idleFlusher: IdleFlusher;
   readonly #observers: LogObservers;
   readonly #owner: LogOwner;
-  #draft = newDraft();
+  #draft: Draft = {};
   /**
    * The first `#eventCount` elements are the events of the next commit. The list is reused: a commit gets a copy of exact size, while a list
    * that grew by `push` would keep its spare capacity in memory.
@@ -260,7 +255,7 @@ export class RunLog implements FlushableLog {
     this.#addedAt = 0;
     if (this.#eventCount > 0) draft.events = this.#events.slice(0, this.#eventCount);
     this.#eventCount = 0;
-    this.#draft = newDraft();
+    this.#draft = {};
     this.#dirty = false;
     return draft as Commit;
   }

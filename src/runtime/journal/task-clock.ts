@@ -1,5 +1,4 @@
-import type { TaskOutcome, TaskRecord } from "../../kernel/index.ts";
-import type { BegunSteps } from "./begun-steps.ts";
+import type { StepAddress, TaskOutcome, TaskRecord } from "../../kernel/index.ts";
 import { asksPerson } from "./wait-names.ts";
 
 /** The clock by which the deadline and the timeouts of a task run. */
@@ -38,7 +37,7 @@ interface ClockedTask {
   readonly clock: TaskClock;
   readonly outcome: TaskOutcome | null;
   readonly unseated: boolean;
-  readonly opened: BegunSteps;
+  readonly opened: ReadonlyMap<StepAddress, number>;
 }
 
 /** H5, B5: the clock of a task stops while the run or the task is paused, while the task waits for a person, and once it has ended. */
@@ -47,7 +46,7 @@ export function updateClock(
   isRunPaused: boolean,
   at: number,
 ): void {
-  clock.set(!isRunPaused && !unseated && outcome === null && !opened.keys().some(asksPerson), at);
+  clock.set(!isRunPaused && !unseated && outcome === null && ![...opened.keys()].some(asksPerson), at);
 }
 
 /** B5: when the task passes its deadline, in epoch milliseconds, if its clock does not stop again. `null` means no deadline. */

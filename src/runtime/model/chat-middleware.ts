@@ -61,7 +61,7 @@ export async function callThroughMiddleware(chat: ChatMiddleware, call: ChatCall
     const { filters, request: sent } = context;
     const inputTokens = isUnchanged ? call.inputTokens : () => boundRequest(sent);
     const outgoing = { model: context.model, request: sent, role, inputTokens, filters };
-    reply = await new ModelAttempts(step, outgoing, count).come();
+    reply = await new ModelAttempts(step, outgoing, count).run();
     context.result = reply.response;
   };
   try {

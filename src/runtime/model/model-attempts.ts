@@ -1,10 +1,8 @@
 import type { DeltaFilter, Fault, LlmReply, Model, ModelRequest, ModelResponse } from "../../kernel/index.ts";
 import type { ActiveStep } from "../task/active-step.ts";
-import { CallbackFuture } from "../task/callback-future.ts";
 import type { CallBody } from "../task/in-flight-calls.ts";
 import { CandidateModels } from "./candidate-models.ts";
 import { openDeltaSink, type DeltaSink } from "./delta-stream.ts";
-import { readUntil } from "./read-until.ts";
 import { reserveCall, type Grant } from "./reservation.ts";
 import { emitFallback, nextRetryDelayMs, settleFailedAttempt, waitForRetry } from "./retry.ts";
 import { PendingReply } from "./settle-reply.ts";
@@ -46,9 +44,9 @@ export class AttemptCount {
  * - After a failure, the next candidate model is called at once. When every candidate has failed, the first one is
  *   called again after a delay.
  * - The reply is not settled yet: `PendingReply.settle` does that in the commit of the step.
- * - If the task is dropped, the callbacks are never called.
+ * - If the task is dropped, the request never settles.
  */
-export class ModelAttempts extends CallbackFuture<PendingReply> implements CallBody {
+export class ModelAttempts implements CallBody {
   readonly #step: ActiveStep;
   readonly #outgoing: OutgoingRequest;
   readonly #count: AttemptCount;
@@ -67,17 +65,19 @@ export class ModelAttempts extends CallbackFuture<PendingReply> implements CallB
   #deltas: DeltaSink | undefined;
 
   constructor(step: ActiveStep, outgoing: OutgoingRequest, count: AttemptCount) {
-    super();
     this.#step = step;
     this.#outgoing = outgoing;
     this.#count = count;
     this.#candidates = new CandidateModels(outgoing.model, outgoing.request, outgoing.role);
   }
 
-  override begin(resolve: (reply: PendingReply) => void, reject: (error: unknown) => void): void {
-    this.#resolve = resolve;
-    this.#reject = reject;
-    this.#attempt();
+  /** Resolves to the reply of the first attempt that succeeds. Call it once. */
+  run(): Promise<PendingReply> {
+    return new Promise((resolve, reject) => {
+      this.#resolve = resolve;
+      this.#reject = reject;
+      this.#attempt();
+    });
   }
 
   #attempt(): void {
@@ -152,9 +152,7 @@ export class ModelAttempts extends CallbackFuture<PendingReply> implements CallB
   #call(model: Model, request: ModelRequest): Promise<ModelResponse> {
     const { runner, cancelScope } = this.#step;
     if (runner.task.record.streaming) return this.#stream(model, request);
-    // Through `call`: V8 would specialise a plain call to the first model's `generate`, and deoptimise at the second
-    // model.
-    return Promise.resolve(model.generate.call(model, request, { signal: cancelScope.signal }));
+    return Promise.resolve(model.generate(request, { signal: cancelScope.signal }));
   }
 
   async #stream(model: Model, request: ModelRequest): Promise<ModelResponse> {
@@ -162,19 +160,17 @@ export class ModelAttempts extends CallbackFuture<PendingReply> implements CallB
     const deltas = openDeltaSink(this.#step, this.#count.attempts, this.#outgoing.filters);
     this.#deltas = deltas;
     deltas.begin();
-    const finish = await readUntil(model.stream(request, { signal }), (part) => {
+    for await (const part of model.stream(request, { signal })) {
       if (this.#isAbandoned) throw new Error("the call was abandoned while its stream was read");
       this.#receivedParts++;
-      if (part.type !== "finish") {
-        deltas.push(part);
-        return undefined;
+      if (part.type === "finish") {
+        deltas.flush();
+        const { type: _type, ...response } = part;
+        return response;
       }
-      deltas.flush();
-      return part;
-    });
-    if (finish === undefined) throw new Error("the stream ended without a finish: the connection was cut");
-    const { type: _type, ...response } = finish;
-    return response;
+      deltas.push(part);
+    }
+    throw new Error("the stream ended without a finish: the connection was cut");
   }
 
   #onResponse(model: Model, grant: Grant, response: ModelResponse): void {

@@ -15,8 +15,6 @@ import {
 } from "../../kernel/index.ts";
 import type { StepIdentity } from "../journal/step-identity.ts";
 import type { ActiveStep } from "../task/active-step.ts";
-import type { CallbackFuture } from "../task/callback-future.ts";
-import type { Done } from "../task/step-result.ts";
 import type { TaskRunner } from "../task/task-runner.ts";
 import { callThroughMiddleware } from "./chat-middleware.ts";
 import { AttemptCount, ModelAttempts, type OutgoingRequest } from "./model-attempts.ts";
@@ -91,10 +89,7 @@ export class MessageStarts {
  * Calls the model of a step, through middleware if the agent has any (F1). The result is settled when the step is
  * recorded.
  */
-export function callModel(
-  step: ActiveStep,
-  call: ModelCall,
-): CallbackFuture<Done<LlmReply>> | Promise<Done<LlmReply>> {
+export function callModel(step: ActiveStep, call: ModelCall): Promise<() => LlmReply> {
   const { ephemeral } = call.request;
   const chat = step.runner.agent.callPath?.chat;
   if ((ephemeral !== undefined && ephemeral.length > 0) || chat !== undefined)
@@ -107,14 +102,14 @@ async function callWith(
   step: ActiveStep,
   call: ModelCall,
   chat: ChatMiddleware | undefined,
-): Promise<Done<LlmReply>> {
+): Promise<() => LlmReply> {
   const { request, role } = call;
   const { ephemeral = [] } = request;
   const messages =
     ephemeral.length === 0
       ? noMessages
       : await step.runner.activity.whileAlive(readEphemeral(step, ephemeral));
-  if (chat === undefined) return callDirectly(step, call, messages).come();
+  if (chat === undefined) return callDirectly(step, call, messages);
   const { settle, countedBy } = await callThroughMiddleware(chat, {
     step,
     model: requireModel(step.runner, call),
@@ -149,8 +144,14 @@ async function readEphemeral(
   return messages.flat();
 }
 
-function callDirectly(step: ActiveStep, call: ModelCall, ephemeral: readonly ChatMessage[]): ModelAttempts {
-  return new ModelAttempts(step, new DirectRequest(step, call, ephemeral), new AttemptCount());
+async function callDirectly(
+  step: ActiveStep,
+  call: ModelCall,
+  ephemeral: readonly ChatMessage[],
+): Promise<() => LlmReply> {
+  const request = new DirectRequest(step, call, ephemeral);
+  const reply = await new ModelAttempts(step, request, new AttemptCount()).run();
+  return () => reply.settle();
 }
 
 /** A request that goes to the model without middleware. */

@@ -12,7 +12,8 @@ import {
   type ReserveCommand,
   type TaskId,
 } from "../../kernel/index.ts";
-import { exhausted, type ActiveStep } from "../task/active-step.ts";
+import type { ActiveStep } from "../task/active-step.ts";
+import { exhausted } from "../task/budget-stop.ts";
 import type { RunState } from "../journal/run-state.ts";
 import { boundFormat, boundMessages, boundTools } from "./token-bound.ts";
 import { modelName } from "./model-name.ts";

@@ -1,9 +1,8 @@
 import { Fault, type Guest, type Lifetime } from "../../kernel/index.ts";
-import { CompactingMap } from "./compacting-map.ts";
 
 /** The lifetime of a runtime, which `close()` ends. Readers and handles join it to learn of its end. */
 export class RuntimeLifetime implements Lifetime {
-  #guests = new CompactingMap<Guest, Guest>();
+  #guests = new Set<Guest>();
   #fault: Fault | undefined;
 
   get fault(): Fault | undefined {
@@ -16,7 +15,7 @@ export class RuntimeLifetime implements Lifetime {
   }
 
   join(guest: Guest): void {
-    this.#guests.set(guest, guest);
+    this.#guests.add(guest);
   }
 
   leave(guest: Guest): void {
@@ -30,7 +29,7 @@ export class RuntimeLifetime implements Lifetime {
     );
     this.#fault = fault;
     const guests = this.#guests;
-    this.#guests = new CompactingMap();
-    for (const guest of guests.values()) guest.lifeEnded(fault);
+    this.#guests = new Set();
+    for (const guest of guests) guest.lifeEnded(fault);
   }
 }

@@ -1,11 +1,4 @@
-import {
-  assertEmittable,
-  BudgetExhaustedError,
-  sealMadeJson,
-  type EventDraft,
-  type Exhaustion,
-  type StepAddress,
-} from "../../kernel/index.ts";
+import { assertEmittable, sealMadeJson, type EventDraft, type StepAddress } from "../../kernel/index.ts";
 import type { CallTimeout } from "../process/call-timeouts.ts";
 import { pendingForever } from "../process/pending-forever.ts";
 import type { InFlightCall } from "./in-flight-calls.ts";
@@ -89,7 +82,7 @@ export class ActiveStep {
   }
 
   /** Removes the events after the first `count`, so that another record emits them. */
-  takeTold(count: number): readonly EventDraft[] {
+  takeEvents(count: number): readonly EventDraft[] {
     return this.#events?.splice(count) ?? nothing;
   }
 
@@ -153,17 +146,4 @@ export function openStep(
   if (start !== undefined) seq = runner.journal.emit(start, at);
   if (seq >= 0) runner.log.open({ taskId: runner.taskId, address, seq }, at, runner.task);
   return new ActiveStep(runner, cancelScope, address, seq, false, at);
-}
-
-/** B1: throws if a provider billed above its bound. The run then stops here until it is topped up, and what the reply asks for is not done. */
-export function stopAtOverrun(step: ActiveStep): void {
-  const { overrun } = step.runner.state.ledger;
-  if (overrun !== null) throw exhausted(step, overrun);
-}
-
-/** Emits `budget_exhausted` and returns the error to throw. */
-export function exhausted(step: ActiveStep, exhaustion: Exhaustion): BudgetExhaustedError {
-  const { dimension, limit, used, taskId } = exhaustion;
-  step.emit({ type: "budget_exhausted", data: exhaustion });
-  return new BudgetExhaustedError({ dimension, limit, used, details: { taskId } });
 }

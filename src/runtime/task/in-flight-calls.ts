@@ -10,11 +10,13 @@ export interface CallBody {
  */
 export interface InFlightCall {
   blocked: number;
+  /** Index in the list of calls in flight, so that the end of a call is not searched for. */
+  place: number;
   /** The body, once it has started. */
   body: CallBody | undefined;
 }
 
-/** The calls of a task that are in flight, usually few. */
+/** The calls of a task that are in flight, in no particular order. Beginning and ending a call costs O(1). */
 export class InFlightCalls {
   readonly #open: InFlightCall[] = [];
 
@@ -29,17 +31,19 @@ export class InFlightCalls {
   }
 
   begin(): InFlightCall {
-    const call = { blocked: 0, body: undefined };
+    const call = { blocked: 0, place: this.#open.length, body: undefined };
     this.#open.push(call);
     return call;
   }
 
   /** Ends a call. Returns whether it was in flight. */
   end(call: InFlightCall): boolean {
-    const index = this.#open.indexOf(call);
-    if (index < 0) return false;
-    if (index === this.#open.length - 1) this.#open.pop();
-    else this.#open.splice(index, 1);
+    if (this.#open[call.place] !== call) return false;
+    const last = this.#open.pop();
+    if (last !== undefined && last !== call) {
+      this.#open[call.place] = last;
+      last.place = call.place;
+    }
     return true;
   }
 

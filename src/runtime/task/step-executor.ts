@@ -15,9 +15,7 @@ import {
   type StepOutcome,
   type StepScope,
 } from "../../kernel/index.ts";
-import { CallbackFuture } from "./callback-future.ts";
 import { pendingForever } from "../process/pending-forever.ts";
-import { ComputedAtCommit, type Done } from "./step-result.ts";
 import type { CancellationScope } from "./cancellation-scope.ts";
 import type { TaskRunner } from "./task-runner.ts";
 import type { StepIdentity } from "../journal/step-identity.ts";
@@ -26,7 +24,10 @@ import type { StepIdentity } from "../journal/step-identity.ts";
 export type Body<Value, Step = StepIdentity> = (
   open: ActiveStep,
   step: Step,
-) => Done<Value> | Promise<Done<Value>> | CallbackFuture<Done<Value>>;
+) => Done<Value> | Promise<Done<Value>>;
+
+/** The result of a step's body: its value, or a function that computes the value when the step is recorded. */
+type Done<Value> = Value | (() => Value);
 
 /**
  * Executes the steps of one scope of a task: assigns their addresses, allows one at a time (J2), and runs each at most
@@ -226,44 +227,17 @@ export class StepExecutor {
     as: ((value: Value, step: Step) => Given) | undefined,
   ): Given | Promise<Given> {
     const open = this.#begin(step, events, start);
+    let done: ReturnType<Body<Value, Step>>;
     try {
-      const begun = body(open, step);
-      if (begun instanceof CallbackFuture) return this.#come(open, step, begun, as);
-      return begun instanceof Promise
-        ? begun.then(
-            (done) => this.#done(open, step, done, as),
-            (error: unknown) => this.#failed(open, step, error),
-          )
-        : this.#done(open, step, begun, as);
+      done = body(open, step);
     } catch (error) {
       return this.#failed(open, step, error);
     }
-  }
-
-  #come<Given, Step extends StepIdentity>(
-    open: ActiveStep,
-    step: Step,
-    coming: CallbackFuture<unknown>,
-    as: ((value: never, step: Step) => Given) | undefined,
-  ): Promise<Given> {
-    return new Promise((resolve, reject) => {
-      coming.begin(
-        (done) => {
-          try {
-            resolve(this.#done(open, step, done, as));
-          } catch (error) {
-            reject(error);
-          }
-        },
-        (error) => {
-          try {
-            resolve(this.#failed(open, step, error));
-          } catch (fault) {
-            reject(fault);
-          }
-        },
-      );
-    });
+    if (!(done instanceof Promise)) return this.#done(open, step, done, as);
+    return done.then(
+      (value) => this.#done(open, step, value, as),
+      (error: unknown) => this.#failed(open, step, error),
+    );
   }
 
   #done<Given, Step extends StepIdentity>(
@@ -423,8 +397,7 @@ function outcomeOf({ kind, name }: StepIdentity, done: unknown): StepOutcome {
 }
 
 function settled(done: unknown): unknown {
-  if (typeof done === "function") return (done as () => unknown)();
-  return done instanceof ComputedAtCommit ? done.settle() : done;
+  return typeof done === "function" ? (done as () => unknown)() : done;
 }
 
 /** The value of a step that found nothing. */

@@ -8,7 +8,7 @@ import {
   type StepRecord,
   type TaskId,
 } from "../../kernel/index.ts";
-import { ReplayCursor } from "../journal/replay-cursor.ts";
+import { ReplayProgress } from "../journal/replay-progress.ts";
 import type { RunLog } from "../journal/run-log.ts";
 import type { TaskState } from "../journal/run-state.ts";
 import { findMismatch, type StepIdentity } from "../journal/step-identity.ts";
@@ -43,7 +43,7 @@ export class StepJournal {
   readonly #clock: Clock;
   readonly #hash: Hash;
   readonly #onMismatch: (fault: Fault) => void;
-  readonly #cursor: ReplayCursor;
+  readonly #cursor: ReplayProgress;
   /** Addresses of the records that hold each fault which the code received. Created with the first fault. */
   #origins: WeakMap<object, readonly StepAddress[]> | undefined;
 
@@ -55,7 +55,7 @@ export class StepJournal {
     this.#clock = clock;
     this.#hash = hash;
     this.#onMismatch = onMismatch;
-    this.#cursor = new ReplayCursor(task);
+    this.#cursor = new ReplayProgress(task);
   }
 
   /**

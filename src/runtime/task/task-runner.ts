@@ -73,6 +73,8 @@ export class TaskRunner implements CancellationRoot {
   endGrace: (() => void) | undefined;
   /** What the code has reported about its result so far. It becomes part of the task's end, regardless of the outcome. */
   report: TaskReport = {};
+  /** Limit of the turn that the code took last. */
+  maxToolCallsPerTurn = Infinity;
 
   constructor({ taskId, agent, worker, log, state, host }: TaskRunnerOptions) {
     this.taskId = taskId;

@@ -1,10 +1,4 @@
-import {
-  stepAt,
-  type StepAddress,
-  type ToolCall,
-  type ToolResult,
-  type ToolsOptions,
-} from "../../kernel/index.ts";
+import type { StepAddress, ToolCall, ToolResult, ToolsOptions } from "../../kernel/index.ts";
 import type { CallingScope } from "./gate-context.ts";
 import { callTool, findTool, ToolStep } from "./tool-call.ts";
 
@@ -14,6 +8,8 @@ export interface ToolBatch {
   readonly scope: StepAddress;
   /** Position of the first call. */
   readonly first: number;
+  /** Position from which calls are not executed. */
+  readonly limit: number;
   readonly calls: readonly ToolCall[];
   readonly options: ToolsOptions;
 }
@@ -24,19 +20,20 @@ export interface ToolBatch {
  */
 export async function callTools(
   from: CallingScope,
-  { scope, first, calls, options }: ToolBatch,
+  { scope, first, limit, calls, options }: ToolBatch,
 ): Promise<readonly ToolResult[]> {
   const { steps } = from;
   const { agent, journal } = steps.runner;
   const settled: Promise<PromiseSettledResult<ToolResult>>[] = [];
   for (const [index, call] of calls.entries()) {
+    const step = new ToolStep({ scope, position: first + index, limit }, call, from, options);
     const run = async (): Promise<PromiseSettledResult<ToolResult>> => {
-      const step = new ToolStep(stepAt(scope, first + index), call, from, options);
       const result = await settle(() => steps.runInScope<ToolResult, ToolStep>(step, callTool, step.start));
       if (result.status === "fulfilled") options.onResult?.(result.value, index);
       return result;
     };
-    if (findTool(agent, call.toolName, options.extra)?.concurrency !== "sequential") settled.push(run());
+    const isSequential = findTool(agent, call.toolName, options.extra)?.concurrency === "sequential";
+    if (!isSequential || step.exceededLimit !== undefined) settled.push(run());
     else {
       const before = await Promise.all(settled);
       if (before.some(({ status }) => status === "rejected")) break;

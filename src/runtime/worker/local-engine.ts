@@ -13,7 +13,6 @@ import {
 import { RunStartQueue } from "./run-start-queue.ts";
 import { EventLoopTurn } from "../process/event-loop-turn.ts";
 import type { RunClaimer } from "../process/worker-context.ts";
-import { CompactingMap } from "../process/compacting-map.ts";
 
 export interface LocalEngineOptions {
   readonly leases: Leases;
@@ -48,7 +47,7 @@ const retryMs = 1_000;
 /** Claims runs by leases in the store and drives them in this process. Several workers may share one store. */
 export class LocalEngine implements Engine, RunClaimer {
   readonly #options: LocalEngineOptions;
-  readonly #driven = new CompactingMap<Lease, Promise<void>>();
+  readonly #driven = new Map<Lease, Promise<void>>();
   readonly #startQueue = new RunStartQueue(new EventLoopTurn(maxTurnMs));
   /**
    * J9: runs with a task of a version that is not hosted here. They are found when a claimed run is loaded, and not
@@ -180,7 +179,7 @@ export class LocalEngine implements Engine, RunClaimer {
   #claimOptions(limit: number): ClaimOptions {
     const { clock, workerId, agents } = this.#options;
     const except = this.#pinned.size === 0 ? noRuns : [...this.#pinned];
-    return { workerId, limit, now: clock.now(), agents: agents.call(undefined), except };
+    return { workerId, limit, now: clock.now(), agents: agents(), except };
   }
 
   async #drive(lease: Lease): Promise<void> {
@@ -192,9 +191,7 @@ export class LocalEngine implements Engine, RunClaimer {
         await turn;
         if (this.#wasFull && this.#startQueue.size <= maxWaiting / 2) this.wake();
       }
-      // Through `call`: V8 would specialise a plain call to the first runtime's host, and deoptimise at the second
-      // runtime.
-      const { rest, isReleased } = (await this.#host?.drive.call(this.#host, lease)) ?? notDriven;
+      const { rest, isReleased } = (await this.#host?.drive(lease)) ?? notDriven;
       if (isReleased) return;
       const releasing = leases.release(lease, rest);
       if (releasing !== undefined) await releasing;

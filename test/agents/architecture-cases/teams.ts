@@ -6,7 +6,7 @@ import {
   supervisor,
   swarm,
 } from "../../../src/agents/architectures/index.ts";
-import { AgentCore, information, orchestration } from "../../../src/agents/index.ts";
+import { AgentCore, informationAgent, orchestration } from "../../../src/agents/index.ts";
 import { messageText, type Architecture } from "../../../src/kernel/index.ts";
 import { ampleBudget as budget } from "../../crash/workload.ts";
 import {
@@ -193,7 +193,7 @@ const blackboardInTurnCase: ArchitectureCase = {
 const informationCase: ArchitectureCase = {
   agent: (services) =>
     new AgentCore(
-      information({
+      informationAgent({
         name: "herald",
         sources: ["news/coast"],
         topic: "digest/all",

@@ -9,7 +9,7 @@ import {
   type HostedAgent,
   type RunContext,
 } from "../../../src/kernel/index.ts";
-import { createRuntime } from "../../../src/runtime/create-runtime.ts";
+import { createRuntime } from "../../../src/runtime/local-runtime.ts";
 import { FakeClock, scriptedModel, type ScriptStep } from "../../../src/testing/index.ts";
 import { agent, agentId, gate, readAll, simpleTool, text, typesOf } from "../../runtime/runtime-setup.ts";
 import { removeStoresAfterEach, twoStores } from "../../runtime/two-stores.ts";

@@ -41,9 +41,11 @@ describe("permissions()", () => {
   });
 
   test("a rule matches a tool name, a name pattern, or arguments", () => {
-    const mcp: PermissionsOptions = { deny: ["mcp.*"] };
-    expect(decide(mcp, { toolName: "mcp.files.write" })).toBe("deny");
-    expect(decide(mcp, { toolName: "mcpXfiles" })).toBe("allow");
+    const mcp: PermissionsOptions = { deny: ["mcp__files__*", "db.*"] };
+    expect(decide(mcp, { toolName: "mcp__files__write" })).toBe("deny");
+    expect(decide(mcp, { toolName: "mcp__files2__write" })).toBe("allow");
+    expect(decide(mcp, { toolName: "db.write" })).toBe("deny");
+    expect(decide(mcp, { toolName: "dbXwrite" })).toBe("allow");
     const home: PermissionsOptions = {
       deny: [{ tool: "write_*", when: (input) => JSON.stringify(input).includes("/etc") }],
     };
@@ -91,10 +93,17 @@ describe("permissions()", () => {
   });
 });
 
-test("a remembered approval is keyed by tenant, user, agent and tool, and no user differs from the user id null", () => {
+test("a remembered approval is keyed by tenant, user, agent, tool, tool digest and scope, and no user differs from the user id null", () => {
   const memory = inMemoryApprovals();
   const [agentId, other] = [formatAgentId({ name: "scout" }), formatAgentId({ name: "other" })];
-  const approval = { tenantId: null, userId: null, agentId, toolName: "send" };
+  const approval = {
+    tenantId: null,
+    userId: null,
+    agentId,
+    toolName: "send",
+    toolDigest: "d",
+    scope: null,
+  };
   memory.add(approval);
   expect(memory.has(approval)).toBe(true);
   for (const name of ["null", "ada", ""]) {
@@ -103,6 +112,8 @@ test("a remembered approval is keyed by tenant, user, agent and tool, and no use
   }
   expect(memory.has({ ...approval, agentId: other })).toBe(false);
   expect(memory.has({ ...approval, toolName: "sends" })).toBe(false);
+  expect(memory.has({ ...approval, toolDigest: "e" })).toBe(false);
+  expect(memory.has({ ...approval, scope: "null" })).toBe(false);
   memory.delete(approval);
   expect(memory.has(approval)).toBe(false);
 });

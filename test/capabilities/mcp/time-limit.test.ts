@@ -45,3 +45,20 @@ it("unlessAborted() ends the wait of one caller without ending the work for the 
   work.resolve(1);
   expect(await other).toBe(1);
 });
+
+it("TimeLimit continues with the time that was left after a pause, and ends at its total if it is not renewed", async () => {
+  const clock = new FakeClock();
+  let over = 0;
+  const limit = new TimeLimit(clock, 100, () => over++);
+  await clock.advance(60);
+  const person = Promise.withResolvers<void>();
+  const held = limit.heldDuring(person.promise);
+  await clock.advance(10_000);
+  expect([over, limit.left]).toEqual([0, 40]);
+  person.resolve();
+  await held;
+  await clock.advance(39);
+  expect([over, limit.left]).toEqual([0, 1]);
+  await clock.advance(1);
+  expect(over).toBe(1);
+});

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { AgentCore } from "../../../src/agents/index.ts";
 import { skillTool } from "../../../src/capabilities/tools/index.ts";
 import { checkSkill, type ModelRequest, type Skill } from "../../../src/kernel/index.ts";
-import { createRuntime } from "../../../src/runtime/create-runtime.ts";
+import { createRuntime } from "../../../src/runtime/local-runtime.ts";
 import { scriptedModel } from "../../../src/testing/index.ts";
 
 const notes: Skill = {

@@ -8,7 +8,7 @@ import {
   type TaskId,
   type ToolGate,
 } from "../../../src/kernel/index.ts";
-import { createRuntime } from "../../../src/runtime/create-runtime.ts";
+import { createRuntime } from "../../../src/runtime/local-runtime.ts";
 import { auditLog } from "../../../src/runtime/index.ts";
 import { scriptedModel } from "../../../src/testing/index.ts";
 import { agent, setUp, settle, simpleTool, text, until } from "../runtime-setup.ts";

@@ -7,7 +7,7 @@ import {
   type Store,
 } from "../../../src/kernel/index.ts";
 import { Agent, permissions } from "../../../src/index.ts";
-import { createRuntime } from "../../../src/runtime/create-runtime.ts";
+import { createRuntime } from "../../../src/runtime/local-runtime.ts";
 import { scriptedModel } from "../../../src/testing/index.ts";
 import { all } from "../../../src/testing/store-fixtures.ts";
 import { agent, gate, simpleTool, text, until } from "../runtime-setup.ts";

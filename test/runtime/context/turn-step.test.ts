@@ -14,7 +14,7 @@ import {
   type RunId,
   type Turn,
 } from "../../../src/kernel/index.ts";
-import { createRuntime } from "../../../src/runtime/create-runtime.ts";
+import { createRuntime } from "../../../src/runtime/local-runtime.ts";
 import { agent, setUp, settle, typesOf } from "../runtime-setup.ts";
 import { removeStoresAfterEach, twoStores } from "../two-stores.ts";
 

@@ -14,7 +14,7 @@ import {
   type SessionId,
   type Store,
 } from "../../../src/kernel/index.ts";
-import { createRuntime } from "../../../src/runtime/create-runtime.ts";
+import { createRuntime } from "../../../src/runtime/local-runtime.ts";
 import type { RuntimeOptions } from "../../../src/runtime/index.ts";
 import { FakeClock } from "../../../src/testing/index.ts";
 import { agent, settle } from "../runtime-setup.ts";

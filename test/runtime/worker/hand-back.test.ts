@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { Fault, userMessage, type Store } from "../../../src/kernel/index.ts";
-import { createRuntime } from "../../../src/runtime/create-runtime.ts";
+import { createRuntime } from "../../../src/runtime/local-runtime.ts";
 import { memoryStore, sha256 } from "../../../src/runtime/index.ts";
 import { FakeClock, sequentialIds } from "../../../src/testing/index.ts";
 import { agent, settle, until } from "../runtime-setup.ts";

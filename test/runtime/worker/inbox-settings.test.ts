@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { inboxSettings, redeliveryDelayMs, type Message } from "../../../src/kernel/index.ts";
-import { createRuntime } from "../../../src/runtime/create-runtime.ts";
+import { createRuntime } from "../../../src/runtime/local-runtime.ts";
 import { memoryStore, openStore, sha256 } from "../../../src/runtime/index.ts";
 import { FakeClock } from "../../../src/testing/index.ts";
 import { agent, settle } from "../runtime-setup.ts";

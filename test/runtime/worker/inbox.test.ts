@@ -1,7 +1,7 @@
 import { describe, expect, it, onTestFinished } from "vitest";
 import { AgentCore } from "../../../src/agents/index.ts";
 import type { AskOutcome, JsonValue, Message, RunId, Store } from "../../../src/kernel/index.ts";
-import { createRuntime } from "../../../src/runtime/create-runtime.ts";
+import { createRuntime } from "../../../src/runtime/local-runtime.ts";
 import type { RuntimeOptions } from "../../../src/runtime/index.ts";
 import { FakeClock, scriptedModel } from "../../../src/testing/index.ts";
 import { agent, gate, settle, setUp, until, type Bench } from "../runtime-setup.ts";

@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync } from "node:fs";
-import { mkdir, readFile } from "node:fs/promises";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
@@ -299,3 +299,23 @@ async function leftAsking(folder: string, baseUrl: string): Promise<string> {
   await runtime.close();
   return run.runId;
 }
+
+describe("an unhandled rejection", () => {
+  test("reeve run prints a rejection that no code handles, and the run completes", async () => {
+    const { folder, url } = await setUp(() => ({ text: "Green." }));
+    const careless = `const { fetch: send } = globalThis;
+      globalThis.fetch = (...request) => {
+        Promise.reject(new Error("a careless tool\u001b[2J"));
+        return send(...request);
+      };`;
+    await writeFile(join(folder, "careless.mjs"), careless);
+    const { code, out, talk } = await reeve(["run", "Which colour?"], {
+      cwd: folder,
+      env: { ...env(url), NODE_OPTIONS: `--import ${join(folder, "careless.mjs")}` },
+    });
+    expect(talk).toContain(
+      "reeve: a promise was rejected and no code handled it: Error: a careless tool\\u{1b}[2J",
+    );
+    expect([code, out.join("\n")]).toEqual([0, "Green."]);
+  });
+});

@@ -7,6 +7,7 @@ import {
   eraseCommit,
   Fault,
   sameCaller,
+  turnKey,
   type Commit,
   type Creation,
   type Erasure,
@@ -30,7 +31,7 @@ import { endIn } from "../run-end.ts";
 import type { MemoryBlobs } from "./blobs.ts";
 import type { MemoryInbox } from "./inbox.ts";
 import type { MemoryMailbox } from "./mailbox.ts";
-import { standingOf, summaryOf } from "./run-standing.ts";
+import { summaryStatusOf, summaryOf } from "./run-summary.ts";
 import type { MemorySessions } from "./sessions.ts";
 import { ShownDeltas } from "./shown-deltas.ts";
 import { type Tables, eventsContent } from "./tables.ts";
@@ -38,7 +39,7 @@ import type { RunRow } from "./run-row.ts";
 import type { MemoryTopics } from "./topics.ts";
 
 /** The parts of the store that a commit changes besides its run. */
-interface Neighbours {
+interface SiblingTables {
   readonly sessions: MemorySessions;
   readonly mailbox: MemoryMailbox;
   readonly inbox: MemoryInbox;
@@ -54,13 +55,13 @@ const ready: Rest = { kind: "ready" };
 
 export class MemoryJournal implements Journal {
   readonly #tables: Tables;
-  readonly #neighbours: Neighbours;
+  readonly #siblings: SiblingTables;
   readonly #hash: Hash;
 
-  constructor(tables: Tables, hash: Hash, neighbours: Neighbours) {
+  constructor(tables: Tables, hash: Hash, neighbours: SiblingTables) {
     this.#tables = tables;
     this.#hash = hash;
-    this.#neighbours = neighbours;
+    this.#siblings = neighbours;
   }
 
   create(record: RunRecord, first: Commit, flight?: SingleFlight): MaybePromise<Creation> {
@@ -71,9 +72,10 @@ export class MemoryJournal implements Journal {
     if (this.#tables.runs.has(record.runId)) return { kind: "exists" };
     const instead = flight === undefined ? undefined : this.#steer(record, flight);
     if (instead !== undefined) return instead;
-    if (first.inbox !== undefined && !this.#neighbours.inbox.isFreeNow(first.inbox)) return { kind: "taken" };
+    if (first.inbox !== undefined && !this.#siblings.inbox.isFreeNow(first.inbox)) return { kind: "taken" };
     const row: RunRow = {
       record,
+      turn: turnKey(record),
       place: this.#tables.tick(),
       end: null,
       commits: [],
@@ -85,6 +87,8 @@ export class MemoryJournal implements Journal {
       isLive: true,
       epoch: 0,
       owner: null,
+      recoveries: 0,
+      recoveredAt: 0,
       rest: ready,
       readyAt: this.#tables.tick(),
       line: undefined,
@@ -113,7 +117,7 @@ export class MemoryJournal implements Journal {
       (sessionId === undefined || record.sessionId === sessionId) &&
       (agentId === undefined || record.agentId === agentId) &&
       (tenantId === undefined || record.tenantId === tenantId) &&
-      (statuses?.includes(standingOf(row)) ?? true);
+      (statuses?.includes(summaryStatusOf(row)) ?? true);
     const found = [...this.#tables.runs.values()].filter(fits).toReversed();
     const { shown, next } = pageOf(found, limit);
     return { runs: shown.map(summaryOf), next };
@@ -137,11 +141,6 @@ export class MemoryJournal implements Journal {
   replay(runId: RunId, visit: (commit: Commit) => void): MaybePromise<RunRecord> {
     return attempt(() => {
       const row = this.#tables.run(runId);
-      // The owner that replays the run is about to append to these arrays. Arrays that have waited are in old space, where each
-      // object appended to them would survive until the next full garbage collection; copies are in new space. Bench: `loop`,
-      // row "memory of the process after them".
-      row.commits = row.commits.slice();
-      row.events = row.events.slice();
       row.commits.forEach(visit);
       return row.record;
     });
@@ -161,11 +160,11 @@ export class MemoryJournal implements Journal {
   }
 
   #deleteNow(runId: RunId): void {
-    this.#neighbours.blobs.deleteNow(runId);
-    this.#neighbours.inbox.freeNow(runId);
+    this.#siblings.blobs.deleteNow(runId);
+    this.#siblings.inbox.freeNow(runId);
     const row = this.#tables.runs.get(runId);
     if (row !== undefined) {
-      this.#neighbours.sessions.removeHiddenNow(row.record.sessionId, runId);
+      this.#siblings.sessions.removeHiddenNow(row.record.sessionId, runId);
       this.#tables.ended.delete(row);
       this.#tables.ready.remove(row);
       for (const mailId of row.mailIds ?? noMail) this.#tables.submitted.delete(mailId);
@@ -176,9 +175,6 @@ export class MemoryJournal implements Journal {
     }
     this.#tables.runs.delete(runId);
     for (const watcher of row?.watchers ?? nobody) watcher.seeRemoval();
-    // `CompactingMap` may hold the row in an old table until the next full garbage collection. Emptied arrays keep it
-    // small.
-    if (row !== undefined) row.commits.length = row.events.length = 0;
   }
 
   async collect({ endedBefore }: { readonly endedBefore: number }): Promise<number> {
@@ -200,7 +196,7 @@ export class MemoryJournal implements Journal {
     // A run that mail has woken is suspended until a worker claims it.
     const isLeft = row.owner === null && (row.rest.kind === "suspended" || row.mail.length > 0);
     if ((!always && !isLeft) || !sameCaller(row.record, run)) return { kind: "busy", run: summaryOf(row) };
-    this.#neighbours.mailbox.putNow({ ...steering, runId: row.record.runId });
+    this.#siblings.mailbox.putNow({ ...steering, runId: row.record.runId });
     return { kind: "steered", runId: row.record.runId };
   }
 
@@ -212,18 +208,17 @@ export class MemoryJournal implements Journal {
     }
     if (steps !== undefined) steps.forEach(sealOutcome);
     if (events !== undefined) refuseGap(events, row.events.length);
-    if (sessions !== undefined) this.#neighbours.sessions.applyNow(sessions, commit.at);
+    if (sessions !== undefined) this.#siblings.sessions.applyNow(sessions, commit.at);
     row.commits.push(commit);
     if (events !== undefined)
       for (let index = 0; index < events.length; index++) row.events.push(events[index] as Event);
     const end = endIn(commit);
     if (end !== undefined) this.#tables.setEnd(row, end);
     if (commit.erases !== undefined) this.#erase(row, commit.erases);
-    if (mail !== undefined) for (const each of mail) this.#neighbours.mailbox.putNow(each);
-    if (inbox !== undefined)
-      this.#neighbours.inbox.applyNow(inbox, { runId: row.record.runId, at: commit.at });
-    if (topics !== undefined) this.#neighbours.topics.applyNow(topics);
-    if (mailThrough !== undefined) this.#neighbours.mailbox.consumeNow(row, mailThrough);
+    if (mail !== undefined) for (const each of mail) this.#siblings.mailbox.putNow(each);
+    if (inbox !== undefined) this.#siblings.inbox.applyNow(inbox, { runId: row.record.runId, at: commit.at });
+    if (topics !== undefined) this.#siblings.topics.applyNow(topics);
+    if (mailThrough !== undefined) this.#siblings.mailbox.consumeNow(row, mailThrough);
     if (events !== undefined) row.deltas.recorded(events);
   }
 

@@ -1,53 +1,77 @@
-import type { Priority, RunRecord } from "../../../kernel/index.ts";
-import { CompactingMap } from "../../process/compacting-map.ts";
+import type { Priority } from "../../../kernel/index.ts";
+import { ReadyQueue, type Ready } from "./ready-queue.ts";
 
-/** The values that decide the order of ready runs. */
-interface Ready {
-  readonly record: Pick<RunRecord, "priority">;
-  readonly readyAt: number;
+/** A ready run with its `turnKey`. */
+interface Waiting extends Ready {
+  readonly turn: string;
 }
 
-/** The ready runs of one tenant and priority. */
-export class ReadyLine<Row extends Ready> {
+/** Number of queues that a line keeps although they are empty. Creating a queue for each run would cost more than claiming the run. */
+const mostIdle = 64;
+
+/** L5: the ready runs of one tenant and priority. Pairs of user and agent take turns. */
+export class ReadyLine<Row extends Waiting> {
   readonly priority: Priority;
-  #rows = new CompactingMap<Row, Row>();
-  #isInOrder = true;
-  #newest = 0;
+  /** By `turnKey`. The queue that was served longest ago comes first. */
+  readonly #queues = new Map<string, ReadyQueue<Row>>();
+  #size = 0;
 
   constructor(priority: Priority) {
     this.priority = priority;
   }
 
   get size(): number {
-    return this.#rows.size;
+    return this.#size;
   }
 
-  /** Adds a run. Most runs arrive in the order of `readyAt`, so the line is sorted only after a run that does not. */
   add(row: Row): void {
-    if (row.readyAt < this.#newest) this.#isInOrder = false;
-    else this.#newest = row.readyAt;
-    this.#rows.set(row, row);
+    let queue = this.#queues.get(row.turn);
+    if (queue === undefined) this.#queues.set(row.turn, (queue = new ReadyQueue()));
+    queue.add(row);
+    this.#size++;
   }
 
   remove(row: Row): void {
-    this.#rows.delete(row);
+    const queue = this.#queues.get(row.turn);
+    queue?.remove(row);
+    this.#size--;
+    if (queue?.size === 0 && this.#queues.size > mostIdle) this.#queues.delete(row.turn);
   }
 
-  /** Iterates over the runs in the order in which they became ready. */
+  /** Notes that a run of this pair was claimed: its next run comes after one run of each other pair. */
+  served({ turn }: Row): void {
+    const queue = this.#queues.get(turn);
+    if (queue === undefined || this.#queues.size === 1) return;
+    this.#queues.delete(turn);
+    this.#queues.set(turn, queue);
+  }
+
+  /** Iterates over the runs in the order in which they are claimed. */
   inOrder(): Iterator<Row, undefined> {
-    if (!this.#isInOrder) this.#sort();
-    return this.#rows.values();
-  }
-
-  #sort(): void {
-    const rows = [...this.#rows.values()].toSorted(inLine);
-    this.#rows = new CompactingMap();
-    for (const row of rows) this.#rows.set(row, row);
-    this.#isInOrder = true;
+    const [only] = this.#queues.values();
+    return only !== undefined && this.#queues.size === 1 ? only.inOrder() : inTurn(this.#queues.values());
   }
 }
 
-/** Compares two ready runs for sorting: the higher priority first, then the run that has been ready longer. */
-export function inLine(one: Ready, other: Ready): number {
-  return other.record.priority - one.record.priority || one.readyAt - other.readyAt;
+/** Yields one run of each queue in turn. Lazy: a claim reads as many queues as it takes runs. */
+function* inTurn<Row extends Waiting>(queues: Iterable<ReadyQueue<Row>>): Generator<Row, undefined> {
+  let round: Iterator<Row, undefined>[] = [];
+  for (const queue of queues) {
+    const rows = queue.inOrder();
+    const row = rows.next().value;
+    if (row === undefined) continue;
+    yield row;
+    round.push(rows);
+  }
+  while (round.length > 0) {
+    const next: typeof round = [];
+    for (const rows of round) {
+      const row = rows.next().value;
+      if (row === undefined) continue;
+      yield row;
+      next.push(rows);
+    }
+    round = next;
+  }
+  return undefined;
 }

@@ -1,5 +1,5 @@
-import { ReadyLine, inLine } from "./ready-line.ts";
-import { objectArray } from "../../process/object-array.ts";
+import { ReadyLine } from "./ready-line.ts";
+import { byPriorityThenAge } from "./ready-queue.ts";
 import type { Priority } from "../../../kernel/index.ts";
 import type { RunRow } from "./run-row.ts";
 
@@ -72,6 +72,7 @@ export class ReadyRuns {
       if (hasEnded) queues = queues.filter(({ head }) => head !== undefined);
     }
     for (const row of taken) {
+      row.line?.served(row);
       this.remove(row);
       this.#served.set(row.record.tenantId, ++this.#serves);
     }
@@ -104,7 +105,7 @@ export class ReadyRuns {
   }
 
   #inTurn(one: RunRow, other: RunRow): number {
-    return this.#lastServed(one) - this.#lastServed(other) || inLine(one, other);
+    return this.#lastServed(one) - this.#lastServed(other) || byPriorityThenAge(one, other);
   }
 
   #lastServed({ record }: RunRow): number {
@@ -115,7 +116,7 @@ export class ReadyRuns {
 /** The ready runs of one tenant. */
 class TenantRuns {
   /** One line for each priority that the tenant had a run of, highest priority first. */
-  #lines: readonly ReadyLine<RunRow>[] = objectArray();
+  #lines: readonly ReadyLine<RunRow>[] = [];
 
   line(priority: Priority): ReadyLine<RunRow> {
     for (const line of this.#lines) if (line.priority === priority) return line;

@@ -5,6 +5,8 @@ import type { Commit, Delta, Event, PlacedMail, Rest, RunRecord } from "../../..
 
 export interface RunRow {
   readonly record: RunRecord;
+  /** L5: `turnKey` of the run. */
+  readonly turn: string;
   /** Position in the order of creation, from 1. */
   readonly place: number;
   /** K1: how the run ended. `null` while it has not. */
@@ -22,6 +24,9 @@ export interface RunRow {
   isLive: boolean;
   epoch: number;
   owner: string | null;
+  /** L7: number of recoveries in a row, valid while the run has `recoveredAt` commits. */
+  recoveries: number;
+  recoveredAt: number;
   rest: Rest;
   /** Value of `Tables.tick` when the run last became ready. */
   readyAt: number;

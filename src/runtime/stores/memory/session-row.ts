@@ -14,7 +14,7 @@ import {
   type SessionEntry,
   type TaskId,
 } from "../../../kernel/index.ts";
-import { SaidIndex } from "./said-index.ts";
+import { EntryIndex } from "./entry-index.ts";
 
 type Append = Extract<SessionChange, { readonly type: "append" }>;
 type Say = Extract<SessionChange, { readonly type: "say" }>;
@@ -39,7 +39,7 @@ export class SessionRow {
   #placed: Placed[] = [];
   /** Ids of the entries that are not in a batch. */
   readonly #ids = new Set<string>();
-  readonly #said = new SaidIndex();
+  readonly #said = new EntryIndex();
 
   /** `at` is the time at which the session was created. */
   constructor(agentId: AgentId, at: number) {

@@ -12,16 +12,15 @@ import {
   type Sessions,
   type SessionSummary,
 } from "../../../kernel/index.ts";
-import { CompactingMap } from "../../process/compacting-map.ts";
 import { refuseOrphans } from "../orphan-entries.ts";
-import { summaryOf } from "./run-standing.ts";
+import { summaryOf } from "./run-summary.ts";
 import { SessionRow } from "./session-row.ts";
 import type { Tables } from "./tables.ts";
 
 const none: readonly StoredEntry[] = [];
 
 export class MemorySessions implements Sessions {
-  readonly #rows = new CompactingMap<SessionId, SessionRow>();
+  readonly #rows = new Map<SessionId, SessionRow>();
   readonly #tables: Tables;
 
   constructor(tables: Tables) {

@@ -1,5 +1,5 @@
 import type { Delta, Event } from "../../../kernel/index.ts";
-import { aboutDelta, aboutEvent } from "../delta-about.ts";
+import { keyOfDelta, keyOfEvent } from "../delta-key.ts";
 import { JoinedDelta } from "../joined-delta.ts";
 
 /** E2: deltas of messages that are not recorded yet, for readers that join late. */
@@ -14,7 +14,7 @@ export class ShownDeltas {
 
   #put(delta: Delta): JoinedDelta {
     const byAbout = (this.#byAbout ??= new Map());
-    const about = aboutDelta(delta);
+    const about = keyOfDelta(delta);
     const shown = byAbout.get(about);
     const last = shown?.at(-1);
     if (last?.join(delta) === true) return last;
@@ -28,7 +28,7 @@ export class ShownDeltas {
     if (this.#byAbout === undefined) return;
     this.#last = undefined;
     for (const event of events) {
-      const about = aboutEvent(event);
+      const about = keyOfEvent(event);
       if (about !== undefined) this.#byAbout.delete(about);
     }
   }

@@ -8,7 +8,6 @@ import {
   type RunId,
   type SessionId,
 } from "../../../kernel/index.ts";
-import { CompactingMap } from "../../process/compacting-map.ts";
 import type { RunEnd } from "../run-end.ts";
 import { ReadyRuns } from "./ready-runs.ts";
 
@@ -16,12 +15,12 @@ import { ReadyRuns } from "./ready-runs.ts";
  * Data that the contracts of the memory store share. Each change is synchronous, so no reader sees a partial change.
  */
 export class Tables {
-  readonly runs = new CompactingMap<RunId, RunRow>();
+  readonly runs = new Map<RunId, RunRow>();
   /** Ended runs in the order of their end. `collect` reads only these. */
-  readonly ended = new CompactingMap<RunRow, RunRow>();
+  readonly ended = new Set<RunRow>();
   readonly ready = new ReadyRuns();
   /** Runs of each session in the order of creation. */
-  readonly ofSession = new CompactingMap<SessionId, RunRow[]>();
+  readonly ofSession = new Map<SessionId, RunRow[]>();
   /** S5: for the id of a submission's mail, the run that got the mail. */
   readonly submitted = new Map<string, RunRow>();
   readonly workers = new Set<string>();
@@ -38,7 +37,7 @@ export class Tables {
   setEnd(row: RunRow, end: RunEnd | null): void {
     row.end = end;
     if (end === null) this.ended.delete(row);
-    else this.ended.set(row, row);
+    else this.ended.add(row);
   }
 
   tick(): number {

@@ -9,7 +9,7 @@ import {
   type RunId,
   type TailOptions,
 } from "../../../kernel/index.ts";
-import { Bell } from "../bell.ts";
+import { WakeFlag } from "../wake-flag.ts";
 import { TailFilter } from "../tail-filter.ts";
 import type { ChangeWatch } from "./db/change-watch.ts";
 import type { CommitRows } from "./rows/commit-rows.ts";
@@ -44,7 +44,7 @@ interface Tail {
 interface JoinedFeed {
   readonly feed: RunFeed;
   /** Rings when there may be something to read. */
-  readonly bell: Bell;
+  readonly bell: WakeFlag;
   readonly leave: () => void;
 }
 
@@ -110,7 +110,7 @@ export class SqliteEventLog implements EventLog {
             yield delta;
           }
         }
-        await bell.rung();
+        await bell.raised();
       }
     } finally {
       leave();
@@ -118,21 +118,21 @@ export class SqliteEventLog implements EventLog {
   }
 
   async #join(runId: RunId, { filter, place, signal, life }: Tail): Promise<JoinedFeed> {
-    const bell = new Bell();
+    const bell = new WakeFlag();
     const watcher: Watcher = (events) => {
-      if (events === undefined || filter.wakesFor(events)) bell.ring();
+      if (events === undefined || filter.wakesFor(events)) bell.raise();
       // Keeps the position current: a reader that is never woken would otherwise fall behind the feed and have to read
       // the file.
       else if (events[0]?.seq === place.next) place.next += events.length;
     };
     // Before reading, so that writes during the read are noticed.
     const unwatch = this.#watch.hold();
-    signal?.addEventListener("abort", bell.ring);
-    const guest: Guest = { lifeEnded: () => bell.ring() };
+    signal?.addEventListener("abort", bell.raise);
+    const guest: Guest = { lifeEnded: () => bell.raise() };
     life?.join(guest);
     const forget = (): void => {
       life?.leave(guest);
-      signal?.removeEventListener("abort", bell.ring);
+      signal?.removeEventListener("abort", bell.raise);
       unwatch();
     };
     try {

@@ -1,6 +1,9 @@
 import {
+  checkChoice,
+  checkOptions,
   Fault,
   inboxSettings,
+  optionNames,
   type Clock,
   type Hash,
   type InboxSettings,
@@ -57,12 +60,25 @@ export interface SqliteStoreOptions {
   readonly watchEveryMs?: number;
 }
 
+const knownOptions = optionNames<SqliteStoreOptions>({
+  path: true,
+  hash: true,
+  durability: true,
+  inbox: true,
+  clock: true,
+  auditKey: true,
+  busyLimitMs: true,
+  watchEveryMs: true,
+});
+
 /**
  * A store in one file, which several processes may open at once. SQLite's WAL and a folder with the locks of workers
  * are beside it.
  */
 export async function sqliteStore(options: SqliteStoreOptions): Promise<Store> {
+  checkOptions("sqliteStore()", options, knownOptions);
   const { path, durability = "normal", busyLimitMs = 10_000 } = options;
+  checkChoice("sqliteStore()", "durability", durability, ["normal", "full"]);
   if (options.auditKey === "")
     throw new Fault(
       "invalid_argument",

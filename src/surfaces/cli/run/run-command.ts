@@ -23,7 +23,7 @@ import { obeyedOrders } from "./obeyed-orders.ts";
 import { agentName, runAgent } from "./run-agent.ts";
 import { checkSandbox, sandboxModes } from "./run-sandbox.ts";
 import { fromMetadata, toMetadata, toolSets, type RunSettings, type ToolSet } from "./run-settings.ts";
-import { JsonWatcher, TextWatcher, type RunWatcher } from "./run-watcher.ts";
+import { JsonWatcher, requestLines, TextWatcher, type RunWatcher } from "./run-watcher.ts";
 
 /** The options as the command line passes them: texts. */
 export interface RunCommandOptions {
@@ -239,12 +239,10 @@ async function decide(
   watcher: RunWatcher,
   { terminal, yes }: Person,
 ): Promise<void> {
-  const { approvalId, toolName, input, reason } = request;
+  const { approvalId, toolName, reason } = request;
   // The approval was requested by a process that did not have --yes.
   if (yes) return run.as("person").approve(approvalId, { decision: "approved" });
-  const call = watcher.hasShown(request)
-    ? ""
-    : `  ${printable(toolName)} ${printable(JSON.stringify(input))}\n`;
+  const call = watcher.hasShown(request) ? "" : `${requestLines(request).join("\n")}\n`;
   const answer = await terminal.ask(`${call}  ${printable(reason)}. Allow it? [y/N/a(lways)] `);
   const said = answer?.trim().toLowerCase() ?? "";
   const isAlways = said === "a" || said === "always";

@@ -2,6 +2,7 @@ import type { Event, LlmReply, StepRecord } from "../../../../kernel/index.ts";
 import { equalJson } from "./equal-json.ts";
 import { contentOf, memberOf, messageOf, valueOf } from "./held-content.ts";
 import { memberCount } from "./member-count.ts";
+import { CallPlaces } from "./call-places.ts";
 import { StepIndex } from "./step-index.ts";
 import type { Reference } from "./stored-commit.ts";
 
@@ -15,6 +16,7 @@ const few = 16;
 export class SharedContent {
   readonly #steps: readonly StepRecord[];
   readonly #index: StepIndex | undefined;
+  readonly #places = new CallPlaces();
 
   constructor(steps: readonly StepRecord[]) {
     this.#steps = steps;
@@ -25,7 +27,7 @@ export class SharedContent {
   referenceOf(event: Event): Reference | undefined {
     switch (event.type) {
       case "tool_execution_start":
-        return referCall(event, this.#steps, this.#index?.find(event));
+        return referCall(event, this.#steps, this.#index?.find(event), this.#places);
       case "tool_execution_end":
         return referResult(event, this.#steps, this.#index?.find(event));
       case "message_end":
@@ -68,18 +70,13 @@ function referCall(
   { taskId, data }: Event<"tool_execution_start">,
   steps: readonly StepRecord[],
   only: number | undefined,
+  places: CallPlaces,
 ): Reference | undefined {
   if (memberCount(data) !== 3) return undefined;
   let place = -1;
   const index = findStep(steps, only, (step) => {
     if (step.kind !== "llm" || step.taskId !== taskId) return false;
-    place = contentOf(step).findIndex(
-      (part) =>
-        part.type === "tool_call" &&
-        part.callId === data.callId &&
-        part.toolName === data.toolName &&
-        equalJson(part.input, data.input),
-    );
+    place = places.find(step, data);
     return place >= 0;
   });
   return index < 0 ? undefined : [index, place];

@@ -19,7 +19,7 @@ export function decodeChange(change: StoredChange, run: Run, find: FindEntries):
   if (change.type !== undefined) return [change];
   const { sessionId = run.sessionId, agentId = run.agentId, visibility = "pending", count = 1 } = change;
   const first = nameOf("own" in change ? `${run.runId}/${change.own}` : change.entryId);
-  return find.call(undefined, sessionId, first, count).map((entry) => ({
+  return find(sessionId, first, count).map((entry) => ({
     type: "append",
     sessionId,
     agentId,

@@ -1,6 +1,5 @@
 import { setImmediate } from "node:timers/promises";
 import { Fault } from "../../../../kernel/index.ts";
-import { objectArray } from "../../../process/object-array.ts";
 import { EventLoopTurn } from "../../../process/event-loop-turn.ts";
 import { BusyWait } from "./busy-wait.ts";
 import type { Database } from "./database.ts";
@@ -24,10 +23,7 @@ export interface Write<Result> {
   readonly bytes?: number;
 }
 
-/**
- * A queued write. A class, so that V8 sees one hidden class for all writes and the queue's code stays monomorphic.
- * Bench: `runtime`, row "durable turn".
- */
+/** A queued write. */
 class Waiting<Result = unknown> {
   readonly since = performance.now();
   readonly bytes: number;
@@ -55,14 +51,14 @@ class Waiting<Result = unknown> {
   }
 
   get isOneStatement(): boolean {
-    return this.#isOneStatement?.call(undefined) ?? false;
+    return this.#isOneStatement?.() ?? false;
   }
 
   /** A fault is the outcome of this write. Any other error rolls back the transaction. */
   attempt(version?: number): Outcome<Result> {
     this.#isTried = true;
     try {
-      return { result: this.#apply.call(undefined, version) };
+      return { result: this.#apply(version) };
     } catch (error) {
       if (Fault.is(error)) return { fault: error };
       throw error;
@@ -70,12 +66,12 @@ class Waiting<Result = unknown> {
   }
 
   settle(result: Result): void {
-    this.#committed?.call(undefined, result);
+    this.#committed?.(result);
     this.resolve(result);
   }
 
   takeBack(): void {
-    if (this.#isTried) this.#undone?.call(undefined);
+    if (this.#isTried) this.#undone?.();
     this.#isTried = false;
   }
 }
@@ -103,7 +99,7 @@ const settled = Promise.resolve();
 export class GroupCommit {
   readonly #database: Database;
   readonly #watch: WriteWatch | undefined;
-  #queue = objectArray<Waiting>();
+  #queue: Waiting[] = [];
   #flushing = false;
   #scheduled = false;
   /** Lets timers and sockets run if there is an endless sequence of writes. */
@@ -193,7 +189,7 @@ export class GroupCommit {
   /** Returns `false` if the file is locked. The writes stay in the queue. */
   #writeOnce(): boolean {
     const waiting = this.#queue;
-    this.#queue = objectArray();
+    this.#queue = [];
     const outcomes = this.#tryTogether(waiting);
     if (outcomes === "busy") {
       this.#queue = [...waiting, ...this.#queue];

@@ -1,5 +1,5 @@
 import type { FileSchema } from "./migrate.ts";
-import { noTenant, RunState } from "./run-row.ts";
+import { noTenant, RunState, turnUser } from "./run-row.ts";
 
 /** "Reev" in the header of the file. It distinguishes Reeve's files from other SQLite databases. */
 const applicationId = 0x52656576;
@@ -32,6 +32,8 @@ export const isUnnamed = "session_id >= 'ses_run_' AND session_id < 'ses_run`'";
  *   updates would write one more page for each run that writes.
  * - `runs.erases` lists the tasks whose text retention erased. `erasing` is 1 until the text is out of the file. A
  *   commit whose text was erased has a `seal`, which covers the link that its own `link` in the chain follows.
+ * - `runs.recoveries` counts recoveries in a row (L7). It is valid while commit `recovered_at` is the last one, so that a commit need not
+ *   update it.
  * - `runs.ended` is the status with which a run ended, as an index into `runStatuses`.
  * - `messages`: for `state` see `MessageState`. `line` is the line of the sender. `asks` is 1 if the message wants a
  *   reply. `died` orders the dead letters of an agent by the time at which they became dead letters.
@@ -61,10 +63,12 @@ const migrations: readonly string[] = [
     user_id TEXT,
     ended INTEGER,
     ended_at INTEGER,
+    recoveries INTEGER NOT NULL DEFAULT 0,
+    recovered_at INTEGER,
     erases TEXT,
     erasing INTEGER
   );
-  CREATE INDEX runs_ready ON runs (agent_id, tenant, priority DESC, ready_at) WHERE state = 0;
+  CREATE INDEX runs_ready ON runs (agent_id, tenant, priority DESC, ${turnUser}, ready_at) WHERE state = 0;
   CREATE INDEX runs_owned ON runs (owner) WHERE owner IS NOT NULL;
   CREATE INDEX runs_waking ON runs (wake_at) WHERE wake_at IS NOT NULL;
   CREATE INDEX runs_of_session ON runs (session_id, ended) WHERE run_id IS NOT NULL;
@@ -184,4 +188,4 @@ const migrations: readonly string[] = [
   `,
 ];
 
-export const storeSchema: FileSchema = { applicationId, migrations, unreleased: 6 };
+export const storeSchema: FileSchema = { applicationId, migrations, unreleased: 7 };

@@ -1,5 +1,5 @@
 import type { Delta, Event, Lease, RunId } from "../../../../kernel/index.ts";
-import { aboutDelta, aboutEvent } from "../../delta-about.ts";
+import { keyOfDelta, keyOfEvent } from "../../delta-key.ts";
 import { JoinedDelta } from "../../joined-delta.ts";
 import type { RunKey } from "../db/run-row.ts";
 import type { OwnedRun, Tables } from "../db/tables.ts";
@@ -46,7 +46,7 @@ export class DeltaBoard {
     if (owner?.epoch !== lease.epoch || owner.workerId !== lease.workerId) return false;
     const deltas = this.#of(lease.runId);
     deltas.owner = owner;
-    deltas.shown.push({ id: ++this.#count, about: aboutDelta(delta), delta });
+    deltas.shown.push({ id: ++this.#count, about: keyOfDelta(delta), delta });
     this.#timer ??= setTimeout(this.#write, writeEveryMs).unref();
     return true;
   }
@@ -62,7 +62,7 @@ export class DeltaBoard {
   /** Whether a commit with these events has to remove deltas from the table. */
   isWritten(runId: RunId, events: readonly Event[]): boolean {
     return (
-      this.#runs.get(runId)?.isWritten === true && events.some((event) => aboutEvent(event) !== undefined)
+      this.#runs.get(runId)?.isWritten === true && events.some((event) => keyOfEvent(event) !== undefined)
     );
   }
 
@@ -75,7 +75,7 @@ export class DeltaBoard {
     this.recorded(runId, events);
     if (!isWritten) return;
     for (const event of events) {
-      const about = aboutEvent(event);
+      const about = keyOfEvent(event);
       if (about === undefined) continue;
       this.#tables.database.run("DELETE FROM deltas WHERE run = ? AND about = ?", id, about);
     }
@@ -92,7 +92,7 @@ export class DeltaBoard {
     const deltas = this.#runs.get(runId);
     if (deltas === undefined) return;
     for (const event of events) {
-      const about = aboutEvent(event);
+      const about = keyOfEvent(event);
       if (about !== undefined) deltas.shown = deltas.shown.filter((each) => each.about !== about);
     }
   }

@@ -1,5 +1,4 @@
 import type { Commit, Event, Fault, RunId } from "../../../../kernel/index.ts";
-import { objectArray } from "../../../process/object-array.ts";
 import { type CommitRows, missing } from "../rows/commit-rows.ts";
 import type { CommitRow } from "../db/commit-row.ts";
 import type { DeltaBoard } from "./delta-board.ts";
@@ -84,7 +83,7 @@ export class RunFeeds {
   readonly #deltas: DeltaBoard;
   readonly #feeds = new Map<RunId, RunFeed>();
   /** Feeds that were started by `begin` and have no reader yet. */
-  #begun = objectArray<RunFeed>();
+  #begun: RunFeed[] = [];
 
   constructor(tables: Tables, rows: CommitRows, deltas: DeltaBoard) {
     this.#tables = tables;
@@ -104,7 +103,7 @@ export class RunFeeds {
 
   readonly #endBeginnings = (): void => {
     const begun = this.#begun;
-    this.#begun = objectArray();
+    this.#begun = [];
     for (const feed of begun) this.#dropUnwatched(feed);
   };
 

@@ -1,0 +1,347 @@
+import { checkInvokeOptions, type InvokeOptions } from "./invoke-options.ts";
+import {
+  eventDraft,
+  executionBudget,
+  Fault,
+  formatAgentId,
+  spawnBudget,
+  type HostedAgent,
+  type AgentId,
+  type Architecture,
+  type CallPath,
+  type ExecutionBudget,
+  type JsonValue,
+  type InboxMode,
+  type Message,
+  type Model,
+  type RunContext,
+  type RunHandle,
+  type RunResult,
+  type Runtime,
+  type SpawnBudget,
+  type TaskInbox,
+  type Tool,
+  type UserMessage,
+} from "../kernel/index.ts";
+import { checkAgentOptions } from "./agent-check.ts";
+import type { AgentOptions } from "./agent-options.ts";
+import { checkArchitecture } from "./part-check.ts";
+import { readInput, readMessage, refusedInput, type AgentInput, type ReadInput } from "./agent-input.ts";
+import { AgentStream } from "./agent-stream.ts";
+import { acceptForm, acceptSchema, type SchemaCheck } from "./answer-format.ts";
+import { createArchitecture } from "./architectures/registry.ts";
+import { PromptWindow, type WindowChange } from "./compaction/prompt-window.ts";
+import { composeGate } from "./gate/compose-gate.ts";
+import { withGuardrailModels } from "./guardrails/guarded-run.ts";
+import { invokeIn } from "./invocation.ts";
+import type { InvocationPlan } from "./invocation-plan.ts";
+import { MiddlewarePipeline } from "./middleware/pipeline.ts";
+import { refuseDuplicateNamesBelow } from "./duplicate-names.ts";
+import { checkRunUntilOptions, runUntil, type RunUntilOptions } from "./run-until.ts";
+import { agentsOf, withHandoffs } from "./sub-agents.ts";
+import { toolsIn, type ToolList } from "./tool-list.ts";
+import { ToolSpecs } from "./tool-specs.ts";
+
+/** The parts that the package injects, because the agents layer knows no runtime. */
+export interface AgentHome {
+  readonly runtime: () => Promise<Runtime>;
+  readonly check: SchemaCheck;
+}
+
+export interface StreamOptions extends InvokeOptions {
+  /** C3: whether leaving the loop cancels the run. Default: `false`, the run continues. */
+  readonly cancelOnBreak?: boolean;
+}
+
+/**
+ * The model role of summaries, so that middleware can tell them from answers and `route` may choose a cheaper model.
+ */
+const summaryRole = "summary";
+
+/**
+ * An agent: its model, instructions and tools, its architecture, and its policy (budget, guardrails, permissions,
+ * hooks, middleware). `invoke` and `stream` start a run. A worker that hosts the agent executes the same code for inbox
+ * messages.
+ */
+export class AgentCore implements HostedAgent {
+  readonly id: AgentId;
+  readonly name: string;
+  readonly description: string;
+  readonly architecture: Architecture;
+  readonly models: Readonly<Record<string, Model>>;
+  readonly subAgents: readonly HostedAgent[];
+  readonly budget: Partial<ExecutionBudget>;
+  readonly inbox: InboxMode;
+  declare readonly spawnBudget?: Partial<SpawnBudget>;
+  declare readonly version?: string;
+  declare readonly callPath?: CallPath;
+  readonly #options: AgentOptions;
+  readonly #tools: ToolList;
+  readonly #home: AgentHome | undefined;
+  readonly #plan: InvocationPlan;
+
+  constructor(options: AgentOptions, home?: AgentHome) {
+    checkAgentOptions(options);
+    const { name, budget = {}, guardrails = [], compaction, subAgents = [] } = options;
+    const { maxTurns = 25, maxToolCallsPerTurn = 128 } = options;
+    this.#options = options;
+    this.#tools = withHandoffs(options.tools, subAgents);
+    this.#home = home;
+    this.id = formatAgentId({ name, ...(options.key !== undefined && { key: options.key }) });
+    this.name = name;
+    this.description = options.description ?? "";
+    this.architecture = architectureOf(options);
+    // B2: an invalid budget is refused here, before a run costs anything.
+    executionBudget(budget);
+    this.budget = budget;
+    this.inbox = options.inbox ?? "each";
+    if (options.spawnBudget !== undefined) {
+      spawnBudget(options.spawnBudget);
+      this.spawnBudget = options.spawnBudget;
+    }
+    if (options.version !== undefined) this.version = options.version;
+    for (const [option, value] of Object.entries({ maxTurns, maxToolCallsPerTurn }))
+      if (!Number.isSafeInteger(value) || value < 1)
+        throw new Fault(
+          "invalid_argument",
+          `invalid ${option} ${value} of agent ${name}: expected an integer from 1`,
+        );
+    this.subAgents = subAgentsOf(this.architecture, agentsOf(subAgents));
+    if (this.subAgents.length > 0) refuseDuplicateNamesBelow(this);
+    this.models = modelsOf(this.architecture, options);
+    const tools = toolsIn(this.#tools);
+    const toolSpecs = new ToolSpecs(tools);
+    refuseTwice(name, tools);
+    const pipeline = new MiddlewarePipeline(options.middleware ?? []);
+    const callPath = callPathOf(pipeline, options);
+    if (callPath !== undefined) this.callPath = callPath;
+    this.#plan = {
+      agent: this,
+      architecture: this.architecture,
+      instructions: options.instructions ?? "",
+      maxTurns,
+      maxToolCallsPerTurn,
+      ephemeral: options.ephemeral ?? [],
+      guardrails,
+      pipeline,
+      stopHooks: options.stopHooks ?? [],
+      window: compaction && ((ctx) => promptWindow(ctx, compaction)),
+      history: options.history,
+      memory: options.memory ?? null,
+      permissions: options.permissions ?? null,
+      hooks: options.toolHooks ?? null,
+      telemetry: options.telemetry ?? null,
+      auditLog: options.auditLog ?? null,
+      steering: options.steering ?? "one",
+      followUps: options.followUps ?? "one",
+      check: home?.check ?? unchecked,
+      toolSpecs,
+    };
+  }
+
+  /** The tools at this moment. The list may change between the calls of a turn. */
+  get tools(): readonly Tool[] {
+    return toolsIn(this.#tools);
+  }
+
+  /** Returns an agent with the same options except for `changes`. */
+  with(changes: Partial<AgentOptions>): AgentCore {
+    return new AgentCore({ ...this.#options, ...changes }, this.#home);
+  }
+
+  messageOf(input: JsonValue): UserMessage | undefined {
+    return readInput(input)?.message;
+  }
+
+  run(ctx: RunContext, inbox: TaskInbox): Promise<JsonValue> {
+    if (inbox.messages.length > 0) return this.#answer(ctx, inbox);
+    const given = readInput(ctx.input);
+    return given === undefined ? Promise.reject(refusedInput(this.name)) : invokeIn(this.#plan, ctx, given);
+  }
+
+  async #answer(ctx: RunContext, inbox: TaskInbox): Promise<JsonValue> {
+    const kept: Parameters<typeof invokeIn>[3] = { number: 0, kept: [] };
+    let output: JsonValue = "";
+    for (const [number, { given, messages }] of this.#mailIn(inbox).entries()) {
+      output = await invokeIn(this.#plan, ctx, given, { ...kept, number });
+      for (const message of messages) if (message.replyTo !== undefined) await ctx.reply(message, output);
+    }
+    return output;
+  }
+
+  /** Runs the agent on an input and resolves with the result, whatever its status. */
+  async invoke(input: AgentInput, options: InvokeOptions = {}): Promise<RunResult<JsonValue>> {
+    const run = await this.submit(input, options);
+    return run.result();
+  }
+
+  /** Like `invoke`, but returns the events and text deltas while the run proceeds. */
+  stream(input: AgentInput, options: StreamOptions = {}): AgentStream {
+    return this.streamAs(input, options, (result) => result);
+  }
+
+  /** Invokes the agent repeatedly in one session until the `until` predicate accepts the answer. */
+  async runUntil(input: AgentInput, options: RunUntilOptions<JsonValue>): Promise<RunResult<JsonValue>> {
+    checkRunUntilOptions(options);
+    const { clock } = options.runtime ?? (await this.#runtime());
+    const deadlineMs = this.budget?.deadlineMs ?? null;
+    return runUntil({ invoke: (next, each) => this.invoke(next, each), clock, deadlineMs }, input, options);
+  }
+
+  protected streamAs<Result>(
+    input: AgentInput,
+    { cancelOnBreak = false, ...options }: StreamOptions,
+    shape: (result: RunResult<JsonValue>) => Result | Promise<Result>,
+  ): AgentStream<Result> {
+    checkInvokeOptions(this.name, options);
+    return new AgentStream(() => this.submit(input, { ...options, streaming: true }), shape, cancelOnBreak);
+  }
+
+  /** Resumes a run that ended on a fault, was paused, or was left by a process that died. */
+  async resume(
+    runId: string,
+    { runtime }: Pick<InvokeOptions, "runtime"> = {},
+  ): Promise<RunResult<JsonValue>> {
+    const run = await this.#find(runId, runtime);
+    await run.resume();
+    return run.result();
+  }
+
+  /** Sends a signal to a run that waits for it now or later. */
+  async signal(
+    runId: string,
+    name: string,
+    value?: JsonValue,
+    { runtime }: Pick<InvokeOptions, "runtime"> = {},
+  ): Promise<void> {
+    const run = await this.#find(runId, runtime);
+    await run.signal(name, value);
+  }
+
+  /** Starts a run and returns its handle without waiting for the result. */
+  async submit(
+    input: AgentInput,
+    given: InvokeOptions & { readonly streaming?: boolean } = {},
+  ): Promise<RunHandle> {
+    checkInvokeOptions(this.name, given);
+    const { runtime, timeoutMs, output, ...options } = given;
+    const at = runtime ?? (await this.#runtime());
+    // Callers without types may pass `budget: null` for no budget.
+    const budget = options.budget ?? {};
+    const deadlineMs =
+      timeoutMs == null ? budget.deadlineMs : Math.min(timeoutMs, budget.deadlineMs ?? Infinity);
+    const read = readInput(input as JsonValue);
+    if (read === undefined) throw refusedInput(this.name);
+    const schema = output ?? read.output;
+    if (schema !== undefined) {
+      acceptForm(this, this.architecture);
+      await acceptSchema(this.#plan.check, schema);
+    }
+    const asked = output === undefined ? input : { ...requestOf(input), output };
+    return at.submit(this, asked as JsonValue, {
+      ...options,
+      budget: deadlineMs == null ? budget : { ...budget, deadlineMs },
+    });
+  }
+
+  /** Groups the inbox messages of this activation into inputs. By default each message is its own conversation. */
+  #mailIn({ messages }: TaskInbox): readonly {
+    readonly given: ReadInput;
+    readonly messages: readonly Message[];
+  }[] {
+    return this.inbox === "together"
+      ? [{ given: readMessage(messages.map(({ from, body }) => ({ from, body }))), messages }]
+      : messages.map((message) => ({ given: readMessage(message.body), messages: [message] }));
+  }
+
+  async #find(runId: string, given: Runtime | undefined): Promise<RunHandle> {
+    const runtime = given ?? (await this.#runtime());
+    const run = await runtime.find(runId);
+    if (run === undefined) throw new Fault("not_found", `run ${runId} not found in this runtime's store`);
+    // A worker without the agent would never finish the run, so waiting for it would never end.
+    if (run.agentId !== this.id)
+      throw new Fault(
+        "invalid_argument",
+        `${runId} is a run of agent ${run.agentId}, not of ${this.id}; call the method on that agent`,
+      );
+    runtime.register(this);
+    return run;
+  }
+
+  #runtime(): Promise<Runtime> {
+    if (this.#home !== undefined) return this.#home.runtime();
+    throw new Fault(
+      "invalid_argument",
+      `agent ${this.name} has no default runtime; submit it to a runtime, or pass the option \`runtime\``,
+    );
+  }
+}
+
+function requestOf(input: AgentInput): Exclude<AgentInput, string | readonly unknown[]> {
+  return typeof input === "object" && "prompt" in input ? input : { prompt: input };
+}
+
+function architectureOf({ name, architecture = "react" }: AgentOptions): Architecture {
+  const created = typeof architecture === "string" ? createArchitecture(architecture) : architecture;
+  return checkArchitecture(created, name);
+}
+
+function subAgentsOf(architecture: Architecture, more: readonly HostedAgent[]): readonly HostedAgent[] {
+  return [...new Set([...Object.values(architecture.declaredWorkers()), ...more])];
+}
+
+function modelsOf(
+  { name: architecture, requiresModel: thinks = true }: Architecture,
+  { name, model, models = {}, compaction, guardrails = [] }: AgentOptions,
+): Readonly<Record<string, Model>> {
+  if (model === undefined && models["main"] === undefined && thinks) {
+    throw new Fault(
+      "invalid_argument",
+      `agent ${name} has no model, but its architecture ${architecture} requires one; set the option \`model\``,
+    );
+  }
+  const main = model ?? models["main"];
+  const own = { ...(main && compaction && { [summaryRole]: main }), ...models, ...(main && { main }) };
+  return withGuardrailModels(own, guardrails);
+}
+
+function callPathOf(
+  pipeline: MiddlewarePipeline,
+  { guardrails = [], extensions = [], permissions, toolHooks, hooks: observer }: AgentOptions,
+): CallPath | undefined {
+  const gate = composeGate({
+    guardrails,
+    extensions,
+    ...(permissions && { permissions }),
+    ...(toolHooks && { hooks: toolHooks }),
+  });
+  return pipeline.callPath({ ...(gate && { gate }), ...(observer && { observer }) });
+}
+
+/** Refuses two tools of one name. For tools that are added later, the first one with a name is used (`ToolSpecs`). */
+function refuseTwice(agent: string, tools: readonly Tool[]): void {
+  const names = new Set<string>();
+  for (const { name } of tools) {
+    if (names.has(name))
+      throw new Fault("invalid_argument", `agent ${agent} has two tools named ${name}; rename one of them`);
+    names.add(name);
+  }
+}
+
+/**
+ * Creates the prompt window of an invocation. It emits an event when the model sees less than the whole conversation.
+ */
+function promptWindow(ctx: RunContext, compaction: NonNullable<AgentOptions["compaction"]>): PromptWindow {
+  const onCompact = (change: WindowChange): void => {
+    const data = { architecture: "agent", name: "agent.messages_snipped", data: { ...change } };
+    ctx.emitEvent(eventDraft("architecture_event", data));
+  };
+  return new PromptWindow({ ctx, strategy: compaction, role: summaryRole, onCompact });
+}
+
+function unchecked(): never {
+  throw new Fault(
+    "unsupported",
+    "no JSON Schema validator is available; use the Agent class of the package reeve",
+  );
+}

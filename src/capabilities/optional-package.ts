@@ -1,0 +1,26 @@
+import { Fault } from "../kernel/index.ts";
+
+/**
+ * Loads a module that needs an optional package. Throws `dependency_missing` if the package is not installed, with a
+ * message that says who needs it and how to install it. Any other error is thrown as it is.
+ */
+export async function needingPackage<Module>(
+  name: string,
+  user: string,
+  load: () => Promise<Module>,
+): Promise<Module> {
+  try {
+    return await load();
+  } catch (cause) {
+    if (!isMissing(cause, name)) throw cause;
+    throw new Fault("dependency_missing", `${user} needs the package ${name}: npm install ${name}`, {
+      cause,
+    });
+  }
+}
+
+function isMissing(error: unknown, name: string): boolean {
+  const { code, message } = error as Partial<NodeJS.ErrnoException>;
+  const isNotFound = code === "ERR_MODULE_NOT_FOUND" || code === "MODULE_NOT_FOUND";
+  return isNotFound && message?.includes(`'${name}'`) === true;
+}

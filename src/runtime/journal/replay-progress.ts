@@ -1,0 +1,83 @@
+import type { StepAddress, StepKind } from "../../kernel/index.ts";
+import type { TaskState } from "./run-state.ts";
+
+/** Tracks which records of earlier owners the replay of a task has not reached yet. */
+export class ReplayProgress {
+  readonly #task: Pick<TaskState, "steps" | "opened">;
+  /** An earlier owner has begun or recorded a step of this journal. */
+  readonly #isReplay: boolean;
+  #remaining = 0;
+  /** Number of remaining records in each scope and the scopes below it. A scope that never had a record has no entry. */
+  #inside: Map<string, number> | undefined;
+  /** Highest index of a step that earlier owners had begun, by scope. Created on first use. */
+  #last: Map<string, number> | undefined;
+
+  constructor(task: Pick<TaskState, "steps" | "opened">) {
+    this.#task = task;
+    this.#isReplay = task.steps.size > 0 || task.opened.size > 0;
+    for (const address of task.steps.keys()) {
+      this.#remaining++;
+      this.#count(address, 1);
+    }
+  }
+
+  /** The replay has not reached every record yet. */
+  get remain(): boolean {
+    return this.#remaining > 0;
+  }
+
+  /** Like `remain`, for one scope and the scopes below it. */
+  remainIn(scope: string): boolean {
+    return scope === "" ? this.remain : (this.#inside?.get(scope) ?? 0) > 0;
+  }
+
+  /** An earlier owner had begun a later step of the same scope, so the step at this address had ended. */
+  wentPast(address: StepAddress): boolean {
+    if (!this.#isReplay) return false;
+    const end = address.lastIndexOf("/");
+    const last = this.#lastIndexes().get(end === -1 ? "" : address.slice(0, end));
+    return last !== undefined && last > Number(address.slice(end + 1));
+  }
+
+  /**
+   * The replay has used the record at this address. Steps inside it do not run again (J7), so their records are passed as well. Addresses
+   * below a model call belong to its tool calls, which the replay reaches later.
+   */
+  visit(address: StepAddress, kind: StepKind): void {
+    const inside = kind === "llm" ? 0 : (this.#inside?.get(address) ?? 0);
+    if (inside > 0) this.#inside?.set(address, 0);
+    this.#remaining -= 1 + inside;
+    this.#count(address, -1 - inside);
+  }
+
+  /** Adds `by` to the count of every scope that contains the address, except the scope of the task itself. */
+  #count(address: StepAddress, by: number): void {
+    for (let end = address.indexOf("/"); end !== -1; end = address.indexOf("/", end + 1)) {
+      const scope = address.slice(0, end);
+      const inside = (this.#inside ??= new Map<string, number>());
+      inside.set(scope, (inside.get(scope) ?? 0) + by);
+    }
+  }
+
+  /** Steps that began in this process since then have lower indexes than the step in question, so the map does not need an update. */
+  #lastIndexes(): ReadonlyMap<string, number> {
+    if (this.#last !== undefined) return this.#last;
+    const { steps, opened } = this.#task;
+    const last = (this.#last = new Map<string, number>());
+    for (const address of steps.keys()) raise(last, address);
+    for (const address of opened.keys()) raise(last, address);
+    return last;
+  }
+}
+
+/** Raises the highest index of the scope of the address and of every scope around it. Names of branches are not numbers and are skipped. */
+function raise(last: Map<string, number>, address: StepAddress): void {
+  for (let start = 0; start <= address.length;) {
+    const found = address.indexOf("/", start);
+    const end = found === -1 ? address.length : found;
+    const index = Number(address.slice(start, end));
+    const scope = start === 0 ? "" : address.slice(0, start - 1);
+    if (index > (last.get(scope) ?? -1)) last.set(scope, index);
+    start = end + 1;
+  }
+}

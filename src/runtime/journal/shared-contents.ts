@@ -1,0 +1,47 @@
+import type { JsonValue, SessionId } from "../../kernel/index.ts";
+
+/** The record of a `turn` step. Large contents are named by hash, and the first record of the run that names a content holds it (J4). */
+export interface TurnRecord {
+  /** Epoch milliseconds. */
+  readonly at: number;
+  readonly input: JsonValue;
+  /** Hash of the instructions. */
+  readonly instructions: string;
+  /** Hash of the tool list. */
+  readonly tools: string;
+  readonly sessionId: SessionId | null;
+  /** Id of the session entry after which the turn starts. */
+  readonly leafId: string | null;
+  /** Hash of the history. If absent, the history is the session's path to the leaf. */
+  readonly history?: string;
+  /** See `TurnPlan.maxToolCallsPerTurn`. */
+  readonly maxToolCallsPerTurn?: number;
+  /** Contents that no earlier record of the run holds, by hash. */
+  readonly contents?: Readonly<Record<string, JsonValue>>;
+}
+
+interface HeldContent {
+  readonly content: JsonValue;
+  /** The record that holds the content is not erased by retention. */
+  readonly lasts: boolean;
+}
+
+/** J4: the contents that records of a run name by hash. */
+export class SharedContents {
+  #contents: Map<string, HeldContent> | undefined;
+
+  find(hash: string): JsonValue | undefined {
+    return this.#contents?.get(hash)?.content;
+  }
+
+  /** With `lasting`, only a record that retention does not erase counts. */
+  has(hash: string, { lasting }: { readonly lasting: boolean }): boolean {
+    const held = this.#contents?.get(hash);
+    return held !== undefined && (held.lasts || !lasting);
+  }
+
+  hold(hash: string, content: JsonValue, lasts: boolean): void {
+    const known = this.#contents?.get(hash);
+    (this.#contents ??= new Map()).set(hash, { content, lasts: lasts || known?.lasts === true });
+  }
+}

@@ -1,0 +1,383 @@
+import {
+  agentIdOf,
+  checkChoice,
+  checkOptions,
+  Fault,
+  formatRunId,
+  optionNames,
+  parseAgentId,
+  parseRunId,
+  parseSessionId,
+  retrySettings,
+  submitOptionNames,
+  type Clock,
+  type Delivery,
+  type DriveResult,
+  type Hash,
+  type HostedAgent,
+  type JsonValue,
+  type Lease,
+  type RunHandle,
+  type RunId,
+  type RunPage,
+  type RunQuery,
+  type RunRecord,
+  type Runtime,
+  type Store,
+  type SubmitOptions,
+} from "../kernel/index.ts";
+import { StoredRunHandle } from "./client/run-handle.ts";
+import { sessionBusy, submitRun } from "./client/submit-run.ts";
+import { openStore } from "./open-store.ts";
+import { CallTimeouts } from "./process/call-timeouts.ts";
+import { ContentHashes } from "./process/content-hashes.ts";
+import { IdleFlusher } from "./process/idle-flusher.ts";
+import { runRetry } from "./process/run-retry.ts";
+import { RuntimeLifetime } from "./process/runtime-lifetime.ts";
+import { sha256 } from "./process/sha256.ts";
+import { systemClock, systemRandom, uuidSource } from "./process/system-sources.ts";
+import { TaskSlots } from "./process/task-slots.ts";
+import type { WorkerContext } from "./process/worker-context.ts";
+import { RunOwner } from "./run/run-owner.ts";
+import { checkRuntimeOptions, requireNumber, requireShare, type RuntimeOptions } from "./runtime-options.ts";
+import { AgentRegistry, agentTree } from "./worker/agent-registry.ts";
+import { InboxDispatcher } from "./worker/inbox-dispatcher.ts";
+import { LocalEngine } from "./worker/local-engine.ts";
+import { RetentionSweep } from "./worker/retention-sweep.ts";
+
+/**
+ * Opens the store if necessary, starts a worker on it and resumes the runs in it that no worker drives. Unlike the
+ * public `openRuntime`, knows no prices unless `options.prices` is given.
+ */
+export async function createRuntime(options: RuntimeOptions = {}): Promise<Runtime> {
+  checkRuntimeOptions(options);
+  const { clock = systemClock, hash = sha256 } = options;
+  const store = await storeOf(options, hash, clock);
+  try {
+    const runtime = new LocalRuntime(store, { ...options, clock, hash });
+    await runtime.start();
+    return runtime;
+  } catch (error) {
+    // A store that the caller passed stays open. Nothing else could close a store that was opened here.
+    if (typeof options.store !== "object") await store.close();
+    throw error;
+  }
+}
+
+function storeOf(options: RuntimeOptions, hash: Hash, clock: Clock): Promise<Store> {
+  const { store = "memory:", auditKey, inbox } = options;
+  if (typeof store === "string")
+    return openStore(store, {
+      hash,
+      clock,
+      ...(auditKey === undefined ? {} : { auditKey }),
+      ...(inbox === undefined ? {} : { inbox }),
+    });
+  const [name] = Object.entries({ auditKey, inbox }).find(([, value]) => value !== undefined) ?? [];
+  if (name === undefined) return Promise.resolve(store);
+  throw new Fault(
+    "invalid_argument",
+    `${name} applies only to a store given by its address: pass ${name} to the store that you open yourself`,
+  );
+}
+
+const knownQueries = optionNames<RunQuery>({
+  sessionId: true,
+  agentId: true,
+  tenantId: true,
+  status: true,
+  limit: true,
+  after: true,
+});
+
+/** Options that say how long something is kept. */
+type RetentionOption = "keepEndedRunsMs" | "keepUnnamedSessionsMs";
+
+/** A runtime whose worker runs in this process. */
+class LocalRuntime implements Runtime {
+  readonly clock: Clock;
+  readonly #worker: WorkerContext;
+  readonly #store: Store;
+  readonly #engine: LocalEngine;
+  readonly #inbox: InboxDispatcher;
+  readonly #agents: AgentRegistry;
+  readonly #owned = new Map<RunId, RunOwner>();
+  /** Released runs whose hooks and other observers still process events. */
+  readonly #observing = new Map<RunId, Promise<void>>();
+  /** Faults with which the store refused a record of a run. The run fails with the fault when it is driven again. */
+  readonly #refusals = new Map<RunId, Fault>();
+  readonly #onError: (error: Fault) => void;
+  readonly #endedRuns: RetentionSweep | undefined;
+  /** All sweeps, including `#endedRuns`. */
+  readonly #sweeps: readonly RetentionSweep[];
+  readonly #closeGraceMs: number;
+  readonly #closeOn: readonly NodeJS.Signals[];
+  readonly #onSignal = (): void => {
+    this.close().catch((error: unknown) => this.#report(error));
+  };
+  readonly #lifetime = new RuntimeLifetime();
+  #unsubscribe: (() => void) | undefined;
+  #closing: Promise<void> | undefined;
+
+  constructor(store: Store, options: RuntimeOptions & { readonly clock: Clock; readonly hash: Hash }) {
+    const { clock, hash } = options;
+    this.clock = clock;
+    const concurrency = requireNumber("concurrency", options.concurrency ?? 64, 1);
+    this.#onError = options.onError ?? warn;
+    this.#closeGraceMs = requireNumber("closeGraceMs", options.closeGraceMs ?? 10_000, 0);
+    this.#closeOn = options.closeOn ?? [];
+    const { sameName = "refuse", versionPolicy = "resume" } = options;
+    this.#agents = new AgentRegistry({ sameName, versionPolicy });
+    const onError = (error: unknown): void => this.#report(error);
+    const sweep = (option: RetentionOption, collect: (before: number) => Promise<unknown>) => {
+      const keepMs = options[option];
+      return keepMs === undefined
+        ? undefined
+        : new RetentionSweep({ option, keepMs, collect, clock, onError });
+    };
+    this.#endedRuns = sweep("keepEndedRunsMs", (endedBefore) => this.collect({ endedBefore }));
+    this.#sweeps = [
+      this.#endedRuns,
+      sweep("keepUnnamedSessionsMs", (unnamedBefore) => store.sessions.collect({ unnamedBefore })),
+    ].filter((each) => each !== undefined);
+    this.#store = store;
+    this.#worker = {
+      store,
+      clock,
+      hash,
+      ids: options.ids ?? uuidSource,
+      random: options.random ?? systemRandom,
+      prices: options.prices ?? { find: () => null },
+      unknownPrice: options.unknownPrice ?? "refuse",
+      ...(options.warnAt === undefined ? {} : { warnAt: requireShare(options.warnAt) }),
+      versionPolicy,
+      retry: retrySettings(options.retry),
+      runRetry: runRetry(options.runRetry),
+      slots: new TaskSlots(concurrency),
+      callTimeouts: new CallTimeouts(clock),
+      idleFlusher: new IdleFlusher(),
+      contentHashes: new ContentHashes(hash),
+      stopGraceMs: requireNumber("stopGraceMs", options.stopGraceMs ?? 5_000, 0),
+      suspendAfterMs: requireNumber("suspendAfterMs", options.suspendAfterMs ?? 5_000, 0),
+      noteIdle: (by) => this.#engine.noteIdle(by),
+      onError: (error) => this.#report(error),
+      agents: this.#agents.hosted,
+    };
+    const keepAlive = options.keepAlive ?? true;
+    this.#inbox = new InboxDispatcher({ worker: this.#worker, agents: this.#agents.hosted, keepAlive });
+    this.#engine = new LocalEngine({
+      leases: store.leases,
+      clock,
+      workerId: options.workerId ?? `worker-${uuidSource.next()}`,
+      // Many more runs than tasks: a run whose tasks wait for a slot or a model still counts as driven.
+      concurrency: Math.max(concurrency * 16, 1_024),
+      agents: () => this.#agents.versions,
+      pollMs: requireNumber("pollMs", options.pollMs ?? 500, 1),
+      keepAlive,
+      onError,
+    });
+  }
+
+  async start(): Promise<void> {
+    this.#unsubscribe = this.#store.onChange((runId) => this.#noteChange(runId));
+    try {
+      await this.#engine.start({ drive: (lease) => this.#drive(lease) });
+    } catch (error) {
+      this.#unsubscribe();
+      throw error;
+    }
+    for (const signal of this.#closeOn) process.on(signal, this.#onSignal);
+    for (const each of this.#sweeps) each.start();
+  }
+
+  register(agent: HostedAgent): void {
+    if (!this.#agents.register(agent)) return;
+    this.#engine.agentsChanged();
+    this.#inbox.dispatch();
+  }
+
+  async submit(agent: HostedAgent, input: JsonValue, options: SubmitOptions = {}): Promise<RunHandle> {
+    this.#lifetime.check();
+    checkOptions("submit()", options, submitOptionNames);
+    checkChoice("submit()", "whenBusy", options.whenBusy, ["refuse", "steer"]);
+    if (this.#agents.replacesSameName)
+      return this.#handle(await this.#submitBound(agent, input, options), options.userId);
+    this.register(agent);
+    const submitted = submitRun(this.#worker, this.#engine, agent, input, options);
+    return this.#handle(submitted instanceof Promise ? await submitted : submitted, options.userId);
+  }
+
+  /**
+   * Binds the run to the agents it is submitted with. The binding is removed if the submission created no run: it was
+   * refused, became steering for another run, or a run with this id already exists.
+   */
+  async #submitBound(agent: HostedAgent, input: JsonValue, options: SubmitOptions): Promise<RunRecord> {
+    const agents = agentTree(agent);
+    this.register(agent);
+    const { runId: wanted } = options;
+    const runId = wanted === undefined ? formatRunId(this.#worker.ids.next()) : parseRunId(wanted);
+    const exists = wanted !== undefined && (await this.#store.journal.find(runId)) !== undefined;
+    // Before the submission: a worker may start the run synchronously.
+    const isBound = !exists && this.#agents.bind(runId, agents);
+    let createdId: RunId | undefined;
+    try {
+      const record = await submitRun(this.#worker, this.#engine, agent, input, { ...options, runId });
+      createdId = record.runId;
+      return record;
+    } finally {
+      if (isBound && createdId !== runId) this.#agents.unbind(runId);
+    }
+  }
+
+  async find(runId: string): Promise<RunHandle | undefined> {
+    this.#lifetime.check();
+    const record = await this.#store.journal.find(parseRunId(runId));
+    return record === undefined ? undefined : this.#handle(record);
+  }
+
+  async list(query: RunQuery = {}): Promise<RunPage> {
+    this.#lifetime.check();
+    checkOptions("list()", query, knownQueries);
+    const { sessionId, agentId } = query;
+    if (sessionId !== undefined) parseSessionId(sessionId);
+    if (agentId !== undefined) parseAgentId(agentId);
+    return this.#store.journal.list(query);
+  }
+
+  async collect(options: { readonly endedBefore: number }): Promise<number> {
+    this.#lifetime.check();
+    const collected = await this.#store.journal.collect(options);
+    await this.#agents.unbindCollected(this.#store.journal);
+    return collected;
+  }
+
+  async deadLetters(agentId?: string): Promise<readonly Delivery[]> {
+    this.#lifetime.check();
+    return this.#store.inbox.deadLetters(agentId === undefined ? undefined : agentIdOf(agentId));
+  }
+
+  async redeliver(agentId: string, messageIds?: readonly string[]): Promise<number> {
+    this.#lifetime.check();
+    return this.#store.inbox.redeliver(agentIdOf(agentId), messageIds);
+  }
+
+  async deleteSession(text: string): Promise<void> {
+    this.#lifetime.check();
+    const sessionId = parseSessionId(text);
+    const run = await this.#store.sessions.delete(sessionId);
+    if (run !== undefined) throw sessionBusy(run);
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #close(): Promise<void> {
+    this.#unsubscribe?.();
+    this.#inbox.close();
+    for (const signal of this.#closeOn) process.off(signal, this.#onSignal);
+    const stopped = this.#engine.stop();
+    await Promise.allSettled([...this.#owned.values()].map((owner) => owner.release(this.#closeGraceMs)));
+    await stopped;
+    for (const each of this.#sweeps) await each.stop();
+    await Promise.all(this.#observing.values());
+    this.#lifetime.end();
+    await this.#store.close();
+  }
+
+  #handle(record: RunRecord, by?: string): RunHandle {
+    const { store, clock, ids, unknownPrice } = this.#worker;
+    const observed = this.#observed;
+    return new StoredRunHandle({
+      store,
+      clock,
+      ids,
+      record,
+      life: this.#lifetime,
+      unknownPrice,
+      observed,
+      by,
+    });
+  }
+
+  #drive(lease: Lease): Promise<DriveResult> {
+    const loaded = RunOwner.load(this.#workerFor(lease.runId), lease);
+    return loaded instanceof Promise
+      ? loaded.then((owner) => this.#driveOwned(lease, owner))
+      : this.#driveOwned(lease, loaded);
+  }
+
+  #driveOwned({ runId }: Lease, owner: RunOwner): Promise<DriveResult> {
+    // `close` releases the runs that are owned when it is called. A run that was loaded later is handed back here.
+    if (this.#closing !== undefined) return Promise.resolve({ rest: { kind: "ready" }, isReleased: false });
+    this.#owned.set(runId, owner);
+    return owner.drive(this.#refusals.get(runId)).then(
+      (result) => {
+        this.#release(runId, owner);
+        if (result.rest.kind === "ended") {
+          this.#agents.unbind(runId);
+          this.#endedRuns?.note();
+        } else if (owner.hasEnded) this.#agents.noteResumable(runId);
+        return result;
+      },
+      (fault: unknown) => {
+        this.#release(runId, owner);
+        throw fault;
+      },
+    );
+  }
+
+  /** Forgets the owner of a run that it has released. */
+  #release(runId: RunId, owner: RunOwner): void {
+    if (owner.refusal === undefined) this.#refusals.delete(runId);
+    else this.#refusals.set(runId, owner.refusal);
+    if (this.#owned.get(runId) === owner) this.#owned.delete(runId);
+    this.#trackObservers(runId, owner);
+  }
+
+  /** The worker context for a run, with the agents that the run is bound to. */
+  #workerFor(runId: RunId): WorkerContext {
+    const agents = this.#agents.forRun(runId);
+    return agents === undefined ? this.#worker : { ...this.#worker, agents };
+  }
+
+  /** `close` and `RunHandle.result` wait for the observers of a released run. */
+  #trackObservers(runId: RunId, owner: RunOwner): void {
+    const forget = (): void => {
+      if (this.#observing.get(runId) === settled) this.#observing.delete(runId);
+    };
+    const settled = owner.whenObserved()?.then(forget, (error: unknown) => {
+      forget();
+      this.#report(error);
+    });
+    if (settled !== undefined) this.#observing.set(runId, settled);
+  }
+
+  /** Resolves when the observers of a run have processed its events. `undefined` if there are none in this process. */
+  readonly #observed = (runId: RunId): Promise<void> | undefined => {
+    const observed = this.#owned.get(runId)?.whenObserved();
+    return observed === undefined
+      ? this.#observing.get(runId)
+      : observed.then(() => this.#observing.get(runId));
+  };
+
+  /** Called by the store with the run that has changed; without one, anything may have changed, including inboxes. */
+  #noteChange(runId: RunId | undefined): void {
+    this.#engine.wake(runId);
+    if (runId !== undefined) {
+      this.#owned.get(runId)?.poke();
+      return;
+    }
+    for (const owner of this.#owned.values()) owner.poke();
+    this.#inbox.dispatch();
+  }
+
+  #report(error: unknown): void {
+    this.#onError(Fault.from(error));
+  }
+}
+
+function warn(error: Fault): void {
+  process.emitWarning(error.message, { type: "ReeveWarning", code: error.code });
+}

@@ -1,0 +1,111 @@
+import type {
+  HeadcountCommand,
+  HeadcountOutcome,
+  HeadcountTask,
+  Priority,
+  SeatStatus,
+  TaskId,
+} from "../../kernel/index.ts";
+import type { RunLog } from "../journal/run-log.ts";
+import type { RunState } from "../journal/run-state.ts";
+import type { IdleListener, TaskSeats } from "../task/task-host.ts";
+import type { AwaitedName } from "../task/wait-registry.ts";
+
+/** What a change of seats means for the tasks it concerns. */
+export interface SeatMoves {
+  /** H2: the task has to give up its seat once its calls settle. */
+  onYield(taskId: TaskId): void;
+  /** The task has lost its seat. */
+  onPause(taskId: TaskId): void;
+  /** The task holds a seat: a new one, the one it had before a pause, or the one it no longer has to give up. */
+  onSeat(taskId: TaskId): void;
+}
+
+const seatEvents = {
+  granted: "seat_grant",
+  paused: "seat_pause",
+  recalled: "seat_recall",
+  kept: "seat_keep",
+} as const;
+
+/** The seats of one run: applies commands to its headcount, emits an event for every change, and has each change carried out. */
+export class RunHeadcount implements TaskSeats {
+  readonly #log: RunLog;
+  readonly #state: RunState;
+  readonly #moves: SeatMoves;
+  readonly #listener: IdleListener;
+  /** The owner is about to release the run, so no task may start another call. */
+  #isDraining = false;
+
+  constructor(log: RunLog, state: RunState, moves: SeatMoves, listener: IdleListener) {
+    this.#log = log;
+    this.#state = state;
+    this.#moves = moves;
+    this.#listener = listener;
+  }
+
+  status(taskId: TaskId): SeatStatus {
+    if (this.#state.paused || this.#isDraining) return "paused";
+    return this.#find(taskId)?.status ?? "paused";
+  }
+
+  priority(taskId: TaskId): Priority {
+    return this.#find(taskId)?.priority ?? this.#state.task(taskId).record.supervision.priority;
+  }
+
+  /** Requests a seat. The caller passes the outcome to `carryOut`. */
+  acquire(command: Extract<HeadcountCommand, { type: "acquire" }>): HeadcountOutcome {
+    return this.#log.applySeat(command);
+  }
+
+  apply(command: HeadcountCommand): void {
+    this.carryOut(this.#log.applySeat(command));
+  }
+
+  settle(taskId: TaskId): void {
+    if (this.#find(taskId)?.status === "pausing") this.apply({ type: "settle", taskId });
+  }
+
+  /** Whether a task waits is stored with its seat, so a replay that reaches the same wait emits no second event (trap R13). */
+  suspend(taskId: TaskId, waitsFor: readonly AwaitedName[]): void {
+    if (this.#find(taskId)?.idle !== false) return;
+    const times = waitsFor.flatMap(({ due }) => due?.() ?? []);
+    const data = {
+      waitsFor: waitsFor.map(({ name }) => name),
+      until: times.length === 0 ? null : Math.min(...times),
+    };
+    this.#log.emit(taskId, { type: "task_suspend", data });
+    this.apply({ type: "suspend", taskId });
+  }
+
+  wake(taskId: TaskId, by: string): void {
+    this.#listener.stayAwake();
+    if (this.#find(taskId)?.idle !== true) return;
+    this.#log.emit(taskId, { type: "task_wake", data: { by } });
+    this.apply({ type: "wake", taskId });
+  }
+
+  drain(): void {
+    this.#isDraining = true;
+  }
+
+  /** Emits an event for every change of the outcome, then carries the changes out. The caller itself reports the seat of `newTask`. */
+  carryOut(outcome: HeadcountOutcome, newTask?: TaskId): void {
+    if (!("changes" in outcome)) return;
+    for (const { taskId, change } of outcome.changes) {
+      if (change === "granted" && taskId === newTask) continue;
+      const yieldsTo = this.#find(taskId)?.yieldsTo ?? taskId;
+      if (change === "pausing") this.#log.emit(taskId, { type: "seat_yield", data: { taskId, yieldsTo } });
+      else this.#log.emit(taskId, { type: seatEvents[change], data: { taskId } });
+    }
+    for (const { taskId, change } of outcome.changes) {
+      if (change === "pausing") this.#moves.onYield(taskId);
+      else if (change === "paused") this.#moves.onPause(taskId);
+      else this.#moves.onSeat(taskId);
+    }
+  }
+
+  #find(taskId: TaskId): HeadcountTask | undefined {
+    return this.#state.headcount.tasks[taskId];
+  }
+}

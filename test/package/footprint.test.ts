@@ -1,0 +1,132 @@
+import { mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { bundle } from "../../build/bundle.ts";
+import {
+  installTree,
+  licenceList,
+  limits,
+  runtimeFolders,
+  sbomOf,
+  sizeOf,
+  treeProblems,
+  type Sbom,
+} from "../../build/installed-tree.ts";
+import { repository, runNode } from "../gates/run-node.ts";
+
+let [folder, tree] = ["", ""];
+let sbom: Sbom;
+
+beforeAll(async () => {
+  // npm names the package of a tree after its folder.
+  folder = await mkdtemp(join(tmpdir(), "reeve-footprint-"));
+  tree = join(folder, "reeve");
+  await installTree(repository, tree);
+  await bundle(tree);
+  sbom = await sbomOf(tree);
+}, 120_000);
+
+afterAll(() => rm(folder, { recursive: true, force: true }));
+
+/** Runs a program in the installed tree and returns what it prints. */
+async function output(code: string): Promise<string> {
+  const { stdout, stderr } = await runNode(["--input-type=module", "--eval", code], tree);
+  return stderr === "" ? stdout : stderr;
+}
+
+describe("the installed package", () => {
+  test("at most 11 runtime packages and 12 MB are installed", async () => {
+    expect(limits).toEqual({ packages: 11, bytes: 12_000_000 });
+    expect(sbom.components.length).toBeLessThanOrEqual(limits.packages);
+    expect(await sizeOf(tree)).toBeLessThanOrEqual(limits.bytes);
+    expect(treeProblems(sbom, await sizeOf(tree))).toEqual([]);
+  });
+
+  test("the SBOM names reeve and exactly the runtime packages of the lock file, each with its licence", async () => {
+    expect(sbom).toMatchObject({ bomFormat: "CycloneDX", metadata: { component: { name: "reeve" } } });
+    const locked = (await runtimeFolders(repository)).map((path) => path.split("node_modules/").at(-1) ?? "");
+    expect(new Set(sbom.components.map(({ name }) => name))).toEqual(new Set(locked));
+    expect(sbom.components).toHaveLength(locked.length);
+    for (const line of licenceList(sbom)) expect(line).toMatch(/^\S+ \d\S*: [A-Z0-9][\w.-]+$/u);
+  });
+
+  test("the release check refuses a licence outside the list, too many packages and too many bytes", () => {
+    const foreign = { name: "copyleft", version: "1.0.0", licenses: [{ license: { id: "AGPL-3.0-only" } }] };
+    const unknown = { name: "unknown", version: "2.0.0" };
+    const many = Array.from({ length: limits.packages + 1 }, (_, at) => ({
+      name: `p${at}`,
+      version: "1.0.0",
+      licenses: [{ license: { id: "MIT" } }],
+    }));
+    expect(treeProblems({ ...sbom, components: [foreign, unknown] }, 0)).toEqual([
+      "copyleft 1.0.0 has the licence AGPL-3.0-only",
+      "unknown 2.0.0 has the licence none",
+    ]);
+    expect(treeProblems({ ...sbom, components: many }, limits.bytes + 1)).toEqual([
+      "12 runtime packages are installed; the limit is 11",
+      "12000001 bytes are installed; the limit is 12000000",
+    ]);
+  });
+
+  test("the release check writes the SBOM and the licence list", async () => {
+    const { code, stderr } = await runNode(["build/release-check.ts", join(tree, "release")], repository);
+    expect(code === 0 || stderr).toBe(true);
+    const written = JSON.parse(await readFile(join(tree, "release/sbom.cdx.json"), "utf8")) as Sbom;
+    expect(written.components).toHaveLength(sbom.components.length);
+    expect(await readFile(join(tree, "release/licences.txt"), "utf8")).toContain("ajv ");
+  });
+
+  test("every export can be imported without an optional package", async () => {
+    const code = `
+      const { exports } = JSON.parse((await import("node:fs")).readFileSync("package.json", "utf8"));
+      const paths = Object.keys(exports).filter((path) => path !== "./package.json");
+      for (const path of paths) await import("reeve" + path.slice(1));
+      console.log(paths.length > 5);
+    `;
+    expect(await output(code)).toBe("true\n");
+  });
+
+  test.for([
+    { feature: "mcpServers", name: "@modelcontextprotocol/client", user: "MCP server files" },
+    { feature: "mcpServer", name: "@modelcontextprotocol/server", user: "mcpServer" },
+    { feature: "BrowserSession", name: "playwright-core", user: "a browser" },
+  ])("$feature names the package $name if it is not installed", async ({ feature, name, user }) => {
+    const uses = {
+      mcpServers: `await mcpServers({ files: { command: "x" } }).tools()`,
+      mcpServer: `await mcpServer({ name: "own" })`,
+      BrowserSession: `await new BrowserSession({ executablePath: "/x" }).open("https://example.com")`,
+    };
+    const code = `
+      import { mcpServer, mcpServers } from "reeve/mcp";
+      import { BrowserSession } from "reeve/browser";
+      try { ${uses[feature as keyof typeof uses]} } catch (error) { console.log(error.code + ": " + error.message); }
+    `;
+    expect(await output(code)).toBe(
+      `dependency_missing: ${user} needs the package ${name}: npm install ${name}\n`,
+    );
+  });
+
+  test("mcpServers() and mcpServer() work once their packages are installed", async () => {
+    for (const name of ["@modelcontextprotocol", "zod"])
+      await symlink(join(repository, "node_modules", name), join(tree, "node_modules", name));
+    const server = join(tree, "serve.mjs");
+    await writeFile(
+      server,
+      `import { mcpServer } from "reeve/mcp";
+         import { tool } from "reeve";
+         const inputSchema = { type: "object", properties: {} };
+         const hello = tool({ name: "hello", description: "Greets", inputSchema, execute: () => "hello" });
+         const server = await mcpServer({ name: "own", tools: [hello] });
+         await server.serveStdio().closed;
+         await server.close();`,
+    );
+    const code = `
+        import { mcpServers } from "reeve/mcp";
+        const servers = mcpServers({ own: { command: process.execPath, args: [${JSON.stringify(server)}] } });
+        console.log((await servers.tools()).map(({ name }) => name).join());
+        await servers.close();
+      `;
+    expect(await output(code)).toBe("mcp__own__hello\n");
+  });
+});

@@ -1,0 +1,247 @@
+import { mkdtemp, readdir, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, onTestFinished, test } from "vitest";
+import {
+  Fault,
+  formatRunId,
+  formatSessionId,
+  HistoryRetention,
+  type SubmitOptions,
+} from "../../src/kernel/index.ts";
+import { createRuntime } from "../../src/runtime/local-runtime.ts";
+import { memoryStore, sha256, type RuntimeOptions } from "../../src/runtime/index.ts";
+import { FakeClock } from "../../src/testing/index.ts";
+import { agent, gate, until } from "./runtime-setup.ts";
+
+test.for<RuntimeOptions>([
+  { keepEndedRunsMs: -1 },
+  { inbox: { maxDeliveries: 0 } },
+  { inbox: { maxDeliveries: 1.5 } },
+  { inbox: { baseDelayMs: -1 } },
+  { inbox: { maxDelayMs: Number.NaN } },
+  { inbox: { maxDelayMs: Infinity } },
+  { keepEndedRunsMs: Number.NaN },
+  { concurrency: 0 },
+  { concurrency: Number.NaN },
+  { pollMs: 0 },
+  { suspendAfterMs: -1 },
+  { closeGraceMs: Number.NaN },
+  { stopGraceMs: Number.NaN },
+  { stopGraceMs: -1 },
+  { warnAt: 2 },
+  { retry: { maxRetries: Number.NaN } },
+  { retry: { maxDelayMs: -1 } },
+  { retry: { jitter: Number.NaN } },
+  { runRetry: { maxRetries: 0.5 } },
+  { runRetry: { baseDelayMs: Number.NaN } },
+])("createRuntime refuses %o and closes the store that it opened", async (options) => {
+  const folder = await mkdtemp(join(tmpdir(), "reeve-open-"));
+  onTestFinished(() => rm(folder, { recursive: true }));
+  const store = `sqlite:${join(folder, "store.db")}` as const;
+  const [name] = Object.keys(options);
+  await expect(createRuntime({ store, ...options })).rejects.toMatchObject({
+    code: "invalid_argument",
+    message: expect.stringMatching(new RegExp(`^(?:invalid ${name}(?:\\.\\w+)? |${name}(?:\\.\\w+)? is )`)),
+  });
+  // SQLite deletes its write-ahead log when the last connection closes.
+  expect((await readdir(folder)).filter((each) => each.endsWith("-wal"))).toEqual([]);
+});
+
+test("when createRuntime fails, a store of the caller stays open and no listener is left", async () => {
+  const store = memoryStore({ hash: sha256 });
+  let closed = false;
+  let listeners = 0;
+  const callersStore = {
+    ...store,
+    close: async () => {
+      closed = true;
+    },
+    onChange: () => {
+      listeners++;
+      return () => {
+        listeners--;
+      };
+    },
+    leases: { ...store.leases, enlist: () => Promise.reject(new Error("full")) },
+  } as never;
+  await expect(createRuntime({ store: callersStore, closeOn: ["SIGUSR2"] })).rejects.toThrow("full");
+  expect({ closed, listeners, signals: process.listenerCount("SIGUSR2") }).toEqual({
+    closed: false,
+    listeners: 0,
+    signals: 0,
+  });
+});
+
+test("a run that is being loaded during close() is not started, and close() does not wait for it", async () => {
+  const store = memoryStore({ hash: sha256 });
+  const [reading, proceed] = [gate(), gate()];
+  const replay = store.journal.replay.bind(store.journal);
+  let reads = 0;
+  store.journal.replay = async (...args) => {
+    if (++reads === 1) await (reading.resolve(), proceed.promise);
+    return replay(...args);
+  };
+  const starts: string[] = [];
+  const slow = (name: string) =>
+    agent("slow", async (ctx) => {
+      starts.push(name);
+      if (name === "one") await ctx.step("never ends", () => new Promise<null>(() => {}));
+      return name;
+    });
+  const one = await createRuntime({ store });
+  const { runId } = await one.submit(slow("one"), null);
+  await reading.promise;
+  const closed = one.close();
+  proceed.resolve();
+  await closed;
+  expect(starts).toEqual([]);
+  const two = await createRuntime({ store });
+  two.register(slow("two"));
+  await until(() => starts.length > 0);
+  expect((await (await two.find(runId))?.result())?.output).toBe("two");
+  await two.close();
+});
+
+test('with sameName: "replace", an agent whose submission was refused can be garbage-collected', async () => {
+  const runtime = await createRuntime({ sameName: "replace" });
+  const [started, proceed] = [gate(), gate()];
+  const clerk = () =>
+    agent("clerk", async (ctx) =>
+      ctx.step("work", async () => (started.resolve(), await proceed.promise, null)),
+    );
+  const sessionId = formatSessionId("busy");
+  const run = await runtime.submit(clerk(), null, { sessionId });
+  await started.promise;
+  const refused = await (async () => {
+    const other = clerk();
+    await expect(runtime.submit(other, null, { sessionId })).rejects.toMatchObject({ code: "agent_busy" });
+    return new WeakRef(other);
+  })();
+  runtime.register(clerk());
+  const isCollected = (): boolean => {
+    globalThis.gc?.();
+    return refused.deref() === undefined;
+  };
+  await expect.poll(isCollected).toBe(true);
+  proceed.resolve();
+  await run.result();
+  await runtime.close();
+});
+
+test('with sameName: "replace", a failed run keeps its agent until the run is collected, because it may be resumed', async () => {
+  const clock = new FakeClock();
+  const runtime = await createRuntime({ sameName: "replace", clock });
+  onTestFinished(() => runtime.close());
+  let fails = true;
+  const clerk = (output: string) =>
+    agent("clerk", async () => {
+      if (fails) throw new Fault("unsupported", "not yet");
+      return output;
+    });
+  const submitClerk = async (output: string) => {
+    const submitted = clerk(output);
+    const run = await runtime.submit(submitted, null);
+    expect((await run.result()).status).toBe("failed");
+    return { run, agent: new WeakRef(submitted) };
+  };
+  const first = await submitClerk("first");
+  const second = await submitClerk("second");
+  runtime.register(clerk("another"));
+  fails = false;
+  await first.run.resume();
+  expect((await first.run.result()).output).toBe("first");
+  await clock.advance(1_000);
+  expect(await runtime.collect({ endedBefore: clock.now() })).toBe(2);
+  const areCollected = (): boolean => {
+    globalThis.gc?.();
+    return [first, second].every((each) => each.agent.deref() === undefined);
+  };
+  await expect.poll(areCollected).toBe(true);
+});
+
+test("submit() of an agent with a sub-agent of the same name is refused and registers none of them", async () => {
+  const runtime = await createRuntime();
+  onTestFinished(() => runtime.close());
+  const inner = agent("clerk", async () => "inner");
+  const lead = agent("clerk", async () => "lead", {
+    subAgents: [agent("other", async () => "other"), inner],
+  });
+  for (let attempt = 0; attempt < 2; attempt++) {
+    await expect(runtime.submit(lead, null)).rejects.toMatchObject({
+      code: "already_exists",
+      message: expect.stringMatching(/clerk.*(?:name|key)/),
+    });
+  }
+  // Both names are free.
+  for (const other of [agent("clerk", async () => "mine"), agent("other", async () => "mine")])
+    expect((await (await runtime.submit(other, null)).result()).output).toBe("mine");
+});
+
+test("register() of another agent with a taken name throws and names the ways out", async () => {
+  const runtime = await createRuntime();
+  onTestFinished(() => runtime.close());
+  runtime.register(agent("clerk", async () => "first"));
+  expect(() => runtime.register(agent("clerk", async () => "second"))).toThrow(
+    /another name or a key.*sameName/,
+  );
+});
+
+test("a repeated submission with a runId returns its run, and another agent or input is refused", async () => {
+  const runtime = await createRuntime();
+  onTestFinished(() => runtime.close());
+  const runId = formatRunId("order-7");
+  const clerk = agent("clerk", async () => "clerk's");
+  const first = await runtime.submit(clerk, { item: 1, count: 2 }, { runId });
+  expect((await runtime.submit(clerk, { count: 2, item: 1 }, { runId })).runId).toBe(first.runId);
+  const refused = { code: "already_exists", details: { runId, agentId: clerk.id } };
+  await expect(
+    runtime.submit(
+      agent("other", async () => "other's"),
+      null,
+      { runId },
+    ),
+  ).rejects.toMatchObject(refused);
+  await expect(runtime.submit(clerk, { item: 2, count: 2 }, { runId })).rejects.toMatchObject(refused);
+  await expect(runtime.submit(clerk, null, { runId: "job-1" })).rejects.toMatchObject({
+    code: "invalid_argument",
+    message: expect.stringContaining("run_"),
+  });
+});
+
+test.each([undefined, HistoryRetention.NONE])(
+  "a submission with the runId of another user or tenant is refused without any content of the run (retention: %s)",
+  async (retention) => {
+    const runtime = await createRuntime();
+    onTestFinished(() => runtime.close());
+    const runId = formatRunId("order-8");
+    const clerk = agent("clerk", async () => "ada's");
+    const options: SubmitOptions = { runId, ...(retention !== undefined && { retention }) };
+    const ada = { ...options, userId: "ada", tenantId: "north" };
+    await (await runtime.submit(clerk, null, ada)).result();
+    expect((await runtime.submit(clerk, null, ada)).runId).toBe(runId);
+    const others: readonly SubmitOptions[] = [
+      {},
+      { userId: "ada" },
+      { tenantId: "north" },
+      { userId: "eve", tenantId: "north" },
+      { userId: "ada", tenantId: "south" },
+    ];
+    for (const other of others)
+      await expect(runtime.submit(clerk, null, { ...options, ...other })).rejects.toMatchObject({
+        code: "already_exists",
+        message: "run_order-8 belongs to another user: choose another runId, or omit it",
+        details: { runId },
+      });
+  },
+);
+
+test("a repeated submission with a runId returns its run although the input is not retained", async () => {
+  const runtime = await createRuntime();
+  onTestFinished(() => runtime.close());
+  const clerk = agent("clerk", async () => "done");
+  const options = { runId: formatRunId("again"), retention: HistoryRetention.NONE };
+  const first = await runtime.submit(clerk, "secret", options);
+  expect((await first.result()).status).toBe("completed");
+  expect((await runtime.submit(clerk, "secret", options)).runId).toBe(first.runId);
+});
