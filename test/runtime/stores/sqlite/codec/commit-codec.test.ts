@@ -9,7 +9,6 @@ import {
   formatTaskId,
   parseSessionId,
   stepAt,
-  Supervision,
   userMessage,
   type AssistantMessage,
   type Commit,
@@ -19,7 +18,6 @@ import {
   type LlmReply,
   type SessionChange,
   type StepRecord,
-  type TaskRecord,
 } from "../../../../../src/kernel/index.ts";
 import { decodeCommit, encodeCommit } from "../../../../../src/runtime/stores/sqlite/codec/commit-codec.ts";
 import { idAfter } from "../../../../../src/runtime/stores/sqlite/codec/entry-batch.ts";
@@ -222,40 +220,6 @@ test.each<[string, Commit]>([
   const back = through(commit);
   expect(back).toEqual(commit);
   expect(back.events?.map(canonicalJson)).toEqual(commit.events?.map(canonicalJson));
-});
-
-function startOf(data: Partial<Event<"run_start">["data"]>, task: Partial<TaskRecord> = {}): Commit {
-  const { agentId, sessionId } = run;
-  const supervision = Supervision.root(agentId, { ids: { next: () => "1" }, sessionId }).toJSON();
-  const shared = { agentId, input: text, supervision, metadata: { from: "mail" } };
-  const created = { taskId: formatTaskId(0), parentId: null, ...structuredClone(shared), ...task };
-  return {
-    number: 0,
-    at: 9,
-    events: [eventAt(0, eventDraft("run_start", { sessionId, ...shared, ...data }))],
-    tasks: [{ type: "create", task: created as TaskRecord }],
-  };
-}
-
-test.each<[string, Commit, number]>([
-  ["all of it", startOf({}), 1],
-  ["all of it, and the event has more", startOf({ by: "ada" }), 1],
-  ["the input, but other metadata", startOf({ metadata: {} }), 1],
-  ["all but the input", startOf({ input: "another" }), 1],
-  ["none of it, because it is another task", startOf({}, { taskId: formatTaskId(1) }), 2],
-])(
-  "the content of run_start is stored once and restored if the new task holds %s",
-  (_what, commit, copies) => {
-    expect(encodeCommit(commit, run, hash).split(text).length - 1).toBe(copies);
-    const frame = { ...run, number: 0, at: 9, nextEvent: 1 };
-    expect(decodeCommit(encodeCommit(commit, run, hash), frame, () => [])).toEqual(commit);
-  },
-);
-
-test("decoding fails with a SyntaxError if run_start refers to a task that the commit does not create", () => {
-  const { tasks: _tasks, ...rest } = JSON.parse(encodeCommit(startOf({}), run, hash)) as Commit;
-  const frame = { ...run, number: 0, at: 9, nextEvent: 1 };
-  expect(() => decodeCommit(JSON.stringify(rest), frame, () => [])).toThrow(SyntaxError);
 });
 
 test("a message is stored in its event when no step of the commit holds the same message", () => {
