@@ -49,7 +49,7 @@ const coder = new Agent({
   tools: toolSearch({
     tools: [
       ...fileTools({ root }),
-      bashTool({ root, sandbox: "warn" }),
+      bashTool({ root, sandbox: "warn" }), // default: "enforce", which needs bubblewrap
       todoTool(),
       askHumanTool(),
       ...chores,
