@@ -63,7 +63,7 @@ export function editTool(options: EditToolOptions): Tool {
     execute: async ({ path: file, oldText, newText, all = false }) => {
       if (oldText === newText)
         return errorResult("oldText and newText are equal: there is nothing to change");
-      const place = await root.place(file);
+      const place = await root.place(file, { write: true });
       try {
         const { state, text } = await readText(place, file, maxBytes);
         const places = occurrences(text, oldText);

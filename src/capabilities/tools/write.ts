@@ -53,7 +53,7 @@ export function writeTool(options: WriteToolOptions): Tool {
       const bytes = Buffer.from(file.content);
       if (bytes.length > maxBytes)
         return errorResult(`content has ${bytes.length} bytes; at most ${maxBytes} can be written`);
-      const place = await root.place(file.path, { create: true });
+      const place = await root.place(file.path, { write: true, create: true });
       const { folder, shown } = place;
       try {
         const before = await fileState(place);
