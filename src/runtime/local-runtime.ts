@@ -1,11 +1,15 @@
 import {
   agentIdOf,
+  checkChoice,
+  checkOptions,
   Fault,
   formatRunId,
+  optionNames,
   parseAgentId,
   parseRunId,
   parseSessionId,
   retrySettings,
+  submitOptionNames,
   type Clock,
   type Delivery,
   type DriveResult,
@@ -36,7 +40,7 @@ import { systemClock, systemRandom, uuidSource } from "./process/system-sources.
 import { TaskSlots } from "./process/task-slots.ts";
 import type { WorkerContext } from "./process/worker-context.ts";
 import { RunOwner } from "./run/run-owner.ts";
-import { requireNumber, requireShare, type RuntimeOptions } from "./runtime-options.ts";
+import { checkRuntimeOptions, requireNumber, requireShare, type RuntimeOptions } from "./runtime-options.ts";
 import { AgentRegistry, agentTree } from "./worker/agent-registry.ts";
 import { InboxDispatcher } from "./worker/inbox-dispatcher.ts";
 import { LocalEngine } from "./worker/local-engine.ts";
@@ -47,6 +51,7 @@ import { RetentionSweep } from "./worker/retention-sweep.ts";
  * public `openRuntime`, knows no prices unless `options.prices` is given.
  */
 export async function createRuntime(options: RuntimeOptions = {}): Promise<Runtime> {
+  checkRuntimeOptions(options);
   const { clock = systemClock, hash = sha256 } = options;
   const store = await storeOf(options, hash, clock);
   try {
@@ -76,6 +81,15 @@ function storeOf(options: RuntimeOptions, hash: Hash, clock: Clock): Promise<Sto
     `${name} applies only to a store given by its address: pass ${name} to the store that you open yourself`,
   );
 }
+
+const knownQueries = optionNames<RunQuery>({
+  sessionId: true,
+  agentId: true,
+  tenantId: true,
+  status: true,
+  limit: true,
+  after: true,
+});
 
 /** Options that say how long something is kept. */
 type RetentionOption = "keepEndedRunsMs" | "keepUnnamedSessionsMs";
@@ -186,6 +200,8 @@ class LocalRuntime implements Runtime {
 
   async submit(agent: HostedAgent, input: JsonValue, options: SubmitOptions = {}): Promise<RunHandle> {
     this.#lifetime.check();
+    checkOptions("submit()", options, submitOptionNames);
+    checkChoice("submit()", "whenBusy", options.whenBusy, ["refuse", "steer"]);
     if (this.#agents.replacesSameName)
       return this.#handle(await this.#submitBound(agent, input, options), options.userId);
     this.register(agent);
@@ -223,6 +239,7 @@ class LocalRuntime implements Runtime {
 
   async list(query: RunQuery = {}): Promise<RunPage> {
     this.#lifetime.check();
+    checkOptions("list()", query, knownQueries);
     const { sessionId, agentId } = query;
     if (sessionId !== undefined) parseSessionId(sessionId);
     if (agentId !== undefined) parseAgentId(agentId);

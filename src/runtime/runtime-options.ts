@@ -1,5 +1,8 @@
 import {
+  checkChoice,
+  checkOptions,
   Fault,
+  optionNames,
   type Clock,
   type Hash,
   type IdSource,
@@ -130,6 +133,48 @@ export interface RuntimeOptions {
    * Receives errors that no caller can receive, for example a run that cannot be loaded. Default: a process warning.
    */
   readonly onError?: (error: Fault) => void;
+}
+
+const knownOptions = optionNames<RuntimeOptions>({
+  store: true,
+  auditKey: true,
+  inbox: true,
+  clock: true,
+  ids: true,
+  hash: true,
+  random: true,
+  prices: true,
+  unknownPrice: true,
+  warnAt: true,
+  versionPolicy: true,
+  retry: true,
+  runRetry: true,
+  concurrency: true,
+  maxValueBytes: true,
+  suspendAfterMs: true,
+  pollMs: true,
+  keepAlive: true,
+  sameName: true,
+  stopGraceMs: true,
+  closeGraceMs: true,
+  closeOn: true,
+  workerId: true,
+  keepEndedRunsMs: true,
+  keepUnnamedSessionsMs: true,
+  onError: true,
+});
+
+const choices: Readonly<Partial<Record<keyof RuntimeOptions, readonly string[]>>> = {
+  unknownPrice: ["refuse", "ignore"] satisfies UnknownPrice[],
+  versionPolicy: ["resume", "pin", "refuse"] satisfies VersionPolicy[],
+  sameName: ["refuse", "replace"],
+};
+
+/** Refuses unknown options and values outside a closed list, before the store is opened. */
+export function checkRuntimeOptions(options: RuntimeOptions): void {
+  checkOptions("openRuntime()", options, knownOptions);
+  for (const [name, values] of Object.entries(choices))
+    checkChoice("openRuntime()", name, options[name as keyof RuntimeOptions], values);
 }
 
 /** Returns `value`, or throws `invalid_argument` if it is below `min` or not a number. */

@@ -2,6 +2,8 @@ import {
   eventDraft,
   Fault,
   isApprovalDecision,
+  reasonToAsk,
+  scopeOfCall,
   stopsTask,
   type ApprovalHandler,
   type GatedCall,
@@ -35,24 +37,36 @@ export function permissionLayer(permissions: Permissions): GateLayer {
   };
 }
 
-/** Without permissions, only the tool's own `needsApproval` decides. */
+/** Without permissions, the tool itself decides: its `needsApproval`, its risk and its `approvalScope`. */
 export const ownWordLayer: GateLayer = Object.freeze({
-  before: async (gated: GatedCall): Promise<GateVerdict | undefined> =>
-    gated.needsApproval ? ask("tool", ownQuestion(gated), "wait") : undefined,
+  before: async (gated: GatedCall): Promise<GateVerdict | undefined> => {
+    const reason = reasonToAsk(gated.tool, gated.parsed);
+    if (reason !== undefined) return ask("tool", reason, "wait");
+    return gated.needsApproval ? ask("tool", ownQuestion(gated), "wait") : undefined;
+  },
 });
 
 export async function rememberApproval({ memory }: Permissions, gated: GatedCall): Promise<void> {
   await memory?.add(approvalOf(gated));
 }
 
-function approvalOf({ tenantId, facts, agentId, call }: GatedCall): RememberedApproval {
-  return { tenantId, userId: facts.userId, agentId, toolName: call.toolName };
+function approvalOf({
+  tenantId,
+  facts,
+  agentId,
+  call,
+  tool,
+  toolDigest,
+  parsed,
+}: GatedCall): RememberedApproval {
+  const scope = scopeOfCall(tool, parsed);
+  return { tenantId, userId: facts.userId, agentId, toolName: call.toolName, toolDigest, scope };
 }
 
 async function checked(permissions: Permissions, gated: GatedCall): Promise<PermissionDecision> {
-  const { call, tool, facts } = gated;
+  const { call, tool, facts, sent, parsed } = gated;
   try {
-    const decision = await permissions.check(call, tool, facts);
+    const decision = await permissions.check(call, tool, facts, { sent, parsed });
     if (["allow", "ask", "deny"].includes(decision.decision)) return decision;
     return {
       decision: "deny",

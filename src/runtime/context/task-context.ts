@@ -3,6 +3,7 @@ import {
   assertJson,
   branchScope,
   CancellationError,
+  checkSpawnOptions,
   Fault,
   modelFor,
   sealMadeJson,
@@ -26,9 +27,9 @@ import {
   type RunContext,
   type RunFacts,
   type RunMeta,
+  type RunSnapshot,
   type SpawnOptions,
   type SpawnOutcome,
-  type RunSnapshot,
   type StepAddress,
   type StepContext,
   type StepScope,
@@ -224,6 +225,7 @@ export class TaskContext implements RunContext {
     return this.#steps.run<SpawnOutcome>(step, async () => {
       assertJson(input, `the input of ${agentId}`);
       this.#runner.worker.sizes.assert(input, `the input of ${agentId}`);
+      checkSpawnOptions("ctx.spawn()", options);
       return () => this.#runner.host.spawn(this.taskId, agentId, input, options);
     });
   }

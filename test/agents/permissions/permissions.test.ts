@@ -93,10 +93,17 @@ describe("permissions()", () => {
   });
 });
 
-test("a remembered approval is keyed by tenant, user, agent and tool, and no user differs from the user id null", () => {
+test("a remembered approval is keyed by tenant, user, agent, tool, tool digest and scope, and no user differs from the user id null", () => {
   const memory = inMemoryApprovals();
   const [agentId, other] = [formatAgentId({ name: "scout" }), formatAgentId({ name: "other" })];
-  const approval = { tenantId: null, userId: null, agentId, toolName: "send" };
+  const approval = {
+    tenantId: null,
+    userId: null,
+    agentId,
+    toolName: "send",
+    toolDigest: "d",
+    scope: null,
+  };
   memory.add(approval);
   expect(memory.has(approval)).toBe(true);
   for (const name of ["null", "ada", ""]) {
@@ -105,6 +112,8 @@ test("a remembered approval is keyed by tenant, user, agent and tool, and no use
   }
   expect(memory.has({ ...approval, agentId: other })).toBe(false);
   expect(memory.has({ ...approval, toolName: "sends" })).toBe(false);
+  expect(memory.has({ ...approval, toolDigest: "e" })).toBe(false);
+  expect(memory.has({ ...approval, scope: "null" })).toBe(false);
   memory.delete(approval);
   expect(memory.has(approval)).toBe(false);
 });

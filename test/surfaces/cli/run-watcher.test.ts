@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import {
   formatTaskId,
   noUsage,
+  type ApprovalRequest,
   type Delta,
   type Event,
   type JsonValue,
@@ -93,7 +94,13 @@ test.for([
     const { terminal, said } = screen(true);
     const watcher = new TextWatcher(terminal);
     const call = { callId: "c", toolName: "rm", input };
-    const request = { ...call, approvalId: "p", inputDigest: "d", reason: "it may not" };
+    const request: ApprovalRequest = {
+      ...call,
+      kind: "tool_call",
+      approvalId: "p",
+      inputDigest: "d",
+      reason: "it may not",
+    };
     expect(watcher.hasShown(request)).toBe(false);
     await watcher.see({
       seq: 0,
