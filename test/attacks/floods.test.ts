@@ -5,7 +5,6 @@ import {
   formatRunId,
   type Event,
   type HostedAgent,
-  type JsonSchema,
   type JsonValue,
   type RunContext,
   type RunHandle,
@@ -62,7 +61,7 @@ describe("a pattern that backtracks exponentially", () => {
           type: "object",
           properties: { text: { type: "string", pattern } },
           required: ["text"],
-        } as JsonSchema,
+        },
         execute: async () => ++calls,
       });
       const model = scriptedModel([{ toolCalls: [{ name: "find", input: { text: hostile } }] }, "Done."]);
@@ -89,7 +88,7 @@ describe("a pattern that backtracks exponentially", () => {
       const model = scriptedModel([answer, answer, answer, answer]);
       const { status } = await new Agent({ name: "scout", model }).invoke("Go.", {
         runtime,
-        output: schema as JsonSchema,
+        output: schema,
       });
       expect(status).toBe("failed");
       await expectAlive(runtime);
@@ -106,7 +105,7 @@ describe("a pattern that backtracks exponentially", () => {
         type: "object",
         patternProperties: { "^(a+)+$": {} },
         additionalProperties: false,
-      } as JsonSchema,
+      },
       execute: async () => "found",
     });
     const model = scriptedModel([{ toolCalls: [{ name: "find", input: { [hostile]: 1 } }] }, "Done."]);

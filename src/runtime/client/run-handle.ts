@@ -274,7 +274,7 @@ function valueIn(body: MailBody): JsonValue {
     case "follow_up":
       return body.input;
     case "approval":
-      return body.decision as unknown as JsonValue;
+      return body.decision;
     case "cancel":
       return body.reason;
     default:

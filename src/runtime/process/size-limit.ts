@@ -62,9 +62,10 @@ function unitsLeft(value: JsonValue | undefined, left: number): number {
     for (let index = 0; index < items.length && rest >= 0; index++) rest = unitsLeft(items[index], rest - 1);
     return rest;
   }
-  for (const key in value) {
+  const record = value as Readonly<Record<string, JsonValue>>;
+  for (const key in record) {
     if (rest < 0) return rest;
-    rest = unitsLeft((value as Readonly<Record<string, JsonValue>>)[key], rest - key.length - 4);
+    rest = unitsLeft(record[key], rest - key.length - 4);
   }
   return rest;
 }
