@@ -24,6 +24,7 @@ export default defineConfig({
       {
         test: {
           name: "unit",
+          globalSetup: "test/bubblewrap.ts",
           include: ["test/**/*.test.ts"],
           exclude: Object.values(apart).flatMap((folders) => folders.map((folder) => `test/${folder}/**`)),
           pool: "forks",
@@ -48,6 +49,7 @@ export default defineConfig({
           include: folders.map((folder) => `test/${folder}/**/*.test.ts`),
           testTimeout: 60_000,
           ...(name === "desktop" && { globalSetup: "test/desktop/programs.ts" }),
+          ...((name === "attacks" || name === "surfaces") && { globalSetup: "test/bubblewrap.ts" }),
         },
       })),
     ],

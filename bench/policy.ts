@@ -161,7 +161,10 @@ async function* gated(): AsyncIterable<Row> {
   const at: GatedCall = {
     ...common,
     call,
+    sent: call.input,
+    parsed: call.input,
     tool: lookup,
+    toolDigest: "digest",
     needsApproval: false,
     history,
     // Only a judge takes steps.

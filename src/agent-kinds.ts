@@ -1,6 +1,7 @@
 import { Agent, type AgentOptions, type InvokeOptions } from "./agent.ts";
 import { react, type ReActOptions } from "./agents/architectures/index.ts";
 import {
+  checkKindOptions,
   informationAgent,
   orchestration,
   startInput,
@@ -14,8 +15,10 @@ export interface ReActAgentOptions extends Omit<AgentOptions, "architecture">, R
 
 /** An agent that alternates model calls and tool calls until the model answers. `Agent` does the same by default. */
 export class ReActAgent extends Agent {
-  constructor({ initialToolChoice, ...options }: ReActAgentOptions) {
-    super({ ...options, architecture: react(initialToolChoice === undefined ? {} : { initialToolChoice }) });
+  constructor(options: ReActAgentOptions) {
+    checkKindOptions("ReActAgent", options, ["architecture"], ["initialToolChoice"]);
+    const { initialToolChoice, ...rest } = options;
+    super({ ...rest, architecture: react(initialToolChoice === undefined ? {} : { initialToolChoice }) });
   }
 }
 
@@ -27,6 +30,7 @@ export interface OrchestratorOptions extends AgentOptions {
 /** An agent that hands tasks to others. */
 export class OrchestratorAgent extends Agent {
   constructor(options: OrchestratorOptions) {
+    checkKindOptions("OrchestratorAgent", options, []);
     super(orchestration(options));
   }
 }
@@ -37,6 +41,8 @@ export interface InformationAgentOptions
 /** An agent that follows topics, combines what arrives and publishes the result. */
 export class InformationAgent extends Agent {
   constructor(options: InformationAgentOptions) {
+    const own = ["sources", "topic", "aggregate"];
+    checkKindOptions("InformationAgent", options, ["architecture", "inbox"], own);
     super(informationAgent(options));
   }
 
@@ -46,14 +52,23 @@ export class InformationAgent extends Agent {
   }
 }
 
-export type UserProxyOptions = Omit<
-  AgentOptions,
-  "architecture" | "model" | "models" | "instructions" | "tools" | "maxTurns" | "compaction"
->;
+/** The options of an agent that calls a model itself. */
+const notOfProxies = [
+  "architecture",
+  "model",
+  "models",
+  "instructions",
+  "tools",
+  "maxTurns",
+  "compaction",
+] as const;
+
+export type UserProxyOptions = Omit<AgentOptions, (typeof notOfProxies)[number]>;
 
 /** An agent whose answers a person gives with `run.approve`. */
 export class UserProxyAgent extends Agent {
   constructor(options: UserProxyOptions) {
+    checkKindOptions("UserProxyAgent", options, notOfProxies);
     super({ ...options, architecture: userProxy() });
   }
 }

@@ -1,5 +1,6 @@
 import {
   AgentCore,
+  checkAgentOptions,
   type AgentHome,
   type AgentInput,
   type AgentOptions as BareAgentOptions,
@@ -155,7 +156,9 @@ export class Agent extends AgentCore {
   }
 }
 
-function withModels({ model, models, ...rest }: AgentOptions): BareAgentOptions {
+function withModels(options: AgentOptions): BareAgentOptions {
+  checkAgentOptions(options);
+  const { model, models, ...rest } = options;
   const byRole = Object.entries(models ?? {}).map(([role, each]): [string, Model] => [role, toModel(each)]);
   return {
     ...rest,

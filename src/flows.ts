@@ -1,5 +1,6 @@
 import { Agent, type AgentOptions } from "./agent.ts";
 import {
+  checkKindOptions,
   ConditionalFlow,
   ParallelFlow,
   SequentialFlow,
@@ -14,17 +15,19 @@ import type { HostedAgent } from "./kernel/index.ts";
  * Options of a flow. A flow is an agent whose work other agents do: it has a name, a budget, seats, guardrails and
  * hooks, and needs no model. Flows can be nested and used as sub-agents.
  */
-export type FlowOptions = Omit<
-  AgentOptions,
-  | "architecture"
-  | "compaction"
-  | "ephemeral"
-  | "followUps"
-  | "instructions"
-  | "maxTurns"
-  | "steering"
-  | "tools"
->;
+export type FlowOptions = Omit<AgentOptions, (typeof notOfFlows)[number]>;
+
+/** The options of an agent that calls a model itself. */
+const notOfFlows = [
+  "architecture",
+  "compaction",
+  "ephemeral",
+  "followUps",
+  "instructions",
+  "maxTurns",
+  "steering",
+  "tools",
+] as const;
 
 export interface SequentialOptions extends FlowOptions {
   /** The agents, at least one. An agent may occur several times. */
@@ -35,8 +38,10 @@ export interface SequentialOptions extends FlowOptions {
  * Runs agents one after another. Each receives the input and all earlier answers; the answer consists of all of them.
  */
 export class Sequential extends Agent {
-  constructor({ steps, ...options }: SequentialOptions) {
-    super({ ...options, architecture: new SequentialFlow(steps) });
+  constructor(options: SequentialOptions) {
+    checkKindOptions("Sequential", options, notOfFlows, ["steps"]);
+    const { steps, ...rest } = options;
+    super({ ...rest, architecture: new SequentialFlow(steps) });
   }
 }
 
@@ -44,8 +49,10 @@ export interface ParallelOptions extends FlowOptions, ParallelFlowOptions {}
 
 /** Runs several agents on the same input in parallel and merges their answers. */
 export class Parallel extends Agent {
-  constructor({ branches, merge, ...options }: ParallelOptions) {
-    super({ ...options, architecture: new ParallelFlow({ branches, ...(merge && { merge }) }) });
+  constructor(options: ParallelOptions) {
+    checkKindOptions("Parallel", options, notOfFlows, ["branches", "merge"]);
+    const { branches, merge, ...rest } = options;
+    super({ ...rest, architecture: new ParallelFlow({ branches, ...(merge && { merge }) }) });
   }
 }
 
@@ -53,8 +60,10 @@ export interface ConditionalOptions extends FlowOptions, ConditionalFlowOptions 
 
 /** Runs one of two agents, chosen by a function of the input. */
 export class Conditional extends Agent {
-  constructor({ predicate, ifTrue, ifFalse, ...options }: ConditionalOptions) {
-    super({ ...options, architecture: new ConditionalFlow({ predicate, ifTrue, ifFalse }) });
+  constructor(options: ConditionalOptions) {
+    checkKindOptions("Conditional", options, notOfFlows, ["predicate", "ifTrue", "ifFalse"]);
+    const { predicate, ifTrue, ifFalse, ...rest } = options;
+    super({ ...rest, architecture: new ConditionalFlow({ predicate, ifTrue, ifFalse }) });
   }
 }
 
@@ -66,6 +75,8 @@ export class Workflow<Name extends string = string> extends Agent {
   readonly #flow: WorkflowFlow;
 
   constructor(options: WorkflowOptions<Name>) {
+    const own = ["nodes", "edges", "routers", "maxSteps", "maxVisits", "maxConcurrency"];
+    checkKindOptions("Workflow", options, notOfFlows, own);
     const { nodes, edges, routers, maxSteps, maxVisits, maxConcurrency, ...rest } = options;
     const flow = new WorkflowFlow({
       nodes,

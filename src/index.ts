@@ -66,7 +66,6 @@ export {
   type InformationItem,
   type InMemoryApprovals,
   type PermissionPolicy,
-  type PermissionRule,
   type PermissionRules,
   type PermissionsOptions,
   type Merge,

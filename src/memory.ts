@@ -1,5 +1,5 @@
 import { FullTextMemory, memorySchema } from "./capabilities/memory/index.ts";
-import type { Clock, IdSource, Memory } from "./kernel/index.ts";
+import { checkOptions, optionNames, type Clock, type IdSource, type Memory } from "./kernel/index.ts";
 import { Database } from "./runtime/stores/sqlite/db/database.ts";
 import { migrate } from "./runtime/stores/sqlite/db/migrate.ts";
 import { systemClock, uuidSource } from "./runtime/process/system-sources.ts";
@@ -10,6 +10,8 @@ export interface OpenMemoryOptions {
   readonly clock?: Clock;
   readonly ids?: IdSource;
 }
+
+const knownOptions = optionNames<OpenMemoryOptions>({ path: true, clock: true, ids: true });
 
 /**
  * Opens a memory that agents share across sessions, in one SQLite file.
@@ -24,11 +26,9 @@ export interface OpenMemoryOptions {
  * const agent = new Agent({ name: "assistant", model: "anthropic/claude-sonnet-5", memory });
  * ```
  */
-export async function openMemory({
-  path,
-  clock = systemClock,
-  ids = uuidSource,
-}: OpenMemoryOptions): Promise<Memory> {
+export async function openMemory(options: OpenMemoryOptions): Promise<Memory> {
+  checkOptions("openMemory()", options, knownOptions);
+  const { path, clock = systemClock, ids = uuidSource } = options;
   const file = await Database.open({ path, durability: "full", busyLimitMs: 10_000 });
   try {
     await file.patiently(() => migrate(file, memorySchema));

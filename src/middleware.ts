@@ -23,6 +23,7 @@ export {
   type HumanApprovalOptions,
   type InjectionMarkingOptions,
   type Layer,
+  type LevelMiddleware,
   type ModelFallbackOptions,
   type OwnPattern,
   type PiiKind,

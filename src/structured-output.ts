@@ -1,7 +1,7 @@
 import type { Layer } from "./agents/middleware/layer.ts";
 import { schemaValidator } from "./agents/middleware/schema-validator.ts";
 import { SchemaReader } from "./capabilities/index.ts";
-import { Fault, type Infer, type JsonValue, type Schema } from "./kernel/index.ts";
+import { checkOptions, Fault, optionNames, type Infer, type JsonValue, type Schema } from "./kernel/index.ts";
 import { standardSchema } from "./standard-schema.ts";
 
 export interface StructuredOutputOptions<Source extends Schema> {
@@ -22,6 +22,13 @@ export interface StructuredOutput<Value> extends Layer {
   parse(answer: JsonValue): Promise<Value>;
 }
 
+const knownOptions = optionNames<StructuredOutputOptions<Schema>>({
+  schema: true,
+  name: true,
+  description: true,
+  maxRepairs: true,
+});
+
 /**
  * Middleware that makes an agent's answer match a schema: with the provider's own support where it exists, and by
  * asking again a limited number of times. Each attempt is a separate call: reserved, retried, paid and emitted. An
@@ -30,6 +37,7 @@ export interface StructuredOutput<Value> extends Layer {
 export function structuredOutput<const Source extends Schema>(
   options: StructuredOutputOptions<Source>,
 ): StructuredOutput<Infer<Source>> {
+  checkOptions("structuredOutput()", options, knownOptions);
   const { schema, name = "answer", description, maxRepairs = 2 } = options;
   const schemaName = `the schema of the output ${name}`;
   const refuse = (problems: readonly string[]): Fault =>

@@ -1,4 +1,4 @@
-import type { InvokeOptions } from "./invoke-options.ts";
+import { checkInvokeOptions, type InvokeOptions } from "./invoke-options.ts";
 import {
   eventDraft,
   executionBudget,
@@ -8,127 +8,39 @@ import {
   type HostedAgent,
   type AgentId,
   type Architecture,
-  type AuditLog,
   type CallPath,
-  type CompactionStrategy,
-  type DrainMode,
-  type EphemeralSource,
-  type EventObserver,
   type ExecutionBudget,
-  type Guardrail,
-  type HistoryProvider,
-  type HookRegistry,
   type JsonValue,
-  type Memory,
   type InboxMode,
   type Message,
   type Model,
-  type Permissions,
-  type PromptSource,
   type RunContext,
   type RunHandle,
   type RunResult,
   type Runtime,
   type SpawnBudget,
   type TaskInbox,
-  type Telemetry,
   type Tool,
   type UserMessage,
 } from "../kernel/index.ts";
+import { checkAgentOptions } from "./agent-check.ts";
+import type { AgentOptions } from "./agent-options.ts";
+import { checkArchitecture } from "./part-check.ts";
 import { readInput, readMessage, refusedInput, type AgentInput, type ReadInput } from "./agent-input.ts";
 import { AgentStream } from "./agent-stream.ts";
 import { acceptForm, acceptSchema, type SchemaCheck } from "./answer-format.ts";
 import { createArchitecture } from "./architectures/registry.ts";
 import { PromptWindow, type WindowChange } from "./compaction/prompt-window.ts";
-import type { Summarizer } from "./compaction/summarizer.ts";
 import { composeGate } from "./gate/compose-gate.ts";
-import type { ToolExtension } from "./gate/extension-layer.ts";
 import { withGuardrailModels } from "./guardrails/guarded-run.ts";
 import { invokeIn } from "./invocation.ts";
 import type { InvocationPlan } from "./invocation-plan.ts";
-import type { Layer } from "./middleware/layer.ts";
 import { MiddlewarePipeline } from "./middleware/pipeline.ts";
 import { refuseDuplicateNamesBelow } from "./duplicate-names.ts";
-import { runUntil, type RunUntilOptions } from "./run-until.ts";
-import type { StopHook } from "./stop-hook.ts";
-import { agentsOf, withHandoffs, type SubAgent } from "./sub-agents.ts";
+import { checkRunUntilOptions, runUntil, type RunUntilOptions } from "./run-until.ts";
+import { agentsOf, withHandoffs } from "./sub-agents.ts";
 import { toolsIn, type ToolList } from "./tool-list.ts";
 import { ToolSpecs } from "./tool-specs.ts";
-
-export interface AgentOptions {
-  readonly name: string;
-  /** Distinguishes several instances of one agent. The id is then `name/key`. */
-  readonly key?: string;
-  /** What the agent is good at. Other agents choose it by this text. */
-  readonly description?: string;
-  /** The model of the agent. Architectures that only delegate to other agents need none. */
-  readonly model?: Model;
-  /**
-   * Models for single roles of the architecture, such as `planner`, `critic` or `judge`. A role without an entry uses
-   * `model`.
-   */
-  readonly models?: Readonly<Record<string, Model>>;
-  /** The system prompt, or a source that builds it. A source is asked once per invocation. */
-  readonly instructions?: string | Pick<PromptSource, "build">;
-  /**
-   * A list of tools, which may change over time as that of `mcpServers` does, or a function that returns the current
-   * list.
-   */
-  readonly tools?: ToolList;
-  /** The architecture, or the name of a registered one. Default: `"react"`. */
-  readonly architecture?: Architecture | string;
-  /**
-   * Maximum number of turns of this agent's loop in one invocation. `budget.maxTurns` limits the turns of the task and
-   * its descendants instead. Default: 25.
-   */
-  readonly maxTurns?: number;
-  /**
-   * Maximum number of tool calls of one model reply that are executed. Each further call gets an error result, which the model sees. The
-   * number is frozen when an invocation starts. Default: 128.
-   */
-  readonly maxToolCallsPerTurn?: number;
-  readonly budget?: Partial<ExecutionBudget>;
-  /** Limits on the agents of runs in which this agent is the root. */
-  readonly spawnBudget?: Partial<SpawnBudget>;
-  /**
-   * Agents that this agent may spawn, in addition to those of its architecture. They are registered with it. An entry given as a
-   * `SubAgentConfig` also adds the tool `handoff_<key>`.
-   */
-  readonly subAgents?: readonly SubAgent[];
-  /** Sources of live state, such as a browser's, that the model sees before each turn and that is never stored. */
-  readonly ephemeral?: readonly EphemeralSource[];
-  /** An observer of the agent's events, usually a `HookManager`. */
-  readonly hooks?: EventObserver;
-  /** Guardrails, called in this order at the stages that they implement. */
-  readonly guardrails?: readonly Guardrail[];
-  readonly permissions?: Permissions;
-  /** Extensions that may block a tool call or change its result at the tool gate. */
-  readonly extensions?: readonly ToolExtension[];
-  /** Hooks that run before and after tool calls at the tool gate. */
-  readonly toolHooks?: HookRegistry;
-  /** Creates the strategy that shortens a long conversation for the model. The run pays for summaries. */
-  readonly compaction?: (summarize: Summarizer) => CompactionStrategy;
-  /** Middleware. The first one is the outermost at each of its levels. */
-  readonly middleware?: readonly Layer[];
-  /** Hooks that may continue an invocation that would end. */
-  readonly stopHooks?: readonly StopHook[];
-  readonly memory?: Memory;
-  /** A store for conversations, used instead of the runtime's sessions. */
-  readonly history?: HistoryProvider;
-  readonly telemetry?: Telemetry;
-  readonly auditLog?: AuditLog;
-  /** How many waiting inputs one drain returns. Default: `"one"`. */
-  readonly steering?: DrainMode;
-  readonly followUps?: DrainMode;
-  /**
-   * How messages to this agent are handled. With `"each"` every message starts its own run and conversation, in
-   * parallel with those of other senders. With `"together"` all waiting messages become one input, listed as JSON, of
-   * one run at a time. Default: `"each"`.
-   */
-  readonly inbox?: InboxMode;
-  /** J9: the version of the agent's code. Change it when the order or meaning of its steps changes. */
-  readonly version?: string;
-}
 
 /** The parts that the package injects, because the agents layer knows no runtime. */
 export interface AgentHome {
@@ -169,6 +81,7 @@ export class AgentCore implements HostedAgent {
   readonly #plan: InvocationPlan;
 
   constructor(options: AgentOptions, home?: AgentHome) {
+    checkAgentOptions(options);
     const { name, budget = {}, guardrails = [], compaction, subAgents = [] } = options;
     const { maxTurns = 25, maxToolCallsPerTurn = 128 } = options;
     this.#options = options;
@@ -197,6 +110,7 @@ export class AgentCore implements HostedAgent {
     if (this.subAgents.length > 0) refuseDuplicateNamesBelow(this);
     this.models = modelsOf(this.architecture, options);
     const tools = toolsIn(this.#tools);
+    const toolSpecs = new ToolSpecs(tools);
     refuseTwice(name, tools);
     const pipeline = new MiddlewarePipeline(options.middleware ?? []);
     const callPath = callPathOf(pipeline, options);
@@ -221,7 +135,7 @@ export class AgentCore implements HostedAgent {
       steering: options.steering ?? "one",
       followUps: options.followUps ?? "one",
       check: home?.check ?? unchecked,
-      toolSpecs: new ToolSpecs(tools),
+      toolSpecs,
     };
   }
 
@@ -268,6 +182,7 @@ export class AgentCore implements HostedAgent {
 
   /** Invokes the agent repeatedly in one session until the `until` predicate accepts the answer. */
   async runUntil(input: AgentInput, options: RunUntilOptions<JsonValue>): Promise<RunResult<JsonValue>> {
+    checkRunUntilOptions(options);
     const { clock } = options.runtime ?? (await this.#runtime());
     const deadlineMs = this.budget?.deadlineMs ?? null;
     return runUntil({ invoke: (next, each) => this.invoke(next, each), clock, deadlineMs }, input, options);
@@ -278,6 +193,7 @@ export class AgentCore implements HostedAgent {
     { cancelOnBreak = false, ...options }: StreamOptions,
     shape: (result: RunResult<JsonValue>) => Result | Promise<Result>,
   ): AgentStream<Result> {
+    checkInvokeOptions(this.name, options);
     return new AgentStream(() => this.submit(input, { ...options, streaming: true }), shape, cancelOnBreak);
   }
 
@@ -305,8 +221,10 @@ export class AgentCore implements HostedAgent {
   /** Starts a run and returns its handle without waiting for the result. */
   async submit(
     input: AgentInput,
-    { runtime, timeoutMs, output, ...options }: InvokeOptions & { readonly streaming?: boolean } = {},
+    given: InvokeOptions & { readonly streaming?: boolean } = {},
   ): Promise<RunHandle> {
+    checkInvokeOptions(this.name, given);
+    const { runtime, timeoutMs, output, ...options } = given;
     const at = runtime ?? (await this.#runtime());
     // Callers without types may pass `budget: null` for no budget.
     const budget = options.budget ?? {};
@@ -363,8 +281,9 @@ function requestOf(input: AgentInput): Exclude<AgentInput, string | readonly unk
   return typeof input === "object" && "prompt" in input ? input : { prompt: input };
 }
 
-function architectureOf({ architecture = "react" }: AgentOptions): Architecture {
-  return typeof architecture === "string" ? createArchitecture(architecture) : architecture;
+function architectureOf({ name, architecture = "react" }: AgentOptions): Architecture {
+  const created = typeof architecture === "string" ? createArchitecture(architecture) : architecture;
+  return checkArchitecture(created, name);
 }
 
 function subAgentsOf(architecture: Architecture, more: readonly HostedAgent[]): readonly HostedAgent[] {

@@ -1,4 +1,6 @@
-export { AgentCore, type AgentHome, type AgentOptions, type StreamOptions } from "./agent-core.ts";
+export { AgentCore, type AgentHome, type StreamOptions } from "./agent-core.ts";
+export type { AgentOptions } from "./agent-options.ts";
+export { checkAgentOptions, checkKindOptions } from "./agent-check.ts";
 export type { InvokeOptions } from "./invoke-options.ts";
 export type { AgentInput, AgentRequest } from "./agent-input.ts";
 export { AgentStream } from "./agent-stream.ts";
@@ -65,7 +67,6 @@ export type { ToolExtension } from "./gate/extension-layer.ts";
 export { ToolHooks, type PostToolHook, type PreToolHook, type ToolHooksOptions } from "./gate/tool-hooks.ts";
 export { GuardedRun, withGuardrailModels, type TrippedGuardrail } from "./guardrails/guarded-run.ts";
 export { inMemoryApprovals, type InMemoryApprovals } from "./permissions/approval-memory.ts";
-export type { PermissionRule } from "./permissions/permission-rule.ts";
 export {
   permissions,
   type PermissionPolicy,

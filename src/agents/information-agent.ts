@@ -9,7 +9,7 @@ import {
   type JsonValue,
   type TopicId,
 } from "../kernel/index.ts";
-import type { AgentOptions } from "./agent-core.ts";
+import type { AgentOptions } from "./agent-options.ts";
 import { askRole, architectureEvent } from "./architectures/role-call.ts";
 
 /** One message that an information agent received. */

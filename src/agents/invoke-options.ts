@@ -1,4 +1,13 @@
-import type { JsonSchema, Runtime, SubmitOptions } from "../kernel/index.ts";
+import {
+  checkOptions,
+  executionBudget,
+  optionNames,
+  submitOptionNames,
+  type JsonSchema,
+  type OptionNames,
+  type Runtime,
+  type SubmitOptions,
+} from "../kernel/index.ts";
 
 export interface InvokeOptions extends Omit<SubmitOptions, "streaming"> {
   /** Maximum time for the whole run in milliseconds; tightens the deadline of the budget. `null` sets no limit. */
@@ -7,4 +16,17 @@ export interface InvokeOptions extends Omit<SubmitOptions, "streaming"> {
   readonly runtime?: Runtime;
   /** A JSON Schema that the answer must match. */
   readonly output?: JsonSchema | undefined;
+}
+
+/** The names of the options of `invoke`. */
+export const invokeOptionNames: OptionNames = new Set([
+  ...submitOptionNames,
+  ...optionNames<Omit<InvokeOptions, keyof SubmitOptions>>({ timeoutMs: true, runtime: true, output: true }),
+]);
+
+/** Refuses unknown options and an invalid budget before a run is created. */
+export function checkInvokeOptions(agent: string, options: InvokeOptions): void {
+  checkOptions(`a run of agent ${agent}`, options, invokeOptionNames);
+  // Callers without types may pass `budget: null` for no budget.
+  if (options.budget !== undefined && options.budget !== null) executionBudget(options.budget);
 }

@@ -1,16 +1,19 @@
 import {
+  checkOptions,
   describeValue,
   executionBudget,
   Fault,
   longestRunId,
+  optionNames,
   parseRunId,
   tightenBudget,
   type Clock,
   type ExecutionBudget,
+  type OptionNames,
   type RunResult,
 } from "../kernel/index.ts";
 import type { AgentInput } from "./agent-input.ts";
-import type { InvokeOptions } from "./invoke-options.ts";
+import { invokeOptionNames, type InvokeOptions } from "./invoke-options.ts";
 import { CombinedSpending, type SpentDimension } from "./combined-spending.ts";
 
 /** The state that `until` receives after each invocation. */
@@ -42,6 +45,22 @@ export interface RunUntilOptions<Output> extends Omit<InvokeOptions, "runId"> {
    * Each iteration's run appends its number.
    */
   readonly runId?: string;
+}
+
+const names: OptionNames = new Set([
+  ...invokeOptionNames,
+  ...optionNames<Omit<RunUntilOptions<unknown>, Exclude<keyof InvokeOptions, "runId">>>({
+    until: true,
+    maxIterations: true,
+    maxUnchanged: true,
+    maxCostUsd: true,
+    runId: true,
+  }),
+]);
+
+/** Refuses unknown options before an iteration is paid. */
+export function checkRunUntilOptions(options: RunUntilOptions<never>): void {
+  checkOptions("runUntil()", options, names);
 }
 
 /** The agent that the loop invokes. */

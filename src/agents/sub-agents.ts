@@ -1,6 +1,10 @@
 import {
+  checkOptions,
   eventDraft,
+  executionBudget,
   Fault,
+  optionNames,
+  parsePriority,
   type HostedAgent,
   type ExecutionBudget,
   type JsonObject,
@@ -10,6 +14,7 @@ import {
   type ToolResult,
 } from "../kernel/index.ts";
 import { toWorkerResult, stopIfBudgetSpent, describeWorkerFailure } from "./architectures/run-worker.ts";
+import { checkSubAgent } from "./part-check.ts";
 import { toolsIn, type ToolList } from "./tool-list.ts";
 import { ownTool, refusal } from "./own-tool.ts";
 
@@ -69,8 +74,28 @@ export function agentsOf(subAgents: readonly SubAgent[]): readonly HostedAgent[]
   return subAgents.map((each) => (isConfig(each) ? each.agent : each));
 }
 
+const knownOptions = optionNames<SubAgentConfig>({
+  agent: true,
+  priority: true,
+  askTimeoutMs: true,
+  key: true,
+  description: true,
+  budget: true,
+});
+
+/** Refuses an invalid entry here, before a hand-off would fail in a run. */
+function checkEntry(entry: SubAgent): void {
+  checkSubAgent("entry of subAgents", entry);
+  if (!isConfig(entry)) return;
+  checkOptions(`sub-agent ${entry.agent?.id}`, entry, knownOptions);
+  checkSubAgent("agent of an entry of subAgents", entry.agent);
+  if (entry.priority !== undefined) parsePriority(entry.priority);
+  if (entry.budget !== undefined) executionBudget(entry.budget);
+}
+
 /** The agent's tools with a hand-off tool for each sub-agent that is given as a `SubAgentConfig`. */
 export function withHandoffs(tools: ToolList | undefined, subAgents: readonly SubAgent[]): ToolList {
+  for (const entry of subAgents) checkEntry(entry);
   const keys = new Map<string, SubAgentConfig>();
   for (const config of subAgents.filter(isConfig)) {
     const key = keyOf(config);

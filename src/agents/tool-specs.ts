@@ -1,4 +1,5 @@
 import type { Tool, ToolSpec } from "../kernel/index.ts";
+import { checkTool } from "./part-check.ts";
 import { specOf } from "./invocation-dependencies.ts";
 
 /**
@@ -32,10 +33,11 @@ export class ToolSpecs {
 }
 
 /**
- * Creates the frozen specifications of a list of tools (J1). Frozen like those of a turn, so that V8 does not recompile
- * code that was compiled for the list of an earlier turn.
+ * Creates the frozen specifications of a list of tools (J1) and refuses a tool that could not be called. Frozen like
+ * those of a turn, so that V8 does not recompile code that was compiled for the list of an earlier turn.
  */
 function specsOf(tools: readonly Tool[]): readonly ToolSpec[] {
+  for (const tool of tools) checkTool(tool);
   return Object.freeze(tools.map((tool) => Object.freeze(specOf(tool))));
 }
 

@@ -51,11 +51,15 @@ export {
   setMember,
 } from "./base/json.ts";
 export { JsonDigest } from "./base/json-digest.ts";
+export { nearestJson } from "./base/json-safe-copy.ts";
 export type { JsonObject, JsonValue } from "./base/json-value.ts";
 export type { Guest, Lifetime } from "./base/lifetime.ts";
 export { andThen, attempt, type MaybePromise } from "./base/maybe-promise.ts";
 export { addUsd, fromNanoUsd, toNanoUsd, toNanoUsdLimit } from "./base/money.ts";
+export { nearestName } from "./base/nearest-name.ts";
+export * from "./base/option-check.ts";
 export type { Random } from "./base/random.ts";
+export { readProperty } from "./base/read-property.ts";
 export {
   formatIssue,
   type Infer,
@@ -217,16 +221,17 @@ export { spendOfTopUp } from "./limits/top-up.ts";
 export {
   isApprovalDecision,
   type ApprovalDecision,
+  type ApprovalKind,
   type ApprovalRequest,
   type PersonQuestion,
 } from "./run/approval.ts";
-export type { GuardrailDecision, GuardrailStage } from "./run/guardrail-decision.ts";
+export type { GuardrailDecision, GuardrailStage, OnGuardrailError } from "./run/guardrail-decision.ts";
 export type { DrainMode, InputQueue } from "./run/input-queue.ts";
 export { outcomeStatus } from "./run/outcome-status.ts";
 export type { Resolution } from "./run/resolution.ts";
 export type { RunFacts, RunFactsStorage } from "./run/run-facts.ts";
 export { type ChildMetaOptions, RunMeta, type StandaloneOptions } from "./run/run-meta.ts";
-export type { RunRecord } from "./run/run-record.ts";
+export { turnKey, type RunRecord } from "./run/run-record.ts";
 export { type UnreportedSpend, type RunResult, type RunStatus, runStatuses } from "./run/run-result.ts";
 export type { RunPage, RunQuery, RunSummaryStatus, RunSummary } from "./run/run-summary.ts";
 export { sameCaller } from "./run/same-caller.ts";
@@ -380,13 +385,8 @@ export type {
   MiddlewareFunction,
   StreamedDelta,
 } from "./agent/middleware.ts";
-export type {
-  ApprovalMemory,
-  PermissionDecision,
-  PermissionMode,
-  Permissions,
-  RememberedApproval,
-} from "./agent/permissions.ts";
+export * from "./agent/approval-need.ts";
+export * from "./agent/permissions.ts";
 export type { PromptQuery, PromptSource } from "./agent/prompt-source.ts";
 export type { ResourceSource } from "./agent/resource-source.ts";
 export type {
@@ -403,11 +403,12 @@ export type {
   TaskReport,
   ToolsOptions,
 } from "./agent/run-context.ts";
+export { checkSpawnOptions, spawnOptionNames } from "./agent/spawn-check.ts";
 export type { RunHandle } from "./agent/run-handle.ts";
-export type { Runtime, SubmitOptions } from "./agent/runtime.ts";
+export { type Runtime, type SubmitOptions, submitOptionNames } from "./agent/runtime.ts";
 export { checkSkill, type Skill } from "./agent/skill.ts";
 export type { Attributes, Metric, Span, SpanOptions, Telemetry } from "./agent/telemetry.ts";
 export type { Tool, ToolConcurrency, ToolContext, ToolOrigin, ToolRisk } from "./agent/tool.ts";
-export type { ApprovalHandler, GatedCall, GateVerdict, SettledCall, ToolGate } from "./agent/tool-gate.ts";
+export type * from "./agent/tool-gate.ts";
 export type { ToolHost } from "./agent/tool-host.ts";
 export type { Turn, TurnOpening, TurnPlan } from "./agent/turn.ts";

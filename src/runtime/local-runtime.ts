@@ -1,11 +1,15 @@
 import {
   agentIdOf,
+  checkChoice,
+  checkOptions,
   Fault,
   formatRunId,
+  optionNames,
   parseAgentId,
   parseRunId,
   parseSessionId,
   retrySettings,
+  submitOptionNames,
   type Clock,
   type Delivery,
   type DriveResult,
@@ -31,11 +35,12 @@ import { IdleFlusher } from "./process/idle-flusher.ts";
 import { runRetry } from "./process/run-retry.ts";
 import { RuntimeLifetime } from "./process/runtime-lifetime.ts";
 import { sha256 } from "./process/sha256.ts";
+import { SizeLimit } from "./process/size-limit.ts";
 import { systemClock, systemRandom, uuidSource } from "./process/system-sources.ts";
 import { TaskSlots } from "./process/task-slots.ts";
 import type { WorkerContext } from "./process/worker-context.ts";
 import { RunOwner } from "./run/run-owner.ts";
-import { requireNumber, requireShare, type RuntimeOptions } from "./runtime-options.ts";
+import { checkRuntimeOptions, requireNumber, requireShare, type RuntimeOptions } from "./runtime-options.ts";
 import { AgentRegistry, agentTree } from "./worker/agent-registry.ts";
 import { InboxDispatcher } from "./worker/inbox-dispatcher.ts";
 import { LocalEngine } from "./worker/local-engine.ts";
@@ -46,6 +51,7 @@ import { RetentionSweep } from "./worker/retention-sweep.ts";
  * public `openRuntime`, knows no prices unless `options.prices` is given.
  */
 export async function createRuntime(options: RuntimeOptions = {}): Promise<Runtime> {
+  checkRuntimeOptions(options);
   const { clock = systemClock, hash = sha256 } = options;
   const store = await storeOf(options, hash, clock);
   try {
@@ -75,6 +81,15 @@ function storeOf(options: RuntimeOptions, hash: Hash, clock: Clock): Promise<Sto
     `${name} applies only to a store given by its address: pass ${name} to the store that you open yourself`,
   );
 }
+
+const knownQueries = optionNames<RunQuery>({
+  sessionId: true,
+  agentId: true,
+  tenantId: true,
+  status: true,
+  limit: true,
+  after: true,
+});
 
 /** Options that say how long something is kept. */
 type RetentionOption = "keepEndedRunsMs" | "keepUnnamedSessionsMs";
@@ -143,6 +158,7 @@ class LocalRuntime implements Runtime {
       callTimeouts: new CallTimeouts(clock),
       idleFlusher: new IdleFlusher(),
       contentHashes: new ContentHashes(hash),
+      sizes: new SizeLimit(options.maxValueBytes),
       stopGraceMs: requireNumber("stopGraceMs", options.stopGraceMs ?? 5_000, 0),
       suspendAfterMs: requireNumber("suspendAfterMs", options.suspendAfterMs ?? 5_000, 0),
       noteIdle: (by) => this.#engine.noteIdle(by),
@@ -184,6 +200,8 @@ class LocalRuntime implements Runtime {
 
   async submit(agent: HostedAgent, input: JsonValue, options: SubmitOptions = {}): Promise<RunHandle> {
     this.#lifetime.check();
+    checkOptions("submit()", options, submitOptionNames);
+    checkChoice("submit()", "whenBusy", options.whenBusy, ["refuse", "steer"]);
     if (this.#agents.replacesSameName)
       return this.#handle(await this.#submitBound(agent, input, options), options.userId);
     this.register(agent);
@@ -221,6 +239,7 @@ class LocalRuntime implements Runtime {
 
   async list(query: RunQuery = {}): Promise<RunPage> {
     this.#lifetime.check();
+    checkOptions("list()", query, knownQueries);
     const { sessionId, agentId } = query;
     if (sessionId !== undefined) parseSessionId(sessionId);
     if (agentId !== undefined) parseAgentId(agentId);
@@ -270,7 +289,7 @@ class LocalRuntime implements Runtime {
   }
 
   #handle(record: RunRecord, by?: string): RunHandle {
-    const { store, clock, ids, unknownPrice } = this.#worker;
+    const { store, clock, ids, unknownPrice, sizes } = this.#worker;
     const observed = this.#observed;
     return new StoredRunHandle({
       store,
@@ -279,6 +298,7 @@ class LocalRuntime implements Runtime {
       record,
       life: this.#lifetime,
       unknownPrice,
+      sizes,
       observed,
       by,
     });

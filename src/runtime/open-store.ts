@@ -1,4 +1,12 @@
-import { Fault, type Clock, type Hash, type InboxSettings, type Store } from "../kernel/index.ts";
+import {
+  checkOptions,
+  Fault,
+  optionNames,
+  type Clock,
+  type Hash,
+  type InboxSettings,
+  type Store,
+} from "../kernel/index.ts";
 import { sha256 } from "./process/sha256.ts";
 import { memoryStore } from "./stores/memory/store.ts";
 import { systemClock } from "./process/system-sources.ts";
@@ -23,8 +31,11 @@ export interface OpenStoreOptions {
   readonly inbox?: Partial<InboxSettings>;
 }
 
+const knownOptions = optionNames<OpenStoreOptions>({ hash: true, clock: true, auditKey: true, inbox: true });
+
 /** Opens the store with this address. The driver of SQLite is loaded on the first call, not with the package. */
 export async function openStore(address: string, options: OpenStoreOptions = {}): Promise<Store> {
+  checkOptions("openStore()", options, knownOptions);
   const { hash = sha256, clock = systemClock, auditKey, inbox = {} } = options;
   const [scheme, path] = [address.slice(0, address.indexOf(":")), address.slice(address.indexOf(":") + 1)];
   if (address === "memory:") {

@@ -1,5 +1,8 @@
 import {
+  checkChoice,
+  checkOptions,
   Fault,
+  optionNames,
   type Clock,
   type Hash,
   type IdSource,
@@ -73,6 +76,12 @@ export interface RuntimeOptions {
    */
   readonly concurrency?: number;
   /**
+   * Maximum size of a single value that enters a run: an input, its metadata, a result of a tool or of `ctx.step`, a model's reply, a
+   * message, a signal. The size is the number of bytes of its JSON text. A larger value is refused with `too_large`; a tool's result
+   * becomes an error result. Default: 16_777_216 (16 MiB).
+   */
+  readonly maxValueBytes?: number;
+  /**
    * Time after which a run that only waits is dropped from memory. It is loaded again when its wait ends. Default:
    * 5_000.
    */
@@ -124,6 +133,48 @@ export interface RuntimeOptions {
    * Receives errors that no caller can receive, for example a run that cannot be loaded. Default: a process warning.
    */
   readonly onError?: (error: Fault) => void;
+}
+
+const knownOptions = optionNames<RuntimeOptions>({
+  store: true,
+  auditKey: true,
+  inbox: true,
+  clock: true,
+  ids: true,
+  hash: true,
+  random: true,
+  prices: true,
+  unknownPrice: true,
+  warnAt: true,
+  versionPolicy: true,
+  retry: true,
+  runRetry: true,
+  concurrency: true,
+  maxValueBytes: true,
+  suspendAfterMs: true,
+  pollMs: true,
+  keepAlive: true,
+  sameName: true,
+  stopGraceMs: true,
+  closeGraceMs: true,
+  closeOn: true,
+  workerId: true,
+  keepEndedRunsMs: true,
+  keepUnnamedSessionsMs: true,
+  onError: true,
+});
+
+const choices: Readonly<Partial<Record<keyof RuntimeOptions, readonly string[]>>> = {
+  unknownPrice: ["refuse", "ignore"] satisfies UnknownPrice[],
+  versionPolicy: ["resume", "pin", "refuse"] satisfies VersionPolicy[],
+  sameName: ["refuse", "replace"],
+};
+
+/** Refuses unknown options and values outside a closed list, before the store is opened. */
+export function checkRuntimeOptions(options: RuntimeOptions): void {
+  checkOptions("openRuntime()", options, knownOptions);
+  for (const [name, values] of Object.entries(choices))
+    checkChoice("openRuntime()", name, options[name as keyof RuntimeOptions], values);
 }
 
 /** Returns `value`, or throws `invalid_argument` if it is below `min` or not a number. */

@@ -6,6 +6,7 @@ import {
   type MaybePromise,
   type Rest,
   type RunId,
+  type RunRecord,
   type Store,
 } from "../kernel/index.ts";
 import type { ContractHarness } from "./contract-harness.ts";
@@ -146,6 +147,139 @@ export function leaseContract({ test, expect, open }: ContractHarness): void {
       if (lease !== undefined) order.push(lease.runId.slice("run_".length));
     }
     expect(order).toEqual(["a3", "b1", "a1", "a2"]);
+  });
+
+  /** Lets a worker claim the run and die. Returns the number of recoveries that its lease shows. */
+  const claimAndDie = async (store: Store, workerId: string): Promise<number> => {
+    const [lease] = await claimBy(store, workerId);
+    await store.leases.dismiss(workerId);
+    return lease?.recoveries ?? 0;
+  };
+  const claimBy = async (store: Store, workerId: string): Promise<readonly Lease[]> => {
+    await store.leases.enlist(workerId);
+    return claim(store, workerId);
+  };
+
+  test("L7: each worker that dies without a commit adds one to the recoveries of the run's next lease", async () => {
+    const store = await open();
+    await createRun(store);
+    const counts: number[] = [];
+    for (const name of ["v1", "v2", "v3", "v4"]) counts.push(await claimAndDie(store, name));
+    expect(counts).toEqual([0, 1, 2, 3]);
+  });
+
+  test("L7: a commit between two deaths starts the count again", async () => {
+    const store = await open();
+    await createRun(store);
+    expect([await claimAndDie(store, "v1"), await claimAndDie(store, "v2")]).toEqual([0, 1]);
+    const [lease] = await claimBy(store, "v3");
+    if (lease === undefined) throw new Error("the run could not be claimed");
+    expect(lease.recoveries).toBe(2);
+    await store.journal.append(lease, { number: 1, at: 2 });
+    await store.leases.dismiss("v3");
+    expect([await claimAndDie(store, "v4"), await claimAndDie(store, "v5")]).toEqual([1, 2]);
+  });
+
+  test("L7: a release by a live worker neither counts as a recovery nor starts the count again", async () => {
+    const rests = [{ kind: "ready" }, { kind: "suspended", wakeAt: 0 }] as const;
+    for (const rest of rests) {
+      const store = await open();
+      await createRun(store);
+      await store.leases.enlist("w1");
+      for (const recoveries of [undefined, undefined]) {
+        const [lease] = await claim(store, "w1");
+        expect(lease?.recoveries).toBe(recoveries);
+        if (lease !== undefined) await store.leases.release(lease, rest);
+      }
+      await claimAndDie(store, "v1");
+      for (const recoveries of [1, 1]) {
+        const [lease] = await claim(store, "w1");
+        expect(lease?.recoveries).toBe(recoveries);
+        if (lease !== undefined) await store.leases.release(lease, rest);
+      }
+    }
+  });
+
+  test("L7: a run that was released after a new commit has no recoveries", async () => {
+    const store = await open();
+    await createRun(store);
+    await claimAndDie(store, "v1");
+    const [lease] = await claimBy(store, "w1");
+    if (lease === undefined) throw new Error("the run could not be claimed");
+    await store.journal.append(lease, { number: 1, at: 2 });
+    await store.leases.release(lease, { kind: "ready" });
+    expect((await claim(store, "w1"))[0]?.recoveries).toBeUndefined();
+  });
+
+  test("L6, L7: a worker that enlists under the name of a dead worker adds one recovery", async () => {
+    const store = await open();
+    await createRun(store);
+    await claimAndDie(store, "w1");
+    const [lease] = await claimBy(store, "w1");
+    expect(lease?.recoveries).toBe(1);
+    const [first, second] = [await claim(store, "w1"), await store.leases.seize(runRecord().runId, "w1")];
+    expect([first.length, second?.recoveries]).toEqual([0, 1]);
+  });
+
+  const party = (name: string, more: Partial<RunRecord> = {}): RunRecord => ({ ...runRecord(name), ...more });
+
+  /** Creates the runs, claims them one by one and returns their names in the order of the claims. */
+  const claimOrder = async (store: Store, runs: readonly RunRecord[]): Promise<string[]> => {
+    for (const run of runs) await store.journal.create(run, { number: 0, at: 1 });
+    await store.leases.enlist("w1");
+    const order: string[] = [];
+    for (const _ of runs) {
+      const [lease] = await store.leases.claim({ workerId: "w1", limit: 1, now: 0 });
+      if (lease !== undefined) order.push(lease.runId.slice("run_".length));
+    }
+    return order;
+  };
+  const zealous = formatAgentId({ name: "zealous" });
+
+  for (const tenantId of [null, "acme"]) {
+    const where = tenantId === null ? "without a tenant" : "of one tenant";
+    test(`L5: runs ${where} take turns by user, then by time of waiting`, async () => {
+      const [ann, bob] = [
+        { tenantId, userId: "ann" },
+        { tenantId, userId: "bob" },
+      ];
+      const runs = [party("a1", ann), party("a2", ann), party("a3", ann), party("b1", bob), party("b2", bob)];
+      expect(await claimOrder(await open(), runs)).toEqual(["a1", "b1", "a2", "b2", "a3"]);
+    });
+
+    test(`L5: runs ${where} take turns by agent, then by time of waiting`, async () => {
+      const [one, two] = [{ tenantId }, { tenantId, agentId: zealous }];
+      const runs = [party("a1", one), party("a2", one), party("a3", one), party("z1", two), party("z2", two)];
+      expect(await claimOrder(await open(), runs)).toEqual(["a1", "z1", "a2", "z2", "a3"]);
+    });
+
+    test(`L5: of the runs ${where}, the higher priority comes first, before turns`, async () => {
+      const ann = { tenantId, userId: "ann" };
+      const runs = [
+        party("a1", ann),
+        party("a2", ann),
+        party("b1", { tenantId, userId: "bob", priority: Priority.LOW }),
+        party("c1", { tenantId, agentId: zealous, priority: Priority.HIGH }),
+      ];
+      expect(await claimOrder(await open(), runs)).toEqual(["c1", "a1", "a2", "b1"]);
+    });
+  }
+
+  test("L5: one claim() takes a run of each user before a second run of any user", async () => {
+    const store = await open();
+    for (const name of ["a1", "a2", "a3", "a4", "a5"])
+      await store.journal.create(party(name, { userId: "ann" }), { number: 0, at: 1 });
+    for (const userId of ["bob", "cid", "dan"])
+      await store.journal.create(party(userId, { userId }), { number: 0, at: 1 });
+    await store.leases.enlist("w1");
+    const leases = await store.leases.claim({ workerId: "w1", limit: 5, now: 0 });
+    expect(leases.map(({ runId }) => runId.slice("run_".length)).toSorted()).toEqual([
+      "a1",
+      "a2",
+      "bob",
+      "cid",
+      "dan",
+    ]);
   });
 
   test("claim() returns only runs of the named agents", async () => {

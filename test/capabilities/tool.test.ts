@@ -106,9 +106,11 @@ describe("tool()", () => {
       tool({ name: "t", description: "x", inputSchema: { type: "object" }, execute: () => "", ...options });
     expect(make({ edits: true }).destructive).toBe(true);
     expect(() => make({ risk: "harmless" })).toThrow(
-      'invalid risk of tool t: "harmless"; use one of safe, high, critical',
+      'invalid risk "harmless" of tool t: expected one of safe, high, critical',
     );
-    expect(() => make({ concurrency: "serial" })).toThrow("use one of parallel, sequential");
+    expect(() => make({ concurrency: "serial" })).toThrow(
+      `invalid concurrency "serial" of tool t: expected one of parallel, sequential`,
+    );
   });
 
   test("accepts images and files as results, with a text before them and metadata", () => {

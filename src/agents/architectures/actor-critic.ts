@@ -1,10 +1,12 @@
 import {
+  checkOptions,
   jsonText,
-  type HostedAgent,
+  optionNames,
   type AgentSession,
   type Architecture,
   type Dependencies,
   type EmittableEvent,
+  type HostedAgent,
   type JsonValue,
   type WorkerBrief,
 } from "../../kernel/index.ts";
@@ -53,6 +55,14 @@ interface Critique {
 const criticInstructions =
   'You judge an answer to a task; you do not answer the task yourself. Reply with JSON and nothing else: {"score": <0 to 1, how good the answer is>, "issues": ["<what to change>"], "summary": "<one sentence>"}.';
 
+const knownOptions = optionNames<ActorCriticOptions>({
+  actor: true,
+  critic: true,
+  maxRounds: true,
+  approvalThreshold: true,
+  remember: true,
+});
+
 /**
  * One agent answers and another judges the answer, round by round, until the critic approves. After the last round the
  * latest answer is returned as it is, and `metadata.actorCritic.approved` is `false`.
@@ -66,6 +76,7 @@ export class ActorCritic implements Architecture {
   readonly #remember: boolean;
 
   constructor(options: ActorCriticOptions) {
+    checkOptions("actorCritic()", options, knownOptions);
     const { actor, critic, maxRounds = 3, approvalThreshold = 0.9, remember = false } = options;
     this.#team = new TeamMembers("actorCritic", "the team", { actor, critic });
     this.#maxRounds = requireCount("actorCritic", "maxRounds", maxRounds);

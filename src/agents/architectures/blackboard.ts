@@ -1,5 +1,7 @@
 import {
+  checkOptions,
   jsonText,
+  optionNames,
   type AgentSession,
   type Architecture,
   type Dependencies,
@@ -48,6 +50,13 @@ interface Choice {
 const contributorInstructions =
   'You and other agents work on a question by writing on a board that all of you see. Add what you know that is not on the board yet. Reply with JSON and nothing else: {"kind": "note", or "answer" if it answers the question, "content": "<your entry>", "private": "<a note that only you see when it is your turn again, or empty>"}. A reply that is not JSON counts as a note.';
 
+const knownOptions = optionNames<BlackboardOptions>({
+  agents: true,
+  coordinator: true,
+  decider: true,
+  maxRounds: true,
+});
+
 /**
  * Agents write on a shared board, one at a time, until the question is answered. Each agent is spawned for one entry
  * and sees the board and its own private notes.
@@ -63,7 +72,9 @@ export class Blackboard implements Architecture {
   readonly #decider: Advisor | undefined;
   readonly #maxRounds: number;
 
-  constructor({ agents, coordinator, decider, maxRounds = 10 }: BlackboardOptions) {
+  constructor(options: BlackboardOptions) {
+    checkOptions("blackboard()", options, knownOptions);
+    const { agents, coordinator, decider, maxRounds = 10 } = options;
     this.#agents = new TeamMembers("blackboard", "agents", agents);
     this.#workers = teamWorkers("blackboard", this.#agents, { coordinator, decider });
     this.#coordinator = coordinator;

@@ -1,4 +1,11 @@
-import type { AgentSession, Architecture, Dependencies, EmittableEvent } from "../../kernel/index.ts";
+import {
+  checkOptions,
+  optionNames,
+  type AgentSession,
+  type Architecture,
+  type Dependencies,
+  type EmittableEvent,
+} from "../../kernel/index.ts";
 import { askAdvisor, teamWorkers, type Advisor } from "./advisor.ts";
 import { requireCount, requireScore } from "./option-checks.ts";
 import {
@@ -38,6 +45,14 @@ interface Position {
   readonly answer: string;
 }
 
+const knownOptions = optionNames<DebateOptions>({
+  debaters: true,
+  rounds: true,
+  detectConvergence: true,
+  convergenceThreshold: true,
+  judge: true,
+});
+
 /**
  * Several agents answer independently and then again after reading the other answers; a judge or a vote decides on one
  * answer. The agents are spawned again in every round. A debater without an answer leaves the debate, and the others
@@ -55,6 +70,7 @@ export class Debate implements Architecture {
   readonly #judge: Advisor | undefined;
 
   constructor(options: DebateOptions) {
+    checkOptions("debate()", options, knownOptions);
     const { debaters, rounds = 2, detectConvergence = true, convergenceThreshold = 0.85, judge } = options;
     this.#debaters = new TeamMembers("debate", "debaters", debaters, 2);
     this.#workers = teamWorkers("debate", this.#debaters, { judge });

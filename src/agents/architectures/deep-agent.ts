@@ -1,12 +1,18 @@
 import {
+  checkOptions,
+  checkSpawnOptions,
   Fault,
-  type HostedAgent,
+  optionNames,
+  spawnOptionNames,
   type AgentSession,
   type Architecture,
   type Dependencies,
   type EmittableEvent,
+  type HostedAgent,
   type JsonObject,
+  type OptionNames,
 } from "../../kernel/index.ts";
+import { checkSubAgent } from "../part-check.ts";
 import { withoutFormat } from "../answer-format.ts";
 import { requireCount } from "./option-checks.ts";
 import { readTools, writeTools, type DeepAgentLimits } from "./deep-agent-tools.ts";
@@ -27,6 +33,14 @@ export interface DeepAgentOptions extends Partial<DeepAgentLimits> {
   readonly general?: boolean;
 }
 
+const knownOptions = optionNames<DeepAgentOptions>({
+  subAgents: true,
+  general: true,
+  maxTodos: true,
+  maxFiles: true,
+  maxFileCharacters: true,
+});
+
 /**
  * A ReAct loop for long work that keeps a written plan, has virtual files for notes, and delegates tasks. The plan and
  * the files are derived from the conversation, so they survive a restart and are available in the next invocation of
@@ -42,11 +56,12 @@ export class DeepAgent implements Architecture {
   readonly #limits: DeepAgentLimits;
 
   constructor(options: DeepAgentOptions = {}) {
+    checkOptions("deepAgent()", options, knownOptions);
     const { subAgents = {}, general = true } = options;
     const where = "deepAgent";
     const entries = Object.entries(subAgents).map(([name, subAgent]): [string, SubAgent] => [
       name,
-      toSubAgent(subAgent),
+      toSubAgent(`sub-agent ${name} of deepAgent`, subAgent),
     ]);
     if (general && Object.hasOwn(subAgents, generalAgent))
       throw new Fault(
@@ -138,8 +153,14 @@ export function deepAgent(options?: DeepAgentOptions): DeepAgent {
   return new DeepAgent(options);
 }
 
-function toSubAgent(subAgent: HostedAgent | SubAgent): SubAgent {
-  return "agent" in subAgent ? subAgent : { agent: subAgent };
+/** The names of the settings of a sub-agent. */
+const subAgentNames: OptionNames = new Set([...spawnOptionNames, "agent", "description"]);
+
+function toSubAgent(place: string, subAgent: HostedAgent | SubAgent): SubAgent {
+  checkSubAgent(place, subAgent);
+  if (!("agent" in subAgent)) return { agent: subAgent };
+  checkSpawnOptions(place, subAgent, subAgentNames);
+  return subAgent;
 }
 
 function instructionsOf({ instructions }: AgentSession): string {

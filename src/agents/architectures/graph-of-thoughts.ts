@@ -1,9 +1,11 @@
-import type {
-  AgentSession,
-  Architecture,
-  Dependencies,
-  EmittableEvent,
-  JsonObject,
+import {
+  checkOptions,
+  optionNames,
+  type AgentSession,
+  type Architecture,
+  type Dependencies,
+  type EmittableEvent,
+  type JsonObject,
 } from "../../kernel/index.ts";
 import { parseScore } from "./json-parsing.ts";
 import {
@@ -49,6 +51,8 @@ interface Thought {
   readonly reason: string;
 }
 
+const knownOptions = optionNames<GraphOfThoughtsOptions>({ operations: true, parallel: true });
+
 /**
  * Works on whole answers with a graph of operations: drafts several, scores them, keeps the best, merges and refines
  * them. Unlike in a tree, a thought may have several parents.
@@ -60,7 +64,9 @@ export class GraphOfThoughts implements Architecture {
   readonly #operations: readonly ResolvedOperation[];
   readonly #parallel: boolean;
 
-  constructor({ operations = usualOperations, parallel = true }: GraphOfThoughtsOptions = {}) {
+  constructor(options: GraphOfThoughtsOptions = {}) {
+    checkOptions("graphOfThoughts()", options, knownOptions);
+    const { operations = usualOperations, parallel = true } = options;
     this.#operations = resolveOperations(operations);
     this.#parallel = parallel;
   }

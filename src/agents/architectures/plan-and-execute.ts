@@ -1,9 +1,11 @@
-import type {
-  AgentSession,
-  Architecture,
-  Dependencies,
-  EmittableEvent,
-  JsonObject,
+import {
+  checkOptions,
+  optionNames,
+  type AgentSession,
+  type Architecture,
+  type Dependencies,
+  type EmittableEvent,
+  type JsonObject,
 } from "../../kernel/index.ts";
 import { requireCount } from "./option-checks.ts";
 import { runInner } from "./inner-run.ts";
@@ -50,6 +52,12 @@ interface Plan {
   readonly userAdditions: string[];
 }
 
+const knownOptions = optionNames<PlanAndExecuteOptions>({
+  maxSteps: true,
+  base: true,
+  maxTurnsPerStep: true,
+});
+
 /**
  * Makes a plan, executes its steps one after another and writes the answer. Each step runs in a session of its own that
  * sees the task, the plan and the results so far.
@@ -62,7 +70,9 @@ export class PlanAndExecute implements Architecture {
   readonly #maxSteps: number;
   readonly #maxTurns: number | undefined;
 
-  constructor({ maxSteps = 8, base = react(), maxTurnsPerStep }: PlanAndExecuteOptions = {}) {
+  constructor(options: PlanAndExecuteOptions = {}) {
+    checkOptions("planAndExecute()", options, knownOptions);
+    const { maxSteps = 8, base = react(), maxTurnsPerStep } = options;
     this.base = base;
     this.#maxSteps = requireCount("planAndExecute", "maxSteps", maxSteps);
     if (maxTurnsPerStep !== undefined) requireCount("planAndExecute", "maxTurnsPerStep", maxTurnsPerStep);

@@ -1,7 +1,9 @@
 import {
   addUsage,
+  checkOptions,
   eventDraft,
   messageText,
+  optionNames,
   toolCallsOf,
   toolMessage,
   toolResultPart,
@@ -25,6 +27,8 @@ export interface ReActOptions {
   readonly initialToolChoice?: ToolChoice;
 }
 
+const knownOptions = optionNames<ReActOptions>({ initialToolChoice: true });
+
 /**
  * Calls the model and executes its tool calls, turn by turn, until a reply contains no tool call and no user input
  * waits, or until the turns are used up. Steering is read after the tools of a turn, follow-ups when the loop would
@@ -37,6 +41,7 @@ export class ReAct implements Architecture {
   readonly #options: ReActOptions;
 
   constructor(options: ReActOptions = {}) {
+    checkOptions("react()", options, knownOptions);
     this.#options = options;
   }
 

@@ -1,5 +1,7 @@
 import {
+  checkOptions,
   Fault,
+  optionNames,
   type AgentSession,
   type Architecture,
   type Dependencies,
@@ -33,6 +35,13 @@ export interface ReflexionOptions {
   readonly maxTurnsPerAttempt?: number;
 }
 
+const knownOptions = optionNames<ReflexionOptions>({
+  maxAttempts: true,
+  threshold: true,
+  maxLessons: true,
+  maxTurnsPerAttempt: true,
+});
+
 /**
  * Makes an attempt, has it scored, derives a lesson if the score is too low, and tries again from the start with the
  * lessons. The best attempt is the answer. If the agent has a memory, lessons are stored for later tasks of the same
@@ -49,6 +58,7 @@ export class Reflexion implements Architecture {
   readonly #maxTurns: number | undefined;
 
   constructor(base: Architecture = react(), options: ReflexionOptions = {}) {
+    checkOptions("reflexion()", options, knownOptions);
     const { maxAttempts = 3, threshold = 0.8, maxLessons = 5, maxTurnsPerAttempt } = options;
     this.base = base;
     this.#maxAttempts = requireCount("reflexion", "maxAttempts", maxAttempts);

@@ -1,5 +1,7 @@
 import {
   canonicalJson,
+  checkOptions,
+  optionNames,
   textOf,
   type AgentSession,
   type Architecture,
@@ -44,6 +46,8 @@ interface Evidence {
   readonly isError: boolean;
 }
 
+const knownOptions = optionNames<ReWooOptions>({ maxSteps: true, parallelLevels: true });
+
 /**
  * Plans every tool call before the first one is made, makes independent calls in parallel, and answers from their
  * results. This takes two model calls for any number of tools; a failed call is evidence too.
@@ -55,7 +59,9 @@ export class ReWoo implements Architecture {
   readonly #maxSteps: number;
   readonly #parallel: boolean;
 
-  constructor({ maxSteps = 8, parallelLevels = true }: ReWooOptions = {}) {
+  constructor(options: ReWooOptions = {}) {
+    checkOptions("rewoo()", options, knownOptions);
+    const { maxSteps = 8, parallelLevels = true } = options;
     this.#maxSteps = requireCount("rewoo", "maxSteps", maxSteps);
     this.#parallel = parallelLevels;
   }

@@ -1,6 +1,8 @@
 import {
+  checkOptions,
   describeValue,
   Fault,
+  optionNames,
   type AgentSession,
   type Architecture,
   type Dependencies,
@@ -33,6 +35,13 @@ export interface RouterOptions {
   readonly conversationScope?: "per_route" | "shared";
 }
 
+const knownOptions = optionNames<RouterOptions>({
+  routes: true,
+  requireConfidence: true,
+  fallbackRoute: true,
+  conversationScope: true,
+});
+
 /**
  * Chooses one specialist with one model call; the specialist's answer is the answer, without another model call.
  *
@@ -46,6 +55,7 @@ export class Router implements Architecture {
   readonly #isShared: boolean;
 
   constructor(options: RouterOptions) {
+    checkOptions("router()", options, knownOptions);
     const { routes, requireConfidence = 0, fallbackRoute, conversationScope = "per_route" } = options;
     this.#routes = new TeamMembers("router", "routes", routes);
     this.#requireConfidence = requireScore("router", "requireConfidence", requireConfidence);

@@ -1,5 +1,7 @@
 import {
+  checkOptions,
   Fault,
+  optionNames,
   type AgentSession,
   type Architecture,
   type Dependencies,
@@ -26,6 +28,8 @@ export interface SelfRefineOptions {
   readonly stopPhrase?: string;
 }
 
+const knownOptions = optionNames<SelfRefineOptions>({ maxRounds: true, stopPhrase: true });
+
 /**
  * Runs a base architecture, then criticises and rewrites its answer until the critic finds no more issues. Critic and
  * refiner use no tools.
@@ -38,10 +42,9 @@ export class SelfRefine implements Architecture {
   readonly #maxRounds: number;
   readonly #stopPhrase: string;
 
-  constructor(
-    base: Architecture = react(),
-    { maxRounds = 3, stopPhrase = "no issues" }: SelfRefineOptions = {},
-  ) {
+  constructor(base: Architecture = react(), options: SelfRefineOptions = {}) {
+    checkOptions("selfRefine()", options, knownOptions);
+    const { maxRounds = 3, stopPhrase = "no issues" } = options;
     this.base = base;
     this.#maxRounds = requireCount("selfRefine", "maxRounds", maxRounds);
     this.#stopPhrase = stopPhrase.trim();

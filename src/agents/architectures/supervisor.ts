@@ -1,13 +1,15 @@
 import {
   assistantMessage,
+  checkOptions,
   Fault,
   HistoryRetention,
+  optionNames,
   textOf,
-  type HostedAgent,
   type AgentSession,
   type Architecture,
   type Dependencies,
   type EmittableEvent,
+  type HostedAgent,
   type JsonObject,
   type Tool,
   type ToolOutput,
@@ -41,6 +43,14 @@ export interface SupervisorOptions {
 /** Name of `spawnable` among the declared workers. No member can have this name. */
 const spawnableRole = "(spawned)";
 
+const knownOptions = optionNames<SupervisorOptions>({
+  workers: true,
+  base: true,
+  spawnable: true,
+  maxSpawned: true,
+  remember: true,
+});
+
 /**
  * Adds workers to any architecture: the model delegates tasks with `delegate`, and several tasks of one turn run in
  * parallel. `forward_message` makes a worker's last answer the final answer verbatim, without another model call. H4: a
@@ -59,9 +69,11 @@ export class Supervisor implements Architecture {
    */
   readonly #states = new WeakMap<AgentSession, DelegationState>();
 
-  constructor({ workers, base = react(), spawnable, maxSpawned = 5, remember = false }: SupervisorOptions) {
+  constructor(options: SupervisorOptions) {
+    checkOptions("supervisor()", options, knownOptions);
+    const { workers, base = react(), spawnable, maxSpawned = 5, remember = false } = options;
     this.base = base;
-    this.requiresModel = base.requiresModel ?? true;
+    this.requiresModel = this.base.requiresModel ?? true;
     this.#workers = new TeamMembers("supervisor", "workers", workers);
     for (let inner: Architecture | undefined = base; inner !== undefined; inner = inner.base) {
       if (inner instanceof Supervisor)

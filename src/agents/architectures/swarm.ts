@@ -1,6 +1,8 @@
 import {
+  checkOptions,
   describeValue,
   Fault,
+  optionNames,
   textOf,
   type AgentSession,
   type Architecture,
@@ -77,6 +79,15 @@ export interface SwarmOptions {
   readonly name?: string;
 }
 
+const knownOptions = optionNames<SwarmOptions>({
+  peers: true,
+  entry: true,
+  maxHandoffs: true,
+  detectCycles: true,
+  passFullHistory: true,
+  name: true,
+});
+
 /**
  * Peers without a supervisor: one peer at a time has the conversation and either answers or hands it over. Each peer is
  * spawned for its part with handoff tools that the agent itself does not have.
@@ -93,12 +104,16 @@ export class Swarm implements Architecture {
   readonly #passFullHistory: boolean;
 
   constructor(options: SwarmOptions) {
+    checkOptions("swarm()", options, knownOptions);
     const { entry, maxHandoffs = 8, detectCycles = true, passFullHistory = true } = options;
     const peerEntries = Object.entries(options.peers).map(([name, peer]): [string, SwarmPeer] => [
       name,
       "agent" in peer ? peer : { agent: peer },
     ]);
-    const plain = new TeamMembers("swarm", "peers", Object.fromEntries(peerEntries), 2);
+    const plain = new TeamMembers("swarm", "peers", Object.fromEntries(peerEntries), 2, [
+      "input",
+      "inputFilter",
+    ]);
     for (const [name, { input, inputFilter }] of peerEntries) {
       if (input !== undefined && !isRecord(input))
         throw new Fault(

@@ -1,10 +1,14 @@
 import {
+  checkSpawnOptions,
   Fault,
   HistoryRetention,
+  spawnOptionNames,
   type HostedAgent,
+  type OptionNames,
   type SpawnOptions,
   type WorkerBrief,
 } from "../../kernel/index.ts";
+import { checkSubAgent } from "../part-check.ts";
 import { refuseDuplicateNames } from "../duplicate-names.ts";
 import type { PromptContext } from "./prompt-context.ts";
 
@@ -27,7 +31,7 @@ export function isMemberName(name: string): boolean {
   return /^[A-Za-z0-9_-]{1,48}$/u.test(name);
 }
 
-/** The checked members of a team. */
+/** The checked members of a team. `more` are the names of settings that the members of this team have in addition. */
 export class TeamMembers {
   /** Names of the members, in the order of the options. */
   readonly names: readonly string[];
@@ -35,7 +39,7 @@ export class TeamMembers {
   readonly agents: Readonly<Record<string, HostedAgent>>;
   readonly #members: ReadonlyMap<string, Member>;
 
-  constructor(where: string, option: string, members: Members, minimum = 1) {
+  constructor(where: string, option: string, members: Members, minimum = 1, more: readonly string[] = []) {
     this.names = Object.keys(members);
     if (this.names.length < minimum)
       throw new Fault(
@@ -49,7 +53,10 @@ export class TeamMembers {
           `${JSON.stringify(name)} in ${option} of ${where} is not a valid name for a member of a team: use ${memberNameRule}`,
         );
     }
-    const list = Object.entries(members).map(([name, each]): [string, Member] => [name, toMember(each)]);
+    const list = Object.entries(members).map(([name, each]): [string, Member] => [
+      name,
+      toMember(`member ${name} of ${where}`, each, more),
+    ]);
     refuseDuplicateNames(
       where,
       list.map(([, { agent }]) => agent),
@@ -83,8 +90,16 @@ export class TeamMembers {
   }
 }
 
-function toMember(member: HostedAgent | Member): Member {
-  return "agent" in member ? member : { agent: member };
+/** The names of the settings of a member. */
+const memberNames: OptionNames = new Set(
+  [...spawnOptionNames, "agent", "description"].filter((name) => name !== "role"),
+);
+
+function toMember(place: string, member: HostedAgent | Member, more: readonly string[]): Member {
+  checkSubAgent(place, member);
+  if (!("agent" in member)) return { agent: member };
+  checkSpawnOptions(place, member, more.length === 0 ? memberNames : new Set([...memberNames, ...more]));
+  return member;
 }
 
 /**

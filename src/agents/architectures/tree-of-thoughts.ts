@@ -1,9 +1,11 @@
-import type {
-  AgentSession,
-  Architecture,
-  Dependencies,
-  EmittableEvent,
-  JsonObject,
+import {
+  checkOptions,
+  optionNames,
+  type AgentSession,
+  type Architecture,
+  type Dependencies,
+  type EmittableEvent,
+  type JsonObject,
 } from "../../kernel/index.ts";
 import { requireCount, requireScore } from "./option-checks.ts";
 import { parseScore } from "./json-parsing.ts";
@@ -53,6 +55,16 @@ interface Thought {
   readonly score: number;
 }
 
+const knownOptions = optionNames<TreeOfThoughtsOptions>({
+  branches: true,
+  depth: true,
+  beam: true,
+  solvedScore: true,
+  minScore: true,
+  parallel: true,
+  synthesizeFinal: true,
+});
+
 /**
  * Searches for a chain of thoughts level by level: proposes several next thoughts, scores them, and follows the best.
  * If a level has no thought to follow, the answer comes from the level before.
@@ -64,6 +76,7 @@ export class TreeOfThoughts implements Architecture {
   readonly #options: Required<TreeOfThoughtsOptions>;
 
   constructor(options: TreeOfThoughtsOptions = {}) {
+    checkOptions("treeOfThoughts()", options, knownOptions);
     const where = "treeOfThoughts";
     this.#options = {
       branches: requireCount(where, "branches", options.branches ?? 3),

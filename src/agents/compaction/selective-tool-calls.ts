@@ -1,6 +1,8 @@
 import {
   assistantMessage,
+  checkOptions,
   messageText,
+  optionNames,
   type ChatMessage,
   type CompactionStrategy,
 } from "../../kernel/index.ts";
@@ -13,8 +15,12 @@ export interface SelectiveToolCallsOptions {
   readonly keepLast?: number;
 }
 
+const knownOptions = optionNames<SelectiveToolCallsOptions>({ keepLast: true });
+
 /** Drops older tool calls with their results. The text around them stays. */
-export function selectiveToolCalls({ keepLast = 5 }: SelectiveToolCallsOptions = {}): CompactionStrategy {
+export function selectiveToolCalls(options: SelectiveToolCallsOptions = {}): CompactionStrategy {
+  checkOptions("selectiveToolCalls()", options, knownOptions);
+  const { keepLast = 5 } = options;
   requireLimit("keepLast", keepLast, 1);
   return plainStrategy((rawHistory) => {
     const { head, groups } = groupHistory(rawHistory);

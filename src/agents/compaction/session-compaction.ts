@@ -1,4 +1,11 @@
-import { sessionContext, type ChatMessage, type Compaction, type ContextEntry } from "../../kernel/index.ts";
+import {
+  checkOptions,
+  optionNames,
+  sessionContext,
+  type ChatMessage,
+  type Compaction,
+  type ContextEntry,
+} from "../../kernel/index.ts";
 import { requireLimit } from "./limit.ts";
 import { groupMessages, type MessageGroup } from "./message-group.ts";
 import { estimateTokens, type TokenCounter } from "./message-size.ts";
@@ -24,12 +31,22 @@ export interface SessionCompactionOptions extends SummaryAttempt {
 
 const divider = "\n\n---\n\nThe turn under way began like this:\n\n";
 
+const knownOptions = optionNames<SessionCompactionOptions>({
+  reserveTokens: true,
+  keepRecentTokens: true,
+  countTokens: true,
+  fileUse: true,
+  summarize: true,
+  onFailure: true,
+});
+
 /**
  * Summarises the part of a session before a cut. The cut is before a user or assistant message, never between a call
  * and its result. A cut inside a turn gives two summaries, made in parallel: one of what precedes the turn, one of the
  * turn's beginning.
  */
 export function sessionCompaction(options: SessionCompactionOptions): Compaction {
+  checkOptions("sessionCompaction()", options, knownOptions);
   const { countTokens = estimateTokens, fileUse = usualFileUse } = options;
   const reserveTokens = requireLimit("reserveTokens", options.reserveTokens ?? 8_192, 0);
   const keepRecentTokens = requireLimit("keepRecentTokens", options.keepRecentTokens ?? 16_384, 1);

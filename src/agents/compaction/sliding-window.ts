@@ -1,4 +1,4 @@
-import type { CompactionStrategy } from "../../kernel/index.ts";
+import { checkOptions, optionNames, type CompactionStrategy } from "../../kernel/index.ts";
 import { requireLimit } from "./limit.ts";
 import { groupHistory } from "./message-group.ts";
 import { plainStrategy } from "./plain-strategy.ts";
@@ -9,8 +9,12 @@ export interface SlidingWindowOptions {
   readonly maxMessages?: number;
 }
 
+const knownOptions = optionNames<SlidingWindowOptions>({ maxMessages: true });
+
 /** Keeps the newest messages. A turn that cannot be cut is kept whole, even if it exceeds the limit. */
-export function slidingWindow({ maxMessages = 100 }: SlidingWindowOptions = {}): CompactionStrategy {
+export function slidingWindow(options: SlidingWindowOptions = {}): CompactionStrategy {
+  checkOptions("slidingWindow()", options, knownOptions);
+  const { maxMessages = 100 } = options;
   requireLimit("maxMessages", maxMessages, 1);
   return plainStrategy((rawHistory) => {
     if (rawHistory.length <= maxMessages) return rawHistory;

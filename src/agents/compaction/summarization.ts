@@ -1,5 +1,7 @@
 import {
+  checkOptions,
   isSummary,
+  optionNames,
   summaryMessage,
   summaryOf,
   type ChatMessage,
@@ -24,8 +26,18 @@ export interface SummarizationOptions extends SummaryAttempt {
   readonly instructions?: string;
 }
 
+const knownOptions = optionNames<SummarizationOptions>({
+  maxTokens: true,
+  keepRecentTokens: true,
+  countTokens: true,
+  instructions: true,
+  summarize: true,
+  onFailure: true,
+});
+
 /** Replaces older messages by one summary. An existing summary is updated, so there is never a second one. */
 export function summarization(options: SummarizationOptions): CompactionStrategy {
+  checkOptions("summarization()", options, knownOptions);
   const { keepRecentTokens = 16_384, countTokens = estimateTokens, instructions } = options;
   requireLimit("keepRecentTokens", keepRecentTokens, 1);
   if (options.maxTokens !== undefined) requireLimit("maxTokens", options.maxTokens, 1);

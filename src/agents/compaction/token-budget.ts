@@ -1,4 +1,4 @@
-import { Fault, type CompactionStrategy, type Model } from "../../kernel/index.ts";
+import { checkOptions, Fault, optionNames, type CompactionStrategy, type Model } from "../../kernel/index.ts";
 import { requireLimit } from "./limit.ts";
 import { estimateTokens, type TokenCounter } from "./message-size.ts";
 
@@ -10,8 +10,15 @@ export interface TokenBudgetOptions {
   readonly countTokens?: TokenCounter;
 }
 
+const knownOptions = optionNames<TokenBudgetOptions>({
+  strategies: true,
+  maxTokens: true,
+  countTokens: true,
+});
+
 /** Applies strategies in order until the history fits; none if it already fits. */
 export function tokenBudget(options: TokenBudgetOptions): CompactionStrategy {
+  checkOptions("tokenBudget()", options, knownOptions);
   const { strategies, countTokens = estimateTokens } = options;
   const maxTokens = requireLimit("maxTokens", options.maxTokens, 1);
   return {
@@ -37,8 +44,17 @@ export interface ModelBudgetOptions extends Omit<TokenBudgetOptions, "maxTokens"
   readonly triggerRatio?: number;
 }
 
+const modelNames = optionNames<ModelBudgetOptions>({
+  model: true,
+  triggerRatio: true,
+  strategies: true,
+  countTokens: true,
+});
+
 /** Like `tokenBudget`, with a limit derived from the model's context window. */
-export function modelBudget({ model, triggerRatio = 0.8, ...rest }: ModelBudgetOptions): CompactionStrategy {
+export function modelBudget(options: ModelBudgetOptions): CompactionStrategy {
+  checkOptions("modelBudget()", options, modelNames);
+  const { model, triggerRatio = 0.8, ...rest } = options;
   const { provider, modelId, contextWindow } = model;
   if (contextWindow === undefined) {
     throw new Fault(

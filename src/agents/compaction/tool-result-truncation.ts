@@ -1,4 +1,11 @@
-import type { ChatMessage, CompactionStrategy, ToolMessage, ToolResultPart } from "../../kernel/index.ts";
+import {
+  checkOptions,
+  optionNames,
+  type ChatMessage,
+  type CompactionStrategy,
+  type ToolMessage,
+  type ToolResultPart,
+} from "../../kernel/index.ts";
 import { cutOutput, shortestCut } from "./cut-text.ts";
 import { requireLimit } from "./limit.ts";
 import { plainStrategy } from "./plain-strategy.ts";
@@ -8,13 +15,15 @@ export interface ToolResultTruncationOptions {
   readonly maxChars?: number;
 }
 
+const knownOptions = optionNames<ToolResultTruncationOptions>({ maxChars: true });
+
 /**
  * Shortens tool results and marks the omission. Errors stay whole, because they are short and matter, and so do results
  * that the model has not yet answered, because it has not read them.
  */
-export function toolResultTruncation({
-  maxChars = 500,
-}: ToolResultTruncationOptions = {}): CompactionStrategy {
+export function toolResultTruncation(options: ToolResultTruncationOptions = {}): CompactionStrategy {
+  checkOptions("toolResultTruncation()", options, knownOptions);
+  const { maxChars = 500 } = options;
   requireLimit("maxChars", maxChars, shortestCut);
   return plainStrategy((rawHistory) => {
     const unread = rawHistory.findLastIndex(({ role }) => role === "assistant");

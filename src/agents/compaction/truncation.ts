@@ -1,4 +1,10 @@
-import { Fault, type ChatMessage, type CompactionStrategy } from "../../kernel/index.ts";
+import {
+  checkOptions,
+  Fault,
+  optionNames,
+  type ChatMessage,
+  type CompactionStrategy,
+} from "../../kernel/index.ts";
 import { cutOutput, shortestCut } from "./cut-text.ts";
 import { requireLimit } from "./limit.ts";
 import { groupHistory } from "./message-group.ts";
@@ -11,12 +17,16 @@ export interface TruncationOptions {
   readonly maxChars?: number;
 }
 
+const knownOptions = optionNames<TruncationOptions>({ maxMessages: true, maxChars: true });
+
 /**
  * The last resort: limits the number of messages, of characters, or both. The oldest messages are dropped first. If the
  * newest turn alone exceeds `maxChars`, its tool results are cut, including errors and unread ones. User and system
  * messages are never cut, so they may exceed the limit.
  */
-export function truncation({ maxMessages, maxChars }: TruncationOptions): CompactionStrategy {
+export function truncation(options: TruncationOptions): CompactionStrategy {
+  checkOptions("truncation()", options, knownOptions);
+  const { maxMessages, maxChars } = options;
   if (maxMessages === undefined && maxChars === undefined) {
     throw new Fault("invalid_argument", "truncation needs a limit; set maxMessages, maxChars or both");
   }

@@ -1,6 +1,8 @@
 import {
+  describeValue,
   eventDraft,
   Fault,
+  readProperty,
   stopsTask,
   type ExtensionEvent,
   type ExtensionResult,
@@ -22,7 +24,10 @@ export interface ToolExtension {
   toolResult?(event: ExtensionEvent<"tool_result">, gated: GatedCall): Answer<"tool_result">;
 }
 
-/** S4: an extension that throws is recorded and has no effect on the call. */
+/**
+ * S4: an extension that throws is recorded and has no effect on the call. An extension that returns an invalid result
+ * for `tool_call` blocks the call.
+ */
 export function extensionLayer(extensions: readonly ToolExtension[]): GateLayer {
   const layer: GateLayer = {};
   if (extensions.some((each) => each.toolCall !== undefined)) {
@@ -31,8 +36,8 @@ export function extensionLayer(extensions: readonly ToolExtension[]): GateLayer 
         const answer = await attempt(gated, extension, "tool_call", async () =>
           extension.toolCall?.(gated.call, gated),
         );
-        if (answer?.block === true)
-          return { decision: "deny", by: `extension ${extension.name}`, reason: answer.reason };
+        const reason = blockIn(answer);
+        if (reason !== undefined) return { decision: "deny", by: `extension ${extension.name}`, reason };
       }
       return undefined;
     };
@@ -50,6 +55,18 @@ export function extensionLayer(extensions: readonly ToolExtension[]): GateLayer 
     };
   }
   return layer;
+}
+
+/**
+ * The reason for which an extension blocks a call; `undefined` if it does not. A result that cannot be read blocks,
+ * because the extension may have meant to.
+ */
+function blockIn(answer: unknown): string | undefined {
+  if (answer === undefined || answer === null) return undefined;
+  const [block, reason] = [readProperty(answer, "block"), readProperty(answer, "reason")];
+  if (block === false) return undefined;
+  if (block === true && typeof reason === "string") return reason;
+  return `the extension returned the invalid result ${describeValue(answer)}: expected { block: true, reason }, or undefined to let the call pass`;
 }
 
 async function attempt<Value>(

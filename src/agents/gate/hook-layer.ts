@@ -1,4 +1,12 @@
-import { eventDraft, Fault, stopsTask, type GatedCall, type HookRegistry } from "../../kernel/index.ts";
+import {
+  describeValue,
+  eventDraft,
+  Fault,
+  readProperty,
+  stopsTask,
+  type GatedCall,
+  type HookRegistry,
+} from "../../kernel/index.ts";
 import type { GateLayer } from "./gate-layer.ts";
 
 /** Runs tool hooks first before a call, where they may deny it, and last after it, where they only observe. */
@@ -7,9 +15,10 @@ export function hookLayer(hooks: HookRegistry): { readonly first: GateLayer; rea
     first: {
       before: async (gated) => {
         try {
-          const verdict = await hooks.preTool(gated.call, gated.facts);
-          if (verdict === undefined) return undefined;
-          return { decision: "deny", by: "hook", reason: verdict.deny };
+          const verdict: unknown = await hooks.preTool(gated.call, gated.facts);
+          return verdict === undefined
+            ? undefined
+            : { decision: "deny", by: "hook", reason: denialIn(verdict) };
         } catch (error) {
           if (stopsTask(error)) throw error;
           tellErrors(gated, "pre_tool", error);
@@ -29,6 +38,16 @@ export function hookLayer(hooks: HookRegistry): { readonly first: GateLayer; rea
       },
     },
   };
+}
+
+/** The reason of a denial. Throws for any other result, because a hook that means to deny must not be ignored. */
+function denialIn(verdict: unknown): string {
+  const reason = readProperty(verdict, "deny");
+  if (typeof reason === "string") return reason;
+  throw new Fault(
+    "invalid_argument",
+    `invalid result ${describeValue(verdict)} of a hook before a tool call: expected { deny: "reason" }, or undefined for no opinion`,
+  );
 }
 
 function tellErrors({ emitEvent: tell }: GatedCall, hook: string, error: unknown): void {

@@ -2,7 +2,10 @@ import {
   eventDraft,
   Fault,
   isApprovalDecision,
+  reasonToAsk,
+  scopeOfCall,
   stopsTask,
+  type ApprovalDecision,
   type ApprovalHandler,
   type GatedCall,
   type GateVerdict,
@@ -24,10 +27,12 @@ export function permissionLayer(permissions: Permissions): GateLayer {
       if (decision.decision === "deny") return denied(decision.reason);
       const ruled = decision.decision === "ask";
       if (!ruled && !gated.needsApproval) return undefined;
-      if (await isRemembered(permissions, gated)) return { decision: "allow" };
+      const once = ruled && decision.once === true && !gated.needsApproval;
+      if (await isRemembered(permissions, gated, once)) return { decision: "allow" };
       const { onAsk } = permissions;
       if (!ruled) return ask("tool", ownQuestion(gated), onAsk ?? "wait");
-      if (onAsk !== undefined) return ask("permissions", decision.reason, onAsk);
+      if (onAsk !== undefined)
+        return { ...ask("permissions", decision.reason, onAsk), ...(once && { once }) };
       return denied(
         `${decision.reason}, but no one can be asked; set the option onAsk of permissions to "wait" or a handler`,
       );
@@ -35,24 +40,34 @@ export function permissionLayer(permissions: Permissions): GateLayer {
   };
 }
 
-/** Without permissions, only the tool's own `needsApproval` decides. */
+/** Without permissions, the tool itself decides: its `needsApproval`, its risk and its `approvalScope`. */
 export const ownWordLayer: GateLayer = Object.freeze({
-  before: async (gated: GatedCall): Promise<GateVerdict | undefined> =>
-    gated.needsApproval ? ask("tool", ownQuestion(gated), "wait") : undefined,
+  before: async (gated: GatedCall): Promise<GateVerdict | undefined> => {
+    const reason = reasonToAsk(gated.tool, gated.parsed);
+    if (reason !== undefined) return ask("tool", reason, "wait");
+    return gated.needsApproval ? ask("tool", ownQuestion(gated), "wait") : undefined;
+  },
 });
 
-export async function rememberApproval({ memory }: Permissions, gated: GatedCall): Promise<void> {
-  await memory?.add(approvalOf(gated));
+export async function rememberApproval(
+  { memory }: Permissions,
+  gated: GatedCall,
+  decision: ApprovalDecision,
+): Promise<void> {
+  const isWanted = decision.decision === "approved" && decision.remember === true;
+  await memory?.add(approvalOf(gated, isWanted ? "always" : "once"));
 }
 
-function approvalOf({ tenantId, facts, agentId, call }: GatedCall): RememberedApproval {
-  return { tenantId, userId: facts.userId, agentId, toolName: call.toolName };
+function approvalOf(gated: GatedCall, kind: RememberedApproval["kind"]): RememberedApproval {
+  const { tenantId, facts, agentId, call, tool, toolDigest, parsed } = gated;
+  const scope = scopeOfCall(tool, parsed);
+  return { tenantId, userId: facts.userId, agentId, toolName: call.toolName, toolDigest, scope, kind };
 }
 
 async function checked(permissions: Permissions, gated: GatedCall): Promise<PermissionDecision> {
-  const { call, tool, facts } = gated;
+  const { call, tool, facts, sent, parsed } = gated;
   try {
-    const decision = await permissions.check(call, tool, facts);
+    const decision = await permissions.check(call, tool, facts, { sent, parsed });
     if (["allow", "ask", "deny"].includes(decision.decision)) return decision;
     return {
       decision: "deny",
@@ -64,9 +79,11 @@ async function checked(permissions: Permissions, gated: GatedCall): Promise<Perm
   }
 }
 
-async function isRemembered({ memory }: Permissions, gated: GatedCall): Promise<boolean> {
+/** Whether an approval is remembered that covers the call. One of kind `once` counts only if the gate asks once. */
+async function isRemembered({ memory }: Permissions, gated: GatedCall, once: boolean): Promise<boolean> {
   try {
-    return (await memory?.has(approvalOf(gated))) === true;
+    if ((await memory?.has(approvalOf(gated, "always"))) === true) return true;
+    return once && (await memory?.has(approvalOf(gated, "once"))) === true;
   } catch (error) {
     const failure = Fault.from(error).toJSON();
     gated.emitEvent(eventDraft("hook_error", { hook: "approval_memory", failure }));
@@ -82,7 +99,11 @@ function denied(reason: string): GateVerdict {
   return { decision: "deny", by: "permissions", reason };
 }
 
-function ask(by: string, reason: string, onAsk: "wait" | ApprovalHandler): GateVerdict {
+function ask(
+  by: string,
+  reason: string,
+  onAsk: "wait" | ApprovalHandler,
+): Extract<GateVerdict, { decision: "ask" }> {
   return { decision: "ask", by, reason, ...(onAsk !== "wait" && { answer: strict(onAsk) }) };
 }
 

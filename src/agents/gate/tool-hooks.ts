@@ -1,5 +1,7 @@
 import {
+  checkOptions,
   Fault,
+  optionNames,
   type Clock,
   type HookRegistry,
   type PreToolVerdict,
@@ -18,6 +20,8 @@ export interface ToolHooksOptions {
   readonly timeoutMs?: number | null;
 }
 
+const knownOptions = optionNames<ToolHooksOptions>({ clock: true, timeoutMs: true });
+
 /**
  * Hooks that run before and after tool calls. Hooks before a call run one after another, and the first denial wins; a
  * hook that throws or times out denies, because its decision is unknown. All hooks after a call run, and their errors
@@ -29,7 +33,9 @@ export class ToolHooks implements HookRegistry {
   readonly #clock: Clock;
   readonly #timeoutMs: number | null;
 
-  constructor({ clock, timeoutMs = 5_000 }: ToolHooksOptions) {
+  constructor(options: ToolHooksOptions) {
+    checkOptions("toolHooks()", options, knownOptions);
+    const { clock, timeoutMs = 5_000 } = options;
     if (timeoutMs !== null && !(Number.isFinite(timeoutMs) && timeoutMs > 0)) {
       throw new Fault(
         "invalid_argument",

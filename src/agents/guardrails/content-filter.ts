@@ -1,4 +1,4 @@
-import { Fault, type Guardrail } from "../../kernel/index.ts";
+import { checkOptions, Fault, optionNames, type Guardrail } from "../../kernel/index.ts";
 import { plainText } from "./guarded-text.ts";
 import { textGuardrail, type GuardedStages } from "./text-guardrail.ts";
 
@@ -9,11 +9,12 @@ export interface ContentFilterOptions {
   readonly stages?: GuardedStages;
 }
 
+const knownOptions = optionNames<ContentFilterOptions>({ topics: true, stages: true });
+
 /** A guardrail that blocks topics by their words. */
-export function contentFilter({
-  topics,
-  stages = { input: "block", output: "block" },
-}: ContentFilterOptions): Guardrail {
+export function contentFilter(options: ContentFilterOptions): Guardrail {
+  checkOptions("contentFilter()", options, knownOptions);
+  const { topics, stages = { input: "block", output: "block" } } = options;
   const filters = Object.entries(topics).map(([topic, phrases]) => ({
     topic,
     pattern: anyOf(topic, phrases),

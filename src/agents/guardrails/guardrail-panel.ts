@@ -1,17 +1,20 @@
 import {
+  describeValue,
   eventDraft,
   Fault,
+  readProperty,
   stopsTask,
   type EmittableEvent,
   type Guardrail,
   type GuardrailDecision,
   type GuardrailStage,
+  type OnGuardrailError,
 } from "../../kernel/index.ts";
 
 export interface Hearing {
   readonly stage: GuardrailStage;
   readonly callId?: string;
-  /** Asks a guardrail. Returns `undefined` if the guardrail does not implement the stage. */
+  /** Asks a guardrail that implements the stage. */
   readonly ask: (guardrail: Guardrail) => GuardrailDecision | Promise<GuardrailDecision> | undefined;
   /** Emits decisions and errors. */
   readonly tell: (event: EmittableEvent) => void;
@@ -28,39 +31,68 @@ export interface PanelVerdict {
   readonly stop?: Objection & { readonly decision: "block" | "halt" };
 }
 
+/** S4: what an error of a guardrail counts as, unless the guardrail has `onError`. */
+const errorCountsAs: Readonly<Record<GuardrailStage, OnGuardrailError>> = {
+  input: "block",
+  tool_call: "block",
+  tool_result: "allow",
+  output: "allow",
+};
+
 /**
- * Asks guardrails one after another. S4: an error of a guardrail is recorded and decides nothing; a fault that stops
- * the task is rethrown.
+ * Asks guardrails one after another. S4: an error of a guardrail is recorded and counts as `block` or `allow`; a fault
+ * that stops the task is rethrown.
  */
 export async function hear(guardrails: readonly Guardrail[], hearing: Hearing): Promise<PanelVerdict> {
-  const { stage, callId, ask, tell } = hearing;
+  const { stage, callId, tell } = hearing;
   const warnings: Objection[] = [];
   for (const guardrail of guardrails) {
+    const verdict = await decisionOf(guardrail, hearing);
+    if (verdict.decision === "allow") continue;
     const { name } = guardrail;
-    try {
-      const verdict = await ask(guardrail);
-      if (verdict === undefined || isAllow(name, verdict)) continue;
-      const { decision, reason } = verdict;
-      const of = callId === undefined ? {} : { callId };
-      tell(eventDraft("guardrail_decision", { guardrail: name, stage, decision, reason, ...of }));
-      if (decision !== "warn") return { warnings, stop: { guardrail: name, decision, reason } };
-      warnings.push({ guardrail: name, reason });
-    } catch (error) {
-      if (stopsTask(error)) throw error;
-      const failure = Fault.from(error).toJSON();
-      tell(eventDraft("guardrail_error", { guardrail: name, stage, failure }));
-    }
+    const { decision, reason } = verdict;
+    const of = callId === undefined ? {} : { callId };
+    tell(eventDraft("guardrail_decision", { guardrail: name, stage, decision, reason, ...of }));
+    if (decision !== "warn") return { warnings, stop: { guardrail: name, decision, reason } };
+    warnings.push({ guardrail: name, reason });
   }
   return { warnings };
 }
 
-function isAllow(name: string, verdict: GuardrailDecision): verdict is { readonly decision: "allow" } {
-  const { decision } = verdict;
-  if (decision === "allow") return true;
+/**
+ * The decision of one guardrail. The reason of a failed guardrail does not quote the error, which may contain the text
+ * that the guardrail withholds.
+ */
+async function decisionOf(guardrail: Guardrail, { stage, ask, tell }: Hearing): Promise<GuardrailDecision> {
+  const { name, onError = errorCountsAs[stage] } = guardrail;
+  try {
+    return readDecision(name, await ask(guardrail));
+  } catch (error) {
+    if (stopsTask(error)) throw error;
+    const failure = Fault.from(error).toJSON();
+    tell(eventDraft("guardrail_error", { guardrail: name, stage, failure }));
+    if (onError === "allow") return { decision: "allow" };
+    return {
+      decision: "block",
+      reason: `the guardrail failed (${failure.code}), so its decision is unknown`,
+    };
+  }
+}
+
+/** Throws for a decision that cannot be read. The parts are read once, because a getter may return other values. */
+function readDecision(name: string, verdict: unknown): GuardrailDecision {
+  const decision = readProperty(verdict, "decision");
+  if (decision === "allow") return { decision };
+  const reason = readProperty(verdict, "reason");
   const known = decision === "warn" || decision === "block" || decision === "halt";
-  if (known && typeof verdict.reason === "string") return false;
+  if (known && typeof reason === "string") return { decision, reason };
   throw new Fault(
     "invalid_argument",
-    `guardrail ${name} returned the invalid decision ${JSON.stringify(verdict)}: expected allow, or warn, block or halt with a reason`,
+    `guardrail ${name} returned the invalid decision ${describeDecision(verdict, decision)}: expected { decision: "allow" }, or { decision: "warn" | "block" | "halt", reason }`,
   );
+}
+
+function describeDecision(verdict: unknown, decision: unknown): string {
+  if (typeof verdict !== "object" || verdict === null) return describeValue(verdict);
+  return `{ decision: ${describeValue(decision)} } without a known decision and its reason`;
 }

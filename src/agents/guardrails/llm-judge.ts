@@ -1,12 +1,15 @@
 import {
+  checkOptions,
   Fault,
   messageText,
+  optionNames,
   Transcript,
   userMessage,
   type Guardrail,
   type GuardrailContext,
   type GuardrailStage,
   type Model,
+  type OnGuardrailError,
 } from "../../kernel/index.ts";
 import { textGuardrail, type GuardedStages } from "./text-guardrail.ts";
 
@@ -20,17 +23,29 @@ export interface LlmJudgeOptions {
   readonly model?: Model;
   /** Maximum number of tokens of a verdict. */
   readonly maxOutputTokens?: number;
+  /** What an error counts as. Default: as for every guardrail (S4), `"block"` for the input and for tool calls. */
+  readonly onError?: OnGuardrailError;
 }
+
+const knownOptions = optionNames<LlmJudgeOptions>({
+  name: true,
+  criteria: true,
+  stages: true,
+  model: true,
+  maxOutputTokens: true,
+  onError: true,
+});
 
 /**
  * A guardrail that asks a model. Each check is a model call of the task: reserved, paid and journaled, so that it
  * counts against every cap and is not repeated on replay.
  *
- * If the call fails, or its answer is not a verdict, nothing is decided and `guardrail_error` is emitted. A fault that
+ * If the call fails, or its answer is not a verdict, `guardrail_error` is emitted and `onError` decides. A fault that
  * stops the task, such as an exhausted budget, is rethrown.
  */
 export function llmJudge(options: LlmJudgeOptions): Guardrail {
-  const { name = "llm_judge", criteria, stages, model, maxOutputTokens = 300 } = options;
+  checkOptions("llmJudge()", options, knownOptions);
+  const { name = "llm_judge", criteria, stages, model, maxOutputTokens = 300, onError } = options;
   if (criteria.trim() === "") {
     throw new Fault("invalid_argument", `guardrail ${name} has no criteria; set the option \`criteria\``);
   }
@@ -40,6 +55,7 @@ export function llmJudge(options: LlmJudgeOptions): Guardrail {
     name,
     stages,
     models: { [role]: model ?? "main" },
+    ...(onError !== undefined && { onError }),
     examine: async (text, stage, { ctx }: GuardrailContext) => {
       const transcript = Transcript.empty.append(userMessage(question(stage, text)));
       const { message } = await ctx.llm({ role, transcript, instructions, maxOutputTokens });

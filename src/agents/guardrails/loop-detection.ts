@@ -1,6 +1,8 @@
 import {
   canonicalJson,
+  checkOptions,
   Fault,
+  optionNames,
   type Guardrail,
   type GuardrailDecision,
   type JsonValue,
@@ -27,6 +29,23 @@ export interface LoopDetectionOptions {
 
 const allow: GuardrailDecision = Object.freeze({ decision: "allow" });
 
+const knownOptions = optionNames<LoopDetectionOptions>({
+  exactFailure: true,
+  sameToolFailure: true,
+  sameResult: true,
+  idempotent: true,
+  polled: true,
+});
+
+const blockThresholds = optionNames<NonNullable<LoopDetectionOptions["exactFailure"]>>({
+  warn: true,
+  block: true,
+});
+const haltThresholds = optionNames<NonNullable<LoopDetectionOptions["sameToolFailure"]>>({
+  warn: true,
+  halt: true,
+});
+
 /**
  * A guardrail that detects repeated calls. Each of its three rules counts over the calls of one invocation: a success of the tool, or
  * of the same call, ends a row of failures; a different result ends a row of equal results.
@@ -35,6 +54,10 @@ const allow: GuardrailDecision = Object.freeze({ decision: "allow" });
  * a failed one, because it is the same to the model.
  */
 export function loopDetection(options: LoopDetectionOptions = {}): Guardrail {
+  checkOptions("loopDetection()", options, knownOptions);
+  checkOptions("exactFailure of loopDetection()", options.exactFailure ?? {}, blockThresholds);
+  checkOptions("sameToolFailure of loopDetection()", options.sameToolFailure ?? {}, haltThresholds);
+  checkOptions("sameResult of loopDetection()", options.sameResult ?? {}, blockThresholds);
   const exact = { warn: 2, block: 5, ...options.exactFailure };
   const tool = { warn: 3, halt: 8, ...options.sameToolFailure };
   const same = { warn: 2, block: 5, ...options.sameResult };
@@ -47,7 +70,7 @@ export function loopDetection(options: LoopDetectionOptions = {}): Guardrail {
     name: "loop_detection",
     beforeCall: (call, context) => {
       const { toolName } = call;
-      const rows = countRows(call, context.history);
+      const rows = countRows({ toolName, input: context.sent }, context.history);
       if (rows.toolFailures >= tool.halt) return stopped("halt", failedInARow(toolName, rows.toolFailures));
       if (rows.callFailures >= exact.block)
         return stopped("block", `${failedAlike(toolName, rows.callFailures)}. Try something else`);
@@ -58,7 +81,9 @@ export function loopDetection(options: LoopDetectionOptions = {}): Guardrail {
     afterCall: (call, result, context) => {
       const { toolName } = call;
       const { history } = context;
-      const { toolFailures, callFailures, sameResults } = countRows(call, history, { call, result });
+      // The history has the arguments that the model sent.
+      const sent = { ...call, input: context.sent };
+      const { toolFailures, callFailures, sameResults } = countRows(sent, history, { call: sent, result });
       if (toolFailures >= tool.halt) return stopped("halt", failedInARow(toolName, toolFailures));
       if (callFailures >= exact.warn)
         return stopped(
@@ -82,7 +107,7 @@ interface Rows {
 
 /** Counts the current rows of failures and of equal results, ending with the newest call. */
 function countRows(
-  { toolName, input }: ToolCall,
+  { toolName, input }: Pick<ToolCall, "toolName" | "input">,
   history: readonly SettledCall[],
   newest?: SettledCall,
 ): Rows {

@@ -1,4 +1,11 @@
-import { Fault, type Guardrail, type GuardrailStage } from "../../kernel/index.ts";
+import {
+  checkOptions,
+  Fault,
+  optionNames,
+  type Guardrail,
+  type GuardrailStage,
+  type OnGuardrailError,
+} from "../../kernel/index.ts";
 import { textGuardrail, type GuardedStages } from "./text-guardrail.ts";
 
 export interface MaxTokensOptions {
@@ -8,10 +15,21 @@ export interface MaxTokensOptions {
   readonly decision?: "warn" | "block" | "halt";
   /** Counts the tokens of a text. Default: a quarter of the characters, a rough estimate. */
   readonly count?: (text: string) => number;
+  /** What an error counts as. Default: as for every guardrail (S4), `"block"` for the input and for tool calls. */
+  readonly onError?: OnGuardrailError;
 }
 
+const knownOptions = optionNames<MaxTokensOptions>({
+  limits: true,
+  decision: true,
+  count: true,
+  onError: true,
+});
+
 /** A guardrail that limits the length of texts. It is not a budget, which limits what is paid. */
-export function maxTokens({ limits, decision = "block", count = estimate }: MaxTokensOptions): Guardrail {
+export function maxTokens(options: MaxTokensOptions): Guardrail {
+  checkOptions("maxTokens()", options, knownOptions);
+  const { limits, decision = "block", count = estimate, onError } = options;
   const stages: { -readonly [Stage in GuardrailStage]?: "warn" | "block" | "halt" } = {};
   for (const [stage, limit] of Object.entries(limits) as [GuardrailStage, number | undefined][]) {
     if (limit === undefined) continue;
@@ -25,6 +43,7 @@ export function maxTokens({ limits, decision = "block", count = estimate }: MaxT
   }
   return textGuardrail({
     name: "max_tokens",
+    ...(onError !== undefined && { onError }),
     stages: stages satisfies GuardedStages,
     examine: (text, stage) => {
       const limit = limits[stage] ?? Infinity;

@@ -1,4 +1,4 @@
-import { Fault, type Guardrail } from "../../kernel/index.ts";
+import { checkOptions, Fault, optionNames, type Guardrail } from "../../kernel/index.ts";
 import { piiPatterns, type PiiKind } from "../middleware/pii-pattern.ts";
 import { plainText } from "./guarded-text.ts";
 import { textGuardrail, type GuardedStages } from "./text-guardrail.ts";
@@ -21,11 +21,12 @@ const called: Readonly<Record<PiiKind, string>> = {
 
 const usual: readonly PiiKind[] = ["card", "iban", "ssn", "email", "phone"];
 
+const knownOptions = optionNames<PiiOptions>({ kinds: true, stages: true });
+
 /** A guardrail that finds personal data. Card numbers and IBANs count only with a correct check digit. */
-export function pii({
-  kinds = usual,
-  stages = { input: "warn", output: "block" },
-}: PiiOptions = {}): Guardrail {
+export function pii(options: PiiOptions = {}): Guardrail {
+  checkOptions("pii()", options, knownOptions);
+  const { kinds = usual, stages = { input: "warn", output: "block" } } = options;
   const unknown = kinds.find((kind) => !Object.hasOwn(called, kind));
   if (unknown !== undefined || kinds.length === 0) {
     throw new Fault(

@@ -1,4 +1,4 @@
-import type { Guardrail } from "../../kernel/index.ts";
+import { checkOptions, optionNames, type Guardrail } from "../../kernel/index.ts";
 import { plainText } from "./guarded-text.ts";
 import { textGuardrail, type GuardedStages } from "./text-guardrail.ts";
 
@@ -29,11 +29,14 @@ const signs: Readonly<Record<string, RegExp>> = {
 /** Invisible letters that models read. Region flags, which use them legitimately, are excluded. */
 const tagLetters = /(?<!\u{1F3F4}[\u{E0020}-\u{E007F}]*)[\u{E0020}-\u{E007E}]/u;
 
+const knownOptions = optionNames<PromptInjectionOptions>({ stages: true, patterns: true });
+
 /**
  * A guardrail that finds known signs of prompt injection. It detects many attacks and does not prove that there is
  * none.
  */
 export function promptInjection(options: PromptInjectionOptions = {}): Guardrail {
+  checkOptions("promptInjection()", options, knownOptions);
   const { stages = { input: "block", tool_result: "warn" }, patterns = {} } = options;
   const all = Object.entries({ ...signs, ...patterns }).map(([name, { source, flags }]) => ({
     name,

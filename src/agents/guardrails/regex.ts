@@ -1,4 +1,4 @@
-import { Fault, type Guardrail } from "../../kernel/index.ts";
+import { checkOptions, Fault, optionNames, type Guardrail } from "../../kernel/index.ts";
 import { textGuardrail, type GuardedStages } from "./text-guardrail.ts";
 
 export interface RegexOptions {
@@ -10,12 +10,12 @@ export interface RegexOptions {
   readonly stages?: GuardedStages;
 }
 
+const knownOptions = optionNames<RegexOptions>({ name: true, patterns: true, stages: true });
+
 /** A guardrail with your own patterns, which are matched against the unchanged text. */
-export function regex({
-  name = "regex",
-  patterns,
-  stages = { input: "block", output: "block" },
-}: RegexOptions): Guardrail {
+export function regex(options: RegexOptions): Guardrail {
+  checkOptions("regex()", options, knownOptions);
+  const { name = "regex", patterns, stages = { input: "block", output: "block" } } = options;
   // The flags g and y are removed, because they keep a position between calls and would miss every other match.
   const all = Object.entries(patterns).map(([called, { source, flags }]) => ({
     called,

@@ -1,9 +1,12 @@
 import {
+  checkOptions,
   Fault,
+  optionNames,
   type Guardrail,
   type GuardrailContext,
   type GuardrailDecision,
   type GuardrailStage,
+  type OnGuardrailError,
 } from "../../kernel/index.ts";
 import { textOfOutput, textOfValue } from "./guarded-text.ts";
 
@@ -14,6 +17,8 @@ export interface TextGuardrailOptions {
   readonly name: string;
   readonly stages: GuardedStages;
   readonly models?: Guardrail["models"];
+  /** What an error counts as. Default: as for every guardrail (S4), `"block"` for the input and for tool calls. */
+  readonly onError?: OnGuardrailError;
   /**
    * Returns what is wrong with a text, or `undefined`. It must not quote the text, because the reason is logged and
    * shown.
@@ -34,8 +39,18 @@ const allStages: readonly string[] = [
 ] satisfies GuardrailStage[];
 const decisions: readonly string[] = ["warn", "block", "halt"];
 
+const knownOptions = optionNames<TextGuardrailOptions>({
+  name: true,
+  stages: true,
+  models: true,
+  onError: true,
+  examine: true,
+});
+
 /** Creates a guardrail that applies the same check to the text of each of its stages. */
-export function textGuardrail({ name, stages, models, examine }: TextGuardrailOptions): Guardrail {
+export function textGuardrail(options: TextGuardrailOptions): Guardrail {
+  checkOptions("textGuardrail()", options, knownOptions);
+  const { name, stages, models, onError, examine } = options;
   checkStages(name, stages);
   const look = async (
     text: string,
@@ -48,6 +63,7 @@ export function textGuardrail({ name, stages, models, examine }: TextGuardrailOp
   };
   const guardrail: { -readonly [Key in keyof Guardrail]: Guardrail[Key] } = { name };
   if (models !== undefined) guardrail.models = models;
+  if (onError !== undefined) guardrail.onError = onError;
   if (stages.input !== undefined)
     guardrail.onInput = (input, context) => look(textOfValue(input), "input", context);
   if (stages.tool_call !== undefined)

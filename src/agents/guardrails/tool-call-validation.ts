@@ -1,9 +1,13 @@
 import {
+  checkChoice,
+  checkOptions,
   Fault,
+  optionNames,
   type GuardedCall,
   type Guardrail,
   type GuardrailDecision,
   type JsonValue,
+  type OnGuardrailError,
   type ToolCall,
 } from "../../kernel/index.ts";
 import { namePattern } from "../permissions/name-pattern.ts";
@@ -19,6 +23,8 @@ export interface ToolCallValidationOptions {
   readonly checks?: Readonly<Record<string, ArgumentCheck>>;
   /** The decision for an invalid call. Default: `"block"`. */
   readonly decision?: "warn" | "block" | "halt";
+  /** What an error counts as. Default: as for every guardrail (S4), `"block"` for the input and for tool calls. */
+  readonly onError?: OnGuardrailError;
 }
 
 export type ArgumentCheck = (
@@ -26,12 +32,23 @@ export type ArgumentCheck = (
   context: GuardedCall,
 ) => string | undefined | Promise<string | undefined>;
 
+const knownOptions = optionNames<ToolCallValidationOptions>({
+  only: true,
+  maxCalls: true,
+  maxArgumentLength: true,
+  checks: true,
+  decision: true,
+  onError: true,
+});
+
 /**
  * A guardrail for rules that a schema cannot express: which tools, how often, how long the arguments are, and their
  * content.
  */
 export function toolCallValidation(options: ToolCallValidationOptions): Guardrail {
-  const { decision = "block", maxArgumentLength = Infinity } = options;
+  checkOptions("toolCallValidation()", options, knownOptions);
+  const { decision = "block", maxArgumentLength = Infinity, onError } = options;
+  checkChoice("toolCallValidation()", "decision", decision, ["warn", "block", "halt"]);
   if (!(maxArgumentLength >= 0)) {
     throw new Fault(
       "invalid_argument",
@@ -64,6 +81,7 @@ export function toolCallValidation(options: ToolCallValidationOptions): Guardrai
   };
   return Object.freeze({
     name: "tool_call_validation",
+    ...(onError !== undefined && { onError }),
     beforeCall: async (call: ToolCall, context: GuardedCall): Promise<GuardrailDecision> => {
       const reason = await objection(call, context);
       return reason === undefined ? { decision: "allow" } : { decision, reason };

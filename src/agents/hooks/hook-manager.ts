@@ -1,7 +1,9 @@
 import {
+  checkOptions,
   describeValue,
   Fault,
   HookEvent,
+  optionNames,
   type Event,
   type EventObserver,
   type EventType,
@@ -25,6 +27,8 @@ export interface HookManagerOptions {
 
 const names: ReadonlySet<string> = new Set(Object.values(HookEvent));
 
+const knownOptions = optionNames<HookManagerOptions>({ timeoutMs: true, onError: true });
+
 /**
  * Calls registered callbacks with what happens to an agent's tasks. Callbacks only observe; they cannot change or stop
  * a run.
@@ -39,7 +43,9 @@ export class HookManager implements Hooks, EventObserver {
   readonly #projection = new HookProjection();
   readonly #calls: HookCalls;
 
-  constructor({ timeoutMs = 30_000, onError }: HookManagerOptions = {}) {
+  constructor(options: HookManagerOptions = {}) {
+    checkOptions("HookManager", options, knownOptions);
+    const { timeoutMs = 30_000, onError } = options;
     if (timeoutMs !== null && !(timeoutMs > 0)) {
       throw new Fault(
         "invalid_argument",

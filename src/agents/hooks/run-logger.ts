@@ -1,4 +1,12 @@
-import { describeValue, Fault, HookEvent, type HookPayload, type Hooks } from "../../kernel/index.ts";
+import {
+  checkOptions,
+  describeValue,
+  Fault,
+  HookEvent,
+  optionNames,
+  type HookPayload,
+  type Hooks,
+} from "../../kernel/index.ts";
 
 export interface RunLoggerOptions {
   /** Maximum number of entries; older ones are dropped. Default: 1_000. */
@@ -10,13 +18,17 @@ export type LoggedMoment = {
   [Name in HookEvent]: { readonly hook: Name; readonly payload: HookPayload<Name> };
 }[HookEvent];
 
+const knownOptions = optionNames<RunLoggerOptions>({ capacity: true });
+
 /** Keeps the latest hook events for debugging, in bounded memory. */
 export class RunLogger {
   readonly #ring: LoggedMoment[] = [];
   readonly #capacity: number;
   #seen = 0;
 
-  constructor({ capacity = 1_000 }: RunLoggerOptions = {}) {
+  constructor(options: RunLoggerOptions = {}) {
+    checkOptions("RunLogger", options, knownOptions);
+    const { capacity = 1_000 } = options;
     if (!Number.isSafeInteger(capacity) || capacity < 1) {
       throw new Fault(
         "invalid_argument",

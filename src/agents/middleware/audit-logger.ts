@@ -1,7 +1,9 @@
 import {
+  checkOptions,
   eventDraft,
   Fault,
   messageText,
+  optionNames,
   type AgentId,
   type AgentRunContext,
   type ChatContext,
@@ -37,11 +39,15 @@ export interface AuditLoggerOptions {
   readonly required?: boolean;
 }
 
+const knownOptions = optionNames<AuditLoggerOptions>({ log: true, maxChars: true, required: true });
+
 /**
  * Writes an entry for every run, model call and tool call, with its user and outcome. A replay writes none for recorded
  * calls. A crash between a call and its record writes the entry twice (J6).
  */
-export function auditLogger({ log, maxChars = 500, required = false }: AuditLoggerOptions): Layer {
+export function auditLogger(options: AuditLoggerOptions): Layer {
+  checkOptions("auditLogger()", options, knownOptions);
+  const { log, maxChars = 500, required = false } = options;
   const short = (text: string): string =>
     maxChars === null || text.length <= maxChars ? text : `${headOf(text, maxChars)}[...]`;
 

@@ -1,5 +1,7 @@
 import {
   canonicalJson,
+  checkOptions,
+  optionNames,
   type ChatContext,
   type ChatMessage,
   type Clock,
@@ -27,11 +29,21 @@ export interface CacheOptions {
   readonly chat?: boolean;
 }
 
+const knownOptions = optionNames<CacheOptions>({
+  clock: true,
+  hash: true,
+  ttlMs: true,
+  maxEntries: true,
+  tools: true,
+  chat: true,
+});
+
 /**
  * Answers a repeated call with the earlier result. Requests must be equal. The cache belongs to this process and is
  * separated by tenant, user and tool. Failed and truncated results are not cached.
  */
 export function cache(options: CacheOptions): Layer {
+  checkOptions("cache()", options, knownOptions);
   const { maxEntries = 1_000, chat = false, tools = isHarmless } = options;
   atLeast("cache.maxEntries", maxEntries, 0);
   if (maxEntries === 0) return { name: "cache" };

@@ -1,4 +1,4 @@
-import type { ToolOutput } from "../../kernel/index.ts";
+import { checkChoice, checkOptions, optionNames, type ToolOutput } from "../../kernel/index.ts";
 import type { Layer } from "./layer.ts";
 import { atLeast } from "./option-range.ts";
 import { headOf, tailOf } from "./text-cut.ts";
@@ -13,9 +13,13 @@ export interface ContentTruncatorOptions {
   readonly marker?: (leftOut: number) => string;
 }
 
+const knownOptions = optionNames<ContentTruncatorOptions>({ maxChars: true, keep: true, marker: true });
+
 /** Truncates long tool results and marks the omission. Images and files are not changed. */
 export function contentTruncator(options: ContentTruncatorOptions = {}): Layer {
+  checkOptions("contentTruncator()", options, knownOptions);
   const { maxChars = 50_000, keep = "head", marker = markerOf } = options;
+  checkChoice("contentTruncator()", "keep", keep, ["head", "both"]);
   atLeast("contentTruncator.maxChars", maxChars, 1);
 
   function cut(text: string, room: number): string {

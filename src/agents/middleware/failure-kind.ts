@@ -1,4 +1,7 @@
-import { classifyError, Fault, type ErrorKind } from "../../kernel/index.ts";
+import { classifyError, errorKinds, Fault, type ErrorKind } from "../../kernel/index.ts";
+
+/** The names of all kinds of failure. */
+export const errorKindNames: readonly string[] = Object.keys(errorKinds);
 
 const modelFault = "model_";
 

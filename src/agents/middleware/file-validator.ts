@@ -1,5 +1,8 @@
 import {
+  checkChoice,
+  checkOptions,
   MiddlewareTermination,
+  optionNames,
   type JsonValue,
   type MediaSource,
   type ToolOutput,
@@ -38,12 +41,24 @@ const usualPathArguments = [
   "directory",
 ];
 
+const knownOptions = optionNames<FileValidatorOptions>({
+  tools: true,
+  roots: true,
+  pathArguments: true,
+  extensions: true,
+  maxBytes: true,
+  mediaTypes: true,
+  onInvalid: true,
+});
+
 /**
  * Checks the path, size and type of the files in tool arguments and results. It checks names only and does not follow
  * links; use a sandbox for that.
  */
 export function fileValidator(options: FileValidatorOptions): Layer {
+  checkOptions("fileValidator()", options, knownOptions);
   const { tools = () => true, onInvalid = "refuse" } = options;
+  checkChoice("fileValidator()", "onInvalid", onInvalid, ["refuse", "terminate"]);
   if (options.maxBytes !== undefined) atLeast("fileValidator.maxBytes", options.maxBytes, 0);
   const selected = selects(tools);
 

@@ -1,4 +1,4 @@
-import type { ChatMessage } from "../../kernel/index.ts";
+import { checkOptions, optionNames, type ChatMessage } from "../../kernel/index.ts";
 import { groupHistory, type MessageGroup } from "../compaction/message-group.ts";
 import { charsOfAll } from "../compaction/message-size.ts";
 import { recentGroups } from "../compaction/recent-groups.ts";
@@ -12,12 +12,16 @@ export interface HistoryTruncatorOptions {
   readonly maxChars?: number;
 }
 
+const knownOptions = optionNames<HistoryTruncatorOptions>({ maxMessages: true, maxChars: true });
+
 /**
  * Sends the model only the newest part of a long conversation. Leading system messages, a summary and the user's last
  * message stay, a call stays with its results, and the sent part begins with a user message. Stored messages are not
  * changed.
  */
-export function historyTruncator({ maxMessages, maxChars }: HistoryTruncatorOptions): Layer {
+export function historyTruncator(options: HistoryTruncatorOptions): Layer {
+  checkOptions("historyTruncator()", options, knownOptions);
+  const { maxMessages, maxChars } = options;
   if (maxMessages === undefined && maxChars === undefined) return { name: "history-truncator" };
   const most = atLeast("historyTruncator.maxMessages", maxMessages ?? Infinity, 1);
   const room = atLeast("historyTruncator.maxChars", maxChars ?? Infinity, 1);

@@ -1,4 +1,11 @@
-import type { ApprovalHandler, ApprovalMemory, Permissions, Tool } from "../../kernel/index.ts";
+import {
+  checkOptions,
+  optionNames,
+  type ApprovalHandler,
+  type ApprovalMemory,
+  type Permissions,
+  type Tool,
+} from "../../kernel/index.ts";
 import { selects, type ToolSelection } from "./tool-selection.ts";
 
 export interface HumanApprovalOptions {
@@ -12,11 +19,19 @@ export interface HumanApprovalOptions {
   readonly memory?: ApprovalMemory;
 }
 
+const knownOptions = optionNames<HumanApprovalOptions>({
+  tools: true,
+  reason: true,
+  onAsk: true,
+  memory: true,
+});
+
 /**
  * Permissions that require a person's approval for some tools. They are part of the tool gate, not middleware, because
  * only the gate can wait durably. The answer survives a restart, is bound to the arguments and may change them.
  */
 export function humanApproval(options: HumanApprovalOptions = {}): Permissions {
+  checkOptions("humanApproval()", options, knownOptions);
   const { tools = isCritical, reason, onAsk = "wait", memory } = options;
   const selected = selects(tools);
   return {

@@ -5,7 +5,7 @@ export { fileValidator, type FileValidatorOptions } from "./file-validator.ts";
 export { historyTruncator, type HistoryTruncatorOptions } from "./history-truncator.ts";
 export { humanApproval, type HumanApprovalOptions } from "./human-approval.ts";
 export { injectionMarking, type InjectionMarkingOptions } from "./injection-marking.ts";
-export type { Layer, Stage } from "./layer.ts";
+export type { Layer, LevelMiddleware, Stage } from "./layer.ts";
 export { modelFallback, type ModelFallbackOptions } from "./model-fallback.ts";
 export type { PiiKind } from "./pii-pattern.ts";
 export { piiRedaction, type OwnPattern, type PiiRedactionOptions } from "./pii-redaction.ts";

@@ -1,4 +1,4 @@
-import { Fault, systemMessage, type ChatMessage } from "../../kernel/index.ts";
+import { checkOptions, Fault, optionNames, systemMessage, type ChatMessage } from "../../kernel/index.ts";
 import type { Layer } from "./layer.ts";
 import { editOutput, onceEach } from "./message-text.ts";
 
@@ -11,12 +11,15 @@ export interface InjectionMarkingOptions {
   readonly tag?: string;
 }
 
+const knownOptions = optionNames<InjectionMarkingOptions>({ tools: true, userContent: true, tag: true });
+
 /**
  * Marks text that comes from outside and instructs the model not to follow instructions in it. Only the request is
  * marked, not what is stored. Tags inside such text are neutralised. This reduces the risk of prompt injection; it does
  * not remove it.
  */
 export function injectionMarking(options: InjectionMarkingOptions = {}): Layer {
+  checkOptions("injectionMarking()", options, knownOptions);
   const { tools, userContent = false, tag = "untrusted" } = options;
   const marked = tools === undefined ? undefined : new Set(tools);
   if (!/^[a-z][\w-]*$/iu.test(tag))

@@ -1,13 +1,16 @@
 import {
+  checkChoice,
+  checkOptions,
   eventDraft,
   Fault,
   mayBeAnsweredElsewhere,
+  optionNames,
   type ChatContext,
   type DeltaFilter,
   type ErrorKind,
   type Model,
 } from "../../kernel/index.ts";
-import { failureKind } from "./failure-kind.ts";
+import { errorKindNames, failureKind } from "./failure-kind.ts";
 import type { Layer } from "./layer.ts";
 
 export interface ModelFallbackOptions {
@@ -19,12 +22,17 @@ export interface ModelFallbackOptions {
   readonly kinds?: readonly ErrorKind[];
 }
 
+const knownOptions = optionNames<ModelFallbackOptions>({ models: true, kinds: true });
+
 /**
  * Calls the next model after one has failed finally, including its retries. It does not if readers have already
  * received a part of the answer. Each model is called through the inner middleware. Use `fallback([...])` to try the
  * next model immediately.
  */
-export function modelFallback({ models, kinds }: ModelFallbackOptions): Layer {
+export function modelFallback(options: ModelFallbackOptions): Layer {
+  checkOptions("modelFallback()", options, knownOptions);
+  const { models, kinds } = options;
+  for (const kind of kinds ?? []) checkChoice("modelFallback()", "kinds", kind, errorKindNames);
   if (models.length === 0) return { name: "model-fallback" };
   const wanted = kinds && new Set(kinds);
   const falls = (kind: ErrorKind): boolean =>

@@ -1,4 +1,4 @@
-import { Fault, type JsonObject } from "../../kernel/index.ts";
+import { checkChoice, checkOptions, Fault, optionNames, type JsonObject } from "../../kernel/index.ts";
 import { BufferedText } from "./buffered-text.ts";
 import type { Layer } from "./layer.ts";
 import { editJson, editMessage, editOutput, onceEach, type EditText } from "./message-text.ts";
@@ -29,11 +29,22 @@ export interface PiiRedactionOptions {
   readonly fromTools?: boolean;
 }
 
+const knownOptions = optionNames<PiiRedactionOptions>({
+  kinds: true,
+  patterns: true,
+  replacement: true,
+  toModel: true,
+  fromModel: true,
+  toTools: true,
+  fromTools: true,
+});
+
 /**
  * Redacts personal data in what is sent to models and tools and in what they return. Streamed text is held back while
  * it may still become part of a match, so that no part of a match is shown.
  */
 export function piiRedaction(options: PiiRedactionOptions = {}): Layer {
+  checkOptions("piiRedaction()", options, knownOptions);
   const { toModel = true, fromModel = true, toTools = true, fromTools = true } = options;
   const redaction = new Redaction(options);
   const { edit } = redaction;
@@ -86,7 +97,9 @@ class Redaction {
   readonly #heldAlways: number;
 
   constructor({ kinds, patterns = [], replacement = bracketed }: PiiRedactionOptions) {
-    const wanted = kinds ?? (Object.keys(piiPatterns) as PiiKind[]);
+    const all = Object.keys(piiPatterns) as PiiKind[];
+    for (const kind of kinds ?? []) checkChoice("piiRedaction()", "kinds", kind, all);
+    const wanted = kinds ?? all;
     this.#own = patterns.map(ownPattern);
     this.#patterns = [...this.#own, ...wanted.map((kind) => piiPatterns[kind])];
     this.#replacement = replacement;

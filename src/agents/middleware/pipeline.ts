@@ -1,12 +1,17 @@
 import type { AgentMiddleware, CallPath, ChatMiddleware, FunctionMiddleware } from "../../kernel/index.ts";
-import type { Layer, Stage } from "./layer.ts";
+import {
+  readLayer,
+  type Layer,
+  type Level,
+  type LevelMiddleware,
+  type ReadLayer,
+  type Stage,
+} from "./layer.ts";
 import { compose, type NamedStage } from "./compose.ts";
 
-type Level = "agent" | "chat" | "function";
-
 /**
- * Composes middleware for the three levels, the first one outermost. F1: composition happens once; a level without
- * middleware is `undefined`.
+ * Composes middleware for the three levels, the first one outermost, and refuses middleware without a level. F1:
+ * composition happens once; a level without middleware is `undefined`.
  */
 export class MiddlewarePipeline {
   readonly agent: AgentMiddleware | undefined;
@@ -15,7 +20,8 @@ export class MiddlewarePipeline {
   /** Number of middleware functions that a call passes, by level. */
   readonly depth: Readonly<Record<Level, number>>;
 
-  constructor(layers: readonly Layer[]) {
+  constructor(middleware: readonly (Layer | LevelMiddleware)[]) {
+    const layers = middleware.map(readLayer);
     const agent = at(layers, "agent", (layer) => layer.agent);
     const chat = at(layers, "chat", (layer) => layer.chat);
     const tool = at(layers, "function", (layer) => layer.function);
@@ -37,9 +43,9 @@ export class MiddlewarePipeline {
 }
 
 function at<Context>(
-  layers: readonly Layer[],
+  layers: readonly ReadLayer[],
   level: Level,
-  pick: (layer: Layer) => Stage<Context> | undefined,
+  pick: (layer: ReadLayer) => Stage<Context> | undefined,
 ): readonly NamedStage<Context>[] {
   return layers.flatMap((layer, index) => {
     const stage = pick(layer);

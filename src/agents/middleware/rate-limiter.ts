@@ -1,5 +1,8 @@
 import {
+  checkChoice,
+  checkOptions,
   MiddlewareTermination,
+  optionNames,
   type AgentRunContext,
   type CancelSignal,
   type ChatContext,
@@ -28,9 +31,22 @@ export interface RateLimiterOptions {
   readonly per?: (context: Context) => string | null;
 }
 
+const knownOptions = optionNames<RateLimiterOptions>({
+  clock: true,
+  burst: true,
+  perSecond: true,
+  level: true,
+  onLimit: true,
+  maxWaitMs: true,
+  per: true,
+});
+
 /** Limits the rate of calls with a token bucket per tenant. */
 export function rateLimiter(options: RateLimiterOptions): Layer {
+  checkOptions("rateLimiter()", options, knownOptions);
   const { clock, level = "chat", onLimit = "throttle", maxWaitMs = Infinity, per = tenantOf } = options;
+  checkChoice("rateLimiter()", "level", level, ["agent", "chat", "function"]);
+  checkChoice("rateLimiter()", "onLimit", onLimit, ["throttle", "terminate"]);
   const buckets = new Buckets(options);
   const longest = onLimit === "terminate" ? 0 : atLeast("rateLimiter.maxWaitMs", maxWaitMs, 0);
 

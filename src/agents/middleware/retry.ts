@@ -1,8 +1,11 @@
 import {
+  checkChoice,
+  checkOptions,
   classifyError,
   errorKinds,
   eventDraft,
   Fault,
+  optionNames,
   retryDelayMs,
   retrySettings,
   type ChatContext,
@@ -12,7 +15,7 @@ import {
   type Random,
   type RetrySettings,
 } from "../../kernel/index.ts";
-import { failureKind } from "./failure-kind.ts";
+import { errorKindNames, failureKind } from "./failure-kind.ts";
 import type { Layer } from "./layer.ts";
 import { pause } from "./pause.ts";
 import { selects, type ToolSelection } from "./tool-selection.ts";
@@ -28,10 +31,24 @@ export interface RetryOptions extends Partial<Omit<RetrySettings, "enabled">> {
   readonly tools?: ToolSelection;
 }
 
+const knownOptions = optionNames<RetryOptions>({
+  clock: true,
+  random: true,
+  kinds: true,
+  chat: true,
+  tools: true,
+  maxRetries: true,
+  baseDelayMs: true,
+  jitter: true,
+  maxDelayMs: true,
+});
+
 /** Repeats a call after a failure that may pass, with growing delays and never earlier than the provider asked for. */
 export function retry(options: RetryOptions): Layer {
-  const { clock, random, chat = true, tools, kinds = passing } = options;
-  const settings = retrySettings({ ...options, enabled: true });
+  checkOptions("retry()", options, knownOptions);
+  const { clock, random, chat = true, tools, kinds = passing, ...schedule } = options;
+  for (const kind of kinds) checkChoice("retry()", "kinds", kind, errorKindNames);
+  const settings = retrySettings({ ...schedule, enabled: true });
   if (settings.maxRetries === 0) return { name: "retry" };
   const retried = new Set<ErrorKind>(kinds);
 

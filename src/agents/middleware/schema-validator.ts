@@ -1,9 +1,12 @@
 import {
   assistantMessage,
-  formatIssue,
+  checkChoice,
+  checkOptions,
   Fault,
-  MiddlewareTermination,
+  formatIssue,
   messageText,
+  MiddlewareTermination,
+  optionNames,
   toolCallsOf,
   userMessage,
   type AssistantMessage,
@@ -33,6 +36,14 @@ export interface SchemaValidatorOptions {
   readonly roles?: readonly string[];
 }
 
+const knownOptions = optionNames<SchemaValidatorOptions>({
+  schema: true,
+  maxRepairs: true,
+  onInvalid: true,
+  format: true,
+  roles: true,
+});
+
 /**
  * Validates the model's answer as JSON. It sets `metadata.schemaValid` and, if the answer matches, `metadata.parsed`. A
  * message with tool calls is not the final answer and passes unchanged.
@@ -40,7 +51,9 @@ export interface SchemaValidatorOptions {
 export function schemaValidator(
   options: SchemaValidatorOptions,
 ): Layer & { readonly chat: MiddlewareFunction<ChatContext> } {
+  checkOptions("schemaValidator()", options, knownOptions);
   const { schema, maxRepairs = 2, onInvalid = "pass", roles = ["main"], format } = options;
+  checkChoice("schemaValidator()", "onInvalid", onInvalid, ["pass", "fail", "terminate"]);
   atLeast("schemaValidator.maxRepairs", maxRepairs, 0);
   return {
     name: "schema-validator",

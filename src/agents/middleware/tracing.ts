@@ -1,6 +1,8 @@
 import {
+  checkOptions,
   eventDraft,
   Fault,
+  optionNames,
   priceUsage,
   type AgentRunContext,
   type Attributes,
@@ -33,11 +35,20 @@ export interface TracingOptions {
   readonly content?: boolean;
 }
 
+const knownOptions = optionNames<TracingOptions>({
+  telemetry: true,
+  clock: true,
+  prices: true,
+  content: true,
+});
+
 /**
  * Creates nested spans `invoke_agent`, `chat` and `execute_tool` with durations, tokens and costs. The first error of
  * the telemetry is emitted to the run's log; telemetry errors never affect the run.
  */
-export function tracing({ telemetry, clock, prices, content = false }: TracingOptions): Layer {
+export function tracing(options: TracingOptions): Layer {
+  checkOptions("tracing()", options, knownOptions);
+  const { telemetry, clock, prices, content = false } = options;
   const open = openSpans(telemetry);
   let problem: { readonly error: unknown } | undefined;
   let told = false;

@@ -1,30 +1,31 @@
-import { Fault, type JsonValue, type RunFacts, type ToolCall } from "../../kernel/index.ts";
+import {
+  checkOptions,
+  Fault,
+  optionNames,
+  type CallArguments,
+  type PermissionRule,
+  type RuleKind,
+  type RunFacts,
+  type ToolCall,
+} from "../../kernel/index.ts";
 import { namePattern } from "./name-pattern.ts";
 
-/**
- * The calls to which a rule applies: calls of tools by name or pattern (`mcp__*`), optionally only with certain
- * arguments.
- */
-export type PermissionRule =
-  | string
-  | {
-      readonly tool: string;
-      /** Receives the arguments as the model sent them. If it throws, the rule decides against the call. */
-      readonly when?: (input: JsonValue, facts: RunFacts) => boolean;
-      /** The reason that the model and the person who is asked receive. */
-      readonly reason?: string;
-    };
-
-/** The effect of a rule. */
-export type RuleKind = "allow" | "ask" | "deny";
+/** A call as rules see it. */
+export interface RuledCall extends CallArguments {
+  readonly call: ToolCall;
+  readonly facts: RunFacts;
+}
 
 export interface ReadRule {
   readonly kind: RuleKind;
   readonly reason: string;
-  fits(call: ToolCall, facts: RunFacts): boolean;
+  fits(ruled: RuledCall): boolean;
 }
 
+const knownOptions = optionNames<Exclude<PermissionRule, string>>({ tool: true, when: true, reason: true });
+
 export function readRule(kind: RuleKind, rule: PermissionRule): ReadRule {
+  if (typeof rule !== "string") checkOptions(`a rule of ${kind}`, rule, knownOptions);
   const { tool, when, reason } = typeof rule === "string" ? { tool: rule } : rule;
   if (when !== undefined && typeof when !== "function") {
     throw new Fault(
@@ -36,7 +37,7 @@ export function readRule(kind: RuleKind, rule: PermissionRule): ReadRule {
   return {
     kind,
     reason: reason ?? defaultReason(kind, tool),
-    fits: (call, facts) => named(call.toolName) && (when === undefined || holds(kind, when, call, facts)),
+    fits: (ruled) => named(ruled.call.toolName) && (when === undefined || holds(kind, when, ruled)),
   };
 }
 
@@ -46,12 +47,11 @@ export function readRule(kind: RuleKind, rule: PermissionRule): ReadRule {
  */
 function holds(
   kind: RuleKind,
-  when: (input: JsonValue, facts: RunFacts) => boolean,
-  { input }: ToolCall,
-  facts: RunFacts,
+  when: NonNullable<Exclude<PermissionRule, string>["when"]>,
+  { call: { toolName }, parsed, sent, facts }: RuledCall,
 ): boolean {
   try {
-    const answer: unknown = when(input, facts);
+    const answer: unknown = when(parsed, facts, { sent, toolName, kind });
     return kind === "allow" ? answer === true : answer !== false;
   } catch {
     // The error neither hides nor ends the run: the call is denied or asked about, with the rule as the reason.

@@ -1,16 +1,25 @@
 import {
+  checkChoice,
+  checkMethods,
+  checkOptions,
   Fault,
+  isCritical,
+  optionNames,
+  scopeOfCall,
   type ApprovalHandler,
   type ApprovalMemory,
+  type CallArguments,
   type PermissionDecision,
   type PermissionMode,
+  type PermissionRule,
   type Permissions,
+  type RuleKind,
   type RunFacts,
   type Tool,
   type ToolCall,
 } from "../../kernel/index.ts";
 import { inMemoryApprovals } from "./approval-memory.ts";
-import { readRule, type PermissionRule, type ReadRule, type RuleKind } from "./permission-rule.ts";
+import { readRule, type ReadRule, type RuledCall } from "./permission-rule.ts";
 
 export interface PermissionRules {
   readonly mode?: PermissionMode;
@@ -33,17 +42,30 @@ export interface PermissionsOptions extends PermissionRules {
   readonly memory?: ApprovalMemory;
 }
 
+const ruleNames = optionNames<PermissionRules>({ mode: true, allow: true, ask: true, deny: true });
+
+const knownOptions = optionNames<PermissionsOptions>({
+  mode: true,
+  allow: true,
+  ask: true,
+  deny: true,
+  users: true,
+  anonymous: true,
+  onAsk: true,
+  memory: true,
+});
+
 /**
  * Decides which calls are allowed. A deny rule overrides an ask rule, an ask rule overrides an allow rule, and rules override the
  * mode. A user's rules and the common rules have equal rank.
  *
  * If no rule applies, the properties of the tool and the mode decide. An unknown property counts as its most restrictive value:
  *
- * | | `critical` | destructive, edits files | destructive | otherwise |
- * |---|---|---|---|---|
- * | `default` | ask | ask | ask | allow |
- * | `acceptEdits` | ask | allow | ask | allow |
- * | `bypass` | allow | allow | allow | allow |
+ * | | `critical` | destructive, edits files | destructive | reaches a new host or other scope | otherwise |
+ * |---|---|---|---|---|---|
+ * | `default` | ask | ask | ask | ask once | allow |
+ * | `acceptEdits` | ask | allow | ask | ask once | allow |
+ * | `bypass` | allow | allow | allow | allow | allow |
  */
 export class PermissionPolicy implements Permissions {
   readonly onAsk?: "wait" | ApprovalHandler;
@@ -51,13 +73,10 @@ export class PermissionPolicy implements Permissions {
   readonly #everyone: ReadRules;
   readonly #users: ReadonlyMap<string | null, ReadRules>;
 
-  constructor({
-    users = {},
-    anonymous,
-    onAsk,
-    memory = inMemoryApprovals(),
-    ...everyone
-  }: PermissionsOptions = {}) {
+  constructor(options: PermissionsOptions = {}) {
+    checkOptions("permissions()", options, knownOptions);
+    const { users = {}, anonymous, onAsk, memory = inMemoryApprovals(), ...everyone } = options;
+    checkMethods("memory of permissions()", memory, ["has", "add", "delete"]);
     if (onAsk !== undefined && onAsk !== "wait" && typeof onAsk !== "function") {
       throw new Fault(
         "invalid_argument",
@@ -74,14 +93,17 @@ export class PermissionPolicy implements Permissions {
     this.#users = own;
   }
 
-  check(call: ToolCall, tool: Tool, facts: RunFacts): PermissionDecision {
+  /** If `input` is absent, the arguments of `call` count as parsed. */
+  check(call: ToolCall, tool: Tool, facts: RunFacts, input?: CallArguments): PermissionDecision {
+    const { sent, parsed } = input ?? { sent: call.input, parsed: call.input };
+    const ruled = { call, facts, sent, parsed };
     const own = this.#users.get(facts.userId);
     for (const kind of ["deny", "ask", "allow"] as const) {
-      const rule = own?.find(kind, call, facts) ?? this.#everyone.find(kind, call, facts);
+      const rule = own?.find(kind, ruled) ?? this.#everyone.find(kind, ruled);
       if (rule === undefined) continue;
       return kind === "allow" ? { decision: "allow" } : { decision: kind, reason: rule.reason };
     }
-    return byMode(own?.mode ?? this.#everyone.mode ?? "default", tool);
+    return byMode(own?.mode ?? this.#everyone.mode ?? "default", tool, parsed);
   }
 }
 
@@ -91,32 +113,32 @@ export function permissions(options: PermissionsOptions = {}): PermissionPolicy 
 
 interface ReadRules {
   readonly mode: PermissionMode | undefined;
-  find(kind: RuleKind, call: ToolCall, facts: RunFacts): ReadRule | undefined;
+  find(kind: RuleKind, ruled: RuledCall): ReadRule | undefined;
 }
 
 const modes: readonly string[] = ["default", "acceptEdits", "bypass"] satisfies PermissionMode[];
 
-function readRules({ mode, allow = [], ask = [], deny = [] }: PermissionRules, where: string): ReadRules {
-  if (mode !== undefined && !modes.includes(mode)) {
-    throw new Fault(
-      "invalid_argument",
-      `invalid mode ${JSON.stringify(mode)} of ${where}: expected one of ${modes.join(", ")}`,
-    );
-  }
+function readRules(rules: PermissionRules, where: string): ReadRules {
+  checkOptions(where, rules, ruleNames);
+  const { mode, allow = [], ask = [], deny = [] } = rules;
+  checkChoice(where, "mode", mode, modes);
   const read = {
     allow: allow.map((rule) => readRule("allow", rule)),
     ask: ask.map((rule) => readRule("ask", rule)),
     deny: deny.map((rule) => readRule("deny", rule)),
   };
-  return { mode, find: (kind, call, facts) => read[kind].find((rule) => rule.fits(call, facts)) };
+  return { mode, find: (kind, ruled) => read[kind].find((rule) => rule.fits(ruled)) };
 }
 
 /** Decides by the mode. A tool of unknown origin may lack properties; then the most restrictive value is assumed. */
-function byMode(mode: PermissionMode, tool: Partial<Tool>): PermissionDecision {
-  const { name = "the tool", risk, destructive, edits } = tool;
+function byMode(mode: PermissionMode, tool: Partial<Tool>, parsed: unknown): PermissionDecision {
+  const { name = "the tool", destructive, edits } = tool;
   if (mode === "bypass") return { decision: "allow" };
-  if (risk !== "safe" && risk !== "high") return { decision: "ask", reason: `${name} is critical` };
-  if (destructive === false) return { decision: "allow" };
-  if (mode === "acceptEdits" && edits === true) return { decision: "allow" };
-  return { decision: "ask", reason: `${name} may change or delete data` };
+  if (isCritical(tool)) return { decision: "ask", reason: `${name} is critical` };
+  const isAccepted = mode === "acceptEdits" && edits === true;
+  if (destructive !== false && !isAccepted)
+    return { decision: "ask", reason: `${name} may change or delete data` };
+  const scope = scopeOfCall(tool, parsed);
+  if (scope === null) return { decision: "allow" };
+  return { decision: "ask", reason: `${name} reaches ${scope}`, once: true };
 }

@@ -1,16 +1,19 @@
 import {
+  checkChoice,
+  checkOptions,
   executionBudget,
   Fault,
   fromNanoUsd,
   openLedger,
+  optionNames,
   Priority,
   unlimitedBudget,
   type Account,
   type ExecutionBudget,
   type Exhaustion,
+  type RunSnapshot,
   type Spend,
   type SpendCaps,
-  type RunSnapshot,
   type TaskId,
   type TopUp,
   type UnknownPrice,
@@ -32,6 +35,12 @@ export interface ExecutionTrackerOptions {
   readonly unknownPrice?: UnknownPrice;
 }
 
+const knownOptions = optionNames<ExecutionTrackerOptions>({
+  warnAt: true,
+  onWarning: true,
+  unknownPrice: true,
+});
+
 /**
  * Tracks the spending of one task. Created from a budget, it owns a ledger. Created from a run (`new
  * ExecutionTracker(ctx)`), it is a read-only view of the task's account, which only the runtime changes: `ctx.llm`
@@ -52,6 +61,8 @@ export class ExecutionTracker {
       this.#own = null;
       this.#look = () => source.snapshot.ledger.accounts[source.taskId];
     } else {
+      checkOptions("ExecutionTracker", options, knownOptions);
+      checkChoice("ExecutionTracker", "unknownPrice", options.unknownPrice, ["refuse", "ignore"]);
       const { warnAt = 0.8, onWarning, unknownPrice } = options;
       const own = new StandaloneLedger(openLedger(unknownPrice), onWarning);
       own.open({ budget: executionBudget(source), priority: Priority.NORMAL, warnAt });

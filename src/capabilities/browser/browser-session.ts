@@ -1,6 +1,8 @@
 import type { Browser, BrowserContext, Page } from "playwright-core";
 import {
+  checkOptions,
   Fault,
+  optionNames,
   type ChatMessage,
   type EphemeralSource,
   type ImagePart,
@@ -64,6 +66,19 @@ interface Started {
 const maxChars = 20_000;
 const images = "image/png";
 
+const knownOptions = optionNames<BrowserOptions>({
+  useScreenshot: true,
+  useAccessibility: true,
+  viewport: true,
+  allow: true,
+  timeoutMs: true,
+  executablePath: true,
+  headless: true,
+  args: true,
+  allowPrivate: true,
+  resolve: true,
+});
+
 /**
  * A browser for one agent. It starts at its first use, and its creator must close it. Its state is not durable: after a
  * restart the session has a new browser without tabs, and the next state says so.
@@ -79,6 +94,7 @@ export class BrowserSession implements EphemeralSource {
   #refusal: Fault | undefined;
 
   constructor(options: BrowserOptions = {}) {
+    checkOptions("BrowserSession", options, knownOptions);
     this.#options = options;
   }
 

@@ -1,5 +1,12 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { Fault, type CancelSignal, type ChatMessage, type EphemeralSource } from "../../kernel/index.ts";
+import {
+  checkOptions,
+  Fault,
+  optionNames,
+  type CancelSignal,
+  type ChatMessage,
+  type EphemeralSource,
+} from "../../kernel/index.ts";
 import { AccessibleTree } from "./accessibility/accessible-tree.ts";
 import { describeWindows, stateParts, type DesktopState, type Point } from "./desktop-state.ts";
 import { X11Connection } from "./x11/connection.ts";
@@ -61,6 +68,15 @@ const maxListedWindows = 20;
 /** Depth to which subwindows are listed for programs without accessibility support. */
 const subwindowDepth = 4;
 
+const knownOptions = optionNames<DesktopOptions>({
+  display: true,
+  useScreenshot: true,
+  useAccessibility: true,
+  accessibilityBus: true,
+  settleMs: true,
+  answerMs: true,
+});
+
 /**
  * One X11 display for one agent. The connection opens at the first use. The programs on the display belong to its
  * owner: this class neither starts nor ends programs. Its state is not durable; after a restart the next state
@@ -73,6 +89,7 @@ export class DesktopSession implements EphemeralSource {
   #accessible: AccessibleTree | undefined;
 
   constructor(options: DesktopOptions = {}) {
+    checkOptions("DesktopSession", options, knownOptions);
     this.#options = options;
   }
 

@@ -1,7 +1,8 @@
-import { constants, existsSync } from "node:fs";
+import { constants, existsSync, type Stats } from "node:fs";
 import { lstat, mkdir, open, readlink, realpath, type FileHandle } from "node:fs/promises";
 import { isAbsolute, join, relative, resolve, sep } from "node:path";
 import { Fault } from "../../kernel/index.ts";
+import { isControlEntry } from "./control-files.ts";
 import { OpenFolder } from "./open-folder.ts";
 
 /** Options of `FileRoot`. */
@@ -30,9 +31,10 @@ const maxLinks = 40;
  *   through open descriptors, and no part is looked up twice. On other systems the path is checked before and after its use, so a process
  *   that replaces a folder in between may succeed.
  * - R3: only regular files are opened, and opening never blocks, not even on a pipe.
+ * - R4: a place for writing is never a control file (`control-files.ts`), under whichever path or link it is named.
  *
  * Hard links are treated as normal files. A process that may create hard links in the root decides which files they
- * expose.
+ * expose for reading. Writing replaces a name and leaves the other names of a hard link unchanged.
  */
 export class FileRoot {
   readonly #root: string;
@@ -78,10 +80,11 @@ export class FileRoot {
   }
 
   /**
-   * Returns the place of a file, with links followed. The file need not exist. With `create`, missing folders are
-   * created. The caller must close the folder.
+   * Returns the place of a file, with links followed. The file need not exist. With `write`, a control file is refused
+   * with `permission_denied` (R4). With `create`, missing folders are created after that check. The caller must close
+   * the folder.
    */
-  async place(path: string, options: { readonly create?: boolean } = {}): Promise<Place> {
+  async place(path: string, options: Omit<WalkOptions, "last"> = {}): Promise<Place> {
     const { folder, name } = await this.#walk(path, { ...options, last: "name" });
     if (name === undefined) {
       await folder.close();
@@ -125,12 +128,19 @@ export class FileRoot {
         if (part === "..") {
           if (stack.length === 1) throw outside(path);
           await stack.pop()?.close();
-        } else if (todo.length === 0 && options.last === "name") {
+          continue;
+        }
+        const isLast = todo.length === 0 && options.last === "name";
+        if (options.write === true) await this.#refuseControl(top(), part, { isFile: isLast, path });
+        if (isLast) {
           if (await follow(part)) continue;
           const isOne = await isFolder(top().at(part));
           const folder = stack.pop() as OpenFolder;
           return isOne ? { folder } : { folder, name: part };
-        } else if (!(await this.#enter(stack, part, options)) && !(await follow(part)))
+        } else if (
+          !(await this.#enter(stack, [part, ...todo], { ...options, path })) &&
+          !(await follow(part))
+        )
           throw new Fault("invalid_argument", `${part} in ${path} is not a folder`);
       }
       return { folder: stack.pop() as OpenFolder };
@@ -141,11 +151,42 @@ export class FileRoot {
     }
   }
 
+  /** R4: throws `permission_denied` if the entry is, or would become, a control file. */
+  async #refuseControl(
+    folder: OpenFolder,
+    name: string,
+    { isFile, path }: { readonly isFile: boolean; readonly path: string },
+  ): Promise<void> {
+    const parents = split(relative(await this.path(), folder.path));
+    const has = (each: string): Promise<boolean> => exists(folder.at(each));
+    if (await isControlEntry({ parents, name, isFile, has })) throw controlFile(path, [...parents, name]);
+  }
+
+  /** R4: checks all parts below a folder that does not exist, before the first of them is created. */
+  async #refuseBelow(
+    folder: OpenFolder,
+    [first = "", ...rest]: readonly string[],
+    path: string,
+  ): Promise<void> {
+    const parents = [...split(relative(await this.path(), folder.path)), first];
+    for (const [index, name] of rest.entries()) {
+      if (name === "..") throw new Fault("not_found", `${path} does not exist`, { details: { path } });
+      const isFile = index === rest.length - 1;
+      if (await isControlEntry({ parents, name, isFile, has: hasNothing }))
+        throw controlFile(path, [...parents, name]);
+      parents.push(name);
+    }
+  }
+
   /**
    * Opens a folder and pushes it to the stack; with `create`, a missing folder is created. Returns `false` if the part
    * is not a folder.
    */
-  async #enter(stack: OpenFolder[], part: string, { create = false }: WalkOptions): Promise<boolean> {
+  async #enter(
+    stack: OpenFolder[],
+    [part = "", ...rest]: readonly string[],
+    { create = false, path }: WalkOptions & { readonly path: string },
+  ): Promise<boolean> {
     const parent = stack.at(-1) as OpenFolder;
     const enter = async (): Promise<boolean> => {
       stack.push(await OpenFolder.open(parent.at(part), join(parent.path, part), this.#isPinned));
@@ -157,6 +198,7 @@ export class FileRoot {
       const code = codeOf(error);
       if (code === "ENOTDIR" || code === "ELOOP") return false;
       if (code !== "ENOENT" || !create) throw error;
+      await this.#refuseBelow(parent, [part, ...rest], path);
       await mkdir(parent.at(part)).catch(ignoreExisting);
       return await enter();
     }
@@ -176,6 +218,8 @@ export class FileRoot {
 
 /** How a file path is resolved part by part. */
 interface WalkOptions {
+  /** Whether control files are refused, because the caller writes the file. Default: `false`. */
+  readonly write?: boolean;
   /** Whether missing folders are created. Default: `false`. */
   readonly create?: boolean;
   /** Whether the last part of the path is a name that may not exist, or a folder to open. */
@@ -217,6 +261,19 @@ export async function openRegular(place: Place, path: string, flags: number): Pr
   throw new Fault("invalid_argument", `${path} is not a regular file`);
 }
 
+function hasNothing(): Promise<boolean> {
+  return Promise.resolve(false);
+}
+
+function controlFile(path: string, parts: readonly string[]): Fault {
+  const shown = parts.join("/");
+  return new Fault(
+    "permission_denied",
+    `${path} cannot be written: ${shown} is a control file, which other programs execute or obey; ask a person to change it`,
+    { details: { path: shown } },
+  );
+}
+
 function outside(path: string): Fault {
   return new Fault("permission_denied", `${path} is outside the workspace: use a path inside it`);
 }
@@ -239,10 +296,19 @@ async function linkTarget(at: string): Promise<string | undefined> {
 }
 
 async function isFolder(at: string): Promise<boolean> {
+  return (await statOf(at))?.isDirectory() ?? false;
+}
+
+async function exists(at: string): Promise<boolean> {
+  return (await statOf(at)) !== undefined;
+}
+
+/** Returns the state of a path without following a link, or `undefined` if nothing exists there. */
+async function statOf(at: string): Promise<Stats | undefined> {
   try {
-    return (await lstat(at)).isDirectory();
+    return await lstat(at);
   } catch (error) {
-    if (codeOf(error) === "ENOENT") return false;
+    if (codeOf(error) === "ENOENT") return undefined;
     throw error;
   }
 }

@@ -63,7 +63,7 @@ export async function askInRun(
   const asked = await ctx.step("mcp elicitation", async () => question);
   if (!sameJson(asked, question)) return { action: "cancel" };
   const reason = `MCP server ${server} asks: ${elicitation.message}`;
-  const put: PersonQuestion = { toolName, callId, input: question, reason };
+  const put: PersonQuestion = { kind: "elicitation", toolName, callId, input: question, reason };
   return elicitResult(await ctx.approval(put), elicitation);
 }
 

@@ -10,7 +10,9 @@ import {
 } from "@modelcontextprotocol/server";
 import { serveStdio, StdioServerTransport } from "@modelcontextprotocol/server/stdio";
 import {
+  checkOptions,
   Fault,
+  optionNames,
   type CallPath,
   type Clock,
   type JsonObject,
@@ -81,6 +83,25 @@ export interface StdioServing {
 const patienceSeconds = 30 * 24 * 3600;
 const patienceMs = 2 ** 31 - 1;
 
+const knownOptions = optionNames<McpServerOptions>({
+  name: true,
+  version: true,
+  instructions: true,
+  tools: true,
+  agents: true,
+  runtime: true,
+  clock: true,
+  callPath: true,
+  withoutPerson: true,
+  callTimeoutMs: true,
+  userOf: true,
+  stateKey: true,
+  http: true,
+  extend: true,
+  onWarning: true,
+  release: true,
+});
+
 /** Serves tools and agents to other MCP hosts, over standard input and output or HTTP. */
 export class McpExport {
   readonly #options: McpServerOptions;
@@ -90,6 +111,7 @@ export class McpExport {
   readonly #open = new Set<StdioServing>();
 
   constructor(options: McpServerOptions) {
+    checkOptions("mcpServer()", options, knownOptions);
     const { name, runtime, tools = [], agents = [], callPath, withoutPerson = "deny" } = options;
     const { callTimeoutMs = 3_600_000 } = options;
     if (callTimeoutMs !== null && !(Number.isFinite(callTimeoutMs) && callTimeoutMs > 0))

@@ -6,7 +6,9 @@ import type {
 } from "@modelcontextprotocol/client";
 import {
   assistantMessage,
+  checkOptions,
   Fault,
+  optionNames,
   userMessage,
   type ChatMessage,
   type Clock,
@@ -52,6 +54,16 @@ interface Offer {
   readonly listed: readonly ListedTool[];
 }
 
+const knownOptions = optionNames<McpServersOptions>({
+  clock: true,
+  env: true,
+  backoff: true,
+  name: true,
+  version: true,
+  onQuestion: true,
+  onWarning: true,
+});
+
 /**
  * The MCP servers of a configuration. A server is started when something of it is first used. It runs until `close()`, independent of the
  * runs that call it. `mcpServers()` of `reeve/mcp` creates one with the clock and environment of this process.
@@ -84,6 +96,7 @@ export class McpServers {
   #listed = false;
 
   constructor(configs: ServerConfigs | { readonly mcpServers: ServerConfigs }, options: McpServersOptions) {
+    checkOptions("mcpServers()", options, knownOptions);
     this.#options = options;
     const servers = isWrapped(configs) ? configs.mcpServers : configs;
     const { clock, env, backoff = {}, name: client = "reeve", version = "0.0.0", onQuestion } = options;

@@ -11,11 +11,11 @@ import {
   Fault,
   formatRunId,
   parseSessionId,
+  type ApprovalKind,
   type ApprovalRequest,
   type Delta,
   type Event,
   type JsonObject,
-  type JsonValue,
   type RunHandle,
   type RunId,
   type Runtime,
@@ -31,8 +31,8 @@ export interface CallState {
   readonly runId: RunId;
   readonly session: string;
   readonly approvalId: string;
-  /** Input of the question, to which the answer is bound. */
-  readonly asked: JsonValue;
+  /** Kind of the question, which decides what an answer means. */
+  readonly kind: ApprovalKind;
   /** Number of the question's event. Later events have not been read yet. */
   readonly seq: number;
 }
@@ -125,13 +125,13 @@ function repeatedRun(call: readonly (string | null)[]): RunId {
 async function resume(
   { runtime, server }: ServingOptions,
   { context: { mcpReq }, user }: HostCall,
-  { runId, session, approvalId, asked }: CallState,
+  { runId, session, approvalId, kind }: CallState,
 ): Promise<Omit<Followed, "fromSeq">> {
   const run = await runtime.find(runId);
   if (run === undefined)
     throw new Fault("not_found", `the run ${runId} does not exist any more: call the tool again`);
   const by = user.userId ?? `the MCP host of ${server}`;
-  await run.approve(approvalId, hostDecision(mcpReq.inputResponses?.[questionKey], { input: asked, by }));
+  await run.approve(approvalId, hostDecision(mcpReq.inputResponses?.[questionKey], { kind, by }));
   return { run, session };
 }
 
@@ -193,8 +193,8 @@ async function ask(
     readonly question: { readonly data: ApprovalRequest; readonly seq: number };
   },
 ): Promise<InputRequiredResult> {
-  const { approvalId, input: asked } = data;
-  const state: CallState = { runId: run.runId, session, approvalId, asked, seq };
+  const { approvalId, kind } = data;
+  const state: CallState = { runId: run.runId, session, approvalId, kind, seq };
   return inputRequired({
     inputRequests: { [questionKey]: hostQuestion(data) },
     requestState: await codec.mint(state, context),

@@ -1,5 +1,11 @@
 import { inputRequired, type ElicitResult } from "@modelcontextprotocol/server";
-import type { ApprovalDecision, ApprovalRequest, JsonObject, JsonValue } from "../../kernel/index.ts";
+import type {
+  ApprovalDecision,
+  ApprovalKind,
+  ApprovalRequest,
+  JsonObject,
+  JsonValue,
+} from "../../kernel/index.ts";
 
 type InputRequest = ReturnType<typeof inputRequired.elicit>;
 type FormSchema = Extract<
@@ -7,41 +13,66 @@ type FormSchema = Extract<
   { readonly type: "object" }
 >;
 
+const confirmation: FormSchema = { type: "object", properties: {} };
+const textAnswer: FormSchema = { type: "object", properties: { answer: { type: "string" } } };
+
 /**
- * Converts an approval request of a run to a question for the host's user. A question of an MCP server is passed on
- * unchanged.
+ * Converts an approval request of a run to a question for the host's user. Its `kind` alone decides how it is shown; the
+ * arguments do not. The user always sees which tool asks, and with which arguments.
  */
-export function hostQuestion({ input, toolName, reason }: ApprovalRequest): InputRequest {
-  const { message, requestedSchema, url } = elicitationOf(input) ?? {};
-  if (typeof message !== "string") {
-    const asked = `${toolName} is about to run with ${JSON.stringify(input)} (${reason}). Allow it?`;
-    return inputRequired.elicit({ message: asked, requestedSchema: { type: "object", properties: {} } });
-  }
-  if (typeof url === "string") return inputRequired.elicitUrl({ message, url });
-  return inputRequired.elicit({ message, requestedSchema: requestedSchema as unknown as FormSchema });
+export function hostQuestion(request: ApprovalRequest): InputRequest {
+  const { kind, toolName, reason } = request;
+  if (kind === "elicitation") return elicitation(request);
+  if (kind === "question")
+    return inputRequired.elicit({
+      message: `${toolName} asks: ${reason}\n${argumentsText(request)}`,
+      requestedSchema: textAnswer,
+    });
+  return inputRequired.elicit({
+    message: `${toolName} is about to run with ${argumentsText(request)} (${reason}). Allow it?`,
+    requestedSchema: confirmation,
+  });
+}
+
+/** Passes on a form or URL of an MCP server. The message names the tool, so that it cannot pass for another question. */
+function elicitation(request: ApprovalRequest): InputRequest {
+  const { toolName, reason, input } = request;
+  const { message: text, requestedSchema, url } = isObject(input) ? input : {};
+  const isShown = typeof text !== "string" || reason.includes(text);
+  const message = `${toolName} asks: ${isShown ? reason : `${reason}: ${text}`}`;
+  if (typeof url === "string") return inputRequired.elicitUrl({ message: `${message}\n${url}`, url });
+  if (isObject(requestedSchema))
+    return inputRequired.elicit({ message, requestedSchema: requestedSchema as unknown as FormSchema });
+  return inputRequired.elicit({
+    message: `${message}\n${argumentsText(request)}`,
+    requestedSchema: textAnswer,
+  });
+}
+
+/** The arguments as the model sent them and, if they differ, as they are executed. */
+function argumentsText({ input, parsedInput }: ApprovalRequest): string {
+  const sent = JSON.stringify(input);
+  return parsedInput === undefined ? sent : `${JSON.stringify(parsedInput)} (sent as ${sent})`;
 }
 
 /** Converts the host's answer to a decision. Any answer that does not accept or decline skips the question. */
 export function hostDecision(
   answer: unknown,
-  { input, by }: { readonly input: JsonValue; readonly by: string },
+  { kind, by }: { readonly kind: ApprovalKind; readonly by: string },
 ): ApprovalDecision {
   const { action, content } = (answer ?? {}) as Partial<ElicitResult>;
   if (action === "decline") return { decision: "denied", by };
   if (action !== "accept") return { decision: "skipped", by };
-  const given = elicitationOf(input) === undefined ? undefined : (content ?? {});
-  return { decision: "approved", by, ...(given && { input: given }) };
+  const input = answerOf(kind, content);
+  return { decision: "approved", by, ...(input !== undefined && { input }) };
 }
 
-/**
- * Returns the question if it asks a person for a form or a URL visit, and `undefined` if it asks for permission to run
- * a tool.
- */
-function elicitationOf(input: JsonValue): JsonObject | undefined {
-  if (typeof input !== "object" || input === null || Array.isArray(input)) return undefined;
-  const { message, requestedSchema, url } = input as JsonObject;
-  const isForm = typeof requestedSchema === "object" && requestedSchema !== null;
-  return typeof message === "string" && (isForm || typeof url === "string")
-    ? (input as JsonObject)
-    : undefined;
+/** Returns the content of an answer. An approval of a tool call has none: the host cannot change the arguments. */
+function answerOf(kind: ApprovalKind, content: JsonObject = {}): JsonValue | undefined {
+  if (kind === "elicitation") return content;
+  return kind === "question" ? content["answer"] : undefined;
+}
+
+function isObject(value: JsonValue | undefined): value is JsonObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -1,4 +1,11 @@
-import { Fault, mayBeAnsweredElsewhere, type ClassifiedError, type Model } from "../../kernel/index.ts";
+import {
+  checkOptions,
+  Fault,
+  mayBeAnsweredElsewhere,
+  optionNames,
+  type ClassifiedError,
+  type Model,
+} from "../../kernel/index.ts";
 import { ChosenModel } from "./chosen-model.ts";
 import { toModel, type ModelLike } from "./to-model.ts";
 
@@ -10,6 +17,8 @@ export interface FallbackOptions {
    */
   readonly when?: (error: ClassifiedError) => boolean;
 }
+
+const knownOptions = optionNames<FallbackOptions>({ when: true });
 
 /**
  * Creates a model that calls the first of several models, and the next one if it fails. A request is not passed on after a part of an
@@ -27,6 +36,7 @@ export interface FallbackOptions {
  * ```
  */
 export function fallback(models: readonly ModelLike[], options: FallbackOptions = {}): Model {
+  checkOptions("fallback()", options, knownOptions);
   const candidates = models.map(toModel);
   const [first] = candidates;
   if (first === undefined) throw new Fault("invalid_argument", "fallback() got no models: pass at least one");

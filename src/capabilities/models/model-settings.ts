@@ -1,5 +1,7 @@
 import {
+  checkOptions,
   Fault,
+  optionNames,
   type Model,
   type ModelCallOptions,
   type ModelChoice,
@@ -24,6 +26,16 @@ export interface ModelSettings extends Pick<
   readonly promptCache?: boolean;
 }
 
+const knownOptions = optionNames<ModelSettings>({
+  maxOutputTokens: true,
+  contextWindow: true,
+  promptCache: true,
+  temperature: true,
+  stopSequences: true,
+  toolChoice: true,
+  providerOptions: true,
+});
+
 /**
  * Returns a model that sends settings with every request. A setting of the request itself wins.
  *
@@ -36,6 +48,7 @@ export interface ModelSettings extends Pick<
  * ```
  */
 export function withSettings(model: ModelLike, settings: ModelSettings): Model {
+  checkOptions("withSettings()", settings, knownOptions);
   for (const key of ["maxOutputTokens", "contextWindow"] as const) {
     const limit = settings[key];
     if (limit !== undefined && !(Number.isSafeInteger(limit) && limit > 0))

@@ -2,7 +2,9 @@ import { createRequire } from "node:module";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import {
+  checkOptions,
   Fault,
+  optionNames,
   type Model,
   type ModelCallOptions,
   type ModelRequest,
@@ -30,11 +32,20 @@ export interface NamedModelOptions {
   readonly env?: Readonly<Record<string, string | undefined>>;
 }
 
+const knownOptions = optionNames<NamedModelOptions>({
+  baseUrl: true,
+  apiKey: true,
+  headers: true,
+  settings: true,
+  env: true,
+});
+
 /**
  * Returns a model by its name. The provider's package is loaded at the first call; if it or the API key is missing,
  * that call fails with a fault that says what to install or to set.
  */
 export function namedModel(name: ModelName, options: NamedModelOptions = {}): Model {
+  checkOptions("namedModel()", options, knownOptions);
   const slash = name.indexOf("/");
   const [provider, modelId] = [name.slice(0, slash), name.slice(slash + 1)];
   if (slash < 1 || modelId === "") {

@@ -1,4 +1,4 @@
-import { Fault, type Model, type ModelRequest } from "../../kernel/index.ts";
+import { checkOptions, Fault, optionNames, type Model, type ModelRequest } from "../../kernel/index.ts";
 import { ChosenModel } from "./chosen-model.ts";
 import { toModel, type ModelLike } from "./to-model.ts";
 
@@ -9,6 +9,8 @@ export interface RouteOptions<Name extends string> {
   /** Returns the name of the model for a request. `role` is the role of the call (`ctx.llm({ role })`). */
   readonly choose: (request: ModelRequest, task: { readonly role: string }) => NoInfer<Name>;
 }
+
+const knownOptions = optionNames<RouteOptions<string>>({ models: true, choose: true });
 
 /**
  * Creates a model that sends each request to one of several models, for example to a cheap one for simple roles.
@@ -24,7 +26,9 @@ export interface RouteOptions<Name extends string> {
  * const agent = new Agent({ name: "helper", model });
  * ```
  */
-export function route<const Name extends string>({ models, choose }: RouteOptions<Name>): Model {
+export function route<const Name extends string>(options: RouteOptions<Name>): Model {
+  checkOptions("route()", options, knownOptions);
+  const { models, choose } = options;
   const known = new Map(Object.entries<ModelLike>(models).map(([name, model]) => [name, toModel(model)]));
   const [first] = known.values();
   if (first === undefined) throw new Fault("invalid_argument", "route() got no models: pass at least one");

@@ -1,4 +1,10 @@
-import type { ModelPrice, PriceQuery, PriceTable } from "../../kernel/index.ts";
+import {
+  checkOptions,
+  optionNames,
+  type ModelPrice,
+  type PriceQuery,
+  type PriceTable,
+} from "../../kernel/index.ts";
 import type { BundledPrices } from "./bundled-prices.ts";
 import { PriceOverrides, type PriceOverride } from "./price-override.ts";
 
@@ -9,6 +15,8 @@ export interface PriceCatalogOptions {
   /** Whether to use the bundled list for models that no override matches. Default: `true`. */
   readonly bundled?: boolean;
 }
+
+const knownOptions = optionNames<PriceCatalogOptions>({ overrides: true, bundled: true });
 
 /**
  * Returns a price table of your own prices and the public list of `@pydantic/genai-prices`. It works offline: the list is part of this
@@ -25,6 +33,7 @@ export interface PriceCatalogOptions {
  * ```
  */
 export function priceCatalog(options: PriceCatalogOptions = {}): PriceTable {
+  checkOptions("priceCatalog()", options, knownOptions);
   return new PriceCatalog(options);
 }
 

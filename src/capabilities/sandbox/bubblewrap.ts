@@ -1,83 +1,169 @@
 import { execFile } from "node:child_process";
+import { accessSync, constants, realpathSync } from "node:fs";
+import { delimiter, isAbsolute, join, relative, resolve } from "node:path";
 import { promisify } from "node:util";
 import { codeOf } from "../files/file-root.ts";
-import type { SandboxPolicy } from "./sandbox-policy.ts";
+import type { SandboxLimits } from "./sandbox-policy.ts";
+import { generatedSettings, readableSettings, sandboxUser, systemFolders } from "./system-files.ts";
 
-/** Options of `bubbleArguments()`. */
+/** A path of this machine that is mounted at the same path in the sandbox. */
+export interface Mount {
+  readonly path: string;
+  readonly access: "read" | "write";
+  /** Open descriptor of the path. Bubblewrap fails if the path has been replaced since it was opened. */
+  readonly fd: number;
+}
+
+/** Options of `bubbleCommand()`. */
 export interface BubbleOptions {
-  /** Folder that the command may write. */
-  readonly workspace: string;
-  /** Folder in which the command starts. It must be inside the workspace. */
+  /** Absolute path of the program. */
+  readonly program: string;
+  /** Command to run. */
+  readonly command: readonly string[];
+  /** Folder in which the command starts. */
   readonly cwd: string;
   /** The only environment variables that the command sees. */
   readonly env: Readonly<Record<string, string>>;
-  /** What the command may read, write and reach. */
-  readonly policy: SandboxPolicy;
+  /** Whether the command may reach the network. */
+  readonly network: boolean;
+  /** Folders that the command may read, in addition to system folders. */
+  readonly readable: readonly string[];
+  /** Folders and control files, in the order in which they are mounted. */
+  readonly mounts: readonly Mount[];
+  readonly limits: Required<SandboxLimits>;
+  /** Receives what bubblewrap reports about the sandbox that it has created. */
+  readonly onInfo: (text: string) => void;
 }
 
-/** System folders that programs need, if they exist. Home folders are not included. */
-const system = [
-  "/usr",
-  "/bin",
-  "/sbin",
-  "/lib",
-  "/lib32",
-  "/lib64",
-  "/etc",
-  "/opt",
-  "/nix",
-  "/run/current-system",
-];
+/**
+ * A descriptor of a started program: a text is sent through a pipe, a number is an open descriptor to inherit, and a
+ * function receives what the program writes.
+ */
+export type Descriptor = string | number | ((text: string) => void);
+
+/** How to start bubblewrap. */
+export interface BubbleCommand {
+  readonly program: string;
+  readonly args: readonly string[];
+  /** Descriptors from 3 on. */
+  readonly descriptors: readonly Descriptor[];
+}
 
 /**
- * Returns the arguments of bubblewrap: system folders read-only, an empty `/tmp`, no home folder, a writable workspace,
- * its own process namespace that ends with the command, and no network unless the policy allows it. The command sees
- * only the variables in `env`.
+ * Returns how to start a command in bubblewrap.
+ *
+ * - The command has its own user, process, network, host name and IPC namespaces, no capabilities, an unprivileged user, and cannot create
+ *   user namespaces. Its processes end with it.
+ * - It sees system folders and a short list of `/etc` read-only, a new `/proc`, a few devices, an empty `/tmp`, and the mounts.
+ * - The options are sent through a pipe, so neither the environment nor the arguments of the bubblewrap process contain the command's
+ *   variables.
  */
-export function bubbleArguments({ workspace, cwd, env, policy }: BubbleOptions): readonly string[] {
-  const { network = false, readable = [], writable = [] } = policy;
-  return [
-    "--unshare-all",
-    ...(network ? ["--share-net"] : []),
-    "--die-with-parent",
-    "--new-session",
-    ...system.flatMap((path) => ["--ro-bind-try", path, path]),
-    "--dev",
-    "/dev",
-    "--proc",
-    "/proc",
-    "--tmpfs",
-    "/tmp",
-    ...readable.flatMap((path) => ["--ro-bind", path, path]),
-    ...[workspace, ...writable].flatMap((path) => ["--bind", path, path]),
-    "--clearenv",
-    ...Object.entries(env).flatMap(([name, value]) => ["--setenv", name, value]),
-    "--chdir",
-    cwd,
-    "--",
-  ];
+export function bubbleCommand(options: BubbleOptions): BubbleCommand {
+  const { program, command, cwd, env, network, readable, mounts, limits, onInfo } = options;
+  const descriptors: Descriptor[] = [];
+  /** Adds a descriptor and returns its number in the bubblewrap process. The number 3 is taken by the options. */
+  const descriptor = (value: Descriptor): string => String(descriptors.push(value) + 3);
+  const size = ["--size", String(limits.tmpBytes)];
+  const args = [
+    ["--unshare-user", "--unshare-ipc", "--unshare-pid", "--unshare-uts", "--unshare-cgroup-try"],
+    network ? [] : ["--unshare-net"],
+    ["--disable-userns", "--cap-drop", "ALL"],
+    ["--uid", String(sandboxUser.id), "--gid", String(sandboxUser.id), "--hostname", "sandbox"],
+    ["--die-with-parent", "--new-session", "--info-fd", descriptor(onInfo)],
+    [...systemFolders, ...readableSettings(network)].flatMap((path) => ["--ro-bind-try", path, path]),
+    Object.entries(generatedSettings(network)).flatMap(([path, text]) => ["--file", descriptor(text), path]),
+    ["--dev", "/dev", ...size, "--tmpfs", "/dev/shm", "--remount-ro", "/dev"],
+    ["--proc", "/proc", ...size, "--tmpfs", "/tmp", "--dir", sandboxUser.home],
+    readable.flatMap((path) => ["--ro-bind", path, path]),
+    mounts.flatMap(({ path, access, fd }) => [
+      access === "read" ? "--ro-bind-fd" : "--bind-fd",
+      descriptor(fd),
+      path,
+    ]),
+    // Last, because mount points are created in the folders above.
+    ["--remount-ro", "/proc", "--remount-ro", "/", "--clearenv"],
+    Object.entries(env).flatMap(([name, value]) => ["--setenv", name, value]),
+    ["--chdir", cwd],
+  ].flat();
+  return {
+    program,
+    args: ["--args", "3", "--", ...command],
+    descriptors: [args.map((each) => `${each}\0`).join(""), ...descriptors],
+  };
 }
 
 const howToInstall =
-  "install bubblewrap (Debian, Ubuntu: apt install bubblewrap; Fedora: dnf install bubblewrap; Arch: pacman -S bubblewrap), or set the sandbox to warn or off";
+  'install bubblewrap (Debian, Ubuntu: apt install bubblewrap; Fedora: dnf install bubblewrap; Arch: pacman -S bubblewrap), or set the sandbox to "off" to run commands without one';
+
+/** Options without which the sandbox would be weaker, with the version that has them. */
+const neededOptions = {
+  "--disable-userns": "0.8.0",
+  "--bind-fd": "0.10.0, or the security update of an older version,",
+} as const;
+
+/** Result of `findBubble()`. */
+export type FoundBubble = { readonly program: string } | { readonly problem: string };
 
 /**
- * Returns why bubblewrap cannot be used here, or `undefined` if it can. Runs it once, because an installed program may
- * still lack permissions.
+ * Finds bubblewrap and runs it once, because an installed program may be too old or lack permissions. Folders that
+ * commands may write are not searched, because a command could have placed a program there.
  */
-export async function bubbleProblem(program: string): Promise<string | undefined> {
-  if (process.platform !== "linux") return `bubblewrap works only on Linux, and this is ${process.platform}`;
-  const probe = bubbleArguments({ workspace: "/usr", cwd: "/", env: {}, policy: { mode: "enforce" } });
+export async function findBubble(name: string, writable: readonly string[]): Promise<FoundBubble> {
+  if (process.platform !== "linux")
+    return {
+      problem: `bubblewrap works only on Linux, and this is ${process.platform}; run Reeve in a Linux container or virtual machine, or set the sandbox to "off"`,
+    };
+  const program = programPath(name, writable);
+  if (program === undefined) return { problem: `the program ${name} is not installed: ${howToInstall}` };
   try {
-    await promisify(execFile)(program, [...probe, "true"], {
-      timeout: 10_000,
-      env: { PATH: process.env["PATH"] ?? "" },
-    });
-    return undefined;
+    const { stdout } = await run(program, ["--help"]);
+    for (const [option, version] of Object.entries(neededOptions))
+      if (!stdout.includes(option))
+        return {
+          problem: `${program} is too old: it lacks ${option}, which version ${version} has; ${howToInstall}`,
+        };
+    await run(program, probe);
+    return { program };
   } catch (error) {
-    if (codeOf(error) === "ENOENT") return `the program ${program} is not installed: ${howToInstall}`;
     const { stderr = "" } = error as { readonly stderr?: string };
     const reason = stderr.trim() || (error as Error).message;
-    return `${program} is installed but does not work: ${reason}. Allow unprivileged user namespaces, or set the sandbox to warn or off`;
+    return {
+      problem: `${program} is installed but does not work: ${reason}. Allow user namespaces (sysctl user.max_user_namespaces, kernel.unprivileged_userns_clone=1, kernel.apparmor_restrict_unprivileged_userns=0; in a container, a seccomp profile that permits them), or set the sandbox to "off" to run commands without one`,
+    };
   }
+}
+
+/** A smallest use of every kind of namespace and mount that commands need. */
+const probe = [
+  ["--unshare-user", "--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts"],
+  ["--disable-userns", "--cap-drop", "ALL", "--uid", "1000", "--gid", "1000", "--die-with-parent"],
+  systemFolders.flatMap((path) => ["--ro-bind-try", path, path]),
+  ["--dev", "/dev", "--proc", "/proc", "--remount-ro", "/proc", "--", "/bin/sh", "-c", ":"],
+].flat();
+
+function run(program: string, args: readonly string[]): Promise<{ readonly stdout: string }> {
+  return promisify(execFile)(program, [...args], { timeout: 10_000, env: {} });
+}
+
+/** Returns the real path of a program, or `undefined` if it is not found outside the writable folders. */
+function programPath(name: string, writable: readonly string[]): string | undefined {
+  const folders = (process.env["PATH"] ?? "").split(delimiter).filter(isAbsolute);
+  const candidates = name.includes("/") ? [resolve(name)] : folders.map((folder) => join(folder, name));
+  for (const candidate of candidates) {
+    try {
+      accessSync(candidate, constants.X_OK);
+    } catch (error) {
+      if (codeOf(error) === undefined) throw error;
+      continue;
+    }
+    const real = realpathSync(candidate);
+    if (![candidate, real].some((path) => writable.some((folder) => isInside(path, folder)))) return real;
+  }
+  return undefined;
+}
+
+/** Whether a path is a folder or inside it. */
+export function isInside(path: string, folder: string): boolean {
+  const inside = relative(folder, path);
+  return inside === "" || (inside !== ".." && !inside.startsWith("../") && !isAbsolute(inside));
 }

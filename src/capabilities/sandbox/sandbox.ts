@@ -1,30 +1,71 @@
-import { Fault } from "../../kernel/index.ts";
-import { bubbleArguments, bubbleProblem } from "./bubblewrap.ts";
-import type { SandboxMode, SandboxPolicy, SandboxReport } from "./sandbox-policy.ts";
+import { checkOptions, Fault, optionNames } from "../../kernel/index.ts";
+import { bubbleCommand, findBubble, type Descriptor, type FoundBubble } from "./bubblewrap.ts";
+import { limitedCommand, sandboxLimits } from "./sandbox-limits.ts";
+import type { SandboxLimits, SandboxMode, SandboxPolicy, SandboxReport } from "./sandbox-policy.ts";
+import { SandboxProcesses } from "./sandbox-processes.ts";
+import { sandboxUser } from "./system-files.ts";
+import { WorkspaceGuard } from "./workspace-guard.ts";
 
 /** A command that is to run in a sandbox. */
 export interface SandboxedCommand {
+  /** Real path of the folder that the command may write. */
   readonly workspace: string;
+  /** Real path of the folder in which the command starts. It must be inside the workspace. */
   readonly cwd: string;
+  /** Shell that runs the command. */
+  readonly shell: string;
+  /** Text of the command. */
+  readonly command: string;
+  /** Variables of this process that the command sees. In a sandbox, home folder and user are replaced. */
   readonly env: Readonly<Record<string, string>>;
+  /** Variables that are set in any case. */
+  readonly setEnv: Readonly<Record<string, string>>;
 }
 
-/** How to start a command in the sandbox. */
-export interface Wrapping {
-  /** Program and arguments to put before the command. Empty if no sandbox is used. */
-  readonly prefix: readonly string[];
-  /** What was applied, for the metadata of the result. */
-  readonly report: SandboxReport;
+/** How to start a command. The caller must call `end()` after the command has ended, even if it failed. */
+export interface Launch {
+  readonly program: string;
+  readonly args: readonly string[];
+  /**
+   * Folder in which the program starts, if it chooses the command's folder itself. A path through a descriptor of this
+   * process would be invalid there, because the program's own descriptors replace it.
+   */
+  readonly cwd?: string;
+  /** Environment variables of the started program. */
+  readonly env: Readonly<Record<string, string>>;
+  /** Descriptors of the started program from 3 on. */
+  readonly descriptors: readonly Descriptor[];
+  /**
+   * Watches a limit that the kernel does not enforce. The caller calls it with a function that stops the command, and
+   * calls the returned function when the command has ended.
+   */
+  readonly watch?: (stop: () => void) => () => void;
+  /**
+   * Waits until all processes of the sandbox have ended, undoes changes of control files, releases all descriptors, and
+   * returns what was applied. Further calls return the same result.
+   */
+  readonly end: () => Promise<SandboxReport>;
 }
 
 const modes: readonly unknown[] = ["off", "warn", "enforce"] satisfies SandboxMode[];
 
-/** Wraps commands in a sandbox according to a policy. Whether a sandbox is available is checked once. */
+const knownOptions = optionNames<SandboxPolicy>({
+  mode: true,
+  network: true,
+  readable: true,
+  writable: true,
+  limits: true,
+  program: true,
+});
+
+/** Starts commands in a sandbox according to a policy. A sandbox that was available once is not checked again. */
 export class Sandbox {
   readonly policy: SandboxPolicy;
-  #problem: Promise<string | undefined> | undefined;
+  readonly #limits: Required<SandboxLimits>;
+  #found: Promise<FoundBubble> | undefined;
 
   constructor(policy: SandboxPolicy) {
+    checkOptions("the sandbox", policy, knownOptions);
     if (!modes.includes(policy.mode)) {
       throw new Fault(
         "invalid_argument",
@@ -32,24 +73,84 @@ export class Sandbox {
       );
     }
     this.policy = policy;
+    this.#limits = sandboxLimits(policy.limits);
   }
 
-  /**
-   * Returns how to start the command. Throws `dependency_missing` if the mode is `enforce` and no sandbox is available.
-   */
-  async wrap(command: SandboxedCommand): Promise<Wrapping> {
-    const { mode, network = false, program = "bwrap" } = this.policy;
-    if (mode === "off") return { prefix: [], report: { mode, applied: "none", network: true } };
-    const problem = await (this.#problem ??= bubbleProblem(program));
-    if (problem === undefined) {
-      const prefix = [program, ...bubbleArguments({ ...command, policy: this.policy })];
-      return { prefix, report: { mode, applied: "bubblewrap", network } };
-    }
-    if (mode === "enforce")
-      throw new Fault(
-        "dependency_missing",
-        `the command was not run, because the sandbox is enforced: ${problem}`,
-      );
-    return { prefix: [], report: { mode, applied: "none", network: true, warning: problem } };
+  /** Returns why no sandbox is available for commands of the workspace, or `undefined` if one is. */
+  async problem(workspace: string): Promise<string | undefined> {
+    const found = await this.#find(workspace);
+    return "problem" in found ? found.problem : undefined;
   }
+
+  /** Returns how to start the command. Throws `dependency_missing` if the mode is `enforce` and no sandbox is available. */
+  async launch(command: SandboxedCommand): Promise<Launch> {
+    const { mode } = this.policy;
+    if (mode === "off") return plain(command, { mode, applied: "none", network: true });
+    const found = await this.#find(command.workspace);
+    if ("program" in found) return this.#wrapped(found.program, command);
+    if (mode === "warn")
+      return plain(command, { mode, applied: "none", network: true, warning: found.problem });
+    throw new Fault(
+      "dependency_missing",
+      `the command was not run, because the sandbox is enforced: ${found.problem}`,
+    );
+  }
+
+  async #find(workspace: string): Promise<FoundBubble> {
+    const { program = "bwrap", writable = [] } = this.policy;
+    this.#found ??= findBubble(program, [workspace, ...writable]);
+    const found = await this.#found;
+    // The program may be installed while this process runs.
+    if ("problem" in found) this.#found = undefined;
+    return found;
+  }
+
+  async #wrapped(program: string, command: SandboxedCommand): Promise<Launch> {
+    const { mode, network = false, readable = [], writable = [] } = this.policy;
+    const { workspace, cwd, shell, env, setEnv } = command;
+    if (workspace === "/")
+      throw new Fault(
+        "invalid_argument",
+        "the workspace of a sandbox cannot be /: use a folder of the project",
+      );
+    const guard = await WorkspaceGuard.open([workspace, ...writable]);
+    const processes = new SandboxProcesses();
+    const { name, home } = sandboxUser;
+    const own = { HOME: home, USER: name, LOGNAME: name, TMPDIR: "/tmp", SHELL: shell };
+    const started = bubbleCommand({
+      program,
+      command: limitedCommand(shell, [shell, "-c", command.command], this.#limits),
+      cwd,
+      env: { ...env, ...own, ...setEnv },
+      network,
+      readable,
+      mounts: guard.mounts,
+      limits: this.#limits,
+      onInfo: processes.receive,
+    });
+    const finished = async (): Promise<SandboxReport> => {
+      await processes.ended();
+      return { mode, applied: "bubblewrap", network, ...(await guard.end()) };
+    };
+    let ending: Promise<SandboxReport> | undefined;
+    return {
+      ...started,
+      cwd: "/",
+      env: {},
+      ...(process.getuid?.() === 0 && {
+        watch: (stop: () => void) => processes.watch(this.#limits.processes, stop),
+      }),
+      end: () => (ending ??= finished()),
+    };
+  }
+}
+
+function plain({ shell, command, env, setEnv }: SandboxedCommand, report: SandboxReport): Launch {
+  return {
+    program: shell,
+    args: ["-c", command],
+    env: { ...env, ...setEnv },
+    descriptors: [],
+    end: () => Promise.resolve(report),
+  };
 }

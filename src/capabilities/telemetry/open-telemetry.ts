@@ -1,6 +1,9 @@
 import type * as OpenTelemetryApi from "@opentelemetry/api";
 import {
+  checkChoice,
+  checkOptions,
   Fault,
+  optionNames,
   withoutSecrets,
   type Attributes,
   type Metric,
@@ -24,12 +27,16 @@ export interface OpenTelemetryOptions {
 
 type Api = typeof OpenTelemetryApi;
 
+const knownOptions = optionNames<OpenTelemetryOptions>({ name: true, version: true, ifMissing: true });
+
 /**
  * Returns telemetry over the OpenTelemetry API, which is loaded by this call. Spans and metrics go to the SDK that the
  * program has registered; without one they are dropped.
  */
 export async function openTelemetry(options: OpenTelemetryOptions = {}): Promise<Telemetry> {
+  checkOptions("openTelemetry()", options, knownOptions);
   const { name = "reeve", version, ifMissing = "throw" } = options;
+  checkChoice("openTelemetry()", "ifMissing", ifMissing, ["throw", "ignore"]);
   let api: Api;
   try {
     api = await import("@opentelemetry/api");

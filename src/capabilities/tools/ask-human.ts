@@ -1,4 +1,4 @@
-import type { Tool } from "../../kernel/index.ts";
+import { checkOptions, optionNames, type Tool } from "../../kernel/index.ts";
 import { errorResult, toolResult } from "./tool-result.ts";
 import { tool } from "./tool.ts";
 
@@ -23,12 +23,16 @@ const input = {
   additionalProperties: false,
 } as const;
 
+const knownOptions = optionNames<AskHumanToolOptions>({ about: true });
+
 /**
  * Creates the tool `ask_human`, which asks a person and waits durably for the answer. The wait survives restarts, holds
  * no call in flight, and stops the task's deadline clock. The question is the input of an `approval_request` event;
  * `run.approve(approvalId, { decision: "approved", input: answer })` answers it.
  */
-export function askHumanTool({ about }: AskHumanToolOptions = {}): Tool {
+export function askHumanTool(options: AskHumanToolOptions = {}): Tool {
+  checkOptions("askHumanTool()", options, knownOptions);
+  const { about } = options;
   return tool({
     name,
     description: ["Ask a person a question and wait for the answer, however long it takes.", about]

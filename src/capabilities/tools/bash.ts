@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import { Fault, type JsonObject, type Tool } from "../../kernel/index.ts";
+import { checkOptions, Fault, optionNames, type JsonObject, type Tool } from "../../kernel/index.ts";
 import { FileRoot } from "../files/file-root.ts";
 import { Sandbox } from "../sandbox/sandbox.ts";
 import type { SandboxMode, SandboxPolicy, SandboxReport } from "../sandbox/sandbox-policy.ts";
@@ -9,9 +9,9 @@ import { tool } from "./tool.ts";
 
 /** Options of `bashTool()`. */
 export interface BashToolOptions {
-  /** Folder in which commands start. Commands can leave it unless a sandbox prevents that. */
+  /** Folder in which commands start. Without a sandbox, commands can leave it. */
   readonly root: string;
-  /** Sandbox of the commands. Default: `warn`. */
+  /** Sandbox of the commands. Default: `enforce`, so commands are refused where no sandbox is available. */
   readonly sandbox?: SandboxMode | SandboxPolicy;
   /** Maximum duration of a command, in milliseconds. A call may ask for less. Default: 120_000. */
   readonly timeoutMs?: number;
@@ -39,8 +39,26 @@ const input = {
   additionalProperties: false,
 } as const;
 
+/** What the model learns about the sandbox. */
+const shownModes: Readonly<Record<SandboxMode, string>> = {
+  enforce:
+    "Commands run in a sandbox: only the workspace and /tmp can be written, and control files such as .git/config and .git/hooks are read-only.",
+  warn: "Commands run in a sandbox if one is available; otherwise they run without a sandbox, and the result says so.",
+  off: "Commands run without a sandbox, with all permissions of the user.",
+};
+
 /** Variables that every command sees. Keys, tokens and service addresses are passed only if `inheritEnv` names them. */
 const harmless = ["PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TZ", "TMPDIR"];
+
+const knownOptions = optionNames<BashToolOptions>({
+  root: true,
+  sandbox: true,
+  timeoutMs: true,
+  maxOutputBytes: true,
+  graceMs: true,
+  inheritEnv: true,
+  env: true,
+});
 
 /**
  * Creates the tool `bash`, which runs shell commands. Each command runs in its own process group, which ends with the call.
@@ -53,22 +71,25 @@ const harmless = ["PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE"
  * const agent = new Agent({
  *   name: "builder",
  *   model: "anthropic/claude-sonnet-5",
- *   tools: [bashTool({ root: "./workspace", sandbox: "enforce", timeoutMs: 60_000 })],
+ *   tools: [bashTool({ root: "./workspace", timeoutMs: 60_000 })],
  * });
  * ```
  */
 export function bashTool(options: BashToolOptions): Tool {
+  checkOptions("bashTool()", options, knownOptions);
   const { timeoutMs = 120_000, maxOutputBytes = 32_768, graceMs = 2_000 } = options;
-  const { sandbox: wanted = "warn", inheritEnv = [], env: extraEnv = {} } = options;
+  const { sandbox: wanted = "enforce", inheritEnv = [], env: extraEnv = {} } = options;
   const root = new FileRoot(options.root);
   const sandbox = new Sandbox(typeof wanted === "string" ? { mode: wanted } : wanted);
-  const isHeld = sandbox.policy.mode === "enforce";
+  const { mode, network = false } = sandbox.policy;
+  const reach =
+    mode === "off" ? "" : network ? " They can reach the network." : " They cannot reach the network.";
 
   return tool({
     name: "bash",
-    description: `Run a shell command in the workspace, without standard input, for at most ${timeoutMs} ms. Background processes of the command end with it. Output over ${maxOutputBytes} bytes is cut in the middle.`,
+    description: `Run a shell command in the workspace, without standard input, for at most ${timeoutMs} ms. Background processes of the command end with it. Output over ${maxOutputBytes} bytes is cut in the middle. ${shownModes[mode]}${reach}`,
     inputSchema: input,
-    risk: isHeld ? "high" : "critical",
+    risk: mode === "enforce" ? "high" : "critical",
     destructive: true,
     concurrency: "sequential",
     // The command's own timeout comes first, so that the output so far is kept.
@@ -81,24 +102,32 @@ export function bashTool(options: BashToolOptions): Tool {
         throw new Fault("invalid_argument", "invalid command: it contains a zero byte");
       const folder = await root.folder(cwd);
       try {
-        const env = { ...environment(inheritEnv), ...extraEnv, REEVE_IDEMPOTENCY_KEY: idempotencyKey };
-        const workspace = await root.path();
-        const { prefix, report } = await sandbox.wrap({ workspace, cwd: folder.path, env });
-        const [program, ...args] = [...prefix, shell(), "-c", command];
+        const launch = await sandbox.launch({
+          workspace: await root.path(),
+          cwd: folder.path,
+          shell: shell(),
+          command,
+          env: environment(inheritEnv),
+          setEnv: { ...extraEnv, REEVE_IDEMPOTENCY_KEY: idempotencyKey },
+        });
         const output = new OutputWindow(maxOutputBytes);
         const limit = Math.min(requestedMs, timeoutMs);
         const startedAt = performance.now();
-        const end = await runGroup({
-          program,
-          args,
-          // The descriptor of the folder that was checked, so that a path that changes meanwhile has no effect.
-          cwd: folder.here,
-          env,
-          timeoutMs: limit,
-          graceMs,
-          signal,
-          onOutput: (chunk) => output.add(chunk),
-        });
+        let end: ProcessEnd;
+        let report: SandboxReport;
+        try {
+          end = await runGroup({
+            // The descriptor of the folder that was checked, so that a path that changes meanwhile has no effect.
+            cwd: folder.here,
+            ...launch,
+            timeoutMs: limit,
+            graceMs,
+            signal,
+            onOutput: (chunk) => output.add(chunk),
+          });
+        } finally {
+          report = await launch.end();
+        }
         const isError = end.isTimedOut || end.exitCode !== 0;
         const metadata: JsonObject = {
           command,
@@ -119,14 +148,20 @@ export function bashTool(options: BashToolOptions): Tool {
 }
 
 function notes(
-  { exitCode, killedBy, isTimedOut }: ProcessEnd,
+  { exitCode, killedBy, isTimedOut, isOverLimit }: ProcessEnd,
   limitMs: number,
   report: SandboxReport,
 ): string[] {
   const lines: string[] = [];
   if (isTimedOut) lines.push(`[stopped: the command took longer than ${limitMs} ms]`);
+  else if (isOverLimit) lines.push("[stopped: the command had too many processes]");
   else if (killedBy !== null) lines.push(`[killed by ${killedBy}]`);
   else if (exitCode !== 0) lines.push(`[exit code ${exitCode}]`);
+  const { created = [], undone = [] } = report;
+  if (undone.length > 0)
+    lines.push(`[undone, because these control files must not be created or replaced: ${undone.join(", ")}]`);
+  if (created.length > 0)
+    lines.push(`[created control files, which other programs execute or obey: ${created.join(", ")}]`);
   if (report.warning !== undefined) lines.push(`[run without a sandbox: ${report.warning}]`);
   return lines;
 }

@@ -1,4 +1,4 @@
-import { Fault, type Tool } from "../../kernel/index.ts";
+import { checkOptions, Fault, optionNames, type Tool } from "../../kernel/index.ts";
 import { codeOf, fileFault, FileRoot, openRegular, type Place } from "../files/file-root.ts";
 import { readBytes } from "../files/file-lines.ts";
 import { replaceFile, type FileState } from "../files/replace-file.ts";
@@ -35,6 +35,8 @@ const input = {
 /** Maximum length of the diff that is stored with the call, in characters. */
 const maxDiff = 65_536;
 
+const knownOptions = optionNames<EditToolOptions>({ root: true, maxBytes: true });
+
 /**
  * Creates the tool `edit`, which replaces an exact text in a file atomically and stores a unified diff in the metadata. J6: if the call is
  * repeated after a crash, it finds the new text and reports that the edit seems to be done.
@@ -46,7 +48,9 @@ const maxDiff = 65_536;
  * const tools = [readTool({ root: "./workspace" }), editTool({ root: "./workspace" })];
  * ```
  */
-export function editTool({ root: path, maxBytes = 4 * 1024 * 1024 }: EditToolOptions): Tool {
+export function editTool(options: EditToolOptions): Tool {
+  checkOptions("editTool()", options, knownOptions);
+  const { root: path, maxBytes = 4 * 1024 * 1024 } = options;
   const root = new FileRoot(path);
   return tool({
     name: "edit",
@@ -59,7 +63,7 @@ export function editTool({ root: path, maxBytes = 4 * 1024 * 1024 }: EditToolOpt
     execute: async ({ path: file, oldText, newText, all = false }) => {
       if (oldText === newText)
         return errorResult("oldText and newText are equal: there is nothing to change");
-      const place = await root.place(file);
+      const place = await root.place(file, { write: true });
       try {
         const { state, text } = await readText(place, file, maxBytes);
         const places = occurrences(text, oldText);

@@ -1,22 +1,28 @@
-import { Fault, type Tool } from "../../kernel/index.ts";
+import { checkOptions, Fault, optionNames, type JsonValue, type Tool } from "../../kernel/index.ts";
 import type { AddressCheckOptions } from "../web/address-check.ts";
+import { canonicalHost, hostList, webUrl } from "../web/host-name.ts";
 import { pageText } from "../web/page-text.ts";
 import { errorResult, fileResult, imageResult, textResult } from "./tool-result.ts";
 import { tool } from "./tool.ts";
 
 /** Options of `fetchTool()`. */
 export interface FetchToolOptions extends AddressCheckOptions {
+  /**
+   * Hosts that are fetched without a person's approval: `example.com`, `example.com:8080`, `*.example.com` for all names
+   * below it, or `*` for all hosts. Where no person can be asked, only these hosts are reachable. Default: none.
+   */
+  readonly allow?: readonly string[];
   /** Maximum size of the decompressed body in bytes. Default: 5 MiB. */
   readonly maxBytes?: number;
   /** Maximum length of the text that the model sees, in characters. Default: 50_000. */
   readonly maxText?: number;
   /** Maximum duration of a call, in milliseconds. Default: 30_000. */
   readonly timeoutMs?: number;
-  /** Maximum number of redirects of one call. Default: 5. */
+  /** Maximum number of redirects of one call, all to the same host. Default: 5. */
   readonly maxRedirects?: number;
   /**
-   * Headers of every request. They go to any host that the model names, so they must not be secret. Of these, a
-   * redirect to another origin receives only `user-agent`, `accept` and `accept-language`.
+   * Headers of every request. They go to any host that is approved, so they must not be secret. Of these, a redirect to
+   * another scheme receives only `user-agent`, `accept` and `accept-language`.
    */
   readonly headers?: Readonly<Record<string, string>>;
 }
@@ -33,46 +39,69 @@ const input = {
 
 const shownImages = new Set(["image/png", "image/jpeg", "image/gif", "image/webp"]);
 
+const knownOptions = optionNames<FetchToolOptions>({
+  allow: true,
+  maxBytes: true,
+  maxText: true,
+  timeoutMs: true,
+  maxRedirects: true,
+  headers: true,
+  allowPrivate: true,
+  resolve: true,
+});
+
 /**
- * Creates the tool `fetch`, which gets a page of the public internet. Every address to which the host name resolves is checked, at every
- * redirect, and the connection uses the address that was checked. Proxies from the environment are ignored, because they would resolve
- * names themselves.
+ * Creates the tool `fetch`, which gets a page of the public internet. A person approves each host once, unless it is in `allow` or the
+ * permissions allow the call. A redirect to another host is returned to the model and not followed. Every address to which the host name
+ * resolves is checked, at every redirect, and the connection uses the address that was checked. Proxies from the environment are ignored,
+ * because they would resolve names themselves.
  *
  * @example
  * ```ts
  * import { fetchTool } from "reeve/tools";
  *
- * const fetchPage = fetchTool({ maxText: 20_000, allowPrivate: ["wiki.internal:8080"] });
+ * const fetchPage = fetchTool({ allow: ["docs.example.com"], maxText: 20_000 });
  * ```
  */
 export function fetchTool(options: FetchToolOptions = {}): Tool {
+  checkOptions("fetchTool()", options, knownOptions);
   const { maxBytes = 5 * 1024 * 1024, maxText = 50_000, timeoutMs = 30_000, maxRedirects = 5 } = options;
   const headers = { "user-agent": "reeve", accept: "text/html, text/*;q=0.9, */*;q=0.5", ...options.headers };
-  return tool({
+  const isAllowed = hostList(options.allow ?? []);
+  const page = tool({
     name: "fetch",
-    description: `Get a web page and return its text (at most ${maxText} characters), an image or a PDF. Only GET requests to public addresses.`,
+    description: `Get a web page and return its text (at most ${maxText} characters), an image or a PDF. Only GET requests to public addresses. A redirect to another host is not followed: its URL is returned.`,
     inputSchema: input,
     // The call changes nothing, but the URL itself can carry data out.
     risk: "high",
     destructive: false,
     timeoutMs: timeoutMs + 5_000,
+    approvalScope: ({ url }) => {
+      const host = canonicalHost(webUrl(url));
+      return isAllowed(host) ? null : host;
+    },
     execute: async ({ url, raw = false }, { signal: stop }) => {
       const late = AbortSignal.timeout(timeoutMs);
       const signal = AbortSignal.any([stop, late]);
       try {
         // Loaded on first use, so that importing the tools loads no network module.
         const { fetchPage } = await import("../web/fetched-page.ts");
-        const page = await fetchPage({ ...options, url, maxBytes, maxRedirects, signal, headers });
-        const { body, status, contentType, isCut } = page;
+        const found = await fetchPage({ ...options, url, maxBytes, maxRedirects, signal, headers });
+        const { body, status, contentType, isCut, redirect } = found;
         const mediaType = contentType.split(";", 1)[0]?.trim().toLowerCase() ?? "";
-        const metadata = { url: page.url, status, contentType, bytes: body.length, isCut, hops: page.hops };
+        const metadata = { url: found.url, status, contentType, bytes: body.length, isCut, hops: found.hops };
+        if (redirect !== undefined)
+          return textResult(
+            `[status ${status}] ${found.url} redirects to another host, which was not fetched. To follow it, call fetch with ${redirect}`,
+            { ...metadata, redirect },
+          );
         if (!isCut && status === 200 && shownImages.has(mediaType))
           return imageResult(body, mediaType, { metadata });
         if (!isCut && status === 200 && mediaType === "application/pdf")
           return fileResult(body, mediaType, { metadata });
         if (!isText(mediaType))
           return errorResult(
-            `${page.url} has the type ${mediaType || "unknown"} and ${body.length} bytes: it cannot be shown as text`,
+            `${found.url} has the type ${mediaType || "unknown"} and ${body.length} bytes: it cannot be shown as text`,
             metadata,
           );
         const text = decoded(body, contentType);
@@ -88,6 +117,17 @@ export function fetchTool(options: FetchToolOptions = {}): Tool {
       }
     },
   });
+  // Rules and people judge the URL that is fetched, whichever way the model wrote it.
+  const parse = async (sent: JsonValue): Promise<FetchInput> => {
+    const given = await page.parse(sent);
+    return { ...given, url: webUrl(given.url).href };
+  };
+  return Object.freeze({ ...page, parse });
+}
+
+interface FetchInput {
+  readonly url: string;
+  readonly raw?: boolean;
 }
 
 function isText(mediaType: string): boolean {

@@ -1,4 +1,4 @@
-import type { Tool } from "../../kernel/index.ts";
+import { checkOptions, optionNames, type Tool } from "../../kernel/index.ts";
 import { editTool } from "./edit.ts";
 import { findTool } from "./find.ts";
 import { grepTool } from "./grep.ts";
@@ -13,6 +13,8 @@ export interface FileToolsOptions {
   /** Whether to create only the tools that read: `read`, `ls`, `find` and `grep`. Default: `false`. */
   readonly readOnly?: boolean;
 }
+
+const knownOptions = optionNames<FileToolsOptions>({ root: true, readOnly: true });
 
 /**
  * Creates the file tools in a fixed order: `read`, `ls`, `find`, `grep`, `write`, `edit`.
@@ -29,7 +31,9 @@ export interface FileToolsOptions {
  * });
  * ```
  */
-export function fileTools({ root, readOnly = false }: FileToolsOptions): readonly Tool[] {
+export function fileTools(options: FileToolsOptions): readonly Tool[] {
+  checkOptions("fileTools()", options, knownOptions);
+  const { root, readOnly = false } = options;
   const readers = [readTool({ root }), lsTool({ root }), findTool({ root }), grepTool({ root })];
   return readOnly ? readers : [...readers, writeTool({ root }), editTool({ root })];
 }

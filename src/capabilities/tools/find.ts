@@ -1,4 +1,4 @@
-import { Fault, type Tool } from "../../kernel/index.ts";
+import { checkOptions, Fault, optionNames, type Tool } from "../../kernel/index.ts";
 import { FileRoot } from "../files/file-root.ts";
 import { matchingFiles } from "../files/matching-files.ts";
 import { textResult } from "./tool-result.ts";
@@ -31,6 +31,8 @@ const input = {
   additionalProperties: false,
 } as const;
 
+const knownOptions = optionNames<FindToolOptions>({ root: true, maxResults: true, timeoutMs: true });
+
 /**
  * Creates the tool `find`, which finds files by a glob.
  *
@@ -41,7 +43,9 @@ const input = {
  * const find = findTool({ root: "./workspace", maxResults: 100 });
  * ```
  */
-export function findTool({ root: path, maxResults = 500, timeoutMs = 20_000 }: FindToolOptions): Tool {
+export function findTool(options: FindToolOptions): Tool {
+  checkOptions("findTool()", options, knownOptions);
+  const { root: path, maxResults = 500, timeoutMs = 20_000 } = options;
   const root = new FileRoot(path);
   return tool({
     name: "find",

@@ -1,4 +1,4 @@
-import { Fault, type CancelSignal, type Tool } from "../../kernel/index.ts";
+import { checkOptions, Fault, optionNames, type CancelSignal, type Tool } from "../../kernel/index.ts";
 import { looksBinary } from "../files/file-kind.ts";
 import { readBytes } from "../files/file-lines.ts";
 import { FileRoot } from "../files/file-root.ts";
@@ -20,14 +20,19 @@ export interface GrepToolOptions {
   readonly maxFileBytes?: number;
   /** Maximum number of files that one call searches. Default: 20_000. */
   readonly maxFiles?: number;
-  /** Maximum duration of a call, in milliseconds. Default: 20_000. */
+  /** Maximum duration of a search, in milliseconds. A search that takes longer is an error result. Default: 20_000. */
   readonly timeoutMs?: number;
 }
 
 const input = {
   type: "object",
   properties: {
-    pattern: { type: "string", minLength: 1, description: "A JavaScript regular expression" },
+    pattern: {
+      type: "string",
+      minLength: 1,
+      maxLength: 1_000,
+      description: "A JavaScript regular expression of at most 1000 characters",
+    },
     path: {
       type: "string",
       description: "A folder or file, relative to the workspace root. Default: the root",
@@ -44,9 +49,17 @@ const input = {
 /** Maximum length of a line in a result, in characters. */
 const maxLine = 400;
 
+const knownOptions = optionNames<GrepToolOptions>({
+  root: true,
+  maxMatches: true,
+  maxFileBytes: true,
+  maxFiles: true,
+  timeoutMs: true,
+});
+
 /**
- * Creates the tool `grep`, which searches files for lines. The expression runs in a thread, so one that takes too long is stopped with the
- * call.
+ * Creates the tool `grep`, which searches files for lines. The expression is compiled and executed in a thread, so one that takes too long
+ * stops nothing else and ends at the time limit.
  *
  * @example
  * ```ts
@@ -56,6 +69,7 @@ const maxLine = 400;
  * ```
  */
 export function grepTool(options: GrepToolOptions): Tool {
+  checkOptions("grepTool()", options, knownOptions);
   const { maxMatches = 200, maxFileBytes = 4 * 1024 * 1024, maxFiles = 20_000, timeoutMs = 20_000 } = options;
   const root = new FileRoot(options.root);
 
@@ -94,17 +108,22 @@ export function grepTool(options: GrepToolOptions): Tool {
     name: "grep",
     description: `Search files of the workspace for matching lines. Returns at most ${maxMatches} lines as path:line: text. Binary files and files that .gitignore excludes are left out.`,
     inputSchema: input,
-    timeoutMs,
+    // The search's own time limit comes first, because its result says what to change.
+    timeoutMs: timeoutMs + 5_000,
     execute: async (
       { pattern, path = ".", glob = "**/*", literal = false, ignoreCase = false, ignored = false },
-      { signal },
+      { signal: callSignal },
     ) => {
-      const files = await filesIn(path, glob, ignored, signal);
+      const limit = AbortSignal.timeout(timeoutMs);
+      const signal = AbortSignal.any([callSignal, limit]);
       const source = literal ? pattern.replaceAll(/[\\^$.*+?()[\]{}|/]/g, String.raw`\$&`) : pattern;
       const search = new LineSearch({ source, ignoreCase, maxLine });
       const stop = (): void => void search.close();
       signal.addEventListener("abort", stop, { once: true });
       try {
+        const files = await filesIn(path, glob, ignored, signal);
+        // Reports an invalid pattern before any file is read.
+        await search.search("", 0);
         const lines: string[] = [];
         let skipped = 0;
         for (const file of files.slice(0, maxFiles)) {
@@ -132,6 +151,12 @@ export function grepTool(options: GrepToolOptions): Tool {
         if (files.length === 0) return errorResult(`no file matches ${glob} in ${path}`, facts);
         const shown = [...lines.slice(0, maxMatches), ...notes];
         return textResult(shown.join("\n") || `[no line matches in ${files.length} files]`, facts);
+      } catch (error) {
+        if (!limit.aborted || callSignal.aborted) throw error;
+        return errorResult(
+          `the search took longer than ${timeoutMs} ms and was stopped: use a simpler pattern, or a narrower path or glob`,
+          { pattern, path },
+        );
       } finally {
         signal.removeEventListener("abort", stop);
         await search.close();

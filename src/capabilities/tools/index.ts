@@ -1,4 +1,5 @@
-export type { SandboxMode, SandboxPolicy, SandboxReport } from "../sandbox/sandbox-policy.ts";
+export { pathRule, type PathRuleOptions } from "../files/path-rule.ts";
+export type { SandboxLimits, SandboxMode, SandboxPolicy, SandboxReport } from "../sandbox/sandbox-policy.ts";
 export type { AddressCheckOptions, HostAddress, Resolver } from "../web/address-check.ts";
 export { askHumanTool, type AskHumanToolOptions } from "./ask-human.ts";
 export { bashTool, type BashToolOptions } from "./bash.ts";

@@ -19,11 +19,21 @@ export interface LineSearchOptions {
   readonly maxLine: number;
 }
 
-/** Code of the search thread. A pattern that takes too long is stopped by terminating the thread. */
+/**
+ * Code of the search thread. The pattern is compiled and executed only there: one that takes too long is stopped by
+ * terminating the thread, and nothing else waits for it.
+ */
 const program = `
   const { parentPort, workerData: { source, flags, maxLine } } = require("node:worker_threads");
-  const pattern = new RegExp(source, flags);
+  let pattern;
+  let invalid;
+  try {
+    pattern = new RegExp(source, flags);
+  } catch (error) {
+    invalid = error.message;
+  }
   parentPort.on("message", ({ text, limit }) => {
+    if (invalid !== undefined) return parentPort.postMessage({ invalid });
     const found = [];
     let line = 0;
     let at = 0;
@@ -44,9 +54,12 @@ const program = `
       at = end + 1;
       if (at === text.length) break;
     }
-    parentPort.postMessage(found);
+    parentPort.postMessage({ found });
   });
 `;
+
+/** Answer of the search thread: the matching lines, or why the pattern is invalid. */
+type Answer = { readonly found: readonly LineMatch[] } | { readonly invalid: string };
 
 /**
  * Searches texts for a pattern line by line, in a thread. Only one search may run at a time. The caller must call
@@ -59,7 +72,6 @@ export class LineSearch {
 
   constructor({ source, ignoreCase, maxLine }: LineSearchOptions) {
     const flags = ignoreCase ? "iu" : "u";
-    assertPattern(source, flags);
     this.#worker = new Worker(program, {
       eval: true,
       // Options of the parent process, such as --input-type, may be invalid for a thread.
@@ -73,7 +85,8 @@ export class LineSearch {
   }
 
   /**
-   * Returns at most `limit` matching lines of a text. Rejects with `tool_timeout` if the search is closed meanwhile.
+   * Returns at most `limit` matching lines of a text. Rejects with `invalid_argument` if the pattern is invalid, and
+   * with `tool_timeout` if the search is closed meanwhile.
    */
   search(text: string, limit: number): Promise<readonly LineMatch[]> {
     const worker = this.#worker;
@@ -83,7 +96,8 @@ export class LineSearch {
         worker.off("message", give).off("error", fail).off("exit", stop);
         act();
       };
-      const give = (found: readonly LineMatch[]): void => settle(() => resolve(found));
+      const give = (answer: Answer): void =>
+        settle(() => ("found" in answer ? resolve(answer.found) : reject(invalidPattern(answer.invalid))));
       const fail = (error: unknown): void => settle(() => reject(Fault.from(error)));
       const stop = (): void => fail(stopped());
       worker.once("message", give).once("error", fail).once("exit", stop);
@@ -103,11 +117,6 @@ function stopped(): Fault {
   return new Fault("tool_timeout", "the search was stopped before it finished");
 }
 
-function assertPattern(source: string, flags: string): void {
-  try {
-    void new RegExp(source, flags);
-  } catch (cause) {
-    const { message } = cause as SyntaxError;
-    throw new Fault("invalid_argument", `${message}. Set literal to search for the plain text`, { cause });
-  }
+function invalidPattern(message: string): Fault {
+  return new Fault("invalid_argument", `${message}. Set literal to search for the plain text`);
 }

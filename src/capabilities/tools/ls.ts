@@ -1,6 +1,6 @@
 import type { Dirent } from "node:fs";
 import { lstat, readdir, readlink } from "node:fs/promises";
-import type { Tool } from "../../kernel/index.ts";
+import { checkOptions, optionNames, type Tool } from "../../kernel/index.ts";
 import { codeOf, fileFault, FileRoot } from "../files/file-root.ts";
 import type { OpenFolder } from "../files/open-folder.ts";
 import { textResult } from "./tool-result.ts";
@@ -22,6 +22,8 @@ const input = {
   additionalProperties: false,
 } as const;
 
+const knownOptions = optionNames<LsToolOptions>({ root: true, maxEntries: true });
+
 /**
  * Creates the tool `ls`, which lists one folder. Links are shown and not followed.
  *
@@ -32,7 +34,9 @@ const input = {
  * const ls = lsTool({ root: "./workspace" });
  * ```
  */
-export function lsTool({ root: path, maxEntries = 1_000 }: LsToolOptions): Tool {
+export function lsTool(options: LsToolOptions): Tool {
+  checkOptions("lsTool()", options, knownOptions);
+  const { root: path, maxEntries = 1_000 } = options;
   const root = new FileRoot(path);
   return tool({
     name: "ls",

@@ -1,6 +1,8 @@
-import { spawn, type ChildProcess } from "node:child_process";
+import { spawn, type ChildProcess, type ChildProcessByStdio } from "node:child_process";
+import { Duplex, type Readable } from "node:stream";
 import { Fault, type CancelSignal } from "../../kernel/index.ts";
 import { codeOf } from "../files/file-root.ts";
+import type { Descriptor } from "../sandbox/bubblewrap.ts";
 
 /** Options of `runGroup()`. */
 export interface ProcessGroupOptions {
@@ -12,12 +14,16 @@ export interface ProcessGroupOptions {
   readonly cwd: string;
   /** Environment variables of the program. No others are passed. */
   readonly env: Readonly<Record<string, string>>;
+  /** Descriptors of the program from 3 on. */
+  readonly descriptors: readonly Descriptor[];
   /** Maximum duration of the program, in milliseconds. */
   readonly timeoutMs: number;
   /** Milliseconds between SIGTERM and SIGKILL. */
   readonly graceMs: number;
   /** Stops the group when it is aborted; the call then rejects with the signal's reason. */
   readonly signal: CancelSignal;
+  /** Watches a limit of the program. Called with a function that stops the group; the returned function ends the watch. */
+  readonly watch?: (stop: () => void) => () => void;
   /** Receives standard output and standard error as they arrive. */
   readonly onOutput: (chunk: Buffer) => void;
 }
@@ -30,6 +36,8 @@ export interface ProcessEnd {
   readonly killedBy: string | null;
   /** Whether the program was stopped because it reached `timeoutMs`. */
   readonly isTimedOut: boolean;
+  /** Whether the program was stopped because `watch` found it over its limit. */
+  readonly isOverLimit: boolean;
 }
 
 /**
@@ -43,17 +51,25 @@ const drainMs = 1_000;
  * SIGTERM first, SIGKILL after `graceMs`. A process that starts its own session leaves the group; only a sandbox ends
  * such a process.
  */
-export function runGroup(options: ProcessGroupOptions): Promise<ProcessEnd> {
-  const { program, args, cwd, env, timeoutMs, graceMs, signal, onOutput } = options;
+export async function runGroup(options: ProcessGroupOptions): Promise<ProcessEnd> {
+  const { program, args, cwd, env, descriptors, timeoutMs, graceMs, signal, watch, onOutput } = options;
   if (process.platform === "win32")
     throw new Fault(
       "unsupported",
       "commands cannot run on Windows, which has no process groups; use Linux or macOS",
     );
   signal.throwIfAborted();
-  const child = spawn(program, args, { cwd, env, detached: true, stdio: ["ignore", "pipe", "pipe"] });
+  const extra = descriptors.map((each) => (typeof each === "number" ? each : "pipe"));
+  const child = spawn(program, args, {
+    cwd,
+    env,
+    detached: true,
+    stdio: ["ignore", "pipe", "pipe", ...extra],
+  }) as ChildProcessByStdio<null, Readable, Readable>;
+  connect(child, descriptors);
   return new Promise((resolve, reject) => {
     let isTimedOut = false;
+    let isOverLimit = false;
     let killing: NodeJS.Timeout | undefined;
     let draining: NodeJS.Timeout | undefined;
     const end = (): void => {
@@ -64,11 +80,16 @@ export function runGroup(options: ProcessGroupOptions): Promise<ProcessEnd> {
       isTimedOut = true;
       end();
     }, timeoutMs);
+    const endWatch = watch?.(() => {
+      isOverLimit = true;
+      killGroup(child, "SIGKILL");
+    });
     signal.addEventListener("abort", end, { once: true });
     const clear = (): void => {
       clearTimeout(timer);
       clearTimeout(killing);
       clearTimeout(draining);
+      endWatch?.();
       signal.removeEventListener("abort", end);
     };
     child.stdout.on("data", onOutput);
@@ -89,9 +110,24 @@ export function runGroup(options: ProcessGroupOptions): Promise<ProcessEnd> {
     child.once("close", (exitCode, killedBy) => {
       clear();
       if (signal.aborted) reject(signal.reason as Error);
-      else resolve({ exitCode, killedBy, isTimedOut });
+      else resolve({ exitCode, killedBy, isTimedOut, isOverLimit });
     });
   });
+}
+
+/** Sends texts and reads answers. A program that ends before it has read a text reports its own error. */
+function connect({ stdio }: ChildProcess, descriptors: readonly Descriptor[]): void {
+  for (const [index, each] of descriptors.entries()) {
+    const pipe = stdio[index + 3];
+    if (typeof each === "number" || !(pipe instanceof Duplex)) continue;
+    pipe.once("error", ignoreClosed);
+    if (typeof each === "string") pipe.end(each);
+    else pipe.setEncoding("utf8").on("data", each);
+  }
+}
+
+function ignoreClosed(error: Error): void {
+  if (codeOf(error) !== "EPIPE" && codeOf(error) !== "ECONNRESET") throw error;
 }
 
 function killGroup({ pid }: ChildProcess, how: NodeJS.Signals): void {

@@ -1,5 +1,5 @@
 import type { FileHandle } from "node:fs/promises";
-import type { Tool, ToolResult } from "../../kernel/index.ts";
+import { checkOptions, optionNames, type Tool, type ToolResult } from "../../kernel/index.ts";
 import { FileRoot } from "../files/file-root.ts";
 import { imageType, looksBinary } from "../files/file-kind.ts";
 import { readBytes, readLines } from "../files/file-lines.ts";
@@ -32,6 +32,13 @@ const input = {
 /** Number of bytes from which the kind of a file is detected. */
 const sniffed = 8_192;
 
+const knownOptions = optionNames<ReadToolOptions>({
+  root: true,
+  maxBytes: true,
+  maxLines: true,
+  maxImageBytes: true,
+});
+
 /**
  * Creates the tool `read`, which reads a text file in pieces, or an image. Memory and time depend on the piece, not on the size of the file.
  *
@@ -43,6 +50,7 @@ const sniffed = 8_192;
  * ```
  */
 export function readTool(options: ReadToolOptions): Tool {
+  checkOptions("readTool()", options, knownOptions);
   const { maxBytes = 256 * 1024, maxLines = 2_000, maxImageBytes = 5 * 1024 * 1024 } = options;
   const root = new FileRoot(options.root);
 

@@ -1,4 +1,12 @@
-import { checkSkill, Fault, type JsonObject, type Skill, type Tool } from "../../kernel/index.ts";
+import {
+  checkOptions,
+  checkSkill,
+  Fault,
+  optionNames,
+  type JsonObject,
+  type Skill,
+  type Tool,
+} from "../../kernel/index.ts";
 import { errorResult, textResult } from "./tool-result.ts";
 import { tool } from "./tool.ts";
 
@@ -19,11 +27,15 @@ const input = {
   additionalProperties: false,
 } as const;
 
+const knownOptions = optionNames<SkillToolOptions>({ skills: true, maxChars: true, name: true });
+
 /**
  * Creates the tool `skill`. Its description lists the skills and stays the same during a run; the body of a skill is
  * returned as a tool result when the model loads it.
  */
-export function skillTool({ skills, maxChars = 100_000, name = "skill" }: SkillToolOptions): Tool {
+export function skillTool(options: SkillToolOptions): Tool {
+  checkOptions("skillTool()", options, knownOptions);
+  const { skills, maxChars = 100_000, name = "skill" } = options;
   const known = new Map<string, Skill>();
   for (const skill of skills.map(checkSkill)) {
     if (known.has(skill.name))

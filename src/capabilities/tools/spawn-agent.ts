@@ -1,9 +1,14 @@
 import {
+  checkOptions,
+  checkSpawnOptions,
   describeRefusal,
   Fault,
+  optionNames,
   parseAgentId,
+  spawnOptionNames,
   type AgentId,
   type JsonObject,
+  type OptionNames,
   type SpawnOptions,
   type SpawnOutcome,
   type TaskOutcome,
@@ -27,15 +32,25 @@ export interface SpawnAgentToolOptions {
   readonly agents: Readonly<Record<string, SpawnableAgent>>;
 }
 
+const knownOptions = optionNames<SpawnAgentToolOptions>({ agents: true });
+
+/** The names of the settings of one agent. */
+const agentNames: OptionNames = new Set([...spawnOptionNames, "agentId", "description"]);
+
 /**
  * Creates the tool `spawn_agent`, which spawns an agent for a task and waits for its result. H4: if no seat is free,
  * the result says so and the model can react. Several calls of one turn run concurrently.
  */
-export function spawnAgentTool({ agents }: SpawnAgentToolOptions): Tool {
+export function spawnAgentTool(options: SpawnAgentToolOptions): Tool {
+  checkOptions("spawnAgentTool()", options, knownOptions);
+  const { agents } = options;
   const names = Object.keys(agents);
   if (names.length === 0)
     throw new Fault("invalid_argument", "agents of spawnAgentTool is empty: add at least one agent");
-  for (const { agentId } of Object.values(agents)) parseAgentId(agentId);
+  for (const [name, agent] of Object.entries(agents)) {
+    checkSpawnOptions(`agent ${name} of spawnAgentTool()`, agent, agentNames);
+    parseAgentId(agent.agentId);
+  }
   const list = names.map((name) => `- ${name}: ${agents[name]?.description}`);
   return tool({
     name: "spawn_agent",
@@ -57,8 +72,8 @@ export function spawnAgentTool({ agents }: SpawnAgentToolOptions): Tool {
       const hired = agents[agent];
       if (hired === undefined)
         throw new Fault("not_found", `there is no agent named ${agent}; use one of: ${names.join(", ")}`);
-      const { agentId, description: _said, ...options } = hired;
-      const outcome = await ctx.spawn(agentId, task, options);
+      const { agentId, description: _said, ...spawning } = hired;
+      const outcome = await ctx.spawn(agentId, task, spawning);
       if (outcome.kind === "refused") return refusal(agent, outcome);
       return ended(agent, outcome.handle.taskId, await ctx.join(outcome.handle));
     },

@@ -1,4 +1,4 @@
-import type { Tool } from "../../kernel/index.ts";
+import { checkOptions, optionNames, type Tool } from "../../kernel/index.ts";
 import { errorResult, textResult } from "./tool-result.ts";
 import { tool } from "./tool.ts";
 
@@ -31,11 +31,15 @@ const input = {
 
 const marks = { open: "[ ]", doing: "[>]", done: "[x]", dropped: "[-]" } as const;
 
+const knownOptions = optionNames<TodoToolOptions>({ maxItems: true });
+
 /**
  * Creates the tool `todo`, with which the model keeps a plan. The plan is stored in the conversation and the event log,
  * so it survives a restart.
  */
-export function todoTool({ maxItems = 50 }: TodoToolOptions = {}): Tool {
+export function todoTool(options: TodoToolOptions = {}): Tool {
+  checkOptions("todoTool()", options, knownOptions);
+  const { maxItems = 50 } = options;
   return tool({
     name: "todo",
     description:

@@ -1,4 +1,11 @@
-import { Fault, type JsonObject, type JsonValue, type Tool } from "../../kernel/index.ts";
+import {
+  checkOptions,
+  Fault,
+  optionNames,
+  type JsonObject,
+  type JsonValue,
+  type Tool,
+} from "../../kernel/index.ts";
 import { rankTools } from "./tool-rank.ts";
 import { errorResult, textResult } from "./tool-result.ts";
 import { tool } from "./tool.ts";
@@ -38,6 +45,14 @@ const input = {
 /** Maximum length of a description in the shortened list, in characters. */
 const stubLength = 120;
 
+const knownOptions = optionNames<ToolSearchOptions>({
+  tools: true,
+  keep: true,
+  from: true,
+  maxResults: true,
+  name: true,
+});
+
 /**
  * Shortens a long list of tools so that it is cheap to send: each tool keeps its name and one sentence of its description. The last tool of
  * the list, the search tool, returns descriptions and schemas on demand.
@@ -55,6 +70,7 @@ const stubLength = 120;
  * ```
  */
 export function toolSearch(options: ToolSearchOptions): readonly Tool[] {
+  checkOptions("toolSearch()", options, knownOptions);
   const { tools, keep = [], from = 20, maxResults = 5, name = "search_tools" } = options;
   const known = new Map(tools.map((each) => [each.name, each]));
   for (const kept of keep)
@@ -118,7 +134,9 @@ function stubOf(whole: Tool, search: string): Tool {
     description: `${line} [arguments: ask ${search}]`,
     inputSchema: anyInput,
     parse,
+    represents: whole,
     needsApproval: (given: unknown) => whole.needsApproval(given),
+    ...(whole.approvalScope && { approvalScope: (given: unknown) => whole.approvalScope?.(given) ?? null }),
     execute: (given: unknown, context: Parameters<Tool["execute"]>[1]) => whole.execute(given, context),
     ...(whole.coerce && { coerce: (given: JsonValue) => whole.coerce?.(given) ?? given }),
   });

@@ -1,5 +1,8 @@
 import {
+  checkChoice,
+  checkOptions,
   Fault,
+  optionNames,
   type Infer,
   type JsonValue,
   type Schema,
@@ -21,7 +24,8 @@ export interface ToolOptions<Input extends Schema> {
   readonly description: string;
   /**
    * Schema of the arguments: any Standard Schema that can describe itself as JSON Schema (zod), or a plain JSON Schema
-   * written `as const`.
+   * written `as const`. Its transforms must be pure: the arguments are parsed before rules and people judge them, and
+   * again when another process takes the call over.
    */
   readonly inputSchema: Input;
   /** How much damage a mistaken call can do. Default: `safe`. */
@@ -38,9 +42,29 @@ export interface ToolOptions<Input extends Schema> {
   readonly suspends?: boolean;
   /** Whether a call needs a person's approval, or a function that decides this from the input. Default: `false`. */
   readonly needsApproval?: boolean | ((input: Infer<Input>) => boolean | Promise<boolean>);
+  /**
+   * Returns what a call reaches, such as a host, or `null` if that needs no approval. Permissions ask once for each
+   * value. If absent, the value is `null` for every call.
+   */
+  readonly approvalScope?: (input: Infer<Input>) => string | null;
   /** Body of the tool: returns the result. An async generator yields progress updates and returns the result. */
   readonly execute: ToolBody<Infer<Input>>;
 }
+
+const knownOptions = optionNames<ToolOptions<Schema>>({
+  name: true,
+  description: true,
+  inputSchema: true,
+  risk: true,
+  destructive: true,
+  edits: true,
+  concurrency: true,
+  timeoutMs: true,
+  suspends: true,
+  needsApproval: true,
+  approvalScope: true,
+  execute: true,
+});
 
 /** Tool names that every provider accepts. */
 const validName = /^[A-Za-z_][A-Za-z0-9_-]{0,63}$/;
@@ -70,7 +94,7 @@ const validName = /^[A-Za-z_][A-Za-z0-9_-]{0,63}$/;
  */
 export function tool<const Input extends Schema>(options: ToolOptions<Input>): Tool<Infer<Input>> {
   const { name, description, risk = "safe", suspends = false, needsApproval = false } = options;
-  if (!validName.test(name)) {
+  if (typeof name !== "string" || !validName.test(name)) {
     throw new Fault(
       "invalid_argument",
       `invalid tool name ${JSON.stringify(name)}: expected 1 to 64 letters, digits, _ or -, starting with a letter or _`,
@@ -84,9 +108,17 @@ export function tool<const Input extends Schema>(options: ToolOptions<Input>): T
         : `tool ${name} has no inputSchema; use a Standard Schema such as z.object({ ... }), or a JSON Schema`,
     );
   }
+  checkOptions(`tool ${name}`, options, knownOptions);
+  if (typeof options.execute !== "function") {
+    throw new Fault(
+      "invalid_argument",
+      `tool ${name} has no execute; add the function that executes a call: tool({ execute: async (input) => ... })`,
+    );
+  }
   const { timeoutMs = 120_000, edits = false, concurrency = "parallel" } = options;
-  assertOneOf(name, "risk", risk, risks);
-  assertOneOf(name, "concurrency", concurrency, concurrencies);
+  // A misspelt risk must not count as harmless.
+  checkChoice(`tool ${name}`, "risk", risk, risks);
+  checkChoice(`tool ${name}`, "concurrency", concurrency, concurrencies);
   if (timeoutMs !== null && !(Number.isFinite(timeoutMs) && timeoutMs > 0)) {
     throw new Fault(
       "invalid_argument",
@@ -106,6 +138,7 @@ export function tool<const Input extends Schema>(options: ToolOptions<Input>): T
     timeoutMs: suspends ? null : timeoutMs,
     suspends,
     needsApproval: approvalNeeded,
+    ...(options.approvalScope && { approvalScope: options.approvalScope }),
     coerce: coerced,
     parse: parsed,
     execute: executed,
@@ -147,12 +180,3 @@ function executed<Input>(this: CreatedTool<Input>, input: Input, context: ToolCo
 
 const risks: readonly string[] = ["safe", "high", "critical"] satisfies ToolRisk[];
 const concurrencies: readonly string[] = ["parallel", "sequential"] satisfies ToolConcurrency[];
-
-/** Throws if the value is not known: a misspelt risk must not count as harmless. */
-function assertOneOf(name: string, option: string, value: string, known: readonly string[]): void {
-  if (known.includes(value)) return;
-  throw new Fault(
-    "invalid_argument",
-    `invalid ${option} of tool ${name}: ${JSON.stringify(value)}; use one of ${known.join(", ")}`,
-  );
-}

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import type { Tool } from "../../kernel/index.ts";
+import { checkOptions, optionNames, type Tool } from "../../kernel/index.ts";
 import { fileFault, FileRoot } from "../files/file-root.ts";
 import { fileState, replaceFile } from "../files/replace-file.ts";
 import { errorResult, textResult } from "./tool-result.ts";
@@ -26,6 +26,8 @@ const input = {
   additionalProperties: false,
 } as const;
 
+const knownOptions = optionNames<WriteToolOptions>({ root: true, maxBytes: true });
+
 /**
  * Creates the tool `write`, which writes a whole file atomically.
  *
@@ -36,7 +38,9 @@ const input = {
  * const write = writeTool({ root: "./workspace", maxBytes: 100_000 });
  * ```
  */
-export function writeTool({ root: path, maxBytes = 1024 * 1024 }: WriteToolOptions): Tool {
+export function writeTool(options: WriteToolOptions): Tool {
+  checkOptions("writeTool()", options, knownOptions);
+  const { root: path, maxBytes = 1024 * 1024 } = options;
   const root = new FileRoot(path);
   return tool({
     name: "write",
@@ -49,7 +53,7 @@ export function writeTool({ root: path, maxBytes = 1024 * 1024 }: WriteToolOptio
       const bytes = Buffer.from(file.content);
       if (bytes.length > maxBytes)
         return errorResult(`content has ${bytes.length} bytes; at most ${maxBytes} can be written`);
-      const place = await root.place(file.path, { create: true });
+      const place = await root.place(file.path, { write: true, create: true });
       const { folder, shown } = place;
       try {
         const before = await fileState(place);

@@ -33,7 +33,7 @@ export async function checkedAddress(url: URL, options: AddressCheckOptions): Pr
     throw new Fault("permission_denied", `${url.protocol} is not fetched: use an http or https URL`);
   if (url.username !== "" || url.password !== "")
     throw new Fault("permission_denied", "a URL with a user name or password is not fetched: leave them out");
-  const hostname = url.hostname.replace(/^\[|\]$/g, "");
+  const hostname = url.hostname.replace(/^\[|\]$|\.$/g, "");
   const addresses = await addressesOf(hostname, resolve);
   const [first] = addresses;
   if (first === undefined) throw new Fault("not_found", `${hostname} has no address`);

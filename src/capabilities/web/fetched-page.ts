@@ -2,6 +2,7 @@ import type { IncomingMessage } from "node:http";
 import { pipeline, type Readable } from "node:stream";
 import { Fault, type CancelSignal } from "../../kernel/index.ts";
 import { checkedAddress, type AddressCheckOptions, type HostAddress } from "./address-check.ts";
+import { canonicalHost, webUrl } from "./host-name.ts";
 
 /** Request for `fetchPage()`. */
 export interface PageRequest extends AddressCheckOptions {
@@ -17,6 +18,8 @@ export interface PageRequest extends AddressCheckOptions {
 export interface FetchedPage {
   /** URL after all redirects. */
   readonly url: string;
+  /** URL on another host to which the page redirects. It was not fetched. */
+  readonly redirect?: string;
   readonly status: number;
   readonly contentType: string;
   readonly body: Buffer;
@@ -28,10 +31,13 @@ export interface FetchedPage {
 
 const redirects = new Set([301, 302, 303, 307, 308]);
 
-/** Gets a page and follows redirects. Each URL is checked, and the connection uses the address that was checked. */
+/**
+ * Gets a page and follows redirects to the same host. A redirect to another host is returned, because only the host of
+ * the request was approved. Each URL is checked, and the connection uses the address that was checked.
+ */
 export async function fetchPage(request: PageRequest): Promise<FetchedPage> {
   const hops: { url: string; address: string }[] = [];
-  let url = parsed(request.url);
+  let url = webUrl(request.url);
   const { origin } = url;
   for (;;) {
     request.signal.throwIfAborted();
@@ -50,11 +56,16 @@ export async function fetchPage(request: PageRequest): Promise<FetchedPage> {
       return { url: url.href, status, contentType, body, isCut, hops };
     }
     response.destroy();
+    const next = webUrl(location, url);
+    if (canonicalHost(next) !== canonicalHost(url))
+      return { ...emptyPage, url: url.href, redirect: next.href, status, hops };
     if (hops.length > request.maxRedirects)
       throw new Fault("tool_failed", `${request.url} redirects more than ${request.maxRedirects} times`);
-    url = parsed(location, url);
+    url = next;
   }
 }
+
+const emptyPage = { contentType: "", body: Buffer.alloc(0), isCut: false } as const;
 
 /** Returns the headers for a request to another origin: only those that carry no data of the caller. */
 function elsewhere({ headers }: PageRequest): PageRequest["headers"] {
@@ -62,14 +73,6 @@ function elsewhere({ headers }: PageRequest): PageRequest["headers"] {
     /^(?:user-agent|accept(?:-language)?)$/iu.test(name),
   );
   return Object.fromEntries(harmless);
-}
-
-function parsed(text: string, base?: URL): URL {
-  const url = URL.parse(text, base?.href);
-  if (url === null)
-    throw new Fault("invalid_argument", `invalid URL ${JSON.stringify(text)}: use an http or https URL`);
-  url.hash = "";
-  return url;
 }
 
 /**

@@ -1,4 +1,4 @@
-import type { GuardrailDecision } from "../run/guardrail-decision.ts";
+import type { GuardrailDecision, OnGuardrailError } from "../run/guardrail-decision.ts";
 import type { AgentId, TaskId } from "../base/identity.ts";
 import type { JsonValue } from "../base/json-value.ts";
 import type { Model } from "../messages/model.ts";
@@ -30,6 +30,8 @@ export interface GuardrailContext {
 export interface GuardedCall extends GuardrailContext {
   /** The tool that the model called. */
   readonly tool: Tool;
+  /** Arguments as the model sent them. `call.input` holds the parsed arguments, which are executed. */
+  readonly sent: JsonValue;
   /**
    * The settled calls of this invocation, oldest first, including calls from the journal. A decision based on this list
    * is the same after a restart; a counter in memory would start again at zero.
@@ -67,11 +69,16 @@ export interface Guardrail {
    * answers does not apply to verdicts.
    */
   readonly models?: Readonly<Record<string, Model | "main">>;
+  /**
+   * S4: what an error of the guardrail, or a decision that cannot be read, counts as. Default: `"block"` for the input
+   * and for tool calls, `"allow"` for tool results and the output.
+   */
+  readonly onError?: OnGuardrailError;
   /** Called at the start of every invocation, and again when another worker takes over the run. */
   onTurnStart?(facts: RunFacts): void;
   /** Checks the input of an invocation before the first model call. */
   onInput?(input: JsonValue, context: GuardrailContext): Verdict;
-  /** Checks a tool call before it is executed. */
+  /** Checks a tool call before it is executed. `call.input` is the parsed arguments in JSON form. */
   beforeCall?(call: ToolCall, context: GuardedCall): Verdict;
   /** Checks the result of an executed tool call before the model receives it. Called for failed calls as well. */
   afterCall?(call: ToolCall, result: ToolResult, context: GuardedCall): Verdict;

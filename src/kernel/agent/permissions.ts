@@ -1,12 +1,14 @@
 import type { AgentId } from "../base/identity.ts";
+import type { JsonValue } from "../base/json-value.ts";
 import type { RunFacts } from "../run/run-facts.ts";
-import type { ApprovalHandler } from "./tool-gate.ts";
+import type { ApprovalHandler, CallArguments } from "./tool-gate.ts";
 import type { ToolCall } from "../messages/tool-call.ts";
 import type { Tool } from "./tool.ts";
 
 /**
- * What is allowed if no rule matches. `default` asks a person before critical and destructive calls. `acceptEdits` also
- * allows destructive calls that only edit files. `bypass` allows everything.
+ * What is allowed if no rule matches. `default` asks a person before critical and destructive calls, and once for each
+ * value of `Tool.approvalScope`. `acceptEdits` also allows destructive calls that only edit files. `bypass` allows
+ * everything.
  */
 export type PermissionMode = "default" | "acceptEdits" | "bypass";
 
@@ -14,10 +16,47 @@ export type PermissionMode = "default" | "acceptEdits" | "bypass";
 export type PermissionDecision =
   | { readonly decision: "allow" }
   | { readonly decision: "deny"; readonly reason: string }
-  /** A person decides. If no person can be asked, the call is denied. */
-  | { readonly decision: "ask"; readonly reason: string };
+  /**
+   * A person decides. If no person can be asked, the call is denied. `once` means that an approval covers later calls of
+   * the same scope (`Tool.approvalScope`), whether or not the person wants it to be remembered.
+   */
+  | { readonly decision: "ask"; readonly reason: string; readonly once?: boolean };
 
-/** An approval that applies to later calls as well: one user of one tenant, for one tool of one agent. */
+/** The effect of a permission rule. */
+export type RuleKind = "allow" | "ask" | "deny";
+
+/** What the predicate of a rule receives beside the parsed arguments and the facts of the run. */
+export interface RuleDetails {
+  /** Arguments as the model sent them, or as a person edited them. */
+  readonly sent: JsonValue;
+  /** Name of the called tool. */
+  readonly toolName: string;
+  /** The effect of the rule. A predicate that is unsure returns `false` for `allow` and `true` for the others. */
+  readonly kind: RuleKind;
+}
+
+/**
+ * The calls to which a rule applies: calls of tools by name or pattern (`mcp__*`), optionally only with certain
+ * arguments.
+ */
+export type PermissionRule =
+  | string
+  | {
+      /** Name or pattern of the tools. */
+      readonly tool: string;
+      /**
+       * Whether the rule applies to a call. `input` is the value that the tool's body receives: coerced, validated and
+       * transformed. If the predicate throws or returns no boolean, the rule decides against the call.
+       */
+      readonly when?: (input: unknown, facts: RunFacts, details: RuleDetails) => boolean;
+      /** The reason that the model and the person who is asked receive. */
+      readonly reason?: string;
+    };
+
+/**
+ * An approval that applies to later calls as well: one user of one tenant, for one tool of one agent. A memory compares
+ * all fields; `approvalKey()` makes one text of them.
+ */
 export interface RememberedApproval {
   /** Id of the tenant. `null` for runs without a tenant. */
   readonly tenantId: string | null;
@@ -27,6 +66,24 @@ export interface RememberedApproval {
   readonly agentId: AgentId;
   /** Name of the approved tool. */
   readonly toolName: string;
+  /** Digest of the tool's server, name, description and schema. A changed tool is not approved. */
+  readonly toolDigest: string;
+  /** What the approved call reaches (`Tool.approvalScope`), such as a host. `null` if the tool has no such value. */
+  readonly scope: string | null;
+  /**
+   * `always`: the person wants the approval to be remembered. `once`: the person approved a call that asks once for each
+   * scope; such an approval does not lift a rule that asks, nor the tool's `needsApproval`.
+   */
+  readonly kind: "once" | "always";
+}
+
+/**
+ * Returns a text that is equal for equal approvals, for a memory that needs a key. It is JSON, so that a user named
+ * "null" differs from no user, and names cannot run into each other.
+ */
+export function approvalKey(approval: RememberedApproval): string {
+  const { tenantId, userId, agentId, toolName, toolDigest, scope, kind } = approval;
+  return JSON.stringify([tenantId, userId, agentId, toolName, toolDigest, scope, kind]);
 }
 
 /** Stores remembered approvals. If a method throws, the approval counts as not remembered. */
@@ -43,8 +100,13 @@ export interface ApprovalMemory {
  * Decides which tool calls are allowed. A denying rule takes precedence over an allowing rule, and both over the mode.
  */
 export interface Permissions {
-  /** Decides on one tool call. */
-  check(call: ToolCall, tool: Tool, facts: RunFacts): PermissionDecision | Promise<PermissionDecision>;
+  /** Decides on one tool call. `call.input` is the parsed arguments in JSON form. */
+  check(
+    call: ToolCall,
+    tool: Tool,
+    facts: RunFacts,
+    input: CallArguments,
+  ): PermissionDecision | Promise<PermissionDecision>;
   /**
    * How a person is asked. `wait` suspends the run durably until `RunHandle.approve` answers. A handler asks in this
    * process. If absent, no person can be asked.

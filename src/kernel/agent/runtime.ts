@@ -4,6 +4,7 @@ import type { ExecutionBudget } from "../limits/execution-budget.ts";
 import type { HistoryRetention } from "../limits/history-retention.ts";
 import type { Delivery } from "../stores/inbox.ts";
 import type { JsonObject, JsonValue } from "../base/json-value.ts";
+import { optionNames } from "../base/option-check.ts";
 import type { Priority } from "../limits/priority.ts";
 import type { RunHandle } from "./run-handle.ts";
 import type { RunPage, RunQuery } from "../run/run-summary.ts";
@@ -46,6 +47,22 @@ export interface SubmitOptions {
    */
   readonly runId?: string;
 }
+
+/** The names of the options of `Runtime.submit`. */
+export const submitOptionNames = optionNames<SubmitOptions>({
+  sessionId: true,
+  userId: true,
+  tenantId: true,
+  channel: true,
+  metadata: true,
+  budget: true,
+  spawnBudget: true,
+  priority: true,
+  retention: true,
+  streaming: true,
+  whenBusy: true,
+  runId: true,
+});
 
 /** Hosts agents and starts runs. `openRuntime` creates one. */
 export interface Runtime {

@@ -16,12 +16,22 @@ export interface SettledCall {
   readonly result: ToolResult;
 }
 
+/** The arguments of a call before and after `Tool.parse`. */
+export interface CallArguments {
+  /** Arguments as the model sent them, or as a person edited them. */
+  readonly sent: JsonValue;
+  /** Value that `Tool.execute` receives. It need not be JSON. The gate must not change it. */
+  readonly parsed: unknown;
+}
+
 /** A tool call at the gate. The tool exists, the task may call it, and the arguments are parsed. */
-export interface GatedCall {
-  /** The call. */
+export interface GatedCall extends CallArguments {
+  /** The call. Its `input` is `parsed` in JSON form, so that the gate judges the arguments that are executed. */
   readonly call: ToolCall;
   /** The called tool. */
   readonly tool: Tool;
+  /** Digest of the tool's server, name, description and schema. */
+  readonly toolDigest: string;
   /** Whether the tool requires a person's approval for this call (`Tool.needsApproval`). */
   readonly needsApproval: boolean;
   /** Id of the calling agent. */
@@ -52,7 +62,7 @@ export type ApprovalHandler = (
 
 /**
  * The gate's decision on a call. `by` names the part that decided. `input`, if present, replaces the arguments of the
- * call.
+ * call; it is parsed before it is used.
  */
 export type GateVerdict =
   | { readonly decision: "allow"; readonly input?: JsonValue }
@@ -62,6 +72,8 @@ export type GateVerdict =
       readonly by: string;
       readonly reason: string;
       readonly input?: JsonValue;
+      /** Whether an approval covers later calls of the same scope. `remember` is then called for every approval. */
+      readonly once?: boolean;
       /** Asks a person in this process. If absent, the task waits durably for `RunHandle.approve`. */
       readonly answer?: ApprovalHandler;
     };
@@ -71,7 +83,8 @@ export type GateVerdict =
  * permissions.
  *
  * - J7: the decision to ask is journaled before a person is asked, and the answer is bound to the arguments in the
- *   request.
+ *   request and to the tool's digest. If the tool or the parsed arguments change before the call is executed, `before`
+ *   decides again.
  * - The gate must honour the tool's own `needsApproval`.
  * - Arguments that a person edited pass `before` again. Only a denial has an effect then.
  * - A cancel, an exhausted budget and `MiddlewareTermination` stop the run. Any other error of the gate denies the
@@ -86,6 +99,9 @@ export interface ToolGate {
    * call.
    */
   after(call: GatedCall, result: ToolResult): Promise<ToolResult>;
-  /** Called when a person approves with `remember: true`. May be called twice for one call. */
+  /**
+   * Called when a person approves with `remember: true`, or approves a call about which the gate asked with `once`. May be
+   * called twice for one call.
+   */
   remember?(call: GatedCall, decision: ApprovalDecision): Promise<void>;
 }

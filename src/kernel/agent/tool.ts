@@ -7,7 +7,8 @@ import type { RunMeta } from "../run/run-meta.ts";
 import type { JsonSchema } from "../base/schema.ts";
 
 /**
- * How much damage a mistaken call can do. A `critical` call needs a person's approval unless the permissions allow it.
+ * How much damage a mistaken call can do. A `critical` call needs a person's approval unless the permissions allow it;
+ * without permissions it behaves like a call of a tool with `needsApproval`.
  */
 export type ToolRisk = "safe" | "high" | "critical";
 
@@ -55,8 +56,9 @@ export interface ToolOrigin {
  *   returns.
  * - T2: an error that the body throws becomes a result with `isError`; it is not a fault of the run. Exceptions are a
  *   cancellation, an exhausted budget and a termination.
- * - T3: `coerce` changes only values that do not match the schema, and only without loss. The gate, an approving person
- *   and the body see the coerced arguments, so that a rule judges the arguments that are used.
+ * - T3: `coerce` changes only values that do not match the schema, and only without loss. `parse` coerces as well.
+ * - T4: `parse` is pure: equal arguments give equal results. It runs before the gate, so that rules and people judge what
+ *   `execute` receives, and again when another process takes the call over.
  *
  * @example
  * ```ts
@@ -78,6 +80,11 @@ export interface Tool<Input = unknown> {
   readonly description: string;
   /** JSON Schema of the arguments. */
   readonly inputSchema: JsonSchema;
+  /**
+   * The tool that this one represents, if its own description or schema is shortened. Approvals are bound to that tool.
+   * If absent, they are bound to this tool.
+   */
+  readonly represents?: Tool;
   /** Server and original name of a remote tool, such as one of an MCP server. If absent, the tool is local code. */
   readonly origin?: ToolOrigin;
   /** How much damage a mistaken call can do. */
@@ -100,6 +107,12 @@ export interface Tool<Input = unknown> {
   readonly suspends: boolean;
   /** Whether this call needs a person's approval, independent of the permissions. */
   needsApproval(input: Input): boolean | Promise<boolean>;
+  /**
+   * Returns what the call reaches, such as the host of a URL, or `null` if that needs no approval. The permission modes
+   * `default` and `acceptEdits` ask once for each value, and an approval is remembered for this value only. Without
+   * permissions, each call with a value needs a person's approval. If absent, the value is `null` for every call.
+   */
+  approvalScope?(input: Input): string | null;
   /** T3: converts arguments to match the schema. If absent, the arguments are used as the model sent them. */
   coerce?(input: JsonValue): JsonValue;
   /** T1: validates the arguments and returns the input of `execute`. */

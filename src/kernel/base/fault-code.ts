@@ -11,6 +11,8 @@ const retryByCode = {
   invalid_argument: "never",
   /** J10: a value to be stored or sent is not JSON. */
   not_json: "never",
+  /** A value to be stored or sent is larger than `maxValueBytes` of the runtime. */
+  too_large: "never",
   not_found: "never",
   already_exists: "never",
   /** S5: the session is busy with an invocation or a compaction. The details name the run and what it waits for. */
@@ -32,6 +34,8 @@ const retryByCode = {
   lease_lost: "never",
   /** J9: the run was started by another version of its agent. */
   version_mismatch: "never",
+  /** The run ended its worker's process several times in a row without progress. No worker drives it again until it is resumed. */
+  crash_loop: "never",
   tool_failed: "never",
   tool_not_found: "never",
   tool_timeout: "never",

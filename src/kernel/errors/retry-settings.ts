@@ -1,5 +1,6 @@
 import { describeValue } from "../base/describe-value.ts";
 import { Fault } from "../base/fault.ts";
+import { checkOptions, optionNames } from "../base/option-check.ts";
 import type { Random } from "../base/random.ts";
 
 /** How a model call is retried. J5: retries happen inside the step. */
@@ -22,8 +23,17 @@ const defaultRetrySettings: RetrySettings = Object.freeze({
   maxDelayMs: 120_000,
 });
 
+const knownOptions = optionNames<RetrySettings>({
+  enabled: true,
+  maxRetries: true,
+  baseDelayMs: true,
+  jitter: true,
+  maxDelayMs: true,
+});
+
 /** The defaults merged with `given`, validated: an invalid number would cause endless retries. */
 export function retrySettings(given: Partial<RetrySettings> = {}): RetrySettings {
+  checkOptions("retry of openRuntime()", given, knownOptions);
   const settings = { ...defaultRetrySettings, ...given };
   requireRetryNumbers("retry", settings);
   return settings;

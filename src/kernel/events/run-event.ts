@@ -16,8 +16,11 @@ export interface RunEvents {
     /** The user who submitted the run, or the agent whose message started it. Absent if unknown. */
     readonly by?: string;
   };
-  /** A new owner took over the run and replays it. */
-  run_recover: { readonly epoch: number };
+  /**
+   * A new owner took over the run and replays it. `recoveries` is the number of workers in a row, including the last one, that died while
+   * they owned the run and recorded no progress. Absent if the last owner released the run.
+   */
+  run_recover: { readonly epoch: number; readonly recoveries?: number };
   /** A caller paused the run. */
   run_pause: { readonly by: string };
   /** A caller resumed the run. */

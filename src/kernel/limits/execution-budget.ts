@@ -1,5 +1,6 @@
 import { describeValue } from "../base/describe-value.ts";
 import { Fault } from "../base/fault.ts";
+import { checkOptions, optionNames } from "../base/option-check.ts";
 
 /**
  * Limits on what one task and its descendants may spend (B6). Frozen. B2: `null` means unlimited and zero means zero;
@@ -25,20 +26,18 @@ export const unlimitedBudget: ExecutionBudget = Object.freeze({
   deadlineMs: null,
 });
 
-const dimensions = ["maxTokens", "maxCostUsd", "maxTurns", "deadlineMs"] as const;
+const dimensions = optionNames<ExecutionBudget>({
+  maxTokens: true,
+  maxCostUsd: true,
+  maxTurns: true,
+  deadlineMs: true,
+});
 const whole: ReadonlySet<string> = new Set(["maxTokens", "maxTurns"]);
 
 export function executionBudget(options: Partial<ExecutionBudget> = {}): ExecutionBudget {
   // The default object is valid and frozen, so it needs no check.
   if (options === unlimitedBudget) return unlimitedBudget;
-  for (const key of Object.keys(options)) {
-    if (!Object.hasOwn(unlimitedBudget, key)) {
-      throw new Fault(
-        "invalid_argument",
-        `invalid budget dimension ${key}: expected one of ${dimensions.join(", ")}`,
-      );
-    }
-  }
+  checkOptions("budget", options, dimensions);
   const { maxTokens = null, maxCostUsd = null, maxTurns = null, deadlineMs = null } = options;
   return budgetOf(
     checked("maxTokens", maxTokens),

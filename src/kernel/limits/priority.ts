@@ -1,5 +1,6 @@
 import { describeValue } from "../base/describe-value.ts";
 import { Fault } from "../base/fault.ts";
+import { nearestName } from "../base/nearest-name.ts";
 
 /**
  * The priority of a task. The value is its weight: where tasks compete, a CRITICAL task is served four times as often
@@ -27,7 +28,7 @@ export function formatPriority(priority: Priority): PriorityName {
   return name;
 }
 
-/** Parses a name in any letter case, or a weight. */
+/** Parses a name in capitals, or a weight. */
 export function parsePriority(value: unknown): Priority {
   const known =
     typeof value === "string" ? priorityNamed(value) : priorities[priorities.indexOf(value as Priority)];
@@ -36,13 +37,14 @@ export function parsePriority(value: unknown): Priority {
 }
 
 function priorityNamed(text: string): Priority | undefined {
-  const name = names.find((each) => each === text.toUpperCase());
+  const name = names.find((each) => each === text);
   return name && Priority[name];
 }
 
 function refused(value: unknown): Fault {
+  const nearest = typeof value === "string" ? nearestName(value, names) : undefined;
   return new Fault(
     "invalid_argument",
-    `invalid priority ${describeValue(value)}: expected one of ${names.join(", ")}`,
+    `invalid priority ${describeValue(value)}: expected one of ${names.join(", ")}${nearest === undefined ? "" : `; use Priority.${nearest}`}`,
   );
 }

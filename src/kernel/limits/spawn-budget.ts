@@ -1,5 +1,6 @@
 import { describeValue } from "../base/describe-value.ts";
 import { Fault } from "../base/fault.ts";
+import { checkOptions, optionNames } from "../base/option-check.ts";
 
 /** The limit on the agents of a whole run. All tasks of the run share one frozen object. */
 export interface SpawnBudget {
@@ -11,9 +12,13 @@ export interface SpawnBudget {
 
 export const defaultSpawnBudget: SpawnBudget = Object.freeze({ maxAgents: 50, allowPreempt: true });
 
+const knownOptions = optionNames<SpawnBudget>({ maxAgents: true, allowPreempt: true });
+
+/** Completes a spawn budget with the defaults. Throws `invalid_argument` if it is invalid. */
 export function spawnBudget(options: Partial<SpawnBudget> = {}): SpawnBudget {
   // The default object is valid and frozen, so it needs no check.
   if (options === defaultSpawnBudget) return defaultSpawnBudget;
+  checkOptions("spawnBudget", options, knownOptions);
   const { maxAgents = defaultSpawnBudget.maxAgents, allowPreempt = defaultSpawnBudget.allowPreempt } =
     options;
   if (!Number.isSafeInteger(maxAgents) || maxAgents < 1) {

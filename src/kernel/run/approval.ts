@@ -1,17 +1,35 @@
 import type { JsonValue } from "../base/json-value.ts";
 
+/**
+ * What a person is asked. `tool_call`: whether a tool call may run. `question`: what code asks with `ctx.approval`.
+ * `elicitation`: a form or a URL visit that an MCP server requests; `input` is the request.
+ */
+export type ApprovalKind = "tool_call" | "question" | "elicitation";
+
 /** A question to a person. It is durable until it is answered. */
 export interface ApprovalRequest {
   /** Id of the request. Pass it to `RunHandle.approve`. */
   readonly approvalId: string;
-  /** Name of the tool to approve. */
+  /**
+   * What the person is asked. The runtime sets it: only the tool gate asks with `tool_call`, and the arguments of a call
+   * have no influence on it.
+   */
+  readonly kind: ApprovalKind;
+  /** Name of the tool to approve, or of the tool that asks. */
   readonly toolName: string;
   /** Id that the provider gave the call. */
   readonly callId: string;
-  /** Arguments of the call. */
+  /** Arguments of the call as the model sent them, or the content of the question. */
   readonly input: JsonValue;
+  /** Arguments with which the tool is executed, in JSON form. Present only if they differ from `input`. */
+  readonly parsedInput?: JsonValue;
   /** Digest of `input`. Binds the answer to these arguments. */
   readonly inputDigest: string;
+  /**
+   * Digest of the tool's server, name, description and schema. Present only for a `tool_call`. If the tool changes before
+   * the call is executed, the answer does not count, and the person is asked again.
+   */
+  readonly toolDigest?: string;
   /** Why a person is asked: the permission rule, tool, guardrail or MCP server that requires the approval. */
   readonly reason: string;
 }
@@ -19,7 +37,8 @@ export interface ApprovalRequest {
 /** A person's answer to an `ApprovalRequest`. `by` names the person. */
 export type ApprovalDecision =
   /**
-   * Runs the call. `input` replaces its arguments. `remember` approves later calls of this tool for this user as well.
+   * Runs the call. `input` replaces the arguments as the model sent them; it is parsed and judged again. `remember`
+   * approves later calls of this tool for this user as well.
    */
   | {
       readonly decision: "approved";
@@ -42,4 +61,7 @@ export function isApprovalDecision(value: unknown): value is ApprovalDecision {
 }
 
 /** The question of `ctx.approval`: code inside a run, such as a tool's body, asks a person. */
-export type PersonQuestion = Omit<ApprovalRequest, "approvalId" | "inputDigest">;
+export interface PersonQuestion extends Pick<ApprovalRequest, "toolName" | "callId" | "input" | "reason"> {
+  /** What the person is asked. Default: `question`. Code cannot ask with `tool_call`. */
+  readonly kind?: Exclude<ApprovalKind, "tool_call">;
+}

@@ -1,5 +1,6 @@
 /**
- * The decision of a guardrail. A guardrail that throws has not decided; the error is recorded (S4).
+ * The decision of a guardrail. S4: a guardrail that throws has not decided; the error is recorded, and `onError` of the
+ * guardrail determines whether it counts as `block` or `allow`.
  *
  * | stage | warn | block | halt |
  * |---|---|---|---|
@@ -15,3 +16,6 @@ export type GuardrailDecision =
 
 /** The place at which a guardrail decides: the input, a tool call, a tool result or the output. */
 export type GuardrailStage = "input" | "tool_call" | "tool_result" | "output";
+
+/** What an error of a guardrail counts as. */
+export type OnGuardrailError = "block" | "allow";

@@ -20,3 +20,8 @@ export interface RunRecord {
   /** Time of creation, in epoch milliseconds. */
   readonly createdAt: number;
 }
+
+/** L5: identifies the user and the agent of a run. Runs of one tenant with different keys take turns. */
+export function turnKey({ userId, agentId }: Pick<RunRecord, "userId" | "agentId">): string {
+  return userId === null ? agentId : `${agentId} ${userId}`;
+}

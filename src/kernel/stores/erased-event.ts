@@ -22,7 +22,7 @@ const erasers: { readonly [Type in EventType]: Eraser<Type> | typeof wordless } 
     result: { output: { type: "text", text: "" }, isError: data.result.isError },
   }),
   permission_deny: (data) => ({ ...data, reason: "" }),
-  approval_request: (data) => ({ ...data, input: null, reason: "" }),
+  approval_request: ({ parsedInput: _parsedInput, ...data }) => ({ ...data, input: null, reason: "" }),
   approval_decision: ({ decision, ...data }) => ({ ...data, decision: { decision: decision.decision } }),
   guardrail_decision: (data) => ({ ...data, reason: "" }),
   guardrail_error: (data) => ({ ...data, failure: erasedFailure(data.failure) }),

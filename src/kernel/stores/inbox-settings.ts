@@ -1,5 +1,6 @@
 import { describeValue } from "../base/describe-value.ts";
 import { Fault } from "../base/fault.ts";
+import { checkOptions, optionNames } from "../base/option-check.ts";
 
 /** How often a message that an activation handed back is delivered again, and after which delay. */
 export interface InboxSettings {
@@ -11,18 +12,21 @@ export interface InboxSettings {
   readonly maxDelayMs: number;
 }
 
-const defaultMailSettings: InboxSettings = Object.freeze({
+const defaultInboxSettings: InboxSettings = Object.freeze({
   maxDeliveries: 5,
   baseDelayMs: 1_000,
   maxDelayMs: 300_000,
 });
+
+const knownOptions = optionNames<InboxSettings>({ maxDeliveries: true, baseDelayMs: true, maxDelayMs: true });
 
 /**
  * Merges the settings with the defaults. Throws `invalid_argument` for an invalid number: NaN would retry a message
  * forever, or never.
  */
 export function inboxSettings(given: Partial<InboxSettings> = {}): InboxSettings {
-  const settings = { ...defaultMailSettings, ...given };
+  checkOptions("the inbox of a store", given, knownOptions);
+  const settings = { ...defaultInboxSettings, ...given };
   const { maxDeliveries, baseDelayMs, maxDelayMs } = settings;
   const isCount = maxDeliveries === Number.POSITIVE_INFINITY || Number.isSafeInteger(maxDeliveries);
   require("maxDeliveries", maxDeliveries, isCount && maxDeliveries >= 1, "an integer from 1, or Infinity");

@@ -6,6 +6,8 @@ export interface Lease {
   readonly runId: RunId;
   readonly epoch: number;
   readonly workerId: string;
+  /** L7: number of workers in a row that died while they owned the run and added no commit to it. Absent if there are none. */
+  readonly recoveries?: number;
 }
 
 /**
@@ -47,9 +49,12 @@ export interface ClaimOptions {
  *   ended run is ready only if it has mail. A run whose owner is alive is never ready.
  * - L3 Unread mail at `release` makes the run ready, also an ended run, so no wake-up is lost.
  * - L4 A lost lease cannot release the run.
- * - L5 If more runs are ready than `limit`, tenants are served in turn; within a tenant, the higher priority first, then the run that
- *   has been ready longest.
+ * - L5 If more runs are ready than `limit`, tenants are served in turn; the runs without a tenant count as one tenant. Within a tenant,
+ *   the higher priority comes first. At equal priority, each pair of user and agent is served in turn, so that many runs of one do not
+ *   delay the runs of another. Within a pair, the run that has been ready longest comes first.
  * - L6 Runs belong to a worker process, not to its name: see `enlist`.
+ * - L7 The store counts recoveries, so that a run that ends every process that drives it can be recognised: the count grows each time a
+ *   dead worker leaves the run, and starts again after a new commit of the run. A release by a live worker does not change it.
  */
 export interface Leases {
   /**

@@ -3,6 +3,7 @@ import {
   assertJson,
   branchScope,
   CancellationError,
+  checkSpawnOptions,
   Fault,
   modelFor,
   sealMadeJson,
@@ -26,9 +27,9 @@ import {
   type RunContext,
   type RunFacts,
   type RunMeta,
+  type RunSnapshot,
   type SpawnOptions,
   type SpawnOutcome,
-  type RunSnapshot,
   type StepAddress,
   type StepContext,
   type StepScope,
@@ -223,6 +224,8 @@ export class TaskContext implements RunContext {
     const step = this.#steps.identify("spawn", agentId, { input, options });
     return this.#steps.run<SpawnOutcome>(step, async () => {
       assertJson(input, `the input of ${agentId}`);
+      this.#runner.worker.sizes.assert(input, `the input of ${agentId}`);
+      checkSpawnOptions("ctx.spawn()", options);
       return () => this.#runner.host.spawn(this.taskId, agentId, input, options);
     });
   }
@@ -377,6 +380,7 @@ export class TaskContext implements RunContext {
   continueAsNew(state: JsonValue): Promise<never> {
     return this.#steps.exclusive("continueAsNew", async () => {
       assertJson(state, "the state to continue from");
+      this.#runner.worker.sizes.assert(state, "the state to continue from");
       await this.#runner.activity.whenSeated(this.#steps.cancelScope);
       await this.#runner.log.flush();
       throw new ContinueAsNew(state);

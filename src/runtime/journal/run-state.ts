@@ -116,6 +116,8 @@ export class RunState {
   liveTasks = 0;
   /** Place of the last mailbox message that was consumed. -1 if there is none. */
   mailThrough = -1;
+  /** Number of recoveries in a row that are recorded without progress since. */
+  recoveries = 0;
   /** `run_end` is the last event. */
   ended = false;
   /** The run shares its first commits with another run. */
@@ -160,16 +162,22 @@ export class RunState {
 
   /** Applies a stored commit. */
   fold(commit: Commit): void {
-    const { number, at, events, tasks, headcount, ledger } = commit;
+    const { number, at, events, steps, tasks, headcount, ledger, mailThrough } = commit;
     this.nextCommit = number + 1;
     if (events !== undefined) for (const event of events) this.noteEvent(event);
     this.apply(commit, at);
     if (headcount !== undefined) for (const command of headcount) this.applySeat(command, at);
     if (ledger !== undefined) for (const command of ledger) bookLedger(this.ledger, command);
-    if (events === undefined) return;
+    if (events !== undefined) this.#foldEvents(events, tasks !== undefined);
+    // A step, a change of a task or a message from the mailbox is progress.
+    if ((steps ?? tasks ?? mailThrough) !== undefined) this.recoveries = 0;
+  }
+
+  #foldEvents(events: readonly Event[], changesTasks: boolean): void {
     for (const event of events) {
       // The loop above missed the start of a task that this commit creates.
-      if (event.type === "task_start" && tasks !== undefined) this.#noteStart(event);
+      if (event.type === "task_start" && changesTasks) this.#noteStart(event);
+      if (event.type === "run_recover") this.recoveries = event.data.recoveries ?? this.recoveries;
       if (event.type === "run_carry_over") this.carryOver(event.data.kind);
       if (event.type === "run_fork") this.#startFork();
     }

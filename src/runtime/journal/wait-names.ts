@@ -41,17 +41,25 @@ export function joinWait(taskIds: readonly TaskId[]): string {
   return `join ${taskIds.join(" ")}`;
 }
 
+/**
+ * Address below which the gate and the approval of a tool call have their records, by round from 0. A new round starts if the tool or the
+ * parsed arguments changed after the gate had asked.
+ */
+export function roundAddress(call: StepAddress, round: number): StepAddress {
+  return round === 0 ? call : (branchScope(call, `round.${round + 1}`) as StepAddress);
+}
+
 const approvalBranch = "approval";
 const approvalEnd = `/${approvalBranch}`;
 
-/** J7: address of the approval record of a tool call. It is a branch, so it cannot collide with the numbered steps of the tool's body. */
-export function approvalAddress(call: StepAddress): StepAddress {
-  return branchScope(call, approvalBranch) as StepAddress;
+/** J7: address of the approval record of a round of a tool call. It is a branch, so it cannot collide with the numbered steps of the tool's body. */
+export function approvalAddress(round: StepAddress): StepAddress {
+  return branchScope(round, approvalBranch) as StepAddress;
 }
 
-/** J7: address of the record of the gate's decision on a tool call. Only a gate that can ask for approval has one. */
-export function gateAddress(call: StepAddress): StepAddress {
-  return branchScope(call, "gate") as StepAddress;
+/** J7: address of the record of the gate's decision in a round of a tool call. Only a decision to ask a person is recorded. */
+export function gateAddress(round: StepAddress): StepAddress {
+  return branchScope(round, "gate") as StepAddress;
 }
 
 /** The step at this address asks a person for approval. */
@@ -72,6 +80,18 @@ export function isCall(address: StepAddress): boolean {
   return !address.endsWith(`/${emittedBranch}`);
 }
 
+/**
+ * The record of a question that was withdrawn, because the tool or its arguments changed before the call was executed. It is not an
+ * `ApprovalDecision`, so an answer from outside cannot be mistaken for it.
+ */
+export const withdrawn = Object.freeze({ decision: "withdrawn" });
+
+/** The outcome is that of a withdrawn question. */
+export function isWithdrawn(outcome: StepRecord["outcome"]): boolean {
+  if (outcome.kind !== "ok") return false;
+  return (outcome.value as { readonly decision?: unknown } | null)?.decision === withdrawn.decision;
+}
+
 /** W1: the wait whose values the step has taken, and how many. Returns `undefined` if the step took none, for example after a timeout. */
 export function resolutionsTaken({
   kind,
@@ -82,7 +102,7 @@ export function resolutionsTaken({
   | { readonly wait: string; readonly count: number }
   | undefined {
   if (outcome.kind === "failed") return undefined;
-  if (kind === "approval") return { wait: name, count: 1 };
+  if (kind === "approval") return isWithdrawn(outcome) ? undefined : { wait: name, count: 1 };
   if (kind === "drain") {
     const { length: count } = outcome.value as readonly unknown[];
     return count === 0 || name === inboxDrain ? undefined : { wait: name, count };
@@ -106,7 +126,7 @@ export function submittedAs(mailId: string): RunId | undefined {
   return runId === undefined ? undefined : parseRunId(runId);
 }
 
-/** Task id and address of the tool call that the approval is for, joined by `/`. */
+/** Task id and address of the round of the tool call that the approval is for, joined by `/`. */
 export function callOfApproval(approvalId: string): string {
   return approvalId.slice(0, approvalId.lastIndexOf("/"));
 }

@@ -1,4 +1,4 @@
-import { requireRetryNumbers } from "../../kernel/index.ts";
+import { checkOptions, optionNames, requireRetryNumbers } from "../../kernel/index.ts";
 
 /** How a task is restarted after its code threw an unexpected error. */
 export interface RunRetry {
@@ -16,8 +16,11 @@ const defaultRunRetry: RunRetry = Object.freeze({
   maxDelayMs: 300_000,
 });
 
+const knownOptions = optionNames<RunRetry>({ maxRetries: true, baseDelayMs: true, maxDelayMs: true });
+
 /** The defaults, overridden by `options`. Throws `invalid_argument` for a number out of range. */
 export function runRetry(options: Partial<RunRetry> = {}): RunRetry {
+  checkOptions("runRetry of openRuntime()", options, knownOptions);
   const settings = { ...defaultRunRetry, ...options };
   requireRetryNumbers("runRetry", settings);
   return settings;

@@ -1,26 +1,53 @@
 import { priorities, Priority } from "../../kernel/index.ts";
 
 type TenantId = string | null;
+type Start = () => void;
 
-/** The waiting tasks of one priority, by tenant, in the order in which they came. No queue is empty. */
-type Queues = Map<TenantId, (() => void)[]>;
+/** The waiting tasks of one priority. Tenants take turns, and within a tenant the pairs of user and agent. */
+class WaitingTasks {
+  /** By tenant, then by `turnKey`. What was served longest ago comes first. No value is empty. */
+  readonly #tenants = new Map<TenantId, Map<string, Start[]>>();
+
+  get isEmpty(): boolean {
+    return this.#tenants.size === 0;
+  }
+
+  add(tenantId: TenantId, turn: string, start: Start): void {
+    let queues = this.#tenants.get(tenantId);
+    if (queues === undefined) this.#tenants.set(tenantId, (queues = new Map<string, Start[]>()));
+    const queue = queues.get(turn);
+    if (queue === undefined) queues.set(turn, [start]);
+    else queue.push(start);
+  }
+
+  /** Removes and returns the next task. Each entry that is served moves to the end, unless nothing is left in it. */
+  shift(): Start | undefined {
+    for (const [tenantId, queues] of this.#tenants)
+      for (const [turn, queue] of queues) {
+        const start = queue.shift();
+        queues.delete(turn);
+        if (queue.length > 0) queues.set(turn, queue);
+        this.#tenants.delete(tenantId);
+        if (queues.size > 0) this.#tenants.set(tenantId, queues);
+        return start;
+      }
+    return undefined;
+  }
+}
 
 /**
  * Limits how many tasks of a worker are active at the same time, and chooses the next one. Priorities share the slots
- * by stride scheduling over their weights; BACKGROUND is served only when no other task waits. Tenants of equal
- * priority take turns; the tasks of one tenant are served in order. A task that waits gives its slot back.
+ * by stride scheduling over their weights; BACKGROUND is served only when no other task waits. At equal
+ * priority, tenants take turns, and within a tenant the pairs of user and agent; the tasks of one pair are served in order. A task that
+ * waits gives its slot back.
  */
 export class TaskSlots {
   readonly #capacity: number;
   #taken = 0;
   /** The waiting tasks by priority. No value is empty. */
-  readonly #waiting = new Map<Priority, Queues>();
+  readonly #waiting = new Map<Priority, WaitingTasks>();
   /** Stride position of each priority; the lowest is served next. */
   readonly #passes = new Map<Priority, number>();
-  /** Value of `#serves` when each tenant was last served. */
-  readonly #served = new Map<TenantId, number>();
-  /** Number of slots that were given to waiting tasks. */
-  #serves = 0;
 
   constructor(capacity: number) {
     this.#capacity = capacity;
@@ -33,16 +60,14 @@ export class TaskSlots {
     return true;
   }
 
-  /** Resolves when the caller has a slot. */
-  take(priority: Priority, tenantId: TenantId = null): Promise<void> {
+  /** Resolves when the caller has a slot. `turn` is the `turnKey` of the run. */
+  take(priority: Priority, tenantId: TenantId = null, turn = ""): Promise<void> {
     if (this.tryTake()) return Promise.resolve();
     return new Promise((start) => {
       this.#level(priority);
-      let queues = this.#waiting.get(priority);
-      if (queues === undefined) this.#waiting.set(priority, (queues = new Map<TenantId, (() => void)[]>()));
-      const queue = queues.get(tenantId);
-      if (queue === undefined) queues.set(tenantId, [start]);
-      else queue.push(start);
+      let waiting = this.#waiting.get(priority);
+      if (waiting === undefined) this.#waiting.set(priority, (waiting = new WaitingTasks()));
+      waiting.add(tenantId, turn, start);
     });
   }
 
@@ -61,34 +86,18 @@ export class TaskSlots {
     this.#passes.set(priority, Math.max(this.#pass(priority), level));
   }
 
-  #next(): (() => void) | undefined {
+  #next(): Start | undefined {
     const priority = this.#waiting.size === 0 ? undefined : this.#nextPriority();
-    const queues = priority === undefined ? undefined : this.#waiting.get(priority);
-    if (priority === undefined || queues === undefined) {
+    const waiting = priority === undefined ? undefined : this.#waiting.get(priority);
+    if (priority === undefined || waiting === undefined) {
       if (this.#passes.size > 0) this.#passes.clear();
-      if (this.#served.size > 0) this.#served.clear();
       return undefined;
     }
-    const tenantId = this.#nextTenant(queues);
-    const queue = queues.get(tenantId);
-    const start = queue?.shift();
-    if (queue?.length === 0) queues.delete(tenantId);
-    if (queues.size === 0) this.#waiting.delete(priority);
-    this.#served.set(tenantId, ++this.#serves);
+    const start = waiting.shift();
+    if (waiting.isEmpty) this.#waiting.delete(priority);
     if (priority !== Priority.BACKGROUND)
       this.#passes.set(priority, this.#pass(priority) + Priority.CRITICAL / priority);
     return start;
-  }
-
-  /** The tenant that was served longest ago. Among tenants that were never served, the one that came first. */
-  #nextTenant(queues: Queues): TenantId {
-    let next: TenantId = null;
-    let longestAgo = Infinity;
-    for (const tenantId of queues.keys()) {
-      const served = this.#served.get(tenantId) ?? 0;
-      if (served < longestAgo) [next, longestAgo] = [tenantId, served];
-    }
-    return next;
   }
 
   /** The waiting priority with the lowest stride position. Of two equal positions, the higher priority comes first. */

@@ -9,6 +9,7 @@ import {
   type DriveResult,
   type MaybePromise,
   type Rest,
+  type RunId,
   type RunRecord,
   type TaskId,
 } from "../../kernel/index.ts";
@@ -22,6 +23,20 @@ import { WaitRegistry } from "../task/wait-registry.ts";
 
 /** Fault codes by which a store refuses a commit itself, for example an entry without its parent. Writing the commit again fails again. */
 const refusals: ReadonlySet<FaultCode> = new Set<FaultCode>(["not_json", "not_found", "invalid_argument"]);
+
+/** Number of recoveries in a row, without progress, at which a run fails instead of being driven. */
+const maxRecoveries = 5;
+
+/** Number of recoveries from which a run is not even loaded, because recording that it failed has ended the process as well. */
+const maxLoads = 2 * maxRecoveries;
+
+function crashLoop(runId: RunId, recoveries: number): Fault {
+  return new Fault(
+    "crash_loop",
+    `run ${runId} failed because the process of its worker ended ${recoveries} times in a row before the run recorded a step; correct the tool or the agent code that ends the process, then resume the run`,
+    { details: { runId, recoveries } },
+  );
+}
 
 /**
  * One run that this process owns: reads its mailbox, supervises its tasks, and releases the run when it has ended or only waits.
@@ -71,8 +86,7 @@ export class RunOwner implements SupervisorListener, LogOwner, ObservedLog, Mail
     this.#waits = waits;
     this.#observers = observers;
     this.#log = log;
-    const { tenantId } = record;
-    const supervisor = new TaskSupervisor({ worker, lease, tenantId, state, log, waits, listener: this });
+    const supervisor = new TaskSupervisor({ worker, lease, record, state, log, waits, listener: this });
     this.#supervisor = supervisor;
     this.#mailbox = new MailboxReader({ store, state, log, supervisor, owner: this });
   }
@@ -92,8 +106,10 @@ export class RunOwner implements SupervisorListener, LogOwner, ObservedLog, Mail
     this.fail(fault);
   }
 
-  /** Costs O(commits of the run). Synchronous if the store can read the commits synchronously. */
+  /** Costs O(commits of the run). Rejects with `crash_loop` if the run must not be loaded. Synchronous if the store can read the commits synchronously. */
   static load(worker: WorkerContext, lease: Lease): MaybePromise<RunOwner> {
+    const { recoveries = 0 } = lease;
+    if (recoveries >= maxLoads) return Promise.reject(crashLoop(lease.runId, recoveries));
     const state = new RunState(worker.unknownPrice);
     return andThen(
       worker.store.journal.replay(lease.runId, (commit) => state.fold(commit)),
@@ -116,7 +132,13 @@ export class RunOwner implements SupervisorListener, LogOwner, ObservedLog, Mail
     if (mismatch !== undefined && this.#worker.versionPolicy === "pin") throw mismatch;
     const loading = this.#supervisor.load();
     if (loading !== undefined) await loading;
-    if (!this.#state.ended) this.#supervisor.recover();
+    const recoveries = this.#countRecoveries();
+    if (!this.#state.ended) this.#supervisor.recover(recoveries);
+    if (recoveries >= maxRecoveries && !this.#state.ended) {
+      // Before the mailbox is read, so that no message starts code. The next owner reads it (L3).
+      this.#supervisor.failAll(crashLoop(this.#record.runId, recoveries));
+      return;
+    }
     const reading = this.#mailbox.read();
     if (reading !== undefined) await reading;
     if (this.#isClosed) return;
@@ -125,6 +147,12 @@ export class RunOwner implements SupervisorListener, LogOwner, ObservedLog, Mail
     this.#supervisor.startAll();
     this.#isStarted = true;
     this.noteIdle();
+  }
+
+  /** L7: recoveries in a row without progress: those without a commit, which the store counts, and those that only recorded a recovery. */
+  #countRecoveries(): number {
+    const { recoveries = 0 } = this.#lease;
+    return recoveries === 0 ? 0 : recoveries + this.#state.recoveries;
   }
 
   /** Every task has ended. The run may still be resumed. */

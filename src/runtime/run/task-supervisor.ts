@@ -3,12 +3,14 @@ import {
   Fault,
   formatTaskId,
   rootTaskId as root,
+  turnKey,
   type AgentId,
   type CancellationStatus,
   type EventDraft,
   type Headcount,
   type JsonValue,
   type Lease,
+  type RunRecord,
   type SpawnOptions,
   type SpawnOutcome,
   type StepAddress,
@@ -53,7 +55,7 @@ export interface SupervisorListener extends IdleListener {
 export interface TaskSupervisorOptions {
   readonly worker: WorkerContext;
   readonly lease: Lease;
-  readonly tenantId: string | null;
+  readonly record: RunRecord;
   readonly state: RunState;
   readonly log: RunLog;
   readonly waits: WaitRegistry;
@@ -81,6 +83,7 @@ const noChanges: readonly never[] = [];
  */
 export class TaskSupervisor implements TaskHost, SeatMoves {
   readonly tenantId: string | null;
+  readonly turn: string;
   readonly ledger: RunLedger;
   readonly waits: WaitRegistry;
   readonly seats: RunHeadcount;
@@ -96,8 +99,9 @@ export class TaskSupervisor implements TaskHost, SeatMoves {
   #ends: Map<TaskId, PromiseWithResolvers<TaskOutcome>> | undefined;
   #isClosed = false;
 
-  constructor({ worker, lease, tenantId, state, log, waits, listener }: TaskSupervisorOptions) {
-    this.tenantId = tenantId;
+  constructor({ worker, lease, record, state, log, waits, listener }: TaskSupervisorOptions) {
+    this.tenantId = record.tenantId;
+    this.turn = turnKey(record);
     this.waits = waits;
     this.listener = listener;
     this.#worker = worker;
@@ -177,11 +181,15 @@ export class TaskSupervisor implements TaskHost, SeatMoves {
     return this.deliveries.load(this.#state.tasks.values());
   }
 
-  /** B3, H2: charges the calls that the last owner left in flight, and pauses the tasks that waited only for those calls. */
-  recover(): void {
+  /**
+   * B3, H2: charges the calls that the last owner left in flight, and pauses the tasks that waited only for those calls. `recoveries` is
+   * the number of workers in a row that died without progress.
+   */
+  recover(recoveries: number): void {
     const { ledger, headcount } = this.#state;
     if (ledger.open.length === 0 && ledger.waiting.length === 0 && !hasPausing(headcount)) return;
-    this.#log.emit(root, { type: "run_recover", data: { epoch: this.#lease.epoch } });
+    const { epoch } = this.#lease;
+    this.#log.emit(root, { type: "run_recover", data: recoveries === 0 ? { epoch } : { epoch, recoveries } });
     for (const reservation of ledger.open)
       this.#log.emit(reservation.taskId, lostReservationEvent(reservation));
     this.ledger.apply(root, { type: "crash" });

@@ -316,8 +316,8 @@ class TaskSlot {
   }
 
   #requestSlot(): Promise<void> {
-    const { seats, tenantId } = this.#host;
-    return this.#slots.take(seats.priority(this.#taskId), tenantId).then(() => {
+    const { seats, tenantId, turn } = this.#host;
+    return this.#slots.take(seats.priority(this.#taskId), tenantId, turn).then(() => {
       this.#request = undefined;
       this.#isHeld = !this.#isClosed;
       if (this.#isHeld) return undefined;

@@ -18,6 +18,8 @@ import type { AwaitedName, WaitRegistry } from "./wait-registry.ts";
 /** What a task uses of the run it belongs to. */
 export interface TaskHost {
   readonly tenantId: string | null;
+  /** L5: `turnKey` of the run. */
+  readonly turn: string;
   /** Money of the run: every task reserves from and settles on this ledger. */
   readonly ledger: TaskLedger;
   readonly waits: WaitRegistry;

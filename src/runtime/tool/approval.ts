@@ -1,5 +1,6 @@
 import {
   assertJson,
+  canonicalJson,
   Fault,
   isApprovalDecision,
   JsonDigest,
@@ -8,17 +9,18 @@ import {
   type ApprovalRequest,
   type PersonQuestion,
   type StepAddress,
-  type ToolCall,
+  type TaskId,
 } from "../../kernel/index.ts";
 import type { StepExecutor } from "../task/step-executor.ts";
 import type { CancellationScope } from "../task/cancellation-scope.ts";
 import type { TaskRunner } from "../task/task-runner.ts";
-import { approvalAddress, approvalWait } from "../journal/wait-names.ts";
+import type { StepIdentity } from "../journal/step-identity.ts";
+import { approvalAddress, approvalWait, withdrawn } from "../journal/wait-names.ts";
 
+/** A question, and the round of the call (or the step of the code) that asks it. */
 export interface Question {
-  /** The call, with the arguments to which the answer is bound. */
-  readonly call: ToolCall;
-  readonly reason: string;
+  readonly round: StepAddress;
+  readonly request: ApprovalRequest;
   /** The handler that answers in this process. If absent, the answer comes through the run's mailbox. */
   readonly answer?: ApprovalHandler;
 }
@@ -29,35 +31,20 @@ export interface Question {
  */
 export function askForApproval(
   steps: StepExecutor,
-  callAddress: StepAddress,
-  { call: { callId, toolName, input }, reason, answer }: Question,
+  { round, request, answer }: Question,
 ): ApprovalDecision | Promise<ApprovalDecision> {
   const { runner, cancelScope } = steps;
-  const { taskId, worker, facts } = runner;
-  const digest = new JsonDigest(input);
-  const inputDigest = digest.digest(worker.hash);
-  // The id contains a digest of the arguments, so that an answer to an earlier call with other arguments does not
-  // count.
-  const approvalId = `${taskId}/${callAddress}/${inputDigest.slice(0, digitsNamed)}`;
-  const name = approvalWait(approvalId);
-  const request: ApprovalRequest = {
-    approvalId,
-    toolName,
-    callId,
-    input,
-    inputDigest,
-    reason,
-  };
-  const step = { address: approvalAddress(callAddress), kind: "approval", name, digest } as const;
+  const { approvalId } = request;
+  const step = approvalStep(round, request);
   return steps.runInScope<ApprovalDecision>(
     step,
     async (open) => {
       const said = answer
         ? await runner.activity.pauseFor(
             cancelScope,
-            handled(() => answer(request, facts)),
+            handled(() => answer(request, runner.facts)),
           )
-        : await decided(runner, cancelScope, name);
+        : await decided(runner, cancelScope, step.name);
       const decision = isApprovalDecision(said) ? said : noDecision(said);
       open.emit({ type: "approval_decision", data: { approvalId, decision } });
       return decision;
@@ -66,16 +53,65 @@ export function askForApproval(
   );
 }
 
+/**
+ * Withdraws a question that no one has answered. The log shows a denial, so that no surface asks a person any more; an
+ * answer that arrives later has no effect.
+ */
+export async function withdrawQuestion(
+  steps: StepExecutor,
+  round: StepAddress,
+  question: Pick<ApprovalRequest, "approvalId" | "input">,
+  reason: string,
+): Promise<void> {
+  const { approvalId } = question;
+  await steps.runInScope(approvalStep(round, question), async (open) => {
+    const decision: ApprovalDecision = { decision: "denied", reason, by: "runtime" };
+    open.emit({ type: "approval_decision", data: { approvalId, decision } });
+    return withdrawn;
+  });
+}
+
+/** The step that records the answer to a question. */
+export function approvalStep(
+  round: StepAddress,
+  { approvalId, input }: Pick<ApprovalRequest, "approvalId" | "input">,
+): StepIdentity {
+  const digest = new JsonDigest(input);
+  return { address: approvalAddress(round), kind: "approval", name: approvalWait(approvalId), digest };
+}
+
+/**
+ * Returns the id of a question. It contains a digest of what the person is asked about, so that an answer to an earlier
+ * question with other arguments does not count.
+ */
+export function approvalIdOf(taskId: TaskId, round: StepAddress, digest: string): string {
+  return `${taskId}/${round}/${digest.slice(0, digitsNamed)}`;
+}
+
 /** Asks a person on behalf of code. The record has its own address, as a tool's approval is below its call. */
 export function askPerson(
   steps: StepExecutor,
-  { reason, ...call }: PersonQuestion,
+  { kind = "question", reason, toolName, callId, input }: PersonQuestion,
 ): Promise<ApprovalDecision> {
-  const address = steps.next();
-  return steps.exclusive(`approval of ${call.toolName}`, async () => {
-    assertJson(call.input, `the question of ${call.toolName}`);
-    return askForApproval(steps, address, { call, reason });
+  const round = steps.next();
+  return steps.exclusive(`approval of ${toolName}`, async () => {
+    assertJson(input, `the question of ${toolName}`);
+    assertQuestion(kind);
+    const { taskId, worker } = steps.runner;
+    const inputDigest = worker.hash(canonicalJson(input));
+    const approvalId = approvalIdOf(taskId, round, inputDigest);
+    const request = { approvalId, kind, toolName, callId, input, inputDigest, reason };
+    return askForApproval(steps, { round, request });
   });
+}
+
+/** Refuses a question that pretends to be a tool approval. Only the gate asks for those. */
+function assertQuestion(kind: string): void {
+  if (kind === "question" || kind === "elicitation") return;
+  throw new Fault(
+    "invalid_argument",
+    `invalid kind ${JSON.stringify(kind)} of ctx.approval: expected question or elicitation`,
+  );
 }
 
 /** Number of digits of the digest in an approval id, enough to make collisions practically impossible. */

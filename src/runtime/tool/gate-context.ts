@@ -1,12 +1,14 @@
 import {
   branchScope,
   type GatedCall,
-  type JsonValue,
+  type StepAddress,
   type StepScope,
   type Tool,
   type ToolCall,
 } from "../../kernel/index.ts";
 import type { CallHistory } from "./call-history.ts";
+import type { ParsedArguments } from "./call-arguments.ts";
+import { toolDigest } from "./tool-digest.ts";
 import type { ActiveStep } from "../task/active-step.ts";
 import { NestedScope, type NestedContext } from "../task/nested-scope.ts";
 import type { StepExecutor } from "../task/step-executor.ts";
@@ -25,26 +27,46 @@ export interface CallingScope {
 
 export interface GatedCallOptions {
   readonly open: ActiveStep;
+  /** The call with the arguments that the model sent. */
   readonly call: ToolCall;
   /** The scope of the code that calls the tool. */
   readonly from: CallingScope;
 }
 
+/** What the gate judges: a tool and its arguments. */
+export interface JudgedCall {
+  readonly tool: Tool;
+  readonly needsApproval: boolean;
+  readonly input: ParsedArguments;
+}
+
+/** A judged call and the stage of the gate that sees it. */
+export interface Look extends JudgedCall {
+  readonly stage: GateStage;
+  /** Address of the round of the call. */
+  readonly round: StepAddress;
+}
+
 /**
- * Calls the gate with its context. Each stage has its own scope, so a stage that is not repeated on replay does not
- * shift the steps of another.
+ * Calls the gate with its context. Each stage of each round has its own scope, so a stage that is not repeated on replay
+ * does not shift the steps of another.
  */
 export async function withGateContext<Value>(
   { open, call, from }: GatedCallOptions,
-  { tool, needsApproval, stage, input = call.input }: Look,
+  { tool, needsApproval, stage, round, input: { sent, parsed, json } }: Look,
   look: (gated: GatedCall) => Promise<Value>,
 ): Promise<Value> {
-  const { agentId, taskId, facts, host } = open.runner;
-  const inside = new InsideGate(open, from, stage);
+  const { agentId, taskId, facts, host, worker } = open.runner;
+  const inside = new InsideGate(open, from, branchScope(round, stage));
   try {
     return await look({
-      call: input === call.input ? call : { ...call, input },
+      call: json === call.input ? call : { ...call, input: json },
+      sent,
+      parsed,
       tool,
+      get toolDigest() {
+        return toolDigest(tool, worker.hash);
+      },
       needsApproval,
       agentId,
       taskId,
@@ -61,31 +83,23 @@ export async function withGateContext<Value>(
   }
 }
 
-export interface Look {
-  readonly tool: Tool;
-  readonly needsApproval: boolean;
-  readonly stage: GateStage;
-  /** The edited arguments, if a person changed them. */
-  readonly input?: JsonValue;
-}
-
 /** The scope of one stage of the gate. */
 class InsideGate extends NestedScope {
   readonly #open: ActiveStep;
   readonly #from: CallingScope;
-  readonly #stage: GateStage;
+  readonly #scope: StepScope;
 
-  constructor(open: ActiveStep, from: CallingScope, stage: GateStage) {
+  constructor(open: ActiveStep, from: CallingScope, scope: StepScope) {
     super();
     this.#open = open;
     this.#from = from;
-    this.#stage = stage;
+    this.#scope = scope;
   }
 
   protected override createContext(): NestedContext {
     const open = this.#open;
     // The tool's call has settled; a step of the gate is a separate call (H7).
     open.end();
-    return this.#from.inside(branchScope(open.address, this.#stage), new CancellationScope(open.cancelScope));
+    return this.#from.inside(this.#scope, new CancellationScope(open.cancelScope));
   }
 }

@@ -25,12 +25,19 @@ import {
 import type { ActiveStep } from "../task/active-step.ts";
 import { stopAtOverrun } from "../task/budget-stop.ts";
 import { CallTimeout } from "../process/call-timeouts.ts";
-import { withGateContext, type CallingScope, type GatedCallOptions, type Look } from "./gate-context.ts";
+import { coerceInput, parsedArguments } from "./call-arguments.ts";
+import {
+  withGateContext,
+  type CallingScope,
+  type GatedCallOptions,
+  type JudgedCall,
+  type Look,
+} from "./gate-context.ts";
 import { middlewareContext } from "../task/middleware-context.ts";
 import type { InFlightCall } from "../task/in-flight-calls.ts";
 import { ToolCallContext } from "./tool-context.ts";
 import type { StepIdentity } from "../journal/step-identity.ts";
-import { coerceInput, passGate, type Passed } from "./tool-gate.ts";
+import { needsApproval, passGate } from "./tool-gate.ts";
 
 interface ToolCallOptions extends GatedCallOptions {
   /** Additional tools, which are found before the agent's own. */
@@ -132,69 +139,63 @@ function findRefusal({ open, call: { callId, toolName } }: ToolCallOptions): Too
   return failure(`${toolName} may not be called by this task; it may call: ${allowed.join(", ") || "none"}`);
 }
 
-/**
- * T3: the call with coerced arguments, which are judged and executed. The record's digest covers the model's own
- * arguments.
- */
-function coerced(options: ToolCallOptions, tool: Tool): ToolCallOptions {
-  const { call } = options;
-  const input = coerceInput(tool, call.input);
-  return input === call.input ? options : { ...options, call: { ...call, input } };
-}
-
-function execute(given: ToolCallOptions, tool: Tool): ToolResult | Promise<ToolResult> {
-  const { open, call } = given;
+function execute(options: ToolCallOptions, tool: Tool): ToolResult | Promise<ToolResult> {
+  const { open, call } = options;
+  const { callPath } = open.runner.agent;
+  const gate = callPath?.gate;
   let parsing: unknown;
   let asks: boolean | Promise<boolean>;
   try {
     parsing = tool.parse(call.input);
     asks =
       parsing instanceof Promise
-        ? parsing.then((parsed) => tool.needsApproval(parsed))
-        : tool.needsApproval(parsing);
+        ? parsing.then((parsed) => needsApproval(gate, tool, parsed))
+        : needsApproval(gate, tool, parsing);
   } catch (error) {
-    return executeGated(given, tool, Promise.reject(error), false);
+    return executeGated(options, tool, Promise.reject(error), false);
   }
-  const { callPath } = open.runner.agent;
-  if (asks !== false || (callPath !== undefined && (callPath.gate ?? callPath.function) !== undefined))
-    return executeGated(given, tool, parsing, asks);
-  return performed(given, tool, call.input, parsing, told);
+  if (asks !== false || gate !== undefined || callPath?.function !== undefined)
+    return executeGated(options, tool, parsing, asks);
+  return performed(options, tool, call.input, parsing, told);
 }
 
 /** Executes a call that a gate or the tool itself may deny or hold for approval. */
 async function executeGated(
-  given: ToolCallOptions,
+  options: ToolCallOptions,
   tool: Tool,
   parsing: unknown,
   asks: boolean | Promise<boolean>,
 ): Promise<ToolResult> {
-  const options = coerced(given, tool);
   const { open, call } = options;
-  const gate = open.runner.agent.callPath?.gate;
-  let needsApproval = false;
+  const { agent } = open.runner;
+  const gate = agent.callPath?.gate;
+  let judged: JudgedCall = { tool, needsApproval: false, input: parsedArguments(call.input, call.input) };
   let result: ToolResult;
   try {
     try {
       // Checked first, so that invalid arguments are reported once.
-      needsApproval = await asks;
-      const parsed = await parsing;
-      const isGated = needsApproval || gate !== undefined;
-      const passed = isGated ? await passGate({ ...options, tool, needsApproval }) : freely;
-      if ("refusal" in passed) {
-        open.isDenied = true;
-        return told(given, failure(passed.refusal));
+      const isAsking = await asks;
+      judged = { tool, needsApproval: isAsking, input: parsedArguments(call.input, await parsing) };
+      if (isAsking || gate !== undefined) {
+        const currentTool = (): Tool | undefined => findTool(agent, call.toolName, options.extra);
+        const passed = await passGate({ ...options, ...judged, currentTool });
+        if ("refusal" in passed) {
+          open.isDenied = true;
+          return told(options, failure(passed.refusal));
+        }
+        judged = passed;
       }
-      const input = passed.input === undefined ? parsed : await tool.parse(passed.input);
-      result = await performed(options, tool, passed.input ?? call.input, input, asIs);
+      const { sent, parsed } = judged.input;
+      result = await performed(options, judged.tool, coerceInput(judged.tool, sent), parsed, asIs);
     } catch (error) {
       result = failed(options, error);
     }
     if (gate !== undefined)
-      result = await reviewed(options, { tool, needsApproval, stage: "after" }, gate, result);
+      result = await reviewed(options, { ...judged, stage: "after", round: open.address }, gate, result);
   } catch (error) {
     throw withheld(options, error);
   }
-  return told(given, result);
+  return told(options, result);
 }
 
 /** Converts the outcome of the body to a result. T2: also if it failed. */
@@ -229,6 +230,7 @@ function sealed(options: ToolCallOptions, tool: Tool, result: ToolResult): ToolR
   try {
     if (isText(result)) sealMadeJson(result, tool.name);
     else sealJson(result, `the result of tool ${tool.name}`);
+    assertSize(open, tool, result);
     return result;
   } catch (error) {
     return failed(options, error);
@@ -241,7 +243,14 @@ function sealed(options: ToolCallOptions, tool: Tool, result: ToolResult): ToolR
 function failed(options: ToolCallOptions, error: unknown): ToolResult {
   options.open.clearTimeout();
   if (stopsTask(error)) throw withheld(options, error);
-  return failure(Fault.from(error).message);
+  const { message } = Fault.from(error);
+  try {
+    const { open, call } = options;
+    open.runner.worker.sizes.assert(message, `the error of tool ${call.toolName}`);
+    return failure(message);
+  } catch (fault) {
+    return failure(Fault.from(fault).message);
+  }
 }
 
 /** Marks a stop that came after the body had finished. */
@@ -251,12 +260,18 @@ function withheld({ open, call }: ToolCallOptions, error: unknown): unknown {
     : error;
 }
 
+/** The size of a text result is that of its text. */
+function assertSize({ runner }: ActiveStep, { name }: Tool, result: ToolResult): void {
+  const { output } = result;
+  const isPlain = isText(result) && output.type === "text";
+  const value = isPlain ? output.text : (result as unknown as JsonValue);
+  runner.worker.sizes.assert(value, `the result of tool ${name}`);
+}
+
 /** Whether a result consists of a text only. A body may return anything. */
 function isText(result: Partial<ToolResult>): boolean {
   return result.metadata === undefined && result.output?.type === "text";
 }
-
-const freely: Passed = Object.freeze({});
 
 /** The result after the gate. If the gate fails here, the result is withheld. */
 async function reviewed(
@@ -268,6 +283,7 @@ async function reviewed(
   try {
     const given = await withGateContext(options, look, (gated) => gate.after(gated, result));
     sealJson(given, `what the gate made of the result of tool ${look.tool.name}`);
+    assertSize(options.open, look.tool, given);
     return given;
   } catch (error) {
     if (stopsTask(error)) throw error;

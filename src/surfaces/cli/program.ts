@@ -116,6 +116,7 @@ function commandLine(terminal: Terminal, onEnd: (kind: ExitKind) => void): Comma
     .option("--mode <text|json>", "the format of stdout", "text")
     .option("--tools <none|read|all>", "the tools of the agent (default: read)")
     .option("--root <folder>", "the folder that the tools may use (default: the current folder)")
+    .option("--sandbox <enforce|warn|off>", "the sandbox of shell commands (default: enforce)")
     .option("--instructions <text>", "the system prompt")
     .option("--max-turns <n>", "maximum number of turns (default: 25)")
     .option("--max-tokens <n>", "maximum number of tokens, input and output; with --resume, how many to add")

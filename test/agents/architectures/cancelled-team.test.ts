@@ -266,7 +266,9 @@ describe("B5: the partial text of a worker is in the output when its team is sto
       const looks = { text: "a looks", toolCalls: [{ name: "look", input: {} }] };
       const { agent, model } = worker("a", [looks], {
         tools: [
-          where === "model" ? look : tool({ ...look, inputSchema: { type: "object" }, execute: forever }),
+          where === "model"
+            ? look
+            : tool({ name: "look", description: "", inputSchema: { type: "object" }, execute: forever }),
         ],
       });
       const generate = model.generate.bind(model);

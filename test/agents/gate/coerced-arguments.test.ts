@@ -25,7 +25,7 @@ test("T3: a permission rule sees the coerced arguments that the tool receives, h
         {
           tool: "pay",
           when: (input) => {
-            judged.push(input);
+            judged.push(input as JsonValue);
             return (input as { usd: number }).usd === 900;
           },
         },

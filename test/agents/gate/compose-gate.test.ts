@@ -98,7 +98,7 @@ describe("composeGate()", () => {
     expect(log).not.toContain("permissions");
   });
 
-  test("S4: a hook that throws denies, an extension or guardrail that throws is ignored, and each error is recorded", async () => {
+  test("S4: a hook that throws denies, an extension and an allowing guardrail that throw are ignored, and each error is recorded", async () => {
     const boom = (): never => {
       throw new Error("boom");
     };
@@ -107,7 +107,7 @@ describe("composeGate()", () => {
     expect(told).toEqual(["hook_error"]);
     const parts: GateParts = {
       extensions: [{ name: "e", toolCall: boom, toolResult: boom }],
-      guardrails: [{ name: "g", beforeCall: boom, afterCall: boom }],
+      guardrails: [{ name: "g", onError: "allow", beforeCall: boom, afterCall: boom }],
       hooks: { preTool: () => undefined, postTool: boom },
     };
     expect(await pass(parts)).toEqual({
@@ -201,12 +201,91 @@ describe("composeGate()", () => {
     await expect(pass({ guardrails: [decided("halt")] })).rejects.toMatchObject({ reason: "halted" });
   });
 
-  test("a guardrail that returns an unknown decision is recorded as guardrail_error and ignored", async () => {
-    const odd = { name: "odd", beforeCall: () => ({ decision: "no" }) } as unknown as Guardrail;
-    expect(await pass({ guardrails: [odd] })).toEqual({
-      verdict: { decision: "allow" },
+  test.each([
+    ["an unknown decision", () => ({ decision: "no" })],
+    ["a decision in another case", () => ({ decision: "Block", reason: "bad" })],
+    ["a block without a reason", () => ({ decision: "block" })],
+    ["true", () => true],
+    ["false", () => false],
+    ["null", () => null],
+    ["nothing", () => undefined],
+    ["a text", () => "block"],
+    ["a getter that throws", () => Object.defineProperty({}, "decision", { get: fails })],
+    ["no decision, but an error", fails],
+    ["a promise that rejects", () => Promise.reject(new Error("away"))],
+  ])(
+    "S4: a guardrail that returns %s before a call blocks the call and is recorded",
+    async (_what, beforeCall) => {
+      const odd = { name: "odd", beforeCall } as unknown as Guardrail;
+      const code =
+        beforeCall === fails || _what === "a promise that rejects" ? "internal" : "invalid_argument";
+      expect(await pass({ guardrails: [odd] })).toEqual({
+        verdict: {
+          decision: "deny",
+          by: "guardrail odd",
+          reason: `the guardrail failed (${code}), so its decision is unknown`,
+        },
+        told: ["guardrail_error", "guardrail_decision"],
+      });
+      expect(await pass({ guardrails: [{ ...odd, onError: "allow" }] })).toEqual({
+        verdict: { decision: "allow" },
+        told: ["guardrail_error"],
+      });
+    },
+  );
+
+  test('S4: a guardrail that throws after a call lets the result pass, and withholds it with onError: "block"', async () => {
+    const broken: Guardrail = { name: "g", afterCall: fails };
+    expect(await review({ guardrails: [broken] }, text("done"))).toEqual({
+      result: text("done"),
       told: ["guardrail_error"],
     });
+    const strict = await review({ guardrails: [{ ...broken, onError: "block" }] }, text("done"));
+    expect(strict.told).toEqual(["guardrail_error", "guardrail_decision"]);
+    expect(JSON.stringify(strict.result)).toContain("withheld by the guardrail g");
+    expect(JSON.stringify(strict.result)).not.toContain("done");
+  });
+
+  test.each([
+    ["true", true],
+    ["false", false],
+    ["null", null],
+    ["a text", "deny"],
+    ["an empty object", {}],
+    ["a denial without a text", { deny: true }],
+    ["the decision of a guardrail", { decision: "block", reason: "bad" }],
+  ])("a hook that returns %s before a call denies it and names the expected shape", async (_what, result) => {
+    const preTool = (() => result) as unknown as HookRegistry["preTool"];
+    const { verdict, told } = await pass({ hooks: { preTool, postTool: () => undefined } });
+    expect(verdict).toEqual({
+      decision: "deny",
+      by: "hook",
+      reason: expect.stringContaining('expected { deny: "reason" }, or undefined for no opinion'),
+    });
+    expect(told).toEqual(["hook_error"]);
+  });
+
+  test.each([
+    ["true", true],
+    ["a block without a reason", { block: true }],
+    ["a block as a text", { block: "yes", reason: "bad" }],
+    ["a denial of a hook", { deny: "bad" }],
+  ])(
+    "an extension that returns %s before a call blocks it and names the expected shape",
+    async (_what, result) => {
+      const toolCall = (() => result) as unknown as NonNullable<ToolExtension["toolCall"]>;
+      const { verdict } = await pass({ extensions: [{ name: "e", toolCall }] });
+      expect(verdict).toEqual({
+        decision: "deny",
+        by: "extension e",
+        reason: expect.stringContaining("expected { block: true, reason }"),
+      });
+    },
+  );
+
+  test("an extension that returns block: false lets the call pass", async () => {
+    const toolCall = (() => ({ block: false })) as unknown as NonNullable<ToolExtension["toolCall"]>;
+    expect((await pass({ extensions: [{ name: "e", toolCall }] })).verdict).toEqual({ decision: "allow" });
   });
 });
 
@@ -251,6 +330,7 @@ describe("approval requests of the gate", () => {
     const rules = permissions({ ask: ["look"], onAsk: "wait", memory });
     await composeGate({ permissions: rules })?.remember?.(gatedCall({ userId: "ada" }), {
       decision: "approved",
+      remember: true,
     });
     const decided = async (options: CallOptions) =>
       (await pass({ permissions: rules }, options)).verdict.decision;
@@ -290,7 +370,7 @@ describe("approval requests of the gate", () => {
     const yes = (() => true) as unknown as () => { decision: "approved" };
     const { verdict } = await pass({ permissions: permissions({ onAsk: yes }) }, critical);
     const { call, facts } = gatedCall();
-    const request = { ...call, approvalId: "a", inputDigest: "d", reason: "r" };
+    const request = { ...call, kind: "tool_call", approvalId: "a", inputDigest: "d", reason: "r" } as const;
     const answer = verdict.decision === "ask" ? await verdict.answer?.(request, facts) : undefined;
     expect(answer).toMatchObject({
       decision: "denied",
@@ -298,3 +378,7 @@ describe("approval requests of the gate", () => {
     });
   });
 });
+
+function fails(): never {
+  throw new Error("boom");
+}

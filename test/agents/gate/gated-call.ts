@@ -30,6 +30,9 @@ export function gatedCall(options: CallOptions = {}): GatedCall & { readonly tol
   const told: EventDraft[] = [];
   return {
     call: { callId: "call", toolName, input },
+    sent: input,
+    parsed: input,
+    toolDigest: "digest",
     tool: { ...simpleTool({ name: toolName, execute: async () => text("done") }), ...options.tool },
     needsApproval,
     agentId: formatAgentId({ name: options.agent ?? "scout" }),

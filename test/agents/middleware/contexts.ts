@@ -1,4 +1,8 @@
-import { MiddlewarePipeline, type Layer } from "../../../src/agents/middleware/index.ts";
+import {
+  MiddlewarePipeline,
+  type Layer,
+  type LevelMiddleware,
+} from "../../../src/agents/middleware/index.ts";
 import {
   CancellationError,
   formatAgentId,
@@ -55,7 +59,7 @@ export interface ChatScene extends Scene {
   /** Deltas that watchers of the run received, after all stream filters. */
   readonly shown: StreamedDelta[];
   readonly model: ReturnType<typeof scriptedModel>;
-  readonly call: (layers: readonly Layer[]) => Promise<ModelResponse | undefined>;
+  readonly call: (layers: readonly (Layer | LevelMiddleware)[]) => Promise<ModelResponse | undefined>;
 }
 
 /**
@@ -84,7 +88,7 @@ export function chatScene(
       ? await streamed(context, context.model, shown)
       : await context.model.generate(context.request);
   };
-  const call = async (layers: readonly Layer[]) => {
+  const call = async (layers: readonly (Layer | LevelMiddleware)[]) => {
     const { chat } = new MiddlewarePipeline(layers);
     await (chat === undefined ? next() : chat.process(context, next));
     return context.result;

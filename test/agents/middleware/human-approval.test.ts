@@ -20,8 +20,10 @@ test.for<[HumanApprovalOptions, string, string]>([
   async ([options, first, second]) => {
     const permissions = humanApproval(options);
     const { facts } = runScene().context;
-    const decide = async (tool: typeof send) =>
-      (await permissions.check({ callId: "c", toolName: tool.name, input: {} }, tool, facts)).decision;
+    const decide = async (tool: typeof send) => {
+      const call = { callId: "c", toolName: tool.name, input: {} };
+      return (await permissions.check(call, tool, facts, { sent: {}, parsed: {} })).decision;
+    };
     expect([await decide(send), await decide(wipe)]).toEqual([first, second]);
   },
 );

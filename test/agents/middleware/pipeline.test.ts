@@ -120,6 +120,77 @@ describe("F1: composition of middleware", () => {
   });
 });
 
+describe("the level of middleware", () => {
+  const process = async (_context: unknown, next: () => Promise<void>): Promise<void> => next();
+
+  test.each(["agent", "chat", "function"] as const)(
+    "an object with the level %s and process() takes part in that level only",
+    async (level) => {
+      const { depth } = new MiddlewarePipeline([{ name: "timed", level, process }]);
+      expect(depth).toEqual({ agent: 0, chat: 0, function: 0, [level]: 1 });
+    },
+  );
+
+  test("an instance of a class with a level is called with its state", async () => {
+    class Counting {
+      readonly name = "counting";
+      readonly level = "chat" as const;
+      calls = 0;
+      async process(_context: ChatContext, next: () => Promise<void>): Promise<void> {
+        this.calls++;
+        await next();
+      }
+    }
+    const counting = new Counting();
+    await chatScene(["hi"]).call([counting]);
+    expect(counting.calls).toBe(1);
+  });
+
+  test.each([
+    [
+      "process() without a level",
+      { name: "timed", process },
+      'invalid middleware timed: it has process(), but no level; add level: "chat", or use { chat: middleware }, with one of agent, chat, function',
+    ],
+    [
+      "a level in another case",
+      { name: "timed", level: "Chat", process },
+      'invalid level "Chat" of middleware timed: expected one of agent, chat, function; use "chat"',
+    ],
+    [
+      "an unknown level",
+      { level: "tool", process },
+      'invalid level "tool" of middleware 1: expected one of agent, chat, function',
+    ],
+    [
+      "a level in capitals",
+      { name: "timed", Chat: process },
+      'invalid middleware timed: it has no level; use "chat"',
+    ],
+    [
+      "an unknown method",
+      { name: "timed", onRequest: process },
+      "invalid middleware timed: it has no level; expected some of agent, chat, function",
+    ],
+    ["an instance without a level", new Date(0), "invalid middleware 1: it has no level"],
+    ["a bare function", process, "invalid middleware 1: a function has no level; use { chat: ... }"],
+    ["nothing", undefined, "invalid middleware 1: undefined has no level"],
+    ["a level that is no middleware", { chat: {} }, "invalid chat of middleware 1: it has no method process"],
+    [
+      "a level without process()",
+      { level: "chat", process: 1 },
+      "invalid middleware 1: it has no method process",
+    ],
+  ])("%s is refused at construction with a hint", (_what, entry, message) => {
+    expect(() => new MiddlewarePipeline([entry as unknown as Layer])).toThrow(
+      expect.objectContaining({ code: "invalid_argument", message: expect.stringContaining(message) }),
+    );
+    expect(
+      () => new AgentCore({ name: "a", model: scriptedModel([]), middleware: [entry as Layer] }),
+    ).toThrow(message);
+  });
+});
+
 describe("M2: next()", () => {
   test("M2: middleware may call next again after the earlier call has settled", async () => {
     const scene = chatScene([{ error: httpError(500) }, "second"]);

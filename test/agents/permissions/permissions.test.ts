@@ -93,10 +93,18 @@ describe("permissions()", () => {
   });
 });
 
-test("a remembered approval is keyed by tenant, user, agent and tool, and no user differs from the user id null", () => {
+test("a remembered approval is keyed by tenant, user, agent, tool, tool digest, scope and kind, and no user differs from the user id null", () => {
   const memory = inMemoryApprovals();
   const [agentId, other] = [formatAgentId({ name: "scout" }), formatAgentId({ name: "other" })];
-  const approval = { tenantId: null, userId: null, agentId, toolName: "send" };
+  const approval = {
+    tenantId: null,
+    userId: null,
+    agentId,
+    toolName: "send",
+    toolDigest: "d",
+    scope: null,
+    kind: "always",
+  } as const;
   memory.add(approval);
   expect(memory.has(approval)).toBe(true);
   for (const name of ["null", "ada", ""]) {
@@ -105,6 +113,9 @@ test("a remembered approval is keyed by tenant, user, agent and tool, and no use
   }
   expect(memory.has({ ...approval, agentId: other })).toBe(false);
   expect(memory.has({ ...approval, toolName: "sends" })).toBe(false);
+  expect(memory.has({ ...approval, toolDigest: "e" })).toBe(false);
+  expect(memory.has({ ...approval, scope: "null" })).toBe(false);
+  expect(memory.has({ ...approval, kind: "once" })).toBe(false);
   memory.delete(approval);
   expect(memory.has(approval)).toBe(false);
 });

@@ -1,4 +1,4 @@
-import { mkdir, open, readFile, symlink, writeFile } from "node:fs/promises";
+import { mkdir, open, readdir, readFile, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import {
@@ -346,6 +346,41 @@ describe("ls, find and grep", () => {
     expect(isError).toBe(true);
   });
 
+  test("grep ends an expression that takes too long at its own time limit and says what to change", async () => {
+    const root = await tempFolder();
+    await writeFile(join(root, "f"), `${"a".repeat(60)}!`);
+    const grep = grepTool({ root, timeoutMs: 200 });
+    const result = await callTool(grep, { pattern: "^(a+)+$" });
+    expect(result.isError).toBe(true);
+    expect(textOf(result)).toBe(
+      "the search took longer than 200 ms and was stopped: use a simpler pattern, or a narrower path or glob",
+    );
+  });
+
+  test("grep refuses a pattern of more than 1,000 characters", async () => {
+    const grep = grepTool({ root: await tempFolder() });
+    expect(textOf(await callTool(grep, { pattern: "a".repeat(1_001) }))).toMatch(/pattern.*1000/);
+  });
+
+  test("grep compiles no pattern on the thread that calls it", async () => {
+    const root = await tempFolder();
+    await writeFile(join(root, "f"), "needle");
+    const compiled: string[] = [];
+    const { RegExp: Original } = globalThis;
+    globalThis.RegExp = new Proxy(Original, {
+      construct(target, args: [string]) {
+        compiled.push(args[0]);
+        return new target(...args);
+      },
+    });
+    try {
+      expect(textOf(await callTool(grepTool({ root }), { pattern: "n[e]{2}dle" }))).toBe("f:1: needle");
+    } finally {
+      globalThis.RegExp = Original;
+    }
+    expect(compiled).not.toContain("n[e]{2}dle");
+  });
+
   test("grep stops an expression that takes too long when the call is cancelled, and does not block the event loop", async () => {
     const root = await tempFolder();
     await writeFile(join(root, "f"), `${"a".repeat(60)}!`);
@@ -367,4 +402,19 @@ describe("ls, find and grep", () => {
     expect(cut).toContain("needle");
     expect(cut.length).toBeLessThan(450);
   });
+});
+
+test.each([
+  ".git/config",
+  ".git/hooks/pre-commit",
+  "sub/.vscode/tasks.json",
+  ".reeve/reeve.db",
+  "new/.envrc",
+])("write refuses the control file %s before it creates a folder", async (path) => {
+  const root = await tempFolder();
+  const result = await callTool(writeTool({ root }), { path, content: "x" });
+  expect(textOf(result)).toBe(
+    `${path} cannot be written: ${path.replace(/(\.(?:vscode|reeve)|hooks)\/.*/, "$1")} is a control file, which other programs execute or obey; ask a person to change it`,
+  );
+  expect(await readdir(root)).toEqual([]);
 });

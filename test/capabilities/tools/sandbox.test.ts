@@ -1,25 +1,30 @@
-import { spawnSync } from "node:child_process";
 import { existsSync, readdirSync, readlinkSync } from "node:fs";
 import { chmod, mkdir, readFile, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { homedir } from "node:os";
 import { join } from "node:path";
-import { describe, expect, onTestFinished, test } from "vitest";
-import { bashTool } from "../../../src/capabilities/tools/index.ts";
+import { describe, expect, inject, onTestFinished, test } from "vitest";
+import { bashTool, type SandboxLimits } from "../../../src/capabilities/tools/index.ts";
 import { callTool, tempFolder, textOf } from "./call-tool.ts";
 
-/** The variable REEVE_BWRAP selects another bubblewrap than the one in the PATH. */
-const program = process.env["REEVE_BWRAP"] ?? "bwrap";
-const works =
-  spawnSync(program, ["--unshare-all", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "true"])
-    .status === 0;
+const bubblewrap = inject("bubblewrap");
+const works = "program" in bubblewrap;
+const program = works ? bubblewrap.program : "bwrap";
 
-/** Creates a stand-in for bubblewrap that records its arguments and runs the command after them. */
-async function standIn(folder: string): Promise<string> {
+/** Creates a stand-in for bubblewrap that records its options and environment and runs the command after them. */
+async function standIn(folder: string, help = "--disable-userns --bind-fd"): Promise<string> {
   const path = join(folder, "fake-bwrap");
   await writeFile(
     path,
-    `#!/bin/bash\nprintf '%s\\n' "$@" > '${folder}/arguments'\nwhile [ "$1" != -- ]; do shift; done\nshift\nexec "$@"\n`,
+    `#!/bin/bash
+if [ "$1" = --help ]; then echo '${help}'; exit; fi
+if [ "$1" != --args ]; then exit; fi
+tr '\\0' '\\n' <&3 > '${folder}/options'
+tr '\\0' '\\n' < /proc/$$/environ > '${folder}/environment'
+while [ "$1" != -- ]; do shift; done
+shift
+exec "$@"
+`,
   );
   await chmod(path, 0o755);
   return path;
@@ -53,7 +58,7 @@ describe("bash without bubblewrap", () => {
 
   test("runs nothing in the mode enforce if the program is installed but does not work", async () => {
     const root = await tempFolder();
-    const broken = join(root, "broken");
+    const broken = join(await tempFolder(), "broken");
     await writeFile(broken, "#!/bin/sh\necho 'setting up uid map: Permission denied' >&2\nexit 1\n");
     await chmod(broken, 0o755);
     const result = await callTool(bashTool({ root, sandbox: { mode: "enforce", program: broken } }), {
@@ -84,24 +89,78 @@ describe("bash without bubblewrap", () => {
   });
 });
 
-test("bubblewrap gets a read-only system, a writable workspace, no network and only the given environment", async () => {
+test("the default mode of bash is enforce", async () => {
+  const root = await tempFolder();
+  const tool = bashTool({ root });
+  expect(tool.description).toContain("Commands run in a sandbox");
+  expect(bashTool({ root, sandbox: "off" }).description).toContain("Commands run without a sandbox");
+  expect(bashTool({ root, sandbox: "warn" }).description).toContain("if one is available");
+});
+
+test("bubblewrap gets no capabilities, an unprivileged user, no network, and its options through a pipe with an empty environment", async () => {
   const folder = await tempFolder();
   const root = join(folder, "work");
   await mkdir(join(root, "sub"), { recursive: true });
   const sandbox = { mode: "enforce", program: await standIn(folder), readable: ["/srv"] } as const;
-  const result = await callTool(bashTool({ root, sandbox }), { command: "pwd", cwd: "sub" });
-  expect(textOf(result)).toBe(join(root, "sub"));
+  const options = { root, env: { TOKEN: "tok-123" } };
+  const result = await callTool(bashTool({ ...options, sandbox }), { command: "echo ran", cwd: "sub" });
+  expect(textOf(result)).toBe("ran");
   expect(result.metadata?.["sandbox"]).toEqual({ mode: "enforce", applied: "bubblewrap", network: false });
-  const told = (await readFile(join(folder, "arguments"), "utf8")).replaceAll("\n", " ");
-  expect(told).toMatch(/^--unshare-all --die-with-parent --new-session --ro-bind-try \/usr \/usr /);
-  expect(told).not.toContain("--share-net");
-  expect(told).toContain(`--tmpfs /tmp --ro-bind /srv /srv --bind ${root} ${root} --clearenv --setenv `);
-  expect(told).toContain(`--chdir ${join(root, "sub")} -- /bin/`);
-  const open = await callTool(bashTool({ root, sandbox: { ...sandbox, network: true } }), {
+  const passed = (await readFile(join(folder, "options"), "utf8")).replaceAll("\n", " ");
+  expect(passed).toMatch(/^--unshare-user --unshare-ipc --unshare-pid --unshare-uts /);
+  expect(passed).toContain("--unshare-net --disable-userns --cap-drop ALL --uid 1000 --gid 1000 ");
+  expect(passed).not.toContain("/etc /etc ");
+  expect(passed).toContain("--ro-bind /srv /srv --bind-fd ");
+  expect(passed).toContain("--remount-ro / --clearenv --setenv ");
+  expect(passed).toContain("--setenv TOKEN tok-123");
+  expect(passed).toContain(`--chdir ${join(root, "sub")} `);
+  expect(await readFile(join(folder, "environment"), "utf8")).not.toMatch(/TOKEN|HOME=/);
+  const open = await callTool(bashTool({ ...options, sandbox: { ...sandbox, network: true } }), {
     command: "true",
   });
   expect(open.metadata?.["sandbox"]).toMatchObject({ network: true });
-  expect(await readFile(join(folder, "arguments"), "utf8")).toContain("--share-net");
+  expect(await readFile(join(folder, "options"), "utf8")).not.toContain("--unshare-net");
+});
+
+test.each([
+  ["--bind-fd", "lacks --disable-userns, which version 0.8.0 has"],
+  [
+    "--disable-userns",
+    "lacks --bind-fd, which version 0.10.0, or the security update of an older version, has",
+  ],
+])("bash refuses a bubblewrap that has only the option %s", async (help, reason) => {
+  const folder = await tempFolder();
+  const root = join(folder, "work");
+  await mkdir(root);
+  const result = await callTool(
+    bashTool({ root, sandbox: { mode: "enforce", program: await standIn(folder, help) } }),
+    { command: "touch ran" },
+  );
+  expect(result.isError).toBe(true);
+  expect(textOf(result)).toContain(reason);
+  expect(existsSync(join(root, "ran"))).toBe(false);
+});
+
+test("bash does not use a bubblewrap that lies in the workspace", async () => {
+  const root = await tempFolder();
+  const result = await callTool(
+    bashTool({ root, sandbox: { mode: "enforce", program: await standIn(root) } }),
+    {
+      command: "true",
+    },
+  );
+  expect(textOf(result)).toContain("is not installed");
+  expect(existsSync(join(root, "options"))).toBe(false);
+});
+
+test.each([
+  [{ processes: 0 }, "invalid limit processes 0 of the sandbox: expected an integer from 1"],
+  [{ cores: 2 }, 'unknown option "cores" of the sandbox'],
+])("bash refuses the limits %j", async (limits, message) => {
+  const root = await tempFolder();
+  expect(() => bashTool({ root, sandbox: { mode: "enforce", limits: limits as SandboxLimits } })).toThrow(
+    message,
+  );
 });
 
 describe.skipIf(!works)("bash with bubblewrap (skipped if the program is missing or may not work)", () => {

@@ -84,18 +84,21 @@ describe("B2: executionBudget()", () => {
     });
   });
 
-  test.each(["maxToken", "max_tokens", "deadlineS", "toString", "__proto__"])(
-    "B2: executionBudget() refuses the unknown dimension %s and lists the known ones",
-    (key) => {
-      const given = JSON.parse(`{${JSON.stringify(key)}: 1}`) as Partial<ExecutionBudget>;
-      expect(() => executionBudget(given)).toThrow(
-        expect.objectContaining({
-          code: "invalid_argument",
-          message: `invalid budget dimension ${key}: expected one of maxTokens, maxCostUsd, maxTurns, deadlineMs`,
-        }),
-      );
-    },
-  );
+  test.each([
+    ["maxToken", 'use "maxTokens"'],
+    ["max_tokens", 'use "maxTokens"'],
+    ["deadlineS", 'use "deadlineMs"'],
+    ["toString", "expected one of maxTokens, maxCostUsd, maxTurns, deadlineMs"],
+    ["__proto__", "expected one of maxTokens, maxCostUsd, maxTurns, deadlineMs"],
+  ])("B2: executionBudget() refuses the unknown dimension %s and names the nearest one: %s", (key, fix) => {
+    const given = JSON.parse(`{${JSON.stringify(key)}: 1}`) as Partial<ExecutionBudget>;
+    expect(() => executionBudget(given)).toThrow(
+      expect.objectContaining({
+        code: "invalid_argument",
+        message: `unknown option "${key}" of budget: ${fix}`,
+      }),
+    );
+  });
 
   test("B2: executionBudget() returns a frozen copy of its options", () => {
     const given = { maxTokens: 5 };

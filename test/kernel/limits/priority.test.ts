@@ -19,10 +19,13 @@ test("priorities are listed from the highest to the lowest, each once", () => {
   expect(new Set(priorities)).toEqual(new Set(Object.values(Priority)));
 });
 
-test.each(names)("the priority %s is parsed from its name in any case and from its weight", (name) => {
-  for (const text of [name, name.toLowerCase(), `${name.slice(0, 1)}${name.slice(1).toLowerCase()}`]) {
-    expect(parsePriority(text)).toBe(Priority[name]);
+test.each(names)("the priority %s is parsed from its name in capitals and from its weight", (name) => {
+  for (const text of [name.toLowerCase(), `${name.slice(0, 1)}${name.slice(1).toLowerCase()}`]) {
+    expect(() => parsePriority(text)).toThrow(
+      `invalid priority "${text}": expected one of BACKGROUND, LOW, NORMAL, HIGH, CRITICAL; use Priority.${name}`,
+    );
   }
+  expect(parsePriority(name)).toBe(Priority[name]);
   expect(parsePriority(Priority[name])).toBe(Priority[name]);
   expect(parsePriority(formatPriority(Priority[name]))).toBe(Priority[name]);
   expect(formatPriority(parsePriority(name))).toBe(name);

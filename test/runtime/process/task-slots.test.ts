@@ -4,12 +4,14 @@ import { TaskSlots } from "../../../src/runtime/process/task-slots.ts";
 import { settle } from "../runtime-setup.ts";
 
 /** Requests slots while the only one is taken, and returns the names in the order in which they are served. */
-async function serve(requests: readonly (readonly [string, Priority, string?])[]): Promise<string[]> {
+async function serve(
+  requests: readonly (readonly [string, Priority, (string | null)?, string?])[],
+): Promise<string[]> {
   const slots = new TaskSlots(1);
   await slots.take(Priority.NORMAL);
   const order: string[] = [];
-  for (const [name, priority, tenantId = null] of requests) {
-    void slots.take(priority, tenantId).then(() => order.push(name));
+  for (const [name, priority, tenantId, turn] of requests) {
+    void slots.take(priority, tenantId, turn).then(() => order.push(name));
   }
   for (const _ of requests) {
     slots.give();
@@ -46,4 +48,15 @@ it("TaskSlots serves tenants of equal priority in turn", async () => {
     ["b1", Priority.NORMAL, "b"],
   ]);
   expect(order.indexOf("b1")).toBe(1);
+});
+
+it.each([null, "acme"])("TaskSlots serves users and agents of tenant %s in turn", async (tenantId) => {
+  const order = await serve([
+    ["a1", Priority.NORMAL, tenantId, "ann"],
+    ["a2", Priority.NORMAL, tenantId, "ann"],
+    ["a3", Priority.NORMAL, tenantId, "ann"],
+    ["b1", Priority.NORMAL, tenantId, "bob"],
+    ["b2", Priority.NORMAL, tenantId, "bob"],
+  ]);
+  expect(order).toEqual(["a1", "b1", "a2", "b2", "a3"]);
 });

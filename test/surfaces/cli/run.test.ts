@@ -1,112 +1,18 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync } from "node:fs";
-import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
-import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { openRuntime } from "../../../src/index.ts";
-import { formatSessionId, type JsonObject } from "../../../src/kernel/index.ts";
+import { formatSessionId } from "../../../src/kernel/index.ts";
 import { runAgent } from "../../../src/surfaces/cli/run/run-agent.ts";
 import { toMetadata } from "../../../src/surfaces/cli/run/run-settings.ts";
 import { repository } from "../../gates/run-node.ts";
+import { env, setUp, type Script } from "./model-server.ts";
 import { reeve } from "./reeve-process.ts";
-
-type Answer =
-  | { readonly text: string }
-  | { readonly tool: string; readonly input: JsonObject }
-  | { readonly error: number };
-
-/** Returns the answer to the n-th request. `undefined` leaves the request unanswered. */
-type Script = (request: number, body: JsonObject) => Answer | undefined;
-
-interface Setup {
-  readonly folder: string;
-  readonly url: string;
-  readonly requests: JsonObject[];
-  /** Resolves once this number of requests has arrived. */
-  readonly asked: (count: number) => Promise<void>;
-  readonly run: (...args: string[]) => ReturnType<typeof reeve>;
-}
-
-/** Starts an HTTP server that speaks the chat protocol, and creates a working folder. */
-async function setUp(script: Script, inputTokens = 1_000): Promise<Setup> {
-  const folder = await mkdtemp(join(tmpdir(), "reeve-run-"));
-  const requests: JsonObject[] = [];
-  const waiting: { readonly count: number; readonly resolve: () => void }[] = [];
-  const server = createServer((request, response) => {
-    void answer(request, response);
-  });
-  async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    let text = "";
-    for await (const piece of request) text += String(piece);
-    const body = JSON.parse(text) as JsonObject;
-    requests.push(body);
-    for (const { count, resolve } of waiting) if (requests.length >= count) resolve();
-    const said = script(requests.length, body);
-    if (said === undefined) return;
-    if ("error" in said) response.writeHead(said.error, { "content-type": "application/json" }).end("{}");
-    else stream(response, said, inputTokens);
-  }
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  onTestFinished(async () => {
-    server.closeAllConnections();
-    server.close();
-    await rm(folder, { recursive: true, force: true });
-  });
-  await writeFile(join(folder, "notes.txt"), "The lamp is green.\n");
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`;
-  const asked = (count: number): Promise<void> =>
-    new Promise((resolve) => {
-      if (requests.length >= count) resolve();
-      else waiting.push({ count, resolve });
-    });
-  const run = (...args: string[]): ReturnType<typeof reeve> =>
-    reeve(["run", ...args], { cwd: folder, env: env(url) });
-  return { folder, url, requests, asked, run };
-}
-
-function env(url: string): Record<string, string> {
-  return {
-    REEVE_MODEL: "openai-compatible/gpt-4o",
-    OPENAI_COMPATIBLE_BASE_URL: url,
-    OPENAI_COMPATIBLE_API_KEY: "k",
-  };
-}
-
-function stream(
-  response: ServerResponse,
-  said: Exclude<Answer, { error: number }>,
-  inputTokens: number,
-): void {
-  const usage = { prompt_tokens: inputTokens, completion_tokens: 100, total_tokens: inputTokens + 100 };
-  const delta =
-    "text" in said
-      ? { role: "assistant", content: said.text }
-      : {
-          role: "assistant",
-          tool_calls: [
-            {
-              index: 0,
-              id: "c1",
-              type: "function",
-              function: { name: said.tool, arguments: JSON.stringify(said.input) },
-            },
-          ],
-        };
-  const common = { id: "x", object: "chat.completion.chunk", created: 1, model: "gpt-4o" };
-  const chunks = [
-    { ...common, choices: [{ index: 0, delta, finish_reason: null }] },
-    { ...common, choices: [{ index: 0, delta: {}, finish_reason: "text" in said ? "stop" : "tool_calls" }] },
-    { ...common, choices: [], usage },
-  ];
-  response.writeHead(200, { "content-type": "text/event-stream" });
-  for (const chunk of chunks) response.write(`data: ${JSON.stringify(chunk)}\n\n`);
-  response.end("data: [DONE]\n\n");
-}
 
 const looksThenAnswers: Script = (request) =>
   request === 1 ? { tool: "read", input: { path: "notes.txt" } } : { text: "It is green." };
@@ -208,18 +114,22 @@ describe("reeve run", () => {
     const writes: Script = (request) =>
       request % 2 === 1 ? { tool: "write", input: { path: "new.txt", content: "hello" } } : { text: "done" };
     const { run, folder, requests } = await setUp(writes);
-    const denied = await run("Write it", "--tools", "all");
+    const denied = await run("Write it", "--tools", "all", "--sandbox", "warn");
     expect(denied.code).toBe(0);
     expect(denied.talk).toContain("no terminal to ask");
     expect(JSON.stringify(requests[1])).toContain("[denied:");
     await expect(readFile(join(folder, "new.txt"), "utf8")).rejects.toThrow("ENOENT");
-    const { code } = await run("Write it", "--tools", "all", "--yes");
+    const { code } = await run("Write it", "--tools", "all", "--sandbox", "warn", "--yes");
     expect(code).toBe(0);
     expect(await readFile(join(folder, "new.txt"), "utf8")).toBe("hello");
   });
 
   test.for([
     { args: ["  "], says: "missing prompt" },
+    {
+      args: ["x", "--sandbox", "maybe"],
+      says: "invalid --sandbox maybe: expected one of enforce, warn, off",
+    },
     { args: ["x", "--max-turns", "0"], says: "invalid --max-turns 0: expected an integer from 1" },
     {
       args: ["x", "--max-budget-usd", "lots"],
@@ -315,6 +225,8 @@ describe("reeve run", () => {
       "In capitals",
       "--tools",
       "all",
+      "--sandbox",
+      "warn",
       "--mode",
       "json",
     );
@@ -368,7 +280,13 @@ async function leftAsking(folder: string, baseUrl: string): Promise<string> {
   await mkdir(join(folder, ".reeve"), { recursive: true });
   const store = `sqlite:${join(folder, ".reeve/reeve.db")}` as const;
   const runtime = await openRuntime({ store, suspendAfterMs: 0 });
-  const settings = { model: "openai-compatible/gpt-4o", baseUrl, tools: "all", root: folder } as const;
+  const settings = {
+    model: "openai-compatible/gpt-4o",
+    baseUrl,
+    tools: "all",
+    root: folder,
+    sandbox: "warn",
+  } as const;
   const sessionId = formatSessionId("left");
   const run = await runAgent(settings, sessionId).submit("Write it", {
     runtime,
@@ -381,3 +299,23 @@ async function leftAsking(folder: string, baseUrl: string): Promise<string> {
   await runtime.close();
   return run.runId;
 }
+
+describe("an unhandled rejection", () => {
+  test("reeve run prints a rejection that no code handles, and the run completes", async () => {
+    const { folder, url } = await setUp(() => ({ text: "Green." }));
+    const careless = `const { fetch: send } = globalThis;
+      globalThis.fetch = (...request) => {
+        Promise.reject(new Error("a careless tool\u001b[2J"));
+        return send(...request);
+      };`;
+    await writeFile(join(folder, "careless.mjs"), careless);
+    const { code, out, talk } = await reeve(["run", "Which colour?"], {
+      cwd: folder,
+      env: { ...env(url), NODE_OPTIONS: `--import ${join(folder, "careless.mjs")}` },
+    });
+    expect(talk).toContain(
+      "reeve: a promise was rejected and no code handled it: Error: a careless tool\\u{1b}[2J",
+    );
+    expect([code, out.join("\n")]).toEqual([0, "Green."]);
+  });
+});

@@ -7,6 +7,7 @@ import {
   eraseCommit,
   Fault,
   sameCaller,
+  turnKey,
   type Commit,
   type Creation,
   type Erasure,
@@ -57,10 +58,10 @@ export class MemoryJournal implements Journal {
   readonly #siblings: SiblingTables;
   readonly #hash: Hash;
 
-  constructor(tables: Tables, hash: Hash, neighbours: SiblingTables) {
+  constructor(tables: Tables, hash: Hash, siblings: SiblingTables) {
     this.#tables = tables;
     this.#hash = hash;
-    this.#siblings = neighbours;
+    this.#siblings = siblings;
   }
 
   create(record: RunRecord, first: Commit, flight?: SingleFlight): MaybePromise<Creation> {
@@ -74,6 +75,7 @@ export class MemoryJournal implements Journal {
     if (first.inbox !== undefined && !this.#siblings.inbox.isFreeNow(first.inbox)) return { kind: "taken" };
     const row: RunRow = {
       record,
+      turn: turnKey(record),
       place: this.#tables.tick(),
       end: null,
       commits: [],
@@ -85,6 +87,8 @@ export class MemoryJournal implements Journal {
       isLive: true,
       epoch: 0,
       owner: null,
+      recoveries: 0,
+      recoveredAt: 0,
       rest: ready,
       readyAt: this.#tables.tick(),
       line: undefined,

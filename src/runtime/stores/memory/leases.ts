@@ -21,6 +21,7 @@ export class MemoryLeases implements Leases {
     this.#tables.workers.add(workerId);
     // L6: these runs belong to a dead worker of the same name.
     for (const row of this.#ownedBy(workerId)) {
+      noteRecovery(row);
       row.owner = null;
       row.rest = ready;
       row.readyAt = this.#tables.tick();
@@ -40,7 +41,7 @@ export class MemoryLeases implements Leases {
   claim(options: ClaimOptions): readonly Lease[] {
     const { workerId, limit, now } = options;
     const rows = this.#tables.ready.take(limit, now, (row) => isWanted(row, options));
-    return rows.length === 0 ? none : rows.map((row) => this.#take(row, workerId));
+    return rows.length === 0 ? none : rows.map((row) => this.#claim(row, workerId));
   }
 
   async seize(runId: RunId, workerId: string): Promise<Lease | undefined> {
@@ -73,13 +74,28 @@ export class MemoryLeases implements Leases {
     return undefined;
   }
 
+  #claim(row: RunRow, workerId: string): Lease {
+    // A ready run that has an owner was left by a dead worker.
+    if (row.owner !== null) noteRecovery(row);
+    return this.#take(row, workerId);
+  }
+
   #take(row: RunRow, workerId: string): Lease {
     row.epoch++;
     row.owner = workerId;
     row.rest = ready;
     this.#tables.place(row);
-    return { runId: row.record.runId, epoch: row.epoch, workerId };
+    const { epoch, record, recoveries, recoveredAt, commits } = row;
+    const { runId } = record;
+    const isInRow = recoveries > 0 && recoveredAt === commits.length;
+    return isInRow ? { runId, epoch, workerId, recoveries } : { runId, epoch, workerId };
   }
+}
+
+/** L7: counts a recovery. The count starts again if the run has a new commit since the last one. */
+function noteRecovery(row: RunRow): void {
+  row.recoveries = row.recoveredAt === row.commits.length ? row.recoveries + 1 : 1;
+  row.recoveredAt = row.commits.length;
 }
 
 const ready: Rest = { kind: "ready" };

@@ -1,21 +1,16 @@
-import type { Priority, RunRecord } from "../../../kernel/index.ts";
+import type { RunRecord } from "../../../kernel/index.ts";
 
 /** The values that decide the order of ready runs. */
-interface Ready {
+export interface Ready {
   readonly record: Pick<RunRecord, "priority">;
   readonly readyAt: number;
 }
 
-/** The ready runs of one tenant and priority. */
+/** The ready runs of one tenant, priority, user and agent. */
 export class ReadyQueue<Row extends Ready> {
-  readonly priority: Priority;
   #rows = new Set<Row>();
   #isInOrder = true;
   #newest = 0;
-
-  constructor(priority: Priority) {
-    this.priority = priority;
-  }
 
   get size(): number {
     return this.#rows.size;

@@ -1,4 +1,5 @@
-import { ReadyQueue, byPriorityThenAge } from "./ready-queue.ts";
+import { ReadyLine } from "./ready-line.ts";
+import { byPriorityThenAge } from "./ready-queue.ts";
 import type { Priority } from "../../../kernel/index.ts";
 import type { RunRow } from "./run-row.ts";
 
@@ -71,6 +72,7 @@ export class ReadyRuns {
       if (hasEnded) queues = queues.filter(({ head }) => head !== undefined);
     }
     for (const row of taken) {
+      row.line?.served(row);
       this.remove(row);
       this.#served.set(row.record.tenantId, ++this.#serves);
     }
@@ -114,11 +116,11 @@ export class ReadyRuns {
 /** The ready runs of one tenant. */
 class TenantRuns {
   /** One line for each priority that the tenant had a run of, highest priority first. */
-  #lines: readonly ReadyQueue<RunRow>[] = [];
+  #lines: readonly ReadyLine<RunRow>[] = [];
 
-  line(priority: Priority): ReadyQueue<RunRow> {
+  line(priority: Priority): ReadyLine<RunRow> {
     for (const line of this.#lines) if (line.priority === priority) return line;
-    const line = new ReadyQueue<RunRow>(priority);
+    const line = new ReadyLine<RunRow>(priority);
     this.#lines = [...this.#lines, line].toSorted((one, other) => other.priority - one.priority);
     return line;
   }
@@ -135,14 +137,14 @@ class TenantRuns {
 
 /** The wanted runs of one tenant, in the order in which they are claimed. */
 class Queue {
-  readonly #lines: readonly ReadyQueue<RunRow>[];
+  readonly #lines: readonly ReadyLine<RunRow>[];
   readonly #isWanted: (row: RunRow) => boolean;
   #line = 0;
   #rows: Iterator<RunRow, undefined> | undefined;
   /** The next run. `undefined` at the end. */
   head: RunRow | undefined;
 
-  constructor(lines: readonly ReadyQueue<RunRow>[], isWanted: (row: RunRow) => boolean) {
+  constructor(lines: readonly ReadyLine<RunRow>[], isWanted: (row: RunRow) => boolean) {
     this.#lines = lines;
     this.#isWanted = isWanted;
     this.advance();

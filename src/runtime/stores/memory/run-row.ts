@@ -1,10 +1,12 @@
-import type { ReadyQueue } from "./ready-queue.ts";
+import type { ReadyLine } from "./ready-line.ts";
 import type { ShownDeltas } from "./shown-deltas.ts";
 import type { RunEnd } from "../run-end.ts";
 import type { Commit, Delta, Event, PlacedMail, Rest, RunRecord } from "../../../kernel/index.ts";
 
 export interface RunRow {
   readonly record: RunRecord;
+  /** L5: `turnKey` of the run. */
+  readonly turn: string;
   /** Position in the order of creation, from 1. */
   readonly place: number;
   /** K1: how the run ended. `null` while it has not. */
@@ -22,11 +24,14 @@ export interface RunRow {
   isLive: boolean;
   epoch: number;
   owner: string | null;
+  /** L7: number of recoveries in a row, valid while the run has `recoveredAt` commits. */
+  recoveries: number;
+  recoveredAt: number;
   rest: Rest;
   /** Value of `Tables.tick` when the run last became ready. */
   readyAt: number;
   /** The line in which the run waits to be claimed. `undefined` while it is not ready. */
-  line: ReadyQueue<RunRow> | undefined;
+  line: ReadyLine<RunRow> | undefined;
   watchers: readonly RunWatcher[];
 }
 

@@ -1,4 +1,11 @@
-import { inboxSettings, type Hash, type InboxSettings, type Store } from "../../../kernel/index.ts";
+import {
+  checkOptions,
+  inboxSettings,
+  optionNames,
+  type Hash,
+  type InboxSettings,
+  type Store,
+} from "../../../kernel/index.ts";
 import { MemoryBlobs } from "./blobs.ts";
 import { MemoryEventLog } from "./event-log.ts";
 import { MemoryInbox } from "./inbox.ts";
@@ -15,8 +22,12 @@ export interface MemoryStoreOptions {
   readonly inbox?: Partial<InboxSettings>;
 }
 
+const knownOptions = optionNames<MemoryStoreOptions>({ hash: true, inbox: true });
+
 /** F1: a store in the memory of this process. It keeps values as they are and computes neither JSON nor digests. */
-export function memoryStore({ hash, inbox: mail }: MemoryStoreOptions): Store {
+export function memoryStore(options: MemoryStoreOptions): Store {
+  checkOptions("memoryStore()", options, knownOptions);
+  const { hash, inbox: mail } = options;
   const tables = new Tables();
   const sessions = new MemorySessions(tables);
   const blobs = new MemoryBlobs(tables, hash);

@@ -12,7 +12,7 @@ import {
   type RunRecord,
 } from "../../../kernel/index.ts";
 import type { RunEnd } from "../run-end.ts";
-import type { Database } from "./db/database.ts";
+import { ReadyAgent, Turns } from "./ready-turns.ts";
 import type { DeltaBoard } from "./tail/delta-board.ts";
 import { runKeyColumns, RunState, type RunKey } from "./db/run-row.ts";
 import type { OwnedRun, Tables } from "./db/tables.ts";
@@ -20,15 +20,6 @@ import type { WorkerLocks } from "./db/worker-lock.ts";
 
 /** Maximum number of runs of a dead worker, and of runs whose wake time has passed, that become ready in one claim. */
 const mostWoken = 256;
-
-interface ReadyRun {
-  readonly id: number;
-  readonly tenant: string;
-  readonly priority: number;
-  readonly readyAt: number;
-  /** 1 if the tenant was served before in this round, otherwise 0. */
-  readonly again: number;
-}
 
 /** The outcome of a release. */
 export interface ReleasedRun {
@@ -38,56 +29,8 @@ export interface ReleasedRun {
 
 interface Taken extends RunKey {
   readonly epoch: number;
-}
-
-/** The queries for ready runs of one agent. */
-class ReadyQueries {
-  /** Counts the ready runs, up to a limit. */
-  readonly count: string;
-  /** L5: SQL that selects the next run by tenant: of the first tenant after a given one, otherwise of the first of all. */
-  readonly next: string;
-
-  constructor(but: string) {
-    const ready = `FROM runs WHERE state = ${RunState.READY} AND agent_id = ?2 AND (?3 OR agent_version IS ?4) ${but}`;
-    const first = (again: number, after: string): string =>
-      `SELECT * FROM (SELECT id, tenant, priority, ready_at AS readyAt, ${again} AS again ${ready} ${after}
-         ORDER BY tenant, priority DESC, ready_at LIMIT 1)`;
-    this.count = `SELECT count(*) AS count FROM (SELECT 1 ${ready} LIMIT ?1 + 0)`;
-    this.next = `${first(0, "AND tenant > ?1")} UNION ALL ${first(1, "")} LIMIT 1`;
-  }
-}
-
-const allReady = new ReadyQueries("");
-/**
- * A separate query, because searching the list takes longer than the rest of the query, and most often the list is
- * empty.
- */
-const allReadyBut = new ReadyQueries("AND run_id NOT IN (SELECT value FROM json_each(?5))");
-
-/** An agent whose ready runs are wanted, except for some. */
-class ReadyAgent {
-  readonly agentId: AgentVersion["agentId"];
-  readonly #queries: ReadyQueries;
-  /** Parameters of the queries. */
-  readonly #values: readonly (string | number | null)[];
-
-  /** `others` is a JSON array of the runs that are not wanted, if there are any. */
-  constructor({ agentId, version }: AgentVersion, others: string | undefined) {
-    this.agentId = agentId;
-    this.#queries = others === undefined ? allReady : allReadyBut;
-    const values = [agentId, version === undefined ? 1 : 0, version ?? null];
-    this.#values = others === undefined ? values : [...values, others];
-  }
-
-  /** Counts the agent's ready runs, up to a limit. */
-  count(database: Database, limit: number): number {
-    const row = database.get<{ readonly count: number }>(this.#queries.count, limit, ...this.#values);
-    return row?.count ?? 0;
-  }
-
-  next(database: Database, tenant: string): ReadyRun | undefined {
-    return database.get<ReadyRun>(this.#queries.next, tenant, ...this.#values);
-  }
+  /** L7: 0 after a new commit. */
+  readonly recoveries: number;
 }
 
 /** What a claim may find, as read before the transaction. */
@@ -109,9 +52,11 @@ interface ReadyRuns {
 const none: readonly Lease[] = [];
 
 const nextReadyAgent = `SELECT agent_id AS agentId FROM runs WHERE state = ${RunState.READY} AND agent_id > ? ORDER BY agent_id LIMIT 1`;
+const lastCommit = "(SELECT max(number) FROM commits WHERE run = runs.id)";
 const takeRun = (which: string): string =>
   `UPDATE runs SET epoch = epoch + 1, owner = ?1, holder = ?3, state = ${RunState.OWNED}, wake_at = NULL
-   WHERE ${which} RETURNING ${runKeyColumns}, epoch`;
+   WHERE ${which} RETURNING ${runKeyColumns}, epoch,
+     iif(recoveries > 0 AND recovered_at = ${lastCommit}, recoveries, 0) AS recoveries`;
 const takeReady = takeRun("id = ?2");
 const seizeAny = takeRun(`run_id = ?2 AND state <> ${RunState.ENDED}`);
 
@@ -133,8 +78,7 @@ export class SqliteLeases implements Leases {
   readonly #tables: Tables;
   readonly #locks: WorkerLocks;
   readonly #deltas: DeltaBoard;
-  /** L5: the tenant that this process served last. The next tenant in order comes next. */
-  #lastTenant = "";
+  readonly #turns = new Turns();
 
   constructor(tables: Tables, locks: WorkerLocks, deltas: DeltaBoard) {
     this.#tables = tables;
@@ -177,7 +121,7 @@ export class SqliteLeases implements Leases {
           for (const run of runs) this.note(run, workerId);
         },
       })
-      .then((runs) => runs.map(({ runId, epoch }) => ({ runId, epoch, workerId })));
+      .then((runs) => runs.map((run) => leaseOf(run, workerId)));
   }
 
   async seize(runId: RunId, workerId: string): Promise<Lease | undefined> {
@@ -189,7 +133,7 @@ export class SqliteLeases implements Leases {
         this.#tables.announce(runId);
       },
     });
-    return run === undefined ? undefined : { runId, epoch: run.epoch, workerId };
+    return run === undefined ? undefined : leaseOf(run, workerId);
   }
 
   async check(lease: Lease): Promise<void> {
@@ -298,12 +242,13 @@ export class SqliteLeases implements Leases {
     return this.#tables.database.get("SELECT 1 FROM runs WHERE wake_at <= ? LIMIT 1", now) !== undefined;
   }
 
-  /** Makes some runs of a dead worker ready and returns their number. */
+  /** L7: makes some runs of a dead worker ready, counts their recovery and returns their number. */
   #leaveBehind(workerId: string): number {
     const { owned } = this.#tables;
     for (const run of owned.values()) if (run.workerId === workerId) owned.delete(run.runId);
     return this.#tables.database.run(
-      `UPDATE runs SET owner = NULL, holder = NULL, state = ${RunState.READY}, ready_at = ?2
+      `UPDATE runs SET owner = NULL, holder = NULL, state = ${RunState.READY}, ready_at = ?2,
+         recoveries = iif(recovered_at = ${lastCommit}, recoveries + 1, 1), recovered_at = ${lastCommit}
        WHERE id IN (SELECT id FROM runs WHERE owner = ?1 LIMIT ${mostWoken})`,
       workerId,
       this.#tables.tick(),
@@ -318,14 +263,14 @@ export class SqliteLeases implements Leases {
     );
   }
 
-  /** L5: takes one run of each tenant in turn, starting after the tenant that was served last. */
+  /** L5: takes runs in turn, starting after those that were served last. */
   #serve({ workerId }: ClaimOptions, { agents, count }: ReadyRuns): Taken[] {
     const served: Taken[] = [];
     while (served.length < count) {
-      const next = this.#next(agents);
+      const next = this.#turns.next(this.#tables.database, agents);
       const run = next === undefined ? undefined : this.#take(takeReady, workerId, next.id);
       if (next === undefined || run === undefined) break;
-      this.#lastTenant = next.tenant;
+      this.#turns.note(next);
       served.push(run);
     }
     return served;
@@ -354,15 +299,6 @@ export class SqliteLeases implements Leases {
     }
   }
 
-  #next(agents: readonly ReadyAgent[]): ReadyRun | undefined {
-    let next: ReadyRun | undefined;
-    for (const agent of agents) {
-      const run = agent.next(this.#tables.database, this.#lastTenant);
-      if (run !== undefined && (next === undefined || comesBefore(run, next))) next = run;
-    }
-    return next;
-  }
-
   /** L1: takes the run. Deltas of the former owner are deleted. */
   #take(sql: string, workerId: string, which: string | number): Taken | undefined {
     const { database, holder } = this.#tables;
@@ -380,20 +316,11 @@ export class SqliteLeases implements Leases {
   }
 }
 
+function leaseOf({ runId, epoch, recoveries }: Taken, workerId: string): Lease {
+  return recoveries === 0 ? { runId, epoch, workerId } : { runId, epoch, workerId, recoveries };
+}
+
 function stateOf({ kind }: Rest): number {
   if (kind === "ready") return RunState.READY;
   return kind === "ended" ? RunState.ENDED : RunState.SUSPENDED;
-}
-
-/** L5: the order in which runs are served. */
-function comesBefore(one: ReadyRun, other: ReadyRun): boolean {
-  if (one.again !== other.again) return one.again < other.again;
-  if (one.tenant !== other.tenant) return isBefore(one.tenant, other.tenant);
-  if (one.priority !== other.priority) return one.priority > other.priority;
-  return one.readyAt < other.readyAt;
-}
-
-/** Compares texts like SQLite does: by UTF-8 bytes, not by UTF-16 code units. */
-function isBefore(one: string, other: string): boolean {
-  return Buffer.compare(Buffer.from(one), Buffer.from(other)) < 0;
 }

@@ -1,6 +1,9 @@
 import {
+  checkChoice,
+  checkOptions,
   Fault,
   inboxSettings,
+  optionNames,
   type Clock,
   type Hash,
   type InboxSettings,
@@ -57,12 +60,25 @@ export interface SqliteStoreOptions {
   readonly watchEveryMs?: number;
 }
 
+const knownOptions = optionNames<SqliteStoreOptions>({
+  path: true,
+  hash: true,
+  durability: true,
+  inbox: true,
+  clock: true,
+  auditKey: true,
+  busyLimitMs: true,
+  watchEveryMs: true,
+});
+
 /**
  * A store in one file, which several processes may open at once. SQLite's WAL and a folder with the locks of workers
  * are beside it.
  */
 export async function sqliteStore(options: SqliteStoreOptions): Promise<Store> {
+  checkOptions("sqliteStore()", options, knownOptions);
   const { path, durability = "normal", busyLimitMs = 10_000 } = options;
+  checkChoice("sqliteStore()", "durability", durability, ["normal", "full"]);
   if (options.auditKey === "")
     throw new Fault(
       "invalid_argument",
@@ -117,7 +133,7 @@ export async function storeOn(database: Database, options: Omit<SqliteStoreOptio
   // Completes what a dead process left partly collected or erased. If this fails, the next deletion reports the error.
   collector.collect().catch(() => undefined);
   eraser.erase().catch(() => undefined);
-  const neighbours = { sessions, mailbox, inbox, topics, blobs, deltas, feeds };
+  const siblings = { sessions, mailbox, inbox, topics, blobs, deltas, feeds };
   let closing: Promise<void> | undefined;
   const close = async (): Promise<void> => {
     watch.close();
@@ -131,7 +147,7 @@ export async function storeOn(database: Database, options: Omit<SqliteStoreOptio
     database.close();
   };
   return {
-    journal: new SqliteJournal({ tables, rows, chain, hash, collector, eraser, leases, list, neighbours }),
+    journal: new SqliteJournal({ tables, rows, chain, hash, collector, eraser, leases, list, siblings }),
     events: new SqliteEventLog({ tables, rows, check, feeds, deltas, watch }),
     mailbox,
     inbox,

@@ -28,10 +28,10 @@ export function runAgent(
   });
 }
 
-function toolsOf({ tools, root }: RunSettings): readonly Tool[] {
+function toolsOf({ tools, root, sandbox = "enforce" }: RunSettings): readonly Tool[] {
   if (tools === "none") return [];
   if (tools === "read") return fileTools({ root, readOnly: true });
-  return [...fileTools({ root }), bashTool({ root }), fetchTool(), todoTool()];
+  return [...fileTools({ root }), bashTool({ root, sandbox }), fetchTool(), todoTool()];
 }
 
 function usualInstructions({ tools, root }: RunSettings): string {

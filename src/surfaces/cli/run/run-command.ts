@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { mkdirSync, statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
+import type { SandboxMode } from "../../../capabilities/tools/index.ts";
 import { openRuntime } from "../../../open-runtime.ts";
 import {
   Fault,
@@ -20,8 +21,9 @@ import { exitKindOfRun, type ExitKind } from "../exit-code.ts";
 import { printable, type Terminal } from "../terminal.ts";
 import { obeyedOrders } from "./obeyed-orders.ts";
 import { agentName, runAgent } from "./run-agent.ts";
+import { checkSandbox, sandboxModes } from "./run-sandbox.ts";
 import { fromMetadata, toMetadata, toolSets, type RunSettings, type ToolSet } from "./run-settings.ts";
-import { JsonWatcher, TextWatcher, type RunWatcher } from "./run-watcher.ts";
+import { JsonWatcher, requestLines, TextWatcher, type RunWatcher } from "./run-watcher.ts";
 
 /** The options as the command line passes them: texts. */
 export interface RunCommandOptions {
@@ -31,6 +33,7 @@ export interface RunCommandOptions {
   readonly mode: string;
   readonly tools?: string;
   readonly root?: string;
+  readonly sandbox?: string;
   readonly instructions?: string;
   readonly maxTurns?: string;
   readonly maxTokens?: string;
@@ -53,6 +56,7 @@ export async function runCommand(
   const { resume } = options;
   refuseTogether(words, options);
   const settings = resume === undefined ? settingsOf(options, terminal) : undefined;
+  if (settings !== undefined) await checkSandbox(settings, terminal);
   const prompt = resume === undefined ? await promptOf(words, terminal) : "";
   const store = await openOwnStore(options.store);
   const runtime = await openRuntime({ store });
@@ -60,7 +64,7 @@ export async function runCommand(
     const { yes = false } = options;
     const following =
       settings === undefined
-        ? await resumed(store, runtime, parseRunId(resume ?? ""), { budget, yes })
+        ? await resumed(store, runtime, parseRunId(resume ?? ""), { budget, yes, terminal })
         : await started(store, runtime, prompt, { ...options, settings, budget });
     const { status } = await follow(following, watcher, { terminal, yes });
     return exitKindOfRun(status);
@@ -127,7 +131,7 @@ async function resumed(
   store: Store,
   runtime: OpenRuntime,
   runId: ReturnType<typeof parseRunId>,
-  { budget, yes }: { readonly budget: Partial<ExecutionBudget>; readonly yes: boolean },
+  { budget, ...person }: Person & { readonly budget: Partial<ExecutionBudget> },
 ): Promise<Following> {
   const run = await runtime.find(runId);
   if (run === undefined) throw new Fault("not_found", `run ${runId} not found in this store`);
@@ -148,7 +152,8 @@ async function resumed(
       `${runId} has used up its budget; add to it with --max-budget-usd or --max-tokens`,
     );
   }
-  runtime.register(runAgent(settings, run.sessionId, { yes }));
+  await checkSandbox(settings, person.terminal);
+  runtime.register(runAgent(settings, run.sessionId, person));
   if (Object.keys(add).length > 0) await run.topUp(add);
   if (unfinished.includes(status)) return { run, fromSeq, asked };
   await run.resume();
@@ -234,12 +239,10 @@ async function decide(
   watcher: RunWatcher,
   { terminal, yes }: Person,
 ): Promise<void> {
-  const { approvalId, toolName, input, reason } = request;
+  const { approvalId, toolName, reason } = request;
   // The approval was requested by a process that did not have --yes.
   if (yes) return run.as("person").approve(approvalId, { decision: "approved" });
-  const call = watcher.hasShown(request)
-    ? ""
-    : `  ${printable(toolName)} ${printable(JSON.stringify(input))}\n`;
+  const call = watcher.hasShown(request) ? "" : `${requestLines(request).join("\n")}\n`;
   const answer = await terminal.ask(`${call}  ${printable(reason)}. Allow it? [y/N/a(lways)] `);
   const said = answer?.trim().toLowerCase() ?? "";
   const isAlways = said === "a" || said === "always";
@@ -276,6 +279,7 @@ const ofStart = {
   baseUrl: "--base-url",
   tools: "--tools",
   root: "--root",
+  sandbox: "--sandbox",
   instructions: "--instructions",
   maxTurns: "--max-turns",
   timeout: "--timeout",
@@ -309,7 +313,7 @@ async function promptOf(words: readonly string[], terminal: Terminal): Promise<s
 }
 
 function settingsOf(options: RunCommandOptions, { env }: Terminal): RunSettings {
-  const { tools = "read", root = ".", instructions, baseUrl } = options;
+  const { tools = "read", root = ".", sandbox = "enforce", instructions, baseUrl } = options;
   const model = options.model ?? env["REEVE_MODEL"];
   if (model === undefined || model === "") {
     throw new Fault(
@@ -319,6 +323,11 @@ function settingsOf(options: RunCommandOptions, { env }: Terminal): RunSettings 
   }
   if (!toolSets.includes(tools as ToolSet))
     throw new Fault("invalid_argument", `invalid --tools ${tools}: expected one of ${toolSets.join(", ")}`);
+  if (!sandboxModes.includes(sandbox as SandboxMode))
+    throw new Fault(
+      "invalid_argument",
+      `invalid --sandbox ${sandbox}: expected one of ${sandboxModes.join(", ")}`,
+    );
   if (statSync(root, { throwIfNoEntry: false })?.isDirectory() !== true)
     throw new Fault("invalid_argument", `invalid --root ${root}: the folder does not exist`);
   const maxTurns = numberOf("--max-turns", options.maxTurns, { whole: true });
@@ -326,6 +335,7 @@ function settingsOf(options: RunCommandOptions, { env }: Terminal): RunSettings 
     model,
     tools: tools as ToolSet,
     root: resolve(root),
+    sandbox: sandbox as SandboxMode,
     ...(baseUrl !== undefined && { baseUrl }),
     ...(instructions !== undefined && { instructions }),
     ...(maxTurns !== undefined && { maxTurns }),

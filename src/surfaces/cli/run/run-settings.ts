@@ -1,3 +1,4 @@
+import type { SandboxMode } from "../../../capabilities/tools/index.ts";
 import { Fault, type JsonObject } from "../../../kernel/index.ts";
 
 export const toolSets = ["none", "read", "all"] as const;
@@ -14,6 +15,8 @@ export interface RunSettings {
   readonly tools: ToolSet;
   /** The folder that the tools may use. */
   readonly root: string;
+  /** The sandbox of shell commands. If absent, `enforce`. */
+  readonly sandbox?: SandboxMode;
   readonly instructions?: string;
   readonly maxTurns?: number;
 }

@@ -67,8 +67,8 @@ export class TextWatcher implements RunWatcher {
     }
   }
 
-  hasShown({ toolName, input }: ApprovalRequest): boolean {
-    return this.#lastLine === callLine("", toolName, JSON.stringify(input));
+  hasShown(request: ApprovalRequest): boolean {
+    return requestLines(request).join("\n") === this.#lastLine;
   }
 
   async end({
@@ -128,6 +128,15 @@ function adviceOn({ code, details }: Failure): string | undefined {
 
 function counted(tokens: number): string {
   return tokens.toLocaleString("en");
+}
+
+/** The call that a person is asked about: the tool and its arguments, also as they are executed if that differs. */
+export function requestLines({ toolName, input, parsedInput, kind }: ApprovalRequest): readonly string[] {
+  const call = callLine("", toolName, JSON.stringify(input));
+  if (kind !== "tool_call") return [`${call} (a question of this tool)`];
+  return parsedInput === undefined
+    ? [call]
+    : [call, `    runs with ${printable(JSON.stringify(parsedInput))}`];
 }
 
 function callLine(who: string, toolName: string, input: string): string {

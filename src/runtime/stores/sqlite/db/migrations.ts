@@ -1,15 +1,15 @@
 import type { FileSchema } from "./migrate.ts";
-import { noTenant, RunState } from "./run-row.ts";
+import { noTenant, RunState, turnUser } from "./run-row.ts";
 
 /** "Reev" in the header of the file. It distinguishes Reeve's files from other SQLite databases. */
 const applicationId = 0x52656576;
 
 /** Maximum number of rows of `entries` per session. */
-export const mostStrands = 4_194_304;
+export const rowsPerSession = 4_194_304;
 
 /** SQL condition for the rows of `entries` that belong to a session. The ids of these rows are one contiguous range. */
 export function entriesOfSession(session: string): string {
-  return `entries.id > ${session} * ${mostStrands} AND entries.id < (${session} + 1) * ${mostStrands}`;
+  return `entries.id > ${session} * ${rowsPerSession} AND entries.id < (${session} + 1) * ${rowsPerSession}`;
 }
 
 /**
@@ -32,6 +32,8 @@ export const isUnnamed = "session_id >= 'ses_run_' AND session_id < 'ses_run`'";
  *   updates would write one more page for each run that writes.
  * - `runs.erases` lists the tasks whose text retention erased. `erasing` is 1 until the text is out of the file. A
  *   commit whose text was erased has a `seal`, which covers the link that its own `link` in the chain follows.
+ * - `runs.recoveries` counts recoveries in a row (L7). It is valid while commit `recovered_at` is the last one, so that a commit need not
+ *   update it.
  * - `runs.ended` is the status with which a run ended, as an index into `runStatuses`.
  * - `messages`: for `state` see `MessageState`. `line` is the line of the sender. `asks` is 1 if the message wants a
  *   reply. `died` orders the dead letters of an agent by the time at which they became dead letters.
@@ -61,10 +63,12 @@ const migrations: readonly string[] = [
     user_id TEXT,
     ended INTEGER,
     ended_at INTEGER,
+    recoveries INTEGER NOT NULL DEFAULT 0,
+    recovered_at INTEGER,
     erases TEXT,
     erasing INTEGER
   );
-  CREATE INDEX runs_ready ON runs (agent_id, tenant, priority DESC, ready_at) WHERE state = 0;
+  CREATE INDEX runs_ready ON runs (agent_id, tenant, priority DESC, ${turnUser}, ready_at) WHERE state = 0;
   CREATE INDEX runs_owned ON runs (owner) WHERE owner IS NOT NULL;
   CREATE INDEX runs_waking ON runs (wake_at) WHERE wake_at IS NOT NULL;
   CREATE INDEX runs_of_session ON runs (session_id, ended) WHERE run_id IS NOT NULL;
@@ -149,7 +153,7 @@ const migrations: readonly string[] = [
   CREATE INDEX sessions_unnamed ON sessions (updated_at, session_id) WHERE ${isUnnamed};
   CREATE INDEX sessions_of_agent ON sessions (agent_id, updated_at) WHERE session_id IS NOT NULL;
   CREATE TABLE entries (
-    id INTEGER PRIMARY KEY CHECK (id / ${mostStrands} = session),
+    id INTEGER PRIMARY KEY CHECK (id / ${rowsPerSession} = session),
     session INTEGER NOT NULL,
     stem TEXT NOT NULL,
     number INTEGER NOT NULL,
@@ -184,4 +188,4 @@ const migrations: readonly string[] = [
   `,
 ];
 
-export const storeSchema: FileSchema = { applicationId, migrations, unreleased: 6 };
+export const storeSchema: FileSchema = { applicationId, migrations, unreleased: 8 };

@@ -45,6 +45,9 @@ export function recordOf(row: RunRow): RunRecord {
   };
 }
 
+/** L5: SQL of the user that decides whose turn it is. Runs without a user are one party. */
+export const turnUser = "ifnull(user_id, '')";
+
 /** Stored value for a run without a tenant. */
 export const noTenant = "-";
 

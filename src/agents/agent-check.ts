@@ -1,0 +1,87 @@
+import { checkChoice, checkMethods, checkOptions, checkSpelling, optionNames } from "../kernel/index.ts";
+import type { AgentOptions } from "./agent-options.ts";
+import { checkGuardrail, describeName } from "./part-check.ts";
+
+/** The names of the options of an agent. */
+const agentOptionNames = optionNames<AgentOptions>({
+  name: true,
+  key: true,
+  description: true,
+  model: true,
+  models: true,
+  instructions: true,
+  tools: true,
+  architecture: true,
+  maxTurns: true,
+  maxToolCallsPerTurn: true,
+  budget: true,
+  spawnBudget: true,
+  subAgents: true,
+  ephemeral: true,
+  hooks: true,
+  guardrails: true,
+  permissions: true,
+  extensions: true,
+  toolHooks: true,
+  compaction: true,
+  middleware: true,
+  stopHooks: true,
+  memory: true,
+  history: true,
+  telemetry: true,
+  auditLog: true,
+  steering: true,
+  followUps: true,
+  inbox: true,
+  version: true,
+});
+
+/**
+ * Refuses options that a kind of agent does not have, such as `tools` of a flow. `removed` are the options of `Agent`
+ * that the kind lacks, and `added` its own.
+ */
+export function checkKindOptions(
+  kind: string,
+  options: object,
+  removed: readonly (keyof AgentOptions)[],
+  added: readonly string[] = [],
+): void {
+  const names = new Set([...agentOptionNames, ...added]);
+  for (const name of removed) names.delete(name);
+  checkOptions(kind, options, names);
+}
+
+/** The methods that each part of an agent must have, and how to create such a part. */
+const parts: readonly (readonly [
+  Exclude<keyof AgentOptions, "model" | "models">,
+  readonly string[],
+  string?,
+])[] = [
+  ["hooks", ["observe", "settled"], "use new HookManager(); hooks of the tool gate are the option toolHooks"],
+  ["toolHooks", ["preTool", "postTool"], "use toolHooks(); a HookManager is the option hooks"],
+  ["permissions", ["check"], "use permissions({ ... })"],
+  ["memory", ["recall", "remember"]],
+  ["history", ["read", "append"]],
+  ["telemetry", ["startSpan", "count", "measure"]],
+  ["auditLog", ["read", "verify"]],
+];
+
+const drainModes: readonly string[] = ["one", "all"];
+const inboxModes: readonly string[] = ["each", "together"];
+
+/** Refuses options that an agent does not know and parts that it could not use, before a run costs anything. */
+export function checkAgentOptions(options: Omit<AgentOptions, "model" | "models">): void {
+  const { name } = (options ?? {}) as Partial<AgentOptions>;
+  const agent = typeof name === "string" ? `agent ${name}` : "Agent";
+  checkOptions(agent, options, agentOptionNames);
+  checkChoice(agent, "inbox", options.inbox, inboxModes);
+  checkChoice(agent, "steering", options.steering, drainModes);
+  checkChoice(agent, "followUps", options.followUps, drainModes);
+  for (const [part, methods, fix] of parts) checkMethods(`${part} of ${agent}`, options[part], methods, fix);
+  for (const each of options.stopHooks ?? []) checkMethods(`stop hook of ${agent}`, each, ["shouldContinue"]);
+  for (const each of options.ephemeral ?? [])
+    checkMethods(`ephemeral source of ${agent}`, each, ["messages"]);
+  for (const each of options.extensions ?? [])
+    checkSpelling(`extension ${describeName(each)} of ${agent}`, each, ["toolCall", "toolResult"]);
+  for (const each of options.guardrails ?? []) checkGuardrail(each, agent);
+}

@@ -1,0 +1,100 @@
+import type {
+  Architecture,
+  AuditLog,
+  CompactionStrategy,
+  DrainMode,
+  EphemeralSource,
+  EventObserver,
+  ExecutionBudget,
+  Guardrail,
+  HistoryProvider,
+  HookRegistry,
+  InboxMode,
+  Memory,
+  Model,
+  Permissions,
+  PromptSource,
+  SpawnBudget,
+  Telemetry,
+} from "../kernel/index.ts";
+import type { Summarizer } from "./compaction/summarizer.ts";
+import type { ToolExtension } from "./gate/extension-layer.ts";
+import type { Layer, LevelMiddleware } from "./middleware/layer.ts";
+import type { StopHook } from "./stop-hook.ts";
+import type { SubAgent } from "./sub-agents.ts";
+import type { ToolList } from "./tool-list.ts";
+
+export interface AgentOptions {
+  readonly name: string;
+  /** Distinguishes several instances of one agent. The id is then `name/key`. */
+  readonly key?: string;
+  /** What the agent is good at. Other agents choose it by this text. */
+  readonly description?: string;
+  /** The model of the agent. Architectures that only delegate to other agents need none. */
+  readonly model?: Model;
+  /**
+   * Models for single roles of the architecture, such as `planner`, `critic` or `judge`. A role without an entry uses
+   * `model`.
+   */
+  readonly models?: Readonly<Record<string, Model>>;
+  /** The system prompt, or a source that builds it. A source is asked once per invocation. */
+  readonly instructions?: string | Pick<PromptSource, "build">;
+  /**
+   * A list of tools, which may change over time as that of `mcpServers` does, or a function that returns the current
+   * list.
+   */
+  readonly tools?: ToolList;
+  /** The architecture, or the name of a registered one. Default: `"react"`. */
+  readonly architecture?: Architecture | string;
+  /**
+   * Maximum number of turns of this agent's loop in one invocation. `budget.maxTurns` limits the turns of the task and
+   * its descendants instead. Default: 25.
+   */
+  readonly maxTurns?: number;
+  /**
+   * Maximum number of tool calls of one model reply that are executed. Each further call gets an error result, which the model sees. The
+   * number is frozen when an invocation starts. Default: 128.
+   */
+  readonly maxToolCallsPerTurn?: number;
+  readonly budget?: Partial<ExecutionBudget>;
+  /** Limits on the agents of runs in which this agent is the root. */
+  readonly spawnBudget?: Partial<SpawnBudget>;
+  /**
+   * Agents that this agent may spawn, in addition to those of its architecture. They are registered with it. An entry given as a
+   * `SubAgentConfig` also adds the tool `handoff_<key>`.
+   */
+  readonly subAgents?: readonly SubAgent[];
+  /** Sources of live state, such as a browser's, that the model sees before each turn and that is never stored. */
+  readonly ephemeral?: readonly EphemeralSource[];
+  /** An observer of the agent's events, usually a `HookManager`. */
+  readonly hooks?: EventObserver;
+  /** Guardrails, called in this order at the stages that they implement. */
+  readonly guardrails?: readonly Guardrail[];
+  readonly permissions?: Permissions;
+  /** Extensions that may block a tool call or change its result at the tool gate. */
+  readonly extensions?: readonly ToolExtension[];
+  /** Hooks that run before and after tool calls at the tool gate. */
+  readonly toolHooks?: HookRegistry;
+  /** Creates the strategy that shortens a long conversation for the model. The run pays for summaries. */
+  readonly compaction?: (summarize: Summarizer) => CompactionStrategy;
+  /** Middleware. The first one is the outermost at each of its levels. */
+  readonly middleware?: readonly (Layer | LevelMiddleware)[];
+  /** Hooks that may continue an invocation that would end. */
+  readonly stopHooks?: readonly StopHook[];
+  readonly memory?: Memory;
+  /** A store for conversations, used instead of the runtime's sessions. */
+  readonly history?: HistoryProvider;
+  readonly telemetry?: Telemetry;
+  readonly auditLog?: AuditLog;
+  /** How many waiting inputs one drain returns. Default: `"one"`. */
+  readonly steering?: DrainMode;
+  readonly followUps?: DrainMode;
+  /**
+   * How messages to this agent are handled. With `"each"` every message starts its own run and conversation, in
+   * parallel with those of other senders. With `"together"` all waiting messages become one input, listed as JSON, of
+   * one run at a time. Default: `"each"`.
+   */
+  readonly inbox?: InboxMode;
+  /** J9: the version of the agent's code. Change it when the order or meaning of its steps changes. */
+  readonly version?: string;
+}

@@ -1,0 +1,138 @@
+/**
+ * Control files: files that other programs of the user read as commands or settings, such as git hooks, editor tasks
+ * and shell start-up files. A tool that could write them would run code outside its workspace later. File tools refuse
+ * to write them, and the sandbox mounts the existing ones read-only.
+ */
+
+/** Names that are control files or folders wherever they occur. All are in lower case. */
+const anywhere: ReadonlySet<string> = new Set([
+  ".reeve",
+  // Editors and development environments.
+  ".vscode",
+  ".idea",
+  ".zed",
+  ".fleet",
+  ".devcontainer",
+  ".devcontainer.json",
+  ".claude",
+  ".cursor",
+  ".mcp.json",
+  ".exrc",
+  ".vimrc",
+  ".nvimrc",
+  ".nvim.lua",
+  ".emacs",
+  ".dir-locals.el",
+  ".gdbinit",
+  ".lldbinit",
+  // Settings and hooks of git outside its own folder.
+  ".gitconfig",
+  ".githooks",
+  ".husky",
+  // Start-up files of shells and sessions.
+  ".envrc",
+  ".bashrc",
+  ".bash_profile",
+  ".bash_login",
+  ".bash_logout",
+  ".bash_aliases",
+  ".profile",
+  ".zshrc",
+  ".zshenv",
+  ".zprofile",
+  ".zlogin",
+  ".zlogout",
+  ".kshrc",
+  ".cshrc",
+  ".tcshrc",
+  ".login",
+  ".inputrc",
+  ".xprofile",
+  ".xinitrc",
+  ".xsessionrc",
+  ".pam_environment",
+  ".ssh",
+]);
+
+/**
+ * Entries of a git folder that choose programs or another git folder. `commondir` and `gitdir` are included because
+ * they redirect git to other settings.
+ */
+export const gitControls = ["config", "config.worktree", "hooks", "commondir", "gitdir"] as const;
+
+/** Entries by which git recognises a folder as a repository, whatever the folder's name is. */
+const gitParts = ["HEAD", "objects", "refs"] as const;
+
+/** Code points that some file systems ignore in names, so that `.g<U+200C>it` opens `.git`. */
+const ignoredInNames = /\p{Default_Ignorable_Code_Point}/gu;
+
+/**
+ * Returns the name that some supported file system would open for `name`: in lower case, without ignored code points,
+ * trailing dots and spaces, and stream suffixes, and with the short name of `.git` replaced.
+ */
+export function plainName(name: string): string {
+  const plain = name
+    .normalize("NFKC")
+    .replaceAll(ignoredInNames, "")
+    .replace(/:.*$/su, "")
+    .replace(/[. ]+$/u, "")
+    .toLowerCase();
+  return /^git~\d+$/u.test(plain) ? ".git" : plain;
+}
+
+/** Whether the name is a control file or folder in every folder. `parent` is the name of the folder that contains it. */
+export function isControlName(name: string, parent: string): boolean {
+  const plain = plainName(name);
+  return (
+    anywhere.has(plain) ||
+    plain.endsWith(".code-workspace") ||
+    (plain === "fish" && plainName(parent) === ".config")
+  );
+}
+
+/** Whether a folder with these entries is a git folder: a repository, a bare repository or the folder of a worktree. */
+export function isGitFolder(has: (name: string) => boolean): boolean {
+  return has("HEAD") && ((has("objects") && has("refs")) || has("commondir"));
+}
+
+/** A name that a file tool is about to write or create. */
+export interface NewEntry {
+  /** Names of the folders between the root and the entry. */
+  readonly parents: readonly string[];
+  readonly name: string;
+  /** Whether the entry is the file itself and not a folder on the way to it. */
+  readonly isFile: boolean;
+  /** Whether the folder that contains the entry has an entry of another name. */
+  readonly has: (name: string) => Promise<boolean>;
+}
+
+/** Whether writing or creating the entry would create or change a control file. */
+export async function isControlEntry({ parents, name, isFile, has }: NewEntry): Promise<boolean> {
+  const plain = plainName(name);
+  if (isControlName(name, parents.at(-1) ?? "")) return true;
+  // A file named .git redirects git to another folder.
+  if (plain === ".git") return isFile;
+  const known = [...gitParts, "commondir"];
+  if ((gitControls as readonly string[]).includes(plain)) {
+    if (isInGit(parents.map(plainName))) return true;
+    const found = new Set<string>();
+    for (const each of known) if (await has(each)) found.add(each);
+    return isGitFolder((each) => found.has(each));
+  }
+  return completesGit(name, has);
+}
+
+/** Whether the folder is `.git`, or the git folder of a submodule or worktree inside it. */
+function isInGit(parents: readonly string[]): boolean {
+  const at = parents.lastIndexOf(".git");
+  if (at === -1) return false;
+  const below = parents[at + 1];
+  return below === undefined || below === "modules" || below === "worktrees";
+}
+
+/** Whether the entry does not exist and would turn its folder, which may contain `config` and `hooks`, into a git folder. */
+async function completesGit(name: string, has: NewEntry["has"]): Promise<boolean> {
+  if (!(gitParts as readonly string[]).includes(name) || (await has(name))) return false;
+  for (const other of gitParts) if (other !== name && !(await has(other))) return false;
+  return true;
+}

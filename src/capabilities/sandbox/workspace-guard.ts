@@ -1,0 +1,187 @@
+import { randomUUID } from "node:crypto";
+import { readdir, readFile, readlink, realpath, rename, symlink } from "node:fs/promises";
+import { dirname, join, resolve } from "node:path";
+import { Fault } from "../../kernel/index.ts";
+import { codeOf } from "../files/file-root.ts";
+import { isInside, type Mount } from "./bubblewrap.ts";
+import {
+  at,
+  ControlScan,
+  inode,
+  statOf,
+  type AlsoGuarded,
+  type OpenEntry,
+  type Unmountable,
+} from "./control-scan.ts";
+
+/** What happened to control files during a command. */
+export interface GuardChanges {
+  /** Control files that the command created. */
+  readonly created?: readonly string[];
+  /** Control files whose creation or change was undone. */
+  readonly undone?: readonly string[];
+}
+
+/** Maximum number of searches until no control file refers to another file. */
+const maxRounds = 5;
+
+/** Maximum number of bytes of a git configuration that are read. */
+const maxConfigBytes = 1024 * 1024;
+
+/**
+ * Protects the control files of folders while one command runs in a sandbox.
+ *
+ * - G1: control files that exist are mounted read-only: by name, and where a link, a hard link, `core.hooksPath` or `include.path` of a git
+ *   configuration leads to. Their parent folders are mount points, too, so that they cannot be renamed.
+ * - G2: nothing is created in the folders to make them mount points.
+ * - G3: control files that an existing git folder lacks, and control files that are links, cannot be mounted. If a command creates or
+ *   replaces one, `end()` renames it and restores the link.
+ * - G4: other control files that a command creates, such as those of a new repository, are reported.
+ *
+ * `node_modules` is not searched. A process outside the sandbox that replaces a control file during the command makes the new file
+ * writable for that command.
+ */
+export class WorkspaceGuard {
+  /** Mounts of the folders and their control files, parents before children. */
+  readonly mounts: readonly Mount[];
+  readonly #roots: readonly string[];
+  readonly #scan: ControlScan;
+
+  private constructor(roots: readonly string[], scan: ControlScan) {
+    this.#roots = roots;
+    this.#scan = scan;
+    this.mounts = scan.entries.map(({ path, access, handle }) => ({ path, access, fd: handle.fd }));
+  }
+
+  /** Finds the control files of the folders and holds them open. The caller must call `end()`. */
+  static async open(folders: readonly string[]): Promise<WorkspaceGuard> {
+    const roots = folders
+      .map((folder) => resolve(folder))
+      .filter((folder, index, all) => all.indexOf(folder) === index)
+      .filter((folder, _, all) => !all.some((other) => other !== folder && isInside(folder, other)));
+    let also: AlsoGuarded = { paths: new Set(), inodes: new Set() };
+    for (let round = 0; round < maxRounds; round++) {
+      const scan = await scanned(roots, also);
+      const more = await referred(scan, roots).catch(async (error: unknown) => {
+        await scan.close();
+        throw error;
+      });
+      const paths = new Set([...also.paths, ...more.paths]);
+      const inodes = new Set([...also.inodes, ...more.inodes]);
+      if (paths.size === also.paths.size && inodes.size === also.inodes.size)
+        return new WorkspaceGuard(roots, scan);
+      await scan.close();
+      also = { paths, inodes };
+    }
+    throw new Fault(
+      "invalid_argument",
+      `control files of ${roots.join(", ")} refer to each other through more than ${maxRounds} links`,
+    );
+  }
+
+  /** Undoes what could not be prevented (G3), reports new control files (G4), and releases all descriptors. */
+  async end(): Promise<GuardChanges> {
+    try {
+      const undone: string[] = [];
+      for (const each of this.#scan.unmountable)
+        if (await undo(each)) undone.push(join(each.folder.path, each.name));
+      const before = new Set(this.#scan.found);
+      const after = await scanned(this.#roots, { paths: new Set(), inodes: new Set() });
+      await after.close();
+      const created = after.found.filter((path) => !before.has(path));
+      return { ...(created.length > 0 && { created }), ...(undone.length > 0 && { undone }) };
+    } finally {
+      await this.#scan.close();
+    }
+  }
+}
+
+async function scanned(roots: readonly string[], also: AlsoGuarded): Promise<ControlScan> {
+  const scan = new ControlScan(also);
+  try {
+    for (const root of roots) await scan.scan(root);
+    return scan;
+  } catch (error) {
+    await scan.close();
+    throw error;
+  }
+}
+
+/** Returns the files inside the roots to which the found control files refer, and those that have several names. */
+async function referred(scan: ControlScan, roots: readonly string[]): Promise<AlsoGuarded> {
+  const paths = new Set<string>();
+  const inodes = new Set<string>();
+  const add = async (target: string): Promise<void> => {
+    const real = await realPathOf(target);
+    if (real !== undefined && roots.some((root) => real !== root && isInside(real, root))) paths.add(real);
+  };
+  for (const { folder, name, target } of scan.unmountable)
+    // Git folders are recognised by their entries, and must stay writable.
+    if (target !== null && name !== ".git") await add(resolve(folder.path, target));
+  for (const folder of scan.gitFolders) for (const target of await configTargets(folder)) await add(target);
+  for (const entry of scan.entries)
+    if (entry.access === "read") for (const each of await sharedInodes(entry)) inodes.add(each);
+  return { paths, inodes };
+}
+
+/** Returns the files that the configuration of a git folder includes, and its folder of hooks. */
+async function configTargets(folder: OpenEntry): Promise<readonly string[]> {
+  const text = await configText(folder);
+  const worktree = dirname(folder.path);
+  return [...text.matchAll(/^\s*(hookspath|path)\s*=\s*"?([^"\r\n]+?)"?\s*$/gimu)].flatMap(
+    ([, key = "", value = ""]) => {
+      if (value.startsWith("~")) return [];
+      return key.toLowerCase() === "path"
+        ? [resolve(folder.path, value)]
+        : [resolve(worktree, value), resolve(folder.path, value)];
+    },
+  );
+}
+
+async function configText(folder: OpenEntry): Promise<string> {
+  const path = at(folder, "config");
+  const stats = await statOf(path);
+  if (stats === undefined || !stats.isFile() || stats.size > maxConfigBytes) return "";
+  try {
+    return await readFile(path, "utf8");
+  } catch (error) {
+    if (codeOf(error) === "EACCES" || codeOf(error) === "ENOENT") return "";
+    throw error;
+  }
+}
+
+/** Returns the identities of a control file, or of the files in a control folder, that have several names. */
+async function sharedInodes(entry: OpenEntry): Promise<readonly string[]> {
+  const stats = await entry.handle.stat();
+  if (stats.isFile()) return stats.nlink > 1 ? [inode(stats)] : [];
+  if (!stats.isDirectory()) return [];
+  const shared: string[] = [];
+  for (const child of await readdir(at(entry, "."), { recursive: true, withFileTypes: true })) {
+    if (!child.isFile()) continue;
+    const file = await statOf(join(child.parentPath, child.name));
+    if (file !== undefined && file.nlink > 1) shared.push(inode(file));
+  }
+  return shared;
+}
+
+/** Returns the real path, or `undefined` if nothing exists there. */
+async function realPathOf(path: string): Promise<string | undefined> {
+  try {
+    return await realpath(path);
+  } catch (error) {
+    const code = codeOf(error);
+    if (code === "ENOENT" || code === "ELOOP" || code === "ENOTDIR" || code === "EACCES") return undefined;
+    throw error;
+  }
+}
+
+/** Renames what a command put in the place of a control file, and restores a link. Returns whether anything changed. */
+async function undo({ folder, name, target }: Unmountable): Promise<boolean> {
+  const path = at(folder, name);
+  const stats = await statOf(path);
+  if (stats === undefined && target === null) return false;
+  if (target !== null && stats?.isSymbolicLink() === true && (await readlink(path)) === target) return false;
+  if (stats !== undefined) await rename(path, at(folder, `${name}.refused-${randomUUID().slice(0, 8)}`));
+  if (target !== null) await symlink(target, path);
+  return true;
+}

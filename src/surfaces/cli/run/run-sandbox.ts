@@ -1,0 +1,28 @@
+import { Sandbox } from "../../../capabilities/sandbox/sandbox.ts";
+import type { SandboxMode } from "../../../capabilities/tools/index.ts";
+import { Fault } from "../../../kernel/index.ts";
+import type { Terminal } from "../terminal.ts";
+import type { RunSettings } from "./run-settings.ts";
+
+export const sandboxModes: readonly SandboxMode[] = ["enforce", "warn", "off"];
+
+/**
+ * Checks before a run begins that its shell commands have the sandbox that the settings ask for, and says if they have
+ * none. Throws `dependency_missing` if a sandbox is enforced and not available.
+ */
+export async function checkSandbox(settings: RunSettings, terminal: Terminal): Promise<void> {
+  const { tools, root, sandbox: mode = "enforce" } = settings;
+  if (tools !== "all") return;
+  if (mode === "off") {
+    terminal.say("reeve: shell commands run WITHOUT a sandbox, with all your permissions (--sandbox off)");
+    return;
+  }
+  const problem = await new Sandbox({ mode }).problem(root);
+  if (problem === undefined) return;
+  if (mode === "enforce")
+    throw new Fault(
+      "dependency_missing",
+      `--tools all needs a sandbox for shell commands: ${problem} (--sandbox off); --tools read needs none`,
+    );
+  terminal.say(`reeve: shell commands run WITHOUT a sandbox, with all your permissions: ${problem}`);
+}

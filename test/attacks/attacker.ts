@@ -1,0 +1,72 @@
+import { fork, spawnSync, type ChildProcess } from "node:child_process";
+import { join } from "node:path";
+import type { ToolResult } from "../../src/kernel/index.ts";
+import type { AttackRequest } from "./attacker-process.ts";
+
+/** A user as which attacks run. */
+export interface Identity {
+  readonly name: string;
+  /** User and group id, if it differs from that of this process. */
+  readonly uid?: number;
+}
+
+/** Value of a secret in the environment of the process that runs the tools. No command may read it. */
+export const environmentSecret = "ENVIRONMENT-SECRET-0815";
+
+const program = join(import.meta.dirname, "attacker-process.ts");
+const nobody = 65_534;
+
+/** Returns the users as which attacks can run: this one, and an unprivileged one if this is root. */
+export function identities(): readonly Identity[] {
+  if (process.getuid?.() !== 0) {
+    process.stderr.write("\nTHE ATTACKS AS root ARE SKIPPED: this is not root\n\n");
+    return [{ name: "this user" }];
+  }
+  const reads = spawnSync(process.execPath, ["--check", program], { uid: nobody, gid: nobody, cwd: "/" });
+  if (reads.status === 0) return [{ name: "root" }, { name: "another user", uid: nobody }];
+  process.stderr.write(
+    "\nTHE ATTACKS AS another user ARE SKIPPED: user 65534 cannot read this repository\n\n",
+  );
+  return [{ name: "root" }];
+}
+
+/** A process that calls tools as one user. */
+export class Attacker {
+  readonly #child: ChildProcess;
+  readonly #waiting = new Map<number, (result: ToolResult) => void>();
+  #calls = 0;
+
+  constructor({ uid }: Identity) {
+    this.#child = fork(program, [], {
+      ...(uid !== undefined && { uid, gid: uid }),
+      cwd: "/",
+      execArgv: [],
+      env: { PATH: process.env["PATH"], HOME: "/", REEVE_ATTACK_SECRET: environmentSecret },
+    });
+    this.#child.on("message", ({ id, result }: { readonly id: number; readonly result: ToolResult }) => {
+      this.#waiting.get(id)?.(result);
+      this.#waiting.delete(id);
+    });
+  }
+
+  get pid(): number {
+    return this.#child.pid ?? 0;
+  }
+
+  /** Whether the process still runs. */
+  get isAlive(): boolean {
+    return this.#child.exitCode === null && this.#child.signalCode === null;
+  }
+
+  call(request: AttackRequest): Promise<ToolResult> {
+    const id = ++this.#calls;
+    return new Promise((resolve) => {
+      this.#waiting.set(id, resolve);
+      this.#child.send({ id, request });
+    });
+  }
+
+  end(): void {
+    this.#child.kill("SIGKILL");
+  }
+}

@@ -1,0 +1,85 @@
+import { appendFileSync, readFileSync } from "node:fs";
+import { tool } from "../../src/capabilities/tools/tool.ts";
+import {
+  formatAgentId,
+  formatRunId,
+  Transcript,
+  userMessage,
+  type HostedAgent,
+  type RunContext,
+} from "../../src/kernel/index.ts";
+import { sha256 } from "../../src/runtime/index.ts";
+import { createRuntime } from "../../src/runtime/local-runtime.ts";
+import { sqliteStore } from "../../src/runtime/stores/sqlite/store.ts";
+import { scriptedModel } from "../../src/testing/scripted-model.ts";
+import { runWorkerDuty } from "../../src/testing/worker-duty.ts";
+
+/** Where the agent ends its process. `steps`: in each of three steps, the first three times. `nowhere`: the run is resumed. */
+type DeadlyPlace = "tool" | "model" | "code" | "steps" | "nowhere";
+
+/** Hosts an agent that kills this process, and one that does not. Ends when the runs of both have ended. */
+await runWorkerDuty(async ({ file, data, mortal }) => {
+  /** Notes the attempt in a file, which survives the process. Returns the number of attempts so far. */
+  const attempt = (name: string): number => {
+    appendFileSync(`${file}.attempts`, `${name}\n`);
+    const lines = readFileSync(`${file}.attempts`, "utf8").split("\n");
+    return lines.filter((line) => line === name).length;
+  };
+  const runtime = await createRuntime({
+    store: mortal(await sqliteStore({ path: file, hash: sha256, watchEveryMs: 5 })),
+    pollMs: 10,
+    unknownPrice: "ignore",
+    onError: (error) => process.stderr.write(`${error.code}: ${error.message}\n`),
+  });
+  const deadly = deadlyAgent(data as DeadlyPlace, attempt);
+  const peaceful: HostedAgent = {
+    id: formatAgentId({ name: "peaceful" }),
+    run: (ctx) => ctx.step("work", async () => "done"),
+  };
+  for (const agent of [deadly, peaceful]) runtime.register(agent);
+  const second = await runtime.submit(peaceful, null, { runId: formatRunId("peaceful") });
+  await second.result();
+  const first = await runtime.submit(deadly, null, { runId: formatRunId("deadly") });
+  if (data === "nowhere") await first.resume();
+  await first.result();
+  await runtime.close();
+  return [first.runId, second.runId];
+});
+
+function die(): Promise<never> {
+  process.kill(process.pid, "SIGKILL");
+  return new Promise(() => undefined);
+}
+
+function deadlyAgent(place: DeadlyPlace, attempt: (name: string) => number): HostedAgent {
+  const dieIn = (name: string) => (): Promise<never> => {
+    attempt(name);
+    return die();
+  };
+  const ways: Readonly<Record<DeadlyPlace, (ctx: RunContext) => Promise<unknown>>> = {
+    tool: (ctx) => ctx.tool({ callId: "call", toolName: "explode", input: {} }),
+    model: (ctx) => ctx.llm({ transcript: Transcript.of([userMessage("hello")]) }),
+    code: dieIn("code"),
+    steps: async (ctx) => {
+      for (const name of ["one", "two", "three"])
+        await ctx.step(name, async () => (attempt(name) <= 3 ? die() : name));
+    },
+    nowhere: async () => attempt("nowhere"),
+  };
+  const explode = tool({
+    name: "explode",
+    description: "Kills the process",
+    inputSchema: { type: "object" },
+    execute: dieIn("tool"),
+  });
+  return {
+    id: formatAgentId({ name: "deadly" }),
+    models: { main: Object.assign(scriptedModel([]), { generate: dieIn("model") }) },
+    tools: [explode],
+    run: async (ctx) => {
+      await ctx.step("before", async () => "recorded");
+      await ways[place](ctx);
+      return "survived";
+    },
+  };
+}
