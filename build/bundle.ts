@@ -1,17 +1,19 @@
-// The package as it is published: few modules, since Node takes its time for each, whatever is in it.
+// Bundles the package for publication. Node spends time on every module it loads, so few modules load faster.
 import { cp, glob, mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { rolldown } from "rolldown";
 
-/** Those that find a file by their own place keep it; one that starts itself as a thread has a module that has nothing else in it. */
+/**
+ * Modules that keep their path in the bundle: the first starts itself as a thread, the second finds files relative to its
+ * own path.
+ */
 const rooted = ["runtime/stores/sqlite/db/checkpointer", "surfaces/cli/demo/demo-command"];
 
 /**
- * Puts the bundle in the place of the modules that the compiler made of the source, in the package's folder `root`. What the manifest
- * exports stays where it is; what several of them share is in chunks, once, so that there are no two copies of a class. Declarations
- * stay as they are.
+ * Replaces the compiled modules in `root/dist` by a bundle. The modules that package.json exports keep their paths.
+ * Code that several of them share is in chunks, so that every class exists once. Declaration files stay unchanged.
  */
 export async function bundle(root: string): Promise<void> {
   const dist = join(root, "dist");
@@ -30,7 +32,7 @@ export async function bundle(root: string): Promise<void> {
       chunkFileNames: "chunks/[name]-[hash].js",
     });
     await built.close();
-    // Maps of modules that are not there any more lead nowhere.
+    // The modules are replaced, so their source maps would be wrong.
     for await (const file of glob("**/*.{js,js.map}", { cwd: dist })) await rm(join(dist, file));
     await cp(made, dist, { recursive: true });
   } finally {
@@ -38,7 +40,7 @@ export async function bundle(root: string): Promise<void> {
   }
 }
 
-/** What can be imported, and the command: as paths below `dist`, without an ending. */
+/** Returns the paths below `dist`, without extension, of the exported modules and of the command. */
 async function exported(root: string): Promise<readonly string[]> {
   const manifest = JSON.parse(await readFile(join(root, "package.json"), "utf8")) as {
     readonly exports: Readonly<Record<string, string>>;
@@ -50,7 +52,7 @@ async function exported(root: string): Promise<readonly string[]> {
 
 if (import.meta.main) {
   const repository = fileURLToPath(new URL("..", import.meta.url));
-  // What the compiler makes again takes the place of the rest.
+  // The compiler writes the other files again.
   if (process.argv.includes("--undo"))
     await rm(join(repository, "dist/chunks"), { recursive: true, force: true });
   else await bundle(repository);

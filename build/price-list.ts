@@ -1,4 +1,4 @@
-// The prices that Reeve comes with, made of those of @pydantic/genai-prices: to be run when that has a new version.
+// Generates the price list of Reeve from @pydantic/genai-prices. Run it when that package has a new version.
 import { readFile, writeFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import {
@@ -19,7 +19,7 @@ const parts = {
   request: "requests_kcount",
 };
 
-/** The text of `src/capabilities/prices/price-list.ts`. */
+/** Returns the source text of `src/capabilities/prices/price-list.ts`. */
 export async function priceList(): Promise<string> {
   const home = new URL("../node_modules/@pydantic/genai-prices/", import.meta.url);
   const { version } = JSON.parse(await readFile(new URL("package.json", home), "utf8")) as {
@@ -58,7 +58,7 @@ function listedModel({ match, prices }: ModelInfo): object {
   };
 }
 
-/** Only a regular expression says itself which case it means. */
+/** Lowers the case of all texts except regular expressions, which are case-sensitive by themselves. */
 function lowered(match: MatchLogic): MatchLogic {
   return JSON.parse(JSON.stringify(match), (key, value: unknown) =>
     typeof value === "string" && key !== "regex" ? value.toLowerCase() : value,
@@ -72,7 +72,7 @@ function timed({ constraint, prices }: ConditionalPrice): object {
   return { hours: [secondOf(constraint.start_time), secondOf(constraint.end_time)], price };
 }
 
-/** Of a day that begins at midnight, UTC. */
+/** Returns the second of the day in UTC. */
 function secondOf(time: string): number {
   return (Date.parse(`1970-01-02T${time}`) / 1_000) % 86_400;
 }
@@ -81,7 +81,7 @@ function lean(price: ModelPrice): object {
   return Object.fromEntries(Object.entries(parts).map(([part, key]) => [part, price[key]]));
 }
 
-/** As source text: what is not there is left out, and texts are in the quotes that JSON does not use. */
+/** Returns a value as source text. Members that are `undefined` are omitted, and texts have single quotes. */
 function literal(value: unknown): string {
   if (typeof value === "string") return `'${value.replaceAll("\\", "\\\\").replaceAll("'", "\\'")}'`;
   if (Array.isArray(value)) return `[${value.map(literal).join(", ")}]`;

@@ -4,7 +4,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Agent, openRuntime, permissions, tool } from "reeve";
-import { askHumanTool, bashTool, fileTools, todoTool, toolSearch } from "reeve/tools";
+import { askHumanTool, bashTool, fileTools, pathRule, todoTool, toolSearch } from "reeve/tools";
 import { scriptedModel } from "reeve/testing";
 
 const root = mkdtempSync(join(tmpdir(), "reeve-tools-"));
@@ -36,6 +36,7 @@ const model = scriptedModel([
       { name: "edit", input: { path: "greet.txt", oldText: "Wrold", newText: "World" } },
       { name: "bash", input: { command: "cat greet.txt" } },
       { name: "read", input: { path: "../../etc/passwd" } },
+      { name: "write", input: { path: "notes/../keys.txt", content: "none" } },
       { name: "chore_4", input: { times: "2" } }, // a text where a number is due
     ],
   },
@@ -56,7 +57,11 @@ const coder = new Agent({
     ],
     keep: ["read", "grep", "edit", "bash", "todo", "ask_human"],
   }),
-  permissions: permissions({ mode: "acceptEdits", allow: ["bash"] }),
+  permissions: permissions({
+    mode: "acceptEdits",
+    allow: ["bash"],
+    deny: [pathRule({ tool: "write", root, paths: ["keys.txt"], reason: "the keys stay as they are" })],
+  }),
 });
 
 const runtime = await openRuntime();
@@ -86,6 +91,7 @@ assert.equal(readFileSync(join(root, "greet.txt"), "utf8"), "Hello, World!\n");
 assert.equal(results.get("grep"), "greet.txt:1: Hello, Wrold!");
 assert.match(results.get("bash") ?? "", /^Hello, World!/);
 assert.match(results.get("read") ?? "", /outside the workspace/);
+assert.equal(results.get("write"), "[denied: the keys stay as they are]");
 assert.equal(results.get("chore_4"), "chore 4, 2 times");
 assert.deepEqual(progress, [{ done: 1 }, { done: 2 }]);
 assert.equal(results.get("ask_human"), "no, thank you");

@@ -1,5 +1,6 @@
 import { priceCatalog } from "./capabilities/index.ts";
-import type { Runtime } from "./kernel/index.ts";
+import { Fault, type Runtime } from "./kernel/index.ts";
+import { unsupportedNode } from "./node-version.ts";
 import type { RuntimeOptions } from "./runtime/index.ts";
 
 /** Shared by all runtimes: the catalog never changes and is read once. */
@@ -13,6 +14,8 @@ const prices = priceCatalog();
  * 29 %.
  */
 export async function openRuntime(options: RuntimeOptions = {}): Promise<Runtime> {
+  const problem = unsupportedNode(process.versions.node);
+  if (problem !== undefined) throw new Fault("unsupported", problem);
   const { createRuntime } = await import("./runtime/local-runtime.ts");
   return createRuntime({ prices, ...options });
 }

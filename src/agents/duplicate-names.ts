@@ -20,7 +20,7 @@ export function refuseDuplicateNamesBelow(agent: HostedAgent): void {
   const look = (at: HostedAgent): void => {
     if (known.has(at)) return;
     known.add(at);
-    for (const colleague of at.subAgents ?? []) look(colleague);
+    for (const subAgent of at.subAgents ?? []) look(subAgent);
   };
   look(agent);
   refuseDuplicateNames(`agent ${agent.id}, with its sub-agents,`, [...known]);

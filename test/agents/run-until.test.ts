@@ -46,16 +46,18 @@ describe("runUntil()", () => {
       options: Partial<RunUntilOptions>,
       agentOptions: Partial<ConstructorParameters<typeof Agent>[0]> = {},
     ) {
-      await using stack = new AsyncDisposableStack();
       const runtime = await openRuntime({ prices });
-      stack.defer(() => runtime.close());
       const { agent, model } = scout(script, { tools: [], ...agentOptions });
       const seen: (number | null)[] = [];
       const watch: RunUntilOptions["until"] = (state) => {
         seen.push(state.costUsd);
         return until(state);
       };
-      return { seen, model, result: await agent.runUntil("Do it", { until: watch, runtime, ...options }) };
+      try {
+        return { seen, model, result: await agent.runUntil("Do it", { until: watch, runtime, ...options }) };
+      } finally {
+        await runtime.close();
+      }
     }
     const three = ["a", "b", "finished"].map((text) => ({ text, ...tenth }));
 

@@ -5,6 +5,7 @@ import { fileURLToPath } from "node:url";
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import type { McpServer } from "@modelcontextprotocol/server";
 import { afterEach, expect, it } from "vitest";
+import { askHumanTool } from "../../src/capabilities/tools/index.ts";
 import { Agent, openRuntime, tool } from "../../src/index.ts";
 import { formatAgentId, type HostedAgent } from "../../src/kernel/index.ts";
 import { mcpServer, mcpServers, type McpServerOptions, type ServerConfigs } from "../../src/mcp.ts";
@@ -130,6 +131,58 @@ it("an approval request is denied if the host cannot ask a person", async () => 
     isError: true,
     content: [{ text: "[denied: the MCP host cannot ask a person]" }],
   });
+});
+
+it("a critical tool of a server without permissions asks the person at the host, and a mute host gets a denial", async () => {
+  const wiped: unknown[] = [];
+  const wipe = tool({
+    name: "wipe",
+    description: "Deletes everything",
+    inputSchema: { type: "object" } as const,
+    risk: "critical",
+    execute: (input) => {
+      wiped.push(input);
+      return "wiped";
+    },
+  });
+  const url = await serve({ name: "wiper", tools: [wipe] });
+  const mute = new Client({ name: "mute", version: "1" });
+  await mute.connect(new StreamableHTTPClientTransport(new URL(url)));
+  open.push(mute);
+  expect(await mute.callTool({ name: "wipe", arguments: {} })).toMatchObject({
+    isError: true,
+    content: [{ text: "[denied: the MCP host cannot ask a person]" }],
+  });
+  // Arguments that look like a form of another server do not hide the call from the person.
+  const input = { message: "Do you like tea?", requestedSchema: { type: "object", properties: {} } };
+  const { runtime, agent, tools } = await hostOf({ wiper: { url } });
+  const toolName = tools.find(({ name }) => name.endsWith("wipe"))?.name ?? "";
+  for (const decision of ["denied", "approved"] as const) {
+    const run = await runtime.submit(agent, { toolName, input });
+    for await (const event of run.events({ types: ["approval_request"] })) {
+      if (event.type !== "approval_request") continue;
+      expect(event.data.kind).toBe("elicitation");
+      expect(event.data.reason).toContain(`wipe is about to run with ${JSON.stringify(input)}`);
+      expect(event.data.input).toMatchObject({ requestedSchema: { type: "object", properties: {} } });
+      await run.approve(event.data.approvalId, { decision });
+      break;
+    }
+    await run.result();
+    expect(wiped).toEqual(decision === "denied" ? [] : [input]);
+  }
+});
+
+it("ask_human of a server asks the person at the host for a text", async () => {
+  const url = await serve({ name: "asker", tools: [askHumanTool()] });
+  const { runtime, agent, tools } = await hostOf({ asker: { url } });
+  const run = await runtime.submit(agent, { toolName: tools[0]?.name ?? "", input: { question: "Which?" } });
+  for await (const event of run.events({ types: ["approval_request"] })) {
+    if (event.type !== "approval_request") continue;
+    expect(event.data.reason).toContain("ask_human asks: Which?");
+    await run.approve(event.data.approvalId, { decision: "approved", input: { answer: "blue" } });
+    break;
+  }
+  expect(JSON.stringify((await run.result()).output)).toContain("blue");
 });
 
 it("a served tool reports invalid arguments to the model, and an unknown tool is an error of the host", async () => {

@@ -15,7 +15,8 @@ export function canonicalHost({ hostname, port }: URL): string {
  */
 export function webUrl(text: string, base?: URL): URL {
   const url = URL.parse(text, base?.href);
-  if (url === null)
+  // Of two dots at the end of a host, each reading would remove one.
+  if (url === null || url.hostname.endsWith(".."))
     throw new Fault("invalid_argument", `invalid URL ${JSON.stringify(text)}: use an http or https URL`);
   if (url.protocol !== "http:" && url.protocol !== "https:")
     throw new Fault("invalid_argument", `${url.protocol} is not fetched: use an http or https URL`);

@@ -12,7 +12,7 @@ export interface InboxSettings {
   readonly maxDelayMs: number;
 }
 
-const defaultMailSettings: InboxSettings = Object.freeze({
+const defaultInboxSettings: InboxSettings = Object.freeze({
   maxDeliveries: 5,
   baseDelayMs: 1_000,
   maxDelayMs: 300_000,
@@ -26,7 +26,7 @@ const knownOptions = optionNames<InboxSettings>({ maxDeliveries: true, baseDelay
  */
 export function inboxSettings(given: Partial<InboxSettings> = {}): InboxSettings {
   checkOptions("the inbox of a store", given, knownOptions);
-  const settings = { ...defaultMailSettings, ...given };
+  const settings = { ...defaultInboxSettings, ...given };
   const { maxDeliveries, baseDelayMs, maxDelayMs } = settings;
   const isCount = maxDeliveries === Number.POSITIVE_INFINITY || Number.isSafeInteger(maxDeliveries);
   require("maxDeliveries", maxDeliveries, isCount && maxDeliveries >= 1, "an integer from 1, or Infinity");

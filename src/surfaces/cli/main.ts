@@ -1,8 +1,16 @@
 #!/usr/bin/env node
-import { logRejections } from "./log-rejections.ts";
-import { runCommandLine } from "./program.ts";
-import { processTerminal } from "./terminal.ts";
+import { unsupportedNode } from "../../node-version.ts";
 
-const terminal = processTerminal();
-logRejections(terminal);
-process.exitCode = await runCommandLine(process.argv.slice(2), terminal);
+// The imports are dynamic, because an unsupported Node may not be able to load the modules.
+const problem = unsupportedNode(process.versions.node);
+if (problem === undefined) {
+  const { logRejections } = await import("./log-rejections.ts");
+  const { runCommandLine } = await import("./program.ts");
+  const { processTerminal } = await import("./terminal.ts");
+  const terminal = processTerminal();
+  logRejections(terminal);
+  process.exitCode = await runCommandLine(process.argv.slice(2), terminal);
+} else {
+  process.stderr.write(`${problem}\n`);
+  process.exitCode = 1;
+}

@@ -58,10 +58,10 @@ export class MemoryJournal implements Journal {
   readonly #siblings: SiblingTables;
   readonly #hash: Hash;
 
-  constructor(tables: Tables, hash: Hash, neighbours: SiblingTables) {
+  constructor(tables: Tables, hash: Hash, siblings: SiblingTables) {
     this.#tables = tables;
     this.#hash = hash;
-    this.#siblings = neighbours;
+    this.#siblings = siblings;
   }
 
   create(record: RunRecord, first: Commit, flight?: SingleFlight): MaybePromise<Creation> {

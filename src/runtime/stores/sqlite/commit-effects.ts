@@ -9,12 +9,12 @@ import type { SqliteInbox } from "./inbox.ts";
 import type { SqliteMailbox } from "./mailbox.ts";
 import type { RunFeeds } from "./tail/run-feed.ts";
 import type { RunKey } from "./db/run-row.ts";
-import type { Footing, SqliteSessions } from "./sessions.ts";
+import type { Precondition, SqliteSessions } from "./sessions.ts";
 import type { Position, Tables } from "./db/tables.ts";
 import type { SqliteTopics } from "./topics.ts";
 
 /** The parts of the store that a commit changes besides its run. */
-export interface Neighbours {
+export interface SiblingTables {
   readonly sessions: SqliteSessions;
   readonly mailbox: SqliteMailbox;
   readonly inbox: SqliteInbox;
@@ -26,34 +26,34 @@ export interface Neighbours {
 
 /** What is known about a commit when its effects are applied. */
 interface Change {
-  readonly footing: Footing | undefined;
+  readonly precondition: Precondition | undefined;
   /** The release, in the same transaction, stores how the run ended. */
   readonly isLast?: boolean;
 }
 
-export interface CommitReachOptions {
+export interface CommitEffectsOptions {
   readonly tables: Tables;
   readonly rows: CommitRows;
   readonly eraser: Eraser;
-  readonly neighbours: Neighbours;
+  readonly siblings: SiblingTables;
 }
 
 /** The changes that a commit makes besides its own row, in the same transaction. */
-export class CommitReach {
+export class CommitEffects {
   readonly #tables: Tables;
   readonly #rows: CommitRows;
   readonly #eraser: Eraser;
-  readonly #neighbours: Neighbours;
+  readonly #siblings: SiblingTables;
 
-  constructor({ tables, rows, eraser, neighbours }: CommitReachOptions) {
+  constructor({ tables, rows, eraser, siblings }: CommitEffectsOptions) {
     this.#tables = tables;
     this.#rows = rows;
     this.#eraser = eraser;
-    this.#neighbours = neighbours;
+    this.#siblings = siblings;
   }
 
   /** Throws `invalid_argument` for a gap, and `not_found` for an entry without its parent. Call before any change. */
-  refuse({ commit: { number, events }, sessions }: Draft, position: Position): Footing | undefined {
+  validate({ commit: { number, events }, sessions }: Draft, position: Position): Precondition | undefined {
     if (number !== position.number) {
       throw new Fault("invalid_argument", `commit ${number} leaves a gap: the next is ${position.number}`);
     }
@@ -62,25 +62,25 @@ export class CommitReach {
       if (seq !== next) throw new Fault("invalid_argument", `event ${seq} leaves a gap: the next is ${next}`);
       next++;
     }
-    return sessions.length === 0 ? undefined : this.#neighbours.sessions.refuseOrphans(sessions);
+    return sessions.length === 0 ? undefined : this.#siblings.sessions.refuseOrphans(sessions);
   }
 
   /** Whether the commit changes more than its own row. */
-  goesFurther(runId: RunId, commit: Commit): boolean {
+  changesMore(runId: RunId, commit: Commit): boolean {
     const { events, sessions, mail, inbox, topics, mailThrough, erases } = commit;
     return (
       this.#rows.isCrowded ||
       (mailThrough ?? sessions ?? mail ?? inbox ?? topics ?? erases) !== undefined ||
       endIn(commit) !== undefined ||
-      (events !== undefined && this.#neighbours.deltas.isWritten(runId, events))
+      (events !== undefined && this.#siblings.deltas.isWritten(runId, events))
     );
   }
 
   /** Applies the changes of a commit whose row was inserted. */
-  applyNow(run: RunKey, { commit, sessions }: Draft, { footing, isLast = false }: Change): void {
+  applyNow(run: RunKey, { commit, sessions }: Draft, { precondition, isLast = false }: Change): void {
     const { events, mail, inbox, topics, mailThrough } = commit;
-    const { sessions: talks, mailbox, inbox: boxes, topics: subjects, deltas } = this.#neighbours;
-    if (sessions.length > 0) talks.applyNow(sessions, footing, commit.at);
+    const { sessions: talks, mailbox, inbox: boxes, topics: subjects, deltas } = this.#siblings;
+    if (sessions.length > 0) talks.applyNow(sessions, precondition, commit.at);
     if (mail !== undefined) for (const each of mail) mailbox.putNow(each);
     if (inbox !== undefined) boxes.applyNow(inbox, { runId: run.runId, at: commit.at });
     if (topics !== undefined) subjects.applyNow(topics);
@@ -101,7 +101,7 @@ export class CommitReach {
   }
 
   /** Notifies listeners after the commit is durable. */
-  tell({ mail, inbox, erases }: Commit): void {
+  announce({ mail, inbox, erases }: Commit): void {
     // If this fails or the process dies, the next erasure or the next process that opens the file completes it.
     if (erases !== undefined) this.#eraser.erase().catch(() => undefined);
     if (mail !== undefined) for (const { runId } of mail) this.#tables.announce(runId);

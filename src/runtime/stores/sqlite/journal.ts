@@ -1,4 +1,3 @@
-import type { StatementSync } from "node:sqlite";
 import {
   attempt,
   type ClaimOptions,
@@ -20,7 +19,7 @@ import { endIn } from "../run-end.ts";
 import type { Chain } from "./rows/chain.ts";
 import type { Collector } from "./retention/collector.ts";
 import { draftCommit, positionAfter, type Draft } from "./commit-draft.ts";
-import { CommitReach, type Neighbours } from "./commit-effects.ts";
+import { CommitEffects, type SiblingTables } from "./commit-effects.ts";
 import { insertCommit, intoCommits } from "./db/commit-row.ts";
 import type { CommitRows } from "./rows/commit-rows.ts";
 import { Deletion } from "./deletion.ts";
@@ -32,6 +31,7 @@ import { recordOf, runColumns, type RunRow } from "./db/run-row.ts";
 import { RunCreator, type CreatedRun } from "./run-creator.ts";
 import { RunReader } from "./run-reader.ts";
 import type { OwnedRun, Position, Tables } from "./db/tables.ts";
+import type { Statement } from "./db/statement.ts";
 
 export interface SqliteJournalOptions {
   readonly tables: Tables;
@@ -42,7 +42,7 @@ export interface SqliteJournalOptions {
   readonly eraser: Eraser;
   readonly leases: SqliteLeases;
   readonly list: RunList;
-  readonly neighbours: Neighbours;
+  readonly siblings: SiblingTables;
 }
 
 /** The position after a commit, and the database's version if the commit shares its transaction with other writes. */
@@ -61,26 +61,26 @@ export class SqliteJournal implements Journal {
   readonly #chain: Chain;
   readonly #hash: Hash;
   readonly #deletion: Deletion;
-  readonly #reach: CommitReach;
+  readonly #effects: CommitEffects;
   readonly #leases: SqliteLeases;
-  readonly #neighbours: Neighbours;
+  readonly #siblings: SiblingTables;
   readonly #list: RunList;
   readonly #creator: RunCreator;
   readonly #reader: RunReader;
-  readonly #fencedInsert: StatementSync;
+  readonly #fencedInsert: Statement;
 
   constructor(options: SqliteJournalOptions) {
-    const { tables, rows, chain, hash, collector, eraser, leases, list, neighbours } = options;
+    const { tables, rows, chain, hash, collector, eraser, leases, list, siblings } = options;
     this.#tables = tables;
     this.#rows = rows;
     this.#chain = chain;
     this.#hash = hash;
-    this.#deletion = new Deletion({ tables, collector, ...neighbours });
-    this.#reach = new CommitReach({ tables, rows, eraser, neighbours });
+    this.#deletion = new Deletion({ tables, collector, ...siblings });
+    this.#effects = new CommitEffects({ tables, rows, eraser, siblings });
     this.#leases = leases;
-    this.#neighbours = neighbours;
+    this.#siblings = siblings;
     this.#list = list;
-    this.#creator = new RunCreator({ tables, rows, chain, leases, list, reach: this.#reach, neighbours });
+    this.#creator = new RunCreator({ tables, rows, chain, leases, list, effects: this.#effects, siblings });
     this.#reader = new RunReader(tables, rows);
     this.#fencedInsert = tables.database.statement(fencedInsert);
   }
@@ -132,7 +132,7 @@ export class SqliteJournal implements Journal {
   /** `undefined` means that the commit has to wait for its transaction, and that nothing was written. */
   #appendNow(lease: Lease, commit: Commit): Commit | undefined {
     const run = this.#tables.owned.get(lease.runId);
-    if (run === undefined || !this.#tables.writesNow || this.#reach.goesFurther(lease.runId, commit))
+    if (run === undefined || !this.#tables.writesNow || this.#effects.changesMore(lease.runId, commit))
       return undefined;
     const draft = draftCommit(commit, run, this.#hash);
     if (isLarge(draft.body)) return undefined;
@@ -178,7 +178,7 @@ export class SqliteJournal implements Journal {
         rest === undefined &&
         draft !== undefined &&
         !isLarge(draft.body) &&
-        !this.#reach.goesFurther(lease.runId, commit),
+        !this.#effects.changesMore(lease.runId, commit),
       apply: (version) => {
         const run = this.#tables.owner(lease);
         draft ??= draftCommit(commit, run, this.#hash);
@@ -216,8 +216,8 @@ export class SqliteJournal implements Journal {
   }
 
   #committed({ runId }: Lease, commit: Commit): void {
-    this.#neighbours.feeds.add(runId, commit);
-    this.#reach.tell(commit);
+    this.#siblings.feeds.add(runId, commit);
+    this.#effects.announce(commit);
   }
 
   async *read(runId: RunId, from = 0): AsyncIterable<Commit> {
@@ -242,11 +242,11 @@ export class SqliteJournal implements Journal {
     const run = this.#tables.owner(lease);
     run.position ??= this.#rows.position(run);
     if (commit.number === run.position.number) {
-      const footing = this.#reach.refuse(draft, run.position);
+      const precondition = this.#effects.validate(draft, run.position);
       const next = positionAfter(this.#chain, run.position, draft);
       if (this.#insert(run, draft, { next, version })) {
         run.position = next;
-        this.#reach.applyNow(run, draft, { footing, isLast });
+        this.#effects.applyNow(run, draft, { precondition, isLast });
         this.#rows.addedNow(run, commit.number, draft.body);
         return commit;
       }
@@ -259,7 +259,7 @@ export class SqliteJournal implements Journal {
     const { database, holder } = this.#tables;
     database.run("UPDATE runs SET holder = ? WHERE id = ? AND epoch = ?", holder, now.id, now.epoch);
     now.position = this.#rows.position(now);
-    this.#reach.refuse(draft, now.position);
+    this.#effects.validate(draft, now.position);
     return this.#append(lease, draft, version, isLast);
   }
 

@@ -10,7 +10,7 @@ import {
 } from "../../../kernel/index.ts";
 import { memberCount } from "./codec/member-count.ts";
 import { positionAfter, type Draft } from "./commit-draft.ts";
-import type { CommitReach, Neighbours } from "./commit-effects.ts";
+import type { CommitEffects, SiblingTables } from "./commit-effects.ts";
 import { insertCommit } from "./db/commit-row.ts";
 import { RunState, tenantText, type RunKey } from "./db/run-row.ts";
 import type { OwnedRun, Position, Tables } from "./db/tables.ts";
@@ -33,8 +33,8 @@ export interface RunCreatorOptions {
   readonly chain: Chain;
   readonly leases: SqliteLeases;
   readonly list: RunList;
-  readonly reach: CommitReach;
-  readonly neighbours: Neighbours;
+  readonly effects: CommitEffects;
+  readonly siblings: SiblingTables;
 }
 
 const insertRun = `INSERT INTO runs (run_id, agent_id, session_id, tenant, user_id, priority, agent_version, created_at,
@@ -48,17 +48,17 @@ export class RunCreator {
   readonly #chain: Chain;
   readonly #leases: SqliteLeases;
   readonly #list: RunList;
-  readonly #reach: CommitReach;
-  readonly #neighbours: Neighbours;
+  readonly #effects: CommitEffects;
+  readonly #siblings: SiblingTables;
 
-  constructor({ tables, rows, chain, leases, list, reach, neighbours }: RunCreatorOptions) {
+  constructor({ tables, rows, chain, leases, list, effects, siblings }: RunCreatorOptions) {
     this.#tables = tables;
     this.#rows = rows;
     this.#chain = chain;
     this.#leases = leases;
     this.#list = list;
-    this.#reach = reach;
-    this.#neighbours = neighbours;
+    this.#effects = effects;
+    this.#siblings = siblings;
   }
 
   /** S5: creates the run, unless its agent has an unfinished run in the session and `flight` says that this run gets the input. */
@@ -72,8 +72,7 @@ export class RunCreator {
     const instead = flight === undefined ? undefined : this.#steer(record, flight);
     if (instead !== undefined) return { creation: instead };
     const { inbox } = draft.commit;
-    if (inbox !== undefined && !this.#neighbours.inbox.isFreeNow(inbox))
-      return { creation: { kind: "taken" } };
+    if (inbox !== undefined && !this.#siblings.inbox.isFreeNow(inbox)) return { creation: { kind: "taken" } };
     const owned = this.#insert(record, draft, claim);
     if (owned === undefined) return { creation: { kind: "created" } };
     const { runId, epoch, workerId } = owned;
@@ -81,7 +80,7 @@ export class RunCreator {
   }
 
   #steer(record: RunRecord, { steering, always }: SingleFlight): Creation | undefined {
-    const { mailbox } = this.#neighbours;
+    const { mailbox } = this.#siblings;
     const steered = mailbox.findSubmitted(steering.id);
     if (steered !== undefined) return { kind: "steered", runId: steered };
     const run = this.#list.findUnfinished(record);
@@ -97,7 +96,7 @@ export class RunCreator {
   #insert(record: RunRecord, draft: Draft, claim: ClaimOptions | undefined): OwnedRun | undefined {
     const { database, holder } = this.#tables;
     const start: Position = { number: 0, seq: 0, link: chainStart(record) };
-    const footing = this.#reach.refuse(draft, start);
+    const precondition = this.#effects.validate(draft, start);
     const { runId, agentId, sessionId, tenantId, userId, priority, agentVersion, createdAt } = record;
     const workerId = claim !== undefined && this.#leases.wouldClaim(record, claim) ? claim.workerId : null;
     const isClaimed = workerId !== null;
@@ -123,7 +122,7 @@ export class RunCreator {
     const { seq, link } = position;
     database.statement(insertCommit).run(id, number, at, seq, link, bodyInRow(body));
     const key: RunKey = { id, runId, agentId, sessionId };
-    this.#reach.applyNow(key, draft, { footing });
+    this.#effects.applyNow(key, draft, { precondition });
     this.#rows.addedNow(key, number, body);
     if (!isClaimed) return undefined;
     const text = { number, at, nextEvent: seq, body };
@@ -138,9 +137,9 @@ export class RunCreator {
     if (owned === undefined) this.#tables.announce(runId);
     else {
       this.#tables.owned.set(runId, owned);
-      this.#neighbours.feeds.begin(owned, first);
+      this.#siblings.feeds.begin(owned, first);
     }
-    this.#reach.tell(first);
+    this.#effects.announce(first);
   }
 }
 

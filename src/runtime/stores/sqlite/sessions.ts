@@ -20,18 +20,18 @@ import { orphaned } from "../orphan-entries.ts";
 import type { Collector } from "./retention/collector.ts";
 import {
   idAfter,
-  isStrand,
+  isBatch,
   latestOf,
   nameOf,
-  strandAt,
-  strandsOf,
+  batchAt,
+  batchChanges,
   type EntryName,
   type EntryRest,
-  type EntryStrand,
+  type EntryBatch,
   type Say,
-  type StrandedChange,
+  type BatchedChange,
 } from "./codec/entry-batch.ts";
-import { entriesOfSession, mostStrands } from "./db/migrations.ts";
+import { entriesOfSession, rowsPerSession } from "./db/migrations.ts";
 import type { RunList } from "./rows/run-list.ts";
 import type { Tables } from "./db/tables.ts";
 import { deleteUnnamed } from "./retention/unnamed-sessions.ts";
@@ -66,7 +66,7 @@ const ofRun = `${entriesOfSession("?1")} AND run_id = ?2 AND (?3 IS NULL OR task
 const revealEntries = `UPDATE entries SET visibility = ${visible} WHERE ${ofRun} AND visibility < ${visible}`;
 /** Pending entries behind which the conversation has continued. */
 const leftEntries = `SELECT id FROM entries WHERE ${ofRun} AND visibility = 0 AND ifnull(task, 0) = 0
-    AND EXISTS (SELECT 1 FROM entries AS later WHERE later.id > entries.id AND later.id < (?1 + 1) * ${mostStrands}
+    AND EXISTS (SELECT 1 FROM entries AS later WHERE later.id > entries.id AND later.id < (?1 + 1) * ${rowsPerSession}
       AND later.visibility = ${visible} AND ifnull(later.task, 0) = 0 AND later.type NOT IN ('label', 'session_info'))`;
 const placeAgain = `UPDATE entries SET body = json_set(body, '$[0].parentId', ?3),
     id = 1 + (SELECT id FROM entries WHERE ${entriesOfSession("?1")} ORDER BY id DESC LIMIT 1)
@@ -75,7 +75,7 @@ const removeEntries = `DELETE FROM entries WHERE ${ofRun}`;
 const removeHidden = `DELETE FROM entries WHERE ${entriesOfSession("(SELECT id FROM sessions WHERE session_id = ?1)")}
     AND run_id = ?2 AND visibility < ${visible}`;
 const insertEntries = `INSERT INTO entries (id, session, stem, number, count, run_id, task, visibility, type, body)
-  VALUES (1 + coalesce((SELECT id FROM entries WHERE ${entriesOfSession("?1")} ORDER BY id DESC LIMIT 1), ?1 * ${mostStrands}),
+  VALUES (1 + coalesce((SELECT id FROM entries WHERE ${entriesOfSession("?1")} ORDER BY id DESC LIMIT 1), ?1 * ${rowsPerSession}),
     ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)`;
 
 /** A row holds a batch of entries. */
@@ -106,8 +106,8 @@ interface OpenSession extends SessionRow {
 }
 
 /** What `refuseOrphans` found out about a batch: its parent exists and none of its entries does. */
-export interface Footing {
-  readonly strand: EntryStrand;
+export interface Precondition {
+  readonly batch: EntryBatch;
   readonly session: SessionRow;
 }
 
@@ -125,9 +125,9 @@ export class SqliteSessions implements Sessions {
   apply(changes: readonly SessionChange[]): Promise<void> {
     return this.#tables.write({
       apply: () => {
-        const strands = strandsOf(changes);
-        this.refuseOrphans(strands);
-        this.applyNow(strands);
+        const batches = batchChanges(changes);
+        this.refuseOrphans(batches);
+        this.applyNow(batches);
       },
     });
   }
@@ -187,47 +187,47 @@ export class SqliteSessions implements Sessions {
    * N1: throws `not_found` if the parent of an entry does not exist. Call inside the journal's transaction, before any
    * change. The result saves `applyNow` a lookup.
    */
-  refuseOrphans(changes: readonly StrandedChange[]): Footing | undefined {
-    const coming: EntryStrand[] = [];
-    let footing: Footing | undefined;
+  refuseOrphans(changes: readonly BatchedChange[]): Precondition | undefined {
+    const coming: EntryBatch[] = [];
+    let precondition: Precondition | undefined;
     for (const change of changes) {
-      if (!isStrand(change)) continue;
+      if (!isBatch(change)) continue;
       const { sessionId, entry, atLeaf } = change.first;
       const parentId = atLeaf === true ? null : entry.parentId;
       if (parentId !== null && !comes(coming, sessionId, parentId)) {
         const session = this.#find(sessionId);
         if (session === undefined) throw orphaned(sessionId, entry);
-        if (coming.length === 0 && this.#goesOn(session, change)) footing = { strand: change, session };
+        if (coming.length === 0 && this.#goesOn(session, change)) precondition = { batch: change, session };
         else if (!this.#has(session, parentId)) throw orphaned(sessionId, entry);
       }
       coming.push(change);
     }
-    return footing;
+    return precondition;
   }
 
   /** Applies the session changes of a commit, inside its transaction. `at` is the time of the commit. */
-  applyNow(changes: readonly StrandedChange[], footing?: Footing, at = 0): void {
+  applyNow(changes: readonly BatchedChange[], precondition?: Precondition, at = 0): void {
     const { database } = this.#tables;
     const open: OpenSession[] = [];
     for (const change of changes) {
-      const { sessionId } = isStrand(change) ? change.first : change;
+      const { sessionId } = isBatch(change) ? change.first : change;
       let session = open.find((each) => each.sessionId === sessionId);
-      const isFree = change === footing?.strand;
+      const isFree = change === precondition?.batch;
       let isNew = false;
       if (session === undefined) {
-        const row = isFree ? footing?.session : this.#find(sessionId);
+        const row = isFree ? precondition?.session : this.#find(sessionId);
         isNew = row === undefined;
         const opened = row ?? this.#create(change, at);
         if (opened === undefined) continue;
         session = { ...opened, sessionId, latest: opened.updatedAt };
         open.push(session);
       }
-      if (isStrand(change)) {
+      if (isBatch(change)) {
         const { say } = change;
-        const strands = isNew || say === undefined ? [change] : this.#placed(session.id, change, say);
-        for (const strand of strands) {
-          const isKnown = strand === change && (isNew || isFree);
-          const saidAt = isKnown ? this.#insert(session.id, strand, isNew) : this.#append(session.id, strand);
+        const batches = isNew || say === undefined ? [change] : this.#placed(session.id, change, say);
+        for (const batch of batches) {
+          const isKnown = batch === change && (isNew || isFree);
+          const saidAt = isKnown ? this.#insert(session.id, batch, isNew) : this.#append(session.id, batch);
           if (saidAt !== undefined && saidAt > session.latest) session.latest = saidAt;
         }
         continue;
@@ -246,12 +246,12 @@ export class SqliteSessions implements Sessions {
   }
 
   /** N3: returns the batches with which a visible batch continues from the current leaf. */
-  #placed(session: number, strand: EntryStrand, say: Say): readonly EntryStrand[] {
+  #placed(session: number, batch: EntryBatch, say: Say): readonly EntryBatch[] {
     const { sessionId, batch: said } = say;
     const leafId = this.#leaf(session, ordinalOf(said.taskId));
-    if (continuesFrom(said, leafId)) return [strand];
+    if (continuesFrom(said, leafId)) return [batch];
     const entries = this.#read(sessionId, readVisible).map(({ entry }) => entry);
-    return strandsOf(rebaseBatch(entries, leafId, say)).filter(isStrand);
+    return batchChanges(rebaseBatch(entries, leafId, say)).filter(isBatch);
   }
 
   #reveal(session: number, runId: RunId, task: number | null): void {
@@ -265,21 +265,21 @@ export class SqliteSessions implements Sessions {
   /**
    * S2: adds the entries that are not stored yet. Returns the time of the latest one, or `undefined` if all are stored.
    */
-  #append(session: number, strand: EntryStrand): number | undefined {
-    const { length } = strand.rests;
-    const before = this.#lastBefore(session, strand, length);
-    if (before === undefined || before.number + before.count <= strand.number)
-      return this.#insert(session, strand);
+  #append(session: number, batch: EntryBatch): number | undefined {
+    const { length } = batch.rests;
+    const before = this.#lastBefore(session, batch, length);
+    if (before === undefined || before.number + before.count <= batch.number)
+      return this.#insert(session, batch);
     // A stored entry implies that all entries before it in the batch are stored.
     let last: number | undefined;
-    for (let index = before.number + before.count - strand.number; index < length; index++)
-      last = Math.max(last ?? 0, this.#insert(session, strandAt(strand, index)));
+    for (let index = before.number + before.count - batch.number; index < length; index++)
+      last = Math.max(last ?? 0, this.#insert(session, batchAt(batch, index)));
     return last;
   }
 
   /** Inserts a batch. Returns the time of its latest entry. */
-  #insert(session: number, strand: EntryStrand, isNew = false): number {
-    const { stem, number, first, rests } = strand;
+  #insert(session: number, batch: EntryBatch, isNew = false): number {
+    const { stem, number, first, rests } = batch;
     const { runId, taskId, type } = first.entry;
     const leaf = first.atLeaf === true && !isNew ? this.#leaf(session, rootTask) : null;
     const parentId = first.atLeaf === true ? leaf : first.entry.parentId;
@@ -295,7 +295,7 @@ export class SqliteSessions implements Sessions {
       type,
       JSON.stringify(rests.with(0, { parentId, ...rests[0] })),
     );
-    return latestOf(strand);
+    return latestOf(batch);
   }
 
   /** Returns the row that holds one of these entries, or the last row before them. */
@@ -332,8 +332,8 @@ export class SqliteSessions implements Sessions {
   }
 
   /** Creates the session of its first entry. */
-  #create(change: StrandedChange, at: number): SessionRow | undefined {
-    if (!isStrand(change)) return undefined;
+  #create(change: BatchedChange, at: number): SessionRow | undefined {
+    if (!isBatch(change)) return undefined;
     const { sessionId, agentId } = change.first;
     const updatedAt = Math.max(latestOf(change), at);
     const id = this.#tables.database.insert(
@@ -352,23 +352,23 @@ export class SqliteSessions implements Sessions {
   }
 
   /** Whether the parent of the batch is the stored entry right before it, and none of its entries is stored. */
-  #goesOn({ id }: SessionRow, strand: EntryStrand): boolean {
-    const { first, number, rests } = strand;
-    if (number < 1 || first.entry.parentId !== idAfter(strand, -1)) return false;
-    const before = this.#lastBefore(id, strand, rests.length);
+  #goesOn({ id }: SessionRow, batch: EntryBatch): boolean {
+    const { first, number, rests } = batch;
+    if (number < 1 || first.entry.parentId !== idAfter(batch, -1)) return false;
+    const before = this.#lastBefore(id, batch, rests.length);
     return before !== undefined && before.number + before.count === number;
   }
 }
 
 /** Whether one of the batches that are about to be added holds the entry. Most often it is the last one. */
-function comes(coming: readonly EntryStrand[], sessionId: SessionId, entryId: string): boolean {
+function comes(coming: readonly EntryBatch[], sessionId: SessionId, entryId: string): boolean {
   const { stem, number } = nameOf(entryId);
   const holder = coming.findLast(
-    (strand) =>
-      strand.first.sessionId === sessionId &&
-      strand.stem === stem &&
-      number >= strand.number &&
-      number < strand.number + strand.rests.length,
+    (batch) =>
+      batch.first.sessionId === sessionId &&
+      batch.stem === stem &&
+      number >= batch.number &&
+      number < batch.number + batch.rests.length,
   );
   return holder !== undefined;
 }

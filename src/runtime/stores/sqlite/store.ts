@@ -133,7 +133,7 @@ export async function storeOn(database: Database, options: Omit<SqliteStoreOptio
   // Completes what a dead process left partly collected or erased. If this fails, the next deletion reports the error.
   collector.collect().catch(() => undefined);
   eraser.erase().catch(() => undefined);
-  const neighbours = { sessions, mailbox, inbox, topics, blobs, deltas, feeds };
+  const siblings = { sessions, mailbox, inbox, topics, blobs, deltas, feeds };
   let closing: Promise<void> | undefined;
   const close = async (): Promise<void> => {
     watch.close();
@@ -147,7 +147,7 @@ export async function storeOn(database: Database, options: Omit<SqliteStoreOptio
     database.close();
   };
   return {
-    journal: new SqliteJournal({ tables, rows, chain, hash, collector, eraser, leases, list, neighbours }),
+    journal: new SqliteJournal({ tables, rows, chain, hash, collector, eraser, leases, list, siblings }),
     events: new SqliteEventLog({ tables, rows, check, feeds, deltas, watch }),
     mailbox,
     inbox,

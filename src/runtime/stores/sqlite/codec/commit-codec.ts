@@ -1,17 +1,15 @@
 import {
   digestOf,
-  rootTaskId as rootTask,
+  rootTaskId,
   type Commit,
   type Hash,
-  type JsonObject,
   type JsonValue,
   type StepAddress,
   type StepOpening,
   type StepRecord,
 } from "../../../../kernel/index.ts";
-import { strandsOf, type StrandedChange } from "./entry-batch.ts";
-import { foldJson, unfoldJson } from "./folded-json.ts";
 import type { RunKey } from "../db/run-row.ts";
+import { batchChanges, type BatchedChange } from "./entry-batch.ts";
 import { decodeBooking, encodeBooking, type Bookkeeper } from "./stored-booking.ts";
 import { decodeChange, encodeChange, type FindEntries } from "./stored-change.ts";
 import type { StoredCommit, StoredOpening, StoredStep } from "./stored-commit.ts";
@@ -20,131 +18,71 @@ import { decodeReply, encodeReply } from "./stored-reply.ts";
 
 type Run = Pick<RunKey, "runId" | "agentId" | "sessionId">;
 
-/** What a commit need not say, since its run and its row do. */
+/** The facts about a commit that its text leaves out, because columns of its row or of the run's row hold them. */
 export interface CommitFrame extends Run {
   readonly number: number;
   readonly at: number;
-  /** The seq after its last event. */
+  /** Seq after the last event of the commit. */
   readonly nextEvent: number;
 }
 
 /**
- * What most first commits hold. Stored ones name these by their place, and what follows after them: the list must not change. Made for
- * each, since they become part of what is read.
- */
-function knownOf({ runId, agentId, sessionId }: Run): readonly JsonValue[] {
-  return [
-    { maxTokens: null, maxCostUsd: null, maxTurns: null, deadlineMs: null },
-    { maxAgents: 50, allowPreempt: true },
-    runId,
-    agentId,
-    sessionId,
-  ];
-}
-
-function rootOf({ agentId }: Run): Bookkeeper {
-  return { taskId: rootTask, agentId };
-}
-
-/**
- * The text of a commit's row: nothing that its row says, and no message twice. The first one, of which every run has one, is folded,
- * unless it has steps: that of a fork may be very large, and folding takes time.
- * `sessions`: the commit's own, for who has them.
+ * Returns the text of a commit's row: the commit as JSON, with exceptions that keep it short. Events refer to content
+ * that a step or a new task of the commit holds. Session entries are named, because the `entries` table holds them.
+ * Steps, openings, and the replies, events and bookings of every turn are lists without member names.
  */
 export function encodeCommit(
   commit: Commit,
   run: Run,
   hash: Hash,
-  sessions: readonly StrandedChange[] = strandsOf(commit.sessions ?? []),
+  sessions: readonly BatchedChange[] = batchChanges(commit.sessions ?? []),
 ): string {
-  const { at, opens, steps, events, ledger } = commit;
+  const { at, opens, steps = [], events, tasks = [], ledger } = commit;
   const { runId, agentId } = run;
-  const root = rootOf(run);
-  // What is undefined is not in the text.
-  const ofTurn: StoredCommit = {
-    steps: isAny(steps) ? steps.map((step) => encodeStep(step, hash)) : undefined,
-    events: isAny(events) ? encodeEvents(events, { runId, agentId, at, steps: steps ?? [] }) : undefined,
-    opens: isAny(opens) ? opens.map(encodeOpening) : undefined,
-    ledger: isAny(ledger) ? ledger.map((command) => encodeBooking(command, root)) : undefined,
+  // JSON leaves out members that are undefined.
+  const stored: StoredCommit = {
+    ...commit,
+    number: undefined,
+    at: undefined,
+    opens: opens?.map(encodeOpening),
+    steps: commit.steps && steps.map((step) => encodeStep(step, hash)),
+    events: events && encodeEvents(events, { runId, agentId, at, steps, tasks }),
+    ledger: ledger?.map((command) => encodeBooking(command, rootOf(run))),
+    sessions: sessions.length === 0 ? undefined : sessions.map((change) => encodeChange(change, run)),
   };
-  const stored = isOfTurn(commit) ? ofTurn : { ...ofTurn, ...encodeRest(commit, run, sessions) };
-  if (commit.number > 0) return JSON.stringify(stored);
-  if (stored.steps !== undefined) return JSON.stringify({ plain: stored });
-  return JSON.stringify(foldJson(stored as unknown as JsonObject, knownOf(run)));
+  return JSON.stringify(stored);
 }
 
 /**
- * The commit as it was, but for entries that were removed from their sessions since. Throws a `SyntaxError` when the text is not what
- * `encodeCommit` wrote.
+ * Returns the commit, without entries that were removed from their session since. Throws a `SyntaxError` if
+ * `encodeCommit` did not write the text.
  */
 export function decodeCommit(body: string, frame: CommitFrame, find: FindEntries): Commit {
-  const parsed = JSON.parse(body) as JsonValue;
-  const stored = (frame.number === 0
-    ? unfoldJson(parsed, knownOf(frame))
-    : parsed) as unknown as StoredCommit;
-  const { opens, steps: storedSteps, events, ledger, sessions } = stored;
-  // The parsed object becomes the commit: copying it would take as long as parsing it.
+  const stored = JSON.parse(body) as StoredCommit;
+  const { opens, steps: storedSteps, events, tasks = [], ledger, sessions } = stored;
+  // The parsed object becomes the commit: a copy would take as long as parsing. Bench: `runtime`, row "replay".
   const commit = stored as unknown as { -readonly [Key in keyof Commit]: Commit[Key] };
   commit.number = frame.number;
   commit.at = frame.at;
   const steps = storedSteps?.map(decodeStep) ?? [];
   if (storedSteps !== undefined) commit.steps = steps;
-  if (events !== undefined) commit.events = decodeEvents(events, { ...frame, steps }, frame.nextEvent);
+  if (events !== undefined) commit.events = decodeEvents(events, { ...frame, steps, tasks }, frame.nextEvent);
   if (opens !== undefined) commit.opens = opens.map(decodeOpening);
-  if (ledger !== undefined) {
-    const root = rootOf(frame);
-    commit.ledger = ledger.map((booking) => decodeBooking(booking, root));
-  }
+  if (ledger !== undefined) commit.ledger = ledger.map((booking) => decodeBooking(booking, rootOf(frame)));
   if (sessions !== undefined)
     commit.sessions = sessions.flatMap((change) => decodeChange(change, frame, find));
   return commit;
 }
 
-/** Whether it has nothing but what a commit of every turn has: most are such. */
-function isOfTurn({
-  voids,
-  tasks,
-  resolves,
-  headcount,
-  sessions,
-  erases,
-  mailThrough,
-  mail,
-  inbox,
-  topics,
-}: Commit): boolean {
-  const more = voids ?? tasks ?? resolves ?? headcount ?? sessions ?? erases;
-  return (more ?? mailThrough ?? mail ?? inbox ?? topics) === undefined;
-}
-
-function encodeRest(commit: Commit, run: Run, sessions: readonly StrandedChange[]): StoredCommit {
-  return {
-    sessions: isAny(sessions) ? sessions.map((change) => encodeChange(change, run)) : undefined,
-    voids: unlessEmpty(commit.voids),
-    tasks: unlessEmpty(commit.tasks),
-    resolves: unlessEmpty(commit.resolves),
-    headcount: unlessEmpty(commit.headcount),
-    erases: unlessEmpty(commit.erases),
-    mailThrough: commit.mailThrough,
-    mail: unlessEmpty(commit.mail),
-    inbox: unlessEmpty(commit.inbox),
-    topics: unlessEmpty(commit.topics),
-  };
-}
-
-function isAny<Item>(list: readonly Item[] | undefined): list is readonly Item[] {
-  return list !== undefined && list.length > 0;
-}
-
-function unlessEmpty<Item>(list: readonly Item[] | undefined): readonly Item[] | undefined {
-  return isAny(list) ? list : undefined;
+function rootOf({ agentId }: Run): Bookkeeper {
+  return { taskId: rootTaskId, agentId };
 }
 
 function encodeOpening({ taskId, address, seq }: StepOpening): StoredOpening {
-  return taskId === rootTask ? [address, seq] : [address, seq, taskId];
+  return taskId === rootTaskId ? [address, seq] : [address, seq, taskId];
 }
 
-function decodeOpening([address, seq, taskId = rootTask]: StoredOpening): StepOpening {
+function decodeOpening([address, seq, taskId = rootTaskId]: StoredOpening): StepOpening {
   return { taskId, address: address as StepAddress, seq };
 }
 
@@ -153,7 +91,7 @@ function encodeStep(step: StepRecord, hash: Hash): StoredStep {
   const digest = digestOf(step, hash);
   if (outcome.kind === "failed") return [address, kind, name, digest, null, taskId, outcome.failure];
   const value = kind === "llm" ? encodeReply(outcome.value) : outcome.value;
-  return taskId === rootTask
+  return taskId === rootTaskId
     ? [address, kind, name, digest, value]
     : [address, kind, name, digest, value, taskId];
 }
@@ -164,7 +102,7 @@ function decodeStep([
   name,
   digest,
   stored,
-  taskId = rootTask,
+  taskId = rootTaskId,
   failure,
 ]: StoredStep): StepRecord {
   const value = kind === "llm" ? decodeReply(stored as JsonValue) : stored;

@@ -24,7 +24,7 @@ export interface EntryRest {
  * Consecutive entries that are stored in one row. Each entry is the child of the one before, has the next number, and
  * has the same run, task, type, session and visibility.
  */
-export interface EntryStrand extends EntryName {
+export interface EntryBatch extends EntryName {
   readonly first: Append;
   readonly rests: readonly EntryRest[];
   /** N3: the change that the batch is the start of, if it continues from the leaf. */
@@ -32,32 +32,32 @@ export interface EntryStrand extends EntryName {
 }
 
 /** A change to a session, with consecutive appends merged into batches. */
-export type StrandedChange = EntryStrand | Exclude<SessionChange, Append | Say>;
+export type BatchedChange = EntryBatch | Exclude<SessionChange, Append | Say>;
 
 /** Maximum number of entries in one row. A row is read and searched as a whole. */
 const mostEntries = 256;
 
 /** Merges consecutive appends into batches and keeps the order. */
-export function strandsOf(changes: readonly SessionChange[]): readonly StrandedChange[] {
-  const strands: StrandedChange[] = [];
+export function batchChanges(changes: readonly SessionChange[]): readonly BatchedChange[] {
+  const batches: BatchedChange[] = [];
   for (let index = 0; index < changes.length;) {
     const change = changes[index++];
-    if (change?.type === "say") addSaid(change, strands);
+    if (change?.type === "say") addSaid(change, batches);
     else if (change?.type === "append") {
       const entries = [change.entry];
       const name = nameOf(change.entry.id);
       while (entries.length < mostEntries && goesOn(changes[index], change, name, entries)) index++;
-      strands.push({
+      batches.push({
         ...name,
         first: change,
         rests: entries.map((entry, place) => restOf(entry, entries[place - 1])),
       });
-    } else if (change !== undefined) strands.push(change);
+    } else if (change !== undefined) batches.push(change);
   }
-  return strands;
+  return batches;
 }
 
-function addSaid(say: Say, strands: StrandedChange[]): void {
+function addSaid(say: Say, batches: BatchedChange[]): void {
   const { sessionId, agentId, visibility, batch: said } = say;
   const { messages, at } = said;
   for (let from = 0; from < messages.length; from += mostEntries) {
@@ -65,7 +65,7 @@ function addSaid(say: Say, strands: StrandedChange[]): void {
     const rests = messages
       .slice(from, from + mostEntries)
       .map((message, index) => (index === 0 ? { at, message } : { message }));
-    strands.push({
+    batches.push({
       ...nameOf(entry.id),
       first: { type: "append", sessionId, agentId, entry, visibility },
       rests,
@@ -80,24 +80,24 @@ function restOf(entry: SessionEntry, before: SessionEntry | undefined): EntryRes
 }
 
 /** Returns one entry of a batch as a batch of its own. */
-export function strandAt(strand: EntryStrand, index: number): EntryStrand {
-  const { first, rests } = strand;
+export function batchAt(batch: EntryBatch, index: number): EntryBatch {
+  const { first, rests } = batch;
   const { at } = rests.slice(0, index + 1).findLast((rest) => rest.at !== undefined) ?? {};
   const rest = { at, ...rests[index] } as EntryRest;
   const { type, runId, taskId, parentId: above } = first.entry;
-  const parentId = index === 0 ? above : idAfter(strand, index - 1);
-  const entry = { ...rest, type, id: idAfter(strand, index), parentId, runId, taskId } as SessionEntry;
+  const parentId = index === 0 ? above : idAfter(batch, index - 1);
+  const entry = { ...rest, type, id: idAfter(batch, index), parentId, runId, taskId } as SessionEntry;
   return { ...nameOf(entry.id), first: { ...first, entry }, rests: [rest] };
 }
 
 /** Returns the time of the latest entry. */
-export function latestOf({ rests }: EntryStrand): number {
+export function latestOf({ rests }: EntryBatch): number {
   let latest = 0;
   for (const { at } of rests) if (at !== undefined && at > latest) latest = at;
   return latest;
 }
 
-export function isStrand(change: StrandedChange): change is EntryStrand {
+export function isBatch(change: BatchedChange): change is EntryBatch {
   return "rests" in change;
 }
 

@@ -1,4 +1,4 @@
-import type { Event, LlmReply, StepRecord } from "../../../../kernel/index.ts";
+import type { Event, LlmReply, StepRecord, TaskChange, TaskRecord } from "../../../../kernel/index.ts";
 import { equalJson } from "./equal-json.ts";
 import { contentOf, memberOf, messageOf, valueOf } from "./held-content.ts";
 import { memberCount } from "./member-count.ts";
@@ -9,23 +9,36 @@ import type { Reference } from "./stored-commit.ts";
 /** The members of a model call's reply that a `message_end` event repeats. */
 const replyMembers = ["message", "stopReason", "usage", "model"] as const;
 
+/** The members of a new task that a `run_start` event repeats. */
+const taskMembers = ["agentId", "input", "supervision", "metadata"] as const;
+
 /** Maximum number of steps that are searched one by one. A commit with more steps gets an index. */
 const few = 16;
 
-/** Finds the content that events of a commit share with its steps, so that the content is stored once. */
+/** The parts of a commit that hold content which its events repeat. */
+export interface ContentHolders {
+  readonly steps: readonly StepRecord[];
+  readonly tasks: readonly TaskChange[];
+}
+
+/** Finds the content that events of a commit share with its steps and new tasks, so that the content is stored once. */
 export class SharedContent {
   readonly #steps: readonly StepRecord[];
+  readonly #tasks: readonly TaskChange[];
   readonly #index: StepIndex | undefined;
   readonly #places = new CallPlaces();
 
-  constructor(steps: readonly StepRecord[]) {
+  constructor({ steps, tasks }: ContentHolders) {
     this.#steps = steps;
+    this.#tasks = tasks;
     this.#index = steps.length > few ? new StepIndex(steps) : undefined;
   }
 
-  /** Returns where the event's content is in the steps; `undefined` if no step holds any of it. */
+  /** Returns where the commit holds the event's content; `undefined` if it holds none of it elsewhere. */
   referenceOf(event: Event): Reference | undefined {
     switch (event.type) {
+      case "run_start":
+        return referTask(event, this.#tasks);
       case "tool_execution_start":
         return referCall(event, this.#steps, this.#index?.find(event), this.#places);
       case "tool_execution_end":
@@ -38,31 +51,65 @@ export class SharedContent {
   }
 }
 
-/** Returns the data of the event without the members that the referenced step holds. */
+/** Returns the data of the event without the members that the reference covers. */
 export function restOf({ type, data }: Event, [, ...members]: Reference): object | undefined {
   if (type === "tool_execution_start") return undefined;
-  const held: readonly unknown[] =
-    type === "tool_execution_end" ? ["result"] : members.length === 0 ? replyMembers : members;
-  return Object.fromEntries(Object.entries(data).filter(([member]) => !held.includes(member)));
+  const held: readonly unknown[] = members.length === 0 ? repeatedBy(type) : members;
+  const rest: Record<string, unknown> = {};
+  for (const member in data) if (!held.includes(member)) rest[member] = data[member as keyof typeof data];
+  return rest;
 }
 
 /** Returns the complete data of a stored event. The order of its members may differ from the original. */
 export function restoreData(
   { type, data, from }: { readonly type: Event["type"]; readonly data?: object; readonly from: Reference },
-  steps: readonly StepRecord[],
+  { steps, tasks }: ContentHolders,
 ): object {
   const [index, ...members] = from;
+  const repeated = members.length === 0 ? repeatedBy(type) : members;
+  if (type === "run_start") return Object.assign(pick(newTask(tasks, index), repeated), data);
   const step = steps[index];
   if (step === undefined)
     throw new SyntaxError(`an event refers to step ${index}, which the commit does not hold`);
   if (type === "tool_execution_start") return callAt(step, members[0]);
   if (type === "tool_execution_end") return { ...data, result: valueOf(step) };
-  const restored: Record<string, unknown> = {};
-  for (const member of members.length === 0 ? replyMembers : members) {
-    const value = memberOf(step, `${member}`);
-    if (value !== undefined) restored[member] = value;
+  return Object.assign(pick(valueOf(step), repeated), data);
+}
+
+/** Returns the members that an event of this type repeats if its reference names none. */
+function repeatedBy(type: Event["type"]): readonly string[] {
+  if (type === "run_start") return taskMembers;
+  return type === "tool_execution_end" ? ["result"] : replyMembers;
+}
+
+/** Returns a copy of the named members of an object, without those that are absent. */
+function pick(source: unknown, members: readonly (string | number)[]): Record<string, unknown> {
+  const picked: Record<string, unknown> = {};
+  for (const member of members) {
+    const value = (source as Readonly<Record<string, unknown>>)[member];
+    if (value !== undefined) picked[member] = value;
   }
-  return Object.assign(restored, data);
+  return picked;
+}
+
+function newTask(tasks: readonly TaskChange[], index: number): TaskRecord {
+  const change = tasks[index];
+  if (change?.type !== "create")
+    throw new SyntaxError(`an event refers to task change ${index}, which does not create a task`);
+  return change.task;
+}
+
+/** Refers to the task that the run starts with. */
+function referTask(
+  { taskId, data }: Event<"run_start">,
+  tasks: readonly TaskChange[],
+): Reference | undefined {
+  const index = tasks.findIndex((change) => change.type === "create" && change.task.taskId === taskId);
+  if (index < 0) return undefined;
+  const task = newTask(tasks, index);
+  const members = taskMembers.filter((member) => equalJson(task[member], data[member]));
+  if (members.length === 0) return undefined;
+  return members.length === taskMembers.length ? [index] : [index, ...members];
 }
 
 /** Refers to the part of a model's message that asks for this tool call. */

@@ -1,6 +1,9 @@
 import type { AgentId, LedgerCommand, ReserveCommand, TaskId } from "../../../../kernel/index.ts";
 
-/** What every model call books, without the names of its members. The task and the agent are named where they are not the root and its own. */
+/**
+ * The reservation of a model call without member names. The task and the agent are absent for the root task with its
+ * own agent.
+ */
 type StoredReserve = readonly [
   id: string,
   attempt: number,
@@ -16,7 +19,7 @@ type StoredReserve = readonly [
 ];
 type StoredSettle = readonly [id: string, tokens: number, costUsd: number | null];
 
-/** Known by its length; any other command is stored as it is. */
+/** A list is distinguished by its length. Any other command is stored unchanged. */
 export type StoredBooking = StoredReserve | StoredSettle | LedgerCommand;
 
 /** The task to which the commands belong if they do not name one. */

@@ -1,5 +1,5 @@
 import type { SessionChange, SessionEntry, SessionId } from "../../../../kernel/index.ts";
-import { isStrand, nameOf, type EntryName, type EntryStrand, type StrandedChange } from "./entry-batch.ts";
+import { isBatch, nameOf, type EntryName, type EntryBatch, type BatchedChange } from "./entry-batch.ts";
 import type { RunKey } from "../db/run-row.ts";
 import type { StoredChange } from "./stored-commit.ts";
 
@@ -11,8 +11,8 @@ type Run = Pick<RunKey, "runId" | "agentId" | "sessionId">;
  */
 export type FindEntries = (sessionId: SessionId, first: EntryName, count: number) => readonly SessionEntry[];
 
-export function encodeChange(change: StrandedChange, run: Run): StoredChange {
-  return isStrand(change) ? encodeStrand(change, run) : change;
+export function encodeChange(change: BatchedChange, run: Run): StoredChange {
+  return isBatch(change) ? encodeBatch(change, run) : change;
 }
 
 export function decodeChange(change: StoredChange, run: Run, find: FindEntries): readonly SessionChange[] {
@@ -28,7 +28,7 @@ export function decodeChange(change: StoredChange, run: Run, find: FindEntries):
   }));
 }
 
-function encodeStrand({ first, rests }: EntryStrand, run: Run): StoredChange {
+function encodeBatch({ first, rests }: EntryBatch, run: Run): StoredChange {
   const { entry, sessionId, agentId, visibility } = first;
   return {
     ...(sessionId !== run.sessionId && { sessionId }),

@@ -2,12 +2,13 @@ import type { StoredBooking } from "./stored-booking.ts";
 import type { AgentId, Commit, EventType, Failure, SessionChange, TaskId } from "../../../../kernel/index.ts";
 
 /**
- * Content that a step of the same commit holds already: the step's index, and which part of its value if it is not all that such events
- * repeat. A message is recorded as the value of its model call and told in an event; it is stored once.
+ * Refers to content that a step of the same commit holds, or, for `run_start`, a task change: the index of the holder,
+ * and the members if the event does not repeat all members that such events repeat. For example, a message is part of
+ * its model call's value and of the event `message_end`; the row stores it once.
  */
-export type Reference = readonly [step: number, ...members: (string | number)[]];
+export type Reference = readonly [holder: number, ...members: (string | number)[]];
 
-/** With its digest worked out. The root's steps do not name their task; only one that failed has a failure. */
+/** A step with its digest. A step of the root task has no `taskId`; only a failed step has a `failure`. */
 export type StoredStep = readonly [
   address: string,
   kind: string,
@@ -18,22 +19,26 @@ export type StoredStep = readonly [
   failure?: Failure,
 ];
 
-/** The root's do not name their task. */
+/** The start of a step. A step of the root task has no `taskId`. */
 export type StoredOpening = readonly [address: string, seq: number, taskId?: TaskId];
 
 export type StoredEvent = BriefEvent | PlainEvent;
 
-/** The stored form of a frequent event: its type and values, without property names. */
+/** The stored form of a frequent event: its type and values, without member names. */
 export type BriefEvent = readonly [type: EventType, ...values: unknown[]];
 
+/** An event without the members that follow from its heading and its position. */
 export interface PlainEvent {
   readonly type: EventType;
-  /** Left out where there is nothing but what it refers to. */
+  /** The data without what `from` refers to. Absent if nothing remains. */
   readonly data?: object | undefined;
   readonly from?: Reference;
 }
 
-/** Whose the events after it are and when they were: what is not as before. The first follow on from the root task and the commit. */
+/**
+ * The members of the following events that differ from the event before. The first event is compared with the root
+ * task, the agent of the run and the time of the commit.
+ */
 export interface StoredHeading {
   readonly taskId?: TaskId;
   readonly agentId?: AgentId;
@@ -43,24 +48,26 @@ export interface StoredHeading {
 }
 
 /**
- * A strand of entries, which are in their session, and named here: the first, and how many, unless it is one. The session and the agent are
- * left out where they are the run's; so is `pending`.
+ * Names a batch of session entries by its first entry and the number of entries (default: 1). The `entries` table holds
+ * their content. Session and agent are absent if they are the run's; the visibility is absent if it is `pending`.
  */
 export type StoredChange =
   | (Partial<Omit<SessionAppend, "type" | "entry" | "atLeaf">> &
       StoredEntryId & { readonly count?: number; readonly type?: undefined })
   | Exclude<SessionChange, SessionAppend>;
 
-/** `own`: what follows the id of the run and a slash. */
+/** `own` is the part of the entry's id after the run's id and a slash. */
 type StoredEntryId = { readonly own: string } | { readonly entryId: string };
 
 type SessionAppend = Extract<SessionChange, { readonly type: "append" }>;
 
-/** Nothing in it is an empty list. */
+/** The JSON that the row of a commit stores. */
 export interface StoredCommit extends Omit<
   { readonly [Key in keyof Commit]: Commit[Key] | undefined },
   "number" | "at" | "opens" | "steps" | "events" | "ledger" | "sessions"
 > {
+  readonly number?: undefined;
+  readonly at?: undefined;
   readonly opens?: readonly StoredOpening[] | undefined;
   readonly steps?: readonly StoredStep[] | undefined;
   readonly ledger?: readonly StoredBooking[] | undefined;

@@ -3,29 +3,27 @@ import {
   type AgentId,
   type Event,
   type RunId,
-  type StepRecord,
   type TaskId,
 } from "../../../../kernel/index.ts";
-import { restOf, restoreData, SharedContent } from "./shared-content.ts";
+import { restOf, restoreData, SharedContent, type ContentHolders } from "./shared-content.ts";
 import type { BriefEvent, PlainEvent, Reference, StoredEvent, StoredHeading } from "./stored-commit.ts";
 import { decodeTurnEvent, encodeTurnEvent } from "./turn-event.ts";
 
 type Heading = Pick<Event, "taskId" | "agentId" | "parentId" | "at">;
 
-/** What events follow on from, and the steps of their commit. */
-export interface EventFrame {
+/** The run, the time and the content of the commit that holds the events. */
+export interface EventFrame extends ContentHolders {
   readonly runId: RunId;
   readonly agentId: AgentId;
   readonly at: number;
-  readonly steps: readonly StepRecord[];
 }
 
 export function encodeEvents(
   events: readonly Event[],
-  { agentId, at, steps }: EventFrame,
+  { agentId, at, steps, tasks }: EventFrame,
 ): (StoredEvent | StoredHeading)[] {
   const stored: (StoredEvent | StoredHeading)[] = [];
-  const shared = new SharedContent(steps);
+  const shared = new SharedContent({ steps, tasks });
   let before: Heading = { taskId: rootTask, agentId, parentId: null, at };
   for (const event of events) {
     if (!isUnder(event, before)) stored.push(headingOf(event, before, at));
@@ -36,10 +34,10 @@ export function encodeEvents(
   return stored;
 }
 
-/** `end` is the seq after the last of them. */
+/** `end` is the seq after the last event. */
 export function decodeEvents(
   stored: readonly (StoredEvent | StoredHeading)[],
-  { runId, agentId: runAgentId, at: committedAt, steps }: EventFrame,
+  { runId, agentId: runAgentId, at: committedAt, steps, tasks }: EventFrame,
   end: number,
 ): Event[] {
   const events: Event[] = [];
@@ -53,7 +51,7 @@ export function decodeEvents(
   for (const each of stored) {
     if (isEvent(each)) {
       const { type, data = {}, from } = isBrief(each) ? decodeTurnEvent(each) : each;
-      const whole = from === undefined ? data : restoreData({ type, data, from }, steps);
+      const whole = from === undefined ? data : restoreData({ type, data, from }, { steps, tasks });
       events.push({ seq: seq++, runId, taskId, agentId, parentId, type, at, data: whole } as Event);
       continue;
     }

@@ -1,7 +1,7 @@
 import type { JsonValue, LlmReply } from "../../../../kernel/index.ts";
 import { isWhole, memberCount } from "./member-count.ts";
 
-/** What a model call gave, without the names of its members. */
+/** The reply of a model call without member names. */
 type BriefReply = readonly [
   message: LlmReply["message"],
   stopReason: LlmReply["stopReason"],
@@ -15,7 +15,10 @@ type BriefReply = readonly [
   modelId: string,
 ];
 
-/** The value of a model call's step: brief where it is a reply and nothing more, a list inside another, anything else as it is. */
+/**
+ * Returns the stored value of a model call's step. A reply without additional members is stored as a list of its values,
+ * a list as the only item of another list, and any other value unchanged.
+ */
 export function encodeReply(value: JsonValue): unknown {
   return Array.isArray(value) ? [value] : (briefReply(value as Partial<LlmReply> | null) ?? value);
 }

@@ -2,7 +2,10 @@ import type { Event } from "../../../../kernel/index.ts";
 import { isWhole, memberCount } from "./member-count.ts";
 import type { BriefEvent, PlainEvent, Reference } from "./stored-commit.ts";
 
-/** An event of every turn without the names of its members, which must keep their order; nothing for any other, and where there is more in it, or less. */
+/**
+ * Returns a frequent event as a list of values without member names. The order of the values is part of the stored
+ * format. Returns `undefined` for other types, and for an event with additional or missing members.
+ */
 export function encodeTurnEvent(event: Event, from: Reference | undefined): BriefEvent | undefined {
   switch (event.type) {
     case "turn_start":
@@ -30,7 +33,7 @@ export function encodeTurnEvent(event: Event, from: Reference | undefined): Brie
   }
 }
 
-/** The same event, plain. */
+/** Restores the member names of an event that `encodeTurnEvent` encoded. */
 export function decodeTurnEvent([type, ...values]: BriefEvent): PlainEvent {
   const [first, second, third, fourth, fifth] = values;
   switch (type) {
@@ -51,7 +54,9 @@ export function decodeTurnEvent([type, ...values]: BriefEvent): PlainEvent {
         from: [first as number],
       };
     default:
-      throw new SyntaxError(`it has a brief event of type ${type}, of which there are none`);
+      throw new SyntaxError(
+        `an event of type ${type} is stored without member names, which that type does not support`,
+      );
   }
 }
 

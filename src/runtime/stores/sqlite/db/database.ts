@@ -1,9 +1,10 @@
 import { statSync } from "node:fs";
 import { dirname } from "node:path";
-import { DatabaseSync, StatementSync, type SQLInputValue } from "node:sqlite";
+import { DatabaseSync, type SQLInputValue } from "node:sqlite";
 import { Fault, type MaybePromise } from "../../../../kernel/index.ts";
 import { BusyWait } from "./busy-wait.ts";
 import { isBusy, isPlainError, sqliteFault } from "./sqlite-fault.ts";
+import { Statement } from "./statement.ts";
 
 export type Durability = "full" | "normal";
 
@@ -23,16 +24,13 @@ const checkpointAfter = { normal: 64_000, full: 1_000 } as const satisfies Recor
 /** Size in bytes to which SQLite truncates the WAL file after a checkpoint. */
 const logSizeKept = 33_554_432;
 
-/** `setReturnArrays` exists since Node 22.16. */
-const hasLists = "setReturnArrays" in StatementSync.prototype;
-
 /** One connection. Every statement is prepared once. All calls are synchronous and never wait for a lock. */
 export class Database {
   readonly path: string;
   readonly durability: Durability;
   readonly busyLimitMs: number;
   readonly #connection: DatabaseSync;
-  readonly #statements = new Map<string, StatementSync>();
+  readonly #statements = new Map<string, Statement>();
   #isOpen = true;
 
   private constructor(connection: DatabaseSync, { path, durability, busyLimitMs }: DatabaseOptions) {
@@ -71,10 +69,10 @@ export class Database {
     this.#connection.exec(sql);
   }
 
-  statement(sql: string): StatementSync {
+  statement(sql: string): Statement {
     const known = this.#statements.get(sql);
     if (known !== undefined) return known;
-    const statement = this.#connection.prepare(sql);
+    const statement = new Statement(this.#connection, sql);
     this.#statements.set(sql, statement);
     return statement;
   }
@@ -105,14 +103,7 @@ export class Database {
    */
   // oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- only the caller knows the columns of its query
   lists<Row extends readonly unknown[]>(sql: string, ...values: SQLInputValue[]): Row[] {
-    const statement = this.statement(sql);
-    if (!hasLists) return statement.all(...values).map((row) => Object.values(row)) as unknown as Row[];
-    statement.setReturnArrays(true);
-    try {
-      return statement.all(...values) as unknown as Row[];
-    } finally {
-      statement.setReturnArrays(false);
-    }
+    return this.statement(sql).lists(...values) as unknown as Row[];
   }
 
   /** Returns a number that changes whenever another connection writes to the file. */

@@ -5,11 +5,11 @@ import { noTenant, RunState, turnUser } from "./run-row.ts";
 const applicationId = 0x52656576;
 
 /** Maximum number of rows of `entries` per session. */
-export const mostStrands = 4_194_304;
+export const rowsPerSession = 4_194_304;
 
 /** SQL condition for the rows of `entries` that belong to a session. The ids of these rows are one contiguous range. */
 export function entriesOfSession(session: string): string {
-  return `entries.id > ${session} * ${mostStrands} AND entries.id < (${session} + 1) * ${mostStrands}`;
+  return `entries.id > ${session} * ${rowsPerSession} AND entries.id < (${session} + 1) * ${rowsPerSession}`;
 }
 
 /**
@@ -153,7 +153,7 @@ const migrations: readonly string[] = [
   CREATE INDEX sessions_unnamed ON sessions (updated_at, session_id) WHERE ${isUnnamed};
   CREATE INDEX sessions_of_agent ON sessions (agent_id, updated_at) WHERE session_id IS NOT NULL;
   CREATE TABLE entries (
-    id INTEGER PRIMARY KEY CHECK (id / ${mostStrands} = session),
+    id INTEGER PRIMARY KEY CHECK (id / ${rowsPerSession} = session),
     session INTEGER NOT NULL,
     stem TEXT NOT NULL,
     number INTEGER NOT NULL,
@@ -188,4 +188,4 @@ const migrations: readonly string[] = [
   `,
 ];
 
-export const storeSchema: FileSchema = { applicationId, migrations, unreleased: 7 };
+export const storeSchema: FileSchema = { applicationId, migrations, unreleased: 8 };

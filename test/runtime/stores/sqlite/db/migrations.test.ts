@@ -9,7 +9,7 @@ test("a new file gets its tables, Reeve's application id and write-ahead logging
   const path = await newPath();
   await (await openStore(path)).close();
   const connection = connect(path);
-  expect(connection.prepare("PRAGMA user_version").get()).toEqual({ user_version: 8 });
+  expect(connection.prepare("PRAGMA user_version").get()).toEqual({ user_version: 9 });
   expect(connection.prepare("PRAGMA application_id").get()).toEqual({ application_id: 0x52656576 });
   expect(connection.prepare("PRAGMA journal_mode").get()).toEqual({ journal_mode: "wal" });
 });
@@ -40,7 +40,7 @@ test("opening the database of another program fails and leaves the database unch
   expect(connect(path).prepare("SELECT name FROM sqlite_schema").all()).toEqual([{ name: "notes" }]);
 });
 
-test.each([1, 2])(
+test.each([1, 2, 8])(
   "opening a file of development version %i fails with a hint to delete it, and leaves the file unchanged",
   async (version) => {
     const path = await newPath();
