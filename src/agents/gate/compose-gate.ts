@@ -47,7 +47,7 @@ export function composeGate({
       for (const after of afters) given = await after(call, given);
       return given;
     },
-    ...(permissions && { remember: (call) => rememberApproval(permissions, call) }),
+    ...(permissions && { remember: (call, decision) => rememberApproval(permissions, call, decision) }),
   };
 }
 

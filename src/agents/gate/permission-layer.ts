@@ -5,6 +5,7 @@ import {
   reasonToAsk,
   scopeOfCall,
   stopsTask,
+  type ApprovalDecision,
   type ApprovalHandler,
   type GatedCall,
   type GateVerdict,
@@ -26,10 +27,12 @@ export function permissionLayer(permissions: Permissions): GateLayer {
       if (decision.decision === "deny") return denied(decision.reason);
       const ruled = decision.decision === "ask";
       if (!ruled && !gated.needsApproval) return undefined;
-      if (await isRemembered(permissions, gated)) return { decision: "allow" };
+      const once = ruled && decision.once === true && !gated.needsApproval;
+      if (await isRemembered(permissions, gated, once)) return { decision: "allow" };
       const { onAsk } = permissions;
       if (!ruled) return ask("tool", ownQuestion(gated), onAsk ?? "wait");
-      if (onAsk !== undefined) return ask("permissions", decision.reason, onAsk);
+      if (onAsk !== undefined)
+        return { ...ask("permissions", decision.reason, onAsk), ...(once && { once }) };
       return denied(
         `${decision.reason}, but no one can be asked; set the option onAsk of permissions to "wait" or a handler`,
       );
@@ -46,21 +49,19 @@ export const ownWordLayer: GateLayer = Object.freeze({
   },
 });
 
-export async function rememberApproval({ memory }: Permissions, gated: GatedCall): Promise<void> {
-  await memory?.add(approvalOf(gated));
+export async function rememberApproval(
+  { memory }: Permissions,
+  gated: GatedCall,
+  decision: ApprovalDecision,
+): Promise<void> {
+  const isWanted = decision.decision === "approved" && decision.remember === true;
+  await memory?.add(approvalOf(gated, isWanted ? "always" : "once"));
 }
 
-function approvalOf({
-  tenantId,
-  facts,
-  agentId,
-  call,
-  tool,
-  toolDigest,
-  parsed,
-}: GatedCall): RememberedApproval {
+function approvalOf(gated: GatedCall, kind: RememberedApproval["kind"]): RememberedApproval {
+  const { tenantId, facts, agentId, call, tool, toolDigest, parsed } = gated;
   const scope = scopeOfCall(tool, parsed);
-  return { tenantId, userId: facts.userId, agentId, toolName: call.toolName, toolDigest, scope };
+  return { tenantId, userId: facts.userId, agentId, toolName: call.toolName, toolDigest, scope, kind };
 }
 
 async function checked(permissions: Permissions, gated: GatedCall): Promise<PermissionDecision> {
@@ -78,9 +79,11 @@ async function checked(permissions: Permissions, gated: GatedCall): Promise<Perm
   }
 }
 
-async function isRemembered({ memory }: Permissions, gated: GatedCall): Promise<boolean> {
+/** Whether an approval is remembered that covers the call. One of kind `once` counts only if the gate asks once. */
+async function isRemembered({ memory }: Permissions, gated: GatedCall, once: boolean): Promise<boolean> {
   try {
-    return (await memory?.has(approvalOf(gated))) === true;
+    if ((await memory?.has(approvalOf(gated, "always"))) === true) return true;
+    return once && (await memory?.has(approvalOf(gated, "once"))) === true;
   } catch (error) {
     const failure = Fault.from(error).toJSON();
     gated.emitEvent(eventDraft("hook_error", { hook: "approval_memory", failure }));
@@ -96,7 +99,11 @@ function denied(reason: string): GateVerdict {
   return { decision: "deny", by: "permissions", reason };
 }
 
-function ask(by: string, reason: string, onAsk: "wait" | ApprovalHandler): GateVerdict {
+function ask(
+  by: string,
+  reason: string,
+  onAsk: "wait" | ApprovalHandler,
+): Extract<GateVerdict, { decision: "ask" }> {
   return { decision: "ask", by, reason, ...(onAsk !== "wait" && { answer: strict(onAsk) }) };
 }
 

@@ -139,5 +139,6 @@ function byMode(mode: PermissionMode, tool: Partial<Tool>, parsed: unknown): Per
   if (destructive !== false && !isAccepted)
     return { decision: "ask", reason: `${name} may change or delete data` };
   const scope = scopeOfCall(tool, parsed);
-  return scope === null ? { decision: "allow" } : { decision: "ask", reason: `${name} reaches ${scope}` };
+  if (scope === null) return { decision: "allow" };
+  return { decision: "ask", reason: `${name} reaches ${scope}`, once: true };
 }

@@ -16,8 +16,11 @@ export type PermissionMode = "default" | "acceptEdits" | "bypass";
 export type PermissionDecision =
   | { readonly decision: "allow" }
   | { readonly decision: "deny"; readonly reason: string }
-  /** A person decides. If no person can be asked, the call is denied. */
-  | { readonly decision: "ask"; readonly reason: string };
+  /**
+   * A person decides. If no person can be asked, the call is denied. `once` means that an approval covers later calls of
+   * the same scope (`Tool.approvalScope`), whether or not the person wants it to be remembered.
+   */
+  | { readonly decision: "ask"; readonly reason: string; readonly once?: boolean };
 
 /** The effect of a permission rule. */
 export type RuleKind = "allow" | "ask" | "deny";
@@ -67,6 +70,11 @@ export interface RememberedApproval {
   readonly toolDigest: string;
   /** What the approved call reaches (`Tool.approvalScope`), such as a host. `null` if the tool has no such value. */
   readonly scope: string | null;
+  /**
+   * `always`: the person wants the approval to be remembered. `once`: the person approved a call that asks once for each
+   * scope; such an approval does not lift a rule that asks, nor the tool's `needsApproval`.
+   */
+  readonly kind: "once" | "always";
 }
 
 /**
@@ -74,8 +82,8 @@ export interface RememberedApproval {
  * "null" differs from no user, and names cannot run into each other.
  */
 export function approvalKey(approval: RememberedApproval): string {
-  const { tenantId, userId, agentId, toolName, toolDigest, scope } = approval;
-  return JSON.stringify([tenantId, userId, agentId, toolName, toolDigest, scope]);
+  const { tenantId, userId, agentId, toolName, toolDigest, scope, kind } = approval;
+  return JSON.stringify([tenantId, userId, agentId, toolName, toolDigest, scope, kind]);
 }
 
 /** Stores remembered approvals. If a method throws, the approval counts as not remembered. */

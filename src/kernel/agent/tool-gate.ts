@@ -72,6 +72,8 @@ export type GateVerdict =
       readonly by: string;
       readonly reason: string;
       readonly input?: JsonValue;
+      /** Whether an approval covers later calls of the same scope. `remember` is then called for every approval. */
+      readonly once?: boolean;
       /** Asks a person in this process. If absent, the task waits durably for `RunHandle.approve`. */
       readonly answer?: ApprovalHandler;
     };
@@ -98,8 +100,8 @@ export interface ToolGate {
    */
   after(call: GatedCall, result: ToolResult): Promise<ToolResult>;
   /**
-   * Called when a person approves with `remember: true`, or approves a call that has a scope (`Tool.approvalScope`). May
-   * be called twice for one call.
+   * Called when a person approves with `remember: true`, or approves a call about which the gate asked with `once`. May be
+   * called twice for one call.
    */
   remember?(call: GatedCall, decision: ApprovalDecision): Promise<void>;
 }

@@ -224,6 +224,7 @@ export class TaskContext implements RunContext {
     const step = this.#steps.identify("spawn", agentId, { input, options });
     return this.#steps.run<SpawnOutcome>(step, async () => {
       assertJson(input, `the input of ${agentId}`);
+      this.#runner.worker.sizes.assert(input, `the input of ${agentId}`);
       checkSpawnOptions("ctx.spawn()", options);
       return () => this.#runner.host.spawn(this.taskId, agentId, input, options);
     });
@@ -389,6 +390,7 @@ export class TaskContext implements RunContext {
   continueAsNew(state: JsonValue): Promise<never> {
     return this.#steps.exclusive("continueAsNew", async () => {
       assertJson(state, "the state to continue from");
+      this.#runner.worker.sizes.assert(state, "the state to continue from");
       await this.#runner.activity.whenSeated(this.#steps.cancelScope);
       await this.#runner.log.flush();
       throw new ContinueAsNew(state);

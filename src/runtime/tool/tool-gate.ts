@@ -3,7 +3,6 @@ import {
   Fault,
   JsonDigest,
   reasonToAsk,
-  scopeOfCall,
   stopsTask,
   type ApprovalDecision,
   type ApprovalRequest,
@@ -49,7 +48,7 @@ export function needsApproval(
  */
 export async function passGate(first: Passage): Promise<Passed> {
   let passage = first;
-  for (let index = 0; ; index++) {
+  for (let index = 0; index < maxRounds; index++) {
     const round = roundAddress(passage.open.address, index);
     const asked = findAsk(passage, round);
     if (asked !== undefined && isOver(passage, index, asked)) await close(passage, round, asked);
@@ -61,7 +60,13 @@ export async function passGate(first: Passage): Promise<Passed> {
       passage = await changedPassage(passage, tool);
     }
   }
+  return {
+    refusal: `[denied: ${passage.tool.name} changed ${maxRounds} times while it waited for approval]`,
+  };
 }
+
+/** Number of rounds after which a call is denied: a server that changes its tool all the time must not ask for ever. */
+const maxRounds = 16;
 
 /** A recorded decision to ask a person. */
 interface RecordedAsk extends Omit<Extract<GateVerdict, { decision: "ask" }>, "answer"> {
@@ -154,7 +159,7 @@ async function passRound(
     const again = await judge(approved, round, gate, "edited");
     if (again.decision === "deny") return denied(passage, again);
   }
-  await remember(approved, round, gate, decision);
+  if (decision.remember === true || verdict.once === true) await remember(approved, round, gate, decision);
   return approved;
 }
 
@@ -248,20 +253,15 @@ async function judge(
   }
 }
 
-/**
- * Lets the gate remember an approval that the person wants to be remembered, or that is about a scope: a person is asked
- * once for each host. The approval is valid even if it could not be remembered.
- */
+/** Lets the gate remember an approval. The approval is valid even if it could not be remembered. */
 async function remember(
   passage: Passage,
   round: StepAddress,
   gate: ToolGate | undefined,
-  decision: Extract<ApprovalDecision, { decision: "approved" }>,
+  decision: ApprovalDecision,
 ): Promise<void> {
   if (gate?.remember === undefined) return;
   try {
-    const isScoped = scopeOfCall(passage.tool, passage.input.parsed) !== null;
-    if (decision.remember !== true && !isScoped) return;
     const look = { ...passage, stage: "remember", round } as const;
     await withGateContext(passage, look, async (gated) => gate.remember?.(gated, decision));
   } catch (error) {

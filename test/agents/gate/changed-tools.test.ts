@@ -225,6 +225,33 @@ describe.each(places)("an approval of a tool that changes, with the %s store", (
     expect(sent).toEqual(["Sends it to everyone: ada"]);
   });
 
+  test("a tool that changes at every question is denied after 16 of them", async () => {
+    const place = await openPlace(name);
+    let version = 0;
+    let asked = 0;
+    const agent: HostedAgent = {
+      id: formatAgentId({ name: "caller" }),
+      get tools() {
+        return [letters({ description: `Version ${version}` })];
+      },
+      run: async (ctx) => {
+        const result = await ctx.tool({ callId: "c", toolName: "send", input: { to: "ada" } });
+        return result.output as unknown as JsonValue;
+      },
+    };
+    const run = await (await place.restart()).submit(agent, null);
+    for await (const event of run.events({ types: ["approval_request", "run_end"] })) {
+      if (event.type !== "approval_request") break;
+      asked++;
+      version++;
+      await run.approve(event.data.approvalId, { decision: "approved" });
+    }
+    expect(asked).toBe(16);
+    expect((await run.result()).output).toMatchObject({
+      text: "[denied: send changed 16 times while it waited for approval]",
+    });
+  });
+
   test("J4: a tool that changes after its call was recorded neither asks again nor stops the replay", async () => {
     sent.length = 0;
     const place = await openPlace(name);

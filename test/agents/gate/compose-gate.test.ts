@@ -330,6 +330,7 @@ describe("approval requests of the gate", () => {
     const rules = permissions({ ask: ["look"], onAsk: "wait", memory });
     await composeGate({ permissions: rules })?.remember?.(gatedCall({ userId: "ada" }), {
       decision: "approved",
+      remember: true,
     });
     const decided = async (options: CallOptions) =>
       (await pass({ permissions: rules }, options)).verdict.decision;

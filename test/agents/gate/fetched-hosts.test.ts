@@ -179,6 +179,22 @@ test.for([
   expect(() => fetchTool({ allow: [host] })).toThrow(`invalid host ${JSON.stringify(host)}: expected a host`);
 });
 
+test("an approval of a host does not lift a rule that asks, unless the person wants it to be remembered", async () => {
+  const urls = [at("one.test"), at("one.test", "/?q=1"), at("one.test", "/?q=2"), at("one.test", "/more")];
+  const when = (input: unknown) => (input as { url: string }).url.includes("?");
+  const ask = [{ tool: "fetch", when, reason: "it sends data" }];
+  const plain = await fetching(urls, { ask });
+  expect(plain.asked.map(({ reason }) => reason)).toEqual([
+    `fetch reaches one.test:${port}`,
+    "it sends data",
+    "it sends data",
+  ]);
+  const answer = { decision: "approved", remember: true } as const;
+  const always = await fetching(urls, { ask }, { answer });
+  expect(always.asked.map(({ reason }) => reason)).toEqual([`fetch reaches one.test:${port}`]);
+  expect(always.results).toEqual(urls.map(() => `page of one.test:${port}`));
+});
+
 test("the mode acceptEdits asks for a new host as well", async () => {
   const { asked } = await fetching([at("one.test")], { mode: "acceptEdits" });
   expect(asked).toHaveLength(1);

@@ -93,7 +93,7 @@ describe("permissions()", () => {
   });
 });
 
-test("a remembered approval is keyed by tenant, user, agent, tool, tool digest and scope, and no user differs from the user id null", () => {
+test("a remembered approval is keyed by tenant, user, agent, tool, tool digest, scope and kind, and no user differs from the user id null", () => {
   const memory = inMemoryApprovals();
   const [agentId, other] = [formatAgentId({ name: "scout" }), formatAgentId({ name: "other" })];
   const approval = {
@@ -103,7 +103,8 @@ test("a remembered approval is keyed by tenant, user, agent, tool, tool digest a
     toolName: "send",
     toolDigest: "d",
     scope: null,
-  };
+    kind: "always",
+  } as const;
   memory.add(approval);
   expect(memory.has(approval)).toBe(true);
   for (const name of ["null", "ada", ""]) {
@@ -114,6 +115,7 @@ test("a remembered approval is keyed by tenant, user, agent, tool, tool digest a
   expect(memory.has({ ...approval, toolName: "sends" })).toBe(false);
   expect(memory.has({ ...approval, toolDigest: "e" })).toBe(false);
   expect(memory.has({ ...approval, scope: "null" })).toBe(false);
+  expect(memory.has({ ...approval, kind: "once" })).toBe(false);
   memory.delete(approval);
   expect(memory.has(approval)).toBe(false);
 });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { toolSearch } from "../../../src/capabilities/tools/index.ts";
+import { fetchTool, toolSearch } from "../../../src/capabilities/tools/index.ts";
 import { Agent, openRuntime, permissions, tool } from "../../../src/index.ts";
 import type { ModelRequest, Tool } from "../../../src/kernel/index.ts";
 import { scriptedModel } from "../../../src/testing/index.ts";
@@ -60,6 +60,11 @@ describe("toolSearch()", () => {
     const shown = toolSearch({ tools: many(30) });
     expect(shown[7]).toMatchObject({ risk: "critical", destructive: true, concurrency: "parallel" });
     expect(shown[8]).toMatchObject({ risk: "safe", destructive: false });
+    const tools = [...many(30), fetchTool({ allow: ["docs.test"] })];
+    const stub = toolSearch({ tools })[30];
+    expect(stub?.represents).toBe(tools[30]);
+    expect(stub?.approvalScope?.({ url: "http://one.test/" })).toBe("one.test");
+    expect(stub?.approvalScope?.({ url: "http://docs.test/" })).toBeNull();
   });
 
   test("finds schemas by name and by words, prefers rare words and always returns the same order", async () => {

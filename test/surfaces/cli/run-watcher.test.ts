@@ -8,7 +8,7 @@ import {
   type JsonValue,
   type RunResult,
 } from "../../../src/kernel/index.ts";
-import { TextWatcher } from "../../../src/surfaces/cli/run/run-watcher.ts";
+import { requestLines, TextWatcher } from "../../../src/surfaces/cli/run/run-watcher.ts";
 import type { Terminal } from "../../../src/surfaces/cli/terminal.ts";
 
 function ended(output: string): RunResult<JsonValue> {
@@ -125,4 +125,24 @@ test.for([
   const { terminal, said } = screen();
   await new TextWatcher(terminal).end({ ...ended("x"), costUsd });
   expect(said.at(-1)).toContain(` · ${shown} · `);
+});
+
+test("a request is shown with its tool and arguments, also as executed, and says if it is a question", () => {
+  const request: ApprovalRequest = {
+    approvalId: "p",
+    kind: "tool_call",
+    toolName: "open",
+    callId: "c",
+    input: { path: "%2Fetc" },
+    inputDigest: "d",
+    reason: "r",
+  };
+  expect(requestLines(request)).toEqual(['  open {"path":"%2Fetc"}']);
+  expect(requestLines({ ...request, parsedInput: { path: "/etc\u001b[2K" } })).toEqual([
+    '  open {"path":"%2Fetc"}',
+    '    runs with {"path":"/etc\\u001b[2K"}',
+  ]);
+  expect(requestLines({ ...request, kind: "question" })).toEqual([
+    '  open {"path":"%2Fetc"} (a question of this tool)',
+  ]);
 });
