@@ -98,7 +98,8 @@ export function leaseContract({ test, expect, open }: ContractHarness): void {
     for (const [index, wakeAt] of [200, 100, null].entries())
       await store.leases.release(leases[index] as Lease, { kind: "suspended", wakeAt });
     await store.leases.enlist("w2");
-    const times = await Promise.all([0, 99, 100, 200].map((now) => store.leases.nextWakeAt(now)));
+    const times: (number | null)[] = [];
+    for (const now of [0, 99, 100, 200]) times.push(await store.leases.nextWakeAt(now));
     expect(times).toEqual([100, 100, 200, null]);
     expect(await claimed(store, "w2", 100)).toEqual([leases[1]?.runId]);
     expect(await store.leases.nextWakeAt(0)).toBe(200);
