@@ -35,6 +35,7 @@ import { IdleFlusher } from "./process/idle-flusher.ts";
 import { runRetry } from "./process/run-retry.ts";
 import { RuntimeLifetime } from "./process/runtime-lifetime.ts";
 import { sha256 } from "./process/sha256.ts";
+import { SizeLimit } from "./process/size-limit.ts";
 import { systemClock, systemRandom, uuidSource } from "./process/system-sources.ts";
 import { TaskSlots } from "./process/task-slots.ts";
 import type { WorkerContext } from "./process/worker-context.ts";
@@ -157,6 +158,7 @@ class LocalRuntime implements Runtime {
       callTimeouts: new CallTimeouts(clock),
       idleFlusher: new IdleFlusher(),
       contentHashes: new ContentHashes(hash),
+      sizes: new SizeLimit(options.maxValueBytes),
       stopGraceMs: requireNumber("stopGraceMs", options.stopGraceMs ?? 5_000, 0),
       suspendAfterMs: requireNumber("suspendAfterMs", options.suspendAfterMs ?? 5_000, 0),
       noteIdle: (by) => this.#engine.noteIdle(by),
@@ -287,7 +289,7 @@ class LocalRuntime implements Runtime {
   }
 
   #handle(record: RunRecord, by?: string): RunHandle {
-    const { store, clock, ids, unknownPrice } = this.#worker;
+    const { store, clock, ids, unknownPrice, sizes } = this.#worker;
     const observed = this.#observed;
     return new StoredRunHandle({
       store,
@@ -296,6 +298,7 @@ class LocalRuntime implements Runtime {
       record,
       life: this.#lifetime,
       unknownPrice,
+      sizes,
       observed,
       by,
     });

@@ -76,6 +76,12 @@ export interface RuntimeOptions {
    */
   readonly concurrency?: number;
   /**
+   * Maximum size of a single value that enters a run: an input, its metadata, a result of a tool or of `ctx.step`, a model's reply, a
+   * message, a signal. The size is the number of bytes of its JSON text. A larger value is refused with `too_large`; a tool's result
+   * becomes an error result. Default: 16_777_216 (16 MiB).
+   */
+  readonly maxValueBytes?: number;
+  /**
    * Time after which a run that only waits is dropped from memory. It is loaded again when its wait ends. Default:
    * 5_000.
    */
@@ -144,6 +150,7 @@ const knownOptions = optionNames<RuntimeOptions>({
   retry: true,
   runRetry: true,
   concurrency: true,
+  maxValueBytes: true,
   suspendAfterMs: true,
   pollMs: true,
   keepAlive: true,

@@ -27,6 +27,18 @@ function textOf({ output }: ToolResult): string {
   return output.type === "text" ? output.text : JSON.stringify(output);
 }
 
+/** Returns a program that runs a command with `bash` and prints the result. */
+function callOf(root: string, command: string): string {
+  const tools = join(import.meta.dirname, "../../src/capabilities/tools/bash.ts");
+  return `
+    import { bashTool } from ${JSON.stringify(tools)};
+    const tool = bashTool({ root: ${JSON.stringify(root)} });
+    const context = { signal: new AbortController().signal, idempotencyKey: "k" };
+    const call = tool.execute({ command: ${JSON.stringify(command)} }, context);
+    console.log(await call.then((result) => result.output.text, (error) => error.message));
+  `;
+}
+
 /** Returns the processes of this machine whose command line contains a text. */
 function processesWith(text: string): readonly string[] {
   return readdirSync("/proc").filter((pid) => {
@@ -178,6 +190,21 @@ describe.each(identities())("shell commands as $name", (identity) => {
       expect(text).toContain("'/etc/shadow': No such file");
     });
 
+    test("cannot use descriptors that the process inherited, and keep their own", async () => {
+      const world = await attackedWorld();
+      await writeFile(
+        join(world.folder, "call.ts"),
+        callOf(world.inside, "cat /proc/self/fd/200/secret; echo error >&2; ls /proc/self/fd"),
+      );
+      const script = `exec 200<"$0" && exec "$@"`;
+      const said = execFileSync(
+        "bash",
+        ["-c", script, world.outside, process.execPath, join(world.folder, "call.ts")],
+        { encoding: "utf8" },
+      );
+      expect(said).toMatch(/^cat: .*No such file or directory\nerror\n0\n1\n2\n3\n/);
+    });
+
     test("do not expose values of the option env in the arguments of a process", async () => {
       const world = await attackedWorld(identity.uid);
       const calling = attacker.call({
@@ -259,13 +286,7 @@ describe.each(identities())("shell commands as $name", (identity) => {
       "are refused where user namespaces are forbidden (skipped if bubblewrap is missing)",
       async () => {
         const world = await attackedWorld();
-        const call = `
-        import { bashTool } from ${JSON.stringify(join(import.meta.dirname, "../../src/capabilities/tools/bash.ts"))};
-        const tool = bashTool({ root: ${JSON.stringify(world.inside)} });
-        const call = tool.execute({ command: "touch ran" }, { signal: new AbortController().signal, idempotencyKey: "k" });
-        console.log(await call.catch((error) => error.message));
-      `;
-        await writeFile(join(world.folder, "call.ts"), call);
+        await writeFile(join(world.folder, "call.ts"), callOf(world.inside, "touch ran"));
         const args = ["--unshare-user", "--disable-userns", "--dev-bind", "/", "/", process.execPath];
         const said = execFileSync(program, [...args, join(world.folder, "call.ts")], { encoding: "utf8" });
         expect(said).toMatch(

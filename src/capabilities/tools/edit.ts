@@ -1,5 +1,6 @@
 import { checkOptions, Fault, optionNames, type Tool } from "../../kernel/index.ts";
-import { codeOf, fileFault, FileRoot, openRegular, type Place } from "../files/file-root.ts";
+import { codeOf } from "../files/error-code.ts";
+import { fileFault, FileRoot, openRegular, type Place } from "../files/file-root.ts";
 import { readBytes } from "../files/file-lines.ts";
 import { replaceFile, type FileState } from "../files/replace-file.ts";
 import { errorResult, textResult } from "./tool-result.ts";

@@ -11,6 +11,8 @@ const retryByCode = {
   invalid_argument: "never",
   /** J10: a value to be stored or sent is not JSON. */
   not_json: "never",
+  /** A value to be stored or sent is larger than `maxValueBytes` of the runtime. */
+  too_large: "never",
   not_found: "never",
   already_exists: "never",
   /** S5: the session is busy with an invocation or a compaction. The details name the run and what it waits for. */

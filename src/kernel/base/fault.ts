@@ -106,7 +106,7 @@ function toFailure(error: unknown, causesLeft: number): Failure {
 function ownFailure(error: unknown): Failure {
   if (Fault.is(error)) {
     const { code, details } = error;
-    const message = withoutSecrets(error.message);
+    const message = storedMessage(error.message);
     // Details come from arbitrary code. Only JSON can be stored, and without this conversion the run could not be
     // written (J10).
     const stored = details === undefined ? undefined : nearestJson(details);
@@ -117,14 +117,22 @@ function ownFailure(error: unknown): Failure {
   return { code: "internal", message: messageOf(error), ...details };
 }
 
+/** Length in characters at which a message is cut. Messages come from arbitrary code and are stored several times. */
+const longMessage = 65_536;
+
+/** Returns the message as it may be stored: without secrets, and cut if it is very long. */
+function storedMessage(message: string): string {
+  return withoutSecrets(message.length > longMessage ? `${message.slice(0, longMessage)} [cut]` : message);
+}
+
 function isObject(value: JsonValue | undefined): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function messageOf(value: unknown): string {
-  if (!isError(value)) return typeof value === "string" ? withoutSecrets(value) : describeValue(value);
+  if (!isError(value)) return typeof value === "string" ? storedMessage(value) : describeValue(value);
   const [message, name] = [read(value, "message"), read(value, "name")];
-  if (typeof message === "string" && message !== "") return withoutSecrets(message);
+  if (typeof message === "string" && message !== "") return storedMessage(message);
   return typeof name === "string" ? name : "an error without a message";
 }
 

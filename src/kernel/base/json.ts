@@ -8,8 +8,13 @@ import { Fault } from "./fault.ts";
  */
 export function assertJson(value: unknown, where = "value"): asserts value is JsonValue {
   const found = find(value);
-  if (found !== undefined) throw new Fault("not_json", `${where}${found.path} ${found.problem}`);
+  if (found === undefined) return;
+  const path = found.path.length > longPath ? `${found.path.slice(0, longPath)}...` : found.path;
+  throw new Fault("not_json", `${where}${path} ${found.problem}`);
 }
+
+/** Length at which a path in a message is cut. */
+const longPath = 200;
 
 /** J1, J10: checks that a value is JSON, then freezes it so that it cannot change. A refused value is not frozen. */
 export function sealJson(value: unknown, where?: string): asserts value is JsonValue {
@@ -204,6 +209,9 @@ function find(value: unknown): NonJson | undefined {
   }
 }
 
+/** Values nested deeper than this are refused, because code that reads them recursively would exhaust the stack. */
+const maxDepth = 1_000;
+
 /** Values nested deeper than this are checked for cycles. */
 const shallow = 48;
 
@@ -248,6 +256,7 @@ function findNonJson(value: unknown, open: Set<object>): NonJson | undefined {
 
 function findInContainer(value: object, open: Set<object>): NonJson | undefined {
   if (open.has(value)) return { path: "", problem: "contains itself" };
+  if (open.size >= maxDepth) return { path: "", problem: `is nested deeper than ${maxDepth} levels` };
   if (Object.getOwnPropertySymbols(value).length > 0) {
     return { path: "", problem: "has a property under a symbol, which JSON cannot hold" };
   }

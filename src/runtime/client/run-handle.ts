@@ -33,6 +33,7 @@ import {
 import { forkRun } from "./fork-run.ts";
 import { currentTask, type SlotYielder } from "../process/async-context.ts";
 import { RunState } from "../journal/run-state.ts";
+import { SizeLimit } from "../process/size-limit.ts";
 import { anonymousUser } from "../process/worker-context.ts";
 import type { RuntimeLifetime } from "../process/runtime-lifetime.ts";
 import { signalWait } from "../journal/wait-names.ts";
@@ -48,10 +49,13 @@ export interface HandleOptions {
   readonly life?: RuntimeLifetime;
   /** B4: setting of the runtime, to compute the snapshot. Default: `refuse`. */
   readonly unknownPrice?: UnknownPrice;
+  /** Limit of the values that commands carry. Default: 16 MiB. */
+  readonly sizes?: SizeLimit;
   /** User in whose name commands are sent, for the audit log. Default: `user`. */
   readonly by?: string | undefined;
 }
 
+const defaultSizes = new SizeLimit();
 const endTypes = ["task_end", "run_end"] as const;
 /**
  * Number of trailing events of an ended run that are read first. They nearly always include the `task_end` of the root
@@ -251,11 +255,30 @@ export class StoredRunHandle implements RunHandle {
 
   async #send(body: MailBody, claimedName = anonymousUser): Promise<void> {
     // The name of the handle takes precedence over a name in the command.
-    const { store, clock, ids, by = claimedName, life } = this.#options;
+    const { store, clock, ids, by = claimedName, life, sizes = defaultSizes } = this.#options;
     life?.check();
     const content: unknown = body;
-    assertJson(content, `the ${body.type.replace("_", " ")} of ${this.runId}`);
+    const where = `the ${body.type.replace("_", " ")} of ${this.runId}`;
+    assertJson(content, where);
+    sizes.assert(valueIn(body), where);
     await store.mailbox.put({ id: ids.next(), runId: this.runId, from: by, at: clock.now(), body });
+  }
+}
+
+/** The part of a command that the caller chooses freely. */
+function valueIn(body: MailBody): JsonValue {
+  switch (body.type) {
+    case "resolve":
+      return body.value;
+    case "steer":
+    case "follow_up":
+      return body.input;
+    case "approval":
+      return body.decision;
+    case "cancel":
+      return body.reason;
+    default:
+      return null;
   }
 }
 

@@ -92,6 +92,7 @@ export class MessageSteps {
     const step = this.#steps.identify("send", `${verb} ${target}`, body);
     await this.#steps.run<void>(step, (open) => {
       assertJson(body, `what is to ${verb} ${target}`);
+      this.#steps.runner.worker.sizes.assert(body, `what is to ${verb} ${target}`);
       return perform(open, step);
     });
   }
@@ -143,6 +144,7 @@ export class MessageSteps {
   ): Promise<AskOutcome> {
     const { runner } = this.#steps;
     assertJson(body, `what is asked of ${to}`);
+    runner.worker.sizes.assert(body, `what is asked of ${to}`);
     const wait = replyWait(address);
     const { runId } = runner.facts;
     const { taskId } = runner;

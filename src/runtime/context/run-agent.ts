@@ -29,13 +29,14 @@ export type CodeOutcome = { readonly events: readonly EventDraft[] } & (
 
 /** Runs the code of a task to its end. Never settles if the runner is dropped. */
 export async function runAgentCode(runner: TaskRunner): Promise<CodeOutcome> {
-  const { agent, cancelScope, state, host, taskId } = runner;
+  const { agent, cancelScope, state, host, taskId, worker } = runner;
   const ctx = new TaskContext(runner, runner.task.journal);
   try {
     const ending = await runner.run(() => agent.run(ctx, inboxOf(runner, ctx)));
     if ("error" in ending) throw ending.error;
     const output = ending.value ?? null;
     sealJson(output, `what ${agent.id} returned`);
+    worker.sizes.assert(output, `what ${agent.id} returned`);
     const children = state.liveChildren(taskId, "wait");
     if (children.length > 0) {
       const ended = Promise.all(children.map((each) => host.whenEnded(each)));

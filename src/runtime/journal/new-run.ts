@@ -24,7 +24,7 @@ import {
 
 /** Creates a run of `agent` and its first commit: `run_start`, the root task with its account, and the user's session entry (S2). */
 export function newRun(
-  worker: Pick<WorkerContext, "clock" | "ids" | "warnAt">,
+  worker: Pick<WorkerContext, "clock" | "ids" | "warnAt"> & Partial<Pick<WorkerContext, "sizes">>,
   agent: HostedAgent,
   input: JsonValue,
   options: SubmitOptions & { readonly messages?: readonly Message[] },
@@ -33,7 +33,11 @@ export function newRun(
   const { id: agentId } = agent;
   const { metadata = noMetadata, messages = noMessages, userId = null, channel } = options;
   assertJson(input, `the input of ${agentId}`);
-  if (metadata !== noMetadata) assertJson(metadata, `the metadata of a run of ${agentId}`);
+  worker.sizes?.assert(input, `the input of ${agentId}`);
+  if (metadata !== noMetadata) {
+    assertJson(metadata, `the metadata of a run of ${agentId}`);
+    worker.sizes?.assert(metadata, `the metadata of a run of ${agentId}`);
+  }
   const root = Supervision.root(agentId, {
     ids,
     runId: options.runId,

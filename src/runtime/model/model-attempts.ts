@@ -156,7 +156,9 @@ export class ModelAttempts implements CallBody {
   }
 
   async #stream(model: Model, request: ModelRequest): Promise<ModelResponse> {
-    const { signal } = this.#step.cancelScope;
+    const { runner, cancelScope } = this.#step;
+    const { signal } = cancelScope;
+    let units = 0;
     const deltas = openDeltaSink(this.#step, this.#count.attempts, this.#outgoing.filters);
     this.#deltas = deltas;
     deltas.begin();
@@ -168,6 +170,8 @@ export class ModelAttempts implements CallBody {
         const { type: _type, ...response } = part;
         return response;
       }
+      units += part.text.length;
+      runner.worker.sizes.assertLength(units, "the reply of the model");
       deltas.push(part);
     }
     throw new Error("the stream ended without a finish: the connection was cut");

@@ -17,6 +17,7 @@ import type { CallTimeouts } from "./call-timeouts.ts";
 import type { IdleFlusher } from "./idle-flusher.ts";
 import type { ContentHashes } from "./content-hashes.ts";
 import type { RunRetry } from "./run-retry.ts";
+import type { SizeLimit } from "./size-limit.ts";
 import type { TaskSlots } from "./task-slots.ts";
 
 /**
@@ -56,6 +57,7 @@ export interface WorkerContext {
   readonly callTimeouts: CallTimeouts;
   readonly idleFlusher: IdleFlusher;
   readonly contentHashes: ContentHashes;
+  readonly sizes: SizeLimit;
   /** Time after which a run that only waits is dropped from memory. */
   readonly suspendAfterMs: number;
   /** Time that the calls of a cancelled task may still take. */

@@ -17,6 +17,7 @@ import {
 } from "../../kernel/index.ts";
 import { pendingForever } from "../process/pending-forever.ts";
 import type { CancellationScope } from "./cancellation-scope.ts";
+import type { SizeLimit } from "../process/size-limit.ts";
 import type { TaskRunner } from "./task-runner.ts";
 import type { StepIdentity } from "../journal/step-identity.ts";
 
@@ -117,7 +118,7 @@ export class StepExecutor {
       this.#check(cancelScope, events);
       // If an earlier owner has started the step, it has emitted these events.
       if (!runner.task.opened.has(step.address)) for (const draft of events) runner.journal.emit(draft);
-      const outcome = outcomeOf(step, read);
+      const outcome = outcomeOf(step, read, runner.worker.sizes);
       this.#emptyPolls = undefined;
       runner.journal.record(step, outcome, nothing);
       return Promise.resolve(this.#given<Value>(step, outcome));
@@ -248,7 +249,7 @@ export class StepExecutor {
   ): Given | Promise<Given> {
     if (this.runner.isDropped) return pendingForever();
     try {
-      return this.#recorded(open, step, outcomeOf(step, done), as);
+      return this.#recorded(open, step, outcomeOf(step, done, this.runner.worker.sizes), as);
     } catch (error) {
       return this.#thrown(step, error, open);
     }
@@ -380,16 +381,21 @@ function shown(call: Call): string {
   return typeof call === "string" ? call : `${call.kind} ${call.name}`;
 }
 
-/** J10: refuses a value that is not JSON before it is recorded. */
-function outcomeOf({ kind, name }: StepIdentity, done: unknown): StepOutcome {
+/** The values of these steps consist of messages, signals and results whose sizes were checked when they were sent. */
+const received: ReadonlySet<StepKind> = new Set(["drain", "wait"]);
+
+/** J10: refuses a value that is not JSON or is too large before it is recorded. */
+function outcomeOf({ kind, name }: StepIdentity, done: unknown, sizes: SizeLimit): StepOutcome {
   try {
     const value = settled(done) ?? null;
     // A tool's result was checked by its call, which reports problems to the model (T2). A turn was checked by its
     // creator.
     if (kind === "tool" || kind === "turn") return sealedOutcome(value as JsonValue);
     if (value === none) return noneOutcome;
-    if (kind === "llm") sealMadeJson(value, "the value of llm");
-    else sealJson(value, `the value of ${kind} ${name}`);
+    const where = kind === "llm" ? "the reply of the model" : `the value of ${kind} ${name}`;
+    if (kind === "llm") sealMadeJson(value, where);
+    else sealJson(value, where);
+    if (!received.has(kind)) sizes.assert(value, where);
     return sealedOutcome(value);
   } catch (error) {
     return failureOf(error);

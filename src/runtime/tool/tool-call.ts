@@ -233,6 +233,7 @@ function sealed(options: ToolCallOptions, tool: Tool, result: ToolResult): ToolR
   try {
     if (isText(result)) sealMadeJson(result, tool.name);
     else sealJson(result, `the result of tool ${tool.name}`);
+    assertSize(open, tool, result);
     return result;
   } catch (error) {
     return failed(options, error);
@@ -245,7 +246,14 @@ function sealed(options: ToolCallOptions, tool: Tool, result: ToolResult): ToolR
 function failed(options: ToolCallOptions, error: unknown): ToolResult {
   options.open.clearTimeout();
   if (stopsTask(error)) throw withheld(options, error);
-  return failure(Fault.from(error).message);
+  const { message } = Fault.from(error);
+  try {
+    const { open, call } = options;
+    open.runner.worker.sizes.assert(message, `the error of tool ${call.toolName}`);
+    return failure(message);
+  } catch (fault) {
+    return failure(Fault.from(fault).message);
+  }
 }
 
 /** Marks a stop that came after the body had finished. */
@@ -253,6 +261,14 @@ function withheld({ open, call }: ToolCallOptions, error: unknown): unknown {
   return open.isPerformed && error instanceof MiddlewareTermination
     ? afterPerforming(error, call.callId)
     : error;
+}
+
+/** The size of a text result is that of its text. */
+function assertSize({ runner }: ActiveStep, { name }: Tool, result: ToolResult): void {
+  const { output } = result;
+  const isPlain = isText(result) && output.type === "text";
+  const value = isPlain ? output.text : (result as unknown as JsonValue);
+  runner.worker.sizes.assert(value, `the result of tool ${name}`);
 }
 
 /** Whether a result consists of a text only. A body may return anything. */
@@ -270,6 +286,7 @@ async function reviewed(
   try {
     const given = await withGateContext(options, look, (gated) => gate.after(gated, result));
     sealJson(given, `what the gate made of the result of tool ${look.tool.name}`);
+    assertSize(options.open, look.tool, given);
     return given;
   } catch (error) {
     if (stopsTask(error)) throw error;

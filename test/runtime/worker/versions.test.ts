@@ -17,6 +17,7 @@ import { runRetry } from "../../../src/runtime/process/run-retry.ts";
 import { CallTimeouts } from "../../../src/runtime/process/call-timeouts.ts";
 import { IdleFlusher } from "../../../src/runtime/process/idle-flusher.ts";
 import { ContentHashes } from "../../../src/runtime/process/content-hashes.ts";
+import { SizeLimit } from "../../../src/runtime/process/size-limit.ts";
 import { TaskSlots } from "../../../src/runtime/process/task-slots.ts";
 import { FakeClock, sequentialIds } from "../../../src/testing/index.ts";
 import { agent, settle } from "../runtime-setup.ts";
@@ -43,6 +44,7 @@ function makeWorker({ store, clock, policy }: Hosting, name: string, ...hosted: 
     callTimeouts: new CallTimeouts(clock),
     idleFlusher: new IdleFlusher(),
     contentHashes: new ContentHashes(sha256),
+    sizes: new SizeLimit(),
     stopGraceMs: 0,
     suspendAfterMs: 1_000,
     noteIdle: () => undefined,

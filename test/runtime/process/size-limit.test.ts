@@ -1,0 +1,54 @@
+import { describe, expect, test } from "vitest";
+import type { JsonValue } from "../../../src/kernel/index.ts";
+import { SizeLimit } from "../../../src/runtime/process/size-limit.ts";
+
+const values: readonly (readonly [string, JsonValue])[] = [
+  ["a text", "x".repeat(100)],
+  ["a text that JSON escapes", "\u0001".repeat(20)],
+  ["a text with lone surrogates", "\ud800".repeat(20)],
+  ["a text outside ASCII", "\u00e4\u{1f600}".repeat(20)],
+  ["a list of numbers", Array.from({ length: 50 }, (_, index) => index * -1.25e-9)],
+  ["long keys", { ["k".repeat(60)]: null, ["\u0002".repeat(10)]: true }],
+  [
+    "a key named __proto__",
+    JSON.parse('{"__proto__":{"admin":"yesyesyesyesyesyesyesyes"},"b":1}') as JsonValue,
+  ],
+  ["nested lists", [[[[["deep"], ["deeper"]]]]]],
+];
+
+describe("SizeLimit", () => {
+  test.each(values)("accepts %s of exactly the limit and refuses it one byte above", (_what, value) => {
+    const bytes = Buffer.byteLength(JSON.stringify(value));
+    expect(() => new SizeLimit(bytes).assert(value, "it")).not.toThrow();
+    expect(() => new SizeLimit(bytes - 1).assert(value, "it")).toThrow("it is too large: it has ");
+  });
+
+  test("names the value, its size and the option in the fault", () => {
+    expect(() => new SizeLimit(10).assert("123456789", "the input of scout")).toThrow(
+      expect.objectContaining({
+        code: "too_large",
+        message:
+          "the input of scout is too large: it has 11 bytes or more, and maxValueBytes is 10; pass a reference to a file instead, or open the runtime with a higher maxValueBytes",
+        details: { bytes: 11, max: 10 },
+      }),
+    );
+  });
+
+  test("reads a list only as far as needed to refuse it", () => {
+    let reads = 0;
+    const item = new Proxy<Record<string, JsonValue>>({}, { ownKeys: () => (reads++, []) });
+    expect(() =>
+      new SizeLimit(100).assert(
+        Array.from({ length: 100_000 }, () => item),
+        "it",
+      ),
+    ).toThrow("too large");
+    expect(reads).toBeLessThan(200);
+  });
+
+  test.each([0, -1, 1.5, Number.NaN, Infinity])("refuses maxValueBytes %s", (maxBytes) => {
+    expect(() => new SizeLimit(maxBytes)).toThrow(
+      `invalid maxValueBytes ${maxBytes}: expected an integer from 1`,
+    );
+  });
+});
