@@ -71,7 +71,12 @@ export async function mcpServer({ runtime, ...options }: McpServerOptions): Prom
   const clock = systemClock;
   if (runtime !== undefined) return new Export({ ...options, runtime, clock });
   const own = await openRuntime();
-  return new Export({ ...options, runtime: collectingEndedRuns(own), clock, release: () => own.close() });
+  try {
+    return new Export({ ...options, runtime: collectingEndedRuns(own), clock, release: () => own.close() });
+  } catch (error) {
+    await own.close();
+    throw error;
+  }
 }
 
 /** Ended runs are collected after this many new runs, and are kept at least this long. */

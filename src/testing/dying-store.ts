@@ -106,6 +106,7 @@ export function dyingStore(store: Store, { at, when, die = killProcess }: DyingS
       release: (lease, rest) =>
         counted(`leases.release ${lease.runId} ${rest.kind}`, async () => leases.release(lease, rest)),
       check: (lease) => leases.check(lease),
+      nextWakeAt: (now) => leases.nextWakeAt(now),
     },
     topics: {
       apply: (changes) => counted("topics.apply", () => topics.apply(changes)),

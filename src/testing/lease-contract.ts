@@ -90,6 +90,21 @@ export function leaseContract({ test, expect, open }: ContractHarness): void {
     expect(await claimed(store, "w2", 100)).toEqual([runId]);
   });
 
+  test("L8: nextWakeAt() returns the earliest later wake time of the suspended runs, or null", async () => {
+    const store = await open();
+    expect(await store.leases.nextWakeAt(0)).toBe(null);
+    const leases: Lease[] = [];
+    for (const name of ["a", "b", "c"]) leases.push(await ownRun(store, name));
+    for (const [index, wakeAt] of [200, 100, null].entries())
+      await store.leases.release(leases[index] as Lease, { kind: "suspended", wakeAt });
+    await store.leases.enlist("w2");
+    const times: (number | null)[] = [];
+    for (const now of [0, 99, 100, 200]) times.push(await store.leases.nextWakeAt(now));
+    expect(times).toEqual([100, 100, 200, null]);
+    expect(await claimed(store, "w2", 100)).toEqual([leases[1]?.runId]);
+    expect(await store.leases.nextWakeAt(0)).toBe(200);
+  });
+
   test("L2: a run that is released as ready is claimed at once", async () => {
     const store = await open();
     const { runId } = await left(store, { kind: "ready" });

@@ -27,6 +27,18 @@ function textOf({ output }: ToolResult): string {
   return output.type === "text" ? output.text : JSON.stringify(output);
 }
 
+/** Returns a program that runs a command with `bash` and prints the result. */
+function callOf(root: string, command: string): string {
+  const tools = join(import.meta.dirname, "../../src/capabilities/tools/bash.ts");
+  return `
+    import { bashTool } from ${JSON.stringify(tools)};
+    const tool = bashTool({ root: ${JSON.stringify(root)} });
+    const context = { signal: new AbortController().signal, idempotencyKey: "k" };
+    const call = tool.execute({ command: ${JSON.stringify(command)} }, context);
+    console.log(await call.then((result) => result.output.text, (error) => error.message));
+  `;
+}
+
 /** Returns the processes of this machine whose command line contains a text. */
 function processesWith(text: string): readonly string[] {
   return readdirSync("/proc").filter((pid) => {
@@ -128,14 +140,30 @@ describe.each(identities())("shell commands as $name", (identity) => {
       expect(await snapshot(world.folder)).toEqual(before);
     });
 
+    test.each(["beside the workspace", "above the workspace"])(
+      "cannot write control files of a writable folder %s",
+      async (where) => {
+        const world = await attackedWorld(identity.uid);
+        const root = join(world.inside, where === "above the workspace" ? "sub" : "dotfiles");
+        const folder = where === "above the workspace" ? world.inside : join(world.inside, "bare.git");
+        const before = await guardedSnapshot(world);
+        const result = await attacker.call({
+          root,
+          tool: "bash",
+          input: {
+            command: `cd ${folder}; echo x >> config; echo x > hooks/update; echo x >> .git/config; echo x >> sub/.envrc; echo x > plain && echo written`,
+          },
+          options: { sandbox: { mode: "enforce", program, writable: [folder] } },
+        });
+        expect(textOf(result)).toContain("written");
+        expect(await guardedSnapshot(world)).toEqual(before);
+      },
+    );
+
     test("report new control files, and undo those of an existing repository", async () => {
-      const { world, result, text } = await run(
-        "mkdir new; echo x > new/.envrc; mkdir -p fresh/.git; echo ../x > .git/commondir",
-      );
+      const { world, result, text } = await run("mkdir new; echo x > new/.envrc; echo ../x > .git/commondir");
       expect(result.metadata?.["sandbox"]).toMatchObject({
-        created: [join(world.inside, "fresh/.git"), join(world.inside, "new/.envrc")].filter((path) =>
-          path.endsWith(".envrc"),
-        ),
+        created: [join(world.inside, "new/.envrc")],
         undone: [join(world.inside, ".git/commondir")],
       });
       expect(text).toMatch(/\[undone, .*\.git\/commondir\]\n\[created control files, .*new\/\.envrc\]$/);
@@ -176,6 +204,21 @@ describe.each(identities())("shell commands as $name", (identity) => {
       });
       expect(text).toContain("reached");
       expect(text).toContain("'/etc/shadow': No such file");
+    });
+
+    test("cannot use descriptors that the process inherited, and keep their own", async () => {
+      const world = await attackedWorld();
+      await writeFile(
+        join(world.folder, "call.ts"),
+        callOf(world.inside, "cat /proc/self/fd/200/secret; echo error >&2; ls /proc/self/fd"),
+      );
+      const script = `exec 200<"$0" && exec "$@"`;
+      const said = execFileSync(
+        "bash",
+        ["-c", script, world.outside, process.execPath, join(world.folder, "call.ts")],
+        { encoding: "utf8" },
+      );
+      expect(said).toMatch(/^cat: .*No such file or directory\nerror\n0\n1\n2\n3\n/);
     });
 
     test("do not expose values of the option env in the arguments of a process", async () => {
@@ -259,13 +302,7 @@ describe.each(identities())("shell commands as $name", (identity) => {
       "are refused where user namespaces are forbidden (skipped if bubblewrap is missing)",
       async () => {
         const world = await attackedWorld();
-        const call = `
-        import { bashTool } from ${JSON.stringify(join(import.meta.dirname, "../../src/capabilities/tools/bash.ts"))};
-        const tool = bashTool({ root: ${JSON.stringify(world.inside)} });
-        const call = tool.execute({ command: "touch ran" }, { signal: new AbortController().signal, idempotencyKey: "k" });
-        console.log(await call.catch((error) => error.message));
-      `;
-        await writeFile(join(world.folder, "call.ts"), call);
+        await writeFile(join(world.folder, "call.ts"), callOf(world.inside, "touch ran"));
         const args = ["--unshare-user", "--disable-userns", "--dev-bind", "/", "/", process.execPath];
         const said = execFileSync(program, [...args, join(world.folder, "call.ts")], { encoding: "utf8" });
         expect(said).toMatch(

@@ -203,6 +203,41 @@ it("a served tool reports invalid arguments to the model, and an unknown tool is
   await expect(client.callTool({ name: "gone", arguments: {} })).rejects.toThrow(/gone/);
 });
 
+it("a served call ends at callTimeoutMs, although it reports progress and ignores its signal", async () => {
+  const endless = tool({
+    name: "endless",
+    description: "Reports progress without end",
+    inputSchema: nothing,
+    execute: async (_input, { progress, signal }) => {
+      while (!signal.aborted) {
+        progress({ progress: 1 });
+        await new Promise(setImmediate);
+      }
+      await new Promise(() => {});
+    },
+  });
+  const runtime = await openRuntime({ stopGraceMs: 50 });
+  open.push(runtime);
+  const url = await serve({ name: "slow", tools: [endless], runtime, callTimeoutMs: 100 });
+  const client = new Client({ name: "host", version: "1" });
+  await client.connect(new StreamableHTTPClientTransport(new URL(url)));
+  open.push(client);
+  const options = { onprogress: () => undefined, resetTimeoutOnProgress: true };
+  expect(await client.callTool({ name: "endless", arguments: {} }, options)).toMatchObject({
+    isError: true,
+    content: [{ text: expect.stringContaining("deadline") as unknown }],
+  });
+  const [run] = (await runtime.list()).runs;
+  expect(run?.status).toBe("deadline_exceeded");
+});
+
+it.for([0, -1, Number.NaN, Number.POSITIVE_INFINITY])("mcpServer() refuses callTimeoutMs %d", async (ms) => {
+  const made = mcpServer({ name: "till", callTimeoutMs: ms });
+  await expect(made).rejects.toThrow(
+    `invalid callTimeoutMs ${ms} of MCP server till: expected a number above 0, or null`,
+  );
+});
+
 it("J6: a call that is repeated under the same idempotency key is executed once", async () => {
   let paid = 0;
   const pay = tool({

@@ -1,3 +1,5 @@
+import { dirname, resolve } from "node:path";
+
 /**
  * Control files: files that other programs of the user read as commands or settings, such as git hooks, editor tasks
  * and shell start-up files. A tool that could write them would run code outside its workspace later. File tools refuse
@@ -71,6 +73,8 @@ const ignoredInNames = /\p{Default_Ignorable_Code_Point}/gu;
  * trailing dots and spaces, and stream suffixes, and with the short name of `.git` replaced.
  */
 export function plainName(name: string): string {
+  // Nearly all names need no conversion, and searches of large folders ask for every name.
+  if (/^[\w.-]*[\w-]$/u.test(name)) return name.toLowerCase();
   const plain = name
     .normalize("NFKC")
     .replaceAll(ignoredInNames, "")
@@ -135,4 +139,16 @@ async function completesGit(name: string, has: NewEntry["has"]): Promise<boolean
   if (!(gitParts as readonly string[]).includes(name) || (await has(name))) return false;
   for (const other of gitParts) if (other !== name && !(await has(other))) return false;
   return true;
+}
+
+/** Returns the absolute paths that a git configuration refers to: files that it includes, and its folder of hooks. */
+export function configTargets(text: string, gitFolder: string): readonly string[] {
+  return [...text.matchAll(/^\s*(hookspath|path)\s*=\s*"?([^"\r\n]+?)"?\s*$/gimu)].flatMap(
+    ([, key = "", value = ""]) => {
+      if (value.startsWith("~")) return [];
+      const ofFolder = resolve(gitFolder, value);
+      // Hooks are relative to the working tree, or to the folder itself in a bare repository.
+      return key.toLowerCase() === "path" ? [ofFolder] : [resolve(dirname(gitFolder), value), ofFolder];
+    },
+  );
 }

@@ -3,6 +3,8 @@ import { lstat, mkdir, open, readlink, realpath, type FileHandle } from "node:fs
 import { isAbsolute, join, relative, resolve, sep } from "node:path";
 import { Fault } from "../../kernel/index.ts";
 import { isControlEntry } from "./control-files.ts";
+import { isReferred } from "./control-references.ts";
+import { codeOf } from "./error-code.ts";
 import { OpenFolder } from "./open-folder.ts";
 
 /** Options of `FileRoot`. */
@@ -160,6 +162,12 @@ export class FileRoot {
     const parents = split(relative(await this.path(), folder.path));
     const has = (each: string): Promise<boolean> => exists(folder.at(each));
     if (await isControlEntry({ parents, name, isFile, has })) throw controlFile(path, [...parents, name]);
+    if (isFile) await this.#refuseReferred(join(folder.path, name), path);
+  }
+
+  /** R4: throws `permission_denied` if a control file refers to the file. */
+  async #refuseReferred(file: string, path: string): Promise<void> {
+    if (await isReferred(await this.path(), file)) throw controlFile(path, split(await this.shown(file)));
   }
 
   /** R4: checks all parts below a folder that does not exist, before the first of them is created. */
@@ -176,6 +184,7 @@ export class FileRoot {
         throw controlFile(path, [...parents, name]);
       parents.push(name);
     }
+    await this.#refuseReferred(join(await this.path(), ...parents), path);
   }
 
   /**
@@ -315,9 +324,4 @@ async function statOf(at: string): Promise<Stats | undefined> {
 
 function ignoreExisting(error: unknown): void {
   if (codeOf(error) !== "EEXIST") throw error;
-}
-
-/** Returns the `code` of a system error. */
-export function codeOf(error: unknown): string | undefined {
-  return error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : undefined;
 }

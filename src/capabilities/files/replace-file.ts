@@ -2,7 +2,8 @@ import { randomUUID } from "node:crypto";
 import { constants } from "node:fs";
 import { lstat, open, rename, rm } from "node:fs/promises";
 import { Fault } from "../../kernel/index.ts";
-import { codeOf, openRegular, type Place } from "./file-root.ts";
+import { codeOf } from "./error-code.ts";
+import { openRegular, type Place } from "./file-root.ts";
 
 /** Identity and version of a file at one moment. */
 export interface FileState {

@@ -33,6 +33,10 @@ interface AnyServer {
   /** Maximum duration of a start, in milliseconds. Default: 30_000. */
   readonly startTimeoutMs?: number;
   /**
+   * Maximum size of one message of the server, in bytes. A longer one ends the call with an error. Default: 16 MiB.
+   */
+  readonly maxMessageBytes?: number;
+  /**
    * Protocol revision. `initialize` uses the handshake of the revisions up to 2025-11-25. `auto` tries 2026-07-28
    * first, which costs a stdio server a second start. A revision allows only that one. Default: `initialize`.
    */
@@ -119,7 +123,7 @@ function readServer(name: string, config: ServerConfig, variables: Variables): S
   const text = new VariableText(name, variables);
   const expanded = isStdio(config) ? readStdio(name, config, text) : readHttp(name, config, text);
   text.assertComplete();
-  for (const key of ["timeoutMs", "totalTimeoutMs", "startTimeoutMs"] as const) {
+  for (const key of ["timeoutMs", "totalTimeoutMs", "startTimeoutMs", "maxMessageBytes"] as const) {
     const value = config[key];
     if (value !== undefined && !(Number.isFinite(value) && value > 0))
       throw refused(name, `${key} is ${value}; use a number above 0`);

@@ -13,6 +13,7 @@ import {
 } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { Fault } from "../../kernel/index.ts";
+import { boundedFetch } from "./bounded-fetch.ts";
 import type { StderrTail } from "./stderr-tail.ts";
 import {
   isStdio,
@@ -22,6 +23,8 @@ import {
 } from "./server-config.ts";
 
 // This is the only module that imports values of the MCP package, which is optional: `Connection` loads it on first use.
+
+const defaultMessageBytes = 16 * 1024 * 1024;
 
 /** Creates a client of the MCP package. */
 export function newClient(info: Implementation, options: ClientOptions): Client {
@@ -106,7 +109,7 @@ export function isLost(error: unknown): boolean {
 }
 
 function stdio(
-  { command, args = [], env = {}, cwd }: StdioServerConfig,
+  { command, args = [], env = {}, cwd, maxMessageBytes = defaultMessageBytes }: StdioServerConfig,
   words: StderrTail,
 ): StdioClientTransport {
   const transport = new StdioClientTransport({
@@ -114,19 +117,21 @@ function stdio(
     args: [...args],
     env: { ...env },
     stderr: "pipe",
+    maxBufferSize: maxMessageBytes,
     ...(cwd !== undefined && { cwd }),
   });
   transport.stderr?.on("data", (chunk: Buffer) => words.add(chunk.toString("utf8")));
   return transport;
 }
 
-function http({ url, headers = {}, auth, fetch }: HttpServerConfig): StreamableHTTPClientTransport {
+function http(config: HttpServerConfig): StreamableHTTPClientTransport {
+  const { url, headers = {}, auth, maxMessageBytes = defaultMessageBytes } = config;
   return new StreamableHTTPClientTransport(new URL(url), {
     requestInit: { headers: { ...headers } },
     ...(auth && {
       authProvider: auth.provider,
       skipIssuerMetadataValidation: auth.skipIssuerCheck ?? false,
     }),
-    ...(fetch && { fetch }),
+    fetch: boundedFetch(config.fetch ?? fetch, maxMessageBytes),
   });
 }

@@ -1,8 +1,9 @@
 import { execFile } from "node:child_process";
 import { accessSync, constants, realpathSync } from "node:fs";
-import { delimiter, isAbsolute, join, relative, resolve } from "node:path";
+import { delimiter, isAbsolute, join, resolve } from "node:path";
 import { promisify } from "node:util";
-import { codeOf } from "../files/file-root.ts";
+import { isInside } from "../files/control-references.ts";
+import { codeOf } from "../files/error-code.ts";
 import type { SandboxLimits } from "./sandbox-policy.ts";
 import { generatedSettings, readableSettings, sandboxUser, systemFolders } from "./system-files.ts";
 
@@ -160,10 +161,4 @@ function programPath(name: string, writable: readonly string[]): string | undefi
     if (![candidate, real].some((path) => writable.some((folder) => isInside(path, folder)))) return real;
   }
   return undefined;
-}
-
-/** Whether a path is a folder or inside it. */
-export function isInside(path: string, folder: string): boolean {
-  const inside = relative(folder, path);
-  return inside === "" || (inside !== ".." && !inside.startsWith("../") && !isAbsolute(inside));
 }

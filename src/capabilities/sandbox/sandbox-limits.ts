@@ -1,4 +1,5 @@
 import { checkOptions, Fault, optionNames } from "../../kernel/index.ts";
+import { closingScript } from "./inherited-descriptors.ts";
 import type { SandboxLimits } from "./sandbox-policy.ts";
 
 const mebibyte = 1024 * 1024;
@@ -35,7 +36,7 @@ export function sandboxLimits(limits: SandboxLimits = {}): Required<SandboxLimit
 }
 
 /**
- * Returns a command that sets the limits and then becomes `command`. The shell's own `ulimit` sets them, because
+ * Returns a command that closes inherited descriptors, sets the limits and then becomes `command`. The shell's own `ulimit` sets them, because
  * `prlimit` is not installed everywhere. `ulimit` fails only if a lower limit is in force, which then stays.
  */
 export function limitedCommand(
@@ -53,7 +54,8 @@ export function limitedCommand(
     `-n ${limits.openFiles}`,
     `-t ${limits.cpuSeconds}`,
   ];
-  const script = `${settings.map((each) => `ulimit ${each} 2>/dev/null`).join("; ")}; exec "$@"`;
+  const limiting = settings.map((each) => `ulimit ${each} 2>/dev/null`).join("; ");
+  const script = `${closingScript(shell)}${limiting}; exec "$@"`;
   return [shell, "-c", script, shell, ...command];
 }
 

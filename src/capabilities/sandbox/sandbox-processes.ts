@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
 import { Fault } from "../../kernel/index.ts";
-import { codeOf } from "../files/file-root.ts";
+import { codeOf } from "../files/error-code.ts";
 
 /** Milliseconds between two looks at the number of processes. */
 const watchMs = 20;

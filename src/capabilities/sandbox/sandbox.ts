@@ -113,13 +113,14 @@ export class Sandbox {
         "invalid_argument",
         "the workspace of a sandbox cannot be /: use a folder of the project",
       );
+    const limited = limitedCommand(shell, [shell, "-c", command.command], this.#limits);
     const guard = await WorkspaceGuard.open([workspace, ...writable]);
     const processes = new SandboxProcesses();
     const { name, home } = sandboxUser;
     const own = { HOME: home, USER: name, LOGNAME: name, TMPDIR: "/tmp", SHELL: shell };
     const started = bubbleCommand({
       program,
-      command: limitedCommand(shell, [shell, "-c", command.command], this.#limits),
+      command: limited,
       cwd,
       env: { ...env, ...own, ...setEnv },
       network,

@@ -1,9 +1,11 @@
 import { randomUUID } from "node:crypto";
-import { readdir, readFile, readlink, realpath, rename, symlink } from "node:fs/promises";
-import { dirname, join, resolve } from "node:path";
+import { fstatSync } from "node:fs";
+import { readdir, readlink, rename, symlink } from "node:fs/promises";
+import { join, resolve } from "node:path";
 import { Fault } from "../../kernel/index.ts";
-import { codeOf } from "../files/file-root.ts";
-import { isInside, type Mount } from "./bubblewrap.ts";
+import { configTargets } from "../files/control-files.ts";
+import { configText, isInside, realPathOf } from "../files/control-references.ts";
+import type { Mount } from "./bubblewrap.ts";
 import {
   at,
   ControlScan,
@@ -24,9 +26,6 @@ export interface GuardChanges {
 
 /** Maximum number of searches until no control file refers to another file. */
 const maxRounds = 5;
-
-/** Maximum number of bytes of a git configuration that are read. */
-const maxConfigBytes = 1024 * 1024;
 
 /**
  * Protects the control files of folders while one command runs in a sandbox.
@@ -50,7 +49,7 @@ export class WorkspaceGuard {
   private constructor(roots: readonly string[], scan: ControlScan) {
     this.#roots = roots;
     this.#scan = scan;
-    this.mounts = scan.entries.map(({ path, access, handle }) => ({ path, access, fd: handle.fd }));
+    this.mounts = scan.entries.map(({ path, access, fd }) => ({ path, access, fd }));
   }
 
   /** Finds the control files of the folders and holds them open. The caller must call `end()`. */
@@ -62,15 +61,15 @@ export class WorkspaceGuard {
     let also: AlsoGuarded = { paths: new Set(), inodes: new Set() };
     for (let round = 0; round < maxRounds; round++) {
       const scan = await scanned(roots, also);
-      const more = await referred(scan, roots).catch(async (error: unknown) => {
-        await scan.close();
+      const more = await referred(scan, roots).catch((error: unknown) => {
+        scan.close();
         throw error;
       });
       const paths = new Set([...also.paths, ...more.paths]);
       const inodes = new Set([...also.inodes, ...more.inodes]);
       if (paths.size === also.paths.size && inodes.size === also.inodes.size)
         return new WorkspaceGuard(roots, scan);
-      await scan.close();
+      scan.close();
       also = { paths, inodes };
     }
     throw new Fault(
@@ -87,11 +86,11 @@ export class WorkspaceGuard {
         if (await undo(each)) undone.push(join(each.folder.path, each.name));
       const before = new Set(this.#scan.found);
       const after = await scanned(this.#roots, { paths: new Set(), inodes: new Set() });
-      await after.close();
+      after.close();
       const created = after.found.filter((path) => !before.has(path));
       return { ...(created.length > 0 && { created }), ...(undone.length > 0 && { undone }) };
     } finally {
-      await this.#scan.close();
+      this.#scan.close();
     }
   }
 }
@@ -102,7 +101,7 @@ async function scanned(roots: readonly string[], also: AlsoGuarded): Promise<Con
     for (const root of roots) await scan.scan(root);
     return scan;
   } catch (error) {
-    await scan.close();
+    scan.close();
     throw error;
   }
 }
@@ -118,67 +117,32 @@ async function referred(scan: ControlScan, roots: readonly string[]): Promise<Al
   for (const { folder, name, target } of scan.unmountable)
     // Git folders are recognised by their entries, and must stay writable.
     if (target !== null && name !== ".git") await add(resolve(folder.path, target));
-  for (const folder of scan.gitFolders) for (const target of await configTargets(folder)) await add(target);
+  for (const folder of scan.gitFolders)
+    for (const target of configTargets(await configText(at(folder, "config")), folder.path))
+      await add(target);
   for (const entry of scan.entries)
     if (entry.access === "read") for (const each of await sharedInodes(entry)) inodes.add(each);
   return { paths, inodes };
 }
 
-/** Returns the files that the configuration of a git folder includes, and its folder of hooks. */
-async function configTargets(folder: OpenEntry): Promise<readonly string[]> {
-  const text = await configText(folder);
-  const worktree = dirname(folder.path);
-  return [...text.matchAll(/^\s*(hookspath|path)\s*=\s*"?([^"\r\n]+?)"?\s*$/gimu)].flatMap(
-    ([, key = "", value = ""]) => {
-      if (value.startsWith("~")) return [];
-      return key.toLowerCase() === "path"
-        ? [resolve(folder.path, value)]
-        : [resolve(worktree, value), resolve(folder.path, value)];
-    },
-  );
-}
-
-async function configText(folder: OpenEntry): Promise<string> {
-  const path = at(folder, "config");
-  const stats = await statOf(path);
-  if (stats === undefined || !stats.isFile() || stats.size > maxConfigBytes) return "";
-  try {
-    return await readFile(path, "utf8");
-  } catch (error) {
-    if (codeOf(error) === "EACCES" || codeOf(error) === "ENOENT") return "";
-    throw error;
-  }
-}
-
 /** Returns the identities of a control file, or of the files in a control folder, that have several names. */
 async function sharedInodes(entry: OpenEntry): Promise<readonly string[]> {
-  const stats = await entry.handle.stat();
+  const stats = fstatSync(entry.fd);
   if (stats.isFile()) return stats.nlink > 1 ? [inode(stats)] : [];
   if (!stats.isDirectory()) return [];
   const shared: string[] = [];
   for (const child of await readdir(at(entry, "."), { recursive: true, withFileTypes: true })) {
     if (!child.isFile()) continue;
-    const file = await statOf(join(child.parentPath, child.name));
+    const file = statOf(join(child.parentPath, child.name));
     if (file !== undefined && file.nlink > 1) shared.push(inode(file));
   }
   return shared;
 }
 
-/** Returns the real path, or `undefined` if nothing exists there. */
-async function realPathOf(path: string): Promise<string | undefined> {
-  try {
-    return await realpath(path);
-  } catch (error) {
-    const code = codeOf(error);
-    if (code === "ENOENT" || code === "ELOOP" || code === "ENOTDIR" || code === "EACCES") return undefined;
-    throw error;
-  }
-}
-
 /** Renames what a command put in the place of a control file, and restores a link. Returns whether anything changed. */
 async function undo({ folder, name, target }: Unmountable): Promise<boolean> {
   const path = at(folder, name);
-  const stats = await statOf(path);
+  const stats = statOf(path);
   if (stats === undefined && target === null) return false;
   if (target !== null && stats?.isSymbolicLink() === true && (await readlink(path)) === target) return false;
   if (stats !== undefined) await rename(path, at(folder, `${name}.refused-${randomUUID().slice(0, 8)}`));

@@ -1,7 +1,8 @@
 import type { Dirent } from "node:fs";
 import { lstat, readdir, readlink } from "node:fs/promises";
 import { checkOptions, optionNames, type Tool } from "../../kernel/index.ts";
-import { codeOf, fileFault, FileRoot } from "../files/file-root.ts";
+import { codeOf } from "../files/error-code.ts";
+import { fileFault, FileRoot } from "../files/file-root.ts";
 import type { OpenFolder } from "../files/open-folder.ts";
 import { textResult } from "./tool-result.ts";
 import { tool } from "./tool.ts";

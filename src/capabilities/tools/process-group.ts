@@ -1,7 +1,7 @@
 import { spawn, type ChildProcess, type ChildProcessByStdio } from "node:child_process";
 import { Duplex, type Readable } from "node:stream";
 import { Fault, type CancelSignal } from "../../kernel/index.ts";
-import { codeOf } from "../files/file-root.ts";
+import { codeOf } from "../files/error-code.ts";
 import type { Descriptor } from "../sandbox/bubblewrap.ts";
 
 /** Options of `runGroup()`. */

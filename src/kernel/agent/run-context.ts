@@ -368,7 +368,8 @@ export interface RunContext {
   ): Promise<BranchResults<Branches>>;
   /**
    * Runs branches concurrently. The first branch to settle wins; the winner is recorded and the other branches are
-   * cancelled.
+   * cancelled. Signals and queued inputs that a losing branch took are available to the next waits. If the first branch
+   * to settle fails, the race fails, and values that branches took stay consumed.
    */
   race<Value>(
     branches: Readonly<Record<string, Branch<Value>>>,
@@ -412,17 +413,21 @@ export interface RunContext {
   // Waits.
 
   /**
-   * Waits until a time, in epoch milliseconds. The wait survives restarts, and the run may be dropped from memory
-   * meanwhile.
+   * Waits for a duration in milliseconds. The wait survives restarts, and the run may be dropped from memory meanwhile.
    *
    * @example
    * ```ts
    * import type { RunContext } from "reeve";
    *
    * async function waitOneDay(ctx: RunContext): Promise<void> {
-   *   await ctx.sleepUntil((await ctx.now()) + 24 * 60 * 60 * 1000);
+   *   await ctx.sleep(24 * 60 * 60 * 1000);
    * }
    * ```
+   */
+  sleep(ms: number): Promise<void>;
+  /**
+   * Waits until a time, in epoch milliseconds. The time of the first call is journaled: a replay waits for that time,
+   * even if the code passes a later one.
    */
   sleepUntil(atMs: number): Promise<void>;
   /**

@@ -55,6 +55,7 @@ export interface ClaimOptions {
  * - L6 Runs belong to a worker process, not to its name: see `enlist`.
  * - L7 The store counts recoveries, so that a run that ends every process that drives it can be recognised: the count grows each time a
  *   dead worker leaves the run, and starts again after a new commit of the run. A release by a live worker does not change it.
+ * - L8 `nextWakeAt` returns the earliest `wakeAt` after `now` of all suspended runs, so that a worker can wake them on time.
  */
 export interface Leases {
   /**
@@ -75,4 +76,6 @@ export interface Leases {
   check(lease: Lease): Promise<void>;
   /** Rejects with `lease_lost`. Returns `undefined` if the release completed synchronously. */
   release(lease: Lease, rest: Rest): Promise<void> | undefined;
+  /** L8: epoch milliseconds, or `null` if no suspended run waits for a later time. */
+  nextWakeAt(now: number): MaybePromise<number | null>;
 }

@@ -312,9 +312,19 @@ export class TaskContext implements RunContext {
     return this.#messages.follow("unfollow", topicId);
   }
 
+  async sleep(ms: number): Promise<void> {
+    assertTime("duration of sleep()", ms, "milliseconds");
+    await this.#sleepUntil(() => this.#runner.worker.clock.now() + ms);
+  }
+
   async sleepUntil(atMs: number): Promise<void> {
-    if (Number.isNaN(atMs))
-      throw new Fault("invalid_argument", "invalid time NaN of sleepUntil: expected epoch milliseconds");
+    assertTime("time of sleepUntil()", atMs, "epoch milliseconds");
+    await this.#sleepUntil(() => atMs);
+  }
+
+  /** The first time is journaled, because code that computes the time from the clock computes a later one on replay. */
+  async #sleepUntil(time: () => number): Promise<void> {
+    const atMs = await this.#value("sleep until", time);
     await this.#messages.waitForName(`sleep ${atMs}`, () => atMs);
   }
 
@@ -420,6 +430,11 @@ export class TaskContext implements RunContext {
   #value<Value extends JsonValue>(name: string, read: () => Value): Promise<Value> {
     return this.#steps.runSync<Value>(this.#steps.identify("value", name, null), read);
   }
+}
+
+function assertTime(name: string, value: number, unit: string): void {
+  if (!Number.isFinite(value))
+    throw new Fault("invalid_argument", `invalid ${name} ${value}: expected a finite number of ${unit}`);
 }
 
 /** Thrown by `continueAsNew` to leave the agent's code. */

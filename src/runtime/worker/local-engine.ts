@@ -22,7 +22,7 @@ export interface LocalEngineOptions {
   readonly concurrency: number;
   /** The agents, and versions if runs are pinned, whose runs this worker may claim. */
   readonly agents: () => readonly AgentVersion[];
-  /** Interval at which the engine looks for due runs and for runs of dead workers without a call of `wake`. */
+  /** Interval at which the engine looks for runs of dead and of other workers without a call of `wake`. */
   readonly pollMs: number;
   /** Whether the engine keeps the process alive while no run is driven. */
   readonly keepAlive: boolean;
@@ -67,7 +67,9 @@ export class LocalEngine implements Engine, RunClaimer {
   #reservedClaims = 0;
   /** Called when the last reservation is completed; `stop` waits for it. */
   #onClaimsCompleted: (() => void) | undefined;
-  #stopTimer: (() => void) | undefined;
+  #cancelPoll: (() => void) | undefined;
+  /** When the engine polls next. Epoch milliseconds. */
+  #nextPollAt = Infinity;
 
   constructor(options: LocalEngineOptions) {
     this.#options = options;
@@ -118,7 +120,7 @@ export class LocalEngine implements Engine, RunClaimer {
 
   async stop(): Promise<void> {
     this.#host = undefined;
-    this.#stopTimer?.();
+    this.#cancelPoll?.();
     this.#stopped.resolve();
     await this.#claiming;
     if (this.#reservedClaims > 0)
@@ -132,8 +134,23 @@ export class LocalEngine implements Engine, RunClaimer {
   #poll(): void {
     if (this.#host === undefined) return;
     this.wake();
-    const { clock, pollMs, keepAlive } = this.#options;
-    this.#stopTimer = clock.schedule(clock.now() + pollMs, () => this.#poll(), { background: !keepAlive });
+    const { clock, leases, pollMs, onError } = this.#options;
+    const now = clock.now();
+    this.#nextPollAt = Infinity;
+    this.#pollBy(now + pollMs);
+    void (async () => {
+      const wakeAt = await leases.nextWakeAt(now);
+      if (wakeAt !== null) this.#pollBy(wakeAt);
+    })().catch(onError);
+  }
+
+  /** Polls at the given time, unless an earlier poll is scheduled. */
+  #pollBy(atMs: number): void {
+    if (this.#host === undefined || atMs >= this.#nextPollAt) return;
+    const { clock, keepAlive } = this.#options;
+    this.#cancelPoll?.();
+    this.#nextPollAt = atMs;
+    this.#cancelPoll = clock.schedule(atMs, () => this.#poll(), { background: !keepAlive });
   }
 
   /** One claim serves all calls of `wake` within a tick. */
@@ -192,6 +209,7 @@ export class LocalEngine implements Engine, RunClaimer {
         if (this.#wasFull && this.#startQueue.size <= maxWaiting / 2) this.wake();
       }
       const { rest, isReleased } = (await this.#host?.drive(lease)) ?? notDriven;
+      if (rest.kind === "suspended" && rest.wakeAt !== null) this.#pollBy(rest.wakeAt);
       if (isReleased) return;
       const releasing = leases.release(lease, rest);
       if (releasing !== undefined) await releasing;

@@ -114,6 +114,63 @@ it("a sleeping task wakes at its time, also on another worker after a restart", 
   expect(woken[0]).toBeLessThan(61_000);
 });
 
+it("sleepUntil() ends at the time of its first call, also if a replay passes a later time", async () => {
+  const { runtime, clock } = await setUp({ suspendAfterMs: 100 });
+  const woken: number[] = [];
+  const sleeper = agent("sleeper", async (ctx) => {
+    await ctx.sleepUntil(clock.now() + 60_000);
+    woken.push(clock.now());
+  });
+  const startedAt = clock.now();
+  const run = await runtime.submit(sleeper, null);
+  await settle();
+  await clock.advance(60_000);
+  await run.result();
+  expect(woken).toEqual([startedAt + 60_000]);
+});
+
+it("sleep() waits for its duration once, also if the run is suspended meanwhile", async () => {
+  const { runtime, clock } = await setUp({ suspendAfterMs: 100 });
+  const woken: number[] = [];
+  const sleeper = agent("sleeper", async (ctx) => {
+    for (let nap = 0; nap < 2; nap++) await ctx.sleep(30_000);
+    woken.push(clock.now());
+  });
+  const startedAt = clock.now();
+  const run = await runtime.submit(sleeper, null);
+  await settle();
+  await clock.advance(30_000);
+  await clock.advance(30_000);
+  await run.result();
+  expect(woken).toEqual([startedAt + 60_000]);
+});
+
+it("a suspended run wakes when its time is due, not at the next poll of the worker", async () => {
+  const { runtime, clock, store, open } = await setUp({ suspendAfterMs: 100, pollMs: 3_600_000 });
+  const woken: number[] = [];
+  const sleeper = agent("sleeper", async (ctx) => {
+    await ctx.sleep(60_000);
+    woken.push(clock.now());
+  });
+  const startedAt = clock.now();
+  let run = await runtime.submit(sleeper, null);
+  await settle();
+  await clock.advance(60_000);
+  await run.result();
+  expect(woken).toEqual([startedAt + 60_000]);
+  run = await runtime.submit(sleeper, null);
+  await settle();
+  await clock.advance(10_000);
+  await runtime.close();
+  await store.leases.dismiss("worker-1");
+  const next = await open();
+  next.register(sleeper);
+  run = await findRun(next, run);
+  await clock.advance(50_000);
+  await run.result();
+  expect(woken[1]).toBe(startedAt + 120_000);
+});
+
 it("a restart does not extend a timeout", async () => {
   const { runtime, clock } = await setUp({ suspendAfterMs: 100 });
   const worker = agent(

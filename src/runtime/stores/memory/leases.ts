@@ -60,6 +60,10 @@ export class MemoryLeases implements Leases {
     return attempt(() => this.#release(lease, rest));
   }
 
+  nextWakeAt(now: number): number | null {
+    return this.#tables.ready.nextWakeAt(now);
+  }
+
   #release(lease: Lease, rest: Rest): undefined {
     const row = this.#tables.owned(lease);
     row.owner = null;

@@ -55,6 +55,13 @@ export class ReadyRuns {
     this.#size--;
   }
 
+  /** L8: the earliest time after `now` at which a sleeping run wakes. */
+  nextWakeAt(now: number): number | null {
+    let next = Infinity;
+    for (const wakeAt of this.#sleeping.values()) if (wakeAt > now && wakeAt < next) next = wakeAt;
+    return next === Infinity ? null : next;
+  }
+
   /** L5: takes one run of each tenant in turn. The tenant that was served longest ago comes first. */
   take(limit: number, now: number, isWanted: (row: RunRow) => boolean): readonly RunRow[] {
     if (now >= this.#nextWake) this.#wake(now);

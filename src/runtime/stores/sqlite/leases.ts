@@ -64,6 +64,8 @@ const seizeAny = takeRun(`run_id = ?2 AND state <> ${RunState.ENDED}`);
 const isAnyoneWaiting = `SELECT 1 WHERE EXISTS (SELECT 1 FROM runs WHERE state = ${RunState.READY} AND agent_id > '')
   OR EXISTS (SELECT 1 FROM runs WHERE wake_at <= ?)`;
 
+const nextWake = "SELECT wake_at AS at FROM runs WHERE wake_at > ? ORDER BY wake_at LIMIT 1";
+
 /** Whether the run has unread mail. No row if it never had any mail. */
 const mailOfRun = `SELECT EXISTS (SELECT 1 FROM mail WHERE run = ?1) AS waits FROM mail_ids WHERE run = ?1 LIMIT 1`;
 const releaseRun = (more: string): string =>
@@ -101,6 +103,12 @@ export class SqliteLeases implements Leases {
     return andThen(
       this.#tables.read(() => this.#look(options)),
       (seen) => this.#claim(options, seen),
+    );
+  }
+
+  nextWakeAt(now: number): MaybePromise<number | null> {
+    return this.#tables.read(
+      () => this.#tables.database.get<{ readonly at: number }>(nextWake, now)?.at ?? null,
     );
   }
 
@@ -310,8 +318,8 @@ export class SqliteLeases implements Leases {
   }
 
   /** Called after it is durable that this worker owns the run. */
-  note({ id, runId, agentId, sessionId, epoch }: Taken, workerId: string): void {
-    this.#tables.owned.set(runId, { id, runId, agentId, sessionId, epoch, workerId });
+  note({ id, runId, agentId, sessionId, tenantId, userId, epoch }: Taken, workerId: string): void {
+    this.#tables.owned.set(runId, { id, runId, agentId, sessionId, tenantId, userId, epoch, workerId });
     this.#deltas.forget(runId);
   }
 }

@@ -1,0 +1,4 @@
+/** Returns the `code` of a system error. */
+export function codeOf(error: unknown): string | undefined {
+  return error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : undefined;
+}
