@@ -35,7 +35,10 @@ export async function setup(project: TestProject): Promise<void> {
 /** Installs the package as root, or with sudo if it asks for no password. Returns why that failed. */
 async function install(): Promise<string | undefined> {
   const [name = "", ...prefix] = process.getuid?.() === 0 ? ["apt-get"] : ["sudo", "-n", "apt-get"];
-  const settings = ["-o", "Acquire::Retries=0", "-o", "Acquire::http::Timeout=15"];
+  // Several projects may install at the same time, so each waits for the lock.
+  const settings = ["Acquire::Retries=0", "Acquire::http::Timeout=15", "DPkg::Lock::Timeout=120"].flatMap(
+    (each) => ["-o", each],
+  );
   const apt = (...args: readonly string[]) =>
     promisify(execFile)(name, [...prefix, ...settings, ...args], {
       timeout: 180_000,

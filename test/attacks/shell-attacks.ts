@@ -3,7 +3,8 @@ import type { SandboxLimits } from "../../src/capabilities/tools/index.ts";
 
 /**
  * One attack: its name and a shell command that calls `breach` if the attack has succeeded. `$OUTSIDE` is the folder
- * outside, `$PARENT` the process id of the process that runs the tool, `$PORT` a port of this machine.
+ * outside, `$PARENT` the process id of the process that runs the tool, `$PORT` a port of this machine. An attack that
+ * succeeds must not harm this machine, so it writes values that are there already and deletes what it creates.
  */
 type Attack = readonly [name: string, command: string];
 
@@ -54,17 +55,23 @@ export const secrets: readonly Attack[] = [
 ];
 
 export const writes: readonly Attack[] = [
-  ["/usr", "touch /usr/planted && breach"],
-  ["/usr/local/bin", "touch /usr/local/bin/planted && breach"],
-  ["/bin", "touch /bin/planted && breach"],
-  ["/lib", "touch /lib/planted && breach"],
-  ["/opt", "touch /opt/planted && breach"],
-  ["/etc", "touch /etc/planted && breach"],
-  ["/etc/passwd", "echo 'evil::0:0::/:/bin/sh' >> /etc/passwd && breach"],
-  ["/", "touch /planted && breach"],
-  ["/dev", "touch /dev/planted && breach"],
-  ["/proc/sys/kernel/core_pattern", "echo '|/tmp/x' > /proc/sys/kernel/core_pattern && breach"],
-  ["/proc/sys/kernel/modprobe", "echo /tmp/x > /proc/sys/kernel/modprobe && breach"],
+  ["/usr", "touch /usr/planted && rm /usr/planted && breach"],
+  ["/usr/local/bin", "touch /usr/local/bin/planted && rm /usr/local/bin/planted && breach"],
+  ["/bin", "touch /bin/planted && rm /bin/planted && breach"],
+  ["/lib", "touch /lib/planted && rm /lib/planted && breach"],
+  ["/opt", "touch /opt/planted && rm /opt/planted && breach"],
+  ["/etc", "touch /etc/planted && rm /etc/planted && breach"],
+  ["/etc/passwd", "printf '' >> /etc/passwd && breach"],
+  ["/", "touch /planted && rm /planted && breach"],
+  ["/dev", "touch /dev/planted && rm /dev/planted && breach"],
+  [
+    "/proc/sys/kernel/core_pattern",
+    "v=$(cat /proc/sys/kernel/core_pattern) && echo $v > /proc/sys/kernel/core_pattern && breach",
+  ],
+  [
+    "/proc/sys/kernel/printk",
+    "v=$(cat /proc/sys/kernel/printk) && echo $v > /proc/sys/kernel/printk && breach",
+  ],
   ["/proc/sysrq-trigger", "echo h > /proc/sysrq-trigger && breach"],
   ["/proc/self/uid_map", "echo '0 0 1' > /proc/self/uid_map && breach"],
   ["/proc/self/oom_score_adj", "echo -1000 > /proc/self/oom_score_adj && breach"],
@@ -101,15 +108,15 @@ export const privileges: readonly Attack[] = [
   ["a set-user-id program", "cp /bin/sh s && chmod u+s s && ./s -p -c '[ $(id -u) = 0 ]' && breach"],
   ["a file of another user", "touch f; chown 0 f && breach; chown 12345 f && breach"],
   ["file capabilities", "cp /bin/sh s; setcap cap_sys_admin+ep s && breach"],
-  ["the host name", "hostname evil && breach; echo evil > /proc/sys/kernel/hostname && breach"],
-  ["the clock", "date -s 2001-01-01 && breach"],
+  ["the host name", "hostname $(hostname) && breach; hostname > /proc/sys/kernel/hostname && breach"],
+  ["the clock", "date -s now && breach"],
   ["a kernel module", "insmod x.ko && breach; modprobe dummy && breach"],
   ["a raw socket", "perl -MSocket -e 'socket(S, AF_INET, SOCK_RAW, 1) or exit 1' && breach"],
-  ["a network interface", "ip link add x type dummy && breach; ip link set lo down && breach"],
+  ["a network interface", "ip link add x type dummy && breach; ip link set lo up && breach"],
   ["a higher priority", "nice -n -5 true 2>&1 | grep -q 'cannot set' || breach"],
   ["the parent process", 'kill -9 "$PARENT" && breach'],
   ["the parent's process group", 'kill -9 "-$PARENT" && breach'],
-  ["every process", "kill -9 -1; true"],
+  ["every process", "[ $(cat /proc/1/comm) = bwrap ] && kill -9 -1; true"],
   [
     "the tracing of the parent",
     'strace -p "$PARENT" -o t 2>&1 | grep attached && breach; gdb -p "$PARENT" -batch 2>&1 | grep "^\\[New LWP" && breach',

@@ -140,14 +140,30 @@ describe.each(identities())("shell commands as $name", (identity) => {
       expect(await snapshot(world.folder)).toEqual(before);
     });
 
+    test.each(["beside the workspace", "above the workspace"])(
+      "cannot write control files of a writable folder %s",
+      async (where) => {
+        const world = await attackedWorld(identity.uid);
+        const root = join(world.inside, where === "above the workspace" ? "sub" : "dotfiles");
+        const folder = where === "above the workspace" ? world.inside : join(world.inside, "bare.git");
+        const before = await guardedSnapshot(world);
+        const result = await attacker.call({
+          root,
+          tool: "bash",
+          input: {
+            command: `cd ${folder}; echo x >> config; echo x > hooks/update; echo x >> .git/config; echo x >> sub/.envrc; echo x > plain && echo written`,
+          },
+          options: { sandbox: { mode: "enforce", program, writable: [folder] } },
+        });
+        expect(textOf(result)).toContain("written");
+        expect(await guardedSnapshot(world)).toEqual(before);
+      },
+    );
+
     test("report new control files, and undo those of an existing repository", async () => {
-      const { world, result, text } = await run(
-        "mkdir new; echo x > new/.envrc; mkdir -p fresh/.git; echo ../x > .git/commondir",
-      );
+      const { world, result, text } = await run("mkdir new; echo x > new/.envrc; echo ../x > .git/commondir");
       expect(result.metadata?.["sandbox"]).toMatchObject({
-        created: [join(world.inside, "fresh/.git"), join(world.inside, "new/.envrc")].filter((path) =>
-          path.endsWith(".envrc"),
-        ),
+        created: [join(world.inside, "new/.envrc")],
         undone: [join(world.inside, ".git/commondir")],
       });
       expect(text).toMatch(/\[undone, .*\.git\/commondir\]\n\[created control files, .*new\/\.envrc\]$/);

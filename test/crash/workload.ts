@@ -19,7 +19,10 @@ export interface Workload {
   /** Expected outputs of the runs, as far as they are known in advance. */
   readonly outputs: readonly JsonValue[];
   readonly runtime?: Pick<RuntimeOptions, "suspendAfterMs">;
-  readonly world: Pick<CrashOptions, "answering" | "branches" | "visitor" | "mayExhaust" | "sideBySide">;
+  readonly world: Pick<
+    CrashOptions,
+    "answering" | "branches" | "ignore" | "visitor" | "mayExhaust" | "sideBySide"
+  >;
 }
 
 interface Hands {

@@ -47,7 +47,7 @@ const maxFolders = 50_000;
 const foldersPerTurn = 50;
 
 /** Maximum number of files and folders that are held open for one command. */
-const maxEntries = 400;
+const maxEntries = 1_000;
 
 /**
  * Linux's O_PATH, which Node does not export. Such a descriptor names a file without opening it, so no permission is

@@ -150,10 +150,10 @@ function lineAt(text: string, index: number): number {
   return text.slice(0, index).split("\n").length;
 }
 
-/** Computes the diff after the file is written. Returns no diff if that takes longer than 2 seconds. */
+/** Computes the diff after the file is written. Returns no diff if that takes longer than 200 ms, because other calls wait meanwhile. */
 async function diffOf(path: string, before: string, after: string): Promise<{ readonly diff?: string }> {
   const { createPatch } = await import("diff");
-  const diff = createPatch(path, before, after, undefined, undefined, { context: 3, timeout: 2_000 });
+  const diff = createPatch(path, before, after, undefined, undefined, { context: 3, timeout: 200 });
   if (diff === undefined) return {};
   return { diff: diff.length > maxDiff ? `${diff.slice(0, maxDiff)}\n[cut]` : diff };
 }

@@ -37,7 +37,7 @@ import { middlewareContext } from "../task/middleware-context.ts";
 import type { InFlightCall } from "../task/in-flight-calls.ts";
 import { ToolCallContext } from "./tool-context.ts";
 import type { StepIdentity } from "../journal/step-identity.ts";
-import { needsApproval, passGate } from "./tool-gate.ts";
+import { needsApproval, passGate, wasAsked, withdrawAsked } from "./tool-gate.ts";
 
 interface ToolCallOptions extends GatedCallOptions {
   /** Additional tools, which are found before the agent's own. */
@@ -104,9 +104,9 @@ export function callTool(open: ActiveStep, step: ToolStep): ToolResult | Promise
   if (exceededLimit !== undefined) return told(options, pastLimit(exceededLimit));
   const tool = findTool(open.runner.agent, call.toolName, options.extra);
   const refusal = tool === undefined ? notThere(options) : findRefusal(options);
-  return tool === undefined || refusal !== undefined
-    ? told(options, refusal ?? nothing)
-    : execute(options, tool);
+  if (tool !== undefined && refusal === undefined) return execute(options, tool);
+  const result = refusal ?? nothing;
+  return wasAsked(open) ? withdrawAsked(options).then(() => told(options, result)) : told(options, result);
 }
 
 const nothing: ToolResult = failure("");
@@ -154,7 +154,7 @@ function execute(options: ToolCallOptions, tool: Tool): ToolResult | Promise<Too
   } catch (error) {
     return executeGated(options, tool, Promise.reject(error), false);
   }
-  if (asks !== false || gate !== undefined || callPath?.function !== undefined)
+  if (asks !== false || gate !== undefined || callPath?.function !== undefined || wasAsked(open))
     return executeGated(options, tool, parsing, asks);
   return performed(options, tool, call.input, parsing, told);
 }
@@ -169,6 +169,7 @@ async function executeGated(
   const { open, call } = options;
   const { agent } = open.runner;
   const gate = agent.callPath?.gate;
+  let isJudged = false;
   let judged: JudgedCall = { tool, needsApproval: false, input: parsedArguments(call.input, call.input) };
   let result: ToolResult;
   try {
@@ -176,7 +177,8 @@ async function executeGated(
       // Checked first, so that invalid arguments are reported once.
       const isAsking = await asks;
       judged = { tool, needsApproval: isAsking, input: parsedArguments(call.input, await parsing) };
-      if (isAsking || gate !== undefined) {
+      if (isAsking || gate !== undefined || wasAsked(open)) {
+        isJudged = true;
         const currentTool = (): Tool | undefined => findTool(agent, call.toolName, options.extra);
         const passed = await passGate({ ...options, ...judged, currentTool });
         if ("refusal" in passed) {
@@ -189,6 +191,7 @@ async function executeGated(
       result = await performed(options, judged.tool, coerceInput(judged.tool, sent), parsed, asIs);
     } catch (error) {
       result = failed(options, error);
+      if (!isJudged && wasAsked(open)) await withdrawAsked(options);
     }
     if (gate !== undefined)
       result = await reviewed(options, { ...judged, stage: "after", round: open.address }, gate, result);

@@ -13,6 +13,7 @@ import {
   type ToolGate,
 } from "../../kernel/index.ts";
 import { withGateContext, type GatedCallOptions, type GateStage, type JudgedCall } from "./gate-context.ts";
+import type { ActiveStep } from "../task/active-step.ts";
 import type { StepIdentity } from "../journal/step-identity.ts";
 import { approvalIdOf, approvalStep, askForApproval, withdrawQuestion } from "./approval.ts";
 import { parseArguments } from "./call-arguments.ts";
@@ -76,13 +77,13 @@ interface RecordedAsk extends Omit<Extract<GateVerdict, { decision: "ask" }>, "a
   readonly subject: string;
 }
 
-function findAsk(passage: Passage, round: StepAddress): RecordedAsk | undefined {
+function findAsk(passage: GatedCallOptions, round: StepAddress): RecordedAsk | undefined {
   const found = passage.open.runner.journal.find(gateStep(passage, round));
   return found?.kind === "ok" ? (found.value as unknown as RecordedAsk) : undefined;
 }
 
 /** J4: the digest covers the arguments that the model sent, never the tool. */
-function gateStep({ call }: Passage, round: StepAddress): StepIdentity {
+function gateStep({ call }: GatedCallOptions, round: StepAddress): StepIdentity {
   const digest = new JsonDigest(call.input);
   return { address: gateAddress(round), kind: "gate", name: call.toolName, digest };
 }
@@ -103,7 +104,7 @@ function isOver(passage: Passage, index: number, asked: RecordedAsk): boolean {
 }
 
 /** Ends a round that counts no more. A question that no one has answered is withdrawn. */
-async function close(passage: Passage, round: StepAddress, asked: RecordedAsk): Promise<void> {
+async function close(passage: GatedCallOptions, round: StepAddress, asked: RecordedAsk): Promise<void> {
   const { open, call, from } = passage;
   const { task, journal } = open.runner;
   const address = approvalAddress(round);
@@ -113,6 +114,21 @@ async function close(passage: Passage, round: StepAddress, asked: RecordedAsk): 
   else if (task.opened.has(address)) {
     const reason = `${call.toolName} or its permissions have changed since the question was asked`;
     await withdrawQuestion(from.steps, round, question, reason);
+  }
+}
+
+/** Whether an earlier owner of the run has asked a person about this call. */
+export function wasAsked({ isRepeated, address, runner }: ActiveStep): boolean {
+  return isRepeated && runner.task.steps.has(gateAddress(address));
+}
+
+/** Withdraws the open question about a call that is not executed, because the tool is gone or not allowed any more. */
+export async function withdrawAsked(options: GatedCallOptions): Promise<void> {
+  for (let index = 0; ; index++) {
+    const round = roundAddress(options.open.address, index);
+    const asked = findAsk(options, round);
+    if (asked === undefined) return;
+    await close(options, round, asked);
   }
 }
 
@@ -130,7 +146,12 @@ function subjectOf({ open, tool, input }: Passage): string {
 }
 
 /** Id of the question about a call with these arguments. */
-function questionId({ open }: Passage, round: StepAddress, subject: string, input: JsonValue): string {
+function questionId(
+  { open }: GatedCallOptions,
+  round: StepAddress,
+  subject: string,
+  input: JsonValue,
+): string {
   const { taskId, worker } = open.runner;
   return approvalIdOf(taskId, round, worker.hash(canonicalJson([subject, input])));
 }

@@ -63,11 +63,13 @@ describe.each(places)("the kind of a question, with the %s store", (name) => {
     const place = await openPlace(name);
     const ask = { toolName: "wipe", callId: "c", input: {}, reason: "Please confirm." };
     const kinds: unknown[] = [];
+    // The code runs again after each wait, because the run is dropped meanwhile.
+    const refused = new Set<string>();
     const agent: HostedAgent = {
       id: formatAgentId({ name: "asker" }),
       run: async (ctx) => {
         const forged = { ...ask, kind: "tool_call" } as unknown as PersonQuestion;
-        await ctx.approval(forged).catch((error: unknown) => kinds.push(String(error)));
+        await ctx.approval(forged).catch((error: unknown) => refused.add(String(error)));
         await ctx.approval(ask);
         await ctx.approval({ ...ask, kind: "elicitation" });
       },
@@ -78,10 +80,9 @@ describe.each(places)("the kind of a question, with the %s store", (name) => {
       kinds.push(event.data.kind);
       await run.approve(event.data.approvalId, { decision: "approved" });
     }
-    expect(kinds).toEqual([
+    expect(kinds).toEqual(["question", "elicitation"]);
+    expect([...refused]).toEqual([
       expect.stringContaining('invalid kind "tool_call" of ctx.approval: expected question or elicitation'),
-      "question",
-      "elicitation",
     ]);
   });
 

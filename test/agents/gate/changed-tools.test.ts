@@ -225,6 +225,39 @@ describe.each(places)("an approval of a tool that changes, with the %s store", (
     expect(sent).toEqual(["Sends it to everyone: ada"]);
   });
 
+  test.for<[string, readonly Tool[], RegExp]>([
+    ["is gone", [], /^there is no tool send/u],
+    [
+      "does not accept the arguments any more",
+      [
+        tool({
+          name: "send",
+          description: "Sends a letter",
+          inputSchema: { type: "object", required: ["bcc"] } as const,
+          needsApproval: true,
+          execute: () => "sent",
+        }),
+      ],
+      /do not match its schema/u,
+    ],
+    [
+      "needs no approval any more",
+      [letters({ description: "Harmless", needsApproval: () => false })],
+      /^sent to ada/u,
+    ],
+  ])("the question about a tool is withdrawn if the tool %s after a restart", async ([, tools, output]) => {
+    const place = await openPlace(name);
+    const run = await (await place.restart()).submit(agentWith([letters()], [send]), "Write.");
+    const [old] = await questions(run, 1);
+    await place.restart(agentWith(tools, [reads]));
+    const found = await place.find(run.runId);
+    await found.approve(old?.approvalId ?? "", { decision: "approved" });
+    expect((await found.result()).output).toMatch(output);
+    expect(await toldOf(found, "approval_decision")).toMatchObject([
+      { data: { approvalId: old?.approvalId, decision: { decision: "denied", by: "runtime" } } },
+    ]);
+  });
+
   test("a tool that changes at every question is denied after 16 of them", async () => {
     const place = await openPlace(name);
     let version = 0;

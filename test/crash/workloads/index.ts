@@ -1,6 +1,7 @@
 import type { Workload } from "../workload.ts";
 import { approval } from "./approval.ts";
 import { askReply } from "./ask-reply.ts";
+import { changingTool } from "./changing-tool.ts";
 import { fork } from "./fork.ts";
 import { preemption } from "./preemption.ts";
 import { sleep } from "./sleep.ts";
@@ -15,6 +16,7 @@ export const workloads: Readonly<Record<string, Workload>> = {
   askReply,
   sleep,
   approval,
+  changingTool,
   preemption,
   fork,
   tightBudget,
