@@ -368,7 +368,8 @@ export interface RunContext {
   ): Promise<BranchResults<Branches>>;
   /**
    * Runs branches concurrently. The first branch to settle wins; the winner is recorded and the other branches are
-   * cancelled.
+   * cancelled. Signals and queued inputs that a losing branch took are available to the next waits. If the first branch
+   * to settle fails, the race fails, and values that branches took stay consumed.
    */
   race<Value>(
     branches: Readonly<Record<string, Branch<Value>>>,

@@ -312,14 +312,14 @@ export class TaskContext implements RunContext {
     return this.#messages.follow("unfollow", topicId);
   }
 
-  sleep(ms: number): Promise<void> {
+  async sleep(ms: number): Promise<void> {
     assertTime("duration of sleep()", ms, "milliseconds");
-    return this.#sleepUntil(() => this.#runner.worker.clock.now() + ms);
+    await this.#sleepUntil(() => this.#runner.worker.clock.now() + ms);
   }
 
-  sleepUntil(atMs: number): Promise<void> {
+  async sleepUntil(atMs: number): Promise<void> {
     assertTime("time of sleepUntil()", atMs, "epoch milliseconds");
-    return this.#sleepUntil(() => atMs);
+    await this.#sleepUntil(() => atMs);
   }
 
   /** The first time is journaled, because code that computes the time from the clock computes a later one on replay. */

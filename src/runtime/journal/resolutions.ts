@@ -31,12 +31,20 @@ export class Resolutions {
     return this.#values.get(keyOf(taskId, wait)) ?? noValues;
   }
 
-  /** Removes the first `count` values: a recorded step has taken them. */
-  take(taskId: TaskId, wait: string, count: number): void {
+  /** Removes and returns the first `count` values: a recorded step has taken them. */
+  take(taskId: TaskId, wait: string, count: number): readonly ArrivedValue[] {
     const key = keyOf(taskId, wait);
-    const remaining = this.#values?.get(key)?.slice(count) ?? noValues;
-    if (remaining.length > 0) this.#values?.set(key, remaining);
+    const values = this.#values?.get(key) ?? noValues;
+    if (values.length > count) this.#values?.set(key, values.slice(count));
     else this.#values?.delete(key);
+    return values.slice(0, count);
+  }
+
+  /** Puts values that were taken before all others of the wait. */
+  putBack(taskId: TaskId, wait: string, values: readonly ArrivedValue[]): void {
+    this.#values ??= new Map();
+    const key = keyOf(taskId, wait);
+    this.#values.set(key, [...values, ...(this.#values.get(key) ?? noValues)]);
   }
 }
 

@@ -31,12 +31,31 @@ import {
   type Usage,
 } from "../../kernel/index.ts";
 import { SharedContents, type TurnRecord } from "./shared-contents.ts";
-import { Resolutions } from "./resolutions.ts";
+import { Resolutions, type ArrivedValue } from "./resolutions.ts";
 import { TaskClock, updateClock } from "./task-clock.ts";
-import { asksPerson, inboxDrain, queueWait, resolutionsTaken } from "./wait-names.ts";
+import {
+  asksPerson,
+  inboxDrain,
+  queueWait,
+  resolutionsTaken,
+  signalOf,
+  type TakenWait,
+} from "./wait-names.ts";
 
 /** The part of a commit that changes the state of its run. */
 export type RunChange = Omit<Commit, "number" | "at" | "erases" | "mail" | "inbox" | "topics">;
+
+interface RaceRecord {
+  /** Name of the branch that settled first. */
+  readonly winner: string;
+}
+
+/** Values of a wait that a step in a branch has taken. */
+interface TakenValues {
+  readonly address: StepAddress;
+  readonly wait: string;
+  readonly values: readonly ArrivedValue[];
+}
 
 /** The state of a task, as its commits give it. */
 export interface TaskState {
@@ -46,6 +65,8 @@ export interface TaskState {
   readonly steps: Map<StepAddress, StepRecord>;
   /** Steps that have begun and have no record yet. */
   readonly opened: Map<StepAddress, number>;
+  /** Values that steps in branches have taken, in the order of the records. They return if the branch loses a race. */
+  takenInBranches: readonly TakenValues[];
   /** Messages that the task has drained from its agent's inbox. */
   readonly drained: Message[];
   /**
@@ -253,14 +274,34 @@ export class RunState {
       return;
     }
     const taken = resolutionsTaken(step);
-    if (taken !== undefined) this.resolutions.take(step.taskId, taken.wait, taken.count);
+    if (taken !== undefined) this.#take(task, step, taken);
     if (outcome.kind === "failed") return;
+    if (kind === "race") this.#returnValues(task, address, outcome.value as unknown as RaceRecord);
     if (kind === "turn") this.#holdContents(task.record, outcome.value as unknown as TurnRecord | null);
     if (kind === "send" && name.startsWith("reply ")) task.replied.push(name.slice("reply ".length));
     if (kind !== "drain" || name !== inboxDrain) return;
     const messages = outcome.value as unknown as readonly Message[];
     for (const message of messages) task.drained.push(message);
     if (messages.length > 0) task.messages = [...task.messages, ...messages];
+  }
+
+  #take(task: TaskState, { address, kind }: StepRecord, { wait, count }: TakenWait): void {
+    const { taskId } = task.record;
+    const values = this.resolutions.take(taskId, wait, count);
+    const isShared = kind === "drain" || signalOf(wait) !== undefined;
+    if (isShared && address.includes("/"))
+      task.takenInBranches = [...task.takenInBranches, { address, wait, values }];
+  }
+
+  /** W1: a race is recorded. The values that its losing branches took are available to the next waits, in their order. */
+  #returnValues(task: TaskState, race: StepAddress, { winner }: RaceRecord): void {
+    const isLost = ({ address }: TakenValues): boolean =>
+      address.startsWith(`${race}/`) && !address.startsWith(`${race}/${winner}/`);
+    const lost = task.takenInBranches.filter(isLost);
+    if (lost.length === 0) return;
+    task.takenInBranches = task.takenInBranches.filter((taken) => !isLost(taken));
+    for (const { wait, values } of lost.toReversed())
+      this.resolutions.putBack(task.record.taskId, wait, values);
   }
 
   #addUsage(task: TaskState, { usage }: { readonly usage: Usage }): void {
@@ -337,6 +378,7 @@ export class RunState {
       case "continue":
         task.steps.clear();
         task.opened.clear();
+        task.takenInBranches = empty;
         task.journal++;
         task.input = change.input;
         break;
@@ -353,6 +395,7 @@ export class RunState {
       clock: new TaskClock(at),
       steps: new Map(),
       opened: new Map(),
+      takenInBranches: empty,
       drained: [],
       messages: record.messages,
       replied: [],

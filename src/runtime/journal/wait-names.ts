@@ -92,15 +92,19 @@ export function isWithdrawn(outcome: StepRecord["outcome"]): boolean {
   return (outcome.value as { readonly decision?: unknown } | null)?.decision === withdrawn.decision;
 }
 
+/** A wait whose values a step has taken, and how many. */
+export interface TakenWait {
+  readonly wait: string;
+  readonly count: number;
+}
+
 /** W1: the wait whose values the step has taken, and how many. Returns `undefined` if the step took none, for example after a timeout. */
 export function resolutionsTaken({
   kind,
   name,
   address,
   outcome,
-}: Pick<StepRecord, "kind" | "name" | "address" | "outcome">):
-  | { readonly wait: string; readonly count: number }
-  | undefined {
+}: Pick<StepRecord, "kind" | "name" | "address" | "outcome">): TakenWait | undefined {
   if (outcome.kind === "failed") return undefined;
   if (kind === "approval") return isWithdrawn(outcome) ? undefined : { wait: name, count: 1 };
   if (kind === "drain") {

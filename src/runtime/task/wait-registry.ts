@@ -80,6 +80,9 @@ export class WaitRegistry {
     const taken = resolutionsTaken(step);
     if (taken !== undefined) this.taken(step.taskId, taken.wait);
     if (asksPerson(step.address)) this.rearm(step.taskId);
+    // The values that losing branches had taken are available again.
+    if (step.kind === "race")
+      for (const { name } of this.#waitersOf(step.taskId)) this.serve(step.taskId, name);
   }
 
   /** Notes that a step has recorded its value. */
@@ -115,7 +118,7 @@ export class WaitRegistry {
   }
 
   forgetTask(taskId: TaskId): void {
-    const own = this.#waiters.filter((waiter) => waiter.taskId === taskId);
+    const own = this.#waitersOf(taskId);
     if (own.length === 0) return;
     for (const { forgetTimer } of own) forgetTimer?.();
     this.#waiters = this.#waiters.filter((waiter) => waiter.taskId !== taskId);
@@ -125,6 +128,10 @@ export class WaitRegistry {
     for (const cancel of this.#timers?.keys() ?? []) cancel();
     this.#timers?.clear();
     this.#waiters = [];
+  }
+
+  #waitersOf(taskId: TaskId): readonly Waiter[] {
+    return this.#waiters.filter((waiter) => waiter.taskId === taskId);
   }
 
   #arm(waiter: Waiter): void {
