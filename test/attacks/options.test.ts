@@ -163,6 +163,13 @@ const rows: readonly Row[] = [
   row("toolSearch()", tools.toolSearch, [{ tools: [look], maxResult: 1 }], "maxResults"),
   row("BrowserSession", BrowserSession, [{ allowed: () => false }], "allow"),
   row("mcpServers()", mcpServers, [{}, { onwarning: () => {} }], "onWarning"),
+  row(
+    "mcpServers() config",
+    mcpServers,
+    [{ a: { command: "x", trustAnnotation: true } }],
+    "trustAnnotations",
+  ),
+  row("mcpServers() config of HTTP", mcpServers, [{ a: { url: "http://a.example", header: {} } }], "headers"),
   row("memoryStore()", reeve.memoryStore, [{ hash: reeve.sha256, Inbox: {} }], "inbox"),
 ];
 
@@ -177,6 +184,7 @@ const promised: readonly (readonly [what: string, call: () => Promise<unknown>, 
   ["openMemory()", () => openMemory({ path: "/nonexistent/x.db", clocks: 1 } as never), "clock"],
   ["openTelemetry()", () => reeve.openTelemetry({ if_missing: "ignore" } as never), "ifMissing"],
   ["mcpServer()", () => mcpServer({ name: "x", tool: [] } as never), "tools"],
+  ["mcpServer() http", () => mcpServer({ name: "x", http: { allowedHost: ["a"] } } as never), "allowedHosts"],
   ["invoke()", () => agent.invoke("Go.", { user_id: "ann" } as never), "userId"],
   ["submit()", () => agent.submit("Go.", { tenant: "acme" } as never), "tenantId"],
   ["runUntil()", () => agent.runUntil("Go.", { until: () => true, max_cost_usd: 1 } as never), "maxCostUsd"],
