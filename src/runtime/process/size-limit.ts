@@ -40,7 +40,7 @@ export class SizeLimit {
     const { message, model } = reply;
     let left = this.#safeUnits - unitsOfReply - model.provider.length - model.modelId.length;
     for (const part of message.content) left = unitsLeftAfter(part, left);
-    if (left < 0) this.assert(reply as unknown as JsonValue, where);
+    if (left < 0 || message.providerMetadata !== undefined) this.assert(reply as unknown as JsonValue, where);
   }
 
   /** Throws `too_large` if a text that is still being received is longer than any text that fits. */

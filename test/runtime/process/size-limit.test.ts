@@ -54,6 +54,20 @@ describe("SizeLimit", () => {
     },
   );
 
+  test("refuses a reply whose message has metadata of the provider above the limit", () => {
+    const usage = {
+      inputTokens: 1,
+      outputTokens: 1,
+      cacheReadTokens: 0,
+      cacheWriteTokens: 0,
+      reasoningTokens: 0,
+      costUsd: null,
+    };
+    const message = { role: "assistant", content: [], providerMetadata: { p: { text: part.text } } } as const;
+    const reply: LlmReply = { message, stopReason: "stop", usage, model: { provider: "p", modelId: "m" } };
+    expect(() => new SizeLimit(2_000).assertReply(reply, "it")).toThrow("it is too large: it has ");
+  });
+
   test("names the value, its size and the option in the fault", () => {
     expect(() => new SizeLimit(10).assert("123456789", "the input of scout")).toThrow(
       expect.objectContaining({
