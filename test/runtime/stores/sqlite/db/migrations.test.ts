@@ -30,7 +30,7 @@ test("opening a file of a newer version fails with a hint to update, and leaves 
     code: "version_mismatch",
     message: expect.stringContaining("update reeve"),
   });
-  expect(connect(path).prepare("PRAGMA user_version").get()).toEqual({ user_version: 1099 });
+  expect(connect(path).prepare("PRAGMA user_version").get()).toEqual({ user_version: 999 });
 });
 
 test("opening the database of another program fails and leaves the database unchanged", async () => {
