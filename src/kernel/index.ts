@@ -69,7 +69,7 @@ export {
   type StandardResult,
   type StandardSchema,
 } from "./base/schema.ts";
-export { withoutSecrets } from "./base/secret-text.ts";
+export { withoutSecrets, withoutSecretsIn } from "./base/secret-text.ts";
 
 // Typed faults, cancellation and retries.
 export {
