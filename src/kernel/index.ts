@@ -308,7 +308,7 @@ export {
   type TaskInbox,
 } from "./stores/inbox.ts";
 export { inboxSettings, redeliveryDelayMs, type InboxSettings } from "./stores/inbox-settings.ts";
-export type { Creation, Journal, SingleFlight, Submission } from "./stores/journal.ts";
+export type { CollectOptions, Creation, Journal, SingleFlight, Submission } from "./stores/journal.ts";
 export type { ClaimOptions, AgentVersion, Lease, Leases, Rest } from "./stores/lease.ts";
 export type { Mail, MailBody, Mailbox, PlacedMail } from "./stores/mailbox.ts";
 export type { Store } from "./stores/store.ts";
