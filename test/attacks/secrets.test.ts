@@ -121,7 +121,7 @@ describe("attacks on the log: a run in the file is given to another user", () =>
     ["no tenant", "UPDATE runs SET tenant = '-'"],
     ["another session", "UPDATE runs SET session_id = 'ses_other'"],
     ["another agent", "UPDATE runs SET agent_id = 'other'"],
-  ])("verify() finds a run with %s, with and without a key", async (_what, sql) => {
+  ])("verify() reports a run with %s as modified, with and without an audit key", async (_what, sql) => {
     const folder = await mkdtemp(join(tmpdir(), "reeve-attack-"));
     onTestFinished(() => rm(folder, { recursive: true, force: true }));
     for (const key of [{}, { auditKey: "an audit key" }]) {
