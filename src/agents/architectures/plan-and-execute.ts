@@ -1,5 +1,6 @@
 import {
   checkOptions,
+  jsonText,
   optionNames,
   type AgentSession,
   type Architecture,
@@ -226,7 +227,7 @@ export class PlanAndExecute implements Architecture {
       .scopeForWorker("executor")
       .withMaxTurns(this.#maxTurns ?? deps.maxTurns)
       .withExtraTools(this.#maxReplans === 0 ? [] : [changePlanTool], ({ isError, metadata }) => {
-        if (!isError) request ??= String(metadata?.[reasonKey]);
+        if (!isError) request ??= jsonText(metadata?.[reasonKey] ?? "");
       });
     ctx.check();
     yield architectureEvent("plan", "step_started", { number, step });

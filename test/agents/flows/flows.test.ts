@@ -136,24 +136,6 @@ describe("a Sequential flow", () => {
     expect(toldBy(events).at(-1)).toBe("end budget_exhausted");
   });
 
-  test("structured output of a Sequential flow is requested from the last step only, also in a nested flow", async () => {
-    const output = { type: "object", required: ["n"] } as const;
-    const [one, two] = [speaker("one", "1", "1"), speaker("two", '{"n":2}', '{"n":3}')];
-    const flow = new Sequential({ name: "s", steps: [one.agent, two.agent] });
-    expect(await flow.invoke("x", { output })).toMatchObject({ status: "completed", output: { n: 2 } });
-    expect(one.model.calls[0]?.responseFormat?.type).not.toBe("json");
-    expect(two.model.calls[0]?.responseFormat?.type).toBe("json");
-    const no = speaker("no").agent;
-    const around = new Conditional({ name: "c", predicate: () => true, ifTrue: flow, ifFalse: no });
-    expect(await around.invoke("x", { output })).toMatchObject({ status: "completed", output: { n: 3 } });
-  });
-
-  test("an empty last answer of a Sequential flow keeps the answer before it", async () => {
-    const steps = [speaker("one", "1").agent, speaker("two", "").agent];
-    const { result } = await ran(new Sequential({ name: "s", steps }), "x");
-    expect(result).toMatchObject({ status: "completed", output: "1" });
-  });
-
   test("H4: a Sequential flow without a free seat for a step fails and says how to raise the cap", async () => {
     const flow = new Sequential({
       name: "s",
