@@ -69,7 +69,7 @@ export {
   type StandardResult,
   type StandardSchema,
 } from "./base/schema.ts";
-export { withoutSecrets } from "./base/secret-text.ts";
+export { withoutSecrets, withoutSecretsIn } from "./base/secret-text.ts";
 
 // Typed faults, cancellation and retries.
 export {
@@ -308,7 +308,7 @@ export {
   type TaskInbox,
 } from "./stores/inbox.ts";
 export { inboxSettings, redeliveryDelayMs, type InboxSettings } from "./stores/inbox-settings.ts";
-export type { Creation, Journal, SingleFlight, Submission } from "./stores/journal.ts";
+export type { CollectOptions, Creation, Journal, SingleFlight, Submission } from "./stores/journal.ts";
 export type { ClaimOptions, AgentVersion, Lease, Leases, Rest } from "./stores/lease.ts";
 export type { Mail, MailBody, Mailbox, PlacedMail } from "./stores/mailbox.ts";
 export type { Store } from "./stores/store.ts";

@@ -29,6 +29,7 @@ import {
 import { StoredRunHandle } from "./client/run-handle.ts";
 import { sessionBusy, submitRun } from "./client/submit-run.ts";
 import { openStore } from "./open-store.ts";
+import { AwaitedRuns } from "./process/awaited-runs.ts";
 import { CallTimeouts } from "./process/call-timeouts.ts";
 import { ContentHashes } from "./process/content-hashes.ts";
 import { IdleFlusher } from "./process/idle-flusher.ts";
@@ -105,6 +106,7 @@ class LocalRuntime implements Runtime {
   readonly #owned = new Map<RunId, RunOwner>();
   /** Released runs whose hooks and other observers still process events. */
   readonly #observing = new Map<RunId, Promise<void>>();
+  readonly #awaited = new AwaitedRuns();
   /** Faults with which the store refused a record of a run. The run fails with the fault when it is driven again. */
   readonly #refusals = new Map<RunId, Fault>();
   readonly #onError: (error: Fault) => void;
@@ -203,10 +205,15 @@ class LocalRuntime implements Runtime {
     checkOptions("submit()", options, submitOptionNames);
     checkChoice("submit()", "whenBusy", options.whenBusy, ["refuse", "steer"]);
     if (this.#agents.replacesSameName)
-      return this.#handle(await this.#submitBound(agent, input, options), options.userId);
+      return this.#submitted(await this.#submitBound(agent, input, options), options);
     this.register(agent);
     const submitted = submitRun(this.#worker, this.#engine, agent, input, options);
-    return this.#handle(submitted instanceof Promise ? await submitted : submitted, options.userId);
+    return this.#submitted(submitted instanceof Promise ? await submitted : submitted, options);
+  }
+
+  #submitted(record: RunRecord, { userId }: SubmitOptions): RunHandle {
+    this.#awaited.addSubmitted(record.runId);
+    return this.#handle(record, userId);
   }
 
   /**
@@ -248,7 +255,7 @@ class LocalRuntime implements Runtime {
 
   async collect(options: { readonly endedBefore: number }): Promise<number> {
     this.#lifetime.check();
-    const collected = await this.#store.journal.collect(options);
+    const collected = await this.#store.journal.collect({ ...options, except: () => this.#awaited.ids });
     await this.#agents.unbindCollected(this.#store.journal);
     return collected;
   }
@@ -291,6 +298,7 @@ class LocalRuntime implements Runtime {
   #handle(record: RunRecord, by?: string): RunHandle {
     const { store, clock, ids, unknownPrice, sizes } = this.#worker;
     const observed = this.#observed;
+    const awaited = this.#awaited;
     return new StoredRunHandle({
       store,
       clock,
@@ -300,6 +308,7 @@ class LocalRuntime implements Runtime {
       unknownPrice,
       sizes,
       observed,
+      awaited,
       by,
     });
   }

@@ -9,6 +9,7 @@ import {
   type TaskChange,
   type Commit,
   type MaybePromise,
+  type RunId,
 } from "../kernel/index.ts";
 import type { ContractHarness } from "./contract-harness.ts";
 import { agentId, ownRun, rootTask, runEnd, runRecord, sessionId, turnStart } from "./store-fixtures.ts";
@@ -157,6 +158,19 @@ export function runListContract({ test, expect, open }: ContractHarness): void {
     const left = await store.sessions.read(sessionId, { includeHidden: true });
     expect(left.map((each) => each.entry.id)).toEqual(["said"]);
     expect(await store.journal.collect({ endedBefore: 1e15 })).toBe(1);
+  });
+
+  test("collect() keeps the runs that except() returns", async () => {
+    const store = await open();
+    const runIds: RunId[] = [];
+    for (const name of ["a", "b"]) {
+      const lease = await ownRun(store, name);
+      await store.journal.append(lease, { number: 1, at: 2, events: [runEnd(lease.runId, 1)] });
+      await store.leases.release(lease, { kind: "ended" });
+      runIds.push(lease.runId);
+    }
+    expect(await store.journal.collect({ endedBefore: 9, except: () => runIds.slice(0, 1) })).toBe(1);
+    expect(await names(store)).toEqual(["a"]);
   });
 
   test("collect() keeps a run that a worker owns and a run with unread mail", async () => {

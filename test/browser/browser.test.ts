@@ -41,7 +41,8 @@ beforeAll(async () => {
   process.env["TMPDIR"] = unpacked;
   const { default: chromium } = await import("@sparticuz/chromium");
   executablePath = await chromium.executablePath();
-});
+  // Unpacking takes seconds, and longer on a busy machine.
+}, 120_000);
 
 afterEach(async () => {
   for (const browser of open.splice(0)) await browser.close();

@@ -263,6 +263,10 @@ it("McpServers reads resources and prompts", async () => {
 
 it("resourceTools() lets a model list and read resources", async () => {
   const mcp = servers({ everything });
+  expect(mcp.resourceTools()).toMatchObject([
+    { name: "list_mcp_resources", risk: "safe" },
+    { name: "read_mcp_resource", risk: "high", destructive: false },
+  ]);
   const [runtime, agent] = [await runtimeHere(), caller(mcp.resourceTools() as never)];
   const { output } = await callOnce(runtime, agent, "list_mcp_resources", { server: "everything" });
   const [resource] = (output as unknown as { value: { server: string; uri: string }[] }).value;

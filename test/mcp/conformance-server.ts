@@ -168,7 +168,13 @@ async function showing(
 
 async function ask({ ctx, callId }: ToolContext, message: string, schema: JsonObject): Promise<string> {
   const input = { message, requestedSchema: { type: "object", ...schema } };
-  const decision = await ctx.approval({ toolName: "ask", callId, input, reason: "the tool asks" });
+  const decision = await ctx.approval({
+    kind: "elicitation",
+    toolName: "ask",
+    callId,
+    input,
+    reason: "the tool asks",
+  });
   return JSON.stringify(decision);
 }
 

@@ -1,6 +1,6 @@
 import { checkOptions, Fault, optionNames, type Guardrail } from "../../kernel/index.ts";
 import { piiPatterns, type PiiKind } from "../middleware/pii-pattern.ts";
-import { plainText } from "./guarded-text.ts";
+import { comparableText } from "../middleware/comparable-text.ts";
 import { textGuardrail, type GuardedStages } from "./text-guardrail.ts";
 
 export interface PiiOptions {
@@ -23,7 +23,9 @@ const usual: readonly PiiKind[] = ["card", "iban", "ssn", "email", "phone"];
 
 const knownOptions = optionNames<PiiOptions>({ kinds: true, stages: true });
 
-/** A guardrail that finds personal data. Card numbers and IBANs count only with a correct check digit. */
+/**
+ * A guardrail that finds personal data, also in digits of other scripts and with invisible characters. Card numbers and IBANs count only with a correct check digit.
+ */
 export function pii(options: PiiOptions = {}): Guardrail {
   checkOptions("pii()", options, knownOptions);
   const { kinds = usual, stages = { input: "warn", output: "block" } } = options;
@@ -38,7 +40,7 @@ export function pii(options: PiiOptions = {}): Guardrail {
     name: "pii",
     stages,
     examine: (text) => {
-      const plain = plainText(text);
+      const plain = comparableText(text).text.replaceAll(/\s+/gu, " ");
       const found = kinds.flatMap((kind) => {
         const { pattern, isReal = () => true } = piiPatterns[kind];
         const times = [...plain.matchAll(pattern)].filter(([match]) => isReal(match)).length;

@@ -4,6 +4,7 @@ import {
   Fault,
   messageText,
   optionNames,
+  withoutSecrets,
   type AgentId,
   type AgentRunContext,
   type ChatContext,
@@ -61,7 +62,10 @@ export function auditLogger(options: AuditLoggerOptions): Layer {
       await next();
     } catch (error) {
       const { code, message } = Fault.from(error);
-      await write(context, action, { ...describe(), failure: { code, message: short(message) } });
+      await write(context, action, {
+        ...describe(),
+        failure: { code, message: short(withoutSecrets(message)) },
+      });
       throw error;
     }
     await write(context, action, describe());

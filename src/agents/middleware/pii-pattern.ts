@@ -10,7 +10,8 @@ export interface PiiPattern {
 }
 
 /**
- * The built-in patterns, in the order in which they are applied. A match consists of ASCII letters, digits and
+ * The built-in patterns, in the order in which they are applied to a comparable text. They have no capture groups. A
+ * match consists of ASCII letters, digits and
  * `._%+@()-`. A match of several words separated by single spaces (`4111 1111 …`) has no lower-case letters, and each
  * word contains a digit or has at most four capitals. No match is longer than `longestFind`. The filter for streamed
  * text relies on these properties.
@@ -46,8 +47,8 @@ export const piiPatterns: Readonly<Record<PiiKind, PiiPattern>> = Object.freeze(
   },
 });
 
-/** Every match contains one of these characters, so most words need no further check. */
-export const mayHoldFind = /[@\d]/u;
+/** Every match contains one of these characters, in some script or form, so most words need no further check. */
+export const mayHoldFind = /[@\p{N}\uFF20\uFE6B]/u;
 
 /** Upper bound of the length of a match in characters. */
 export const longestFind = 512;

@@ -1,5 +1,6 @@
 import { checkChoice, checkOptions, Fault, optionNames, type JsonObject } from "../../kernel/index.ts";
 import { BufferedText } from "./buffered-text.ts";
+import { comparableText, type ComparableText } from "./comparable-text.ts";
 import type { Layer } from "./layer.ts";
 import { editJson, editMessage, editOutput, onceEach, type EditText } from "./message-text.ts";
 import { editThrown } from "./tool-error.ts";
@@ -40,7 +41,8 @@ const knownOptions = optionNames<PiiRedactionOptions>({
 });
 
 /**
- * Redacts personal data in what is sent to models and tools and in what they return. Streamed text is held back while
+ * Redacts personal data in what is sent to models and tools and in what they return. Digits of all scripts, look-alike
+ * separators and invisible characters do not hide a match; the rest of the text stays as it was. Streamed text is held back while
  * it may still become part of a match, so that no part of a match is shown.
  */
 export function piiRedaction(options: PiiRedactionOptions = {}): Layer {
@@ -89,9 +91,16 @@ export function piiRedaction(options: PiiRedactionOptions = {}): Layer {
   };
 }
 
+/** A match in the original text. */
+interface Find {
+  readonly from: number;
+  readonly to: number;
+  readonly label: string;
+}
+
 class Redaction {
   readonly #own: readonly PiiPattern[];
-  readonly #patterns: readonly PiiPattern[];
+  readonly #kinds: readonly PiiPattern[];
   readonly #replacement: (label: string) => string;
   /** Number of characters that are always held back, because custom patterns may match any text. */
   readonly #heldAlways: number;
@@ -99,39 +108,77 @@ class Redaction {
   constructor({ kinds, patterns = [], replacement = bracketed }: PiiRedactionOptions) {
     const all = Object.keys(piiPatterns) as PiiKind[];
     for (const kind of kinds ?? []) checkChoice("piiRedaction()", "kinds", kind, all);
-    const wanted = kinds ?? all;
     this.#own = patterns.map(ownPattern);
-    this.#patterns = [...this.#own, ...wanted.map((kind) => piiPatterns[kind])];
+    this.#kinds = (kinds ?? all).map((kind) => piiPatterns[kind]);
     this.#replacement = replacement;
     this.#heldAlways = Math.max(0, ...patterns.map(({ maxLength }) => maxLength));
   }
 
-  #patternsFor(text: string): readonly PiiPattern[] {
-    return mayHoldFind.test(text) ? this.#patterns : this.#own;
-  }
-
   readonly edit: EditText = (text) => {
     let edited = text;
-    for (const { label, pattern, isReal } of this.#patternsFor(text)) {
-      edited = edited.replace(pattern, (found) =>
-        isReal === undefined || isReal(found) ? this.#replacement(label) : found,
-      );
+    for (const { label, pattern } of this.#own)
+      edited = edited.replace(pattern, () => this.#replacement(label));
+    const finds = mayHoldFind.test(edited) ? this.#finds(edited) : [];
+    let redacted = "";
+    let done = 0;
+    for (const { from, to, label } of finds) {
+      redacted += edited.slice(done, from) + this.#replacement(label);
+      done = to;
     }
-    return edited;
+    return redacted + edited.slice(done);
   };
 
-  readonly held = (text: string): number => {
-    const open = Math.max(openWords(text), Math.min(text.length, this.#heldAlways));
-    const cut = text.length - open;
-    // A match that the cut would split is held back as a whole.
-    let first = cut;
-    for (const { pattern } of this.#patterns) {
-      for (const { index, 0: found } of text.matchAll(pattern))
-        if (index < first && index + found.length > cut) first = index;
+  /** The matches of the built-in patterns, in their order in the text. A match of an earlier pattern takes its text. */
+  #finds(text: string): readonly Find[] {
+    const comparable = comparableText(text);
+    const finds: Find[] = [];
+    let rest = comparable.text;
+    for (const { label, pattern, isReal = () => true } of this.#kinds) {
+      rest = rest.replace(pattern, (found: string, index: number) => {
+        if (!isReal(found)) return found;
+        finds.push({ from: comparable.placeOf(index), to: comparable.placeOf(index + found.length), label });
+        return taken.repeat(found.length);
+      });
     }
-    return text.length - first;
+    return finds.toSorted((one, other) => one.from - other.from);
+  }
+
+  readonly held = (text: string): number => {
+    // The first half of a character outside the basic plane becomes a character with the next piece.
+    const whole = /[\uD800-\uDBFF]$/.test(text) ? text.slice(0, -1) : text;
+    const comparable = comparableText(whole);
+    const open = comparable.placeOf(comparable.text.length - openWords(comparable.text));
+    let cut = Math.min(open, Math.max(0, text.length - this.#heldAlways));
+    // A match that the cut would split is held back as a whole.
+    const spans = [...this.#spans(whole), ...this.#comparableSpans(comparable)];
+    for (let isMoved = true; isMoved;) {
+      const split = spans.find(([from, to]) => from < cut && to > cut);
+      isMoved = split !== undefined;
+      if (split !== undefined) [cut] = split;
+    }
+    return text.length - cut;
   };
+
+  #spans(text: string): readonly Span[] {
+    return this.#own.flatMap(({ pattern }) =>
+      [...text.matchAll(pattern)].map(({ index, 0: found }): Span => [index, index + found.length]),
+    );
+  }
+
+  #comparableSpans({ text, placeOf }: ComparableText): readonly Span[] {
+    return this.#kinds.flatMap(({ pattern }) =>
+      [...text.matchAll(pattern)].map(({ index, 0: found }): Span => [
+        placeOf(index),
+        placeOf(index + found.length),
+      ]),
+    );
+  }
 }
+
+type Span = readonly [from: number, to: number];
+
+/** Takes the place of a match, so that no later pattern matches it. */
+const taken = "\0";
 
 const inFinds = /[A-Za-z\d._%+@()-]/u;
 /** Characters of which a match of several words consists. */

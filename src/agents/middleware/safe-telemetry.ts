@@ -1,9 +1,20 @@
-import type { Attributes, Metric, Span, SpanOptions, Telemetry } from "../../kernel/index.ts";
+import {
+  Fault,
+  withoutSecrets,
+  type Attributes,
+  type Metric,
+  type Span,
+  type SpanOptions,
+  type Telemetry,
+} from "../../kernel/index.ts";
 
 /** Maps each wrapping span to the span that it wraps. */
 const inners = new WeakMap<Span, Span>();
 
-/** Wraps a telemetry so that its errors go to `onError` and never affect the observed work. */
+/**
+ * Wraps a telemetry so that its errors go to `onError` and never affect the observed work, and that no secret of a
+ * usual shape reaches it, in an attribute or an error.
+ */
 export function safeTelemetry(telemetry: Telemetry, onError: (error: unknown) => void): Telemetry {
   function guard<Value>(work: () => Value): Value | undefined {
     try {
@@ -16,8 +27,8 @@ export function safeTelemetry(telemetry: Telemetry, onError: (error: unknown) =>
 
   function safeSpan(inner: Span | undefined): Span {
     const span: Span = {
-      set: (attributes) => guard(() => inner?.set(attributes)),
-      fail: (error) => guard(() => inner?.fail(error)),
+      set: (attributes) => guard(() => inner?.set(redacted(attributes))),
+      fail: (error) => guard(() => inner?.fail(redactedError(error))),
       end: () => guard(() => inner?.end()),
       during: (body) => during(inner, body),
     };
@@ -45,10 +56,11 @@ export function safeTelemetry(telemetry: Telemetry, onError: (error: unknown) =>
   }
 
   return {
-    startSpan: (name: string, { parent, ...options }: SpanOptions = {}) => {
+    startSpan: (name: string, { parent, attributes, ...options }: SpanOptions = {}) => {
       const inner = parent && (inners.get(parent) ?? parent);
+      const shown = attributes && { attributes: redacted(attributes) };
       return safeSpan(
-        guard(() => telemetry.startSpan(name, { ...options, ...(inner && { parent: inner }) })),
+        guard(() => telemetry.startSpan(name, { ...options, ...shown, ...(inner && { parent: inner }) })),
       );
     },
     count: (metric: Metric, amount: number, attributes?: Attributes) =>
@@ -56,4 +68,26 @@ export function safeTelemetry(telemetry: Telemetry, onError: (error: unknown) =>
     measure: (metric: Metric, value: number, attributes?: Attributes) =>
       guard(() => telemetry.measure(metric, value, attributes)),
   };
+}
+
+function redacted(attributes: Attributes): Attributes {
+  const entries = Object.entries(attributes).map(([name, value]) => [name, redactedValue(value)] as const);
+  return Object.fromEntries(entries);
+}
+
+function redactedValue(value: Attributes[string]): Attributes[string] {
+  if (typeof value === "string") return withoutSecrets(value);
+  return typeof value === "object" ? value.map(withoutSecrets) : value;
+}
+
+/**
+ * A copy of an error with its name, code, message and stack. Other properties, such as the request that a client
+ * attaches with its headers, are left out.
+ */
+function redactedError(error: unknown): Error {
+  const { code, message, name, stack = "" } = Fault.from(error);
+  const shown = error instanceof Error ? { name: error.name, stack: error.stack ?? stack } : { name, stack };
+  const copy = Object.assign(new Error(withoutSecrets(message)), { name: shown.name, code });
+  copy.stack = withoutSecrets(shown.stack);
+  return copy;
 }

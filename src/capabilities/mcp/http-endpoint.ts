@@ -11,7 +11,7 @@ import {
   type McpHttpHandler,
   type McpServer,
 } from "@modelcontextprotocol/server";
-import { Fault, type Clock } from "../../kernel/index.ts";
+import { Fault, optionNames, type Clock } from "../../kernel/index.ts";
 import { callerNetwork } from "./caller-network.ts";
 import { HttpSessions, type Session } from "./http-sessions.ts";
 import { StreamEvents } from "./stream-events.ts";
@@ -52,6 +52,18 @@ export interface HttpOptions {
   /** Milliseconds after which a host whose stream ended should reconnect. Default: 1_000. */
   readonly retryMs?: number;
 }
+
+/** The names of the options of the HTTP endpoint. */
+export const httpOptionNames = optionNames<HttpOptions>({
+  allowedHosts: true,
+  allowedOrigins: true,
+  authenticate: true,
+  sessionIdleMs: true,
+  maxSessions: true,
+  maxSessionsPerCaller: true,
+  remoteAddress: true,
+  retryMs: true,
+});
 
 interface EndpointOptions extends HttpOptions {
   readonly clock: Clock;

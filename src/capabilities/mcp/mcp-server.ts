@@ -10,6 +10,7 @@ import {
 } from "@modelcontextprotocol/server";
 import { serveStdio, StdioServerTransport } from "@modelcontextprotocol/server/stdio";
 import {
+  checkChoice,
   checkOptions,
   Fault,
   optionNames,
@@ -20,7 +21,7 @@ import {
   type Runtime,
   type Tool,
 } from "../../kernel/index.ts";
-import { HttpEndpoint, type HttpOptions, type RequestSource } from "./http-endpoint.ts";
+import { HttpEndpoint, httpOptionNames, type HttpOptions, type RequestSource } from "./http-endpoint.ts";
 import { answerNode } from "./node-http.ts";
 import { serveCall, type CallState, type ServingOptions } from "./served-call.ts";
 import { agentOffer, toolOffers, type HostUser, type Offer, type OfferedAgent } from "./served-offer.ts";
@@ -112,6 +113,8 @@ export class McpExport {
 
   constructor(options: McpServerOptions) {
     checkOptions("mcpServer()", options, knownOptions);
+    checkOptions("http of mcpServer()", options.http ?? {}, httpOptionNames);
+    checkChoice("mcpServer()", "withoutPerson", options.withoutPerson, ["deny", "wait"]);
     const { name, runtime, tools = [], agents = [], callPath, withoutPerson = "deny" } = options;
     const { callTimeoutMs = 3_600_000 } = options;
     if (callTimeoutMs !== null && !(Number.isFinite(callTimeoutMs) && callTimeoutMs > 0))

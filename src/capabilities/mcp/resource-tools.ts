@@ -44,6 +44,9 @@ export function resourceTools(servers: ResourceHolder): readonly Tool[] {
     name: "read_mcp_resource",
     description: "Read a resource of an MCP server by its uri",
     inputSchema: readInput,
+    // The call changes nothing, but the uri itself can carry data to the server.
+    risk: "high",
+    destructive: false,
     execute: async ({ server, uri }, { signal }) =>
       partsResult(await servers.readResource(server, uri, { signal })),
   });

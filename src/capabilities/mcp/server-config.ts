@@ -1,5 +1,5 @@
 import type { AuthProvider, FetchLike, OAuthClientProvider } from "@modelcontextprotocol/client";
-import { Fault, type ToolRisk } from "../../kernel/index.ts";
+import { checkChoice, checkOptions, Fault, optionNames, type ToolRisk } from "../../kernel/index.ts";
 import { VariableText, type Variables } from "./variable-text.ts";
 
 /** Settings of every kind of server. */
@@ -95,6 +95,42 @@ export type ServerConfig = StdioServerConfig | HttpServerConfig;
 /** Configurations by server name. */
 export type ServerConfigs = Readonly<Record<string, ServerConfig>>;
 
+const stdioNames = optionNames<StdioServerConfig>({
+  type: true,
+  command: true,
+  args: true,
+  env: true,
+  cwd: true,
+  disabled: true,
+  optional: true,
+  tools: true,
+  risk: true,
+  trustAnnotations: true,
+  timeoutMs: true,
+  totalTimeoutMs: true,
+  startTimeoutMs: true,
+  maxMessageBytes: true,
+  protocol: true,
+});
+
+const httpNames = optionNames<HttpServerConfig>({
+  type: true,
+  url: true,
+  headers: true,
+  auth: true,
+  fetch: true,
+  disabled: true,
+  optional: true,
+  tools: true,
+  risk: true,
+  trustAnnotations: true,
+  timeoutMs: true,
+  totalTimeoutMs: true,
+  startTimeoutMs: true,
+  maxMessageBytes: true,
+  protocol: true,
+});
+
 /**
  * Names that every provider accepts as a part of a tool name. Without `__` inside and `_` at the end, the prefix
  * `mcp__<server>__` belongs to exactly one server, so that a rule for one server matches no tool of another.
@@ -123,6 +159,8 @@ function readServer(name: string, config: ServerConfig, variables: Variables): S
   const text = new VariableText(name, variables);
   const expanded = isStdio(config) ? readStdio(name, config, text) : readHttp(name, config, text);
   text.assertComplete();
+  checkOptions(`MCP server ${name}`, config, isStdio(config) ? stdioNames : httpNames);
+  checkChoice(`MCP server ${name}`, "protocol", config.protocol, ["initialize", "auto", "2026-07-28"]);
   for (const key of ["timeoutMs", "totalTimeoutMs", "startTimeoutMs", "maxMessageBytes"] as const) {
     const value = config[key];
     if (value !== undefined && !(Number.isFinite(value) && value > 0))

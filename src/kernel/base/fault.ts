@@ -2,7 +2,7 @@ import { describeValue } from "./describe-value.ts";
 import { isFaultCode, retryOf, type FaultCode, type Retry, type SubclassCode } from "./fault-code.ts";
 import type { JsonObject, JsonValue } from "./json-value.ts";
 import { nearestJson } from "./json-safe-copy.ts";
-import { withoutSecrets } from "./secret-text.ts";
+import { withoutSecrets, withoutSecretsIn } from "./secret-text.ts";
 
 /**
  * The serialised form of a fault, as it is stored in the journal and sent to clients. Secrets are removed from its
@@ -109,7 +109,7 @@ function ownFailure(error: unknown): Failure {
     const message = storedMessage(error.message);
     // Details come from arbitrary code. Only JSON can be stored, and without this conversion the run could not be
     // written (J10).
-    const stored = details === undefined ? undefined : nearestJson(details);
+    const stored = details === undefined ? undefined : withoutSecretsIn(nearestJson(details));
     return isObject(stored) ? { code, message, details: stored } : { code, message };
   }
   const name = read(error, "name");

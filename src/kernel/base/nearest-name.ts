@@ -34,7 +34,7 @@ function plain(name: string): string {
 
 function isPart(one: string, other: string): boolean {
   const [short, long] = one.length < other.length ? [one, other] : [other, one];
-  return short.length >= 4 && long.includes(short);
+  return short.length >= 3 && long.includes(short);
 }
 
 /** Whether each word of the first name is a word of the other. */

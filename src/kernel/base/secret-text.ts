@@ -1,9 +1,30 @@
+import type { JsonValue } from "./json-value.ts";
+
 /** The text that replaces a removed secret. */
 const mark = "[secret]";
 
-/** Matches keys with a prefix that identifies the provider. */
-const marked =
-  /\b(?:gh[opsur]_|github_pat_|glpat-|hf_|r8_|xox[abprs]-)[\w-]{10,200}|\bAIza[\w-]{30,60}|\bya29\.[\w-]{10,400}|\bA(?:KIA|SIA)[A-Z\d]{12,20}|\beyJ[\w-]{10,2000}\.[\w-]{10,2000}(?:\.[\w-]{0,2000})?/gu;
+/** Matches a private key in PEM or PGP armour, also one whose end was cut off. */
+const armoured =
+  /-----BEGIN (?:[A-Z\d]{1,20} ){0,4}PRIVATE KEY(?: BLOCK)?-----(?:[^-]|-(?!----)){0,32000}(?:-----END [A-Z\d ]{0,60}-----)?/gu;
+
+/** Matches keys with a prefix or a shape that identifies the provider. */
+const marked = new RegExp(
+  [
+    // GitHub, GitLab, Hugging Face, Replicate, Slack, npm, PyPI, Docker, Shopify, Grafana, Linear, Notion, Supabase
+    String.raw`\b(?:gh[opsur]_|github_pat_|glpat-|hf_|r8_|xox[abeprs]-|xapp-|pypi-|dckr_pat_|shp(?:at|ca|pa|ss)_|glsa_|lin_api_|ntn_|sbp_)[\w-]{10,400}|\bnpm_[A-Za-z\d]{30,60}`,
+    // Google: API keys, access tokens, client secrets
+    String.raw`\bAIza[\w-]{30,60}|\bya29\.[\w-]{10,400}|\bGOCSPX-[\w-]{10,60}`,
+    // AWS: key ids, Bedrock keys
+    String.raw`\bA(?:KIA|SIA|BIA|CCA)[A-Z\d]{12,20}|\bABSK[A-Za-z\d+/=]{40,300}`,
+    // SendGrid, signing secrets of Stripe, DigitalOcean, Databricks
+    String.raw`\bSG\.[\w-]{10,60}\.[\w-]{10,100}|\bwhsec_[\w+/=-]{10,200}|\bdo[opr]_v1_[\da-f]{20,200}|\bdapi[\da-f]{32}`,
+    // Azure: client secrets, keys of services
+    String.raw`\b[\w.~-]{3}\dQ~[\w.~-]{30,40}|\b[A-Za-z\d]{20,60}JQQJ99[A-Za-z\d]{20,40}`,
+    // JSON Web Tokens, age keys
+    String.raw`\beyJ[\w-]{10,2000}\.[\w-]{10,2000}(?:\.[\w-]{0,2000})?|\bAGE-SECRET-KEY-1[A-Z\d]{20,80}`,
+  ].join("|"),
+  "gu",
+);
 
 /** Matches keys with a prefix that also begins ordinary words such as `key-value`; a digit distinguishes them. */
 const numbered = /\b(?:sk|rk|pk|gsk|xai|pplx|fw|nvapi|key)[-_][\w-]{12,200}/gu;
@@ -12,27 +33,53 @@ const numbered = /\b(?:sk|rk|pk|gsk|xai|pplx|fw|nvapi|key)[-_][\w-]{12,200}/gu;
 const carried = /\b((?:Bearer|Basic|Token)(?:\s{1,4}|%20))([\w.~+/=-]{8,4000})/giu;
 
 const names =
-  "(?:x-)?(?:api|access|auth|secret|private|subscription)[-_ ]?(?:key|token)|secret|password|passwd|signature|authorization|credential";
+  "(?:x-)?(?:api|access|account|auth|client|id|private|refresh|secret|security|session|subscription)[-_ ]?(?:key|token|secret)|secret|password|passwd|pwd|signature|authorization|credential";
 
-/** Matches credentials after a name: `api_key=…`, `"apiKey": "…"`, `x-api-key: …`. */
+/** Matches credentials after a name: `api_key=…`, `"apiKey": "…"`, `x-api-key: …`, `AccountKey=…`. */
 const named = new RegExp(`((?:${names})["']?\\s{0,4}[:=]\\s{0,4}["']?)([^\\s"'&,;]{6,4000})`, "giu");
+
+const cookie = String.raw`[\w!#$%&*.^|~+-]{1,100}=[^\r\n"'\]]{1,4000}`;
+
+/** Matches the values of cookies: `Cookie: a=1; b=2`, `Set-Cookie: …`, and a list of them in JSON. */
+const cookies = new RegExp(
+  String.raw`((?:set-)?cookie2?["']?\s{0,4}[:=]\s{0,4}\[?\s{0,4}["']?)${cookie}(?:["']\s{0,4},\s{0,4}["']${cookie}){0,50}`,
+  "giu",
+);
 
 /** Matches credentials in a URL: `?key=…`, and the user name and password before the host. */
 const inQuery = /([?&](?:key|token|sig|code|auth)=)[^\s"'&#]{4,4000}/giu;
 const inAuthority = /(\b[a-z][a-z\d+.-]{1,20}:\/\/)[^\s/@:]{0,200}:[^\s/@]{1,200}@/giu;
 
 /**
- * Removes keys, tokens and passwords that errors of providers and clients quote, before a text is stored, emitted or
- * shown. It recognises the usual shapes and does not prove that a text contains no secret. Costs linear time.
+ * Removes keys, tokens, cookies and passwords that errors of providers and clients quote, before a text is stored,
+ * emitted or shown. It recognises the usual shapes and does not prove that a text contains no secret. Costs linear
+ * time.
  */
 export function withoutSecrets(text: string): string {
   return text
+    .replace(armoured, mark)
+    .replace(cookies, `$1${mark}`)
     .replace(marked, mark)
     .replace(numbered, (found) => hidden(found))
     .replace(carried, replaced)
     .replace(named, replaced)
     .replace(inQuery, `$1${mark}`)
     .replace(inAuthority, `$1${mark}@`);
+}
+
+const isName = new RegExp(`^(?:${names}|(?:set-)?cookie)$`, "iu");
+
+/** Like `withoutSecrets`, for each text in a value. A text under a name such as `apiKey` is replaced as a whole. */
+export function withoutSecretsIn(value: JsonValue): JsonValue {
+  if (typeof value === "string") return withoutSecrets(value);
+  if (typeof value !== "object" || value === null) return value;
+  if (Array.isArray(value)) return (value as readonly JsonValue[]).map(withoutSecretsIn);
+  const entries = Object.entries(value as Readonly<Record<string, JsonValue>>);
+  return Object.fromEntries(entries.map(([name, each]) => [name, memberWithoutSecrets(name, each)]));
+}
+
+function memberWithoutSecrets(name: string, value: JsonValue): JsonValue {
+  return typeof value === "string" && isName.test(name) ? mark : withoutSecretsIn(value);
 }
 
 function replaced(_found: string, before: string, value: string): string {

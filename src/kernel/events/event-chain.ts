@@ -16,13 +16,16 @@ export interface ChainLink {
   readonly content: string;
 }
 
-/** Returns the start of a run's hash chain, which binds the chain to the run, its agent and its session. */
-export function chainStart({
-  runId,
-  agentId,
-  sessionId,
-}: Pick<RunRecord, "runId" | "agentId" | "sessionId">): string {
-  return `${runId}\n${agentId}\n${sessionId}`;
+/** The fields of a run that its hash chain covers, beside the commits. */
+export type ChainedRun = Pick<RunRecord, "runId" | "agentId" | "sessionId" | "tenantId" | "userId">;
+
+/**
+ * Returns the start of a run's hash chain, which binds the chain to the run, its agent, session, tenant and user. Tenant
+ * and user are any texts, so they are written as JSON; a run without both has none.
+ */
+export function chainStart({ runId, agentId, sessionId, tenantId, userId }: ChainedRun): string {
+  const start = `${runId}\n${agentId}\n${sessionId}`;
+  return tenantId === null && userId === null ? start : `${start}\n${JSON.stringify([tenantId, userId])}`;
 }
 
 /** Returns the head of a hash chain after one more commit. */

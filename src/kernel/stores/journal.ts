@@ -104,7 +104,14 @@ export interface Journal {
   delete(runId: RunId): Promise<void>;
   /**
    * Deletes the runs that ended before this time (epoch milliseconds), including runs that could be resumed, but not
-   * runs with an owner or unread mail. Returns the number of deleted runs.
+   * runs with an owner or unread mail, and not the runs that `except` returns. Returns the number of deleted runs.
    */
-  collect(options: { readonly endedBefore: number }): Promise<number>;
+  collect(options: CollectOptions): Promise<number>;
+}
+
+export interface CollectOptions {
+  /** Epoch milliseconds. */
+  readonly endedBefore: number;
+  /** Called before each batch of deletions. */
+  readonly except?: () => readonly RunId[];
 }

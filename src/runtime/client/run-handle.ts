@@ -36,6 +36,7 @@ import { RunState } from "../journal/run-state.ts";
 import { SizeLimit } from "../process/size-limit.ts";
 import { anonymousUser } from "../process/worker-context.ts";
 import type { RuntimeLifetime } from "../process/runtime-lifetime.ts";
+import type { AwaitedRuns } from "../process/awaited-runs.ts";
 import { signalWait } from "../journal/wait-names.ts";
 
 export interface HandleOptions {
@@ -45,6 +46,8 @@ export interface HandleOptions {
   readonly record: RunRecord;
   /** Resolves when the observers of a run in this process have processed its events. `undefined` if there are none. */
   readonly observed?: (runId: RunId) => Promise<void> | undefined;
+  /** Protects a run from collection while its result is awaited. */
+  readonly awaited?: AwaitedRuns;
   /** Lifetime of the runtime that made the handle. If absent, the handle has no end. */
   readonly life?: RuntimeLifetime;
   /** B4: setting of the runtime, to compute the snapshot. Default: `refuse`. */
@@ -110,7 +113,9 @@ export class StoredRunHandle implements RunHandle {
   }
 
   result(): Promise<RunResult<JsonValue>> {
-    return currentTask()?.yieldSlotUnlessCancelled(this.#result()) ?? this.#result();
+    const { awaited } = this.#options;
+    const result = awaited === undefined ? this.#result() : awaited.during(this.runId, this.#result());
+    return currentTask()?.yieldSlotUnlessCancelled(result) ?? result;
   }
 
   #tail(options: TailOptions): AsyncIterable<Event | Delta> {

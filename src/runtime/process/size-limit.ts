@@ -1,7 +1,11 @@
-import { Fault, type JsonValue } from "../../kernel/index.ts";
+import { Fault, type AssistantPart, type JsonValue, type LlmReply } from "../../kernel/index.ts";
 
 /** Maximum number of bytes that JSON writes for one UTF-16 code unit: `\u001f`. */
 const bytesPerUnit = 6;
+/** Number of units that bound the members of a reply besides the parts of its message. */
+const unitsOfReply = 200;
+/** Number of units that bound the members of a part besides its text. */
+const unitsOfPart = 16;
 /** Number of units that bound the JSON text of a number, a boolean or `null`. */
 const unitsOfScalar = 5;
 
@@ -31,6 +35,14 @@ export class SizeLimit {
     if (bytes > this.#maxBytes) throw this.tooLarge(where, bytes);
   }
 
+  /** Like `assert`. Reads only the parts of the message that can be long, because every turn passes here. */
+  assertReply(reply: LlmReply, where: string): void {
+    const { message, model } = reply;
+    let left = this.#safeUnits - unitsOfReply - model.provider.length - model.modelId.length;
+    for (const part of message.content) left = unitsLeftAfter(part, left);
+    if (left < 0 || message.providerMetadata !== undefined) this.assert(reply as unknown as JsonValue, where);
+  }
+
   /** Throws `too_large` if a text that is still being received is longer than any text that fits. */
   assertLength(units: number, where: string): void {
     if (units > this.#maxBytes) throw this.tooLarge(where, units);
@@ -50,6 +62,15 @@ export class SizeLimit {
     const units = leastUnits(value, this.#maxBytes);
     return units > this.#maxBytes ? units : Buffer.byteLength(JSON.stringify(value));
   }
+}
+
+function unitsLeftAfter(part: AssistantPart, left: number): number {
+  const isPlain = part.providerMetadata === undefined;
+  if (isPlain && (part.type === "text" || part.type === "reasoning"))
+    return left - part.text.length - unitsOfPart;
+  if (isPlain && part.type === "tool_call")
+    return unitsLeft(part.input, left - part.callId.length - part.toolName.length - unitsOfPart);
+  return left < 0 ? left : unitsLeft(part as unknown as JsonValue, left);
 }
 
 /** Subtracts an upper bound of the units of the value's JSON text from `left`. Stops as soon as the result is negative. */

@@ -10,6 +10,7 @@ import {
   stepAt,
   type EventDraft,
   type JsonValue,
+  type LlmReply,
   type StepAddress,
   type StepKind,
   type StepOutcome,
@@ -395,7 +396,8 @@ function outcomeOf({ kind, name }: StepIdentity, done: unknown, sizes: SizeLimit
     const where = kind === "llm" ? "the reply of the model" : `the value of ${kind} ${name}`;
     if (kind === "llm") sealMadeJson(value, where);
     else sealJson(value, where);
-    if (!received.has(kind)) sizes.assert(value, where);
+    if (kind === "llm") sizes.assertReply(value as unknown as LlmReply, where);
+    else if (!received.has(kind)) sizes.assert(value, where);
     return sealedOutcome(value);
   } catch (error) {
     return failureOf(error);

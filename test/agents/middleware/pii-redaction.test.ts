@@ -47,6 +47,21 @@ describe("what piiRedaction() recognizes", () => {
     ["call +1 (555) 123-4567 now", "call [PHONE] now"],
     ["call 555-123-4567", "call [PHONE]"],
     ["+44 20 7946 0958", "[PHONE]"],
+    ["Arabic digits: ٤١١١-١١١١-١١١١-١١١١.", "Arabic digits: [CARD]."],
+    ["full width: ４１１１　１１１１　１１１１　１１１１!", "full width: [CARD]!"],
+    ["bold 🎉𝟒𝟏𝟏𝟏 𝟏𝟏𝟏𝟏 𝟏𝟏𝟏𝟏 𝟏𝟏𝟏𝟏🎉", "bold 🎉[CARD]🎉"],
+    ["zero width: 4111\u200B1111\u200D1111\uFEFF1111\u2060 é", "zero width: [CARD] é"],
+    ["keycaps: 4\uFE0F\u20E3111 1111 1111 1111", "keycaps: [CARD]"],
+    ["struck: 4\u0336111 1111 1111 111\u03361", "struck: [CARD]"],
+    ["dashes: 4111\u20131111\u22121111\u20111111", "dashes: [CARD]"],
+    ["dots: 4111·1111·1111·1111", "dots: [CARD]"],
+    [
+      "no-break spaces: 123\u201145\u20116789 or +1\u00A0(555)\u00A0123\u20114567",
+      "no-break spaces: [SSN] or [PHONE]",
+    ],
+    ["mail to ann＠example．org, naïve café", "mail to [EMAIL], naïve café"],
+    ["ＤＥ８９ 3704 0044 0532 0130 00", "[IBAN]"],
+    ["soft\u00ADhyphens stay, ann@exam\u00ADple.org goes", "soft\u00ADhyphens stay, [EMAIL] goes"],
   ])("piiRedaction() redacts the personal data in: %s", async ([text, redacted]) => {
     expect(await redact(text)).toBe(redacted);
   });
@@ -252,6 +267,11 @@ describe("piiRedaction() of streamed answers", () => {
       "123-45-6789",
       "+1 (555) 123-4567",
       "10.0.0.1",
+      "４１１１　１１１１　１１１１　１１１１",
+      "4111\u200B1111\u200B1111\u200B1111",
+      "𝟒𝟏𝟏𝟏 𝟏𝟏𝟏𝟏 𝟏𝟏𝟏𝟏 𝟏𝟏𝟏𝟏",
+      "ann＠example．org",
+      "123\u201145\u20116789",
     );
     const plain = fc.constantFrom(
       "rain",
@@ -264,6 +284,8 @@ describe("piiRedaction() of streamed answers", () => {
       "1)",
       "x@",
       "é",
+      "🎉",
+      "٤",
       "雨",
       "-",
       "+49",

@@ -4,6 +4,12 @@ import { withoutSecrets } from "../../../src/kernel/base/secret-text.ts";
 
 const key = "sk-proj-4f9Ab3kQ2mZ8xY7wV6uT5sR4";
 
+/** A private key in PEM form, with an invented body. */
+function pem(kind: string): string {
+  const line = (edge: string): string => `-----${edge} ${kind}PRIVATE KEY-----`;
+  return `${line("BEGIN")}\n${"aB3dE5fG7hJ9kL1m\n".repeat(8)}${line("END")}`;
+}
+
 describe("secrets in error messages", () => {
   test.for([
     [`Incorrect API key provided: ${key}.`, "Incorrect API key provided: [secret]."],
@@ -18,6 +24,26 @@ describe("secrets in error messages", () => {
     ["AKIAIOSFODNN7EXAMPLE is not authorised", "[secret] is not authorised"],
     ["jwt eyJhbGciOiJIUzI1.eyJzdWIiOiIxMjM0.sig-1 expired", "jwt [secret] expired"],
     ["ghp_16C7e42F292c6912E7710c838347Ae178B4a", "[secret]"],
+    [`key:\n${pem("RSA ")}\nend`, "key:\n[secret]\nend"],
+    [`{"key":"${pem("").replaceAll("\n", "\\n")}"}`, '{"key":"[secret]"}'],
+    [`cut off: ${pem("EC ").slice(0, 90)}`, "cut off: [secret]"],
+    [`${["npm", "aB3dE5fG7hJ9kL1mN3pQ5rS7tU9vW1xY3zA5"].join("_")} expired`, "[secret] expired"],
+    ["aws_secret_access_key = wJalrXUtnFEMI/K7MDENG/bPxRfiCYzzzzzzzzKEY", "aws_secret_access_key = [secret]"],
+    ["aws_session_token=FwoGZXIvYXdzEBYaDNOt4v1", "aws_session_token=[secret]"],
+    [
+      `401 for ${["SG", "aB3dE5fG7hJ9kL1m", "nP5qR7sT9uV1wX3yZ5aB7cD9eF1gH3j"].join(".")}`,
+      "401 for [secret]",
+    ],
+    [`bad signature, ${["whsec", "aB3dE5fG7hJ9kL1mN3pQ5rS7tU9v"].join("_")}`, "bad signature, [secret]"],
+    [`${["dop", "v1", "0123456789abcdef".repeat(4)].join("_")} was revoked`, "[secret] was revoked"],
+    ["AccountName=store;AccountKey=aB3dE5fG7hJ9kL1mN3pQ5r==;x", "AccountName=store;AccountKey=[secret];x"],
+    [
+      `client secret ${["abc8Q", "dE5fG7hJ9kL1mN3pQ5rS7tU9vW1xY3zA5"].join("~")} is wrong`,
+      "client secret [secret] is wrong",
+    ],
+    ["Cookie: sid=abc; theme=dark", "Cookie: [secret]"],
+    ["set-cookie: sid=s%3Aabc.def; Path=/; HttpOnly\nserver: x", "set-cookie: [secret]\nserver: x"],
+    ['{"set-cookie":["sid=abc; Path=/","csrf=def"],"age":"0"}', '{"set-cookie":["[secret]"],"age":"0"}'],
   ] as const)("a secret is replaced in: %s", ([text, shown]) => {
     expect(withoutSecrets(text)).toBe(shown);
     expect(withoutSecrets(shown)).toBe(shown);
@@ -31,6 +57,11 @@ describe("secrets in error messages", () => {
     "task-specific instructions were not followed",
     "run_01HZX3 was not found at sqlite:./reeve.db",
     "429 Too Many Requests: basic plan allows 3 requests per minute",
+    "cookie: required",
+    "the cookie banner covers 3 buttons",
+    "-----BEGIN CERTIFICATE-----\nMIIB1234\n-----END CERTIFICATE-----",
+    "npm_config_registry is not set",
+    "client id 12 and session key names",
   ])("a text without a secret stays unchanged: %s", (text) => {
     expect(withoutSecrets(text)).toBe(text);
   });
@@ -47,6 +78,19 @@ describe("secrets in error messages", () => {
     }
   });
 
+  test("secrets are removed from the details of a stored fault, by their shape and by their name", () => {
+    const details = {
+      url: `https://a.example/?key=${key}`,
+      headers: { Authorization: "abc", cookie: "a=b" },
+      n: 3,
+    };
+    expect(new Fault("model_auth", "refused", { details }).toJSON().details).toEqual({
+      url: "https://a.example/?key=[secret]",
+      headers: { Authorization: "[secret]", cookie: "[secret]" },
+      n: 3,
+    });
+  });
+
   test("cutting a long message leaves no part of a secret", () => {
     const { message } = classifyError(new Error(`${"x".repeat(480)} ${key}`));
     expect(message).not.toContain("sk-proj");
@@ -54,6 +98,8 @@ describe("secrets in error messages", () => {
 
   test("the search for secrets takes time linear in the length of the text", () => {
     const long = "sk-".repeat(100_000) + "a:".repeat(100_000) + "http://".repeat(50_000);
+    for (const part of ["cookie:", "-----BEGIN PRIVATE KEY----", "SG.", "abc8Q~", "npm_", "aaaaJQQJ9"])
+      expect(withoutSecrets(part.repeat(20_000)).length).toBeLessThanOrEqual(part.length * 20_000);
     expect(withoutSecrets(long)).toBe(long);
   });
 });

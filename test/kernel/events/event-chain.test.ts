@@ -39,3 +39,18 @@ test("E1: equal commits of two runs give different chain heads", () => {
   const other = chainStart({ ...runRecord(), runId: formatRunId("other") });
   expect(headOf([link(0)], other) === headOf([link(0)])).toBe(false);
 });
+
+test("E1: equal commits of runs with different users or tenants give different chain heads", () => {
+  const callers = [
+    { userId: null, tenantId: null },
+    { userId: "ann", tenantId: null },
+    { userId: null, tenantId: "ann" },
+    { userId: "ann", tenantId: "acme" },
+    { userId: "acme", tenantId: "ann" },
+    { userId: "null", tenantId: null },
+    { userId: 'ann","x', tenantId: "acme" },
+    { userId: "ann\nacme", tenantId: null },
+  ];
+  const heads = callers.map((caller) => headOf([link(0)], chainStart({ ...runRecord(), ...caller })));
+  expect(new Set(heads).size).toBe(callers.length);
+});

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { JsonValue } from "../../../src/kernel/index.ts";
+import type { AssistantPart, JsonValue, LlmReply } from "../../../src/kernel/index.ts";
 import { SizeLimit } from "../../../src/runtime/process/size-limit.ts";
 
 const values: readonly (readonly [string, JsonValue])[] = [
@@ -21,6 +21,51 @@ describe("SizeLimit", () => {
     const bytes = Buffer.byteLength(JSON.stringify(value));
     expect(() => new SizeLimit(bytes).assert(value, "it")).not.toThrow();
     expect(() => new SizeLimit(bytes - 1).assert(value, "it")).toThrow("it is too large: it has ");
+  });
+
+  const part = { type: "text", text: "x".repeat(3_000) } as const;
+  const replies: readonly (readonly [string, readonly AssistantPart[]])[] = [
+    ["one long text", [part]],
+    ["many parts", Array.from({ length: 100 }, () => ({ type: "text", text: "x".repeat(20) }))],
+    ["reasoning", [{ type: "reasoning", text: "\u0001".repeat(500) }]],
+    [
+      "arguments of a tool call",
+      [{ type: "tool_call", callId: "c", toolName: "t", input: { text: part.text } }],
+    ],
+    ["metadata of the provider", [{ type: "text", text: "", providerMetadata: { p: { text: part.text } } }]],
+  ];
+
+  test.each(replies)(
+    "accepts a reply of exactly the limit and refuses it one byte above: %s",
+    (_what, content) => {
+      const usage = {
+        inputTokens: 1,
+        outputTokens: 1,
+        cacheReadTokens: 0,
+        cacheWriteTokens: 0,
+        reasoningTokens: 0,
+        costUsd: null,
+      };
+      const model = { provider: "scripted", modelId: "script" };
+      const reply: LlmReply = { message: { role: "assistant", content }, stopReason: "stop", usage, model };
+      const bytes = Buffer.byteLength(JSON.stringify(reply));
+      expect(() => new SizeLimit(bytes).assertReply(reply, "it")).not.toThrow();
+      expect(() => new SizeLimit(bytes - 1).assertReply(reply, "it")).toThrow("it is too large: it has ");
+    },
+  );
+
+  test("refuses a reply whose message has metadata of the provider above the limit", () => {
+    const usage = {
+      inputTokens: 1,
+      outputTokens: 1,
+      cacheReadTokens: 0,
+      cacheWriteTokens: 0,
+      reasoningTokens: 0,
+      costUsd: null,
+    };
+    const message = { role: "assistant", content: [], providerMetadata: { p: { text: part.text } } } as const;
+    const reply: LlmReply = { message, stopReason: "stop", usage, model: { provider: "p", modelId: "m" } };
+    expect(() => new SizeLimit(2_000).assertReply(reply, "it")).toThrow("it is too large: it has ");
   });
 
   test("names the value, its size and the option in the fault", () => {

@@ -46,3 +46,16 @@ test.skipIf("problem" in inject("bubblewrap"))(
     expect(existsSync(join(folder, "ran"))).toBe(true);
   },
 );
+
+test("reeve run --resume keeps the sandbox of the run, says so, and cannot change it", async () => {
+  const { folder, url } = await setUp((request) => (request === 1 ? { error: 401 } : { text: "done" }));
+  const alone = { ...env(url), PATH: join(folder, "empty") };
+  const run = (...args: readonly string[]) => reeve(["run", ...args], { cwd: folder, env: alone });
+  const failed = await run("Do it", "--tools", "all", "--sandbox", "off", "--mode", "json");
+  const { runId } = JSON.parse(failed.out.at(-1) ?? "") as { runId: string };
+  const refused = await run("--resume", runId, "--sandbox", "enforce");
+  expect(refused.talk).toContain("--resume cannot change the options of a run; remove --sandbox");
+  const { code, talk } = await run("--resume", runId);
+  expect(talk).toContain("run WITHOUT a sandbox");
+  expect(code).toBe(0);
+});

@@ -25,6 +25,7 @@ import {
   type StepRecord,
   type Submission,
   type TaskRecord,
+  type CollectOptions,
 } from "../../../kernel/index.ts";
 import { cursorOf, pageOf } from "../run-cursor.ts";
 import { endIn } from "../run-end.ts";
@@ -177,9 +178,11 @@ export class MemoryJournal implements Journal {
     for (const watcher of row?.watchers ?? nobody) watcher.seeRemoval();
   }
 
-  async collect({ endedBefore }: { readonly endedBefore: number }): Promise<number> {
+  async collect({ endedBefore, except }: CollectOptions): Promise<number> {
     const ended: RunRow[] = [];
-    for (const row of this.#tables.ended.values()) if (isOver(row, endedBefore)) ended.push(row);
+    const kept = new Set(except?.());
+    for (const row of this.#tables.ended.values())
+      if (isOver(row, endedBefore) && !kept.has(row.record.runId)) ended.push(row);
     for (const { record } of ended) this.#deleteNow(record.runId);
     return ended.length;
   }

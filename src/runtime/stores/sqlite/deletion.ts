@@ -1,5 +1,5 @@
 import { setImmediate } from "node:timers/promises";
-import type { RunId, SessionId } from "../../../kernel/index.ts";
+import type { RunId, SessionId, CollectOptions } from "../../../kernel/index.ts";
 import type { SqliteBlobs } from "./blobs.ts";
 import type { Collector } from "./retention/collector.ts";
 import type { DeltaBoard } from "./tail/delta-board.ts";
@@ -48,11 +48,10 @@ export class Deletion {
     await this.#options.collector.collect();
   }
 
-  /** Deletes runs that ended before this time, except runs with an owner or unread mail. */
-  async collect(endedBefore: number): Promise<number> {
+  async collect(options: CollectOptions): Promise<number> {
     let count = 0;
     for (;;) {
-      const deleted = await this.#write(() => this.#deleteSome(this.#findEnded(endedBefore)));
+      const deleted = await this.#write(() => this.#deleteSome(this.#findEnded(options)));
       if (deleted === 0) break;
       count += deleted;
       await setImmediate();
@@ -61,13 +60,15 @@ export class Deletion {
     return count;
   }
 
-  #findEnded(endedBefore: number): Doomed[] {
+  #findEnded({ endedBefore, except }: CollectOptions): Doomed[] {
     return this.#options.tables.database.all<Doomed>(
       `SELECT run_id AS runId, session_id AS sessionId FROM runs
        WHERE ended_at < ? AND run_id IS NOT NULL AND owner IS NULL
          AND NOT EXISTS (SELECT 1 FROM mail WHERE run = runs.id)
+         AND run_id NOT IN (SELECT value FROM json_each(?))
        ORDER BY ended_at LIMIT ${mostRuns}`,
       endedBefore,
+      JSON.stringify(except?.() ?? []),
     );
   }
 

@@ -14,6 +14,7 @@ import {
   type RunRecord,
   type SingleFlight,
   type Submission,
+  type CollectOptions,
 } from "../../../kernel/index.ts";
 import { endIn } from "../run-end.ts";
 import type { Chain } from "./rows/chain.ts";
@@ -232,8 +233,8 @@ export class SqliteJournal implements Journal {
     return this.#deletion.delete(runId);
   }
 
-  collect({ endedBefore }: { readonly endedBefore: number }): Promise<number> {
-    return this.#deletion.collect(endedBefore);
+  collect(options: CollectOptions): Promise<number> {
+    return this.#deletion.collect(options);
   }
 
   /** J1, J3: appends the commit, or returns the commit that is already stored under its number. */

@@ -318,8 +318,8 @@ export class SqliteLeases implements Leases {
   }
 
   /** Called after it is durable that this worker owns the run. */
-  note({ id, runId, agentId, sessionId, epoch }: Taken, workerId: string): void {
-    this.#tables.owned.set(runId, { id, runId, agentId, sessionId, epoch, workerId });
+  note({ id, runId, agentId, sessionId, tenantId, userId, epoch }: Taken, workerId: string): void {
+    this.#tables.owned.set(runId, { id, runId, agentId, sessionId, tenantId, userId, epoch, workerId });
     this.#deltas.forget(runId);
   }
 }

@@ -121,7 +121,7 @@ export class RunCreator {
     const position = positionAfter(this.#chain, start, draft);
     const { seq, link } = position;
     database.statement(insertCommit).run(id, number, at, seq, link, bodyInRow(body));
-    const key: RunKey = { id, runId, agentId, sessionId };
+    const key: RunKey = { id, runId, agentId, sessionId, tenantId, userId };
     this.#effects.applyNow(key, draft, { precondition });
     this.#rows.addedNow(key, number, body);
     if (!isClaimed) return undefined;

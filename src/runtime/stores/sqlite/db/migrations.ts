@@ -188,4 +188,4 @@ const migrations: readonly string[] = [
   `,
 ];
 
-export const storeSchema: FileSchema = { applicationId, migrations, unreleased: 8 };
+export const storeSchema: FileSchema = { applicationId, migrations, unreleased: 9 };

@@ -10,12 +10,11 @@ export interface RunKey {
   readonly runId: RunId;
   readonly agentId: AgentId;
   readonly sessionId: SessionId;
+  readonly tenantId: string | null;
+  readonly userId: string | null;
   /** JSON of the erasures that retention ordered for this run. */
   readonly erases?: string | null;
 }
-
-/** The columns of a `RunKey`. */
-export const runKeyColumns = "id, run_id AS runId, agent_id AS agentId, session_id AS sessionId, erases";
 
 export interface RunRow {
   readonly run_id: RunId;
@@ -50,6 +49,10 @@ export const turnUser = "ifnull(user_id, '')";
 
 /** Stored value for a run without a tenant. */
 export const noTenant = "-";
+
+/** The columns of a `RunKey`. */
+export const runKeyColumns = `id, run_id AS runId, agent_id AS agentId, session_id AS sessionId, erases,
+  CASE WHEN tenant = '${noTenant}' THEN NULL ELSE substr(tenant, 2) END AS tenantId, user_id AS userId`;
 
 /** Returns a text that sorts all tenants, and the absence of a tenant, into one order. */
 export function tenantText(tenantId: string | null): string {

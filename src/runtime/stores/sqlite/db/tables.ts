@@ -155,8 +155,8 @@ export class Tables {
         details: { runId, epoch, now: row?.epoch ?? null },
       });
     }
-    const { id, agentId, sessionId } = row;
-    const owned: OwnedRun = { id, runId, agentId, sessionId, epoch, workerId };
+    const { id, agentId, sessionId, tenantId, userId } = row;
+    const owned: OwnedRun = { id, runId, agentId, sessionId, tenantId, userId, epoch, workerId };
     this.owned.set(runId, owned);
     return owned;
   }

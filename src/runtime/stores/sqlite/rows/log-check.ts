@@ -65,7 +65,7 @@ export class LogCheck {
       for (const row of page) {
         if (row.number !== number) return broken(seq, `commit ${number} is missing`);
         if (!this.#chain.holds(link, row))
-          return broken(seq, `commit ${number} does not match the chain: it was changed`);
+          return broken(seq, `commit ${number} does not match the chain: ${changedAt(number)} was changed`);
         const commit = readable(() => this.#rows.decodeAlone(run, row));
         if (commit === undefined || seq + (commit.events?.length ?? 0) !== row.nextEvent)
           return broken(seq, `commit ${number} does not hold the events that its row counts`);
@@ -89,6 +89,11 @@ export class LogCheck {
     const sinceHead = headSeq === null ? null : seq - headSeq;
     return { ok: true, events: seq, head: last, keyed: this.#chain.keyed, sinceHead };
   }
+}
+
+/** What a broken link means: the first one also covers the fields of the run. */
+function changedAt(number: number): string {
+  return number === 0 ? "it, or the agent, session, user or tenant of the run," : "it";
 }
 
 /** Only a commit that holds something of the erased tasks may have a seal. */

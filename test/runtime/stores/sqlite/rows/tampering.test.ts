@@ -1,6 +1,13 @@
 import { expect, test } from "vitest";
 import type { RunId, Store } from "../../../../../src/kernel/index.ts";
-import { all, ownRun, runEnd, stepRecord, turnStart } from "../../../../../src/testing/store-fixtures.ts";
+import {
+  all,
+  ownRun,
+  runEnd,
+  runRecord,
+  stepRecord,
+  turnStart,
+} from "../../../../../src/testing/store-fixtures.ts";
 import { sha256 } from "../../../../../src/runtime/process/sha256.ts";
 import { Chain } from "../../../../../src/runtime/stores/sqlite/rows/chain.ts";
 import type { CommitRow } from "../../../../../src/runtime/stores/sqlite/db/commit-row.ts";
@@ -63,12 +70,37 @@ const edits: readonly (readonly [name: string, sql: string, seq: number])[] = [
     `UPDATE commits SET body = '{"events":[["message_end",{},[0]]]}' WHERE number = 3`,
     3,
   ],
+  ["another agent of the run", "UPDATE runs SET agent_id = 'other'", 0],
+  ["another session of the run", "UPDATE runs SET session_id = 'session_other'", 0],
+  ["a user of a run that had none", "UPDATE runs SET user_id = 'mallory'", 0],
+  ["a tenant of a run that had none", "UPDATE runs SET tenant = '=other'", 0],
 ];
 
 test.each(edits)("E1: verify() finds %s", async (_name, sql, seq) => {
   const { path, store, runId } = await setup();
   connect(path).exec(sql);
   expect(await store.events.verify(runId)).toMatchObject({ ok: false, seq });
+});
+
+test.each([
+  ["another user", "UPDATE runs SET user_id = 'mallory'"],
+  ["no user", "UPDATE runs SET user_id = NULL"],
+  ["another tenant", "UPDATE runs SET tenant = '=other'"],
+  ["no tenant", "UPDATE runs SET tenant = '-'"],
+  ["user and tenant in each other's place", "UPDATE runs SET user_id = 'acme', tenant = '=ann'"],
+])("E1: verify() finds %s of a run with a user and a tenant", async (_name, sql) => {
+  const path = await newPath();
+  const store = await openStore(path);
+  const record = { ...runRecord(), userId: "ann", tenantId: "acme" };
+  await store.journal.create(record, { number: 0, at: 0, events: [turnStart(record.runId, 0)] });
+  expect(await store.events.verify(record.runId)).toMatchObject({ ok: true, events: 1 });
+  connect(path).exec(sql);
+  expect(await store.events.verify(record.runId)).toEqual({
+    ok: false,
+    seq: 0,
+    problem:
+      "commit 0 does not match the chain: it, or the agent, session, user or tenant of the run, was changed",
+  });
 });
 
 test("E1: verify() finds a truncated log only against a head kept elsewhere", async () => {
