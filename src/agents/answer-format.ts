@@ -74,17 +74,18 @@ interface Fitting {
 
 /**
  * Makes the answer of any architecture match the schema: unchanged if it matches, otherwise by asking again with the
- * problems.
+ * problems. Returns `undefined` if the last answer was cut at the output limit: the next one would be cut as well.
  */
 export async function fitAnswer(
   session: AgentSession,
   deps: Dependencies,
   schema: JsonSchema,
   { check, canAsk }: Fitting,
-): Promise<JsonValue> {
+): Promise<{ readonly value: JsonValue } | undefined> {
   for (let repairs = 0; ; repairs++) {
     const read = await readAnswer(session.output, schema, check);
-    if ("value" in read) return read.value;
+    if ("value" in read) return read;
+    if (session.replies.reasonOf(session.output) === "length") return undefined;
     if (repairs === maxRepairs || !canAsk) {
       const { problems } = read;
       throw new Fault("model_format_error", `the answer does not match its schema: ${problems.join("; ")}`, {
@@ -125,6 +126,7 @@ async function repair(
   session.messages = session.messages.append(message, ...(open === undefined ? [] : [open]));
   session.cumulativeUsage = addUsage(session.cumulativeUsage, usage);
   session.output = messageText(message);
+  session.replies.add(session.output, stopReason);
   ctx.emitEvent(eventDraft("turn_end", { turn, stopReason, toolCalls: toolCallsOf(message).length }));
 }
 

@@ -14,6 +14,7 @@ import {
   type ModelRequest,
   type ModelResponse,
   type ModelStreamPart,
+  type StopReason,
 } from "../../kernel/index.ts";
 import { partOf, stopReasonOf, usageOf, type AiSdkUsage, type FinishReason } from "./ai-sdk-answer.ts";
 import { providerName, type AiSdkModel } from "./ai-sdk-model.ts";
@@ -40,6 +41,8 @@ interface CallableModel {
  * retried.
  */
 const cut = "the stream ended before the answer was complete: premature close of the connection";
+
+const asksForResults: ReadonlySet<StopReason> = new Set<StopReason>(["stop", "pause", "other"]);
 
 /**
  * Adapts an AI SDK language model to `Model`. It calls the model below the SDK's own retries, so that only the runtime
@@ -95,8 +98,8 @@ export class AiSdkAdapter implements Model {
     if (stopReason === null)
       throw new Error(streamed ? cut : "the provider reported that the answer failed: server_error");
     const message = { role: "assistant", content: parts } as const;
-    // Some servers report tool calls as "stop", or with an unknown reason.
-    const calls = (stopReason === "stop" || stopReason === "other") && toolCallsOf(message).length > 0;
+    // Some servers report tool calls as "stop", or with an unknown reason. A paused turn with calls waits for results.
+    const calls = asksForResults.has(stopReason) && toolCallsOf(message).length > 0;
     return {
       message,
       stopReason: calls ? "tool_calls" : stopReason,

@@ -9,6 +9,7 @@ import {
   type CancellationError,
   type JsonValue,
   type RunFacts,
+  type StopReason,
   type TaskId,
   type TaskReport,
 } from "../../kernel/index.ts";
@@ -74,6 +75,8 @@ export class TaskRunner implements CancellationRoot {
   endGrace: (() => void) | undefined;
   /** What the code has reported about its result so far. It becomes part of the task's end, regardless of the outcome. */
   report: TaskReport = {};
+  /** Why the last model call of the task, or of the last child that it joined, ended. `undefined` before the first. */
+  stopReason: StopReason | undefined;
   /** Limit of the turn that the code took last. */
   maxToolCallsPerTurn = Infinity;
 

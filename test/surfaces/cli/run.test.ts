@@ -73,6 +73,13 @@ describe("reeve run", () => {
     expect(talk).toContain("max_turns");
   });
 
+  test("reeve run prints a cut answer and exits with 17 when the model reaches its output limit", async () => {
+    const { run, requests } = await setUp(() => ({ text: "It is gr", cut: true }));
+    const { code, out, talk } = await run("Which colour?");
+    expect({ code, out, requests: requests.length }).toEqual({ code: 17, out: ["It is gr"], requests: 1 });
+    expect(talk).toContain("max_output");
+  });
+
   test("reeve run stops at --max-tokens, and --resume with more tokens repeats no request", async () => {
     const { run, requests } = await setUp(looksThenAnswers, 8_000);
     const first = await run("Which colour? ".repeat(600), "--max-tokens", "15000", "--mode", "json");
