@@ -1,5 +1,10 @@
 import { describe, expect, test } from "vitest";
-import { planAndExecute, react, reflexion } from "../../../src/agents/architectures/index.ts";
+import {
+  planAndExecute,
+  react,
+  reflexion,
+  type ReflexionOptions,
+} from "../../../src/agents/architectures/index.ts";
 import { Agent, tool } from "../../../src/index.ts";
 import { scriptedModel } from "../../../src/testing/index.ts";
 import { promptOf, resultAcrossRestart, runAgent, signalTool } from "./run-agent.ts";
@@ -95,10 +100,14 @@ describe("the review of an attempt in reflexion()", () => {
     expect(model.calls).toHaveLength(4);
   });
 
-  test.for([
+  test.for<readonly [string, ReflexionOptions, string]>([
     ["an evaluator that returns 7", { evaluator: () => 7 }, "the evaluator of reflexion returned 7"],
-    ["a reflector that returns 7", { evaluator: () => 0, reflector: () => 7 as never }, "the reflector of"],
-  ] as const)("%s fails the run with invalid_argument", async ([, options, message]) => {
+    [
+      "a reflector that returns 7",
+      { evaluator: () => 0, reflector: () => 7 as never },
+      "the reflector of reflexion returned 7",
+    ],
+  ])("%s fails the run with invalid_argument", async ([, options, message]) => {
     const { result } = await runAgent({
       architecture: reflexion(react(), options),
       model: scriptedModel(["a"]),
