@@ -7,7 +7,7 @@ import {
   type EmittableEvent,
   type JsonObject,
 } from "../../kernel/index.ts";
-import { parseScore } from "./json-parsing.ts";
+import { askForScore } from "./json-parsing.ts";
 import {
   askAnsweringRole,
   askSupportingRole,
@@ -192,16 +192,18 @@ class ThoughtOperations {
     const { session, deps, promptContext, parallel } = this.#parts;
     const items = thoughts.filter(({ score }) => score === null);
     const replies = await mapInBranches(deps, { role: "evaluator", items, parallel }, (scoped, { text }) =>
-      askSupportingRole(session, scoped, promptContext, {
-        role: "evaluator",
-        roleInstructions:
-          'You judge whether an answer is correct, complete and follows the task. Reply with JSON and nothing else: {"score": a number from 0 (useless) to 1 (nothing to improve), "reason": what is wrong or missing}.',
-        prompt: markdownSections({ Task: promptContext.prompt, Answer: text }),
-      }),
+      askForScore((correction) =>
+        askSupportingRole(session, scoped, promptContext, {
+          role: "evaluator",
+          roleInstructions:
+            'You judge whether an answer is correct, complete and follows the task. Reply with JSON and nothing else: {"score": a number from 0 (useless) to 1 (nothing to improve), "reason": what is wrong or missing}.',
+          prompt: markdownSections({ Task: promptContext.prompt, Answer: text, Correction: correction }),
+        }),
+      ),
     );
     for (const [index, thought] of items.entries()) {
-      const reply = replies[index] ?? "";
-      this.#thoughts.set(thought.id, { ...thought, score: parseScore(reply) ?? 0, reason: reply });
+      const { reply, score } = replies[index] ?? { reply: "", score: 0 };
+      this.#thoughts.set(thought.id, { ...thought, score, reason: reply });
     }
     return thoughts.map((each) => this.#thoughts.get(each.id) ?? each);
   }

@@ -11,7 +11,7 @@ import {
 } from "../../kernel/index.ts";
 import { requireCount, requireScore } from "./option-checks.ts";
 import { runInner } from "./inner-run.ts";
-import { parseScore } from "./json-parsing.ts";
+import { askForScore, type ScoredReply } from "./json-parsing.ts";
 import {
   askSupportingRole,
   loadPromptContext,
@@ -96,8 +96,8 @@ export class Reflexion implements Architecture {
       const { task } = attempts;
       // B5: keeps the best attempt so far as the output, in case the budget runs out during the evaluation.
       attempts.adopt(session, bestSoFar(best, current));
-      const evaluation = await evaluate(session, deps, promptContext, task, inner);
-      const score = (current.score = parseScore(evaluation) ?? 0);
+      const { reply: evaluation, score } = await evaluate(session, deps, promptContext, task, inner);
+      current.score = score;
       scores.push(score);
       if (best === undefined || isBetter(current, best)) best = current;
       attempts.adopt(session, best);
@@ -196,17 +196,20 @@ function evaluate(
   promptContext: PromptContext,
   task: string,
   { output, interruptionReason }: AgentSession,
-): Promise<string> {
-  return askSupportingRole(session, deps, promptContext, {
-    role: "evaluator",
-    roleInstructions:
-      'You judge whether an answer is correct, complete and follows the task. Reply with JSON and nothing else: {"score": a number from 0 (useless) to 1 (nothing to improve), "reason": what is wrong or missing}.',
-    prompt: markdownSections({
-      Task: task,
-      Answer: output || "(none)",
-      "Ended early": interruptionReason ?? "",
-    }),
-  });
+): Promise<ScoredReply> {
+  const ask = (correction: string): Promise<string> =>
+    askSupportingRole(session, deps, promptContext, {
+      role: "evaluator",
+      roleInstructions:
+        'You judge whether an answer is correct, complete and follows the task. Reply with JSON and nothing else: {"score": a number from 0 (useless) to 1 (nothing to improve), "reason": what is wrong or missing}.',
+      prompt: markdownSections({
+        Task: task,
+        Answer: output || "(none)",
+        "Ended early": interruptionReason ?? "",
+        Correction: correction,
+      }),
+    });
+  return askForScore(ask);
 }
 
 function reflect(

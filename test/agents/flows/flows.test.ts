@@ -129,7 +129,7 @@ describe("a Sequential flow", () => {
 
   test("structured output of a Sequential flow requires a model of the flow; without one it is refused before any model call", async () => {
     const output = { type: "object", required: ["n"] } as const;
-    const one = speaker("one", '{"n":1}', '{"n":2}');
+    const one = speaker("one", "n is one", "n is two");
     const flow = new Sequential({ name: "s", steps: [one.agent] });
     const said = "agent s cannot give structured output: its architecture sequential returns free text";
     await expect(flow.invoke("x", { output })).rejects.toThrow(said);
