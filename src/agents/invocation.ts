@@ -3,12 +3,15 @@ import {
   agentSession,
   assistantMessage,
   CancellationError,
+  describeValue,
   eventDraft,
+  Fault,
   jsonText,
   modelFor,
   rootTaskId as root,
   sessionWithin,
   type AgentSession,
+  type Architecture,
   type Dependencies,
   type FinishReason,
   type HistoryKey,
@@ -223,6 +226,7 @@ class Invocation {
       this.#before = this.#output;
       session.output = "";
       for await (const draft of architecture.run(session, deps, this.#prompt)) ctx.emitEvent(draft);
+      requireTextOutput(session, architecture);
       if (session.interrupted || stopHooks.length === 0) break;
       const said = await continuationFromHooks(stopHooks, ctx, session, continued);
       if (said === undefined) break;
@@ -385,6 +389,17 @@ class Invocation {
 }
 
 const none: readonly never[] = [];
+
+/** An architecture in JavaScript may set any output. */
+function requireTextOutput(session: AgentSession, { name }: Architecture): void {
+  const output: unknown = session.output;
+  if (typeof output === "string") return;
+  session.output = "";
+  throw new Fault(
+    "invalid_argument",
+    `invalid session.output ${describeValue(output)} of architecture ${name}: expected a string; use JSON.stringify for other values`,
+  );
+}
 
 function isInterruption(status: RunStatus): status is Interruption["status"] {
   return interruptions.has(status);

@@ -27,7 +27,7 @@ export interface TreeOfThoughtsOptions {
   readonly branches?: number;
   /** Maximum number of levels. Default: 3. */
   readonly depth?: number;
-  /** Number of thoughts of a level that are followed. Default: 2. */
+  /** Number of thoughts per level that are expanded further (beam width). Default: 2. */
   readonly beam?: number;
   /** Score from 0 to 1 at which a thought ends the search. Default: 1. */
   readonly solvedScore?: number;

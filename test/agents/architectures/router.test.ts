@@ -51,6 +51,7 @@ describe("router()", () => {
     ["route: <travel>\nconfidence: <0.9>", "travel"],
     ["<think>route: billing?</think>\nroute: travel", "travel"],
     ["Because it is about money.\nroute = billing", "billing"],
+    ["The travel specialist should take this one.", "travel"],
   ])("understands the reply %j", async (reply, route) => {
     const { agent } = desk([reply]);
     const { events } = await runAlone(agent);

@@ -302,7 +302,8 @@ async function leftAsking(folder: string, baseUrl: string): Promise<string> {
     metadata: toMetadata(settings),
     streaming: true,
   });
-  await expect.poll(async () => (await runtime.list({ sessionId })).runs[0]?.status).toBe("suspended");
+  const status = async (): Promise<unknown> => (await runtime.list({ sessionId })).runs[0]?.status;
+  await expect.poll(status, { timeout: 30_000 }).toBe("suspended");
   await runtime.close();
   return run.runId;
 }
