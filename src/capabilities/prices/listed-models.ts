@@ -33,7 +33,7 @@ export interface TimedPrice {
 }
 
 /** A model of the list, with its prices. */
-export interface ListedModel {
+interface ListedModel {
   readonly match: NameTest;
   /** Prices by time. The last one that applies counts; if none applies, the first. */
   readonly prices: readonly TimedPrice[];
