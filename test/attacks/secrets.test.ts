@@ -7,7 +7,7 @@ import { Agent, auditLog, Fault, openRuntime, openStore, tool, type Telemetry } 
 import { tracing } from "../../src/middleware.ts";
 import { scriptedModel } from "../../src/testing/index.ts";
 
-/** The part of each invented secret that nobody may see. It is assembled, so that scanners do not find secrets here. */
+/** The part of each invented secret that must not be shown. It is assembled, so that scanners do not find secrets here. */
 const core = ["aB3dE5fG7hJ9kL1m", "N3pQ5rS7tU9vW1xY"].join("");
 const hex = "0a1b2c3d4e5f6a7b".repeat(4);
 const dashes = "-".repeat(5);
