@@ -35,7 +35,8 @@ export interface SequentialOptions extends FlowOptions {
 }
 
 /**
- * Runs agents one after another. Each receives the input and all earlier answers; the answer consists of all of them.
+ * Runs agents one after another. Each receives the input and all earlier answers; the last answer is the answer.
+ * `metadata.sequential.answers` has all of them.
  */
 export class Sequential extends Agent {
   constructor(options: SequentialOptions) {

@@ -3,17 +3,23 @@ import {
   agentSession,
   assistantMessage,
   CancellationError,
+  describeValue,
   eventDraft,
+  Fault,
   jsonText,
   modelFor,
   rootTaskId as root,
   sessionWithin,
   type AgentSession,
+  type Architecture,
   type Dependencies,
+  type FinishReason,
   type HistoryKey,
   type HistoryProvider,
+  type Interruption,
   type JsonValue,
   type RunContext,
+  type RunStatus,
   type Transcript,
   type Turn,
   type TurnOpening,
@@ -26,6 +32,7 @@ import { closeInvocation, stopOf, type Closing, type Place } from "./close-invoc
 import { GuardedRun, withAnswer, type TrippedGuardrail } from "./guardrails/guarded-run.ts";
 import { InvocationDependencies, type InvocationParts } from "./invocation-dependencies.ts";
 import { runThrough, type AgentRunResult } from "./middleware/agent-run.ts";
+import { interruptionStatus, maxOutput } from "./interruption-status.ts";
 import { OpenSessions, PromptHistory } from "./prompt-history.ts";
 import { unanswered } from "./session-entries.ts";
 import { continuationFromHooks, hookEvent } from "./stop-hook.ts";
@@ -219,6 +226,7 @@ class Invocation {
       this.#before = this.#output;
       session.output = "";
       for await (const draft of architecture.run(session, deps, this.#prompt)) ctx.emitEvent(draft);
+      requireTextOutput(session, architecture);
       if (session.interrupted || stopHooks.length === 0) break;
       const said = await continuationFromHooks(stopHooks, ctx, session, continued);
       if (said === undefined) break;
@@ -231,18 +239,26 @@ class Invocation {
       this.#say(this.#prompt);
       this.#prompt = said;
     }
-    const { interrupted, interruptionReason } = session;
-    if (interrupted) {
-      const status = interruptionReason?.startsWith("max_") === true ? "max_turns" : "failed";
-      return this.#cameTo({ output: this.#output, status, interruptionReason });
-    }
+    if (session.interrupted) return this.#interrupted(session.interruptionReason);
+    if (this.#finishReason === "length") return this.#interrupted(maxOutput);
     if (schema === undefined)
       return this.#cameTo({ output: this.#output, status: "completed", interruptionReason: null });
     this.#say(this.#prompt);
     session.output = this.#output;
     const canAsk = modelFor(agent, deps.role) !== undefined;
-    const output = await fitAnswer(session, deps, schema, { check, canAsk });
-    return this.#cameTo({ output, status: "completed", interruptionReason: null });
+    const fitted = await fitAnswer(session, deps, schema, { check, canAsk });
+    if (fitted === undefined) return this.#interrupted(maxOutput);
+    return this.#cameTo({ output: fitted.value, status: "completed", interruptionReason: null });
+  }
+
+  #interrupted(interruptionReason: string | null): AgentRunResult {
+    const status = interruptionStatus(interruptionReason);
+    return this.#cameTo({ output: this.#output, status, interruptionReason });
+  }
+
+  /** Why the model stopped that gave the answer so far. `null` if no model gave it. */
+  get #finishReason(): FinishReason | null {
+    return this.#session.replies.reasonOf(this.#output);
   }
 
   #cameTo(thought: AgentRunResult): AgentRunResult {
@@ -298,8 +314,10 @@ class Invocation {
   #close(result: AgentRunResult): Promise<void> | undefined {
     const ctx = this.#ctx;
     const { status, interruptionReason } = result;
-    if (status === "max_turns" || status === "guardrail_tripped" || status === "failed")
+    if (isInterruption(status))
       ctx.report({ interruption: { status, reason: interruptionReason ?? status } });
+    const finishReason = this.#finishReason;
+    if (finishReason !== null) ctx.report({ finishReason });
     this.#reportMetadata();
     const { history } = this.#plan;
     const key = history && historyKey(ctx, this.#turn.sessionId, this.#place);
@@ -371,6 +389,28 @@ class Invocation {
 }
 
 const none: readonly never[] = [];
+
+/** An architecture in JavaScript may set any output. */
+function requireTextOutput(session: AgentSession, { name }: Architecture): void {
+  const output: unknown = session.output;
+  if (typeof output === "string") return;
+  session.output = "";
+  throw new Fault(
+    "invalid_argument",
+    `invalid session.output ${describeValue(output)} of architecture ${name}: expected a string; use JSON.stringify for other values`,
+  );
+}
+
+function isInterruption(status: RunStatus): status is Interruption["status"] {
+  return interruptions.has(status);
+}
+
+const interruptions: ReadonlySet<RunStatus> = new Set<Interruption["status"]>([
+  "max_turns",
+  "max_output",
+  "guardrail_tripped",
+  "failed",
+]);
 
 function tripped({ reason }: TrippedGuardrail, output: string): AgentRunResult {
   return { output, status: "guardrail_tripped", interruptionReason: reason };

@@ -150,7 +150,7 @@ export type {
 } from "./messages/model.ts";
 export type { ModelPrice, PriceQuery, PriceTable } from "./messages/price-table.ts";
 export { priceUsage } from "./messages/price-usage.ts";
-export type { StopReason } from "./messages/stop-reason.ts";
+export { finishReasonOf, type FinishReason, type StopReason } from "./messages/stop-reason.ts";
 export { isSummary, summaryMessage, summaryOf } from "./messages/summary-message.ts";
 export type { ToolCall } from "./messages/tool-call.ts";
 export type { ToolResult } from "./messages/tool-result.ts";
@@ -318,6 +318,7 @@ export type { TopicChange, Topics } from "./stores/topics.ts";
 export type { AgentContext } from "./agent/agent-context.ts";
 export type { AgentPhase } from "./agent/agent-phase.ts";
 export { agentSession, type AgentSession } from "./agent/agent-session.ts";
+export type { ReplyReasons } from "./agent/reply-reasons.ts";
 export type { Architecture } from "./agent/architecture.ts";
 export type { AuditEntry, AuditLog, AuditReadOptions } from "./agent/audit-log.ts";
 export type { CallPath, EventObserver, ObservedTask } from "./agent/call-path.ts";

@@ -79,7 +79,7 @@ function storeOf(options: RuntimeOptions, hash: Hash, clock: Clock): Promise<Sto
   if (name === undefined) return Promise.resolve(store);
   throw new Fault(
     "invalid_argument",
-    `${name} applies only to a store given by its address: pass ${name} to the store that you open yourself`,
+    `${name} applies only to a store given by its address, and this store is open already: set ${name} where you open it`,
   );
 }
 

@@ -124,7 +124,7 @@ class CrashLab {
     const { trace, writes } = uncrashed;
     const broken = this.#judge(uncrashed, trace);
     const results: CaseResult[] = [];
-    // A promise that fails without a crash proves nothing about crashes, so no crashed case is run.
+    // If a guarantee is violated without a crash, the cases with a crash would show nothing, so they are skipped.
     for (const when of broken.length > 0 ? [] : (this.#options.when ?? (["before", "after"] as const))) {
       const { cases, endless } = await this.#everyWrite(when, trace);
       results.push(...cases);
@@ -149,7 +149,7 @@ class CrashLab {
     return found.map((each) => ({ ...each, kills }));
   }
 
-  /** Kills the worker at write 1, 2, ... until a worker finishes the work before it reaches its last write. */
+  /** Repeats the work and kills the worker at write 1, then at write 2, and so on, until a worker makes fewer writes than that and finishes. */
   async #everyWrite(
     when: Death["when"],
     uncrashed: CaseTrace,

@@ -33,7 +33,7 @@ describe("an empty answer after a stop hook continued the run", () => {
     expect(await agent.invoke("Go")).toMatchObject({ status: "completed", output: " \n" });
   });
 
-  test("an architecture without a conversation starts each round with an empty output, and an empty round is not stored", async () => {
+  test("an architecture that adds no messages starts each round with an empty output, and a round without output is not stored", async () => {
     const begun: string[] = [];
     const brief: Architecture = {
       name: "brief",

@@ -7,7 +7,7 @@ import { Agent, auditLog, Fault, openRuntime, openStore, tool, type Telemetry } 
 import { tracing } from "../../src/middleware.ts";
 import { scriptedModel } from "../../src/testing/index.ts";
 
-/** The part of each invented secret that must not be shown. It is assembled, so that scanners do not find secrets here. */
+/** The part of each invented secret that no reader may see. It is assembled, so that scanners do not find secrets here. */
 const core = ["aB3dE5fG7hJ9kL1m", "N3pQ5rS7tU9vW1xY"].join("");
 const hex = "0a1b2c3d4e5f6a7b".repeat(4);
 const dashes = "-".repeat(5);
@@ -121,7 +121,7 @@ describe("attacks on the log: a run in the file is given to another user", () =>
     ["no tenant", "UPDATE runs SET tenant = '-'"],
     ["another session", "UPDATE runs SET session_id = 'ses_other'"],
     ["another agent", "UPDATE runs SET agent_id = 'other'"],
-  ])("verify() finds a run with %s, with and without a key", async (_what, sql) => {
+  ])("verify() reports a run with %s as modified, with and without an audit key", async (_what, sql) => {
     const folder = await mkdtemp(join(tmpdir(), "reeve-attack-"));
     onTestFinished(() => rm(folder, { recursive: true, force: true }));
     for (const key of [{}, { auditKey: "an audit key" }]) {

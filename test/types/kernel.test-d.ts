@@ -266,6 +266,7 @@ export type ClosedLists = [
       | "cancelled"
       | "paused"
       | "failed"
+      | "max_output"
     >
   >,
   Expect<
@@ -287,6 +288,7 @@ export function everyStatus(status: RunStatus): number {
     case "cancelled":
     case "paused":
     case "failed":
+    case "max_output":
       return 0;
     default:
       return status satisfies never;
@@ -301,7 +303,7 @@ export function notEveryStatus(status: RunStatus): number {
     case "succeeded":
       return 1;
     default:
-      // @ts-expect-error -- seven statuses are not handled
+      // @ts-expect-error -- eight statuses are not handled
       return status satisfies never;
   }
 }

@@ -1,5 +1,7 @@
 import {
   checkOptions,
+  describeValue,
+  Fault,
   optionNames,
   type AgentSession,
   type Architecture,
@@ -7,7 +9,8 @@ import {
   type EmittableEvent,
   type JsonObject,
 } from "../../kernel/index.ts";
-import { parseScore } from "./json-parsing.ts";
+import { askForScore } from "./json-parsing.ts";
+import { parseTextList } from "./list-parsing.ts";
 import {
   askAnsweringRole,
   askSupportingRole,
@@ -19,10 +22,18 @@ import { architectureEvent } from "./role-call.ts";
 import { mapInBranches } from "./map-in-branches.ts";
 import { isBlank } from "./answer-text.ts";
 import {
+  inGroups,
+  joinedAfter,
+  operationJson,
   resolveOperations,
+  scoreBy,
+  splitBy,
   usualOperations,
+  type OperationOf,
   type ResolvedOperation,
+  type ThoughtJudgement,
   type ThoughtOperation,
+  type ThoughtScorer,
 } from "./thought-operations.ts";
 
 /** Options of `graphOfThoughts`. */
@@ -32,6 +43,8 @@ export interface GraphOfThoughtsOptions {
    * `usualOperations`.
    */
   readonly operations?: readonly ThoughtOperation[];
+  /** Function that scores thoughts, in `score` and `refine`. If absent, the model of the role `evaluator` scores them. */
+  readonly scorer?: ThoughtScorer;
   /**
    * Whether calls of one operation run in parallel. `false` runs them one after another, with the same answer. Default:
    * `true`.
@@ -39,7 +52,7 @@ export interface GraphOfThoughtsOptions {
   readonly parallel?: boolean;
 }
 
-/** One candidate answer. */
+/** One candidate answer, or a part of the work on one. */
 interface Thought {
   readonly id: string;
   readonly text: string;
@@ -51,30 +64,47 @@ interface Thought {
   readonly reason: string;
 }
 
-const knownOptions = optionNames<GraphOfThoughtsOptions>({ operations: true, parallel: true });
+const knownOptions = optionNames<GraphOfThoughtsOptions>({
+  operations: true,
+  scorer: true,
+  parallel: true,
+});
 
 /**
- * Works on whole answers with a graph of operations: drafts several, scores them, keeps the best, merges and refines
- * them. Unlike in a tree, a thought may have several parents.
+ * Works on thoughts with a graph of operations: splits the task or a thought, drafts several thoughts, scores them, keeps
+ * the best, merges and refines them. Unlike in a tree, a thought may have several parents.
  *
- * Roles: `thinker`, `evaluator`, `aggregator`, `refiner`.
+ * Roles: `splitter`, `thinker`, `evaluator` (unless there is a `scorer`), `aggregator`, `refiner`.
  */
 export class GraphOfThoughts implements Architecture {
   readonly name = "graph-of-thoughts";
   readonly #operations: readonly ResolvedOperation[];
+  readonly #scorer: ThoughtScorer | undefined;
   readonly #parallel: boolean;
 
   constructor(options: GraphOfThoughtsOptions = {}) {
     checkOptions("graphOfThoughts()", options, knownOptions);
-    const { operations = usualOperations, parallel = true } = options;
+    const { operations = usualOperations, scorer, parallel = true } = options;
+    if (scorer !== undefined && typeof scorer !== "function")
+      throw new Fault(
+        "invalid_argument",
+        `scorer of graphOfThoughts is ${describeValue(scorer)}: it must be a function; to use a model, set models.evaluator of the agent`,
+      );
+    this.#scorer = scorer;
     this.#operations = resolveOperations(operations);
     this.#parallel = parallel;
   }
 
   async *run(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<EmittableEvent> {
     const promptContext = await loadPromptContext(session, deps, prompt);
-    const work = new ThoughtOperations({ session, deps, promptContext, parallel: this.#parallel });
-    yield architectureEvent("got", "started", { operations: this.#operations.map((each) => ({ ...each })) });
+    const work = new ThoughtOperations({
+      session,
+      deps,
+      promptContext,
+      scorer: this.#scorer,
+      parallel: this.#parallel,
+    });
+    yield architectureEvent("got", "started", { operations: this.#operations.map(operationJson) });
     const results = new Map<string, readonly Thought[]>();
     let last: readonly Thought[] = [];
     for (const operation of this.#operations) {
@@ -129,6 +159,7 @@ interface ThoughtWorkParts {
   readonly session: AgentSession;
   readonly deps: Dependencies;
   readonly promptContext: PromptContext;
+  readonly scorer: ThoughtScorer | undefined;
   readonly parallel: boolean;
 }
 
@@ -150,13 +181,15 @@ class ThoughtOperations {
     const thoughts = inputs.map((each) => this.#thoughts.get(each.id) ?? each);
     switch (operation.do) {
       case "generate":
-        return this.#generate(operation.count);
+        return this.#generate(operation, operation.from.length === 0 ? [undefined] : thoughts);
+      case "split":
+        return this.#split(operation, operation.from.length === 0 ? [undefined] : thoughts);
       case "score":
         return this.#score(thoughts);
       case "keep_best":
-        return ranked(thoughts).slice(0, operation.count);
+        return keepBest(operation, thoughts);
       case "aggregate":
-        return thoughts.length < 2 ? thoughts : this.#aggregate(thoughts);
+        return this.#aggregate(operation, thoughts);
       case "refine":
         return this.#refine(thoughts, operation);
     }
@@ -175,61 +208,130 @@ class ThoughtOperations {
     });
   }
 
-  async #generate(count: number): Promise<readonly Thought[]> {
+  /** Writes thoughts from each origin, in order; `undefined` stands for the task. */
+  async #generate(
+    { count, instructions }: OperationOf<"generate">,
+    origins: readonly (Thought | undefined)[],
+  ): Promise<readonly Thought[]> {
     const { session, deps, promptContext, parallel } = this.#parts;
-    const items = Array.from({ length: count }, (_, index) => index + 1);
-    const texts = await mapInBranches(deps, { role: "thinker", items, parallel }, (scoped, number) =>
-      askAnsweringRole(session, scoped, promptContext, {
-        role: "thinker",
-        roleInstructions: `You write answer number ${number} of ${count} independent answers to the same task. Find an approach of your own.`,
-        prompt: markdownSections({ Task: promptContext.prompt }),
-      }),
+    const items = origins.flatMap((origin) =>
+      Array.from({ length: count }, (_, index) => ({ origin, number: index + 1 })),
     );
-    return this.#add(texts.map((text) => ({ text, from: [] })));
+    const texts = await mapInBranches(
+      deps,
+      { role: "thinker", items, parallel },
+      (scoped, { origin, number }) =>
+        askAnsweringRole(session, scoped, promptContext, {
+          role: "thinker",
+          roleInstructions:
+            instructions ??
+            (origin === undefined
+              ? `You write answer number ${number} of ${count} independent answers to the same task. Find an approach of your own.`
+              : `You see a task and a thought about it. Write the next thought, number ${number} of ${count} independent ones: do what the task asks with this thought, and give the whole result and nothing else.`),
+          prompt: markdownSections({ Task: promptContext.prompt, Thought: origin?.text ?? "" }),
+        }),
+    );
+    return this.#add(texts.map((text, index) => ({ text, from: idsOf(items[index]?.origin) })));
+  }
+
+  /** Splits each origin into parts; `undefined` stands for the task. A thought that is not split stays as it is. */
+  async #split(
+    { name, count, by, instructions }: OperationOf<"split">,
+    origins: readonly (Thought | undefined)[],
+  ): Promise<readonly Thought[]> {
+    const { session, deps, promptContext, parallel } = this.#parts;
+    const items = origins.map((origin) => ({ origin, text: origin?.text ?? promptContext.prompt }));
+    const texts = items.map(({ text }) => text);
+    const parts =
+      by === undefined
+        ? await mapInBranches(deps, { role: "splitter", items, parallel }, async (scoped, { origin }) => {
+            const reply = await askSupportingRole(session, scoped, promptContext, {
+              role: "splitter",
+              roleInstructions: `${instructions ?? `You split work into parts that can be done separately, ${count} at most.`} Reply with a JSON list of texts, each with the whole content of its part, and nothing else.`,
+              prompt: markdownSections({ Task: promptContext.prompt, "To split": origin?.text ?? "" }),
+            });
+            return joinedAfter(parseTextList(reply) ?? [], count);
+          })
+        : await deps.ctx.step("split", () => Promise.all(texts.map((text) => splitBy(name, by, text))), {
+            input: texts,
+          });
+    return items.flatMap(({ origin, text }, index) => {
+      const made = parts[index] ?? [];
+      if (made.length === 0 && origin !== undefined) return [origin];
+      const whole = made.length === 0 ? [text] : made;
+      return this.#add(whole.map((part) => ({ text: part, from: idsOf(origin) })));
+    });
   }
 
   async #score(thoughts: readonly Thought[]): Promise<readonly Thought[]> {
-    const { session, deps, promptContext, parallel } = this.#parts;
     const items = thoughts.filter(({ score }) => score === null);
-    const replies = await mapInBranches(deps, { role: "evaluator", items, parallel }, (scoped, { text }) =>
-      askSupportingRole(session, scoped, promptContext, {
-        role: "evaluator",
-        roleInstructions:
-          'You judge whether an answer is correct, complete and follows the task. Reply with JSON and nothing else: {"score": a number from 0 (useless) to 1 (nothing to improve), "reason": what is wrong or missing}.',
-        prompt: markdownSections({ Task: promptContext.prompt, Answer: text }),
-      }),
-    );
+    const judgements = await this.#judge(items);
     for (const [index, thought] of items.entries()) {
-      const reply = replies[index] ?? "";
-      this.#thoughts.set(thought.id, { ...thought, score: parseScore(reply) ?? 0, reason: reply });
+      const { score, reason } = judgements[index] ?? { score: 0, reason: "" };
+      this.#thoughts.set(thought.id, { ...thought, score, reason });
     }
     return thoughts.map((each) => this.#thoughts.get(each.id) ?? each);
   }
 
-  /** Merges several thoughts into one. If the aggregator's reply is blank, returns the best of the given thoughts. */
-  async #aggregate(thoughts: readonly Thought[]): Promise<readonly Thought[]> {
-    const { session, deps, promptContext } = this.#parts;
-    const text = await askAnsweringRole(session, deps, promptContext, {
-      role: "aggregator",
-      roleInstructions:
-        "You see several answers to one task. Write one answer that contains what is right in each, without their mistakes. Give the whole answer and nothing else.",
-      prompt: markdownSections({
-        Task: promptContext.prompt,
-        ...Object.fromEntries(
-          thoughts.map((each, index) => [
-            `Answer ${index + 1}${each.score === null ? "" : ` (score ${each.score})`}`,
-            each.text,
-          ]),
-        ),
-      }),
+  #judge(items: readonly Thought[]): Promise<readonly ThoughtJudgement[]> {
+    const { session, deps, promptContext, scorer, parallel } = this.#parts;
+    const { prompt: task } = promptContext;
+    if (scorer !== undefined) {
+      if (items.length === 0) return Promise.resolve([]);
+      const judged = items.map(({ text, from }) => ({ text, parents: this.#textsOf(from), task }));
+      return deps.ctx.step("score", () => Promise.all(judged.map((each) => scoreBy(scorer, each))), {
+        input: judged,
+      });
+    }
+    return mapInBranches(deps, { role: "evaluator", items, parallel }, async (scoped, { text }) => {
+      const { reply: reason, score } = await askForScore((correction) =>
+        askSupportingRole(session, scoped, promptContext, {
+          role: "evaluator",
+          roleInstructions:
+            'You judge whether an answer is correct, complete and follows the task. Reply with JSON and nothing else: {"score": a number from 0 (useless) to 1 (nothing to improve), "reason": what is wrong or missing}.',
+          prompt: markdownSections({ Task: task, Answer: text, Correction: correction }),
+        }),
+      );
+      return { score, reason };
     });
-    const made = this.#add([{ text, from: thoughts.map(({ id }) => id) }]);
-    return made.length > 0 ? made : ranked(thoughts).slice(0, 1);
+  }
+
+  #textsOf(ids: readonly string[]): readonly string[] {
+    return ids.map((id) => this.#thoughts.get(id)?.text ?? "");
+  }
+
+  /**
+   * Merges each group of thoughts. A group of one stays as it is, and so does the best thought of a group for which the
+   * aggregator's replies are blank.
+   */
+  async #aggregate(
+    { groupSize, count, instructions }: OperationOf<"aggregate">,
+    thoughts: readonly Thought[],
+  ): Promise<readonly Thought[]> {
+    const { session, deps, promptContext, parallel } = this.#parts;
+    const groups = inGroups(thoughts, groupSize ?? thoughts.length);
+    const items = groups.flatMap((group, index) =>
+      group.length < 2 ? [] : Array.from({ length: count }, () => ({ group, index })),
+    );
+    const texts = await mapInBranches(deps, { role: "aggregator", items, parallel }, (scoped, { group }) =>
+      askAnsweringRole(session, scoped, promptContext, {
+        role: "aggregator",
+        roleInstructions:
+          instructions ??
+          "You see several answers to one task. Write one answer that contains what is right in each, without their mistakes. Give the whole answer and nothing else.",
+        prompt: markdownSections({ Task: promptContext.prompt, ...answerSections(group) }),
+      }),
+    );
+    return groups.flatMap((group, index) => {
+      const own = texts.filter((_, position) => items[position]?.index === index);
+      const made = this.#add(own.map((text) => ({ text, from: group.map(({ id }) => id) })));
+      return made.length > 0 ? made : ranked(group).slice(0, 1);
+    });
   }
 
   async #refine(
     thoughts: readonly Thought[],
-    { maxRounds, threshold }: Extract<ResolvedOperation, { readonly do: "refine" }>,
+    { maxRounds, threshold, instructions }: OperationOf<"refine">,
   ): Promise<readonly Thought[]> {
     const { session, deps, promptContext, parallel } = this.#parts;
     let best = await this.#score(thoughts);
@@ -244,6 +346,7 @@ class ThoughtOperations {
           askAnsweringRole(session, scoped, promptContext, {
             role: "refiner",
             roleInstructions:
+              instructions ??
               "Rewrite the answer to the task so that it fixes what the judgement criticises. Give the whole answer and nothing else.",
             prompt: markdownSections({ Task: promptContext.prompt, Answer: text, Judgement: reason }),
           }),
@@ -257,6 +360,28 @@ class ThoughtOperations {
     }
     return best;
   }
+}
+
+function idsOf(origin: Thought | undefined): readonly string[] {
+  return origin === undefined ? [] : [origin.id];
+}
+
+function answerSections(thoughts: readonly Thought[]): Readonly<Record<string, string>> {
+  const titled = thoughts.map(({ score, text }, index) => [
+    `Answer ${index + 1}${score === null ? "" : ` (score ${score})`}`,
+    text,
+  ]);
+  return Object.fromEntries(titled) as Record<string, string>;
+}
+
+/** Keeps the best thoughts: of all, or of each group that was made from the same thoughts. */
+function keepBest(
+  { count, per }: OperationOf<"keep_best">,
+  thoughts: readonly Thought[],
+): readonly Thought[] {
+  if (per === "all") return ranked(thoughts).slice(0, count);
+  const groups = Map.groupBy(thoughts, ({ from }) => from.join());
+  return [...groups.values()].flatMap((group) => ranked(group).slice(0, count));
 }
 
 function uniqueThoughts(thoughts: readonly Thought[]): readonly Thought[] {

@@ -8,11 +8,24 @@ export type { DeepAgentLimits } from "./deep-agent-tools.ts";
 export { GraphOfThoughts, graphOfThoughts, type GraphOfThoughtsOptions } from "./graph-of-thoughts.ts";
 export { PlanAndExecute, planAndExecute, type PlanAndExecuteOptions } from "./plan-and-execute.ts";
 export { ReAct, react, type ReActOptions } from "./react.ts";
+export type {
+  AttemptEvaluator,
+  AttemptJudgement,
+  AttemptReflector,
+  ReflexionAttempt,
+} from "./attempt-review.ts";
 export { Reflexion, reflexion, type ReflexionOptions } from "./reflexion.ts";
 export { ReWoo, rewoo, type ReWooOptions } from "./rewoo.ts";
 export { SelfRefine, selfRefine, type SelfRefineOptions } from "./self-refine.ts";
 export type { SubAgent } from "./task-tool.ts";
-export { usualOperations, type ThoughtOperation } from "./thought-operations.ts";
+export {
+  usualOperations,
+  type ScoredThought,
+  type ThoughtOperation,
+  type ThoughtScore,
+  type ThoughtScorer,
+  type ThoughtSplitter,
+} from "./thought-operations.ts";
 export { TreeOfThoughts, treeOfThoughts, type TreeOfThoughtsOptions } from "./tree-of-thoughts.ts";
 
 // Architectures of several agents.

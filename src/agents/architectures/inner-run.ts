@@ -43,6 +43,7 @@ export async function* runInner(session: AgentSession, run: InnerRun): AsyncGene
   } finally {
     session.turns += inner.turns;
     session.cumulativeUsage = addUsage(session.cumulativeUsage, inner.cumulativeUsage);
+    session.replies.addAll(inner.replies);
     if (!isDone && session.output === "") session.output = inner.output;
   }
 }

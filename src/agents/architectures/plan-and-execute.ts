@@ -1,11 +1,13 @@
 import {
   checkOptions,
+  jsonText,
   optionNames,
   type AgentSession,
   type Architecture,
   type Dependencies,
   type EmittableEvent,
   type JsonObject,
+  type Tool,
 } from "../../kernel/index.ts";
 import { requireCount } from "./option-checks.ts";
 import { runInner } from "./inner-run.ts";
@@ -19,7 +21,8 @@ import {
 } from "./prompt-context.ts";
 import { react, inputText } from "./react.ts";
 import { architectureEvent } from "./role-call.ts";
-import { setAnswer } from "./answer-text.ts";
+import { isBlank, setAnswer } from "./answer-text.ts";
+import { ownTool, said } from "../own-tool.ts";
 import { appendUserMessages } from "./user-messages.ts";
 
 /** Options of `planAndExecute`. */
@@ -30,6 +33,15 @@ export interface PlanAndExecuteOptions {
   readonly base?: Architecture;
   /** Maximum number of turns of one step. Default: the agent's `maxTurns`. */
   readonly maxTurnsPerStep?: number;
+  /**
+   * Maximum number of times that the planner revises the remaining steps: after a step that ended early, that has no
+   * result, or that called the tool `change_plan`. 0 keeps the first plan. Default: 3.
+   */
+  readonly maxReplans?: number;
+  /**
+   * Maximum number of times that the planner is asked for one plan, if its replies contain no list of steps. Default: 3.
+   */
+  readonly maxPlanAttempts?: number;
 }
 
 /** A step that was executed. */
@@ -44,10 +56,13 @@ interface DoneStep {
 interface Plan {
   /** Number of messages in the session when the plan was made. */
   readonly from: number;
-  readonly steps: readonly string[];
+  /** All steps: the executed ones, then the remaining ones. A revision replaces the remaining ones. */
+  steps: readonly string[];
   /** Steps beyond `maxSteps`, which are not executed. */
-  readonly left: readonly string[];
+  left: readonly string[];
   readonly done: DoneStep[];
+  /** Number of revisions. */
+  replans: number;
   /** What the user added while the plan was executed. */
   readonly userAdditions: string[];
 }
@@ -56,11 +71,14 @@ const knownOptions = optionNames<PlanAndExecuteOptions>({
   maxSteps: true,
   base: true,
   maxTurnsPerStep: true,
+  maxReplans: true,
+  maxPlanAttempts: true,
 });
 
 /**
  * Makes a plan, executes its steps one after another and writes the answer. Each step runs in a session of its own that
- * sees the task, the plan and the results so far.
+ * sees the task, the plan and the results so far. After a step that failed or asked for another plan, the planner
+ * revises the remaining steps.
  *
  * Roles: `planner`, `executor`, `synthesizer`.
  */
@@ -69,11 +87,15 @@ export class PlanAndExecute implements Architecture {
   readonly base: Architecture;
   readonly #maxSteps: number;
   readonly #maxTurns: number | undefined;
+  readonly #maxReplans: number;
+  readonly #maxPlanAttempts: number;
 
   constructor(options: PlanAndExecuteOptions = {}) {
     checkOptions("planAndExecute()", options, knownOptions);
-    const { maxSteps = 8, base = react(), maxTurnsPerStep } = options;
+    const { maxSteps = 8, base = react(), maxTurnsPerStep, maxReplans = 3, maxPlanAttempts = 3 } = options;
     this.base = base;
+    this.#maxReplans = requireCount("planAndExecute", "maxReplans", maxReplans, 0);
+    this.#maxPlanAttempts = requireCount("planAndExecute", "maxPlanAttempts", maxPlanAttempts);
     this.#maxSteps = requireCount("planAndExecute", "maxSteps", maxSteps);
     if (maxTurnsPerStep !== undefined) requireCount("planAndExecute", "maxTurnsPerStep", maxTurnsPerStep);
     this.#maxTurns = maxTurnsPerStep;
@@ -83,25 +105,26 @@ export class PlanAndExecute implements Architecture {
     const promptContext = await loadPromptContext(session, deps, prompt);
     const from = session.messages.length;
     yield architectureEvent("plan", "planner_started");
-    const reply = await askSupportingRole(session, deps, promptContext, {
-      role: "planner",
-      roleInstructions: `You plan work that others carry out. Split the task into as few steps as possible, ${this.#maxSteps} at most. Each step must be understandable on its own, and the steps must be in the order in which they are to be done. Reply with a JSON list of texts and nothing else. Reply with an empty list if the task can be answered at once.`,
-      prompt: markdownSections({ Task: prompt, Tools: toolLines(deps) }),
+    const reply = yield* this.#askPlanner(session, deps, promptContext, {
+      roleInstructions: `You plan work that others carry out. Split the task into as few steps as possible, ${this.#maxSteps} at most. ${planRules} Reply with an empty list if the task can be answered at once.`,
+      sections: { Task: prompt, Tools: toolLines(deps) },
     });
-    const parsedSteps = parseTextList(reply);
-    if (parsedSteps === undefined) {
-      session.output = reply;
+    if (reply.steps === undefined) {
+      session.output = reply.text;
       session.interrupted = true;
       session.interruptionReason = "unreadable_plan";
       return;
     }
-    const steps = parsedSteps.slice(0, this.#maxSteps);
-    const plan: Plan = { from, steps, left: parsedSteps.slice(this.#maxSteps), done: [], userAdditions: [] };
-    session.metadata["plan"] = toJson(plan);
-    yield steps.length === 0
+    const plan: Plan = { from, steps: [], left: [], done: [], replans: 0, userAdditions: [] };
+    this.#setRemaining(session, plan, reply.steps);
+    yield plan.steps.length === 0
       ? architectureEvent("plan", "empty_plan")
-      : architectureEvent("plan", "created", { steps, left: plan.left });
-    for (const number of steps.keys()) yield* this.#carryOut(session, deps, promptContext, plan, number + 1);
+      : architectureEvent("plan", "created", { steps: plan.steps, left: plan.left });
+    while (plan.done.length < plan.steps.length) {
+      const reason = yield* this.#carryOut(session, deps, promptContext, plan);
+      if (reason !== undefined && plan.replans < this.#maxReplans && plan.done.length < this.#maxSteps)
+        yield* this.#replan(session, deps, promptContext, plan, reason);
+    }
     yield architectureEvent("plan", "synthesizer_started");
     const answer = await askAnsweringRole(session, deps, promptContext, {
       role: "synthesizer",
@@ -115,23 +138,97 @@ export class PlanAndExecute implements Architecture {
       }),
     });
     if (!setAnswer(session, answer)) yield architectureEvent("plan", "empty_answer");
-    yield architectureEvent("plan", "completed", { steps: steps.length });
+    yield architectureEvent("plan", "completed", { steps: plan.done.length });
   }
 
   declaredWorkers(): ReturnType<Architecture["declaredWorkers"]> {
     return this.base.declaredWorkers();
   }
 
-  /** Executes one step in a session of its own. What the user adds meanwhile is shown to the following steps. */
+  /**
+   * Asks the planner for a list of steps, again with its own reply if that contains no list. `steps` is `undefined` if
+   * no reply contains one.
+   */
+  async *#askPlanner(
+    session: AgentSession,
+    deps: Dependencies,
+    promptContext: PromptContext,
+    { roleInstructions, sections }: PlannerRequest,
+  ): AsyncGenerator<
+    EmittableEvent,
+    { readonly text: string; readonly steps: readonly string[] | undefined }
+  > {
+    let text = "";
+    for (let attempt = 1; attempt <= this.#maxPlanAttempts; attempt++) {
+      deps.ctx.check();
+      const rejected = attempt === 1 ? {} : { "Your last reply, which contains no list": text || "(empty)" };
+      text = await askSupportingRole(session, deps, promptContext, {
+        role: "planner",
+        roleInstructions,
+        prompt: markdownSections({ ...sections, ...rejected }),
+      });
+      const steps = parseTextList(text);
+      if (steps !== undefined) return { text, steps };
+      yield architectureEvent("plan", "unreadable", { attempt, reply: text });
+    }
+    return { text, steps: undefined };
+  }
+
+  /** Replaces the remaining steps of a plan. If no reply of the planner can be read, the plan stays as it is. */
+  async *#replan(
+    session: AgentSession,
+    deps: Dependencies,
+    promptContext: PromptContext,
+    plan: Plan,
+    reason: string,
+  ): AsyncGenerator<EmittableEvent, void> {
+    plan.replans++;
+    yield architectureEvent("plan", "replan_started", { after: plan.done.length, reason });
+    const { steps } = yield* this.#askPlanner(session, deps, promptContext, {
+      roleInstructions: `You revise a plan that others carry out. Some of its steps are done, and the latest one gives a reason to change what remains. List only the steps that remain to be done now, as few as possible, ${this.#maxSteps - plan.done.length} at most. ${planRules} Do not repeat what is done, except for a step that must be tried in another way. Reply with an empty list if the results suffice to answer the task.`,
+      sections: {
+        Task: promptContext.prompt,
+        Tools: toolLines(deps),
+        "The user added": plan.userAdditions.join("\n"),
+        Results: resultsOf(plan),
+        "Remaining steps": [...plan.steps.slice(plan.done.length), ...plan.left].join("\n"),
+        "Reason to change the plan": reason,
+      },
+    });
+    if (steps !== undefined) this.#setRemaining(session, plan, steps);
+    yield architectureEvent("plan", steps === undefined ? "replan_failed" : "replanned", {
+      steps: plan.steps.slice(plan.done.length),
+      left: plan.left,
+    });
+  }
+
+  #setRemaining(session: AgentSession, plan: Plan, remaining: readonly string[]): void {
+    const room = this.#maxSteps - plan.done.length;
+    plan.steps = [...plan.done.map(({ step }) => step), ...remaining.slice(0, room)];
+    plan.left = remaining.slice(room);
+    session.metadata["plan"] = toJson(plan);
+  }
+
+  /**
+   * Executes the next step in a session of its own. What the user adds meanwhile is shown to the following steps.
+   * Returns the reason to change the plan, if there is one.
+   */
   async *#carryOut(
     session: AgentSession,
     deps: Dependencies,
     promptContext: PromptContext,
     plan: Plan,
-    number: number,
-  ): AsyncGenerator<EmittableEvent, void> {
+  ): AsyncGenerator<EmittableEvent, string | undefined> {
     const { ctx, steering } = deps;
+    const number = plan.done.length + 1;
     const step = plan.steps[number - 1] ?? "";
+    let request: string | undefined;
+    const equipped = deps
+      .scopeForWorker("executor")
+      .withMaxTurns(this.#maxTurns ?? deps.maxTurns)
+      .withExtraTools(this.#maxReplans === 0 ? [] : [changePlanTool], ({ isError, metadata }) => {
+        if (!isError) request ??= jsonText(metadata?.[reasonKey] ?? "");
+      });
     ctx.check();
     yield architectureEvent("plan", "step_started", { number, step });
     const inner = deps.freshSession(`step_${number}`, instructionsOf(promptContext));
@@ -139,7 +236,7 @@ export class PlanAndExecute implements Architecture {
     yield* runInner(session, {
       base: this.base,
       inner,
-      deps: deps.scopeForWorker("executor").withMaxTurns(this.#maxTurns ?? deps.maxTurns),
+      deps: equipped,
       prompt: markdownSections({
         Task: promptContext.prompt,
         Plan: plan.steps.map((each, index) => `${index + 1}. ${each}`).join("\n"),
@@ -157,6 +254,7 @@ export class PlanAndExecute implements Architecture {
     if (inputs.length > 0) yield architectureEvent("plan", "steering_injected", { inputs });
     appendUserMessages(session, { ...promptContext, from: plan.from }, inputs);
     plan.userAdditions.push(...inputs.map(inputText));
+    return request ?? failureOf(done);
   }
 }
 
@@ -204,6 +302,33 @@ function resultsOf({ done }: Plan): string {
     .join("\n\n");
 }
 
-function toJson({ steps, left, done }: Plan): JsonObject {
-  return { steps, left, done: done.map((each) => ({ ...each })) };
+function toJson({ steps, left, done, replans }: Plan): JsonObject {
+  return { steps, left, done: done.map((each) => ({ ...each })), replans };
 }
+
+/** What the planner is asked. */
+interface PlannerRequest {
+  readonly roleInstructions: string;
+  readonly sections: Readonly<Record<string, string>>;
+}
+
+const planRules =
+  "Each step must be understandable on its own, and the steps must be in the order in which they are to be done. Reply with a JSON list of texts and nothing else.";
+
+/** Returns why a step counts as failed; `undefined` if it has a result. */
+function failureOf({ result, interruptionReason }: DoneStep): string | undefined {
+  if (interruptionReason !== null) return `The step ended early: ${interruptionReason}.`;
+  return isBlank(result) ? "The step has no result." : undefined;
+}
+
+/** Metadata key of the reason in a result of `change_plan`. Stored in journals. */
+const reasonKey = "changePlan";
+
+/** The tool by which a step asks for another plan. */
+const changePlanTool: Tool = ownTool({
+  name: "change_plan",
+  description:
+    "Requests a revision of the remaining steps of the plan. Call it only if this step cannot be done, or if its result makes a later step wrong or unnecessary. Then end the step with its result.",
+  input: { reason: { description: "What the planner needs to know to change the plan" } },
+  execute: ({ reason }) => said("the plan is revised after this step", { [reasonKey]: reason }),
+});

@@ -9,6 +9,7 @@ import {
   toolResultPart,
   type AgentSession,
   type Architecture,
+  type ChatMessage,
   type Dependencies,
   type EmittableEvent,
   type JsonValue,
@@ -19,7 +20,11 @@ import {
   type Transcript,
 } from "../../kernel/index.ts";
 import { opening, readMessage } from "../agent-input.ts";
+import { instructionsFor } from "../answer-format.ts";
+import { maxOutput } from "../interruption-status.ts";
+import { unanswered } from "../session-entries.ts";
 import { isBlank } from "./answer-text.ts";
+import { maxPauses } from "./role-call.ts";
 
 /** Options of `react`. */
 export interface ReActOptions {
@@ -32,7 +37,8 @@ const knownOptions = optionNames<ReActOptions>({ initialToolChoice: true });
 /**
  * Calls the model and executes its tool calls, turn by turn, until a reply contains no tool call and no user input
  * waits, or until the turns are used up. Steering is read after the tools of a turn, follow-ups when the loop would
- * end.
+ * end. A reply that was cut at the output limit ends the loop. A reply that the provider paused is continued, at most
+ * five times.
  *
  * Role: `main`.
  */
@@ -61,18 +67,36 @@ export class ReAct implements Architecture {
     const followUpOptions = deps.followUps && { mode: deps.followUps };
     session.messages = session.messages.append(opening(prompt, session.attachments));
     session.attachments = [];
+    const instructions = instructionsFor(deps.model, session.instructions, deps.outputFormat);
     let toolChoice = this.#options.initialToolChoice;
+    // Text and number of the replies that the provider paused since the last complete one.
+    let pausedText = "";
+    let pauses = 0;
     while (session.turns < maxTurns) {
       ctx.check();
       const turn = ++session.turns;
       ctx.emitEvent(eventDraft("turn_start", { turn }));
       const promptWindow = history.getPromptWindow(session.id);
       const transcript = promptWindow instanceof Promise ? await promptWindow : promptWindow;
-      const reply = await ctx.llm(requestOf(session, deps, transcript, toolChoice));
+      const reply = await ctx.llm(requestOf(instructions, deps, transcript, toolChoice));
       toolChoice = undefined;
       session.messages = session.messages.append(reply.message);
       session.cumulativeUsage = addUsage(session.cumulativeUsage, reply.usage);
-      const text = messageText(reply.message);
+      const { stopReason } = reply;
+      const text = pausedText + messageText(reply.message);
+      session.replies.add(text, stopReason);
+      if (stopReason === "length" || stopReason === "pause") {
+        session.output = text;
+        if (stopReason === "length") endAtOutputLimit(session, reply.message);
+        else if (++pauses > maxPauses) interrupt(session, "max_pauses");
+        ctx.emitEvent(eventDraft("turn_end", { turn, stopReason, toolCalls: 0 }));
+        onTurn?.();
+        if (session.interrupted) return;
+        pausedText = text;
+        continue;
+      }
+      pausedText = "";
+      pauses = 0;
       const calls = toolCallsOf(reply.message);
       // B5: keeps the latest text as the output, in case the run is stopped before the answer.
       if (calls.length === 0 || !isBlank(text)) session.output = text;
@@ -84,7 +108,7 @@ export class ReAct implements Architecture {
         session.messages = session.messages.append(toolResultsMessage(calls, results));
         session.settled = emptyList;
       }
-      ctx.emitEvent(eventDraft("turn_end", { turn, stopReason: reply.stopReason, toolCalls: calls.length }));
+      ctx.emitEvent(eventDraft("turn_end", { turn, stopReason, toolCalls: calls.length }));
       onTurn?.();
       const endsLoop = endLoop(results);
       // After the last turn no input is read: the model could not react to it, so it stays queued.
@@ -103,8 +127,7 @@ export class ReAct implements Architecture {
         return;
       }
     }
-    session.interrupted = true;
-    session.interruptionReason = "max_turns_exceeded";
+    interrupt(session, "max_turns_exceeded");
   }
 
   declaredWorkers(): Readonly<Record<string, never>> {
@@ -133,7 +156,7 @@ export function react(options?: ReActOptions): ReAct {
 }
 
 function requestOf(
-  { instructions }: AgentSession,
+  instructions: string,
   { tools, ephemeral, role, outputFormat }: Dependencies,
   transcript: Transcript,
   toolChoice: ToolChoice | undefined,
@@ -145,6 +168,21 @@ function requestOf(
     ...(toolChoice !== undefined && { toolChoice }),
     ...(outputFormat && { responseFormat: outputFormat }),
   };
+}
+
+function interrupt(session: AgentSession, reason: string): void {
+  session.interrupted = true;
+  session.interruptionReason = reason;
+}
+
+/**
+ * Ends a session at a reply that was cut at the output limit. None of its tool calls is executed, because the last one
+ * may be incomplete. S1: each of them gets a result that says so.
+ */
+function endAtOutputLimit(session: AgentSession, message: ChatMessage): void {
+  interrupt(session, maxOutput);
+  const open = unanswered(message, { reason: "the reply was cut at the output limit", settled: [] });
+  if (open !== undefined) session.messages = session.messages.append(open);
 }
 
 /**

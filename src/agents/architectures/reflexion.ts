@@ -1,5 +1,6 @@
 import {
   checkOptions,
+  describeValue,
   Fault,
   optionNames,
   type AgentSession,
@@ -11,13 +12,13 @@ import {
 } from "../../kernel/index.ts";
 import { requireCount, requireScore } from "./option-checks.ts";
 import { runInner } from "./inner-run.ts";
-import { parseScore } from "./json-parsing.ts";
 import {
-  askSupportingRole,
-  loadPromptContext,
-  markdownSections,
-  type PromptContext,
-} from "./prompt-context.ts";
+  evaluateAttempt,
+  reflectOnAttempt,
+  type AttemptEvaluator,
+  type AttemptReflector,
+} from "./attempt-review.ts";
+import { loadPromptContext } from "./prompt-context.ts";
 import { react } from "./react.ts";
 import { architectureEvent } from "./role-call.ts";
 import { isBlank } from "./answer-text.ts";
@@ -33,6 +34,10 @@ export interface ReflexionOptions {
   readonly maxLessons?: number;
   /** Maximum number of turns of one attempt. Default: the agent's `maxTurns`. */
   readonly maxTurnsPerAttempt?: number;
+  /** Function that scores an attempt. If absent, the model of the role `evaluator` scores it. */
+  readonly evaluator?: AttemptEvaluator;
+  /** Function that writes the lesson of an attempt. If absent, the model of the role `reflector` writes it. */
+  readonly reflector?: AttemptReflector;
 }
 
 const knownOptions = optionNames<ReflexionOptions>({
@@ -40,14 +45,17 @@ const knownOptions = optionNames<ReflexionOptions>({
   threshold: true,
   maxLessons: true,
   maxTurnsPerAttempt: true,
+  evaluator: true,
+  reflector: true,
 });
 
 /**
  * Makes an attempt, has it scored, derives a lesson if the score is too low, and tries again from the start with the
- * lessons. The best attempt is the answer. If the agent has a memory, lessons are stored for later tasks of the same
+ * lessons. Evaluator and reflector see the actions and observations of the attempt, not only its answer; each may be a
+ * function. The best attempt is the answer. If the agent has a memory, lessons are stored for later tasks of the same
  * user.
  *
- * Roles: `evaluator`, `reflector`, and the roles of the base.
+ * Roles: `evaluator` and `reflector`, unless they are functions, and the roles of the base.
  */
 export class Reflexion implements Architecture {
   readonly name = "reflexion";
@@ -56,6 +64,8 @@ export class Reflexion implements Architecture {
   readonly #threshold: number;
   readonly #maxLessons: number;
   readonly #maxTurns: number | undefined;
+  readonly #evaluator: AttemptEvaluator | undefined;
+  readonly #reflector: AttemptReflector | undefined;
 
   constructor(base: Architecture = react(), options: ReflexionOptions = {}) {
     checkOptions("reflexion()", options, knownOptions);
@@ -66,11 +76,21 @@ export class Reflexion implements Architecture {
     this.#maxLessons = requireCount("reflexion", "maxLessons", maxLessons);
     if (maxTurnsPerAttempt !== undefined) requireCount("reflexion", "maxTurnsPerAttempt", maxTurnsPerAttempt);
     this.#maxTurns = maxTurnsPerAttempt;
+    this.#evaluator = requireFunction("evaluator", options.evaluator);
+    this.#reflector = requireFunction("reflector", options.reflector);
   }
 
   async *run(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<EmittableEvent> {
     const promptContext = await loadPromptContext(session, deps, prompt);
     const attempts = new Attempts(promptContext, session.messages);
+    const from = session.messages.length;
+    const review = {
+      session,
+      deps,
+      promptContext,
+      evaluator: this.#evaluator,
+      reflector: this.#reflector,
+    };
     const lessons: string[] = [];
     const scores: number[] = [];
     let best: Attempt | undefined;
@@ -96,13 +116,14 @@ export class Reflexion implements Architecture {
       const { task } = attempts;
       // B5: keeps the best attempt so far as the output, in case the budget runs out during the evaluation.
       attempts.adopt(session, bestSoFar(best, current));
-      const evaluation = await evaluate(session, deps, promptContext, task, inner);
-      const score = (current.score = parseScore(evaluation) ?? 0);
+      const reviewed = { attempt, task, inner, from };
+      const judgement = await evaluateAttempt(review, reviewed);
+      const score = (current.score = judgement.score);
       scores.push(score);
       if (best === undefined || isBetter(current, best)) best = current;
       attempts.adopt(session, best);
       session.metadata["reflexion"] = { scores: [...scores], lessons: [...lessons] };
-      yield architectureEvent("reflexion", "evaluated", { attempt, score, said: evaluation });
+      yield architectureEvent("reflexion", "evaluated", { attempt, score, said: judgement.reason });
       if (best.score >= this.#threshold) {
         // An attempt that ended early but has a sufficient score counts as a complete answer.
         session.interrupted = false;
@@ -111,7 +132,7 @@ export class Reflexion implements Architecture {
         return;
       }
       if (attempt === this.#maxAttempts) break;
-      const lesson = (await reflect(session, deps, promptContext, { task, inner, evaluation })).trim();
+      const lesson = (await reflectOnAttempt(review, reviewed, judgement)).trim();
       if (lesson === "") continue;
       lessons.push(lesson);
       session.metadata["reflexion"] = { scores: [...scores], lessons: [...lessons] };
@@ -184,52 +205,18 @@ function bestSoFar(best: Attempt | undefined, current: Attempt): Attempt {
   return best === undefined || isBlank(best.inner.output) ? current : best;
 }
 
+function requireFunction<Option>(name: string, option: Option): Option {
+  if (option === undefined || typeof option === "function") return option;
+  throw new Fault(
+    "invalid_argument",
+    `${name} of reflexion is ${describeValue(option)}: it must be a function; to use a model, set models.${name} of the agent`,
+  );
+}
+
 function withLessons(instructions: string, lessons: readonly string[]): string {
   if (lessons.length === 0) return instructions;
   const list = `Lessons from earlier attempts at tasks like this:\n${lessons.map((each) => `- ${each}`).join("\n")}`;
   return instructions === "" ? list : `${instructions}\n\n${list}`;
-}
-
-function evaluate(
-  session: AgentSession,
-  deps: Dependencies,
-  promptContext: PromptContext,
-  task: string,
-  { output, interruptionReason }: AgentSession,
-): Promise<string> {
-  return askSupportingRole(session, deps, promptContext, {
-    role: "evaluator",
-    roleInstructions:
-      'You judge whether an answer is correct, complete and follows the task. Reply with JSON and nothing else: {"score": a number from 0 (useless) to 1 (nothing to improve), "reason": what is wrong or missing}.',
-    prompt: markdownSections({
-      Task: task,
-      Answer: output || "(none)",
-      "Ended early": interruptionReason ?? "",
-    }),
-  });
-}
-
-function reflect(
-  session: AgentSession,
-  deps: Dependencies,
-  promptContext: PromptContext,
-  {
-    task,
-    inner,
-    evaluation,
-  }: { readonly task: string; readonly inner: AgentSession; readonly evaluation: string },
-): Promise<string> {
-  return askSupportingRole(session, deps, promptContext, {
-    role: "reflector",
-    roleInstructions:
-      "An attempt at a task was not good enough. Say in one sentence what to do differently next time. Be specific, and write for a reader who has not seen this attempt.",
-    prompt: markdownSections({
-      Task: task,
-      Answer: inner.output || "(none)",
-      "Ended early": inner.interruptionReason ?? "",
-      Judgement: evaluation,
-    }),
-  });
 }
 
 /** Result of reading from or writing to the memory. A failure is reported as an event and does not fail the run. */

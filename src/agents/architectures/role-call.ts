@@ -12,6 +12,9 @@ import {
 } from "../../kernel/index.ts";
 import { opening } from "../agent-input.ts";
 
+/** How often a turn that the provider paused is continued. */
+export const maxPauses = 5;
+
 /** One model call in a role. */
 export interface RoleCall {
   /** Role whose model is called. If the role has no model of its own, the main model is called. */
@@ -33,18 +36,24 @@ export interface RoleCall {
 export async function askRole(session: AgentSession, deps: Dependencies, call: RoleCall): Promise<string> {
   const { role, instructions, prompt, history = Transcript.empty, attachments = [], format } = call;
   const { ctx } = deps;
-  ctx.check();
-  const turn = ++session.turns;
-  ctx.emitEvent(eventDraft("turn_start", { turn }));
-  const { message, usage, stopReason } = await ctx.llm({
-    transcript: history.append(opening(prompt, attachments)),
-    instructions,
-    role,
-    ...(format && { responseFormat: format }),
-  });
-  session.cumulativeUsage = addUsage(session.cumulativeUsage, usage);
-  ctx.emitEvent(eventDraft("turn_end", { turn, stopReason, toolCalls: 0 }));
-  return messageText(message);
+  let transcript = history.append(opening(prompt, attachments));
+  for (let text = "", pauses = 0; ; pauses++) {
+    ctx.check();
+    const turn = ++session.turns;
+    ctx.emitEvent(eventDraft("turn_start", { turn }));
+    const { message, usage, stopReason } = await ctx.llm({
+      transcript,
+      instructions,
+      role,
+      ...(format && { responseFormat: format }),
+    });
+    session.cumulativeUsage = addUsage(session.cumulativeUsage, usage);
+    ctx.emitEvent(eventDraft("turn_end", { turn, stopReason, toolCalls: 0 }));
+    text += messageText(message);
+    session.replies.add(text, stopReason);
+    if (stopReason !== "pause" || pauses === maxPauses) return text;
+    transcript = transcript.append(message);
+  }
 }
 
 /** Creates an event of an architecture. Its name is `<architecture>.<name>`, for example `plan.created`. */

@@ -1,4 +1,5 @@
-import { parseFraction, withoutThinking } from "./json-parsing.ts";
+import { withoutThinking } from "../json-in-text.ts";
+import { parseFraction } from "./json-parsing.ts";
 
 /** The classifier's decision. */
 export interface RouteChoice {
@@ -38,7 +39,8 @@ const confidenceValue = new RegExp(
 /**
  * Parses the route that a model chose; of several matches the last counts, because earlier ones may be reasoning. Tries
  * the requested format first, then a line that contains only a route; both count even with an unknown name. Then tries a
- * line that starts with an existing route, an existing route anywhere, and a reply that is only a name.
+ * line that starts with an existing route, an existing route anywhere, a reply that is only a name, and the only route
+ * that the sentences of the reply name.
  */
 export function parseRouteChoice(text: string, names: readonly string[]): RouteChoice {
   const reply = withoutThinking(text);
@@ -48,8 +50,34 @@ export function parseRouteChoice(text: string, names: readonly string[]): RouteC
     [...reply.matchAll(aloneOnLine)].at(-1) ??
     [...reply.matchAll(beginsLine)].findLast(isRoute) ??
     [...reply.matchAll(anywhere)].findLast(isRoute) ??
-    alone.exec(reply);
+    alone.exec(reply) ??
+    onlyRouteNamed(reply, names);
   return { route: routeOf(choice?.[1], names), confidence: confidenceIn(reply, choice?.index ?? 0) };
+}
+
+const clause = /[^.,;:!?\n]+/gu;
+const word = /[A-Za-z0-9_-]+/gu;
+const negation = /^(?:not|never|no|neither|nor|without|except)$/iu;
+const contrast = /^(?:but|rather|instead)$/iu;
+
+/**
+ * Finds the route that a reply in sentences names, such as "I would send this to billing, not to travel". A name after a
+ * negation in the same clause does not count. Returns `undefined` if no route or several routes are named: a guess
+ * between them would be wrong too often.
+ */
+function onlyRouteNamed(reply: string, names: readonly string[]): RegExpExecArray | undefined {
+  const found = new Map<string, RegExpExecArray>();
+  for (const { 0: text, index } of reply.matchAll(clause)) {
+    let isNegated = /n['\u2019]t\b/u.test(text);
+    for (const match of text.matchAll(word)) {
+      if (negation.test(match[0])) isNegated = true;
+      if (contrast.test(match[0])) isNegated = false;
+      const route = isNegated ? undefined : routeOf(match[0], names);
+      if (route === undefined || found.has(route)) continue;
+      found.set(route, Object.assign(match, { 1: match[0], index: index + match.index }));
+    }
+  }
+  return found.size === 1 ? found.values().next().value : undefined;
 }
 
 /**
@@ -70,5 +98,6 @@ function routeOf(wanted: string | undefined, names: readonly string[]): string |
 function confidenceIn(reply: string, from: number): number {
   const all = [...reply.matchAll(confidenceValue)];
   const written = all.find(({ index }) => index >= from) ?? all.at(-1);
-  return parseFraction(written?.[1] ?? "") ?? 0;
+  const confidence = parseFraction(written?.[1] ?? "");
+  return typeof confidence === "number" ? confidence : 0;
 }

@@ -7,6 +7,7 @@ import {
   outcomeStatus,
   parseTaskId,
   reviveFault,
+  type FinishReason,
   type HostedAgent,
   type AgentSession,
   type Dependencies,
@@ -28,11 +29,13 @@ export type WorkerResult =
       readonly output: JsonValue;
       readonly text: string;
       readonly metadata: JsonObject;
+      readonly finishReason: FinishReason | undefined;
     }
   | {
       readonly kind: "stopped";
       readonly status: RunStatus;
       readonly text: string;
+      readonly finishReason: FinishReason | undefined;
       readonly outcome: TaskOutcome;
     }
   | ({ readonly kind: "refused" } & Pick<Extract<SpawnOutcome, { kind: "refused" }>, "reason" | "holders">);
@@ -90,12 +93,12 @@ export async function runWorkers(
 
 /** Converts the outcome of a worker's task. */
 export function toWorkerResult(outcome: TaskOutcome): WorkerResult {
-  const { output, metadata = {} } = outcome;
+  const { output, metadata = {}, finishReason } = outcome;
   const text = jsonText(output);
   const status = outcomeStatus(outcome);
   return status === "completed"
-    ? { kind: "answered", output, text, metadata }
-    : { kind: "stopped", status, text, outcome };
+    ? { kind: "answered", output, text, metadata, finishReason }
+    : { kind: "stopped", status, text, finishReason, outcome };
 }
 
 /**
@@ -162,6 +165,7 @@ export function adoptWorkerResult(
 ): boolean {
   const isAdopted = result.kind === "answered" || (result.kind === "stopped" && !hasAnswer);
   const hasText = isAdopted && setAnswer(session, result.text);
+  if (hasText) session.replies.add(result.text, result.finishReason ?? "stop");
   requireAnswer(deps, name, result);
   return hasText;
 }

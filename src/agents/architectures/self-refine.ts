@@ -30,9 +30,15 @@ export interface SelfRefineOptions {
 
 const knownOptions = optionNames<SelfRefineOptions>({ maxRounds: true, stopPhrase: true });
 
+/** A version of the answer and what the critic said about it. */
+interface RoundOfFeedback {
+  readonly answer: string;
+  readonly critique: string;
+}
+
 /**
  * Runs a base architecture, then criticises and rewrites its answer until the critic finds no more issues. Critic and
- * refiner use no tools.
+ * refiner see all earlier versions with their critiques, and use no tools.
  *
  * Roles: `critic`, `refiner`, and the roles of the base.
  */
@@ -62,13 +68,18 @@ export class SelfRefine implements Architecture {
     // A conversation that ends with a tool result, such as a handoff, has no answer to refine.
     if (session.interrupted || session.messages.at(-1)?.role === "tool") return;
     const task = [prompt, ...userTextsAfter(session, from)].join("\n\n");
+    const feedback: RoundOfFeedback[] = [];
     for (let round = 1; round <= this.#maxRounds; round++) {
       deps.ctx.check();
       yield architectureEvent("self_refine", "round_started", { round });
       const critique = await askSupportingRole(session, deps, promptContext, {
         role: "critic",
         roleInstructions: `You look for what is wrong with an answer or missing from it. List what to change, point by point, and write nothing else. If nothing is worth changing, reply: ${this.#stopPhrase}.`,
-        prompt: markdownSections({ Task: task, Answer: session.output }),
+        prompt: markdownSections({
+          Task: task,
+          "Earlier rounds": earlierRounds(feedback),
+          Answer: session.output,
+        }),
       });
       yield architectureEvent("self_refine", "critique", { round, critique });
       if (isBlank(critique) || critique.toLowerCase().includes(this.#stopPhrase.toLowerCase())) {
@@ -78,10 +89,16 @@ export class SelfRefine implements Architecture {
       const version = await askAnsweringRole(session, deps, promptContext, {
         role: "refiner",
         roleInstructions:
-          "Rewrite the answer to the task so that it follows the critique. Give the whole answer and nothing else.",
-        prompt: markdownSections({ Task: task, Answer: session.output, Critique: critique }),
+          "Rewrite the answer to the task so that it follows the critique. Do not repeat a mistake that an earlier round criticised. Give the whole answer and nothing else.",
+        prompt: markdownSections({
+          Task: task,
+          "Earlier rounds": earlierRounds(feedback),
+          Answer: session.output,
+          Critique: critique,
+        }),
       });
-      session.metadata["selfRefine"] = { rounds: round };
+      feedback.push({ answer: session.output, critique });
+      session.metadata["selfRefine"] = { rounds: round, feedback: feedback.map((each) => each.critique) };
       if (!setAnswer(session, version)) {
         yield architectureEvent("self_refine", "empty_answer", { round });
         continue;
@@ -117,4 +134,13 @@ export class SelfRefine implements Architecture {
  */
 export function selfRefine(base?: Architecture, options?: SelfRefineOptions): SelfRefine {
   return new SelfRefine(base, options);
+}
+
+/** Describes the earlier versions and their critiques, oldest first. Empty in the first round. */
+function earlierRounds(feedback: readonly RoundOfFeedback[]): string {
+  return feedback
+    .map(
+      ({ answer, critique }, index) => `## Version ${index + 1}\n${answer}\n\n## Critique of it\n${critique}`,
+    )
+    .join("\n\n");
 }

@@ -1,4 +1,5 @@
 import {
+  assistantMessage,
   checkOptions,
   describeValue,
   Fault,
@@ -58,13 +59,18 @@ export interface SwarmPeer extends Omit<Member, "agent"> {
 export interface SwarmOptions {
   /** At least two agents, by name. Each may hand the conversation over to any other. */
   readonly peers: Readonly<Record<string, AgentCore | SwarmPeer>>;
-  /** Name of the peer that starts. Default: the first peer. */
+  /** Name of the peer that starts a session. Default: the first peer. */
   readonly entry?: string;
+  /**
+   * Whether a later invocation of a session starts with the peer that gave the session's latest answer. `false` means
+   * that every invocation starts with `entry`. Default: `true`.
+   */
+  readonly continueWithLastActive?: boolean;
   /** Maximum number of handoffs. One more interrupts the invocation with `max_handoffs`. Default: 8. */
   readonly maxHandoffs?: number;
   /**
-   * Whether to interrupt the invocation with `swarm_cycle` if two peers hand over to each other twice in a row.
-   * Default: `true`.
+   * Whether to interrupt the invocation with `swarm_cycle` if the same two or more peers hand over to each other in the
+   * same order twice in a row, such as `a, b, c, a, b, c`. Default: `true`.
    */
   readonly detectCycles?: boolean;
   /**
@@ -82,6 +88,7 @@ export interface SwarmOptions {
 const knownOptions = optionNames<SwarmOptions>({
   peers: true,
   entry: true,
+  continueWithLastActive: true,
   maxHandoffs: true,
   detectCycles: true,
   passFullHistory: true,
@@ -99,6 +106,7 @@ export class Swarm implements Architecture {
   readonly #filters: ReadonlyMap<string, NonNullable<SwarmPeer["inputFilter"]>>;
   readonly #schemas: readonly (readonly [peer: string, schema: JsonSchema])[];
   readonly #entry: string;
+  readonly #continueWithLastActive: boolean;
   readonly #maxHandoffs: number;
   readonly #detectCycles: boolean;
   readonly #passFullHistory: boolean;
@@ -106,6 +114,7 @@ export class Swarm implements Architecture {
   constructor(options: SwarmOptions) {
     checkOptions("swarm()", options, knownOptions);
     const { entry, maxHandoffs = 8, detectCycles = true, passFullHistory = true } = options;
+    this.#continueWithLastActive = options.continueWithLastActive ?? true;
     const peerEntries = Object.entries(options.peers).map(([name, peer]): [string, SwarmPeer] => [
       name,
       "agent" in peer ? peer : { agent: peer },
@@ -164,7 +173,8 @@ export class Swarm implements Architecture {
   async *#work(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<EmittableEvent> {
     await this.#acceptSchemas(deps);
     const promptContext = await loadPromptContext(session, deps, prompt);
-    const path = [this.#entry];
+    const entry = this.#startingPeer(session);
+    const path = [entry];
     let input = this.#opening(promptContext);
     // Every peer gets these, because any peer may write the answer of the swarm.
     const { prompt: _prompt, history: _history, ...carriedOver } = input;
@@ -172,9 +182,9 @@ export class Swarm implements Architecture {
       ...(input.history ?? []),
       opening(prompt, promptContext.attachments),
     ];
-    yield architectureEvent(this.name, "started", { entry: this.#entry, peers: this.#peers.names });
+    yield architectureEvent(this.name, "started", { entry, peers: this.#peers.names });
     for (;;) {
-      const active = path.at(-1) ?? this.#entry;
+      const active = path.at(-1) ?? entry;
       yield architectureEvent(this.name, "active", { agent: active });
       const member = this.#peers.get(active);
       const onPartialText = keepPartialText(session);
@@ -191,6 +201,7 @@ export class Swarm implements Architecture {
       const handoff = result.kind === "answered" ? readHandoff(result.metadata) : undefined;
       if (handoff === undefined) {
         if (!hasText) yield architectureEvent(this.name, "empty_answer", { agent: active });
+        else appendAnswerOf(active, session, promptContext);
         yield architectureEvent(this.name, "completed", { agent: active, handoffs: path.length - 1 });
         return;
       }
@@ -206,8 +217,9 @@ export class Swarm implements Architecture {
       path.push(target);
       session.metadata["swarm"] = { path: [...path] };
       yield architectureEvent(this.name, "handoff", { from: active, to: target, message: handoff.message });
-      if (this.#detectCycles && isCycle(path)) {
-        yield architectureEvent(this.name, "cycle_detected", { path: path.slice(-4) });
+      const cycle = this.#detectCycles ? cycleLength(path) : 0;
+      if (cycle > 0) {
+        yield architectureEvent(this.name, "cycle_detected", { path: path.slice(-2 * cycle) });
         return stop(session, "swarm_cycle");
       }
       // The first message of the peer's conversation is its own input, which the history already contains.
@@ -233,6 +245,15 @@ export class Swarm implements Architecture {
         throw new Fault("invalid_argument", `input of peer ${name} of swarm: ${message}`, { cause: error });
       }
     }
+  }
+
+  /**
+   * The peer that starts the invocation. It is determined by the session's messages, which the step `turn` freezes (J4),
+   * so a replay starts with the same peer.
+   */
+  #startingPeer({ messages }: AgentSession): string {
+    const last = this.#continueWithLastActive ? lastActivePeer(messages) : undefined;
+    return last !== undefined && this.#peers.find(last) !== undefined ? last : this.#entry;
   }
 
   #opening(promptContext: PromptContext): WorkerBrief {
@@ -280,10 +301,37 @@ function isRecord(value: unknown): boolean {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** Whether the last four peers are two peers that alternate. */
-function isCycle(path: readonly string[]): boolean {
-  const [a, b, c, d] = path.slice(-4);
-  return d !== undefined && a === c && b === d && a !== b;
+/** Returns the length of the sequence of peers that a path ends with twice in a row; 0 if there is none. */
+function cycleLength(path: readonly string[]): number {
+  for (let length = 2; 2 * length <= path.length; length++) {
+    const earlier = path.slice(-2 * length, -length);
+    if (path.slice(-length).every((peer, index) => peer === earlier[index])) return length;
+  }
+  return 0;
+}
+
+/** Key in the answer's `providerMetadata.reeve` for the peer that gave it. Stored in sessions. */
+const peerKey = "swarmPeer";
+
+/** Appends the answer of a peer to the session and marks it with the peer's name, for the next invocation. */
+function appendAnswerOf(
+  peer: string,
+  session: AgentSession,
+  { prompt, attachments }: Pick<PromptContext, "prompt" | "attachments">,
+): void {
+  const providerMetadata = { reeve: { [peerKey]: peer } };
+  const answer = { ...assistantMessage(session.output), providerMetadata };
+  session.messages = session.messages.append(opening(prompt, attachments), answer);
+  session.attachments = [];
+}
+
+/** Returns the peer that gave the latest answer of a swarm in these messages. */
+function lastActivePeer(messages: AgentSession["messages"]): string | undefined {
+  for (let index = messages.length - 1; index >= 0; index--) {
+    const peer = messages.at(index)?.providerMetadata?.["reeve"]?.[peerKey];
+    if (typeof peer === "string") return peer;
+  }
+  return undefined;
 }
 
 /**

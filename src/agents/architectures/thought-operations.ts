@@ -1,5 +1,33 @@
-import { describeValue, Fault } from "../../kernel/index.ts";
+import { describeValue, Fault, type JsonObject } from "../../kernel/index.ts";
 import { requireCount, requireScore } from "./option-checks.ts";
+
+/** A thought that a scoring function judges. */
+export interface ScoredThought {
+  /** The text of the thought. */
+  readonly text: string;
+  /** Texts of the thoughts that this one was made from, in order; empty for a thought that was made from the task. */
+  readonly parents: readonly string[];
+  /** The task of the invocation. */
+  readonly task: string;
+}
+
+/**
+ * Scores a thought from 0 to 1, or returns the score with the reason that a refiner sees. It is called once per thought
+ * and journaled; a replay uses the recorded score.
+ */
+export type ThoughtScorer = (thought: ScoredThought) => ThoughtScore | Promise<ThoughtScore>;
+
+/** A score from 0 to 1, alone or with a reason. */
+export type ThoughtScore = number | { readonly score: number; readonly reason?: string };
+
+/** Splits a text into parts, in order. It is called once per thought and journaled. */
+export type ThoughtSplitter = (text: string) => readonly string[] | Promise<readonly string[]>;
+
+/** Options of operations that call a model. */
+interface Instructed {
+  /** What the model does in this operation. Default: depends on the operation. */
+  readonly instructions?: string;
+}
 
 /** Options that every operation has. */
 interface OperationBase {
@@ -7,19 +35,30 @@ interface OperationBase {
    * Name by which later operations refer to this one. Default: `op_` and the position of the operation, counted from 1.
    */
   readonly name?: string;
-  /** Names of earlier operations whose thoughts this one works on. Default: the operation just before it. */
+  /**
+   * Names of earlier operations whose thoughts this one works on. Default: the operation just before it. A `generate`
+   * without `from` works on the task.
+   */
   readonly from?: readonly string[];
 }
 
-/** An operation on thoughts. A thought is a whole answer. */
+/** An operation on thoughts. A thought is a whole answer, or a part of the work on one. */
 export type ThoughtOperation = OperationBase &
   (
-    | {
-        /** Writes `count` independent answers from scratch. Ignores the thoughts of earlier operations. */
+    | ({
+        /** Writes `count` independent thoughts: from each thought of `from`, or from the task if `from` is absent. */
         readonly do: "generate";
-        /** Number of answers. Default: 3. */
+        /** Number of thoughts to write from each thought, or from the task. Default: 3. */
         readonly count?: number;
-      }
+      } & Instructed)
+    | ({
+        /** Splits each thought into parts that can be worked on separately. As the first operation, splits the task. */
+        readonly do: "split";
+        /** Maximum number of parts that the model splits a thought into. Further parts are joined to the last. Default: 4. */
+        readonly count?: number;
+        /** Function that splits. All its parts are used, at most 100. If absent, the model of the role `splitter` splits. */
+        readonly by?: ThoughtSplitter;
+      } & Instructed)
     | {
         /** Scores every thought that has no score. */
         readonly do: "score";
@@ -29,12 +68,21 @@ export type ThoughtOperation = OperationBase &
         readonly do: "keep_best";
         /** Number of thoughts to keep. Default: 1. */
         readonly count?: number;
+        /**
+         * `"all"` keeps the best of all thoughts. `"parents"` keeps the best of each group of thoughts that were made
+         * from the same thoughts, in the order of the groups. Default: `"all"`.
+         */
+        readonly per?: "all" | "parents";
       }
-    | {
-        /** Merges all thoughts into one. */
+    | ({
+        /** Merges thoughts into one. */
         readonly do: "aggregate";
-      }
-    | {
+        /** Number of consecutive thoughts that are merged into one, from 2. Default: all. */
+        readonly groupSize?: number;
+        /** Number of independent merged thoughts of each group. Default: 1. */
+        readonly count?: number;
+      } & Instructed)
+    | ({
         /**
          * Rewrites each thought by the reason for its score, until it reaches `threshold` or the rounds are used up. A
          * version with a lower score is dropped.
@@ -44,17 +92,29 @@ export type ThoughtOperation = OperationBase &
         readonly maxRounds?: number;
         /** Score from 0 to 1 at which a thought is not rewritten any more. Default: 0.9. */
         readonly threshold?: number;
-      }
+      } & Instructed)
   );
 
 /** An operation with all defaults filled in. */
-export type ResolvedOperation = { readonly name: string; readonly from: readonly string[] } & (
+export type ResolvedOperation = {
+  readonly name: string;
+  readonly from: readonly string[];
+  /** Instructions of the caller for the model. If absent, those of the operation are used. */
+  readonly instructions?: string;
+} & (
   | { readonly do: "generate"; readonly count: number }
+  | { readonly do: "split"; readonly count: number; readonly by?: ThoughtSplitter }
   | { readonly do: "score" }
-  | { readonly do: "keep_best"; readonly count: number }
-  | { readonly do: "aggregate" }
+  | { readonly do: "keep_best"; readonly count: number; readonly per: "all" | "parents" }
+  | { readonly do: "aggregate"; readonly groupSize: number | null; readonly count: number }
   | { readonly do: "refine"; readonly maxRounds: number; readonly threshold: number }
 );
+
+/** One operation of a kind. */
+export type OperationOf<Kind extends ResolvedOperation["do"]> = Extract<
+  ResolvedOperation,
+  { readonly do: Kind }
+>;
 
 /**
  * The default operations: writes three drafts, merges the best two and refines the result. The best of these three is
@@ -83,11 +143,11 @@ export function resolveOperations(operations: readonly ThoughtOperation[]): read
     const [before] = known.slice(-1);
     if (known.includes(name)) throw invalidOperations(`two operations are named ${name}: rename one of them`);
     const own = resolveLimits(name, operation);
-    const from =
-      operation.do === "generate" ? [] : (operation.from ?? (before === undefined ? [] : [before]));
-    if (operation.do !== "generate" && from.length === 0)
+    const worksOnTask = operation.do === "generate" || (operation.do === "split" && before === undefined);
+    const from = operation.from ?? (worksOnTask || before === undefined ? [] : [before]);
+    if (!worksOnTask && from.length === 0)
       throw invalidOperations(
-        `operation ${name} has no thoughts to work on: put a generate operation before it`,
+        `operation ${name} has no thoughts to work on: put a generate or split operation before it`,
       );
     const unknown = from.find((each) => !known.includes(each));
     if (unknown !== undefined)
@@ -95,19 +155,42 @@ export function resolveOperations(operations: readonly ThoughtOperation[]): read
         `operation ${name} works on ${unknown}, which is not an earlier operation; earlier operations: ${known.join(", ") || "none"}`,
       );
     known.push(name);
-    return { name, from, ...own };
+    const { instructions } = operation as Instructed;
+    return { name, from, ...own, ...(instructions !== undefined && { instructions }) };
   });
 }
 
-type WithoutLinks<Operation> = Operation extends unknown ? Omit<Operation, "name" | "from"> : never;
+type WithoutLinks<Operation> = Operation extends unknown
+  ? Omit<Operation, "name" | "from" | "instructions">
+  : never;
 
 function resolveLimits(name: string, operation: ThoughtOperation): WithoutLinks<ResolvedOperation> {
   const at = `operation ${name} of ${where}`;
   switch (operation.do) {
     case "generate":
       return { do: "generate", count: requireCount(at, "count", operation.count ?? 3) };
-    case "keep_best":
-      return { do: "keep_best", count: requireCount(at, "count", operation.count ?? 1) };
+    case "split": {
+      const { count = 4, by } = operation;
+      if (by !== undefined && typeof by !== "function")
+        throw invalidOperations(`by of operation ${name} is ${describeValue(by)}: it must be a function`);
+      return { do: "split", count: requireCount(at, "count", count, 2), ...(by && { by }) };
+    }
+    case "keep_best": {
+      const { count = 1, per = "all" } = operation;
+      if (per !== "all" && per !== "parents")
+        throw invalidOperations(
+          `per of operation ${name} is ${describeValue(per)}: it must be "all" or "parents"`,
+        );
+      return { do: "keep_best", count: requireCount(at, "count", count), per };
+    }
+    case "aggregate": {
+      const { groupSize, count = 1 } = operation;
+      return {
+        do: "aggregate",
+        groupSize: groupSize === undefined ? null : requireCount(at, "groupSize", groupSize, 2),
+        count: requireCount(at, "count", count),
+      };
+    }
     case "refine":
       return {
         do: "refine",
@@ -115,12 +198,11 @@ function resolveLimits(name: string, operation: ThoughtOperation): WithoutLinks<
         threshold: requireScore(at, "threshold", operation.threshold ?? 0.9),
       };
     case "score":
-    case "aggregate":
-      return { do: operation.do };
+      return { do: "score" };
     default: {
       const { do: unknown } = operation as { readonly do: unknown };
       throw invalidOperations(
-        `operation ${name} has do: ${describeValue(unknown)}; it must be generate, score, keep_best, aggregate or refine`,
+        `operation ${name} has do: ${describeValue(unknown)}; it must be generate, split, score, keep_best, aggregate or refine`,
       );
     }
   }
@@ -128,4 +210,66 @@ function resolveLimits(name: string, operation: ThoughtOperation): WithoutLinks<
 
 function invalidOperations(problem: string): Fault {
   return new Fault("invalid_argument", `invalid operations of ${where}: ${problem}`);
+}
+
+/** A score and the reason for it; the reason may be empty. */
+export interface ThoughtJudgement {
+  readonly score: number;
+  readonly reason: string;
+}
+
+/** Maximum number of parts that a function may split one thought into. */
+const maxParts = 100;
+
+/** Splits a text with a function. */
+export async function splitBy(
+  operation: string,
+  by: ThoughtSplitter,
+  text: string,
+): Promise<readonly string[]> {
+  const parts: unknown = await by(text);
+  if (Array.isArray(parts) && parts.length <= maxParts && parts.every((part) => typeof part === "string"))
+    return parts;
+  throw new Fault(
+    "invalid_argument",
+    `by of operation ${operation} of graphOfThoughts returned ${describeValue(parts)}: expected a list of at most ${maxParts} texts`,
+  );
+}
+
+/** Scores a thought with a function. A score outside 0 to 1 is refused: its scale is unknown. */
+export async function scoreBy(
+  scorer: ThoughtScorer,
+  thought: ScoredThought,
+): Promise<{ readonly score: number; readonly reason: string }> {
+  const returned: unknown = await scorer(thought);
+  const { score, reason = "" } =
+    typeof returned === "object" && returned !== null
+      ? (returned as { readonly score?: unknown; readonly reason?: unknown })
+      : { score: returned };
+  if (typeof score === "number" && score >= 0 && score <= 1 && typeof reason === "string")
+    return { score, reason };
+  throw new Fault(
+    "invalid_argument",
+    `the scorer of graphOfThoughts returned ${describeValue(returned)}: expected a score from 0 to 1, or { score, reason }`,
+  );
+}
+
+/** Returns at most `count` parts. Further parts are joined to the last one, so that none is lost. */
+export function joinedAfter(parts: readonly string[], count: number): readonly string[] {
+  if (parts.length <= count) return parts;
+  return [...parts.slice(0, count - 1), parts.slice(count - 1).join("\n")];
+}
+
+/** Returns an operation as JSON, for the log. */
+export function operationJson(operation: ResolvedOperation): JsonObject {
+  if (operation.do !== "split") return { ...operation };
+  const { by, ...rest } = operation;
+  return by === undefined ? rest : { ...rest, by: "function" };
+}
+
+/** Splits a list into groups of consecutive items. The last group may be smaller. */
+export function inGroups<Item>(items: readonly Item[], size: number): readonly (readonly Item[])[] {
+  const groups: (readonly Item[])[] = [];
+  for (let start = 0; start < items.length; start += size) groups.push(items.slice(start, start + size));
+  return groups;
 }

@@ -7,6 +7,7 @@ import {
 } from "../../kernel/index.ts";
 import { WorkerInterruption, endOnWorkerInterruption } from "../architectures/worker-interruption.ts";
 import { stopOf } from "../close-invocation.ts";
+import { interruptionStatus } from "../interruption-status.ts";
 
 /**
  * Emits the events of a flow: its start and its end, also if it is stopped. If a step reaches a limit, the flow ends
@@ -25,8 +26,8 @@ export async function* withFlowEvents(
     throw error;
   }
   const { interrupted, interruptionReason } = session;
-  const bound = interruptionReason?.startsWith("max_") === true ? "max_turns" : "failed";
-  yield eventDraft("flow_end", { flow, status: interrupted ? bound : "completed" });
+  const status = interrupted ? interruptionStatus(interruptionReason) : "completed";
+  yield eventDraft("flow_end", { flow, status });
 }
 
 export function stepStart(data: FlowEvents["flow_step_start"]): EmittableEvent {

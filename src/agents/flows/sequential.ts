@@ -5,20 +5,29 @@ import type {
   Dependencies,
   EmittableEvent,
 } from "../../kernel/index.ts";
-import { requireAnswer, runWorker } from "../architectures/run-worker.ts";
+import { setAnswer } from "../architectures/answer-text.ts";
+import { keepPartialText, requireAnswer, runWorker } from "../architectures/run-worker.ts";
 import { loadPromptContext } from "../architectures/prompt-context.ts";
-import { briefOf, endStatus, flowSteps, joined, workersOf, type FlowStep } from "./flow-step.ts";
+import {
+  briefOf,
+  endStatus,
+  flowSteps,
+  inFormWanted,
+  joined,
+  workersOf,
+  type FlowStep,
+} from "./flow-step.ts";
 import { stepEnd, stepStart, withFlowEvents } from "./flow-events.ts";
 
 /**
- * An architecture that runs agents one after another. Each receives the input and all earlier answers, and the flow's
- * answer consists of all of them. A step without an answer stops the flow; the output then holds the answers so far.
+ * An architecture that runs agents one after another. Each receives the input and all earlier answers; the answer of the
+ * last step is the flow's answer. All answers are in the metadata `sequential: { answers: [{ step, answer }] }`. A step
+ * without an answer stops the flow; the output then holds the latest answer so far. A step with an empty answer keeps
+ * the answer before it.
  */
 export class SequentialFlow implements Architecture {
   readonly name = "sequential";
   readonly requiresModel = false;
-  /** The answer begins with the input, so it never matches a schema. */
-  readonly supportsStructuredOutput = false;
   readonly #steps: readonly FlowStep[];
 
   constructor(steps: readonly HostedAgent[]) {
@@ -36,21 +45,23 @@ export class SequentialFlow implements Architecture {
   async *#go(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<EmittableEvent> {
     const flow = this.name;
     const question = await loadPromptContext(session, deps, prompt);
-    const said = [prompt];
-    for (const { name: step, worker } of this.#steps) {
+    const texts = [prompt];
+    const answers: { readonly step: string; readonly answer: string }[] = [];
+    for (const [index, { name: step, worker }] of this.#steps.entries()) {
       yield stepStart({ flow, step });
-      const heard = (text: string): void => {
-        if (text !== "") session.output = joined([...said, text]);
-      };
-      const end = await runWorker(deps, {
+      const brief = briefOf(joined(texts), question);
+      const isLast = index === this.#steps.length - 1;
+      const result = await runWorker(deps, {
         worker,
-        input: briefOf(joined(said), question),
-        onPartialText: heard,
+        input: isLast ? inFormWanted(brief, question) : brief,
+        onPartialText: keepPartialText(session),
       });
-      if (end.kind !== "refused") heard(end.text);
-      yield stepEnd({ flow, step, status: endStatus(end) });
-      said.push(requireAnswer(deps, step, end));
+      if (result.kind !== "refused") setAnswer(session, result.text);
+      yield stepEnd({ flow, step, status: endStatus(result) });
+      const answer = requireAnswer(deps, step, result);
+      texts.push(answer);
+      answers.push({ step, answer });
+      session.metadata[flow] = { answers: [...answers] };
     }
-    session.output = joined(said);
   }
 }

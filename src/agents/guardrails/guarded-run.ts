@@ -94,7 +94,10 @@ export function withAnswer(transcript: Transcript, text: string): Transcript {
   const last = messages.findLastIndex(({ role }) => role === "assistant");
   const answer = messages[last];
   if (answer?.role !== "assistant") return transcript;
-  messages[last] = assistantMessage([{ type: "text", text }, ...toolCallsOf(answer)]);
+  const own = answer.providerMetadata?.["reeve"];
+  const replaced = assistantMessage([{ type: "text", text }, ...toolCallsOf(answer)]);
+  // The metadata of a provider belongs to the old text; the metadata of the runtime belongs to the message.
+  messages[last] = own === undefined ? replaced : { ...replaced, providerMetadata: { reeve: own } };
   return Transcript.of(messages);
 }
 

@@ -41,7 +41,13 @@ async function runAround(
   return result;
 }
 
-const statuses: readonly RunStatus[] = ["completed", "max_turns", "guardrail_tripped", "failed"];
+const statuses: readonly RunStatus[] = [
+  "completed",
+  "max_turns",
+  "max_output",
+  "guardrail_tripped",
+  "failed",
+];
 
 async function nothing(): Promise<void> {}
 

@@ -171,7 +171,7 @@ interface TracedCall {
   readonly operation: Operation;
   /** Attributes with few distinct values, which are used for metrics as well. */
   readonly attributes: Attributes;
-  /** Called after a call that did not throw; returns the kind of failure if its result is one. */
+  /** Called after a call that did not throw. Returns the kind of failure if the result of the call describes a failure. */
   readonly after: (span: Span) => string | undefined;
 }
 

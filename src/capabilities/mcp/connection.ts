@@ -59,7 +59,7 @@ export interface CallOptions {
   readonly onElicitation?: ElicitationHandler;
 }
 
-/** Maximum delay of a platform timer. It disables the timeout of the MCP package, because `TimeLimit` applies ours. */
+/** Longest delay of a platform timer. The MCP package gets it as its timeout, because `TimeLimit` ends calls instead. */
 const maxTimerMs = 2 ** 31 - 1;
 
 /**
@@ -304,7 +304,7 @@ export class Connection {
     this.#client = undefined;
     this.#transport = undefined;
     this.#failed();
-    // Closing a client whose server is lost releases local resources; an error is only kept for messages.
+    // The server is lost, so closing the client only releases local resources. Its error is added to the text that later errors quote.
     client.close().catch((error: unknown) => this.#stderr.add(String(error)));
   }
 

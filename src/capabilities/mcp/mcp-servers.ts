@@ -276,7 +276,7 @@ export class McpServers {
     }
   }
 
-  /** Returns the tools without those that cannot be told apart. Each tool that is left out is a warning. */
+  /** Returns the tools without those whose names collide. Emits a warning for each tool that is left out. */
   #distinct(server: string, tools: readonly ListedTool[]): readonly ListedTool[] {
     const seen = new Set<string>();
     return tools.filter(({ name }) => {

@@ -14,9 +14,10 @@ import {
   type ModelRequest,
   type ModelResponse,
   type ModelStreamPart,
+  type StopReason,
 } from "../../kernel/index.ts";
 import { partOf, stopReasonOf, usageOf, type AiSdkUsage, type FinishReason } from "./ai-sdk-answer.ts";
-import { providerName, type AiSdkModel } from "./ai-sdk-model.ts";
+import { providerName, structuredProviders, type AiSdkModel } from "./ai-sdk-model.ts";
 import { promptFor, schemaNote, type PromptTarget } from "./ai-sdk-prompt.ts";
 import { boundUsage } from "./bound-usage.ts";
 import type { SupportedUrls } from "./inline-media.ts";
@@ -41,6 +42,8 @@ interface CallableModel {
  */
 const cut = "the stream ended before the answer was complete: premature close of the connection";
 
+const asksForResults: ReadonlySet<StopReason> = new Set<StopReason>(["stop", "pause", "other"]);
+
 /**
  * Adapts an AI SDK language model to `Model`. It calls the model below the SDK's own retries, so that only the runtime
  * retries.
@@ -48,6 +51,7 @@ const cut = "the stream ended before the answer was complete: premature close of
 export class AiSdkAdapter implements Model {
   readonly provider: string;
   readonly modelId: string;
+  readonly supportsStructuredOutput?: boolean;
   readonly #model: CallableModel;
   readonly #version: PromptTarget["version"];
 
@@ -56,6 +60,8 @@ export class AiSdkAdapter implements Model {
     this.#version = model.specificationVersion;
     this.provider = providerName(model.provider);
     this.modelId = model.modelId;
+    const isSupported = this.#model.supportsStructuredOutputs ?? structuredProviders.has(this.provider);
+    if (isSupported) this.supportsStructuredOutput = true;
   }
 
   /** Sends a request and returns the whole response. */
@@ -95,8 +101,8 @@ export class AiSdkAdapter implements Model {
     if (stopReason === null)
       throw new Error(streamed ? cut : "the provider reported that the answer failed: server_error");
     const message = { role: "assistant", content: parts } as const;
-    // Some servers report tool calls as "stop", or with an unknown reason.
-    const calls = (stopReason === "stop" || stopReason === "other") && toolCallsOf(message).length > 0;
+    // Some servers report tool calls as "stop", or with an unknown reason. A paused turn with calls waits for results.
+    const calls = asksForResults.has(stopReason) && toolCallsOf(message).length > 0;
     return {
       message,
       stopReason: calls ? "tool_calls" : stopReason,
@@ -137,11 +143,14 @@ export class AiSdkAdapter implements Model {
 
   /**
    * Returns the messages. If the provider has no parameter for an output schema, a system message with the schema is
-   * added.
+   * added, except if a system message contains it already.
    */
   #messages({ messages, responseFormat }: ModelRequest): ModelRequest["messages"] {
     if (responseFormat?.type !== "json" || responseFormat.schema === undefined) return messages;
     if (this.#model.supportsStructuredOutputs !== false) return messages;
+    const schemaText = JSON.stringify(responseFormat.schema);
+    if (messages.some(({ role, content }) => role === "system" && content.includes(schemaText)))
+      return messages;
     const first = messages.findIndex(({ role }) => role !== "system");
     const at = first < 0 ? messages.length : first;
     return [...messages.slice(0, at), schemaNote(responseFormat.schema), ...messages.slice(at)];

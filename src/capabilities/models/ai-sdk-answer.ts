@@ -74,11 +74,29 @@ function opaque({ providerMetadata, ...rest }: Content, provider: string): Assis
   return { type: "opaque", provider, value: plain(rest) as JsonObject, ...metadataOf(providerMetadata) };
 }
 
+/** Reasons of providers that their packages unify with others, or that older versions of them do not know. */
+const rawReasons: Readonly<Record<string, StopReason>> = {
+  pause_turn: "pause",
+  refusal: "content_blocked",
+  content_filter: "content_blocked",
+  SAFETY: "content_blocked",
+  RECITATION: "content_blocked",
+  BLOCKLIST: "content_blocked",
+  PROHIBITED_CONTENT: "content_blocked",
+  SPII: "content_blocked",
+  IMAGE_SAFETY: "content_blocked",
+  IMAGE_RECITATION: "content_blocked",
+  IMAGE_PROHIBITED_CONTENT: "content_blocked",
+  MALFORMED_FUNCTION_CALL: "malformed_call",
+};
+
 /**
  * Converts the reason why the model stopped. Returns `null` if the answer failed or was interrupted. A V3 provider that
  * lost its connection in a stream reports `other` without a raw reason, which counts as failed.
  */
 export function stopReasonOf({ unified, raw }: FinishReason, streamed: boolean): StopReason | null {
+  const known = raw !== undefined && Object.hasOwn(rawReasons, raw) ? rawReasons[raw] : undefined;
+  if (known !== undefined) return known;
   switch (unified) {
     case "stop":
     case "length":

@@ -32,7 +32,7 @@ export interface Unmountable {
   readonly target: string | null;
 }
 
-/** What to look for in addition to control files by name. */
+/** Further paths to protect, besides the control files that are recognised by name, such as `.git/config`. */
 export interface AlsoGuarded {
   /** Absolute paths that count as control files, because a control file refers to them. */
   readonly paths: ReadonlySet<string>;

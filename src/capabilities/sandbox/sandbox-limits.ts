@@ -29,7 +29,7 @@ export function sandboxLimits(limits: SandboxLimits = {}): Required<SandboxLimit
     if (!Number.isSafeInteger(value) || (value as number) < 1)
       throw new Fault(
         "invalid_argument",
-        `invalid limit ${name} ${JSON.stringify(value)} of the sandbox: expected an integer from 1`,
+        `invalid sandbox limit ${name} ${JSON.stringify(value)}: expected an integer of at least 1`,
       );
   }
   return { ...defaults, ...limits };

@@ -74,7 +74,7 @@ export class WorkspaceGuard {
     }
     throw new Fault(
       "invalid_argument",
-      `control files of ${roots.join(", ")} refer to each other through more than ${maxRounds} links`,
+      `the control files in ${roots.join(", ")} include each other more than ${maxRounds} levels deep; remove the cycle or shorten the chain`,
     );
   }
 

@@ -2,6 +2,7 @@ import type { UserPart } from "../messages/content.ts";
 import type { SessionId } from "../base/identity.ts";
 import type { JsonValue } from "../base/json-value.ts";
 import type { ToolResult } from "../messages/tool-result.ts";
+import { ReplyReasons } from "./reply-reasons.ts";
 import { Transcript } from "../messages/transcript.ts";
 import { noUsage, type Usage } from "../messages/usage.ts";
 
@@ -27,13 +28,16 @@ export interface AgentSession {
   turns: number;
   /** The answer so far. */
   output: string;
+  /** Why the model's replies in this session ended. The reply that is the answer gives the run its finish reason. */
+  readonly replies: ReplyReasons;
   /** Usage of all model calls of this session. */
   cumulativeUsage: Usage;
   /** Whether the architecture stopped before it had an answer. */
   interrupted: boolean;
   /**
-   * Why the architecture stopped early; `null` if it did not. A reason that starts with `max_` is a limit and gives the
-   * run the status `max_turns`; any other reason gives the status `failed`.
+   * Why the architecture stopped early; `null` if it did not. The reason `max_output` gives the run the status
+   * `max_output`. Any other reason that starts with `max_` is a limit and gives the status `max_turns`; any other reason
+   * gives the status `failed`.
    */
   interruptionReason: string | null;
   /** Data of the architecture, such as plans and hand-offs, by key. */
@@ -50,6 +54,7 @@ export function agentSession(
     settled: [],
     turns: 0,
     output: "",
+    replies: new ReplyReasons(),
     cumulativeUsage: noUsage,
     interrupted: false,
     interruptionReason: null,

@@ -8,6 +8,7 @@ import type { EphemeralSource } from "./ephemeral-source.ts";
 import type { EmittableEvent, TurnEvent } from "../events/emittable-event.ts";
 import type { ExecutionBudget } from "../limits/execution-budget.ts";
 import type { Failure } from "../base/fault.ts";
+import type { FinishReason } from "../messages/stop-reason.ts";
 import type { RefusalReason, SeatHolder } from "../limits/headcount.ts";
 import type { HistoryRetention } from "../limits/history-retention.ts";
 import type { AgentId, TaskId, TopicId } from "../base/identity.ts";
@@ -101,6 +102,11 @@ export interface TaskReport {
   readonly output?: JsonValue | (() => string | undefined);
   /** Marks a return of the task's code as an early end with this status instead of `completed`. */
   readonly interruption?: Interruption;
+  /**
+   * Why the model stopped that gave the output. Default: the reason of the task's last model call or of the last child
+   * that it joined.
+   */
+  readonly finishReason?: FinishReason;
   /**
    * S1: session changes to write in the commit that ends the task. Not written if the task failed, because the
    * invocation then stays hidden and resumable, or if its history is not retained.

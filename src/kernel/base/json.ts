@@ -44,7 +44,7 @@ function isMade(value: unknown, freezes: boolean): boolean {
   }
 }
 
-/** Checks and optionally freezes in one pass. `false` means that the value is invalid or needs the full check. */
+/** Checks whether the value is JSON, and optionally freezes it, in one pass. `false` means that it is not, or that only the full check can tell. */
 function isMadeJson(value: unknown, depth: number, freezes: boolean): boolean {
   if (typeof value === "string" || typeof value === "boolean" || value === null) return true;
   if (typeof value === "number") return Number.isFinite(value) && !Object.is(value, -0);

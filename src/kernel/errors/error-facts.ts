@@ -12,7 +12,7 @@ import { withoutSecrets } from "../base/secret-text.ts";
 
 /** What a thrown value and the errors it wraps report about themselves. */
 export interface ErrorFacts {
-  /** The outermost HTTP error status. Statuses below 400 are ignored, because a 200 can carry an error. */
+  /** The HTTP status of the outermost error in the chain of causes that has one. Statuses below 400 are ignored, because a 200 can carry an error. */
   readonly status?: number;
   /** The error code of the provider or the platform (such as `ECONNREFUSED`), in its original spelling. */
   readonly providerCode?: string;

@@ -3,6 +3,7 @@ import type { Failure } from "../base/fault.ts";
 import type { AgentId } from "../base/identity.ts";
 import type { JsonObject, JsonValue } from "../base/json-value.ts";
 import type { Priority } from "../limits/priority.ts";
+import type { FinishReason } from "../messages/stop-reason.ts";
 import type { Interruption } from "../run/task-outcome.ts";
 import type { TaskStatus } from "../run/task-status.ts";
 import type { Usage } from "../messages/usage.ts";
@@ -32,6 +33,8 @@ export interface TaskEvents {
     readonly output?: JsonValue;
     readonly failure?: Failure;
     readonly interruption?: Interruption;
+    /** Why the model stopped that gave the output. Absent if the task made no model call. */
+    readonly finishReason?: FinishReason;
     readonly metadata?: JsonObject;
     /** Usage of the task's own answered model calls, without its children. */
     readonly usage?: Usage;

@@ -1,9 +1,13 @@
 import type { AgentId, RunId, SessionId } from "../base/identity.ts";
 import type { Failure } from "../base/fault.ts";
 import type { JsonValue } from "../base/json-value.ts";
+import type { FinishReason } from "../messages/stop-reason.ts";
 import type { Usage } from "../messages/usage.ts";
 
-/** How a run ended. A closed list, so a `switch` over it can be exhaustive. */
+/**
+ * How a run ended. A closed list, so a `switch` over it can be exhaustive. Stores keep the index of a status in this
+ * list, so a new status is added at its end.
+ */
 export const runStatuses = Object.freeze([
   /** The agent answered. */
   "completed",
@@ -24,6 +28,8 @@ export const runStatuses = Object.freeze([
   "paused",
   /** A fault or a dead end of the architecture ended the run. */
   "failed",
+  /** The answer was cut at the model's output limit. An answer that the budget cut is `budget_exhausted` instead. */
+  "max_output",
 ] as const);
 
 /** How a run ended. */
@@ -58,6 +64,10 @@ export interface RunResult<Output = string> {
   readonly output: Output;
   /** How the run ended. */
   readonly status: RunStatus;
+  /**
+   * Why the model stopped that gave the final answer. `null` if the root agent made no model call.
+   */
+  readonly finishReason: FinishReason | null;
   /**
    * Why the run did not complete: the reason of the architecture, or the message of the fault. `null` for a completed
    * run.

@@ -1,4 +1,5 @@
 import type { Failure } from "../base/fault.ts";
+import type { FinishReason } from "../messages/stop-reason.ts";
 import type { RunStatus } from "./run-result.ts";
 import type { JsonObject, JsonValue } from "../base/json-value.ts";
 
@@ -12,6 +13,8 @@ export interface TaskOutcome {
   readonly failure: Failure | null;
   /** Present if the agent itself ended early, for example at `maxTurns`. */
   readonly interruption?: Interruption;
+  /** Why the model stopped that gave the output. Absent if the task made no model call. */
+  readonly finishReason?: FinishReason;
   /** Data that the task reported with `ctx.report`. */
   readonly metadata?: JsonObject;
 }
@@ -21,9 +24,9 @@ export interface Interruption {
   /**
    * Status of the end. `max_turns` means that the agent's loop reached the agent's `maxTurns` option. The budget's
    * `maxTurns`, which counts the model calls of the task and its descendants, ends a task with the fault
-   * `budget_exhausted` instead.
+   * `budget_exhausted` instead. `max_output` means that the answer was cut at the model's output limit.
    */
-  readonly status: Extract<RunStatus, "max_turns" | "guardrail_tripped" | "failed">;
+  readonly status: Extract<RunStatus, "max_turns" | "max_output" | "guardrail_tripped" | "failed">;
   /** Reason in the words of the architecture. */
   readonly reason: string;
 }

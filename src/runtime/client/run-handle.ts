@@ -155,6 +155,7 @@ export class StoredRunHandle implements RunHandle {
     return {
       output: rootEnd?.data.output ?? null,
       status,
+      finishReason: rootEnd?.data.finishReason ?? null,
       interruptionReason: rootEnd?.data.interruption?.reason ?? failure?.message ?? null,
       usage,
       costUsd,

@@ -1,14 +1,18 @@
 import {
   CancellationError,
   Fault,
+  finishReasonOf,
   sealJson,
   type EventDraft,
+  type Failure,
+  type FinishReason,
   type JsonValue,
   type StepAddress,
+  type StopReason,
   type TaskOutcome,
 } from "../../kernel/index.ts";
 import { ContinueAsNew, TaskContext } from "./task-context.ts";
-import { cancelledOutcome, isFinalFault, outputAt } from "../journal/task-end.ts";
+import { cancelledOutcome, faultStopReason, isFinalFault, outputAt } from "../journal/task-end.ts";
 import { TaskInboxView } from "./task-inbox.ts";
 import type { TaskRunner } from "../task/task-runner.ts";
 import { joinWait } from "../journal/wait-names.ts";
@@ -78,9 +82,23 @@ function outcomeOfError(runner: TaskRunner, error: unknown, events: readonly Eve
   return { kind: "ended", outcome, endedOn, events };
 }
 
-/** Adds the metadata that the task reported to its outcome. */
-function reported({ report: { metadata } }: TaskRunner, outcome: TaskOutcome): TaskOutcome {
-  return metadata === undefined ? outcome : { ...outcome, metadata };
+/** Adds the metadata that the task reported and the finish reason of its output to its outcome. */
+function reported(runner: TaskRunner, outcome: TaskOutcome): TaskOutcome {
+  const { metadata } = runner.report;
+  const finishReason = finishReasonAt(runner, outcome.failure);
+  return {
+    ...outcome,
+    ...(finishReason !== null && { finishReason }),
+    ...(metadata !== undefined && { metadata }),
+  };
+}
+
+/** The fault of a withheld or cut reply holds the reason of that reply. */
+function finishReasonAt({ report, stopReason }: TaskRunner, failure: Failure | null): FinishReason | null {
+  const failed = failure?.details?.[faultStopReason] as StopReason | undefined;
+  if (failed !== undefined) return finishReasonOf(failed);
+  if (report.finishReason !== undefined) return report.finishReason;
+  return stopReason === undefined ? null : finishReasonOf(stopReason);
 }
 
 export function failedOutcome(fault: Fault, output: JsonValue = null): TaskOutcome {

@@ -173,6 +173,7 @@ export class TaskContext implements RunContext {
   readonly #noteReply = (reply: LlmReply, { address, role, request, countedBy }: ModelCall): LlmReply => {
     this.#lastLlm = address;
     this.#toolsCalled = 0;
+    this.#runner.stopReason = reply.stopReason;
     // The reasoning is sent again with the next request, so it counts as input.
     const tokens = reply.usage.inputTokens + reply.usage.reasoningTokens;
     if (countedBy !== undefined) this.#sent.set(role, { request, tokens, by: countedBy });
@@ -232,7 +233,11 @@ export class TaskContext implements RunContext {
 
   async join({ taskId }: TaskHandle): Promise<TaskOutcome> {
     try {
-      return await this.#waitFor<TaskOutcome>(joinWait([taskId]), () => this.#runner.host.whenEnded(taskId));
+      const outcome = await this.#waitFor<TaskOutcome>(joinWait([taskId]), () =>
+        this.#runner.host.whenEnded(taskId),
+      );
+      if (outcome.finishReason !== undefined) this.#runner.stopReason = outcome.finishReason;
+      return outcome;
     } catch (error) {
       if (!(error instanceof CancellationError)) throw error;
       throw await withChildOutput(taskId, error, this.#runner, this.#steps.cancelScope);

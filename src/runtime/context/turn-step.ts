@@ -248,6 +248,6 @@ function isErasedAtEnd({ task }: TaskRunner): boolean {
 function contentOf({ state, facts }: TaskRunner, name: string): JsonValue {
   const content = state.contents.find(name);
   if (content === undefined)
-    throw new Fault("store_corrupt", `no record of ${facts.runId} holds the content ${name}`);
+    throw new Fault("store_corrupt", `the content ${name} of ${facts.runId} is missing from its records`);
   return content;
 }

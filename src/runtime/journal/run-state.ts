@@ -270,7 +270,9 @@ export class RunState {
     if (task.opened.delete(address) && asksPerson(address)) updateClock(task, this.paused, at);
     if (kind === "tool") return;
     if (kind === "llm") {
-      if (outcome.kind === "ok") this.#addUsage(task, outcome.value as unknown as { usage: Usage });
+      const reply = outcome.kind === "ok" ? outcome.value : outcome.failure.details;
+      const { usage } = (reply ?? {}) as unknown as { readonly usage?: Usage };
+      if (usage !== undefined) this.#addUsage(task, usage);
       return;
     }
     const taken = resolutionsTaken(step);
@@ -304,7 +306,7 @@ export class RunState {
       this.resolutions.putBack(task.record.taskId, wait, values);
   }
 
-  #addUsage(task: TaskState, { usage }: { readonly usage: Usage }): void {
+  #addUsage(task: TaskState, usage: Usage): void {
     // If only this task has used models, the run shares its object.
     const isOnlyUser = this.usage === task.usage;
     task.usage = addUsage(task.usage, usage);

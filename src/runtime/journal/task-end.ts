@@ -27,6 +27,11 @@ export function isFinalFault(fault: Fault): boolean {
 /** Key in a fault's details: the output that had arrived when a model call was cut off. Recorded with the fault, so a replay has the same output. */
 export const partialOutput = "partial";
 
+/** Key in a fault's details: why the model stopped whose reply became the fault. */
+export const faultStopReason = "stopReason";
+/** Key in a fault's details: the reported usage of the reply that became the fault. */
+export const faultUsage = "usage";
+
 /** B5: the partial output of a failed task: the text of the call that was cut off, or else what the code had reported. */
 export function outputAt(fault: Fault, reported: JsonValue = null): JsonValue {
   const partial = fault.details?.[partialOutput];
@@ -44,10 +49,11 @@ export function endEvents(
   { usage, resumed }: Pick<TaskState, "usage" | "resumed">,
   outcome: TaskOutcome,
 ): readonly EventDraft[] {
-  const { status, output, failure, interruption, metadata } = outcome;
+  const { status, output, failure, interruption, finishReason, metadata } = outcome;
   const data: { -readonly [Key in keyof TaskEnd]: TaskEnd[Key] } = { status, output, usage };
   if (failure !== null) data.failure = failure;
   if (interruption !== undefined) data.interruption = interruption;
+  if (finishReason !== undefined) data.finishReason = finishReason;
   if (metadata !== undefined) data.metadata = metadata;
   if (resumed > 0) data.again = true;
   const end: EventDraft = { type: "task_end", data };

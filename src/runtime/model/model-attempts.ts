@@ -1,11 +1,21 @@
-import type { DeltaFilter, Fault, LlmReply, Model, ModelRequest, ModelResponse } from "../../kernel/index.ts";
+import {
+  addUsage,
+  classifyError,
+  noUsage,
+  type DeltaFilter,
+  type Fault,
+  type LlmReply,
+  type Model,
+  type ModelRequest,
+  type ModelResponse,
+} from "../../kernel/index.ts";
 import type { ActiveStep } from "../task/active-step.ts";
 import type { CallBody } from "../task/in-flight-calls.ts";
 import { CandidateModels } from "./candidate-models.ts";
 import { openDeltaSink, type DeltaSink } from "./delta-stream.ts";
 import { reserveCall, type Grant } from "./reservation.ts";
 import { emitFallback, nextRetryDelayMs, settleFailedAttempt, waitForRetry } from "./retry.ts";
-import { PendingReply } from "./settle-reply.ts";
+import { PendingReply, settleResponse } from "./settle-reply.ts";
 
 /** Result of a model call that went through middleware. */
 export interface ModelCallResult {
@@ -62,6 +72,9 @@ export class ModelAttempts implements CallBody {
   /** Ends the attempt in flight with a fault. */
   #failAttempt: ((fault: Fault) => void) | undefined;
   #isAbandoned = false;
+  #hasMalformedCall = false;
+  /** Usage of replies that were not usable. */
+  #earlierUsage = noUsage;
   #deltas: DeltaSink | undefined;
 
   constructor(step: ActiveStep, outgoing: OutgoingRequest, count: AttemptCount) {
@@ -183,14 +196,40 @@ export class ModelAttempts implements CallBody {
     if (runner.isDropped || this.#isAbandoned) return;
     try {
       this.#count.turns = 0;
+      if (this.#isRepeated(model, response)) {
+        this.#earlierUsage = addUsage(this.#earlierUsage, settleResponse(step, grant, response));
+        step.end();
+        this.#attempt();
+        return;
+      }
       if (this.#round > 1)
         step.emit({ type: "retry_end", data: { attempt: this.#round - 1, success: true } });
-      const reply = new PendingReply(step, model, grant, response, step.durationSince(this.#sentAt));
+      const durationMs = step.durationSince(this.#sentAt);
+      const reply = new PendingReply(step, model, grant, response, durationMs, this.#earlierUsage);
       this.#outgoing.onReply?.(reply);
       this.#resolve(reply);
     } catch (error) {
       this.#reject(error);
     }
+  }
+
+  /**
+   * Whether another attempt follows a reply that is not usable: once after a malformed tool call, and with the next
+   * candidate after a withheld answer, if its choice falls back on `content_blocked`.
+   */
+  #isRepeated(model: Model, { stopReason }: ModelResponse): boolean {
+    if (stopReason === "malformed_call") {
+      const isFirst = !this.#hasMalformedCall;
+      this.#hasMalformedCall = true;
+      return isFirst;
+    }
+    if (stopReason !== "content_blocked") return false;
+    const cause = new Error("the provider withheld the answer (content_filter)");
+    const error = classifyError(cause, { now: this.#step.runner.worker.clock.now() });
+    // The last part of a stream is its `finish`, which readers do not receive.
+    if (!this.#candidates.fallBack({ error, cause, isShown: this.#receivedParts > 1 })) return false;
+    emitFallback(this.#step, model, this.#candidates.model, error);
+    return true;
   }
 
   /** The request was not sent. Always throws `error`, except for a dropped task. */

@@ -1,7 +1,10 @@
 import {
+  addUsage,
   BudgetExhaustedError,
+  Fault,
   fromNanoUsd,
   messageText,
+  noUsage,
   priceUsage,
   toNanoUsd,
   type AssistantMessage,
@@ -10,7 +13,7 @@ import {
   type ModelResponse,
   type Usage,
 } from "../../kernel/index.ts";
-import { partialOutput } from "../journal/task-end.ts";
+import { faultStopReason, faultUsage, partialOutput } from "../journal/task-end.ts";
 import type { ActiveStep } from "../task/active-step.ts";
 import type { Grant } from "./reservation.ts";
 import { modelName } from "./model-name.ts";
@@ -22,13 +25,23 @@ export class PendingReply {
   readonly grant: Grant;
   readonly response: ModelResponse;
   readonly durationMs: number;
+  /** Usage of earlier replies to the same request that were not usable. Their reservations are settled. */
+  readonly earlierUsage: Usage;
 
-  constructor(step: ActiveStep, model: Model, grant: Grant, response: ModelResponse, durationMs: number) {
+  constructor(
+    step: ActiveStep,
+    model: Model,
+    grant: Grant,
+    response: ModelResponse,
+    durationMs: number,
+    earlierUsage: Usage,
+  ) {
     this.step = step;
     this.model = model;
     this.grant = grant;
     this.response = response;
     this.durationMs = durationMs;
+    this.earlierUsage = earlierUsage;
   }
 
   settle(): LlmReply {
@@ -36,8 +49,17 @@ export class PendingReply {
   }
 }
 
-/** B1, B3: settles the reservation with the usage that the provider reported. Returns that usage with its price. */
-export function settleReservation({ runner }: ActiveStep, { response, grant }: PendingReply): Usage {
+/**
+ * B1, B3: settles the reservation of a reply with the usage that the provider reported. Returns that usage with its
+ * price, and with the usage of earlier replies that were not usable.
+ */
+export function settleReservation(step: ActiveStep, { response, grant, earlierUsage }: PendingReply): Usage {
+  const usage = settleResponse(step, grant, response);
+  return earlierUsage === noUsage ? usage : addUsage(earlierUsage, usage);
+}
+
+/** Like `settleReservation`, for one response. */
+export function settleResponse({ runner }: ActiveStep, grant: Grant, response: ModelResponse): Usage {
   const { taskId, host } = runner;
   const reported = response.usage;
   const { inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens, reasoningTokens } = reported;
@@ -67,8 +89,11 @@ export function concludeReply(
     modelId === undefined || modelId === model.modelId ? name : { provider: model.provider, modelId };
   flattenText(message);
   step.emit({ type: "message_end", data: { message, stopReason, usage, model: answeredBy, durationMs } });
-  const exhaustion = truncatedByBudget(step, grant, stopReason, messageText(message));
+  const text = messageText(message);
+  const exhaustion = truncatedByBudget(step, grant, stopReason, text);
   if (exhaustion !== undefined) throw exhaustion;
+  if (stopReason === "content_blocked" || stopReason === "malformed_call")
+    throw unusableReply(stopReason, text, usage);
   return { message, stopReason, usage, model: answeredBy };
 }
 
@@ -87,8 +112,24 @@ export function truncatedByBudget(
   const { dimension, limit, used, taskId } = exhaustion;
   step.emit({ type: "budget_exhausted", data: exhaustion });
   const reason = "the answer was cut at what was left of the budget";
-  const details = { taskId, reason, [partialOutput]: partial };
+  const details = { taskId, reason, [partialOutput]: partial, [faultStopReason]: stopReason };
   return new BudgetExhaustedError({ dimension, limit, used, details });
+}
+
+/** The fault for a reply that is not an answer. Its call is paid, and its usage counts for the task. */
+function unusableReply(stopReason: "content_blocked" | "malformed_call", text: string, usage: Usage): Fault {
+  const details = { [faultStopReason]: stopReason, [faultUsage]: { ...usage }, [partialOutput]: text };
+  return stopReason === "content_blocked"
+    ? new Fault(
+        "model_content_blocked",
+        "the provider withheld the answer, or the model refused to give one: change the prompt or the model",
+        { details },
+      )
+    : new Fault(
+        "model_format_error",
+        "the model wrote a malformed tool call twice: simplify the schemas of its tools or change the model",
+        { details },
+      );
 }
 
 /**

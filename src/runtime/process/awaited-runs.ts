@@ -18,9 +18,11 @@ export class AwaitedRuns {
     this.#submitted.add(runId);
   }
 
-  /** Keeps a run while a caller awaits its result. */
+  /** Keeps a run while a caller awaits its result, and no longer. */
   async during<Result>(runId: RunId, result: Promise<Result>): Promise<Result> {
     this.#callers.set(runId, (this.#callers.get(runId) ?? 0) + 1);
+    this.#submitted.delete(runId);
+    this.#submittedBefore.delete(runId);
     try {
       return await result;
     } finally {

@@ -1,4 +1,5 @@
 import {
+  assertJson,
   CancellationToken,
   Fault,
   RunMeta,
@@ -8,6 +9,7 @@ import {
   type CancellationError,
   type JsonValue,
   type RunFacts,
+  type StopReason,
   type TaskId,
   type TaskReport,
 } from "../../kernel/index.ts";
@@ -62,7 +64,7 @@ export class TaskRunner implements CancellationRoot {
   readonly task: TaskState;
   readonly journal: StepJournal;
   readonly activity: TaskActivity;
-  readonly #resources = new TaskResources((error) => this.#emitCloseError(error));
+  readonly #resources = new TaskResources((error) => this.#emitHookError("resource", error));
   /** Rejects the promise of `run`. Absent until `run` is called. */
   #fail: ((fault: Fault) => void) | undefined;
   #meta: RunMeta | undefined;
@@ -73,6 +75,8 @@ export class TaskRunner implements CancellationRoot {
   endGrace: (() => void) | undefined;
   /** What the code has reported about its result so far. It becomes part of the task's end, regardless of the outcome. */
   report: TaskReport = {};
+  /** Why the last model call of the task, or of the last child that it joined, ended. `undefined` before the first. */
+  stopReason: StopReason | undefined;
   /** Limit of the turn that the code took last. */
   maxToolCallsPerTurn = Infinity;
 
@@ -103,10 +107,17 @@ export class TaskRunner implements CancellationRoot {
     return this.activity.isDropped;
   }
 
-  /** The output that the code has reported so far. */
+  /** The output that the code has reported so far. If it cannot be read, the task ends without an output. */
   get output(): JsonValue | undefined {
-    const { output } = this.report;
-    return typeof output === "function" ? output() : output;
+    try {
+      const { output } = this.report;
+      const value = typeof output === "function" ? output() : output;
+      if (value !== undefined) assertJson(value, "the output that the task reports");
+      return value;
+    } catch (error) {
+      this.#emitHookError("report", error);
+      return undefined;
+    }
   }
 
   get agentId(): AgentId {
@@ -204,8 +215,8 @@ export class TaskRunner implements CancellationRoot {
     if (!this.#resources.isEmpty) void this.#resources.close();
   }
 
-  #emitCloseError(error: unknown): void {
-    const data = { hook: "resource", failure: Fault.from(error).toJSON() };
+  #emitHookError(hook: string, error: unknown): void {
+    const data = { hook, failure: Fault.from(error).toJSON() };
     if (!this.isDropped) this.journal.emit({ type: "hook_error", data });
   }
 

@@ -17,7 +17,7 @@ import type { TaskRunner } from "../task/task-runner.ts";
 import type { StepIdentity } from "../journal/step-identity.ts";
 import { approvalAddress, approvalWait, withdrawn } from "../journal/wait-names.ts";
 
-/** A question, and the round of the call (or the step of the code) that asks it. */
+/** A question to a person, and the address that asks it: a round of a tool call, or a step of the agent's code. */
 export interface Question {
   readonly round: StepAddress;
   readonly request: ApprovalRequest;

@@ -17,6 +17,7 @@ export const exitCodes = {
   guardrail_tripped: { code: 14, means: "a guardrail stopped the run" },
   paused: { code: 15, means: "the run is paused" },
   cancelled: { code: 16, means: "the run was cancelled" },
+  max_output: { code: 17, means: "the answer was cut at the model's output limit" },
 } as const;
 
 export type ExitKind = keyof typeof exitCodes;

@@ -26,7 +26,7 @@ const sequential: ArchitectureCase = {
     }),
   input,
   reply: repliesByRole({ first: "one", second: "two" }),
-  output: `${input}\n\none\n\ntwo`,
+  output: "two",
 };
 
 const parallel: ArchitectureCase = {
@@ -115,7 +115,7 @@ const nested: ArchitectureCase = {
   },
   input,
   reply: repliesByRole({ first: "one", second: "two", third: "three" }),
-  output: `${input}\n\none\n\nthree`,
+  output: "three",
   maxParallelCalls: 2,
 };
 

@@ -182,7 +182,10 @@ describe("graphOfThoughts()", () => {
 
   test.for([
     [[], 'the list is empty: give at least { do: "generate" }'],
-    [[{ do: "score" }], "operation op_1 has no thoughts to work on: put a generate operation before it"],
+    [
+      [{ do: "score" }],
+      "operation op_1 has no thoughts to work on: put a generate or split operation before it",
+    ],
     [
       [{ do: "generate", count: 0 }],
       "count of operation op_1 of graphOfThoughts is 0: it must be an integer from 1",
@@ -207,11 +210,11 @@ describe("graphOfThoughts()", () => {
     ],
     [
       [{ do: "dance" as "score" }],
-      'operation op_1 has do: "dance"; it must be generate, score, keep_best, aggregate or refine',
+      'operation op_1 has do: "dance"; it must be generate, split, score, keep_best, aggregate or refine',
     ],
     [
       [{ do: "generate" }, { do: "guess" as "score" }],
-      'operation op_2 has do: "guess"; it must be generate, score, keep_best, aggregate or refine',
+      'operation op_2 has do: "guess"; it must be generate, split, score, keep_best, aggregate or refine',
     ],
   ] as const)("the operations %j are refused", ([operations, message]) => {
     expect(() => graphOfThoughts({ operations })).toThrow(message);

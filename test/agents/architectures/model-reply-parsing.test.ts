@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { unfenced } from "../../../src/agents/answer-format.ts";
+import { unfenced } from "../../../src/agents/json-in-text.ts";
 import { jsonValuesIn, parseScore } from "../../../src/agents/architectures/json-parsing.ts";
 import { parseTextList } from "../../../src/agents/architectures/list-parsing.ts";
 import { parseRouteChoice } from "../../../src/agents/architectures/route-choice.ts";
@@ -47,7 +47,11 @@ describe("parsing of model replies", () => {
     ["40 %", 0.4],
     ["0.4", 0.4],
     ["score: -3", 0],
-    ["score: 7", 1],
+    ["score: 7", "unknown_scale"],
+    ["12/10", "unknown_scale"],
+    ["Score: 3 of 10", 0.3],
+    ['{"score": 3, "outOf": 10}', 0.3],
+    ['{"score": 3}', "unknown_scale"],
     ['{"score": null, "n": 1}', undefined],
     ['{"score": NaN, "n": 1}', undefined],
     ["3 things are wrong with it", undefined],
@@ -176,7 +180,14 @@ describe("parsing of model replies", () => {
     ["billing\nconfidence: 0.9", "billing", 0.9],
     ["**billing** (confidence: 0.9)", "billing", 0.9],
     ["I am sure\nconfidence: 0.9", undefined, 0.9],
-    ["I would take the enroute: billing", undefined, 0],
+    ["I would take the enroute: billing or travel", undefined, 0],
+    ["I would send this question to billing.", "billing", 0],
+    ["The **Billing** team should answer, not travel.\nconfidence: 0.8", "billing", 0.8],
+    ["This isn't about a journey, so billing it is.", "billing", 0],
+    ["This is not for travel but for billing.", "billing", 0],
+    ["I would not send it to billing.", undefined, 0],
+    ["Either billing or travel can answer.", undefined, 0],
+    ["It is a billing-related question.", undefined, 0],
     ["I do not know.", undefined, 0],
     ["", undefined, 0],
   ] as const)("parseRouteChoice(%j) returns route %j with confidence %j", ([text, route, confidence]) => {

@@ -51,6 +51,7 @@ describe("planAndExecute()", () => {
         { step: "Look at Sens", result: "Sens: rain.", interruptionReason: null },
         { step: "Look at Blois", result: "Blois: sun.", interruptionReason: null },
       ],
+      replans: 0,
     });
     expect(transcriptLines(conversation)).toEqual(["user: What is it?", "assistant: Go to Blois."]);
     expect(promptOf(planner.calls[0] as never)).toContain("look: The weather in a town");
@@ -99,10 +100,99 @@ describe("planAndExecute()", () => {
     ]);
   });
 
-  test("an unreadable plan fails the run with unreadable_plan and the planner's text as output", async () => {
+  test("the planner is asked again, with its reply, if the reply contains no list", async () => {
+    const planner = scriptedModel(["Let me think.", '["look"]']);
+    const { result, events } = await runAgent({
+      architecture: planAndExecute(),
+      model: scriptedModel(["seen", "answer"]),
+      models: { planner },
+    });
+    expect(result).toMatchObject({ status: "completed", output: "answer", turns: 4 });
+    expect(promptOf(planner.calls[1] as never)).toBe(
+      "# Task\nWhat is it?\n\n# Your last reply, which contains no list\nLet me think.",
+    );
+    expect(architectureEventData(events, "plan.unreadable")).toEqual([
+      { attempt: 1, reply: "Let me think." },
+    ]);
+  });
+
+  test("a step that calls change_plan makes the planner replace the remaining steps, once even across a restart", async () => {
+    const planner = scriptedModel(['["find the key", "open the door"]', '["ring", "wait"]']);
+    const executor = scriptedModel([
+      { toolCalls: [{ name: "change_plan", input: { reason: "The key is lost." } }] },
+      "No key.",
+      "Rang.",
+      { toolCalls: [{ name: "wait", input: {} }] },
+      "It opened.",
+    ]);
+    const synthesizer = scriptedModel(["The door is open."]);
+    const createAgent = (): Agent =>
+      new Agent({
+        name: "planner",
+        models: { planner, executor, synthesizer, main: executor },
+        tools: [signalTool],
+        architecture: planAndExecute(),
+      });
+    const result = await resultAcrossRestart(createAgent);
+    expect(result).toMatchObject({ status: "completed", output: "The door is open." });
+    expect(result.metadata["plan"]).toMatchObject({
+      steps: ["find the key", "ring", "wait"],
+      replans: 1,
+      done: [{ result: "No key." }, { result: "Rang." }, { result: "It opened." }],
+    });
+    expect(planner.calls).toHaveLength(2);
+    const revision = promptOf(planner.calls[1] as never);
+    expect(revision).toContain("# Results\n1. find the key\nNo key.");
+    expect(revision).toContain("# Remaining steps\nopen the door");
+    expect(revision).toMatch(/# Reason to change the plan\nThe key is lost\.$/u);
+  });
+
+  test("a step that fails or has no result makes the planner revise the plan, at most maxReplans times", async () => {
+    const planner = scriptedModel(['["a"]', '["b"]', '["c", "d"]']);
+    const executor = scriptedModel([calls("Sens"), "", calls("Sens"), "D."]);
+    const { result, events } = await runAgent({
+      architecture: planAndExecute({ maxTurnsPerStep: 1, maxReplans: 2 }),
+      models: { planner, executor, synthesizer: scriptedModel(["so far"]), main: executor },
+      tools: [look],
+    });
+    expect(result).toMatchObject({ status: "completed", output: "so far" });
+    expect(result.metadata["plan"]).toMatchObject({ steps: ["a", "b", "c", "d"], replans: 2 });
+    expect(architectureEventData(events, "plan.replan_started")).toEqual([
+      { after: 1, reason: "The step ended early: max_turns_exceeded." },
+      { after: 2, reason: "The step has no result." },
+    ]);
+  });
+
+  test("a revision never executes more than maxSteps steps, and an unreadable one keeps the plan", async () => {
+    const planner = scriptedModel(['["a", "b", "c"]', "Hm.", '["x", "y"]']);
+    const executor = scriptedModel(["", "", "C."]);
+    const { result, eventNames } = await runAgent({
+      architecture: planAndExecute({ maxSteps: 3, maxPlanAttempts: 1 }),
+      models: { planner, executor, synthesizer: scriptedModel(["so far"]), main: executor },
+    });
+    expect(eventNames).toContain("plan.replan_failed");
+    expect(result.metadata["plan"]).toMatchObject({ steps: ["a", "b", "x"], left: ["y"], replans: 2 });
+  });
+
+  test("with maxReplans: 0 the first plan is kept, and steps have no tool to change it", async () => {
+    const executor = scriptedModel(["", "B."]);
+    const { result } = await runAgent({
+      architecture: planAndExecute({ maxReplans: 0 }),
+      models: {
+        planner: scriptedModel(['["a", "b"]']),
+        executor,
+        synthesizer: scriptedModel(["so far"]),
+        main: executor,
+      },
+    });
+    expect(result).toMatchObject({ status: "completed", output: "so far" });
+    expect(executor.calls[0]?.tools ?? []).toEqual([]);
+  });
+
+  test("an unreadable plan fails the run after maxPlanAttempts, by default 3, with the planner's text as output", async () => {
     const { result, conversation } = await runAgent({
       architecture: planAndExecute(),
-      model: scriptedModel(["I would rather not."]),
+      model: scriptedModel(["No.", "No.", "I would rather not."]),
     });
     expect(result).toMatchObject({
       status: "failed",
@@ -127,10 +217,10 @@ describe("planAndExecute()", () => {
     expect(many.calls).toHaveLength(10);
   });
 
-  test("a step that reaches maxTurnsPerStep counts as a result, and the plan continues", async () => {
+  test("a step that reaches maxTurnsPerStep counts as a result, and the plan continues if it is not revised", async () => {
     const executor = scriptedModel([calls("Sens"), calls("Sens"), "two"]);
     const { result } = await runAgent({
-      architecture: planAndExecute({ maxTurnsPerStep: 1 }),
+      architecture: planAndExecute({ maxTurnsPerStep: 1, maxReplans: 0 }),
       model: scriptedModel([]),
       models: {
         planner: scriptedModel(['["one", "two", "three"]']),
@@ -294,6 +384,8 @@ describe("planAndExecute()", () => {
   });
 
   test.for([
+    [{ maxReplans: -1 }, "maxReplans of planAndExecute is -1: it must be an integer from 0"],
+    [{ maxPlanAttempts: 0 }, "maxPlanAttempts of planAndExecute is 0: it must be an integer from 1"],
     [{ maxSteps: 0 }, "maxSteps of planAndExecute is 0: it must be an integer from 1"],
     [{ maxTurnsPerStep: 1.5 }, "maxTurnsPerStep of planAndExecute is 1.5: it must be an integer from 1"],
   ] as const)("the options %j are refused", ([options, message]) => {

@@ -45,6 +45,24 @@ describe("selfRefine()", () => {
     ]);
   });
 
+  test("critic and refiner see all earlier versions and critiques, also after the first round", async () => {
+    const critic = scriptedModel(["No source.", "Too long.", "no issues"]);
+    const refiner = scriptedModel(["v1", "v2"]);
+    const { result } = await runAgent({
+      architecture: selfRefine(),
+      model: scriptedModel(["v0"]),
+      models: { critic, refiner },
+    });
+    const first = "## Version 1\nv0\n\n## Critique of it\nNo source.";
+    expect(promptOf(refiner.calls[1] as never)).toBe(
+      `# Task\nWhat is it?\n\n# Earlier rounds\n${first}\n\n# Answer\nv1\n\n# Critique\nToo long.`,
+    );
+    expect(promptOf(critic.calls[2] as never)).toContain(
+      `${first}\n\n## Version 2\nv1\n\n## Critique of it\nToo long.\n\n# Answer\nv2`,
+    );
+    expect(result.metadata).toEqual({ selfRefine: { rounds: 2, feedback: ["No source.", "Too long."] } });
+  });
+
   test("after maxRounds, by default 3, the latest version is the answer", async () => {
     const { result, eventNames } = await runAgent({
       architecture: "self-refine",

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { reflexion, selfRefine, swarm, type SwarmOptions } from "../../../src/agents/architectures/index.ts";
-import { Agent, tool } from "../../../src/index.ts";
+import { Agent, memoryStore, openRuntime, sha256, tool } from "../../../src/index.ts";
 import { parseSessionId, type JsonObject } from "../../../src/kernel/index.ts";
 import { scriptedModel, type ScriptStep } from "../../../src/testing/index.ts";
 import { until } from "../../runtime/runtime-setup.ts";
@@ -237,6 +237,46 @@ describe("swarm()", () => {
     });
     expect(notes.at(-1)).toBe("swarm.cycle_detected");
     expect(modelOf("bank").calls).toHaveLength(1);
+  });
+
+  test.each([
+    ["three", { a: [to("b"), to("b")], b: [to("c"), to("c")], c: [to("a"), "never"] }, 1],
+    ["four", { a: [to("b"), to("b")], b: [to("c"), to("c")], c: [to("d"), to("d")], d: [to("a")] }, 1],
+  ])("a cycle of %s peers is interrupted with swarm_cycle when it repeats", async (_, scripts, lastCalls) => {
+    const { agent, modelOf } = band(scripts);
+    const { result, events } = await runAlone(agent);
+    expect(result).toMatchObject({ status: "failed", interruptionReason: "swarm_cycle" });
+    const names = Object.keys(scripts);
+    expect(notesOf(events).at(-1)?.data).toEqual({ path: [...names, ...names] });
+    expect(modelOf(names.at(-1) ?? "").calls).toHaveLength(lastCalls);
+  });
+
+  test("a later invocation of a session starts with the peer that gave the last answer, also after a restart", async () => {
+    const store = memoryStore({ hash: sha256 });
+    const sessionId = parseSessionId("ses_band");
+    const scripts = { desk: [to("bank")], bank: ["Paid back.", "In two days."] };
+    const { agent, modelOf } = band(scripts);
+    const ask = async (input: string): Promise<string> => {
+      const runtime = await openRuntime({ store, unknownPrice: "ignore" });
+      const { output, metadata } = await (await runtime.submit(agent, input, { sessionId })).result();
+      await runtime.close();
+      return JSON.stringify([output, metadata["swarm"]]);
+    };
+    expect(await ask("I want my money.")).toBe('["Paid back.",{"path":["desk","bank"]}]');
+    expect(await ask("When?")).toBe('["In two days.",{"path":["bank"]}]');
+    expect(modelOf("desk").calls).toHaveLength(1);
+    expect(seen(modelOf("bank")).at(-1)).toEqual(["I want my money.", "Paid back.", "When?"]);
+  });
+
+  test("with continueWithLastActive: false, and in another session, an invocation starts with the entry", async () => {
+    const { runtime } = await company();
+    const first = band({ desk: [to("bank"), "desk 2"], bank: ["bank 1"] }, { continueWithLastActive: false });
+    const sessionId = parseSessionId("ses_entry");
+    await first.agent.invoke("One.", { sessionId, runtime });
+    expect((await first.agent.invoke("Two.", { sessionId, runtime })).output).toBe("desk 2");
+    const other = band({ till: [to("safe"), "till 2"], safe: ["safe 1"] });
+    await other.agent.invoke("One.");
+    expect((await other.agent.invoke("Two.")).output).toBe("till 2");
   });
 
   test("with detectCycles: false the swarm is interrupted after maxHandoffs, by default 8", async () => {

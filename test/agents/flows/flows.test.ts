@@ -29,7 +29,7 @@ function hand(name: string, run: HostedAgent["run"]): HostedAgent {
 }
 
 describe("a Sequential flow", () => {
-  test("a Sequential flow sends each step the input and all earlier answers, and answers with all of them", async () => {
+  test("a Sequential flow sends each step the input and all earlier answers, and returns the last answer", async () => {
     const draft = speaker("draft", "A draft.");
     const critic = speaker("critic", "Too short.");
     const editor = speaker("editor", "A longer draft.");
@@ -37,8 +37,17 @@ describe("a Sequential flow", () => {
     const { result, events } = await ran(flow, "Write.");
     expect(result).toMatchObject({
       status: "completed",
-      output: "Write.\n\nA draft.\n\nToo short.\n\nA longer draft.",
+      output: "A longer draft.",
       turns: 3,
+      metadata: {
+        sequential: {
+          answers: [
+            { step: "draft", answer: "A draft." },
+            { step: "critic", answer: "Too short." },
+            { step: "editor", answer: "A longer draft." },
+          ],
+        },
+      },
     });
     expect(draft.heard()).toEqual(["Write."]);
     expect(critic.heard()).toEqual(["Write.\n\nA draft."]);
@@ -69,14 +78,14 @@ describe("a Sequential flow", () => {
     const said = (await store.sessions.read(sessionId)).map(({ entry }) =>
       entry.type === "message" ? messageText(entry.message) : "",
     );
-    expect(said).toEqual(["Count.", "Count.\n\n1\n\n2"]);
+    expect(said).toEqual(["Count.", "2"]);
     await runtime.close();
   });
 
   test("a Sequential flow may use the same agent for several steps", async () => {
     const echo = speaker("echo", "a", "b");
     const { result, events } = await ran(new Sequential({ name: "s", steps: [echo.agent, echo.agent] }), "x");
-    expect(result.output).toBe("x\n\na\n\nb");
+    expect(result.output).toBe("b");
     expect(toldBy(events)).toContain("echo.2 completed");
   });
 
@@ -84,18 +93,18 @@ describe("a Sequential flow", () => {
     const [echo, second] = [speaker("echo", "a", "b"), speaker("echo.2", "c")];
     const steps = [second.agent, echo.agent, echo.agent];
     const { result, events } = await ran(new Sequential({ name: "s", steps }), "x");
-    expect(result.output).toBe("x\n\nc\n\na\n\nb");
+    expect(result.output).toBe("b");
     const ended = toldBy(events).filter((told) => told.endsWith(" completed"));
     expect(ended).toEqual(["echo.2 completed", "echo completed", "echo.3 completed", "end completed"]);
   });
 
-  test("a failed step stops a Sequential flow with child_failed and the text so far", async () => {
+  test("a failed step stops a Sequential flow with child_failed and the latest answer", async () => {
     const late = speaker("late", "never");
     const steps = [speaker("one", "1").agent, speaker("broken", badKey).agent, late.agent];
     const { result, events } = await ran(new Sequential({ name: "s", steps }), "Count.");
     expect(result).toMatchObject({
       status: "failed",
-      output: "Count.\n\n1",
+      output: "1",
       error: { code: "child_failed", details: { worker: "broken", status: "failed" } },
     });
     expect(late.model.calls).toEqual([]);
@@ -112,7 +121,7 @@ describe("a Sequential flow", () => {
     const handle = await runtime.submit(flow, "Count.");
     expect((await handle.result()).status).toBe("failed");
     await handle.resume();
-    expect((await handle.result()).output).toBe("Count.\n\n1\n\n2\n\n3");
+    expect((await handle.result()).output).toBe("3");
     expect(one.model.calls).toHaveLength(1);
     await runtime.close();
   });
@@ -122,30 +131,9 @@ describe("a Sequential flow", () => {
     const steps = [speaker("one", "1").agent, two.agent];
     const flow = new Sequential({ name: "s", steps, budget: { maxTurns: 1 } });
     const { result, events } = await ran(flow, "Count.");
-    expect(result).toMatchObject({ status: "budget_exhausted", output: "Count.\n\n1", turns: 1 });
+    expect(result).toMatchObject({ status: "budget_exhausted", output: "1", turns: 1 });
     expect(two.model.calls).toEqual([]);
     expect(toldBy(events).at(-1)).toBe("end budget_exhausted");
-  });
-
-  test("structured output of a Sequential flow requires a model of the flow; without one it is refused before any model call", async () => {
-    const output = { type: "object", required: ["n"] } as const;
-    const one = speaker("one", '{"n":1}', '{"n":2}');
-    const flow = new Sequential({ name: "s", steps: [one.agent] });
-    const said = "agent s cannot give structured output: its architecture sequential returns free text";
-    await expect(flow.invoke("x", { output })).rejects.toThrow(said);
-    const around = new Conditional({
-      name: "c",
-      predicate: () => true,
-      ifTrue: flow,
-      ifFalse: speaker("no").agent,
-    });
-    const inside = await around.invoke("x", { output });
-    expect(inside).toMatchObject({ status: "failed", turns: 0, error: { code: "child_failed" } });
-    expect(inside.error?.message).toContain(said);
-    expect(one.model.calls).toEqual([]);
-    const model = scriptedModel(['{"n":7}']);
-    const able = new Sequential({ name: "s", steps: [one.agent], model });
-    expect(await able.invoke("x", { output })).toMatchObject({ status: "completed", output: { n: 7 } });
   });
 
   test("H4: a Sequential flow without a free seat for a step fails and says how to raise the cap", async () => {
@@ -177,7 +165,7 @@ describe("a Sequential flow", () => {
     await waiting.promise;
     await handle.cancel("enough");
     const result = await handle.result();
-    expect(result).toMatchObject({ status: "cancelled", interruptionReason: "enough", output: "x\n\n1" });
+    expect(result).toMatchObject({ status: "cancelled", interruptionReason: "enough", output: "1" });
     const events = await eventsOf(handle);
     expect(toldBy(events).at(-1)).toBe("end cancelled");
     expect(events.filter(({ type, taskId }) => type === "task_end" && taskId === "t2")).toMatchObject([
@@ -211,10 +199,10 @@ describe("a Sequential flow", () => {
     const runtime = await openBench();
     const { sessionId } = await (await runtime.submit(flow, "First.")).result();
     const { output } = await (await runtime.submit(flow, "Then?", { sessionId })).result();
-    expect(output).toBe("Then?\n\n3\n\n4");
+    expect(output).toBe("4");
     const heard = ({ model }: typeof one) => model.calls[1]?.messages.map((message) => messageText(message));
-    expect(heard(one)).toEqual(["First.", "First.\n\n1\n\n2", "Then?"]);
-    expect(heard(two)).toEqual(["First.", "First.\n\n1\n\n2", "Then?\n\n3"]);
+    expect(heard(one)).toEqual(["First.", "2", "Then?"]);
+    expect(heard(two)).toEqual(["First.", "2", "Then?\n\n3"]);
     await runtime.close();
   });
 
@@ -398,7 +386,7 @@ describe("flows as agents", () => {
       ifFalse: speaker("no", "none").agent,
     });
     const { result, events } = await ran(new Sequential({ name: "outer", steps: [inner, choose] }), "x");
-    expect(result.output).toBe("x\n\nA\n\nB\n\nboth");
+    expect(result.output).toBe("both");
     expect(events.filter(({ type }) => type === "flow_start")).toHaveLength(3);
     expect(events.filter(({ type }) => type === "spawn_start")).toHaveLength(5);
   });

@@ -393,7 +393,7 @@ describe("restart and nesting of a workflow", () => {
       ],
     });
     const { result } = await ran(new Sequential({ name: "s", steps: [outer] }), "x");
-    expect(result.output).toBe("x\n\nP\n\nQ");
+    expect(result.output).toBe("P\n\nQ");
   });
 });
 

@@ -154,7 +154,7 @@ test("bash does not use a bubblewrap that lies in the workspace", async () => {
 });
 
 test.each([
-  [{ processes: 0 }, "invalid limit processes 0 of the sandbox: expected an integer from 1"],
+  [{ processes: 0 }, "invalid sandbox limit processes 0: expected an integer of at least 1"],
   [{ cores: 2 }, 'unknown option "cores" of the sandbox'],
 ])("bash refuses the limits %j", async (limits, message) => {
   const root = await tempFolder();

@@ -56,7 +56,7 @@ describe("a tool that suspends", () => {
     expect(types).toEqual(["tool_execution_start", "tool_execution_end"]);
   });
 
-  it("H2: has no call in flight while it waits, so its task yields its seat at once", async () => {
+  it("H2: a tool that waits for a signal has no call in flight, so its task yields its seat at once", async () => {
     const { runtime, events } = await setUp();
     const clerk = agent(
       "clerk",

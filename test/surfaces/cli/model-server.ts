@@ -9,7 +9,7 @@ import type { JsonObject } from "../../../src/kernel/index.ts";
 import { reeve } from "./reeve-process.ts";
 
 type Answer =
-  | { readonly text: string }
+  | { readonly text: string; readonly cut?: boolean }
   | { readonly tool: string; readonly input: JsonObject }
   | { readonly error: number };
 
@@ -92,9 +92,10 @@ function stream(
           ],
         };
   const common = { id: "x", object: "chat.completion.chunk", created: 1, model: "gpt-4o" };
+  const reason = "tool" in said ? "tool_calls" : said.cut === true ? "length" : "stop";
   const chunks = [
     { ...common, choices: [{ index: 0, delta, finish_reason: null }] },
-    { ...common, choices: [{ index: 0, delta: {}, finish_reason: "text" in said ? "stop" : "tool_calls" }] },
+    { ...common, choices: [{ index: 0, delta: {}, finish_reason: reason }] },
     { ...common, choices: [], usage },
   ];
   response.writeHead(200, { "content-type": "text/event-stream" });

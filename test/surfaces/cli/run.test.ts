@@ -73,6 +73,13 @@ describe("reeve run", () => {
     expect(talk).toContain("max_turns");
   });
 
+  test("reeve run prints a cut answer and exits with 17 when the model reaches its output limit", async () => {
+    const { run, requests } = await setUp(() => ({ text: "It is gr", cut: true }));
+    const { code, out, talk } = await run("Which colour?");
+    expect({ code, out, requests: requests.length }).toEqual({ code: 17, out: ["It is gr"], requests: 1 });
+    expect(talk).toContain("max_output");
+  });
+
   test("reeve run stops at --max-tokens, and --resume with more tokens repeats no request", async () => {
     const { run, requests } = await setUp(looksThenAnswers, 8_000);
     const first = await run("Which colour? ".repeat(600), "--max-tokens", "15000", "--mode", "json");
@@ -295,7 +302,8 @@ async function leftAsking(folder: string, baseUrl: string): Promise<string> {
     metadata: toMetadata(settings),
     streaming: true,
   });
-  await expect.poll(async () => (await runtime.list({ sessionId })).runs[0]?.status).toBe("suspended");
+  const status = async (): Promise<unknown> => (await runtime.list({ sessionId })).runs[0]?.status;
+  await expect.poll(status, { timeout: 30_000 }).toBe("suspended");
   await runtime.close();
   return run.runId;
 }

@@ -207,7 +207,7 @@ export class MemoryJournal implements Journal {
   #write(row: RunRow, commit: Commit): void {
     const { number, steps, events, sessions, mail, inbox, topics, mailThrough } = commit;
     if (number !== row.commits.length) {
-      throw new Fault("invalid_argument", `commit ${number} leaves a gap: the next is ${row.commits.length}`);
+      throw new Fault("invalid_argument", `commit ${number} leaves a gap: expected ${row.commits.length}`);
     }
     if (steps !== undefined) steps.forEach(sealOutcome);
     if (events !== undefined) refuseGap(events, row.events.length);
@@ -269,7 +269,7 @@ function refuseGap(events: readonly Event[], from: number): void {
   for (let index = 0; index < events.length; index++) {
     const { seq } = events[index] as Event;
     if (seq !== from + index)
-      throw new Fault("invalid_argument", `event ${seq} leaves a gap: the next is ${from + index}`);
+      throw new Fault("invalid_argument", `event ${seq} leaves a gap: expected ${from + index}`);
   }
 }
 

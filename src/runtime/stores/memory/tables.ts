@@ -60,7 +60,7 @@ export class Tables {
   };
 
   /**
-   * L2: updates whether the run is ready. Called after a change of its owner, rest or mail, or of the registered
+   * L2: updates whether workers may claim the run. Called after a change of its owner, its release or its mailbox, or of the registered
    * workers.
    */
   place(row: RunRow): void {

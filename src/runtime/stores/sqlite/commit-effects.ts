@@ -55,11 +55,11 @@ export class CommitEffects {
   /** Throws `invalid_argument` for a gap, and `not_found` for an entry without its parent. Call before any change. */
   validate({ commit: { number, events }, sessions }: Draft, position: Position): Precondition | undefined {
     if (number !== position.number) {
-      throw new Fault("invalid_argument", `commit ${number} leaves a gap: the next is ${position.number}`);
+      throw new Fault("invalid_argument", `commit ${number} leaves a gap: expected ${position.number}`);
     }
     let next = position.seq;
     for (const { seq } of events ?? []) {
-      if (seq !== next) throw new Fault("invalid_argument", `event ${seq} leaves a gap: the next is ${next}`);
+      if (seq !== next) throw new Fault("invalid_argument", `event ${seq} leaves a gap: expected ${next}`);
       next++;
     }
     return sessions.length === 0 ? undefined : this.#siblings.sessions.refuseOrphans(sessions);

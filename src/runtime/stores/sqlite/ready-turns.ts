@@ -78,7 +78,7 @@ export class ReadyAgent {
 /** L5: the maximum number of tenants of which a process remembers whose turn it was. */
 const mostTurns = 1_024;
 
-/** L5: whose turn it is. Each process that has the file open serves in its own turn. */
+/** L5: which tenant, user and agent is served next. Each process that has the file open keeps its own order. */
 export class Turns {
   /** The tenant that was served last. The next tenant in order comes next. */
   #lastTenant = "";

@@ -126,6 +126,9 @@ async function refuseBusy({ journal }: Store, sessionId: SessionId): Promise<voi
   );
 }
 
+/** Ends after which a run has nothing left to repeat; its session can be continued. */
+const notResumable: readonly string[] = ["max_turns", "max_output", "guardrail_tripped", "deadline_exceeded"];
+
 /** Resumes a run. Registering its agent continues an unfinished run; an ended run is resumed explicitly. */
 async function resumed(
   store: Store,
@@ -138,7 +141,7 @@ async function resumed(
   const { settings, fromSeq, asked } = await soFar(store, runId);
   const status = await statusOf(runtime, run);
   if (status === "completed") return { run, fromSeq: fromSeq - 1, asked: [] };
-  if (status === "max_turns" || status === "guardrail_tripped" || status === "deadline_exceeded") {
+  if (notResumable.includes(status)) {
     throw new Fault(
       "invalid_argument",
       `${runId} has ended (${status}) and cannot be resumed; continue its session with reeve run "..." --session ${run.sessionId}`,

@@ -10,7 +10,7 @@ export function erasuresOf({ erases }: { readonly erases?: string | null }): rea
   if (erases === undefined || erases === null) return none;
   const marked = parse(erases);
   if (Array.isArray(marked) && marked.every(isErasure)) return marked;
-  throw new Fault("store_corrupt", `the erasures of the run are not readable: ${erases}`);
+  throw new Fault("store_corrupt", `the list of what was erased from a run cannot be parsed: ${erases}`);
 }
 
 /** Merges two lists, each task once, in the order in which its erasure was ordered. */

@@ -59,7 +59,7 @@ export class DeltaBoard {
     return shown.slice(first);
   }
 
-  /** Whether a commit with these events has to remove deltas from the table. */
+  /** Whether deltas of the run are in the table `deltas`, so that a commit with these events has to delete them. */
   isWritten(runId: RunId, events: readonly Event[]): boolean {
     return (
       this.#runs.get(runId)?.isWritten === true && events.some((event) => keyOfEvent(event) !== undefined)

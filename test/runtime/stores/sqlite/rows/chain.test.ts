@@ -5,7 +5,7 @@ import { Chain } from "../../../../../src/runtime/stores/sqlite/rows/chain.ts";
 
 const row = { id: 7, number: 1, at: 2, nextEvent: 3, link: "link", body: "body", seal: null };
 
-test("E1: without a key, the chain uses the kernel's hash over links that cover the text and the previous link", () => {
+test("E1: without a key, each link of the event chain is the SHA-256 hash of the event's text and the previous link", () => {
   const chain = new Chain(sha256, undefined);
   expect(chain.keyed).toBe(false);
   expect(chain.link("before", row)).toBe(sha256("link\nbefore\n1 2 3\nbody"));
