@@ -23,6 +23,7 @@ import {
   type Tool,
   type UserMessage,
 } from "../kernel/index.ts";
+import { cancelWithCaller } from "./cancel-with-caller.ts";
 import { checkAgentOptions } from "./agent-check.ts";
 import type { AgentOptions } from "./agent-options.ts";
 import { checkArchitecture } from "./part-check.ts";
@@ -172,7 +173,7 @@ export class AgentCore implements HostedAgent {
   /** Runs the agent on an input and resolves with the result, whatever its status. */
   async invoke(input: AgentInput, options: InvokeOptions = {}): Promise<RunResult<JsonValue>> {
     const run = await this.submit(input, options);
-    return run.result();
+    return cancelWithCaller(run, () => run.result());
   }
 
   /** Like `invoke`, but returns the events and text deltas while the run proceeds. */

@@ -1,4 +1,5 @@
 import type { Delta, Event, JsonValue, RunHandle, RunResult } from "../kernel/index.ts";
+import { cancelWithCaller } from "./cancel-with-caller.ts";
 
 /**
  * The events and text deltas of a run, from the first one on. The run starts when the stream is first read or its
@@ -28,7 +29,7 @@ export class AgentStream<Result = RunResult<JsonValue>> implements AsyncIterable
 
   async result(): Promise<Result> {
     const run = await this.run();
-    return this.#shape(await run.result());
+    return this.#shape(await cancelWithCaller(run, () => run.result()));
   }
 
   /** C3: a reader that leaves the loop detaches, and the run continues, unless `cancelOnBreak` is set. */

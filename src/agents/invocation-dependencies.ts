@@ -281,10 +281,16 @@ export function specOf({ name, description, inputSchema }: Tool): ToolSpec {
 class JournaledModel implements Model {
   readonly provider: string;
   readonly modelId: string;
+  readonly supportsStructuredOutput: boolean;
   readonly #scope: Scope;
 
   constructor(agent: HostedAgent, scope: Scope) {
-    const { provider = "", modelId = "" } = modelFor(agent, scope.role) ?? {};
+    const {
+      provider = "",
+      modelId = "",
+      supportsStructuredOutput = false,
+    } = modelFor(agent, scope.role) ?? {};
+    this.supportsStructuredOutput = supportsStructuredOutput;
     this.provider = provider;
     this.modelId = modelId;
     this.#scope = scope;

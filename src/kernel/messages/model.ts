@@ -144,6 +144,11 @@ export interface Model {
   /** Maximum number of tokens of one answer. Absent if unknown. */
   readonly maxOutputTokens?: number;
   /**
+   * Whether the provider enforces the schema of `responseFormat`. The schema is then sent only there. If absent, it is
+   * unknown, and the schema is also part of the instructions.
+   */
+  readonly supportsStructuredOutput?: boolean;
+  /**
    * Present for a model that stands for several models. The runtime calls the candidates itself, so that each call is
    * reserved and charged at the candidate's price.
    */
