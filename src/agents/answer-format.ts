@@ -13,8 +13,10 @@ import {
   type Dependencies,
   type JsonSchema,
   type JsonValue,
+  type Model,
   type ResponseFormat,
 } from "../kernel/index.ts";
+import { answersIn } from "./json-in-text.ts";
 import { unanswered } from "./session-entries.ts";
 
 /** Returns what is wrong with a value according to a schema; an empty list if the value is valid. */
@@ -65,6 +67,18 @@ export function withoutFormat(instructions: string, format: ResponseFormat | nul
   return instructions.replace(withFormat("", format.schema), "").trimEnd();
 }
 
+/**
+ * Returns the instructions for a call that sends this format. A model that is known to enforce the schema receives it
+ * once, as the format; any other model receives it in the instructions too.
+ */
+export function instructionsFor(
+  model: Pick<Model, "supportsStructuredOutput">,
+  instructions: string,
+  format: ResponseFormat | null,
+): string {
+  return model.supportsStructuredOutput === true ? withoutFormat(instructions, format) : instructions;
+}
+
 /** How an answer is made to match its schema. */
 interface Fitting {
   readonly check: SchemaCheck;
@@ -98,10 +112,12 @@ export async function fitAnswer(
 
 async function repair(
   session: AgentSession,
-  { ctx, role, history, tools }: Dependencies,
+  { ctx, role, history, tools, model }: Dependencies,
   schema: JsonSchema,
   problems: readonly string[],
 ): Promise<void> {
+  const format = formatOf(schema);
+  const schemaText = model.supportsStructuredOutput === true ? "" : ` ${JSON.stringify(schema)}`;
   ctx.check();
   const turn = ++session.turns;
   ctx.emitEvent(eventDraft("turn_start", { turn }));
@@ -109,16 +125,16 @@ async function repair(
     session.messages = session.messages.append(assistantMessage(session.output));
   session.messages = session.messages.append(
     userMessage(
-      `That does not match the JSON Schema ${JSON.stringify(schema)}: ${problems.join("; ")}. Answer again with the complete JSON and nothing else.`,
+      `That does not match the JSON Schema${schemaText}: ${problems.join("; ")}. Answer again with the complete JSON and nothing else.`,
     ),
   );
   const { message, usage, stopReason } = await ctx.llm({
     transcript: await history.getPromptWindow(session.id),
-    instructions: session.instructions,
+    instructions: instructionsFor(model, session.instructions, format),
     // Providers refuse a conversation that contains tool calls but lists no tools.
     tools: tools.list(),
     toolChoice: "none",
-    responseFormat: formatOf(schema),
+    responseFormat: format,
     role,
   });
   // S1: the model may call a tool nevertheless; such calls get a result that says that they were not executed.
@@ -130,39 +146,17 @@ async function repair(
   ctx.emitEvent(eventDraft("turn_end", { turn, stopReason, toolCalls: toolCallsOf(message).length }));
 }
 
+/** Returns the first value in the answer that fits the schema, or what is wrong with the most likely one. */
 async function readAnswer(
   text: string,
   schema: JsonSchema,
   check: SchemaCheck,
 ): Promise<{ readonly value: JsonValue } | { readonly problems: readonly string[] }> {
-  let value: JsonValue;
-  try {
-    value = JSON.parse(unfenced(text)) as JsonValue;
-  } catch (error) {
-    return { problems: [`it is not JSON: ${Fault.from(error).message}`] };
+  let first: readonly string[] | undefined;
+  for (const { value } of answersIn(text)) {
+    const problems = await check(schema, value);
+    if (problems.length === 0) return { value };
+    first ??= problems;
   }
-  const problems = await check(schema, value);
-  return problems.length === 0 ? { value } : { problems };
-}
-
-const fence = "```";
-
-/**
- * Returns the content of a code block if the whole text is one, because models often wrap JSON in a code block. It
- * scans the text once: a backtracking regular expression could block the process for minutes on long white space.
- */
-export function unfenced(text: string): string {
-  const whole = text.trim();
-  const [opened = ""] = /^```(?:json)?[^\S\n]*\n/u.exec(whole) ?? [];
-  const isBlock = opened !== "" && whole.endsWith(fence) && whole.length >= opened.length + fence.length;
-  return isBlock ? whole.slice(opened.length, -fence.length).trim() : text;
-}
-
-/** Returns the content of the first code block in a text. */
-export function fencedIn(text: string): string | undefined {
-  const opened = /```(?:json)?[^\S\n]*\n/u.exec(text);
-  if (opened === null) return undefined;
-  const from = opened.index + opened[0].length;
-  const to = text.indexOf(fence, from);
-  return to < 0 ? undefined : text.slice(from, to);
+  return { problems: first ?? ["it is not JSON and contains no JSON list or object"] };
 }

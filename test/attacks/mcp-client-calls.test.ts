@@ -195,3 +195,37 @@ describe("a program that misbehaves as a server is contained", () => {
     expect(servers.pid("evil")).toBeNull();
   });
 });
+
+describe("a schema of a server does not stop the process", () => {
+  const pattern = "^(a+)+$";
+  const text = `${"a".repeat(40)}!`;
+  const doubled = Object.fromEntries(
+    Array.from({ length: 40 }, (_, at) => {
+      const next = at === 0 ? { type: "number" } : { $ref: `#/$defs/d${at - 1}` };
+      return [`d${at}`, { anyOf: [next, next] }];
+    }),
+  );
+
+  test.for<[string, JsonObject]>([
+    ["a pattern that backtracks", { properties: { a: { type: "string", pattern } } }],
+    ["references that multiply", { $defs: doubled, properties: { a: { $ref: "#/$defs/d39" } } }],
+  ])("%s in outputSchema: the result reaches the model", async ([, outputSchema]) => {
+    const tools = await toolsOf({
+      tools: [{ ...good, name: "bad", outputSchema: { type: "object", ...outputSchema } }],
+      call: (id) => ({ jsonrpc: "2.0", id, result: { content: [], structuredContent: { a: text } } }),
+    });
+    const result = await callOnce(await runtimeHere(), caller(tools), "mcp__evil__bad");
+    expect(result).toMatchObject({ output: { type: "json", value: { a: text } }, isError: false });
+  });
+
+  test("references that multiply in inputSchema: the check is left to the server", async () => {
+    const inputSchema = {
+      type: "object",
+      $defs: doubled,
+      properties: { a: { $ref: "#/$defs/d39" } },
+    } as JsonObject;
+    const tools = await toolsOf({ tools: [{ ...good, name: "bad", inputSchema }] });
+    const result = await callOnce(await runtimeHere(), caller(tools), "mcp__evil__bad", { a: text });
+    expect(result).toMatchObject({ output: { text: "fine" } });
+  });
+});

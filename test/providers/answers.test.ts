@@ -166,6 +166,20 @@ describe.each(providerKeys)("a model of %s", (key) => {
     expect(wire.includes("match this JSON Schema")).toBe(key === "openai-compatible");
   });
 
+  test("receives an output schema once if the instructions contain it already", async () => {
+    const schema = { type: "object", properties: { town: { type: "string" } }, required: ["town"] } as const;
+    await model().generate({
+      messages: [systemMessage(`Match ${JSON.stringify(schema)}`), userMessage("structured")],
+      responseFormat: { type: "json", schema, name: "plan" },
+    });
+    const wire = JSON.stringify(providers.sent.at(-1));
+    expect(wire.includes("Answer with one JSON value")).toBe(false);
+  });
+
+  test("knows whether the provider enforces an output schema", () => {
+    expect(model().supportsStructuredOutput).toBe(key === "openai-compatible" ? undefined : true);
+  });
+
   test("receives tool choice, output limit, temperature and stop sequences", async () => {
     await model().generate({
       messages: [userMessage("hello")],

@@ -18,7 +18,7 @@ import {
   keepPartialText,
   type WorkerJob,
 } from "./run-worker.ts";
-import { findObjectWith, parseScore } from "./json-parsing.ts";
+import { askForScore, findObjectWith, type ScoredReply } from "./json-parsing.ts";
 import { loadPromptContext, markdownSections, type PromptContext } from "./prompt-context.ts";
 import { architectureEvent } from "./role-call.ts";
 import { requestedOutput, spawnOptionsOf, TeamMembers, workerBrief, type Member } from "./team-members.ts";
@@ -127,9 +127,12 @@ export class ActorCritic implements Architecture {
   }
 
   async #judge(deps: Dependencies, promptContext: PromptContext, answer: string): Promise<Critique> {
-    const task = markdownSections({ Task: promptContext.prompt, Answer: answer });
-    const brief = this.#brief({ ...promptContext, prompt: task }, criticInstructions);
-    return parseCritique(requireAnswer(deps, "critic", await this.#spawn(deps, "critic", brief)));
+    const ask = async (correction: string): Promise<string> => {
+      const task = markdownSections({ Task: promptContext.prompt, Answer: answer, Correction: correction });
+      const brief = this.#brief({ ...promptContext, prompt: task }, criticInstructions);
+      return requireAnswer(deps, "critic", await this.#spawn(deps, "critic", brief));
+    };
+    return parseCritique(await askForScore(ask));
   }
 
   #brief(promptContext: PromptContext, roleInstructions?: string): WorkerBrief {
@@ -166,11 +169,11 @@ function revision(task: string, answer: string, { issues, summary }: Critique): 
 }
 
 /** Parses a critique that is JSON, or free text with a score. */
-function parseCritique(reply: string): Critique {
+function parseCritique({ reply, score }: ScoredReply): Critique {
   const parsed = findObjectWith(reply, ["score", "issues", "summary"]);
   const { issues, summary } = parsed ?? {};
   return {
-    score: parseScore(reply) ?? 0,
+    score,
     issues: Array.isArray(issues) ? issues.map((issue: JsonValue) => jsonText(issue)) : [],
     summary: typeof summary === "string" ? summary : parsed === undefined ? reply.trim() : "",
   };

@@ -10,7 +10,7 @@ import {
   type JsonObject,
   type ToolOutput,
 } from "../../kernel/index.ts";
-import { parseScore } from "./json-parsing.ts";
+import { askForScore } from "./json-parsing.ts";
 import { askSupportingRole, markdownSections, type PromptContext } from "./prompt-context.ts";
 
 /** An attempt of `reflexion`, as its evaluator and reflector functions see it. */
@@ -79,13 +79,15 @@ export async function evaluateAttempt(
     return deps.ctx.step("evaluate", async () => judgement(await evaluator(publicAttempt(reviewed))), {
       input: reviewed.attempt,
     });
-  const reason = await askSupportingRole(session, deps, promptContext, {
-    role: "evaluator",
-    roleInstructions:
-      'You judge whether an answer is correct, complete and follows the task. If the actions and observations that led to it are shown, check that they support it. Reply with JSON and nothing else: {"score": a number from 0 (useless) to 1 (nothing to improve), "reason": what is wrong or missing}.',
-    prompt: markdownSections(sections(reviewed)),
-  });
-  return { score: parseScore(reason) ?? 0, reason };
+  const { reply: reason, score } = await askForScore((correction) =>
+    askSupportingRole(session, deps, promptContext, {
+      role: "evaluator",
+      roleInstructions:
+        'You judge whether an answer is correct, complete and follows the task. If the actions and observations that led to it are shown, check that they support it. Reply with JSON and nothing else: {"score": a number from 0 (useless) to 1 (nothing to improve), "reason": what is wrong or missing}.',
+      prompt: markdownSections({ ...sections(reviewed), Correction: correction }),
+    }),
+  );
+  return { score, reason };
 }
 
 /** Writes the lesson of an attempt that was not accepted. */

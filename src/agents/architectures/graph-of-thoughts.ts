@@ -9,7 +9,7 @@ import {
   type EmittableEvent,
   type JsonObject,
 } from "../../kernel/index.ts";
-import { parseScore } from "./json-parsing.ts";
+import { askForScore } from "./json-parsing.ts";
 import { parseTextList } from "./list-parsing.ts";
 import {
   askAnsweringRole,
@@ -284,13 +284,15 @@ class ThoughtOperations {
       });
     }
     return mapInBranches(deps, { role: "evaluator", items, parallel }, async (scoped, { text }) => {
-      const reason = await askSupportingRole(session, scoped, promptContext, {
-        role: "evaluator",
-        roleInstructions:
-          'You judge whether an answer is correct, complete and follows the task. Reply with JSON and nothing else: {"score": a number from 0 (useless) to 1 (nothing to improve), "reason": what is wrong or missing}.',
-        prompt: markdownSections({ Task: task, Answer: text }),
-      });
-      return { score: parseScore(reason) ?? 0, reason };
+      const { reply: reason, score } = await askForScore((correction) =>
+        askSupportingRole(session, scoped, promptContext, {
+          role: "evaluator",
+          roleInstructions:
+            'You judge whether an answer is correct, complete and follows the task. Reply with JSON and nothing else: {"score": a number from 0 (useless) to 1 (nothing to improve), "reason": what is wrong or missing}.',
+          prompt: markdownSections({ Task: task, Answer: text, Correction: correction }),
+        }),
+      );
+      return { score, reason };
     });
   }
 

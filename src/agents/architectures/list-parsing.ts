@@ -1,5 +1,6 @@
 import type { JsonObject, JsonValue } from "../../kernel/index.ts";
-import { isJsonObject, jsonValuesIn, withoutThinking } from "./json-parsing.ts";
+import { withoutThinking } from "../json-in-text.ts";
+import { isJsonObject, jsonValuesIn } from "./json-parsing.ts";
 
 /** Matches a line with a bullet or a number, also in bold, as a heading, or with a checkbox. */
 const listLine =

@@ -1,5 +1,5 @@
 import type { AgentSession, Dependencies, ResponseFormat, Transcript, UserPart } from "../../kernel/index.ts";
-import { withoutFormat } from "../answer-format.ts";
+import { instructionsFor, withoutFormat } from "../answer-format.ts";
 import { askRole } from "./role-call.ts";
 
 /**
@@ -76,7 +76,9 @@ export function askAnsweringRole(
   { history, attachments, instructions, format }: PromptContext,
   { role, roleInstructions, prompt }: RolePrompt,
 ): Promise<string> {
-  const allInstructions = instructions === "" ? roleInstructions : `${instructions}\n\n${roleInstructions}`;
+  const { model } = format === null ? deps : deps.scopeForWorker(role);
+  const own = instructionsFor(model, instructions, format);
+  const allInstructions = own === "" ? roleInstructions : `${own}\n\n${roleInstructions}`;
   return askRole(session, deps, {
     role,
     instructions: allInstructions,

@@ -20,6 +20,7 @@ import {
   type Transcript,
 } from "../../kernel/index.ts";
 import { opening, readMessage } from "../agent-input.ts";
+import { instructionsFor } from "../answer-format.ts";
 import { maxOutput } from "../interruption-status.ts";
 import { unanswered } from "../session-entries.ts";
 import { isBlank } from "./answer-text.ts";
@@ -66,6 +67,7 @@ export class ReAct implements Architecture {
     const followUpOptions = deps.followUps && { mode: deps.followUps };
     session.messages = session.messages.append(opening(prompt, session.attachments));
     session.attachments = [];
+    const instructions = instructionsFor(deps.model, session.instructions, deps.outputFormat);
     let toolChoice = this.#options.initialToolChoice;
     // Text and number of the replies that the provider paused since the last complete one.
     let pausedText = "";
@@ -76,7 +78,7 @@ export class ReAct implements Architecture {
       ctx.emitEvent(eventDraft("turn_start", { turn }));
       const promptWindow = history.getPromptWindow(session.id);
       const transcript = promptWindow instanceof Promise ? await promptWindow : promptWindow;
-      const reply = await ctx.llm(requestOf(session, deps, transcript, toolChoice));
+      const reply = await ctx.llm(requestOf(instructions, deps, transcript, toolChoice));
       toolChoice = undefined;
       session.messages = session.messages.append(reply.message);
       session.cumulativeUsage = addUsage(session.cumulativeUsage, reply.usage);
@@ -154,7 +156,7 @@ export function react(options?: ReActOptions): ReAct {
 }
 
 function requestOf(
-  { instructions }: AgentSession,
+  instructions: string,
   { tools, ephemeral, role, outputFormat }: Dependencies,
   transcript: Transcript,
   toolChoice: ToolChoice | undefined,

@@ -1,4 +1,5 @@
-import { parseFraction, withoutThinking } from "./json-parsing.ts";
+import { withoutThinking } from "../json-in-text.ts";
+import { parseFraction } from "./json-parsing.ts";
 
 /** The classifier's decision. */
 export interface RouteChoice {
@@ -97,5 +98,6 @@ function routeOf(wanted: string | undefined, names: readonly string[]): string |
 function confidenceIn(reply: string, from: number): number {
   const all = [...reply.matchAll(confidenceValue)];
   const written = all.find(({ index }) => index >= from) ?? all.at(-1);
-  return parseFraction(written?.[1] ?? "") ?? 0;
+  const confidence = parseFraction(written?.[1] ?? "");
+  return typeof confidence === "number" ? confidence : 0;
 }

@@ -1,5 +1,6 @@
 import type { JsonObject, JsonValue } from "../../kernel/index.ts";
-import { isJsonObject, jsonValuesIn, tryParseJson } from "./json-parsing.ts";
+import { tryParseJson } from "../json-in-text.ts";
+import { isJsonObject, jsonValuesIn } from "./json-parsing.ts";
 import { findList } from "./list-parsing.ts";
 
 /**

@@ -8,7 +8,7 @@ import {
   type JsonObject,
 } from "../../kernel/index.ts";
 import { requireCount, requireScore } from "./option-checks.ts";
-import { parseScore } from "./json-parsing.ts";
+import { askForScore } from "./json-parsing.ts";
 import { parseTextList } from "./list-parsing.ts";
 import {
   askAnsweringRole,
@@ -189,16 +189,19 @@ export class TreeOfThoughts implements Architecture {
   ): Promise<readonly Thought[]> {
     const work = { role: "evaluator", items: proposals, parallel: this.#options.parallel };
     return mapInBranches(deps, work, async (scoped, proposal) => {
-      const reply = await askSupportingRole(session, scoped, promptContext, {
-        role: "evaluator",
-        roleInstructions:
-          'You judge a line of thought towards the answer to a task: how likely is it to lead to the answer? Reply with JSON and nothing else: {"score": a number from 0 (leads nowhere) to 1 (is the correct answer)}.',
-        prompt: markdownSections({
-          Task: promptContext.prompt,
-          "Thoughts so far": chainText(chainOf({ ...proposal, score: 0 })),
-        }),
-      });
-      return { ...proposal, score: parseScore(reply) ?? 0 };
+      const ask = (correction: string): Promise<string> =>
+        askSupportingRole(session, scoped, promptContext, {
+          role: "evaluator",
+          roleInstructions:
+            'You judge a line of thought towards the answer to a task: how likely is it to lead to the answer? Reply with JSON and nothing else: {"score": a number from 0 (leads nowhere) to 1 (is the correct answer)}.',
+          prompt: markdownSections({
+            Task: promptContext.prompt,
+            "Thoughts so far": chainText(chainOf({ ...proposal, score: 0 })),
+            Correction: correction,
+          }),
+        });
+      const { score } = await askForScore(ask);
+      return { ...proposal, score };
     });
   }
 }

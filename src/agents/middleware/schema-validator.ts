@@ -16,7 +16,7 @@ import {
   type ResponseFormat,
   type StandardSchema,
 } from "../../kernel/index.ts";
-import { unfenced } from "../answer-format.ts";
+import { answersIn } from "../json-in-text.ts";
 import type { Layer } from "./layer.ts";
 import { atLeast } from "./option-range.ts";
 
@@ -65,10 +65,10 @@ export function schemaValidator(
         await next();
         const { result } = context;
         if (result === undefined || toolCallsOf(result.message).length > 0) return;
-        const problems = await problemsOf(schema, result, context.metadata);
+        const { problems, text } = await readAnswer(schema, result, context.metadata);
         context.metadata["schemaValid"] = problems.length === 0;
         if (problems.length === 0) {
-          if (format !== undefined) context.result = { ...result, message: bare(result.message) };
+          if (format !== undefined) context.result = { ...result, message: bare(result.message, text) };
           return;
         }
         // An answer that was cut at the output limit would be cut again.
@@ -89,31 +89,33 @@ export function schemaValidator(
   }
 }
 
-/** Returns the problems of an answer. If there are none, the parsed value is stored in the metadata. */
-async function problemsOf(
+/**
+ * Finds the first JSON value in an answer that matches, and stores its parsed value in the metadata. If none matches,
+ * returns the problems of the most likely one.
+ */
+async function readAnswer(
   schema: StandardSchema,
   { message }: ModelResponse,
   metadata: ChatContext["metadata"],
-): Promise<readonly string[]> {
+): Promise<{ readonly problems: readonly string[]; readonly text: string }> {
   delete metadata["parsed"];
-  let value: unknown;
-  try {
-    value = JSON.parse(unfenced(messageText(message)));
-  } catch (error) {
-    return [`it is not JSON: ${error instanceof Error ? error.message : String(error)}`];
+  let first: readonly string[] | undefined;
+  for (const { text, value } of answersIn(messageText(message))) {
+    const read = await schema["~standard"].validate(value);
+    if (read.issues === undefined) {
+      metadata["parsed"] = read.value;
+      return { problems: [], text };
+    }
+    first ??= read.issues.map(formatIssue);
   }
-  const read = await schema["~standard"].validate(value);
-  if (read.issues !== undefined) return read.issues.map(formatIssue);
-  metadata["parsed"] = read.value;
-  return [];
+  return { problems: first ?? ["it is not JSON and contains no JSON list or object"], text: "" };
 }
 
 /** Reduces the text of a message to the JSON; other parts stay. */
-function bare(message: AssistantMessage): AssistantMessage {
-  const text = messageText(message);
-  if (unfenced(text) === text) return message;
+function bare(message: AssistantMessage, json: string): AssistantMessage {
+  if (messageText(message) === json) return message;
   const rest = message.content.filter(({ type }) => type !== "text");
-  return { ...message, content: [...rest, { type: "text", text: unfenced(text) }] };
+  return { ...message, content: [...rest, { type: "text", text: json }] };
 }
 
 function correction(

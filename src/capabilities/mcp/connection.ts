@@ -12,6 +12,7 @@ import { StderrTail } from "./stderr-tail.ts";
 import { InFlightCalls, type ElicitationHandler } from "./in-flight-calls.ts";
 import type { ServerConfig } from "./server-config.ts";
 import { reasonOf, delay, TimeLimit, unlessAborted } from "./time-limit.ts";
+import { trustingValidator } from "./trusting-validator.ts";
 import type * as Driver from "./transport.ts";
 
 /** How starts of a server are retried. */
@@ -218,6 +219,7 @@ export class Connection {
     const { protocol = "initialize" } = this.config;
     const mode = protocol === "initialize" ? "legacy" : protocol === "auto" ? "auto" : { pin: protocol };
     return {
+      jsonSchemaValidator: trustingValidator,
       capabilities: { elicitation: { form: { applyDefaults: true }, url: {} } },
       versionNegotiation: { mode },
       listChanged: {

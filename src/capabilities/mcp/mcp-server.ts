@@ -25,6 +25,7 @@ import { HttpEndpoint, httpOptionNames, type HttpOptions, type RequestSource } f
 import { answerNode } from "./node-http.ts";
 import { serveCall, type CallState, type ServingOptions } from "./served-call.ts";
 import { agentOffer, toolOffers, type HostUser, type Offer, type OfferedAgent } from "./served-offer.ts";
+import { trustingValidator } from "./trusting-validator.ts";
 
 /** Options of `McpExport`. */
 export interface McpServerOptions {
@@ -189,6 +190,7 @@ export class McpExport {
     const server = new McpServer(
       { name, version },
       {
+        jsonSchemaValidator: trustingValidator,
         capabilities: { tools: { listChanged: true }, logging: {} },
         ...(instructions !== undefined && { instructions }),
         inputRequired: { maxRounds: 10_000, roundTimeoutMs: patienceMs },

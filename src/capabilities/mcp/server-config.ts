@@ -132,6 +132,26 @@ const httpNames = optionNames<HttpServerConfig>({
 });
 
 /**
+ * Keys of other hosts that Reeve ignores, so that one file serves several hosts. They describe a server, or approve calls in advance,
+ * which only `permissions` may do here. A key that limits a server, such as `disabledTools`, is refused, because it would have no effect.
+ */
+const ignoredKeys: ReadonlySet<string> = new Set([
+  "$comment",
+  "alwaysAllow",
+  "alwaysLoad",
+  "autoApprove",
+  "description",
+  "dev",
+  "displayName",
+  "gallery",
+  "icon",
+  "name",
+  "trust",
+  "version",
+  "watchPaths",
+]);
+
+/**
  * Names that every provider accepts as a part of a tool name. Without `__` inside and `_` at the end, the prefix
  * `mcp__<server>__` belongs to exactly one server, so that a rule for one server matches no tool of another.
  */
@@ -155,7 +175,8 @@ export function readConfig(configs: ServerConfigs, variables: Variables): Readon
   return read;
 }
 
-function readServer(name: string, config: ServerConfig, variables: Variables): ServerConfig {
+function readServer(name: string, written: ServerConfig, variables: Variables): ServerConfig {
+  const config = ownKeys(written);
   const text = new VariableText(name, variables);
   const expanded = isStdio(config) ? readStdio(name, config, text) : readHttp(name, config, text);
   text.assertComplete();
@@ -168,6 +189,14 @@ function readServer(name: string, config: ServerConfig, variables: Variables): S
   }
   if (!isStdio(expanded)) requireAddress(name, expanded.url);
   return expanded;
+}
+
+/** Returns a configuration without the keys that are ignored and those that are `undefined`. */
+function ownKeys(config: ServerConfig): ServerConfig {
+  const entries = Object.entries(config).filter(
+    ([key, value]) => value !== undefined && !ignoredKeys.has(key),
+  );
+  return Object.fromEntries(entries) as unknown as ServerConfig;
 }
 
 /** Whether the server is a program. */

@@ -17,10 +17,11 @@ import {
   type StopReason,
 } from "../../kernel/index.ts";
 import { partOf, stopReasonOf, usageOf, type AiSdkUsage, type FinishReason } from "./ai-sdk-answer.ts";
-import { providerName, type AiSdkModel } from "./ai-sdk-model.ts";
+import { providerName, structuredProviders, type AiSdkModel } from "./ai-sdk-model.ts";
 import { promptFor, schemaNote, type PromptTarget } from "./ai-sdk-prompt.ts";
 import { boundUsage } from "./bound-usage.ts";
 import type { SupportedUrls } from "./inline-media.ts";
+import { modelLimits } from "./model-limits.ts";
 import { outputLimit } from "./output-limit.ts";
 import { StreamedAnswer, type StreamPart } from "./streamed-answer.ts";
 
@@ -51,6 +52,9 @@ const asksForResults: ReadonlySet<StopReason> = new Set<StopReason>(["stop", "pa
 export class AiSdkAdapter implements Model {
   readonly provider: string;
   readonly modelId: string;
+  readonly contextWindow?: number;
+  readonly maxOutputTokens?: number;
+  readonly supportsStructuredOutput?: boolean;
   readonly #model: CallableModel;
   readonly #version: PromptTarget["version"];
 
@@ -59,6 +63,9 @@ export class AiSdkAdapter implements Model {
     this.#version = model.specificationVersion;
     this.provider = providerName(model.provider);
     this.modelId = model.modelId;
+    Object.assign(this, modelLimits(this.provider, this.modelId));
+    const isSupported = this.#model.supportsStructuredOutputs ?? structuredProviders.has(this.provider);
+    if (isSupported) this.supportsStructuredOutput = true;
   }
 
   /** Sends a request and returns the whole response. */
@@ -140,11 +147,14 @@ export class AiSdkAdapter implements Model {
 
   /**
    * Returns the messages. If the provider has no parameter for an output schema, a system message with the schema is
-   * added.
+   * added, except if a system message contains it already.
    */
   #messages({ messages, responseFormat }: ModelRequest): ModelRequest["messages"] {
     if (responseFormat?.type !== "json" || responseFormat.schema === undefined) return messages;
     if (this.#model.supportsStructuredOutputs !== false) return messages;
+    const schemaText = JSON.stringify(responseFormat.schema);
+    if (messages.some(({ role, content }) => role === "system" && content.includes(schemaText)))
+      return messages;
     const first = messages.findIndex(({ role }) => role !== "system");
     const at = first < 0 ? messages.length : first;
     return [...messages.slice(0, at), schemaNote(responseFormat.schema), ...messages.slice(at)];

@@ -17,3 +17,12 @@ export interface AiSdkModel {
 export function providerName(provider: string): string {
   return provider.split(".", 1)[0] ?? provider;
 }
+
+/** Providers whose packages send an output schema to a parameter that the provider enforces, for every model. */
+export const structuredProviders: ReadonlySet<string> = new Set([
+  "anthropic",
+  "azure",
+  "google",
+  "openai",
+  "vertex",
+]);

@@ -16,14 +16,27 @@ import {
 export class ChosenModel implements Model {
   readonly provider: string;
   readonly modelId: string;
+  readonly contextWindow?: number;
+  readonly maxOutputTokens?: number;
+  readonly supportsStructuredOutput?: boolean;
   /** Candidates for a request, and whether an error passes the request to the next one. */
   readonly choice: ModelChoice;
 
-  /** `first` gives its provider and model id to this model. */
-  constructor(first: Pick<Model, "provider" | "modelId">, choice: ModelChoice) {
+  /**
+   * `first` gives its provider and model id to this model. The limits are the lowest of all models, if all are known,
+   * because any of them may receive the request.
+   */
+  constructor(first: Model, others: readonly Model[], choice: ModelChoice) {
     this.provider = first.provider;
     this.modelId = first.modelId;
     this.choice = choice;
+    const models = [first, ...others];
+    const contextWindow = lowest(models.map((model) => model.contextWindow));
+    const maxOutputTokens = lowest(models.map((model) => model.maxOutputTokens));
+    if (contextWindow !== undefined) this.contextWindow = contextWindow;
+    if (maxOutputTokens !== undefined) this.maxOutputTokens = maxOutputTokens;
+    if (models.every(({ supportsStructuredOutput }) => supportsStructuredOutput === true))
+      this.supportsStructuredOutput = true;
   }
 
   /** Calls the candidates in order until one answers. */
@@ -64,6 +77,12 @@ export class ChosenModel implements Model {
   #passesOn(error: unknown, left: number, { signal }: ModelCallOptions = {}): boolean {
     return left > 0 && signal?.aborted !== true && this.choice.shouldFallBack(classifyError(error));
   }
+}
+
+/** The lowest limit, or `undefined` if one of them is unknown. */
+function lowest(limits: readonly (number | undefined)[]): number | undefined {
+  const lowestLimit = Math.min(...limits.map((limit) => limit ?? Number.NaN));
+  return Number.isNaN(lowestLimit) ? undefined : lowestLimit;
 }
 
 function noCandidates(): Fault {

@@ -38,8 +38,8 @@ const knownOptions = optionNames<FallbackOptions>({ when: true });
 export function fallback(models: readonly ModelLike[], options: FallbackOptions = {}): Model {
   checkOptions("fallback()", options, knownOptions);
   const candidates = models.map(toModel);
-  const [first] = candidates;
+  const [first, ...others] = candidates;
   if (first === undefined) throw new Fault("invalid_argument", "fallback() got no models: pass at least one");
   const { when = ({ kind }) => mayBeAnsweredElsewhere(kind) } = options;
-  return new ChosenModel(first, { candidates: () => candidates, shouldFallBack: when });
+  return new ChosenModel(first, others, { candidates: () => candidates, shouldFallBack: when });
 }

@@ -65,6 +65,8 @@ class ModelWithSettings implements Model {
   readonly modelId: string;
   readonly contextWindow?: number;
   readonly maxOutputTokens?: number;
+  readonly defaultOutputTokens?: number;
+  readonly supportsStructuredOutput?: boolean;
   readonly choice?: ModelChoice;
   readonly #model: Model;
   readonly #settings: ModelSettings;
@@ -74,13 +76,16 @@ class ModelWithSettings implements Model {
     this.#settings = settings;
     this.provider = model.provider;
     this.modelId = model.modelId;
-    const { choice, contextWindow, maxOutputTokens } = model;
+    const { choice, contextWindow, maxOutputTokens, supportsStructuredOutput } = model;
+    if (supportsStructuredOutput !== undefined) this.supportsStructuredOutput = supportsStructuredOutput;
     const [window, output] = [
       settings.contextWindow ?? contextWindow,
       settings.maxOutputTokens ?? maxOutputTokens,
     ];
     if (window !== undefined) this.contextWindow = window;
     if (output !== undefined) this.maxOutputTokens = output;
+    const usual = settings.maxOutputTokens ?? model.defaultOutputTokens;
+    if (usual !== undefined) this.defaultOutputTokens = usual;
     if (choice !== undefined) {
       this.choice = {
         candidates: (request, task) =>

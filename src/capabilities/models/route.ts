@@ -30,9 +30,9 @@ export function route<const Name extends string>(options: RouteOptions<Name>): M
   checkOptions("route()", options, knownOptions);
   const { models, choose } = options;
   const known = new Map(Object.entries<ModelLike>(models).map(([name, model]) => [name, toModel(model)]));
-  const [first] = known.values();
+  const [first, ...others] = known.values();
   if (first === undefined) throw new Fault("invalid_argument", "route() got no models: pass at least one");
-  return new ChosenModel(first, {
+  return new ChosenModel(first, others, {
     candidates: (request, task) => {
       const name = choose(request, task);
       const model = known.get(name);

@@ -1,5 +1,6 @@
 import type { Ajv, ErrorObject, ValidateFunction } from "ajv";
 import { Fault, type JsonSchema } from "../../kernel/index.ts";
+import { checkWithin, countedReference, linearKeywords } from "./schema-effort.ts";
 import { isSupported, loadPatternEngine, schemaPattern } from "./schema-pattern.ts";
 
 /**
@@ -23,24 +24,25 @@ export class JsonSchemaCheck {
   /**
    * Returns one text per problem of the value: its path, with dots, and what is wrong there. A valid value has none. The first call
    * returns a promise, because it compiles the schema; it rejects with `invalid_argument` if the schema is malformed. Later calls are
-   * synchronous.
+   * synchronous. Fails with `invalid_argument` if the check would take too long, as with references that multiply.
    */
   problems(value: unknown): readonly string[] | Promise<readonly string[]> {
-    return this.#validate === undefined ? this.#firstProblems(value) : problemsOf(this.#validate, value);
+    return this.#validate === undefined ? this.#firstProblems(value) : this.#problems(this.#validate, value);
   }
 
   async #firstProblems(value: unknown): Promise<readonly string[]> {
     this.#compiling ??= compile(this.#name, this.#schema);
     this.#validate = await this.#compiling;
-    return problemsOf(this.#validate, value);
+    return this.#problems(this.#validate, value);
+  }
+
+  #problems(validate: ValidateFunction, value: unknown): readonly string[] {
+    if (checkWithin(this.#name, value, validate)) return noProblems;
+    return (validate.errors ?? noProblems).map(formatProblem);
   }
 }
 
 const noProblems: readonly never[] = [];
-
-function problemsOf(validate: ValidateFunction, value: unknown): readonly string[] {
-  return validate(value) ? noProblems : (validate.errors ?? noProblems).map(formatProblem);
-}
 
 function formatProblem({ instancePath, message = "is invalid" }: ErrorObject): string {
   return `${instancePath.slice(1).replaceAll("/", ".")} ${message}`.trim();
@@ -60,17 +62,22 @@ async function compile(name: string, schema: JsonSchema): Promise<ValidateFuncti
 /** Matches the keys of a schema's JSON text that hold a pattern. A property of that name only loads the engine in vain. */
 const patternKey = /"pattern(?:Properties)?":/u;
 
+/** Matches the keys of a schema's JSON text that hold a reference. */
+const referenceKey = /"\$(?:dynamic|recursive)?ref":/iu;
+
 /**
  * Loads the pattern engine if the schema has a pattern. Returns the schema with every unsupported pattern of `patternProperties` replaced
- * by one that any property matches, with any value.
+ * by one that any property matches, with any value, and with every reference counted.
  */
 async function checkableSchema(schema: JsonSchema): Promise<JsonSchema> {
   const text = JSON.stringify(schema);
-  if (!patternKey.test(text)) return schema;
-  await loadPatternEngine();
-  return JSON.parse(text, (key, value: unknown) =>
-    key === "patternProperties" && typeof value === "object" && value !== null ? supported(value) : value,
-  ) as JsonSchema;
+  const hasPattern = patternKey.test(text);
+  if (!hasPattern && !referenceKey.test(text)) return schema;
+  if (hasPattern) await loadPatternEngine();
+  return JSON.parse(text, (key, value: unknown) => {
+    if (typeof value !== "object" || value === null) return value;
+    return key === "patternProperties" ? supported(value) : countedReference(value);
+  }) as JsonSchema;
 }
 
 /** A pattern that every text matches. */
@@ -102,9 +109,11 @@ function compilerFor(isDraft7: boolean, hasId: boolean): Promise<Ajv> {
 }
 
 async function newCompiler(isDraft7: boolean): Promise<Ajv> {
-  return isDraft7
-    ? new (await import("ajv")).Ajv(options)
-    : new (await import("ajv/dist/2020.js")).Ajv2020(options);
+  return linearKeywords(
+    isDraft7
+      ? new (await import("ajv")).Ajv(options)
+      : new (await import("ajv/dist/2020.js")).Ajv2020(options),
+  );
 }
 
 /** Compiles a schema and removes it from the compiler, which would otherwise keep every schema in memory. */

@@ -53,7 +53,7 @@ describe("actorCritic()", () => {
 
   test.each([
     ["a JSON code block", "```json\n" + verdict(0.95) + "\n```", 0.95],
-    ["a score above 1", verdict(7), 1],
+    ["a score above 1 and its scale", '{"score": "7/10", "issues": []}', 0.7],
     ["a score below 0", verdict(-3), 0],
     ["free text with a score", "A good one. Score: 0.95, I would say.", 0.95],
     ["free text without a score", "I like it.", 0],

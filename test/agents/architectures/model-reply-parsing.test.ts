@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { unfenced } from "../../../src/agents/answer-format.ts";
+import { unfenced } from "../../../src/agents/json-in-text.ts";
 import { jsonValuesIn, parseScore } from "../../../src/agents/architectures/json-parsing.ts";
 import { parseTextList } from "../../../src/agents/architectures/list-parsing.ts";
 import { parseRouteChoice } from "../../../src/agents/architectures/route-choice.ts";
@@ -47,7 +47,11 @@ describe("parsing of model replies", () => {
     ["40 %", 0.4],
     ["0.4", 0.4],
     ["score: -3", 0],
-    ["score: 7", 1],
+    ["score: 7", "unknown_scale"],
+    ["12/10", "unknown_scale"],
+    ["Score: 3 of 10", 0.3],
+    ['{"score": 3, "outOf": 10}', 0.3],
+    ['{"score": 3}', "unknown_scale"],
     ['{"score": null, "n": 1}', undefined],
     ['{"score": NaN, "n": 1}', undefined],
     ["3 things are wrong with it", undefined],

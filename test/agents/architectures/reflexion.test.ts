@@ -87,7 +87,7 @@ describe("reflexion()", () => {
   test.for([
     ["no number at all", 0],
     ["Score: 0.9 of 1", 0.9],
-    ['```json\n{"score": 7}\n```', 1],
+    ['```json\n{"score": "7/10"}\n```', 0.7],
     ['{"score": -3}', 0],
   ] as const)("the evaluation %j counts as score %d", async ([lines, expected]) => {
     const { result } = await runAgent({

@@ -82,8 +82,10 @@ describe("router()", () => {
     },
   );
 
-  test("a confidence above 1 counts as 1, and a confidence equal to requireConfidence suffices", async () => {
-    const { agent } = desk(["route: billing\nconfidence: 7"], { requireConfidence: 1 });
+  test("a confidence above 1 has no known scale and counts as 0, and one equal to requireConfidence suffices", async () => {
+    const unsure = desk(["route: billing\nconfidence: 7"], { requireConfidence: 0.1 });
+    expect((await runAlone(unsure.agent)).result).toMatchObject({ status: "failed", output: "" });
+    const { agent } = desk(["route: billing\nconfidence: 7/7"], { requireConfidence: 1 });
     expect((await runAlone(agent)).result.output).toBe("It was 7 euros.");
   });
 

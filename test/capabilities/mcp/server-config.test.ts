@@ -1,5 +1,9 @@
 import { expect, it } from "vitest";
-import { readConfig, type ServerConfigs } from "../../../src/capabilities/mcp/server-config.ts";
+import {
+  readConfig,
+  type ServerConfig,
+  type ServerConfigs,
+} from "../../../src/capabilities/mcp/server-config.ts";
 
 const env = { TOKEN: "s3cret", HOME_DIR: "/home/ada", EMPTY: "" };
 
@@ -63,4 +67,34 @@ it.for<[string, ServerConfigs, RegExp]>([
   ["a server name that ends with _", { a_: { command: "a" } }, /^invalid name of an MCP server "a_"/],
 ])("readConfig() refuses %s", ([, config, problem]) => {
   expect(() => readConfig(config, env)).toThrow(problem);
+});
+
+it("readConfig() ignores keys of other hosts that describe a server or approve calls in advance", () => {
+  const foreign = {
+    description: "Files",
+    autoApprove: ["read"],
+    alwaysAllow: ["read"],
+    trust: true,
+    gallery: true,
+    dev: {},
+  };
+  const read = readConfig({ x: { command: "a", ...foreign } }, {});
+  expect(read.get("x")).toEqual({ command: "a", args: [], env: {} });
+});
+
+it.each(["disabledTools", "excludeTools", "timeout", "envFile", "sandboxEnabled"])(
+  "readConfig() refuses the key %s of other hosts, which would have no effect",
+  (key) => {
+    expect(() => readConfig({ x: { command: "a", [key]: 1 } }, {})).toThrow(
+      `unknown option "${key}" of MCP server x`,
+    );
+  },
+);
+
+it("readConfig() treats a key that is undefined as absent", () => {
+  const program = { command: "a", url: undefined, cwd: undefined } as unknown as ServerConfig;
+  const address = { command: undefined, url: "http://b", headers: undefined } as unknown as ServerConfig;
+  const read = readConfig({ program, address }, {});
+  expect(read.get("program")).toEqual({ command: "a", args: [], env: {} });
+  expect(read.get("address")).toEqual({ url: "http://b", headers: {} });
 });

@@ -108,4 +108,61 @@ describe("JsonSchemaCheck", () => {
       });
     },
   );
+
+  /** A schema in which each of `depth` definitions refers twice to the next one. */
+  const doubling = (keyword: "anyOf" | "allOf" | "oneOf", depth: number): JsonSchema => {
+    const $defs: Record<string, JsonSchema> = { d0: { type: "string" } };
+    for (let at = 1; at <= depth; at++) {
+      const next = { $ref: `#/$defs/d${at - 1}` };
+      $defs[`d${at}`] = { [keyword]: [next, next] };
+    }
+    return { $defs, $ref: `#/$defs/d${depth}` };
+  };
+
+  test.each(["anyOf", "allOf", "oneOf"] as const)(
+    "fails in time when the references of a schema multiply in %s, on every call",
+    async (keyword) => {
+      const check = new JsonSchemaCheck("the schema under test", doubling(keyword, 40));
+      const refused = {
+        code: "invalid_argument",
+        message: expect.stringContaining("the schema under test is too complex") as string,
+      };
+      for (let call = 0; call < 2; call++)
+        await expect((async () => check.problems({}))()).rejects.toMatchObject(refused);
+      expect(await problems(doubling(keyword, 3), {})).not.toEqual([]);
+    },
+  );
+
+  test("fails in time when references multiply with the depth of the value", async () => {
+    const branch = { type: "object", properties: { next: { $ref: "#/$defs/node" } }, required: ["end"] };
+    const schema = { $defs: { node: { anyOf: [branch, branch] } }, $ref: "#/$defs/node" };
+    let value: JsonSchema = {};
+    for (let depth = 0; depth < 60; depth++) value = { next: value };
+    await expect(problems(schema, value)).rejects.toMatchObject({ code: "invalid_argument" });
+  });
+
+  test("follows one reference for each of 200,000 items", async () => {
+    const schema = {
+      $defs: {
+        item: { type: "object", properties: { inner: { $ref: "#/$defs/leaf" } } },
+        leaf: { type: "number" },
+      },
+      type: "array",
+      items: { $ref: "#/$defs/item" },
+    };
+    const items: unknown[] = Array.from({ length: 200_000 }, (_, inner) => ({ inner }));
+    expect(await problems(schema, items)).toEqual([]);
+    expect(await problems(schema, [...items, { inner: "x" }])).toEqual(["200000.inner must be number"]);
+  });
+
+  test("checks uniqueItems in linear time: 100,000 objects are compared", async () => {
+    const schema = { type: "array", uniqueItems: true };
+    const items: unknown[] = Array.from({ length: 100_000 }, (_, at) => ({ same: 1, inner: { at } }));
+    expect(await problems(schema, items)).toEqual([]);
+    expect(await problems(schema, [...items, { inner: { at: 7 }, same: 1 }])).toEqual([
+      "must NOT have duplicate items",
+    ]);
+    expect(await problems({ type: "array", uniqueItems: false }, [1, 1])).toEqual([]);
+    expect(await problems(schema, [1, "1", true, null, [1]])).toEqual([]);
+  });
 });
