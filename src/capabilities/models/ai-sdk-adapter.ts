@@ -21,6 +21,7 @@ import { providerName, structuredProviders, type AiSdkModel } from "./ai-sdk-mod
 import { promptFor, schemaNote, type PromptTarget } from "./ai-sdk-prompt.ts";
 import { boundUsage } from "./bound-usage.ts";
 import type { SupportedUrls } from "./inline-media.ts";
+import { modelLimits } from "./model-limits.ts";
 import { outputLimit } from "./output-limit.ts";
 import { StreamedAnswer, type StreamPart } from "./streamed-answer.ts";
 
@@ -51,6 +52,8 @@ const asksForResults: ReadonlySet<StopReason> = new Set<StopReason>(["stop", "pa
 export class AiSdkAdapter implements Model {
   readonly provider: string;
   readonly modelId: string;
+  readonly contextWindow?: number;
+  readonly maxOutputTokens?: number;
   readonly supportsStructuredOutput?: boolean;
   readonly #model: CallableModel;
   readonly #version: PromptTarget["version"];
@@ -60,6 +63,7 @@ export class AiSdkAdapter implements Model {
     this.#version = model.specificationVersion;
     this.provider = providerName(model.provider);
     this.modelId = model.modelId;
+    Object.assign(this, modelLimits(this.provider, this.modelId));
     const isSupported = this.#model.supportsStructuredOutputs ?? structuredProviders.has(this.provider);
     if (isSupported) this.supportsStructuredOutput = true;
   }

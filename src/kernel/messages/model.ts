@@ -144,6 +144,11 @@ export interface Model {
   /** Maximum number of tokens of one answer. Absent if unknown. */
   readonly maxOutputTokens?: number;
   /**
+   * B1: output limit that a request without one is sent under a cap. Default: 8,192, or `maxOutputTokens` if that is
+   * lower.
+   */
+  readonly defaultOutputTokens?: number;
+  /**
    * Whether the provider enforces the schema of `responseFormat`. The schema is then sent only there. If absent, it is
    * unknown, and the schema is also part of the instructions.
    */
