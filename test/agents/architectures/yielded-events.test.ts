@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { Agent, memoryStore, openRuntime, sha256 } from "../../../src/index.ts";
-import { eventDraft, type Architecture, type Event, type RunHandle } from "../../../src/kernel/index.ts";
+import { eventDraft, type Architecture, type RunHandle } from "../../../src/kernel/index.ts";
 import { findRun } from "../../runtime/find-run.ts";
 
 function note(name: string) {
@@ -31,8 +31,8 @@ function slowAgent(work: () => Promise<unknown>): Agent {
 async function namesUntil(run: RunHandle, name?: string): Promise<readonly string[]> {
   const names: string[] = [];
   for await (const event of run.events()) {
-    if (!("seq" in event) || (event as Event).type !== "architecture_event") continue;
-    names.push((event as Event<"architecture_event">).data.name);
+    if (event.type !== "architecture_event") continue;
+    names.push(event.data.name);
     if (names.at(-1) === name) break;
   }
   return names;
