@@ -20,7 +20,20 @@ const parts = {
 };
 
 /** Returns the source text of `src/capabilities/prices/price-list.ts`. */
-export async function priceList(): Promise<string> {
+export function priceList(): Promise<string> {
+  return source("ListedModel", "priceList", listedModel);
+}
+
+/** Returns the source text of `src/capabilities/prices/context-windows.ts`. */
+export function windowList(): Promise<string> {
+  return source("ModelWindow", "contextWindows", modelWindow);
+}
+
+async function source(
+  type: string,
+  name: string,
+  entry: (model: ModelInfo) => object | undefined,
+): Promise<string> {
   const home = new URL("../node_modules/@pydantic/genai-prices/", import.meta.url);
   const { version } = JSON.parse(await readFile(new URL("package.json", home), "utf8")) as {
     readonly version: string;
@@ -32,22 +45,25 @@ export async function priceList(): Promise<string> {
     ...licence.split("\n").map((line) => ` * ${line}`.trimEnd()),
     " */",
     "",
-    `import type { ListedProvider } from "./listed-models.ts";`,
+    `import type { ${type === "ListedModel" ? "" : `${type}, `}ListedProvider } from "./listed-models.ts";`,
     "",
-    "export const priceList: readonly ListedProvider[] = [",
-    ...providers.map((provider) => `  ${literal(listed(provider))},`),
+    `export const ${name}: readonly ListedProvider${type === "ListedModel" ? "" : `<${type}>`}[] = [`,
+    ...providers.map((provider) => `  ${literal(listed(provider, entry))},`),
     "];",
     "",
   ].join("\n");
 }
 
-function listed({ id, provider_match, model_match, fallback_model_providers, models }: Provider): object {
+function listed(
+  { id, provider_match, model_match, fallback_model_providers, models }: Provider,
+  entry: (model: ModelInfo) => object | undefined,
+): object {
   return {
     id,
     match: provider_match && lowered(provider_match),
     modelMatch: model_match && lowered(model_match),
     fallbacks: fallback_model_providers,
-    models: JSON.stringify(models.map(listedModel)),
+    models: JSON.stringify(models.flatMap((model) => entry(model) ?? [])),
   };
 }
 
@@ -56,6 +72,10 @@ function listedModel({ match, prices }: ModelInfo): object {
     match: lowered(match),
     prices: Array.isArray(prices) ? prices.map(timed) : [{ price: lean(prices) }],
   };
+}
+
+function modelWindow({ match, context_window: contextWindow }: ModelInfo): object | undefined {
+  return contextWindow === undefined ? undefined : { match: lowered(match), contextWindow };
 }
 
 /** Lowers the case of all texts except regular expressions, which are case-sensitive by themselves. */
@@ -91,6 +111,7 @@ function literal(value: unknown): string {
 }
 
 if (import.meta.main) {
-  const path = fileURLToPath(new URL("../src/capabilities/prices/price-list.ts", import.meta.url));
-  await writeFile(path, await priceList());
+  const folder = new URL("../src/capabilities/prices/", import.meta.url);
+  await writeFile(fileURLToPath(new URL("price-list.ts", folder)), await priceList());
+  await writeFile(fileURLToPath(new URL("context-windows.ts", folder)), await windowList());
 }

@@ -20,6 +20,7 @@ export {
   type UserProxyOptions,
 } from "./agent-kinds.ts";
 export { openRuntime } from "./open-runtime.ts";
+export { RunMeta, Supervision } from "./standalone-policy.ts";
 export {
   Conditional,
   Parallel,
@@ -42,6 +43,8 @@ export {
   START,
   type Amounts,
   type Cost,
+  type CostReport,
+  type CostTrackerOptions,
   type ExecutionTrackerOptions,
   type Hold,
   type HookFailure,
@@ -154,8 +157,6 @@ export {
   MiddlewareTermination,
   Priority,
   RetryPolicy,
-  RunMeta,
-  Supervision,
   formatAgentId,
   type AgentContext,
   type AgentId,

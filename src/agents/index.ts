@@ -28,7 +28,7 @@ export { PromptHistory, type PromptHistoryOptions } from "./prompt-history.ts";
 export type { RoundState, RunUntilOptions } from "./run-until.ts";
 export type { StopHook, StopState } from "./stop-hook.ts";
 export { userProxy } from "./user-proxy.ts";
-export { CostTracker, type Cost } from "./hooks/cost-tracker.ts";
+export { CostTracker, type Cost, type CostReport, type CostTrackerOptions } from "./hooks/cost-tracker.ts";
 export type { HookFailure } from "./hooks/hook-calls.ts";
 export { HookManager, type HookManagerOptions } from "./hooks/hook-manager.ts";
 export { RunLogger, type LoggedMoment, type RunLoggerOptions } from "./hooks/run-logger.ts";

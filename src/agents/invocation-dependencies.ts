@@ -28,6 +28,7 @@ import {
   type WorkerInput,
 } from "../kernel/index.ts";
 import type { SchemaCheck } from "./answer-format.ts";
+import type { TaskBudget } from "./task-budget.ts";
 import type { OpenSessions } from "./prompt-history.ts";
 
 /** The dependencies that are the same in every scope of an invocation. */
@@ -43,7 +44,9 @@ export interface InvocationParts extends Pick<
    * scope may have a call in flight (J2).
    */
   readonly historyIn: (ctx: RunContext) => AgentContext;
-  readonly budget: Budget;
+  readonly budget: TaskBudget;
+  /** Names of the agent's middleware. */
+  readonly layers: ReadonlySet<string>;
   readonly check: SchemaCheck;
   /** The tool specifications that were frozen when the invocation began. */
   readonly specs: readonly ToolSpec[];
@@ -148,11 +151,11 @@ export class InvocationDependencies implements Dependencies {
   }
 
   get fastAudit(): boolean {
-    return this.#parts.auditLog === null;
+    return this.#parts.auditLog === null && !this.#parts.layers.has("audit-logger");
   }
 
   get fastTelemetry(): boolean {
-    return this.#parts.telemetry === null;
+    return this.#parts.telemetry === null && !this.#parts.layers.has("tracing");
   }
 
   get fastPermissions(): boolean {
@@ -163,9 +166,12 @@ export class InvocationDependencies implements Dependencies {
     return this.#parts.hooks === null && this.#parts.agent.callPath?.observer === undefined;
   }
 
+  get fastRuntime(): boolean {
+    return false;
+  }
+
   get fastBudget(): boolean {
-    const { maxTokens, maxCostUsd, maxTurns } = this.#parts.budget.limits;
-    return maxTokens === null && maxCostUsd === null && maxTurns === null;
+    return this.#parts.budget.isUnlimited;
   }
 
   freshSession(role: string, instructions: string): AgentSession {

@@ -77,7 +77,7 @@ function planTurn(
         : await instructions.build({ channel, sessionId, toolNames: tools.map(({ name }) => name) });
     const key = history && historyKey(ctx, sessionId, place);
     const isKept = key !== undefined && brief?.history === undefined;
-    return planned(text, fromCache, isKept ? await history?.read(key) : undefined);
+    return planned(text, fromCache, isKept ? await history?.read(key, ctx.meta) : undefined);
   };
   return typeof instructions === "string" && history === undefined ? planned(instructions, false) : asked();
 }
@@ -331,7 +331,7 @@ class Invocation {
     const ctx = this.#ctx;
     const said = this.#session.messages.slice(this.#turn.history.length);
     await ctx.step("history", async () => {
-      await history.append(key, ctx.facts.runId, said);
+      await history.append(key, ctx.facts.runId, said, ctx.meta);
       return null;
     });
   }
@@ -371,6 +371,7 @@ class Invocation {
       sessionId: ctx.facts.sessionId,
       sessions,
       budget: new TaskBudget(ctx),
+      layers: this.#plan.pipeline.names,
       specs: this.#turn.tools,
       streaming: ctx.streaming,
     };

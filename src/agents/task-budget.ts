@@ -19,6 +19,17 @@ export class TaskBudget implements Budget {
     return new ExecutionTracker(this.#ctx).limits;
   }
 
+  /** Whether neither the task nor a task above it has a limit, and the task has no deadline. */
+  get isUnlimited(): boolean {
+    const { accounts } = this.#ctx.snapshot.ledger;
+    for (let account = accounts[this.#ctx.taskId]; account !== undefined;) {
+      const { tokens, nanoUsd, turns } = account.caps;
+      if (tokens !== null || nanoUsd !== null || turns !== null) return false;
+      account = account.parentId === null ? undefined : accounts[account.parentId];
+    }
+    return this.#ctx.meta.deadline === null;
+  }
+
   spent(): Amounts {
     return new ExecutionTracker(this.#ctx).spent;
   }

@@ -137,6 +137,7 @@ export type { LlmReply } from "./messages/llm-reply.ts";
 export type { Message, MessageSender, ReplyAddress } from "./messages/message.ts";
 export type {
   Model,
+  ModelCallMeta,
   ModelCallOptions,
   ModelChoice,
   ModelRequest,
@@ -355,10 +356,12 @@ export type {
 export type { GuardedCall, Guardrail, GuardrailContext } from "./agent/guardrail.ts";
 export type { HistoryKey, HistoryProvider } from "./agent/history-provider.ts";
 export {
+  type Hook,
   type HookCallback,
   HookEvent,
   type HookPayload,
   type HookPayloads,
+  type HookSet,
   type Hooks,
 } from "./agent/hook-event.ts";
 export type { HookRegistry, PreToolVerdict } from "./agent/hook-registry.ts";

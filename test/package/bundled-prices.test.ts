@@ -7,7 +7,7 @@ import {
   waitForUpdate,
 } from "@pydantic/genai-prices";
 import { expect, it } from "vitest";
-import { priceList } from "../../build/price-list.ts";
+import { priceList, windowList } from "../../build/price-list.ts";
 import { BundledPrices } from "../../src/capabilities/prices/bundled-prices.ts";
 import type { ModelPrice, PriceQuery } from "../../src/kernel/index.ts";
 
@@ -17,6 +17,8 @@ const prices = new BundledPrices();
 it("the bundled price list equals the one generated from the installed package; if not, run build/price-list.ts", async () => {
   const file = new URL("../../src/capabilities/prices/price-list.ts", import.meta.url);
   expect(await readFile(file, "utf8")).toBe(await priceList());
+  const windows = new URL("../../src/capabilities/prices/context-windows.ts", import.meta.url);
+  expect(await readFile(windows, "utf8")).toBe(await windowList());
 });
 
 it.each(providers.map((provider) => [provider.id, provider] as const))(

@@ -88,6 +88,23 @@ export class HookCalls implements MomentViewer {
     void soon.then(() => this.#tell(watching, moment));
   }
 
+  /** Calls the callbacks of a moment that no task has emitted. Returns the failures. */
+  async dispatch<Name extends HookEvent>(
+    hook: Name,
+    payload: HookPayload<Name>,
+  ): Promise<readonly HookFailure[]> {
+    const watching = this.#watching.get(hook) ?? [];
+    const shown = sealed({ ...payload });
+    const settled = await Promise.allSettled(watching.map(async ({ callback }) => callback(shown)));
+    const failures = settled.flatMap((each, index) =>
+      each.status === "fulfilled"
+        ? []
+        : [{ hook, callback: watching[index]?.callback.name ?? "", error: Fault.from(each.reason) }],
+    );
+    for (const failure of failures) this.#onError?.(failure);
+    return failures;
+  }
+
   #tell(watching: readonly Registration[], moment: Moment): void {
     for (const registration of watching) this.#begin(registration, moment);
   }

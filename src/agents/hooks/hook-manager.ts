@@ -7,7 +7,10 @@ import {
   type Event,
   type EventObserver,
   type EventType,
+  type Hook,
   type HookCallback,
+  type HookPayload,
+  type HookSet,
   type Hooks,
   type ObservedTask,
   type RunId,
@@ -55,14 +58,54 @@ export class HookManager implements Hooks, EventObserver {
     this.#calls = new HookCalls(timeoutMs, onError);
   }
 
-  /** Registers a callback. The returned function removes it; pending calls are dropped. */
-  on<Name extends HookEvent>(event: Name, callback: HookCallback<Name>): () => void {
-    if (!names.has(event)) {
-      throw new Fault(
-        "invalid_argument",
-        `invalid hook event ${describeValue(event)}: expected one of HookEvent, ${[...names].join(", ")}`,
-      );
+  /**
+   * Registers a hook: a callback with its moment, or a set of hooks such as a `RunLogger` or a `CostTracker`. The
+   * returned function removes it.
+   */
+  register(hook: Hook | HookSet): () => void {
+    if (typeof hook === "object" && hook !== null) {
+      if ("watch" in hook && typeof hook.watch === "function") return hook.watch(this);
+      if ("event" in hook && "callback" in hook)
+        return this.on(hook.event, hook.callback as HookCallback<HookEvent>);
     }
+    throw new Fault(
+      "invalid_argument",
+      `invalid hook ${describeValue(hook)}: expected { event, callback }, or an object with a method watch(hooks)`,
+    );
+  }
+
+  /**
+   * Calls the callbacks of a moment with a payload, concurrently, and resolves when all have ended. Use it in tests of
+   * hooks and for runs outside the runtime; the runtime calls the callbacks itself. S4: never rejects because of a
+   * callback. Returns the failures, which `onError` receives as well. There is no timeout.
+   */
+  dispatch<Name extends HookEvent>(event: Name, payload: HookPayload<Name>): Promise<readonly HookFailure[]> {
+    requireHookEvent(event);
+    return this.#calls.dispatch(event, payload);
+  }
+
+  /** Registers a callback. The returned function removes it; pending calls are dropped. */
+  on<Name extends HookEvent>(event: Name, callback: HookCallback<Name>): () => void;
+  /**
+   * Returns a decorator that registers a function and returns it, for a function that is declared in place:
+   * `const logStart = hooks.on(HookEvent.RUN_START)(({ runId }) => console.log(runId))`.
+   */
+  on<Name extends HookEvent>(
+    event: Name,
+  ): <Callback extends HookCallback<Name>>(callback: Callback) => Callback;
+  on<Name extends HookEvent>(
+    event: Name,
+    ...callbacks: readonly [] | readonly [HookCallback<Name>]
+  ): (() => void) | (<Callback extends HookCallback<Name>>(callback: Callback) => Callback) {
+    requireHookEvent(event);
+    if (callbacks.length === 1) return this.#add(event, callbacks[0]);
+    return (callback) => {
+      this.#add(event, callback);
+      return callback;
+    };
+  }
+
+  #add<Name extends HookEvent>(event: Name, callback: HookCallback<Name>): () => void {
     if (typeof callback !== "function") {
       throw new Fault("invalid_argument", `invalid hook ${describeValue(callback)}: expected a function`);
     }
@@ -85,4 +128,12 @@ export class HookManager implements Hooks, EventObserver {
   settled(runId: RunId): Promise<void> {
     return this.#calls.settled(runId);
   }
+}
+
+function requireHookEvent(event: HookEvent): void {
+  if (names.has(event)) return;
+  throw new Fault(
+    "invalid_argument",
+    `invalid hook event ${describeValue(event)}: expected one of HookEvent, ${[...names].join(", ")}`,
+  );
 }

@@ -5,6 +5,7 @@ import {
   HookEvent,
   optionNames,
   type HookPayload,
+  type HookSet,
   type Hooks,
 } from "../../kernel/index.ts";
 
@@ -21,7 +22,7 @@ export type LoggedMoment = {
 const knownOptions = optionNames<RunLoggerOptions>({ capacity: true });
 
 /** Keeps the latest hook events for debugging, in bounded memory. */
-export class RunLogger {
+export class RunLogger implements HookSet {
   readonly #ring: LoggedMoment[] = [];
   readonly #capacity: number;
   #seen = 0;

@@ -19,9 +19,12 @@ export class MiddlewarePipeline {
   readonly function: FunctionMiddleware | undefined;
   /** Number of middleware functions that a call passes, by level. */
   readonly depth: Readonly<Record<Level, number>>;
+  /** Names of the middleware. */
+  readonly names: ReadonlySet<string>;
 
   constructor(middleware: readonly (Layer | LevelMiddleware)[]) {
     const layers = middleware.map(readLayer);
+    this.names = new Set(layers.flatMap(({ name }) => name ?? []));
     const agent = at(layers, "agent", (layer) => layer.agent);
     const chat = at(layers, "chat", (layer) => layer.chat);
     const tool = at(layers, "function", (layer) => layer.function);

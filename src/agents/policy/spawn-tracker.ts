@@ -2,11 +2,13 @@ import {
   Fault,
   holdsSeat,
   openHeadcount,
+  parsePriority,
   Priority,
   seatHolders,
   spawnBudget,
   type Headcount,
   type HeadcountTask,
+  type PriorityName,
   type SeatHolder,
   type SpawnBudget,
   type RunSnapshot,
@@ -43,15 +45,15 @@ export class SpawnTracker {
    * Requests a seat and resolves when the task has it: immediately if one is free, otherwise when the victim has
    * yielded its own. It rejects with `BudgetExhaustedError` if no seat can be had, and with `CancellationError` if the
    * task is released while it waits. `parent` is the spawning task (default: `root`); ancestors of a new task are never
-   * its victims (H3).
+   * its victims (H3). `priority` is a `Priority` or its name.
    */
   async acquire(
     id: string,
-    priority: Priority = Priority.NORMAL,
+    priority: Priority | PriorityName = Priority.NORMAL,
     { parent }: { readonly parent?: string } = {},
   ): Promise<void> {
     const own = this.#writable("acquire", "spawn with ctx.spawn(), which takes the seat");
-    await own.acquire(id, parent ?? own.headcount.rootId, priority);
+    await own.acquire(id, parent ?? own.headcount.rootId, parsePriority(priority));
   }
 
   /**
@@ -71,9 +73,9 @@ export class SpawnTracker {
    * H8: a task whose priority is lowered yields only to a waiting task; one whose priority is raised queues and takes
    * no seat.
    */
-  reprioritize(id: string, priority: Priority): void {
+  reprioritize(id: string, priority: Priority | PriorityName): void {
     const own = this.#writable("reprioritize", "call run.reprioritize(taskId, priority) on the run's handle");
-    own.reprioritize(id, priority);
+    own.reprioritize(id, parsePriority(priority));
   }
 
   /** Whether a task must start nothing more, because it is pausing or paused. */

@@ -65,6 +65,7 @@ class ModelWithSettings implements Model {
   readonly modelId: string;
   readonly contextWindow?: number;
   readonly maxOutputTokens?: number;
+  readonly defaultOutputTokens?: number;
   readonly supportsStructuredOutput?: boolean;
   readonly choice?: ModelChoice;
   readonly #model: Model;
@@ -83,6 +84,8 @@ class ModelWithSettings implements Model {
     ];
     if (window !== undefined) this.contextWindow = window;
     if (output !== undefined) this.maxOutputTokens = output;
+    const usual = settings.maxOutputTokens ?? model.defaultOutputTokens;
+    if (usual !== undefined) this.defaultOutputTokens = usual;
     if (choice !== undefined) {
       this.choice = {
         candidates: (request, task) =>

@@ -13,6 +13,7 @@ import {
 } from "../../kernel/index.ts";
 import { AiSdkAdapter } from "./ai-sdk-adapter.ts";
 import { structuredProviders, type AiSdkModel } from "./ai-sdk-model.ts";
+import { modelLimits } from "./model-limits.ts";
 import { anyServer, providerDirectory, type ProviderEntry } from "./provider-directory.ts";
 
 /** Provider and model id, such as `"anthropic/claude-sonnet-5"`. The model id may contain further slashes. */
@@ -76,6 +77,8 @@ interface ModelReference {
 class NamedModel implements Model {
   readonly provider: string;
   readonly modelId: string;
+  readonly contextWindow?: number;
+  readonly maxOutputTokens?: number;
   readonly supportsStructuredOutput?: boolean;
   readonly #reference: ModelReference;
   #loaded: Promise<Model> | undefined;
@@ -84,6 +87,7 @@ class NamedModel implements Model {
     this.#reference = naming;
     this.provider = naming.provider;
     this.modelId = naming.modelId;
+    Object.assign(this, modelLimits(this.provider, this.modelId));
     // A server at another address may accept a schema and ignore it.
     if (naming.options.baseUrl === undefined && structuredProviders.has(naming.provider))
       this.supportsStructuredOutput = true;

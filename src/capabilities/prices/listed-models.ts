@@ -33,46 +33,57 @@ export interface TimedPrice {
 }
 
 /** A model of the list, with its prices. */
-export interface ListedModel {
+interface ListedModel {
   readonly match: NameTest;
   /** Prices by time. The last one that applies counts; if none applies, the first. */
   readonly prices: readonly TimedPrice[];
 }
 
+/** A model of the list, with the size of its context window in tokens. */
+export interface ModelWindow {
+  readonly match: NameTest;
+  readonly contextWindow: number;
+}
+
 /** A provider of the list, with its models. */
-export interface ListedProvider {
+export interface ListedProvider<Model = ListedModel> {
   readonly id: string;
   readonly match?: NameTest;
   /** Test for model names that belong to this provider. */
   readonly modelMatch?: NameTest;
   /** Ids of providers whose models this provider offers, too. */
   readonly fallbacks?: readonly string[];
-  /** `ListedModel[]` as JSON text. It is parsed when a model of the provider is looked up. */
-  readonly models: string;
+  /** `Model[]` as JSON text. It is parsed when a model of the provider is looked up. */
+  readonly models: string & { readonly of?: Model };
 }
 
 /** Finds models in the price list by the names that providers and their SDKs use. */
-export class ListedModels {
-  readonly #providers: readonly ListedProvider[];
-  readonly #models = new Map<ListedProvider, readonly ListedModel[]>();
+export class ListedModels<Model extends { readonly match: NameTest }> {
+  readonly #providers: readonly ListedProvider<Model>[];
+  readonly #models = new Map<ListedProvider<Model>, readonly Model[]>();
 
-  constructor(providers: readonly ListedProvider[]) {
+  constructor(providers: readonly ListedProvider<Model>[]) {
     this.#providers = providers;
   }
 
   /** Returns the model, or `undefined` if it is not in the list. */
-  find(providerName: string, modelName: string): ListedModel | undefined {
+  find(providerName: string, modelName: string): Model | undefined {
     const name = modelName.toLowerCase().trim();
     if (providerName.toLowerCase() === "litellm") return this.#behindLiteLlm(name);
     const provider = this.#provider(providerName);
     return provider && this.#model(provider, name);
   }
 
+  /** Whether the list has models of this provider. */
+  hasProvider(providerName: string): boolean {
+    return this.#provider(providerName) !== undefined;
+  }
+
   /**
    * Finds a model behind LiteLLM, a proxy to many providers: the name is `provider/model`, or a model name that
    * identifies its provider.
    */
-  #behindLiteLlm(name: string): ListedModel | undefined {
+  #behindLiteLlm(name: string): Model | undefined {
     const [, providerName = "", rest = ""] = /^(.*?)\/(.*)$/s.exec(name) ?? [];
     const named = rest === "" ? undefined : this.#provider(providerName);
     if (named !== undefined) return this.#model(named, rest);
@@ -80,7 +91,7 @@ export class ListedModels {
     return known && this.#model(known, name);
   }
 
-  #provider(providerName: string): ListedProvider | undefined {
+  #provider(providerName: string): ListedProvider<Model> | undefined {
     const name = providerName.toLowerCase().trim();
     return (
       this.#providers.find(({ id }) => id === name) ??
@@ -89,11 +100,11 @@ export class ListedModels {
   }
 
   /** Finds a model of a provider. A date in the name is tried without and with dashes, because providers write both. */
-  #model(provider: ListedProvider, name: string): ListedModel | undefined {
+  #model(provider: ListedProvider<Model>, name: string): Model | undefined {
     return this.#modelNamed(provider, name) ?? this.#modelNamed(provider, withDashes(name));
   }
 
-  #modelNamed(provider: ListedProvider, name: string): ListedModel | undefined {
+  #modelNamed(provider: ListedProvider<Model>, name: string): Model | undefined {
     for (const id of [provider.id, ...(provider.fallbacks ?? [])]) {
       const found = this.#modelsOf(id).find(({ match }) => passes(match, name));
       if (found !== undefined) return found;
@@ -101,10 +112,10 @@ export class ListedModels {
     return undefined;
   }
 
-  #modelsOf(id: string): readonly ListedModel[] {
+  #modelsOf(id: string): readonly Model[] {
     const provider = this.#providers.find((each) => each.id === id);
     if (provider === undefined) return [];
-    const known = this.#models.get(provider) ?? (JSON.parse(provider.models) as readonly ListedModel[]);
+    const known = this.#models.get(provider) ?? (JSON.parse(provider.models) as readonly Model[]);
     this.#models.set(provider, known);
     return known;
   }

@@ -26,15 +26,17 @@ import type { ToolResult } from "../messages/tool-result.ts";
  * invocation.
  */
 export interface FastFlags {
-  /** Whether the agent has no audit log. */
+  /** Whether the agent has neither an audit log nor the middleware `auditLogger`. */
   readonly fastAudit: boolean;
-  /** Whether the agent has no telemetry. */
+  /** Whether the agent has neither telemetry nor the middleware `tracing`. */
   readonly fastTelemetry: boolean;
   /** Whether the agent has no permissions. */
   readonly fastPermissions: boolean;
   /** Whether the agent has neither hooks nor an event observer. */
   readonly fastHooks: boolean;
-  /** Whether the task has no limit on tokens, cost and turns. */
+  /** Whether steps are not journaled. Always `false`: the runtime journals every step, also in memory. */
+  readonly fastRuntime: boolean;
+  /** Whether neither the task nor a task above it has a limit on tokens, cost and turns, and there is no deadline. */
   readonly fastBudget: boolean;
 }
 

@@ -1,4 +1,5 @@
 import type { ChatMessage } from "../messages/chat-message.ts";
+import type { RunMeta } from "../run/run-meta.ts";
 import type { AgentId, RunId, SessionId } from "../base/identity.ts";
 
 /** Identifies one history: an agent's messages in one session. */
@@ -14,13 +15,13 @@ export interface HistoryKey {
  * Sessions of workers have separate ids (`sessionWithin`), so no agent reads the history of another.
  */
 export interface HistoryProvider {
-  /** Returns all messages of a history, oldest first. */
-  read(key: HistoryKey): Promise<readonly ChatMessage[]>;
+  /** Returns all messages of a history, oldest first. `meta` is the run that reads; absent outside a run. */
+  read(key: HistoryKey, meta?: RunMeta): Promise<readonly ChatMessage[]>;
   /**
    * Appends the messages of a run. Messages that the same run appended before are replaced, so a replay adds no
-   * duplicates.
+   * duplicates. `meta` is the run that appends, with its tenant and trace; absent outside a run.
    */
-  append(key: HistoryKey, runId: RunId, messages: readonly ChatMessage[]): Promise<void>;
+  append(key: HistoryKey, runId: RunId, messages: readonly ChatMessage[], meta?: RunMeta): Promise<void>;
   /** Returns the number of messages of a history. */
   count(key: HistoryKey): Promise<number>;
   /** Deletes all messages that a run appended. Called when a run with `HistoryRetention.RUN` ends. */

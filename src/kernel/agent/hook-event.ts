@@ -96,3 +96,14 @@ export interface Hooks {
   /** Registers a callback for a moment. Returns a function that removes the callback. */
   on<Name extends HookEvent>(event: Name, callback: HookCallback<Name>): () => void;
 }
+
+/** A callback together with its moment, for `HookManager.register`. */
+export type Hook = {
+  readonly [Name in HookEvent]: { readonly event: Name; readonly callback: HookCallback<Name> };
+}[HookEvent];
+
+/** A set of hooks that registers itself, such as `RunLogger` and `CostTracker`. */
+export interface HookSet {
+  /** Registers the callbacks of the set. Returns a function that removes them. */
+  watch(hooks: Hooks): () => void;
+}

@@ -71,7 +71,7 @@ export class Supervision {
   readonly retention: HistoryRetention;
   readonly priority: Priority;
 
-  private constructor(fields: Fields) {
+  protected constructor(fields: Fields) {
     this.runId = fields.runId;
     this.sessionId = fields.sessionId;
     this.rootId = fields.rootId;

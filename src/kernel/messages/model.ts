@@ -1,5 +1,7 @@
 import type { ClassifiedError } from "../errors/classify-error.ts";
+import type { CancellationToken } from "../errors/cancellation-token.ts";
 import type { CancelSignal } from "../base/cancel-signal.ts";
+import type { RunId } from "../base/identity.ts";
 import type { AssistantMessage, ChatMessage } from "./chat-message.ts";
 import type { ProviderMetadata } from "./content.ts";
 import type { JsonSchema } from "../base/schema.ts";
@@ -60,10 +62,30 @@ export interface ModelRequest {
   readonly providerOptions?: ProviderOptions;
 }
 
+/** The run on whose behalf a model is called. `RunMeta` has this shape. */
+export interface ModelCallMeta {
+  /** Id of the run. */
+  readonly runId: RunId;
+  /** Token that is cancelled with the task. */
+  readonly cancellation: CancellationToken;
+  /** Deadline of the task in epoch milliseconds. `null` means no deadline. */
+  readonly deadline: number | null;
+  /** Id of the trace, the same in the whole run. */
+  readonly traceId: string;
+  /** Id of the task's span. */
+  readonly spanId: string;
+  /** Id of the tenant. `null` for a run without a tenant. */
+  readonly tenantId: string | null;
+  /** C2: throws `CancellationError` after a cancel or after the deadline. */
+  check(): void;
+}
+
 /** Options of one model call. */
 export interface ModelCallOptions {
   /** Cancels the call when it aborts. */
   readonly signal?: CancelSignal;
+  /** The run that makes the call, for tracing and tenants. Absent for a call outside any run. */
+  readonly meta?: ModelCallMeta;
 }
 
 /** The answer of a model. */
@@ -121,6 +143,11 @@ export interface Model {
   readonly contextWindow?: number;
   /** Maximum number of tokens of one answer. Absent if unknown. */
   readonly maxOutputTokens?: number;
+  /**
+   * B1: output limit that a request without one is sent under a cap. Default: 8,192, or `maxOutputTokens` if that is
+   * lower.
+   */
+  readonly defaultOutputTokens?: number;
   /**
    * Whether the provider enforces the schema of `responseFormat`. The schema is then sent only there. If absent, it is
    * unknown, and the schema is also part of the instructions.

@@ -69,7 +69,7 @@ export class RunMeta {
   readonly #ids: IdSource;
   #spanId: string | undefined;
 
-  private constructor(fields: Fields) {
+  protected constructor(fields: Fields) {
     if (fields.deadline !== null && !Number.isFinite(fields.deadline)) {
       throw new Fault(
         "invalid_argument",

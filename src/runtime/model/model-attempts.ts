@@ -165,7 +165,7 @@ export class ModelAttempts implements CallBody {
   #call(model: Model, request: ModelRequest): Promise<ModelResponse> {
     const { runner, cancelScope } = this.#step;
     if (runner.task.record.streaming) return this.#stream(model, request);
-    return Promise.resolve(model.generate(request, { signal: cancelScope.signal }));
+    return Promise.resolve(model.generate(request, { signal: cancelScope.signal, meta: runner.meta }));
   }
 
   async #stream(model: Model, request: ModelRequest): Promise<ModelResponse> {
@@ -175,7 +175,7 @@ export class ModelAttempts implements CallBody {
     const deltas = openDeltaSink(this.#step, this.#count.attempts, this.#outgoing.filters);
     this.#deltas = deltas;
     deltas.begin();
-    for await (const part of model.stream(request, { signal })) {
+    for await (const part of model.stream(request, { signal, meta: runner.meta })) {
       if (this.#isAbandoned) throw new Error("the call was abandoned while its stream was read");
       this.#receivedParts++;
       if (part.type === "finish") {

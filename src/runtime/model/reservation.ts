@@ -140,7 +140,7 @@ function prepareReservation(call: CallReservation): PreparedReservation {
     attempt,
     input: { tokens, costUsd: price === null ? null : inputCost(price, tokens) },
     output: {
-      maxTokens: maxOutputTokens ?? model.maxOutputTokens ?? defaultOutputTokens,
+      maxTokens: maxOutputTokens ?? usualOutputTokens(model),
       usdPerToken: price === null ? null : maxOutputUsdPerToken(price),
     },
     turns,
@@ -176,6 +176,11 @@ function maxInputUsdPerToken({ inputUsd, cacheReadUsd = 0, cacheWriteUsd = 0 }: 
 /** B1: the highest price of an output token. */
 function maxOutputUsdPerToken({ outputUsd, reasoningUsd = 0 }: ModelPrice): number {
   return Math.max(outputUsd, reasoningUsd);
+}
+
+/** B1: the output limit of a request that states none. A model's own limit may be so high that one call reserves a whole budget. */
+function usualOutputTokens({ defaultOutputTokens: usual, maxOutputTokens }: Model): number {
+  return usual ?? Math.min(defaultOutputTokens, maxOutputTokens ?? defaultOutputTokens);
 }
 
 /** Whether a cap applies to the task. B1: then the bound holds only if the request states its output limit. */
