@@ -103,6 +103,14 @@ const entryPoints: Readonly<Record<string, Attack>> = {
     const { isError, output: shown } = output as { isError: boolean; output: { text: string } };
     return isError ? { code: "too_large", message: shown.text } : undefined;
   },
+  "the arguments of ctx.tool": (runtime, value) =>
+    faultOf(
+      runtime,
+      hosted("calls", async (ctx) => {
+        await ctx.tool({ callId: "call_1", toolName: "absent", input: value });
+        return "called";
+      }),
+    ),
   steering: (runtime, value) => sendTo(runtime, (run) => run.steer(value)),
   "a follow-up": (runtime, value) => sendTo(runtime, (run) => run.followUp(value)),
   "the reason of a cancel": async (runtime, value) => {

@@ -191,6 +191,12 @@ export class TaskContext implements RunContext {
   }
 
   tools(calls: readonly ToolCall[], options: ToolsOptions = {}): Promise<readonly ToolResult[]> {
+    try {
+      for (const { toolName, input } of calls)
+        this.#runner.worker.sizes.assert(input, `the arguments of tool ${toolName}`);
+    } catch (error) {
+      return Promise.reject(Fault.from(error));
+    }
     const scope = this.#lastLlm ?? this.#steps.next();
     const first = this.#lastLlm === undefined ? 0 : this.#toolsCalled;
     this.#toolsCalled = first + calls.length;
