@@ -91,7 +91,9 @@ export class AgentCore implements HostedAgent {
 
   constructor(options: AgentOptions, home?: AgentHome) {
     checkAgentOptions(options);
-    const { name, budget = {}, guardrails = [], compaction, subAgents = [] } = options;
+    const { name, guardrails = [], compaction, subAgents = [] } = options;
+    // Callers without types may pass `budget: null` for no budget.
+    const budget = options.budget ?? {};
     const { maxTurns = 25, maxToolCallsPerTurn = 128 } = options;
     this.#options = options;
     this.#tools = withHandoffs(options.tools, subAgents);

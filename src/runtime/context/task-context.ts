@@ -144,7 +144,10 @@ export class TaskContext implements RunContext {
    */
   emitEvent(draft: EventDraft, turn?: Turn): void {
     assertEmittable(draft, isTurnOf(this.#runner, turn));
-    sealMadeJson(draft.data, `the data of event ${draft.type}`);
+    const where = `the data of event ${draft.type}`;
+    sealMadeJson(draft.data, where);
+    // The events of a turn contain the results of its calls, whose sizes were checked one by one.
+    if (turn === undefined) this.#runner.worker.sizes.assert(draft.data, where);
     this.#steps.emit(draft);
   }
 
