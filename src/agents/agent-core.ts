@@ -14,6 +14,7 @@ import {
   type InboxMode,
   type Message,
   type Model,
+  rootTaskId,
   type RunContext,
   type RunHandle,
   type RunResult,
@@ -27,7 +28,14 @@ import { cancelWithCaller } from "./cancel-with-caller.ts";
 import { checkAgentOptions } from "./agent-check.ts";
 import type { AgentOptions } from "./agent-options.ts";
 import { checkArchitecture } from "./part-check.ts";
-import { readInput, readMessage, refusedInput, type AgentInput, type ReadInput } from "./agent-input.ts";
+import {
+  checkRootInput,
+  readInput,
+  readMessage,
+  refusedInput,
+  type AgentInput,
+  type ReadInput,
+} from "./agent-input.ts";
 import { AgentStream } from "./agent-stream.ts";
 import { acceptForm, acceptSchema, type SchemaCheck } from "./answer-format.ts";
 import { createArchitecture } from "./architectures/registry.ts";
@@ -83,7 +91,9 @@ export class AgentCore implements HostedAgent {
 
   constructor(options: AgentOptions, home?: AgentHome) {
     checkAgentOptions(options);
-    const { name, budget = {}, guardrails = [], compaction, subAgents = [] } = options;
+    const { name, guardrails = [], compaction, subAgents = [] } = options;
+    // Callers without types may pass `budget: null` for no budget.
+    const budget = options.budget ?? {};
     const { maxTurns = 25, maxToolCallsPerTurn = 128 } = options;
     this.#options = options;
     this.#tools = withHandoffs(options.tools, subAgents);
@@ -156,8 +166,14 @@ export class AgentCore implements HostedAgent {
 
   run(ctx: RunContext, inbox: TaskInbox): Promise<JsonValue> {
     if (inbox.messages.length > 0) return this.#answer(ctx, inbox);
+    return this.#invoke(ctx);
+  }
+
+  async #invoke(ctx: RunContext): Promise<JsonValue> {
     const given = readInput(ctx.input);
-    return given === undefined ? Promise.reject(refusedInput(this.name)) : invokeIn(this.#plan, ctx, given);
+    if (given === undefined) throw refusedInput(this.name);
+    if (ctx.taskId === rootTaskId) checkRootInput(this.name, given);
+    return invokeIn(this.#plan, ctx, given);
   }
 
   async #answer(ctx: RunContext, inbox: TaskInbox): Promise<JsonValue> {
@@ -233,6 +249,7 @@ export class AgentCore implements HostedAgent {
       timeoutMs == null ? budget.deadlineMs : Math.min(timeoutMs, budget.deadlineMs ?? Infinity);
     const read = readInput(input as JsonValue);
     if (read === undefined) throw refusedInput(this.name);
+    checkRootInput(this.name, read);
     const schema = output ?? read.output;
     if (schema !== undefined) {
       acceptForm(this, this.architecture);

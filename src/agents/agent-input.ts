@@ -21,6 +21,7 @@ export interface AgentRequest {
 /** An input in the form in which an invocation uses it. */
 export interface ReadInput {
   readonly prompt: string;
+  /** All parts of an input that is more than one plain text, the texts included; otherwise empty. */
   readonly attachments: readonly UserPart[];
   readonly message: UserMessage;
   readonly output?: JsonSchema;
@@ -61,16 +62,52 @@ export function refusedInput(name: string): Fault {
 
 function ofParts(content: string | readonly UserPart[]): ReadInput {
   if (typeof content === "string") return { prompt: content, attachments: [], message: userMessage(content) };
-  const words = textOf(content);
-  const attachments = content.filter(({ type }) => type !== "text");
-  return { prompt: words, attachments, message: opening(words, attachments) };
+  const prompt = textOf(content);
+  const [only, ...others] = content;
+  const isPlain = others.length === 0 && only?.type === "text" && only.providerMetadata === undefined;
+  const attachments = isPlain ? [] : content;
+  return { prompt, attachments, message: opening(prompt, attachments) };
 }
 
-/** The first message of an invocation. An empty text is left out, because providers refuse it. */
+/**
+ * The first message of an invocation. If the prompt is the text of the parts, the message has the parts as they are, in
+ * their order. If an architecture has changed the prompt, it replaces the texts. An empty text is left out, because
+ * providers refuse it.
+ */
 export function opening(prompt: string, attachments: readonly UserPart[]): UserMessage {
-  if (attachments.length === 0) return userMessage(prompt);
-  return userMessage([...(prompt === "" ? [] : [{ type: "text", text: prompt } as const]), ...attachments]);
+  return attachments.length === 0 ? userMessage(prompt) : userMessage(promptParts(prompt, attachments));
 }
+
+/** The parts of a message with this prompt and these attachments. */
+export function promptParts(prompt: string, attachments: readonly UserPart[]): readonly UserPart[] {
+  if (textOf(attachments) === prompt)
+    return attachments.filter((part) => part.type !== "text" || part.text !== "");
+  const text = prompt === "" ? [] : [{ type: "text", text: prompt } as const];
+  return [...text, ...attachments.filter(({ type }) => type !== "text")];
+}
+
+/**
+ * Refuses an input that a caller may not start a run with: one without content, and one whose history or instructions
+ * would be ignored, because only a parent agent may give them.
+ */
+export function checkRootInput(name: string, { prompt, attachments, ...read }: ReadInput): void {
+  if (prompt.trim() === "" && attachments.every(({ type }) => type === "text"))
+    throw new Fault(
+      "invalid_argument",
+      `invalid input of agent ${name}: it is empty; pass a text, an image or a file`,
+    );
+  for (const key of ["history", "instructions"] as const)
+    if (read[key] !== undefined)
+      throw new Fault(
+        "invalid_argument",
+        `invalid input of agent ${name}: ${key} is accepted only from a parent agent; ${rootAlternatives[key]}`,
+      );
+}
+
+const rootAlternatives = {
+  history: "continue a conversation with the option `sessionId`, or set the agent's option `history`",
+  instructions: "set the agent's option `instructions`",
+};
 
 function isParts(value: unknown): value is readonly UserPart[] {
   return Array.isArray(value) && value.length > 0 && value.every(isPart);

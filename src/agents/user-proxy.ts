@@ -24,7 +24,7 @@ export class UserProxy implements Architecture {
   readonly requiresModel = false;
 
   async *run(session: AgentSession, { ctx }: Dependencies, prompt: string): AsyncIterable<EmittableEvent> {
-    const { attachments } = session;
+    const attachments = session.attachments.filter(({ type }) => type !== "text");
     const shown = attachments.length === 0 ? {} : { attachments: attachments as unknown as JsonValue };
     const decision = await ctx.approval({
       toolName,

@@ -292,6 +292,12 @@ describe("methods that address a run", () => {
   });
 });
 
+test("budget: null of an agent means no budget", async () => {
+  const options = { name: "scout", model: scriptedModel(["done"]), budget: null };
+  const agent = new Agent(options as unknown as ConstructorParameters<typeof Agent>[0]);
+  expect(await agent.invoke("?")).toMatchObject({ output: "done" });
+});
+
 test("budget: null means no budget", async () => {
   const agent = new Agent({ name: "scout", model: scriptedModel(["done"]) });
   const options = { budget: null } as unknown as InvokeOptions;

@@ -171,6 +171,15 @@ describe.each(identities())("shell commands as $name", (identity) => {
       expect(kept.filter((name) => name.startsWith("commondir.refused-"))).toHaveLength(1);
     });
 
+    test("end at the first change of a control file that could not be mounted, before a program obeys it", async () => {
+      const command = "echo ../x > .git/commondir; sleep 2; cat .git/commondir; echo late > late; sleep 60";
+      const { world, text } = await run(command);
+      expect(text).toMatch(
+        /^\[stopped: the command changed a control file\]\n\[undone, .*\.git\/commondir\]$/,
+      );
+      expect(await readdir(world.inside)).not.toContain("late");
+    });
+
     test("commit to a repository, whose index, objects and refs stay writable", async () => {
       const world = await attackedWorld(identity.uid);
       const repository = join(world.inside, "project");

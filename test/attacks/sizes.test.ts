@@ -63,6 +63,9 @@ async function sendTo(runtime: Runtime, command: (run: RunHandle) => Promise<voi
   return refusal;
 }
 
+const showsCall = { callId: "call_1", toolName: "shows", input: {} };
+const asJson = (value: unknown): JsonValue => value as JsonValue;
+
 const entryPoints: Readonly<Record<string, Attack>> = {
   "the input of submit()": (runtime, value) => refusalOf(runtime.submit(quiet, value)),
   "the metadata of submit()": (runtime, value) =>
@@ -77,6 +80,37 @@ const entryPoints: Readonly<Record<string, Attack>> = {
   "the input of stream()": (runtime, value) =>
     refusalOf(new Agent({ name: "scout", model: scriptedModel(["ok"]) }).stream(value, { runtime }).result()),
   "a signal": (runtime, value) => sendTo(runtime, (run) => run.signal("other", value)),
+  "the name of a signal": (runtime, value) => sendTo(runtime, (run) => run.signal(value.slice(7), null)),
+  "an event of ctx.emitEvent": (runtime, value) =>
+    faultOf(
+      runtime,
+      hosted("emits", async (ctx) => {
+        const around = JSON.stringify({ architecture: "own", name: "note", data: { text: "" } }).length - 2;
+        const data = { text: value.slice(around) };
+        ctx.emitEvent({ type: "architecture_event", data: { architecture: "own", name: "note", data } });
+        return ctx.now();
+      }),
+    ),
+  "a progress update of a tool": async (runtime, value) => {
+    const shows = tool({
+      name: "shows",
+      description: "Shows its progress",
+      inputSchema: { type: "object" },
+      execute: async (_input, { progress }) => (progress(value), "shown"),
+    });
+    const caller = { ...hosted("calls", async (ctx) => asJson(await ctx.tool(showsCall))), tools: [shows] };
+    const { output } = await (await runtime.submit(caller, null)).result();
+    const { isError, output: shown } = output as { isError: boolean; output: { text: string } };
+    return isError ? { code: "too_large", message: shown.text } : undefined;
+  },
+  "the arguments of ctx.tool": (runtime, value) =>
+    faultOf(
+      runtime,
+      hosted("calls", async (ctx) => {
+        await ctx.tool({ callId: "call_1", toolName: "absent", input: value });
+        return "called";
+      }),
+    ),
   steering: (runtime, value) => sendTo(runtime, (run) => run.steer(value)),
   "a follow-up": (runtime, value) => sendTo(runtime, (run) => run.followUp(value)),
   "the reason of a cancel": async (runtime, value) => {
@@ -373,3 +407,18 @@ describe.each(twoStores)("a hostile JSON value on the %s store", (_store, prepar
     await runtime.close();
   });
 });
+
+test.each(["userId", "tenantId", "channel"])(
+  "submit() refuses a %s of more than 1,024 characters",
+  async (option) => {
+    const runtime = await openRuntime();
+    const submit = (length: number): Promise<RunHandle> =>
+      runtime.submit(quiet, null, { [option]: "x".repeat(length) });
+    await expect(submit(1_025)).rejects.toMatchObject({
+      code: "invalid_argument",
+      message: `invalid ${option} of a run: it has 1025 characters; use at most 1024`,
+    });
+    expect(await (await submit(1_024)).result()).toMatchObject({ status: "completed" });
+    await runtime.close();
+  },
+);

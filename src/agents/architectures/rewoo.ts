@@ -21,6 +21,7 @@ import {
 import { architectureEvent } from "./role-call.ts";
 import { setAnswer } from "./answer-text.ts";
 import {
+  filledLength,
   fillPlaceholders,
   dependencyLevels,
   parseToolPlan,
@@ -177,10 +178,18 @@ function evidenceOf(
   return { id, tool, args, ...outcome };
 }
 
+/** Maximum number of characters that replace placeholders. Without it, a few calls that repeat each other's output use up the memory. */
+const longestArguments = 4 * 1024 * 1024;
+
 function callProblem({ args, problem }: PlannedCall, outputs: CallOutputs): string | undefined {
   if (problem !== undefined) return problem;
   const unknown = unknownPlaceholders(args, outputs);
-  if (unknown.length === 0) return undefined;
+  if (unknown.length === 0) {
+    const length = filledLength(args, outputs);
+    return length <= longestArguments
+      ? undefined
+      : `its args would have more than ${longestArguments} characters`;
+  }
   return `no output is known for ${unknown.map((name) => `{{${name}}}`).join(", ")} in its args`;
 }
 

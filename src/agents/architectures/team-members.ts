@@ -8,6 +8,7 @@ import {
   type SpawnOptions,
   type WorkerBrief,
 } from "../../kernel/index.ts";
+import { promptParts } from "../agent-input.ts";
 import { checkSubAgent } from "../part-check.ts";
 import { refuseDuplicateNames } from "../duplicate-names.ts";
 import type { PromptContext } from "./prompt-context.ts";
@@ -129,7 +130,7 @@ export function workerBrief(
       : `Instructions of the agent you work for:\n${instructionsWithoutFormat}`;
   const instructions = [roleInstructions, context].filter((part) => part !== "").join("\n\n");
   return {
-    prompt: attachments.length === 0 ? prompt : [{ type: "text", text: prompt }, ...attachments],
+    prompt: attachments.length === 0 ? prompt : promptParts(prompt, attachments),
     ...(instructions !== "" && { instructions }),
     ...(history.length > 0 && { history: history.slice() }),
   };

@@ -125,6 +125,13 @@ export function fillPlaceholders(args: JsonObject, outputs: CallOutputs): JsonOb
   return fillMembers(args, outputs);
 }
 
+/** Returns the number of characters that would replace the placeholders in arguments. A text may repeat a placeholder. */
+export function filledLength(args: JsonObject, outputs: CallOutputs): number {
+  let length = 0;
+  for (const name of placeholderNames(args)) length += outputFor(name, outputs)?.length ?? 0;
+  return length;
+}
+
 /** Returns the placeholders that have no output. */
 export function unknownPlaceholders(args: JsonObject, outputs: CallOutputs): readonly string[] {
   return [...new Set(placeholderNames(args))].filter((name) => outputFor(name, outputs) === undefined);

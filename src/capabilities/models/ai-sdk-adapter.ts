@@ -19,6 +19,8 @@ import {
 import { partOf, stopReasonOf, usageOf, type AiSdkUsage, type FinishReason } from "./ai-sdk-answer.ts";
 import { providerName, structuredProviders, type AiSdkModel } from "./ai-sdk-model.ts";
 import { promptFor, schemaNote, type PromptTarget } from "./ai-sdk-prompt.ts";
+import type { AddressCheckOptions } from "../web/address-check.ts";
+import { ImageDownloads } from "./image-download.ts";
 import { boundUsage } from "./bound-usage.ts";
 import type { SupportedUrls } from "./inline-media.ts";
 import { modelLimits } from "./model-limits.ts";
@@ -56,13 +58,16 @@ export class AiSdkAdapter implements Model {
   readonly maxOutputTokens?: number;
   readonly supportsStructuredOutput?: boolean;
   readonly #model: CallableModel;
+  readonly #images: ImageDownloads;
   readonly #version: PromptTarget["version"];
 
-  constructor(model: AiSdkModel) {
+  /** `images` decides from which addresses images are downloaded that the provider does not fetch itself. */
+  constructor(model: AiSdkModel, images: AddressCheckOptions = {}) {
     this.#model = model as unknown as CallableModel;
     this.#version = model.specificationVersion;
     this.provider = providerName(model.provider);
     this.modelId = model.modelId;
+    this.#images = new ImageDownloads(this.provider, images);
     Object.assign(this, modelLimits(this.provider, this.modelId));
     const isSupported = this.#model.supportsStructuredOutputs ?? structuredProviders.has(this.provider);
     if (isSupported) this.supportsStructuredOutput = true;
@@ -117,10 +122,12 @@ export class AiSdkAdapter implements Model {
 
   async #callOptions(request: ModelRequest, { signal }: ModelCallOptions): Promise<CallOptions> {
     const { tools, toolChoice, responseFormat, temperature, stopSequences, providerOptions } = request;
+    const supportedUrls = (await this.#model.supportedUrls) ?? {};
     const target = {
       version: this.#version,
       provider: this.provider,
-      supportedUrls: (await this.#model.supportedUrls) ?? {},
+      supportedUrls,
+      downloaded: await this.#images.load(request.messages, supportedUrls, signal),
     };
     const maxOutputTokens = outputLimit(request);
     return {

@@ -28,6 +28,8 @@ export interface PromptTarget {
   /** First part of the provider's name. Opaque parts of other providers are left out of the prompt. */
   readonly provider: string;
   readonly supportedUrls: SupportedUrls;
+  /** Base64 data of downloaded images, by URL. */
+  readonly downloaded: ReadonlyMap<string, string>;
 }
 
 type Prompt = LanguageModelV3Prompt | LanguageModelV4Prompt;

@@ -9,13 +9,14 @@ export type InlineMedia = { readonly data: string } | { readonly url: string };
 interface MediaReader {
   readonly provider: string;
   readonly supportedUrls: SupportedUrls;
+  /** Base64 data of downloaded images, by URL. */
+  readonly downloaded: ReadonlyMap<string, string>;
 }
 
 const dataUrl = /^data:[^,]*,/;
 
 /**
- * Returns an image or file as it is sent: its bytes in base64, or a URL that the provider fetches itself. Nothing is
- * fetched here, because a URL may come from a model and point anywhere.
+ * Returns an image or file as it is sent: its bytes in base64, or a URL that the provider fetches itself.
  */
 export function inlineMedia(part: ImagePart | FilePart, reader: MediaReader): InlineMedia {
   const { source, mediaType } = part;
@@ -27,14 +28,17 @@ export function inlineMedia(part: ImagePart | FilePart, reader: MediaReader): In
     const data = head.endsWith(";base64,") ? body : Buffer.from(decodeURIComponent(body)).toString("base64");
     return { data };
   }
-  if (isSupported(url, mediaType, reader.supportedUrls)) return { url };
+  if (fetchesUrl(url, mediaType, reader.supportedUrls)) return { url };
+  const data = reader.downloaded.get(url);
+  if (data !== undefined) return { data };
   throw new Fault(
     "unsupported",
     `${reader.provider} does not fetch ${mediaType} from ${shown(url)}: fetch it first and send the bytes as { kind: "base64", data }`,
   );
 }
 
-function isSupported(url: string, mediaType: string, supported: SupportedUrls): boolean {
+/** Whether the provider fetches this URL itself. */
+export function fetchesUrl(url: string, mediaType: string, supported: SupportedUrls): boolean {
   if (!URL.canParse(url)) return false;
   const [address, type] = [url.toLowerCase(), mediaType.toLowerCase()];
   return Object.entries(supported).some(

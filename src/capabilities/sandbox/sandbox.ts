@@ -36,7 +36,7 @@ export interface Launch {
   /** Descriptors of the started program from 3 on. */
   readonly descriptors: readonly Descriptor[];
   /**
-   * Watches a limit that the kernel does not enforce. The caller calls it with a function that stops the command, and
+   * Watches limits that the kernel does not enforce. The caller calls it with a function that stops the command, and
    * calls the returned function when the command has ended.
    */
   readonly watch?: (stop: () => void) => () => void;
@@ -138,9 +138,14 @@ export class Sandbox {
       ...started,
       cwd: "/",
       env: {},
-      ...(process.getuid?.() === 0 && {
-        watch: (stop: () => void) => processes.watch(this.#limits.processes, stop),
-      }),
+      watch: (stop) => {
+        const ends = [guard.watch(stop)];
+        // For other users the kernel limits the number of processes.
+        if (process.getuid?.() === 0) ends.push(processes.watch(this.#limits.processes, stop));
+        return () => {
+          for (const end of ends) end();
+        };
+      },
       end: () => (ending ??= finished()),
     };
   }

@@ -1,10 +1,11 @@
 import { randomUUID } from "node:crypto";
-import { fstatSync } from "node:fs";
-import { readdir, readlink, rename, symlink } from "node:fs/promises";
+import { fstatSync, readlinkSync, renameSync, symlinkSync, watch, type FSWatcher } from "node:fs";
+import { readdir } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { Fault } from "../../kernel/index.ts";
 import { configTargets } from "../files/control-files.ts";
 import { configText, isInside, realPathOf } from "../files/control-references.ts";
+import { codeOf } from "../files/error-code.ts";
 import type { Mount } from "./bubblewrap.ts";
 import {
   at,
@@ -34,7 +35,8 @@ const maxRounds = 5;
  *   configuration leads to. Their parent folders are mount points, too, so that they cannot be renamed.
  * - G2: nothing is created in the folders to make them mount points.
  * - G3: control files that an existing git folder lacks, and control files that are links, cannot be mounted. If a command creates or
- *   replaces one, `end()` renames it and restores the link.
+ *   replaces one, it is renamed and the link is restored at once, and the command is stopped: a program of the user, such as an editor
+ *   that asks git for the status every few seconds, would otherwise obey it while the command runs.
  * - G4: other control files that a command creates, such as those of a new repository, are reported.
  *
  * `node_modules` is not searched. A process outside the sandbox that replaces a control file during the command makes the new file
@@ -45,6 +47,7 @@ export class WorkspaceGuard {
   readonly mounts: readonly Mount[];
   readonly #roots: readonly string[];
   readonly #scan: ControlScan;
+  readonly #undone = new Set<string>();
 
   private constructor(roots: readonly string[], scan: ControlScan) {
     this.#roots = roots;
@@ -78,12 +81,37 @@ export class WorkspaceGuard {
     );
   }
 
+  /**
+   * G3: undoes a change as soon as the kernel reports it, and calls `stop`. Returns a function that ends the watch. If the user has no
+   * watches left, changes are undone by `end()` only.
+   */
+  watch(stop: () => void): () => void {
+    const watchers = new Map<OpenEntry, FSWatcher>();
+    const look = (): void => {
+      try {
+        if (this.#undo()) stop();
+      } catch {
+        // The command changes the file at the same time. It is stopped, and `end()` undoes the change.
+        stop();
+      }
+    };
+    try {
+      for (const { folder } of this.#scan.unmountable)
+        if (!watchers.has(folder))
+          watchers.set(folder, watch(at(folder, "."), { persistent: false }, look).on("error", look));
+    } catch (error) {
+      if (!outOfWatches.has(codeOf(error) ?? "")) throw error;
+    }
+    return () => {
+      for (const each of watchers.values()) each.close();
+    };
+  }
+
   /** Undoes what could not be prevented (G3), reports new control files (G4), and releases all descriptors. */
   async end(): Promise<GuardChanges> {
     try {
-      const undone: string[] = [];
-      for (const each of this.#scan.unmountable)
-        if (await undo(each)) undone.push(join(each.folder.path, each.name));
+      this.#undo();
+      const undone = [...this.#undone];
       const before = new Set(this.#scan.found);
       const after = await scanned(this.#roots, { paths: new Set(), inodes: new Set() });
       after.close();
@@ -93,7 +121,17 @@ export class WorkspaceGuard {
       this.#scan.close();
     }
   }
+
+  /** Undoes all changes of files that cannot be mounted. Returns whether there was one. */
+  #undo(): boolean {
+    const changed = this.#scan.unmountable.filter(undo);
+    for (const { folder, name } of changed) this.#undone.add(join(folder.path, name));
+    return changed.length > 0;
+  }
 }
+
+/** Errors of a user who has used up the watches of the kernel. */
+const outOfWatches: ReadonlySet<string> = new Set(["ENOSPC", "EMFILE", "ENFILE"]);
 
 async function scanned(roots: readonly string[], also: AlsoGuarded): Promise<ControlScan> {
   const scan = new ControlScan(also);
@@ -140,12 +178,12 @@ async function sharedInodes(entry: OpenEntry): Promise<readonly string[]> {
 }
 
 /** Renames what a command put in the place of a control file, and restores a link. Returns whether anything changed. */
-async function undo({ folder, name, target }: Unmountable): Promise<boolean> {
+function undo({ folder, name, target }: Unmountable): boolean {
   const path = at(folder, name);
   const stats = statOf(path);
   if (stats === undefined && target === null) return false;
-  if (target !== null && stats?.isSymbolicLink() === true && (await readlink(path)) === target) return false;
-  if (stats !== undefined) await rename(path, at(folder, `${name}.refused-${randomUUID().slice(0, 8)}`));
-  if (target !== null) await symlink(target, path);
+  if (target !== null && stats?.isSymbolicLink() === true && readlinkSync(path) === target) return false;
+  if (stats !== undefined) renameSync(path, at(folder, `${name}.refused-${randomUUID().slice(0, 8)}`));
+  if (target !== null) symlinkSync(target, path);
   return true;
 }

@@ -153,11 +153,12 @@ function notes(
   report: SandboxReport,
 ): string[] {
   const lines: string[] = [];
+  const { created = [], undone = [] } = report;
   if (isTimedOut) lines.push(`[stopped: the command took longer than ${limitMs} ms]`);
+  else if (isOverLimit && undone.length > 0) lines.push("[stopped: the command changed a control file]");
   else if (isOverLimit) lines.push("[stopped: the command had too many processes]");
   else if (killedBy !== null) lines.push(`[killed by ${killedBy}]`);
   else if (exitCode !== 0) lines.push(`[exit code ${exitCode}]`);
-  const { created = [], undone = [] } = report;
   if (undone.length > 0)
     lines.push(`[undone, because these control files must not be created or replaced: ${undone.join(", ")}]`);
   if (created.length > 0)

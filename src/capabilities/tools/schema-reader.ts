@@ -95,6 +95,11 @@ interface SchemaSource<Value> {
   read(input: JsonValue): Reading<Value> | Promise<Reading<Value>>;
 }
 
+/** How schemas of a vendor get a JSON Schema, if a newer version is not the answer. */
+const remedies: Readonly<Record<string, string>> = {
+  valibot: "pass toStandardJsonSchema(schema) of @valibot/to-json-schema 1.5 or later",
+};
+
 class StandardSource<Value> implements SchemaSource<Value> {
   readonly jsonSchema: JsonSchema;
   readonly #standard: StandardSchema["~standard"];
@@ -104,7 +109,7 @@ class StandardSource<Value> implements SchemaSource<Value> {
     if (jsonSchema === undefined) {
       throw new Fault(
         "invalid_argument",
-        `${owner.schemaName} (${vendor}) cannot describe itself as JSON Schema: use a newer version of ${vendor}, or a plain JSON Schema`,
+        `${owner.schemaName} (${vendor}) cannot describe itself as JSON Schema: ${remedies[vendor] ?? `use a newer version of ${vendor}`}, or a plain JSON Schema`,
       );
     }
     this.jsonSchema = described(owner, vendor, jsonSchema);

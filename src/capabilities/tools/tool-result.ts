@@ -1,16 +1,21 @@
-import type {
-  FilePart,
-  ImagePart,
-  JsonObject,
-  JsonValue,
-  MediaSource,
-  TextPart,
-  ToolOutput,
-  ToolResult,
+import {
+  assertJson,
+  isJson,
+  type FilePart,
+  type ImagePart,
+  type JsonObject,
+  type JsonValue,
+  type MediaSource,
+  type TextPart,
+  type ToolOutput,
+  type ToolResult,
 } from "../../kernel/index.ts";
 
-/** A value that a tool body may return: a text, JSON, nothing, or a whole result. */
-export type ToolReturn = JsonValue | ToolResult | undefined | void;
+/**
+ * A value that a tool body may return: a text, a value that can be written as JSON, nothing, or a whole result. Objects
+ * with `toJSON`, such as dates, are converted, and members that are `undefined` are left out.
+ */
+export type ToolReturn = string | number | boolean | object | null | undefined | void;
 
 /** Content of an image or a file: bytes, or a URL (http, data, or a blob of the run). */
 export type MediaData = Uint8Array | { readonly url: string };
@@ -50,11 +55,43 @@ export function fileResult(
 
 /** Converts the return value of a tool body to a result. */
 export function toolResult(value: ToolReturn): ToolResult {
-  return isResult(value) ? value : { output: toolOutput(value ?? ""), isError: false };
+  return isResult(value) ? value : { output: toolOutput(resultJson(value ?? "")), isError: false };
 }
 
 function toolOutput(value: JsonValue): ToolOutput {
   return typeof value === "string" ? { type: "text", text: value } : { type: "json", value };
+}
+
+/**
+ * J10: converts a result to JSON: calls `toJSON` and leaves out members that are `undefined`. A value that would lose
+ * information, such as NaN, a bigint, a `Map` or a cycle, is refused with `not_json`, which names its path.
+ */
+function resultJson(value: unknown): JsonValue {
+  const plain = isJson(value) ? value : converted(value, []);
+  assertJson(plain, "the result of the tool");
+  return plain;
+}
+
+function converted(value: unknown, around: readonly object[]): unknown {
+  if (Object.is(value, -0)) return 0;
+  // A cycle stays as it is, so that the check refuses it.
+  if (typeof value !== "object" || value === null || around.includes(value)) return value;
+  const inside = [...around, value];
+  if ("toJSON" in value && typeof value.toJSON === "function")
+    return converted((value.toJSON as (key: string) => unknown)(""), inside);
+  if (Array.isArray(value)) return value.map((each: unknown) => converted(each, inside));
+  const prototype: unknown = Object.getPrototypeOf(value);
+  if (prototype !== Object.prototype && prototype !== null) return value;
+  const copy: Record<string, unknown> = {};
+  for (const [key, member] of Object.entries(value))
+    if (member !== undefined)
+      Object.defineProperty(copy, key, {
+        value: converted(member, inside),
+        writable: true,
+        enumerable: true,
+        configurable: true,
+      });
+  return copy;
 }
 
 const outputTypes: readonly unknown[] = ["text", "json", "content"] satisfies ToolOutput["type"][];

@@ -17,7 +17,10 @@ export interface AgentSession {
   readonly instructions: string;
   /** The conversation so far, without the system prompt. */
   messages: Transcript;
-  /** Images and files of the user's input. The first prompt includes them; after that the list is empty. */
+  /**
+   * The parts of an input that is more than one plain text, in order, with its texts. The first prompt includes them;
+   * after that the list is empty.
+   */
   attachments: readonly UserPart[];
   /**
    * Results of the tool calls in the last message, by position, while a batch of calls runs. `undefined` marks a call

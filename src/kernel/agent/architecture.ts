@@ -9,8 +9,8 @@ import type { EmittableEvent } from "../events/emittable-event.ts";
  *
  * It changes `session` while it runs and emits events: it yields them or passes them to `deps.ctx.emitEvent`; both have
  * the same effect. The agent emits the start and the end of the invocation, and the runtime emits the events of its own
- * work; an architecture that emits one of these fails with `invalid_argument`. E4: an emitted event commits with the
- * next step. A replay does not emit it again.
+ * work; an architecture that emits one of these fails with `invalid_argument`. E4: an emitted event commits at the
+ * latest with the next step. A replay does not emit it again.
  *
  * @example
  * ```ts

@@ -477,8 +477,8 @@ export interface RunContext {
   /** Sets what the runtime uses when the task ends. A later report replaces the fields that it contains. */
   report(report: TaskReport): void;
   /**
-   * Writes an event to the run's log, in the commit of the next step of this scope. A replay does not write it again
-   * (E4). Throws `invalid_argument` for an event that only the runtime may emit.
+   * Writes an event to the run's log: with the next step of this scope, or earlier if the code starts no step in a full
+   * turn of the event loop. A replay does not write it again (E4). Throws `invalid_argument` for an event that only the runtime may emit.
    */
   emitEvent(event: EmittableEvent): void;
   /** Like the other overload; also accepts the events that start and end the invocation of `turn`. */

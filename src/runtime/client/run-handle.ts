@@ -267,6 +267,7 @@ export class StoredRunHandle implements RunHandle {
     const where = `the ${body.type.replace("_", " ")} of ${this.runId}`;
     assertJson(content, where);
     sizes.assert(valueIn(body), where);
+    if (body.type === "resolve") sizes.assert(body.wait, `the name of ${where}`);
     await store.mailbox.put({ id: ids.next(), runId: this.runId, from: by, at: clock.now(), body });
   }
 }

@@ -144,7 +144,10 @@ export class TaskContext implements RunContext {
    */
   emitEvent(draft: EventDraft, turn?: Turn): void {
     assertEmittable(draft, isTurnOf(this.#runner, turn));
-    sealMadeJson(draft.data, `the data of event ${draft.type}`);
+    const where = `the data of event ${draft.type}`;
+    sealMadeJson(draft.data, where);
+    // The events of a turn contain the results of its calls, whose sizes were checked one by one.
+    if (turn === undefined) this.#runner.worker.sizes.assert(draft.data, where);
     this.#steps.emit(draft);
   }
 
@@ -188,6 +191,12 @@ export class TaskContext implements RunContext {
   }
 
   tools(calls: readonly ToolCall[], options: ToolsOptions = {}): Promise<readonly ToolResult[]> {
+    try {
+      for (const { toolName, input } of calls)
+        this.#runner.worker.sizes.assert(input, `the arguments of tool ${toolName}`);
+    } catch (error) {
+      return Promise.reject(Fault.from(error));
+    }
     const scope = this.#lastLlm ?? this.#steps.next();
     const first = this.#lastLlm === undefined ? 0 : this.#toolsCalled;
     this.#toolsCalled = first + calls.length;

@@ -4,6 +4,7 @@ import {
   type Commit,
   type Event,
   type ExecutionBudget,
+  Fault,
   HistoryRetention,
   type JsonObject,
   type JsonValue,
@@ -32,6 +33,7 @@ export function newRun(
   const { clock, ids } = worker;
   const { id: agentId } = agent;
   const { metadata = noMetadata, messages = noMessages, userId = null, channel } = options;
+  for (const name of ["userId", "tenantId", "channel"] as const) assertShort(name, options[name]);
   assertJson(input, `the input of ${agentId}`);
   worker.sizes?.assert(input, `the input of ${agentId}`);
   if (metadata !== noMetadata) {
@@ -126,4 +128,15 @@ export function openAccountCommand(
   account: Omit<Extract<LedgerCommand, { type: "open" }>, "type" | "warnAt">,
 ): LedgerCommand {
   return { type: "open", ...account, ...(warnAt === undefined ? {} : { warnAt }) };
+}
+
+/** Maximum length of a name that the caller of a run chooses, in characters. Names are copied to tasks, events and indexes. */
+const longestName = 1_024;
+
+function assertShort(option: string, name: string | undefined): void {
+  if (typeof name !== "string" || name.length <= longestName) return;
+  throw new Fault(
+    "invalid_argument",
+    `invalid ${option} of a run: it has ${name.length} characters; use at most ${longestName}`,
+  );
 }

@@ -1,11 +1,16 @@
 import type { StepAddress, StepKind } from "../../kernel/index.ts";
 import type { TaskState } from "./run-state.ts";
+import { isCall } from "./wait-names.ts";
+
+const none: readonly never[] = [];
 
 /** Tracks which records of earlier owners the replay of a task has not reached yet. */
 export class ReplayProgress {
   readonly #task: Pick<TaskState, "steps" | "opened">;
   /** An earlier owner has begun or recorded a step of this journal. */
   readonly #isReplay: boolean;
+  /** Steps that an earlier owner had begun and not recorded. Their start events are in the log. */
+  readonly #begun: readonly StepAddress[];
   #remaining = 0;
   /** Number of remaining records in each scope and the scopes below it. A scope that never had a record has no entry. */
   #inside: Map<string, number> | undefined;
@@ -15,6 +20,7 @@ export class ReplayProgress {
   constructor(task: Pick<TaskState, "steps" | "opened">) {
     this.#task = task;
     this.#isReplay = task.steps.size > 0 || task.opened.size > 0;
+    this.#begun = task.opened.size === 0 ? none : [...task.opened.keys()].filter(isCall);
     for (const address of task.steps.keys()) {
       this.#remaining++;
       this.#count(address, 1);
@@ -24,6 +30,11 @@ export class ReplayProgress {
   /** The replay has not reached every record yet. */
   get remain(): boolean {
     return this.#remaining > 0;
+  }
+
+  /** Whether a step that an earlier owner had begun has no record yet. */
+  get hasBegun(): boolean {
+    return this.#begun.some((address) => this.#task.opened.has(address));
   }
 
   /** Like `remain`, for one scope and the scopes below it. */

@@ -3,6 +3,7 @@ import {
   type RunId,
   type StepAddress,
   type StepRecord,
+  type StepScope,
   type TaskId,
   branchScope,
   parseRunId,
@@ -75,9 +76,30 @@ export function emittedAddress(parallel: StepAddress): StepAddress {
   return branchScope(parallel, emittedBranch) as StepAddress;
 }
 
+/** Part of a stored address, so it must not change. A colon cannot be part of the name of a branch. */
+const earlyMark = "events:";
+
+/** E4: address that marks the first `count` events of a scope as emitted. It is only ever begun: there is no step to record. */
+export function earlyEventsAddress(scope: StepScope, count: number): StepAddress {
+  return `${earlyEventsPrefix(scope)}${count}` as StepAddress;
+}
+
+/** Returns how many events of a scope are marked as emitted by the openings of a task. */
+export function earlyEventsIn(opened: Iterable<StepAddress>, scope: StepScope): number {
+  const prefix = earlyEventsPrefix(scope);
+  let most = 0;
+  for (const address of opened)
+    if (address.startsWith(prefix)) most = Math.max(most, Number(address.slice(prefix.length)));
+  return most;
+}
+
+function earlyEventsPrefix(scope: StepScope): string {
+  return scope === "" ? earlyMark : `${scope}/${earlyMark}`;
+}
+
 /** `false` for an address that marks emitted events, which no task waits for. */
 export function isCall(address: StepAddress): boolean {
-  return !address.endsWith(`/${emittedBranch}`);
+  return !address.endsWith(`/${emittedBranch}`) && !address.includes(earlyMark);
 }
 
 /**

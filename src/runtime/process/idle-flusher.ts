@@ -1,4 +1,4 @@
-/** A log with records that are not written yet. */
+/** A log with records, or a scope with events, that are not written yet. */
 export interface FlushableLog {
   /** Writes the records, unless they were written since the log was added. */
   writeIfIdle(): void;

@@ -2,17 +2,21 @@ import {
   assertEmittable,
   deepFreeze,
   Fault,
+  rootTaskId,
   sealMadeJson,
   type AgentId,
   type Event,
   type EventDraft,
   type EventObserver,
+  type MessageSender,
   type ObservedTask,
+  type RunRecord,
   type TaskId,
 } from "../../kernel/index.ts";
 import type { WorkerContext } from "../process/worker-context.ts";
 import { factsOf, withRunFacts } from "../process/async-context.ts";
 import type { RunState } from "../journal/run-state.ts";
+import { ProgressPublisher } from "./progress-publisher.ts";
 
 /** The log of a run, as its observers write to it. */
 export interface ObservedLog {
@@ -20,7 +24,10 @@ export interface ObservedLog {
   emitObserved(taskId: TaskId, draft: EventDraft): boolean;
 }
 
-/** Passes the durable events of one run to the observers of their agents in this process. */
+/**
+ * Passes the durable events of one run to the observers of their agents in this process, and its progress to the
+ * followers of its progress topic.
+ */
 export class RunObservers {
   readonly #worker: WorkerContext;
   readonly #state: RunState;
@@ -28,14 +35,29 @@ export class RunObservers {
   /** Observers that have received an event. A list, because there are few. */
   #notified: EventObserver[] | undefined;
   #tasks: Map<TaskId, ObservedTask> | undefined;
+  readonly #progress: ProgressPublisher;
 
-  constructor(worker: WorkerContext, state: RunState, log: ObservedLog) {
+  constructor(worker: WorkerContext, record: RunRecord, state: RunState, log: ObservedLog) {
+    const { runId, tenantId } = record;
+    const { store, idleFlusher } = worker;
+    const sender = (): MessageSender => {
+      const { userId, metadata } = state.task(rootTaskId).record;
+      return { runId, userId, tenantId, metadata };
+    };
+    this.#progress = new ProgressPublisher({
+      store,
+      idleFlusher,
+      runId,
+      sender,
+      onError: (error) => worker.onError(error),
+    });
     this.#worker = worker;
     this.#state = state;
     this.#log = log;
   }
 
   show(events: readonly Event[]): void {
+    this.#progress.show(events);
     let agentId: AgentId | undefined;
     let observer: EventObserver | undefined;
     for (let index = 0; index < events.length; index++) {
@@ -50,7 +72,9 @@ export class RunObservers {
 
   /** Resolves when every observer has handled the events it received. Returns `undefined` if no observer received any. */
   whenSettled(runId: Event["runId"]): Promise<void> | undefined {
-    return this.#notified === undefined ? undefined : settledOf(this.#notified, runId);
+    const sending = this.#progress.whenSent();
+    const settled = this.#notified === undefined ? undefined : settledOf(this.#notified, runId);
+    return sending === undefined ? settled : sending.then(() => settled);
   }
 
   #show(event: Event, observer: EventObserver): void {

@@ -81,7 +81,7 @@ export class RunOwner implements SupervisorListener, LogOwner, ObservedLog, Mail
     this.#state = state;
     const { store, clock, idleFlusher } = worker;
     const waits = new WaitRegistry(clock, state.resolutions);
-    const observers = new RunObservers(worker, state, this);
+    const observers = new RunObservers(worker, record, state, this);
     const log = new RunLog({ store, lease, state, clock, idleFlusher, observers, owner: this });
     this.#waits = waits;
     this.#observers = observers;

@@ -60,7 +60,9 @@ export class ActiveStep {
   /** J10: emits an event for code around the step, such as middleware. Only events that code may emit are accepted. */
   emitFromCode(draft: EventDraft): void {
     assertEmittable(draft);
-    sealMadeJson(draft.data, `the data of event ${draft.type}`);
+    const where = `the data of event ${draft.type}`;
+    sealMadeJson(draft.data, where);
+    this.runner.worker.sizes.assert(draft.data, where);
     this.emit(draft);
   }
 

@@ -17,6 +17,8 @@ import {
   type StepScope,
 } from "../../kernel/index.ts";
 import { pendingForever } from "../process/pending-forever.ts";
+import { earlyEventsAddress, earlyEventsIn } from "../journal/wait-names.ts";
+import type { FlushableLog } from "../process/idle-flusher.ts";
 import type { CancellationScope } from "./cancellation-scope.ts";
 import type { SizeLimit } from "../process/size-limit.ts";
 import type { TaskRunner } from "./task-runner.ts";
@@ -35,7 +37,7 @@ type Done<Value> = Value | (() => Value);
  * Executes the steps of one scope of a task: assigns their addresses, allows one at a time (J2), and runs each at most
  * once (J1).
  */
-export class StepExecutor {
+export class StepExecutor implements FlushableLog {
   readonly runner: TaskRunner;
   readonly scope: StepScope;
   readonly cancelScope: CancellationScope;
@@ -43,6 +45,10 @@ export class StepExecutor {
   #open: Call | undefined;
   /** E4: events that the code has emitted since its last step. */
   #events: EventDraft[] = [];
+  /** Number of events that the code has emitted in this scope. */
+  #emitted = 0;
+  /** Number of the scope's first events that are in the log already, because an earlier owner was idle after them. */
+  readonly #inLog: number;
   /** Polls since the last step that found nothing. */
   #emptyPolls: StepIdentity[] | undefined;
 
@@ -50,6 +56,8 @@ export class StepExecutor {
     this.runner = runner;
     this.scope = scope;
     this.cancelScope = cancelScope;
+    const { opened } = runner.task;
+    this.#inLog = opened.size === 0 ? 0 : earlyEventsIn(opened.keys(), scope);
   }
 
   next(): StepAddress {
@@ -65,8 +73,23 @@ export class StepExecutor {
     return `${this.runner.facts.runId}/${this.runner.taskId}/${address}`;
   }
 
+  /**
+   * E4: emits an event with the next step of this scope, or earlier if the task starts no step in a full turn of the
+   * event loop.
+   */
   emit(draft: EventDraft): void {
-    this.#events.push(draft);
+    if (++this.#emitted <= this.#inLog) return;
+    if (this.#events.push(draft) === 1) this.runner.worker.idleFlusher.add(this);
+  }
+
+  /** E4: emits the pending events, with a mark that keeps a replay from emitting them again. */
+  writeIfIdle(): void {
+    const { runner, scope } = this;
+    if (this.#events.length === 0 || this.#isOver || !runner.journal.isPastReplay(scope)) return;
+    let seq = -1;
+    for (const draft of this.takeEvents()) seq = runner.journal.emit(draft);
+    const address = earlyEventsAddress(scope, this.#emitted);
+    runner.log.open({ taskId: runner.taskId, address, seq }, runner.worker.clock.now(), runner.task);
   }
 
   /** Removes and returns the events since the last step, for the code that follows this scope. */

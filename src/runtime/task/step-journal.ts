@@ -79,6 +79,11 @@ export class StepJournal {
     return this.#cursor.remainIn(scope);
   }
 
+  /** E4: whether replay is over in a scope, so that its pending events are not in the log yet. */
+  isPastReplay(scope: string): boolean {
+    return !this.#cursor.remainIn(scope) && !this.#cursor.hasBegun;
+  }
+
   /** Whether this step left no record although an earlier owner had already started a later step of its scope. */
   wasSkipped(address: StepAddress): boolean {
     return this.#cursor.wentPast(address) && !this.#task.steps.has(address);

@@ -98,6 +98,7 @@ export function askPerson(
     assertJson(input, `the question of ${toolName}`);
     assertQuestion(kind);
     const { taskId, worker } = steps.runner;
+    worker.sizes.assert(input, `the question of ${toolName}`);
     const inputDigest = worker.hash(canonicalJson(input));
     const approvalId = approvalIdOf(taskId, round, inputDigest);
     const request = { approvalId, kind, toolName, callId, input, inputDigest, reason };

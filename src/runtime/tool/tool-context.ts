@@ -59,10 +59,12 @@ export class ToolCallContext extends AbandonableCall implements ToolContext {
 
   get progress(): (update: JsonValue) => void {
     const { callId } = this;
+    const { toolName } = this.#call.call;
     const { taskId, log, worker } = this.#call.open.runner;
     const { runId } = log.lease;
     return (whole) => {
       const update = this.#filters.reduce((shown, filter) => filter(shown), whole);
+      worker.sizes.assert(update, `the progress of tool ${toolName}`);
       worker.store.events.putDelta(log.lease, {
         type: "tool_execution_update",
         runId,

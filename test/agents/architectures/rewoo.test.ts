@@ -25,6 +25,27 @@ const plan = (...calls: readonly (readonly [string, string, JsonObject])[]) =>
   JSON.stringify(calls.map(([id, name, args]) => ({ id, tool: name, args })));
 
 describe("rewoo()", () => {
+  test("does not make a call whose args would repeat outputs beyond 4,194,304 characters", async () => {
+    const solver = scriptedModel(["Enough."]);
+    const planner = scriptedModel([
+      plan(
+        ["E1", "shout", { text: "x".repeat(100_000) }],
+        ["E2", "shout", { text: "{{E1}}".repeat(42) }],
+        ["E3", "shout", { text: "{{E2}} again" }],
+      ),
+    ]);
+    const { result } = await runAgent({
+      architecture: rewoo(),
+      model: scriptedModel([]),
+      models: { planner, solver },
+      tools: [shout],
+    });
+    expect(result).toMatchObject({ status: "completed", output: "Enough." });
+    const asked = promptOf(solver.calls[0] as never);
+    expect(asked).toContain("Not called: its args would have more than 4194304 characters.");
+    expect(asked).toContain("Not called: no output is known for {{E2}} in its args.");
+  });
+
   test("plans all calls, makes them level by level, and answers with two model calls in total", async () => {
     const planner = scriptedModel([
       plan(

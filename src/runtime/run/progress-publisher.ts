@@ -1,0 +1,103 @@
+import {
+  Fault,
+  formatTopicId,
+  type AgentId,
+  type Event,
+  type JsonValue,
+  type MessageSender,
+  type RunId,
+  type Store,
+} from "../../kernel/index.ts";
+import type { FlushableLog, IdleFlusher } from "../process/idle-flusher.ts";
+
+/** The events of a run that are its progress. */
+const progressTypes: ReadonlySet<Event["type"]> = new Set<Event["type"]>([
+  "task_start",
+  "turn_end",
+  "handoff",
+  "flow_step_end",
+  "architecture_event",
+  "task_end",
+]);
+
+export interface ProgressPublisherOptions {
+  readonly store: Pick<Store, "topics" | "inbox" | "events">;
+  readonly idleFlusher: IdleFlusher;
+  readonly runId: RunId;
+  /** Returns the sender of the messages: the run with its user and tenant. */
+  readonly sender: () => MessageSender;
+  /** Receives errors that no caller can receive. */
+  readonly onError: (error: Fault) => void;
+}
+
+/**
+ * Sends the progress of a run to the agents that follow its progress topic, as messages
+ * `{ seq, type, taskId, agentId, at, data }`. A message's id follows from its event, so each follower receives it once.
+ * The first message is preceded by all earlier progress, so a follower that comes late, or a crash of the former owner,
+ * misses nothing. If a worker dies just after the last commit of a run, the last messages are not sent; the log has them.
+ */
+export class ProgressPublisher implements FlushableLog {
+  readonly #options: ProgressPublisherOptions;
+  /** Followers that have received the progress before the current events. */
+  readonly #caughtUp = new Set<AgentId>();
+  /** Progress that is not sent yet. */
+  #pending: Event[] = [];
+  #sending: Promise<void> | undefined;
+
+  constructor(options: ProgressPublisherOptions) {
+    this.#options = options;
+  }
+
+  show(events: readonly Event[]): void {
+    for (let index = 0; index < events.length; index++) {
+      const event = events[index] as Event;
+      if (progressTypes.has(event.type) && this.#pending.push(event) === 1)
+        this.#options.idleFlusher.add(this);
+    }
+  }
+
+  /** Sends what is pending. Called after a turn of the event loop, so that several turns of an agent need one lookup. */
+  writeIfIdle(): void {
+    const progress = this.#pending;
+    if (progress.length === 0) return;
+    this.#pending = [];
+    const sending = (this.#sending ?? Promise.resolve())
+      .then(() => this.#send(progress))
+      .catch((error: unknown) => this.#options.onError(Fault.from(error)))
+      .finally(() => {
+        if (this.#sending === sending) this.#sending = undefined;
+      });
+    this.#sending = sending;
+  }
+
+  /** Sends what is pending. Resolves when it is sent. Returns `undefined` if there is nothing to wait for. */
+  whenSent(): Promise<void> | undefined {
+    this.writeIfIdle();
+    return this.#sending;
+  }
+
+  async #send(progress: readonly Event[]): Promise<void> {
+    const { store, runId } = this.#options;
+    const topic = formatTopicId({ type: "agent.progress", source: runId });
+    for (const follower of await store.topics.followers(topic)) {
+      if (!this.#caughtUp.has(follower)) await this.#catchUp(follower, progress[0]?.seq ?? 0);
+      this.#caughtUp.add(follower);
+      for (const event of progress) await this.#deliver(follower, event);
+    }
+  }
+
+  async #catchUp(follower: AgentId, before: number): Promise<void> {
+    const { store, runId } = this.#options;
+    for await (const event of store.events.read(runId)) {
+      if (event.seq >= before) return;
+      if (progressTypes.has(event.type)) await this.#deliver(follower, event);
+    }
+  }
+
+  async #deliver(to: AgentId, { seq, type, taskId, agentId, at, data }: Event): Promise<void> {
+    const { store, runId, sender } = this.#options;
+    const body = { seq, type, taskId, agentId, at, data } as unknown as JsonValue;
+    const id = `progress ${runId}/${seq} ${to}`;
+    await store.inbox.deliver({ id, from: agentId, to, body, sentAt: at, sender: sender() });
+  }
+}
