@@ -2,7 +2,7 @@
 import { spawn } from "node:child_process";
 
 /** Projects of vitest by version of Node. The oldest version is the minimum of `engines` in package.json. */
-const projects = { "22.19.0": ["unit", "contract"], "26.10.0": ["contract"] };
+const projects = { "22.19.0": ["contract"], "26.10.0": ["contract"] };
 
 /** Runs the projects on a version of the package `node`, which npm takes from its configured registry. */
 function run(version: string, names: readonly string[]): Promise<number | null> {

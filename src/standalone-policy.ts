@@ -5,7 +5,7 @@ import {
   type RootOptions,
   type StandaloneOptions,
 } from "./kernel/index.ts";
-import { systemClock, uuidSource as systemIds } from "./runtime/index.ts";
+import { systemClock, uuidSource as systemIds } from "./runtime/process/system-sources.ts";
 
 /** Like the kernel's `Supervision`, with default sources: `Supervision.root(agentId)` needs no options. */
 export abstract class Supervision extends KernelSupervision {

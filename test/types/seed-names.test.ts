@@ -80,12 +80,19 @@ test.each([
   "MiddlewareTermination",
   "Priority",
   "RetryPolicy",
-  "RunMeta",
-  "Supervision",
 ])("reeve exports the same %s as reeve/kernel", (name) => {
   expect(reeve[name]).toBeDefined();
   expect(reeve[name]).toBe(kernel[name]);
 });
+
+test.each(["RunMeta", "Supervision"])(
+  "%s of reeve adds default sources to the class of reeve/kernel, and instanceof accepts both",
+  (name) => {
+    const [own, parent] = [reeve[name], kernel[name]] as readonly { readonly prototype: object }[];
+    expect(Object.getPrototypeOf(own)).toBe(parent);
+    expect(Object.create(parent?.prototype ?? null)).toBeInstanceOf(own as never);
+  },
+);
 
 test.each([
   "Agent",
