@@ -4,6 +4,7 @@ import { BrowserSession } from "../../src/capabilities/browser/index.ts";
 import * as guardrails from "../../src/agents/guardrails/index.ts";
 import * as tools from "../../src/capabilities/tools/index.ts";
 import * as reeve from "../../src/index.ts";
+import { formatAgentId, type HostedAgent, type RunContext } from "../../src/kernel/index.ts";
 import { mcpServer, mcpServers } from "../../src/mcp.ts";
 import { openMemory } from "../../src/memory.ts";
 import * as middleware from "../../src/middleware.ts";
@@ -262,5 +263,24 @@ describe("careless code: a value that looks like a limit but is none", () => {
       tools: [look],
     };
     expect(() => new Agent(options)).not.toThrow();
+  });
+});
+
+const misspelt = { timeout: 1 } as object;
+
+test.each([
+  ["waitForSignal", (ctx: RunContext) => ctx.waitForSignal("go", misspelt)],
+  ["ask", (ctx: RunContext) => ctx.ask(formatAgentId({ name: "other" }), "?", misspelt)],
+] as const)("ctx.%s() refuses a misspelt timeout, which would wait forever", async (name, wait) => {
+  const runtime = await reeve.openRuntime();
+  const waits: HostedAgent = {
+    id: formatAgentId({ name: "waits" }),
+    run: async (ctx) => void (await wait(ctx)),
+  };
+  const { error } = await (await runtime.submit(waits, null)).result();
+  await runtime.close();
+  expect(error).toMatchObject({
+    code: "invalid_argument",
+    message: `unknown option "timeout" of ctx.${name}(): use "timeoutMs"`,
   });
 });

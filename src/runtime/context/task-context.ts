@@ -1,10 +1,12 @@
 import {
   assertEmittable,
+  checkOptions,
   assertJson,
   branchScope,
   CancellationError,
   checkSpawnOptions,
   Fault,
+  optionNames,
   modelFor,
   sealMadeJson,
   stepAt,
@@ -62,6 +64,13 @@ import { callTool, ToolStep } from "../tool/tool-call.ts";
 import { assertReported } from "./task-report.ts";
 import { isTurnOf, takeTurn } from "./turn-step.ts";
 import { inboxDrain, joinWait, queueWait } from "../journal/wait-names.ts";
+
+interface WaitOptions {
+  readonly timeoutMs?: number;
+}
+
+/** A misspelt timeout would wait forever. */
+const waitOptionNames = optionNames<WaitOptions>({ timeoutMs: true });
 
 /** The `RunContext` of one scope: the task itself, a branch, or a tool's body. */
 export class TaskContext implements RunContext {
@@ -298,11 +307,8 @@ export class TaskContext implements RunContext {
     );
   }
 
-  ask(
-    target: AgentId | TaskHandle,
-    body: JsonValue,
-    options: { readonly timeoutMs?: number } = {},
-  ): Promise<AskOutcome> {
+  async ask(target: AgentId | TaskHandle, body: JsonValue, options: WaitOptions = {}): Promise<AskOutcome> {
+    checkOptions("ctx.ask()", options, waitOptionNames);
     return this.#messages.ask(target, body, options);
   }
 
@@ -342,11 +348,9 @@ export class TaskContext implements RunContext {
     await this.#messages.waitForName(`sleep ${atMs}`, () => atMs);
   }
 
-  waitForSignal(
-    name: string,
-    { timeoutMs }: { readonly timeoutMs?: number } = {},
-  ): Promise<JsonValue | undefined> {
-    return this.#messages.waitForSignal(name, timeoutMs);
+  async waitForSignal(name: string, options: WaitOptions = {}): Promise<JsonValue | undefined> {
+    checkOptions("ctx.waitForSignal()", options, waitOptionNames);
+    return this.#messages.waitForSignal(name, options.timeoutMs);
   }
 
   approval(question: PersonQuestion): Promise<ApprovalDecision> {
