@@ -3,6 +3,6 @@ export { openStore, type OpenStoreOptions, type StoreAddress } from "./open-stor
 export { getRunContext } from "./process/async-context.ts";
 export type { RunRetry } from "./process/run-retry.ts";
 export { sha256 } from "./process/sha256.ts";
-export { systemClock, uuidSource, systemRandom } from "./process/system-sources.ts";
+export { systemClock, systemRandom } from "./process/system-sources.ts";
 export type { RuntimeOptions } from "./runtime-options.ts";
 export { memoryStore, type MemoryStoreOptions } from "./stores/memory/store.ts";
