@@ -6,6 +6,13 @@ import { forgetful } from "./workloads/forgetful.ts";
 import { workloads } from "./workloads/index.ts";
 
 const timeout = 120_000;
+/**
+ * The worker dies before every odd write and after every even one. With `REEVE_CRASH=all` it dies before and after every
+ * write, which takes twice the time.
+ */
+const isComplete = process.env["REEVE_CRASH"] === "all";
+const isOdd = (at: number): boolean => isComplete || at % 2 === 1;
+const isEven = (at: number): boolean => isComplete || at % 2 === 0;
 const common = {
   worker: new URL("./worker.ts", import.meta.url),
   open: (path) => sqliteStore({ path, hash: sha256 }),
@@ -18,9 +25,9 @@ describe.each(Object.entries(workloads))(
       "a worker killed before any write leaves a run that ends as without the crash",
       { timeout },
       async () => {
-        const report = await runCrashes({ ...common, ...world, workload, when: ["before"] });
+        const report = await runCrashes({ ...common, ...world, workload, when: ["before"], kills: isOdd });
         expect(report).toMatchObject({ broken: [], outputs });
-        expect(report.cases).toBeGreaterThan(8);
+        expect(report.cases).toBeGreaterThan(4);
       },
     );
 
@@ -29,7 +36,14 @@ describe.each(Object.entries(workloads))(
       { timeout },
       async () => {
         const again = (at: number): number => 1 + ((at * 3) % 8);
-        const report = await runCrashes({ ...common, ...world, workload, when: ["after"], again });
+        const report = await runCrashes({
+          ...common,
+          ...world,
+          workload,
+          when: ["after"],
+          kills: isEven,
+          again,
+        });
         expect(report.broken).toEqual([]);
         expect(report.kills).toBeGreaterThan(report.cases);
       },

@@ -7,7 +7,7 @@ import { runCrashes } from "../../src/testing/index.ts";
 import { architectureCases } from "../agents/architecture-cases/index.ts";
 import { failingFlowCases } from "../agents/architecture-cases/flows.ts";
 import type { ArchitectureCase } from "../agents/architecture-cases/architecture-case.ts";
-import { crashInProcess } from "./in-process.ts";
+import { crashInProcess, deathsAt } from "./in-process.ts";
 import { thinkerWorkloads } from "./thinker-workloads.ts";
 
 const timeout = 120_000;
@@ -22,7 +22,8 @@ describe.each(Object.entries({ ...architectureCases, ...failingFlowCases }))(
         const report = await crashInProcess(thinker);
         expect(report.broken).toEqual([]);
         expect(report.outputs).toEqual([thinker.output]);
-        expect(report.kills).toBe(report.writes * 2);
+        const deaths = Array.from({ length: report.writes }, (_, index) => deathsAt(index + 1).length);
+        expect(report.kills).toBe(deaths.reduce((sum, count) => sum + count, 0));
       },
     );
   },

@@ -44,8 +44,12 @@ export const changingTool: Workload = {
           runId,
           ({ type, seq }) => seq > from && (type === "approval_request" || type === "run_end"),
           signal,
-        );
-        if (event.type !== "approval_request") return;
+        ).catch((error: unknown) => {
+          // The worker has finished before this reader saw the end of the run.
+          if (signal.aborted) return undefined;
+          throw error;
+        });
+        if (event?.type !== "approval_request") return;
         from = event.seq;
         await store.mailbox.put(approvalOf(event.data.approvalId));
       }
