@@ -67,7 +67,8 @@ function toolOutput(value: JsonValue): ToolOutput {
  * information, such as NaN, a bigint, a `Map` or a cycle, is refused with `not_json`, which names its path.
  */
 function resultJson(value: unknown): JsonValue {
-  const plain = isJson(value) ? value : converted(value, []);
+  if (isJson(value)) return value;
+  const plain = converted(value, []);
   assertJson(plain, "the result of the tool");
   return plain;
 }
