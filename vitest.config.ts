@@ -19,7 +19,7 @@ export default defineConfig({
   test: {
     reporters: ["default", new ClosingLine()],
     // More workers than processors, because the longest suites mostly wait for processes that they start and kill.
-    maxWorkers: "200%",
+    maxWorkers: "150%",
     projects: [
       {
         test: {
