@@ -76,6 +76,7 @@ export {
   type BudgetDimension,
   BudgetExhaustedError,
   type BudgetExhaustion,
+  type RefusedReservation,
 } from "./errors/budget-exhausted-error.ts";
 export {
   CancellationError,
