@@ -99,9 +99,9 @@ export class ModelAttempts implements CallBody {
       const { model } = this.#candidates;
       const attempt = ++this.#count.attempts;
       const { turns } = this.#count;
-      const { maxOutputTokens } = this.#outgoing.request;
+      const { request } = this.#outgoing;
       const inputTokens = this.#outgoing.inputTokens(model);
-      const reserved = reserveCall({ step, model, inputTokens, maxOutputTokens, attempt, turns });
+      const reserved = reserveCall({ step, model, request, inputTokens, attempt, turns });
       if (reserved instanceof Promise) this.#rejectWith(reserved.then((grant) => this.#start(model, grant)));
       else this.#start(model, reserved);
     } catch (error) {

@@ -11,5 +11,11 @@ export function stopAtOverrun(step: ActiveStep): void {
 export function exhausted(step: ActiveStep, exhaustion: Exhaustion): BudgetExhaustedError {
   const { dimension, limit, used, refused, taskId } = exhaustion;
   step.emit({ type: "budget_exhausted", data: exhaustion });
-  return new BudgetExhaustedError({ dimension, limit, used, ...(refused && { refused }), details: { taskId } });
+  return new BudgetExhaustedError({
+    dimension,
+    limit,
+    used,
+    ...(refused && { refused }),
+    details: { taskId },
+  });
 }
