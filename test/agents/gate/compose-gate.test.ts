@@ -98,23 +98,27 @@ describe("composeGate()", () => {
     expect(log).not.toContain("permissions");
   });
 
-  test("S4: a hook that throws denies, an extension and an allowing guardrail that throw are ignored, and each error is recorded", async () => {
+  test("S4: a hook and an extension that throw deny, an allowing guardrail that throws is ignored, and each error is recorded", async () => {
     const boom = (): never => {
       throw new Error("boom");
     };
     const { verdict, told } = await pass({ hooks: { preTool: boom, postTool: () => undefined } });
     expect(verdict).toEqual({ decision: "deny", by: "hook", reason: "a hook failed: boom" });
     expect(told).toEqual(["hook_error"]);
+    const extensions: ToolExtension[] = [{ name: "e", toolCall: boom, toolResult: boom }];
+    expect(await pass({ extensions })).toEqual({
+      verdict: { decision: "deny", by: "extension e", reason: "the extension failed: boom" },
+      told: ["extension_error"],
+    });
     const parts: GateParts = {
-      extensions: [{ name: "e", toolCall: boom, toolResult: boom }],
       guardrails: [{ name: "g", onError: "allow", beforeCall: boom, afterCall: boom }],
       hooks: { preTool: () => undefined, postTool: boom },
     };
     expect(await pass(parts)).toEqual({
       verdict: { decision: "allow" },
-      told: ["extension_error", "guardrail_error"],
+      told: ["guardrail_error"],
     });
-    expect(await review(parts, text("done"))).toEqual({
+    expect(await review({ ...parts, extensions }, text("done"))).toEqual({
       result: text("done"),
       told: ["extension_error", "guardrail_error", "hook_error"],
     });
