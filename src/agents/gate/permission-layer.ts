@@ -104,9 +104,11 @@ async function isRemembered(
   { rules, once }: { readonly rules: readonly string[]; readonly once: boolean },
 ): Promise<boolean> {
   if (memory === undefined) return false;
+  // `unknown`, because a memory that returns something else than `true` has not confirmed the approval.
+  const has = async (rule: string, kind: RememberedApproval["kind"]): Promise<unknown> =>
+    memory.has(approvalOf(gated, rule, kind));
   const covers = async (rule: string): Promise<boolean> =>
-    (await memory.has(approvalOf(gated, rule, "always"))) === true ||
-    (once && (await memory.has(approvalOf(gated, rule, "once"))) === true);
+    (await has(rule, "always")) === true || (once && (await has(rule, "once")) === true);
   try {
     for (const rule of rules) if (!(await covers(rule))) return false;
     return true;
