@@ -5,7 +5,7 @@ import { once } from "node:events";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { BrowserSession, type BrowserOptions } from "../../src/capabilities/browser/index.ts";
 
 /** The page under attack may load from `site` only. `target` records every connection that reaches it. */
@@ -34,7 +34,7 @@ async function serve(answer: (request: IncomingMessage, response: ServerResponse
 }
 
 function session(options: BrowserOptions): BrowserSession {
-  const args = ["--headless=new", "--disable-gpu", "--single-process", "--no-zygote"];
+  const args = ["--headless=new", "--disable-gpu"];
   return new BrowserSession({ executablePath, args, ...options });
 }
 
@@ -88,6 +88,14 @@ afterAll(async () => {
     server.close();
   }
   rmSync(unpacked, { recursive: true, force: true });
+});
+
+// A test that fails must not fail the following ones.
+afterEach(async ({ task }) => {
+  hits.length = 0;
+  if (task.result?.state !== "fail") return;
+  await guarded.close();
+  await unguarded.close();
 });
 
 interface Attack {

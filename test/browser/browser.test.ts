@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
@@ -19,6 +19,8 @@ let server: Server;
 let site = "";
 let executablePath = "";
 const orders: string[] = [];
+/** Resolves when the browser requests the page to which `/leave` leads. */
+let arrived = Promise.withResolvers<void>();
 const unpacked = mkdtempSync(join(tmpdir(), "reeve-chromium-"));
 const open: BrowserSession[] = [];
 
@@ -31,6 +33,15 @@ beforeAll(async () => {
       response.end(`<title>Thanks</title><p>Thank you, ${url.searchParams.get("who")}</p>`);
     } else if (url.pathname === "/away") {
       response.writeHead(302, { location: "http://other.test/" }).end();
+    } else if (url.pathname === "/leave") {
+      // Another site, so that the browser replaces the page's process.
+      const next = `http://localhost:${(server.address() as AddressInfo).port}/arrive`;
+      response.end(`<title>Leave</title><meta http-equiv="refresh" content="0;url=${next}">`);
+    } else if (url.pathname === "/arrive") {
+      arrived.resolve();
+      response.end("<title>Arrived</title>");
+    } else if (url.pathname === "/busy") {
+      response.end("<title>Busy</title><script>setTimeout(() => { for (;;); })</script>");
     } else response.end(url.pathname === "/more" ? "<title>More</title><p>Oolong</p>" : shop);
   });
   await new Promise<void>((resolve) => {
@@ -54,7 +65,7 @@ afterAll(() => {
 });
 
 function session(options: BrowserOptions = {}): BrowserSession {
-  const args = ["--headless=new", "--disable-gpu", "--single-process", "--no-zygote"];
+  const args = ["--headless=new", "--disable-gpu"];
   const browser = new BrowserSession({ executablePath, args, allowPrivate: true, ...options });
   open.push(browser);
   return browser;
@@ -203,3 +214,56 @@ test("a closed BrowserSession starts a new browser at its next use", async () =>
   await browser.open(site);
   expect((await browser.getState()).tabs).toHaveLength(1);
 });
+
+test("closeTab() closes a tab while another site replaces its page", async () => {
+  const browser = session();
+  for (let round = 1; round <= 10; round++) {
+    arrived = Promise.withResolvers();
+    await browser.open(`${site}/leave`, { newTab: true });
+    await arrived.promise;
+    await browser.closeTab(round);
+    expect(browser.isOpen).toBe(false);
+  }
+});
+
+test("getState() and open() work while a page blocks its thread", async () => {
+  const browser = session({ timeoutMs: 1_000 });
+  await expect(browser.open(`${site}/busy`)).rejects.toThrow("Timeout 1000ms exceeded");
+  await expect(browser.look()).rejects.toThrow("Timeout 1000ms exceeded");
+  expect((await browser.getState()).tabs).toMatchObject([{ title: "", url: `${site}/busy` }]);
+  await browser.open(`${site}/more`, { newTab: true });
+  expect(await browser.look()).toContain("Oolong");
+});
+
+test("an action throws tool_timeout and the next one starts a new browser if the browser hangs", async () => {
+  const browser = session({ timeoutMs: 1_000 });
+  await browser.open(site);
+  const pids = browserPids();
+  for (const pid of pids) process.kill(pid, "SIGSTOP");
+  try {
+    await expect(browser.closeTab(1)).rejects.toMatchObject({
+      code: "tool_timeout",
+      message: "the browser did not finish closing tab 1 within 1000 ms",
+    });
+    expect(browser.isOpen).toBe(false);
+    await browser.open(`${site}/more`);
+  } finally {
+    for (const pid of pids) process.kill(pid, "SIGKILL");
+  }
+  expect((await browser.getState()).tabs).toMatchObject([{ title: "More", active: true }]);
+});
+
+/** Returns the ids of the processes that run the unpacked browser. */
+function browserPids(): number[] {
+  const ids = readdirSync("/proc").filter((name) => /^\d+$/u.test(name));
+  return ids.filter((id) => commandLine(id).startsWith(unpacked)).map(Number);
+}
+
+function commandLine(pid: string): string {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, "utf8");
+  } catch {
+    // The process has ended since the folder was read.
+    return "";
+  }
+}

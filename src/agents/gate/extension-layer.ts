@@ -25,18 +25,15 @@ export interface ToolExtension {
 }
 
 /**
- * S4: an extension that throws is recorded and has no effect on the call. An extension that returns an invalid result
- * for `tool_call` blocks the call.
+ * S4: an extension that throws is recorded, and the run continues. It fails closed: an extension that throws or returns
+ * an invalid result for `tool_call` denies the call. One that throws for `tool_result` leaves the result as it was.
  */
 export function extensionLayer(extensions: readonly ToolExtension[]): GateLayer {
   const layer: GateLayer = {};
   if (extensions.some((each) => each.toolCall !== undefined)) {
     layer.before = async (gated) => {
       for (const extension of extensions) {
-        const answer = await attempt(gated, extension, "tool_call", async () =>
-          extension.toolCall?.(gated.call, gated),
-        );
-        const reason = blockIn(answer);
+        const reason = await reasonToBlock(gated, extension);
         if (reason !== undefined) return { decision: "deny", by: `extension ${extension.name}`, reason };
       }
       return undefined;
@@ -46,15 +43,34 @@ export function extensionLayer(extensions: readonly ToolExtension[]): GateLayer 
     layer.after = async (gated, result) => {
       let patched = result;
       for (const extension of extensions) {
-        const patch = await attempt(gated, extension, "tool_result", async () =>
-          extension.toolResult?.({ call: gated.call, result: patched }, gated),
-        );
-        if (patch) patched = applied(patched, patch);
+        patched = await patchedBy(gated, extension, patched);
       }
       return patched;
     };
   }
   return layer;
+}
+
+async function reasonToBlock(gated: GatedCall, extension: ToolExtension): Promise<string | undefined> {
+  try {
+    return blockIn(await extension.toolCall?.(gated.call, gated));
+  } catch (error) {
+    return `the extension failed: ${report(gated, extension, "tool_call", error).message}`;
+  }
+}
+
+async function patchedBy(
+  gated: GatedCall,
+  extension: ToolExtension,
+  result: ToolResult,
+): Promise<ToolResult> {
+  try {
+    const patch = await extension.toolResult?.({ call: gated.call, result }, gated);
+    return patch ? applied(result, patch) : result;
+  } catch (error) {
+    report(gated, extension, "tool_result", error);
+    return result;
+  }
 }
 
 /**
@@ -69,19 +85,12 @@ function blockIn(answer: unknown): string | undefined {
   return `the extension returned the invalid result ${describeValue(answer)}: expected { block: true, reason }, or undefined to let the call pass`;
 }
 
-async function attempt<Value>(
-  { emitEvent: tell }: GatedCall,
-  { name }: ToolExtension,
-  event: string,
-  ask: () => Promise<Value>,
-): Promise<Value | undefined> {
-  try {
-    return await ask();
-  } catch (error) {
-    if (stopsTask(error)) throw error;
-    tell(eventDraft("extension_error", { extension: name, event, failure: Fault.from(error).toJSON() }));
-    return undefined;
-  }
+/** Records the error of an extension. Throws an error that stops the task. */
+function report({ emitEvent }: GatedCall, { name }: ToolExtension, event: string, error: unknown): Fault {
+  if (stopsTask(error)) throw error;
+  const fault = Fault.from(error);
+  emitEvent(eventDraft("extension_error", { extension: name, event, failure: fault.toJSON() }));
+  return fault;
 }
 
 function applied(

@@ -1,15 +1,15 @@
 import {
   checkOptions,
+  isCritical,
   optionNames,
   type ApprovalHandler,
   type ApprovalMemory,
   type Permissions,
-  type Tool,
 } from "../../kernel/index.ts";
 import { selects, type ToolSelection } from "./tool-selection.ts";
 
 export interface HumanApprovalOptions {
-  /** The tools that need a person's approval. Default: tools with risk `critical`. */
+  /** Tools that need a person's approval, in addition to those with risk `critical`, which always need it. */
   readonly tools?: ToolSelection;
   /** The reason that is shown to the person. */
   readonly reason?: string;
@@ -32,18 +32,14 @@ const knownOptions = optionNames<HumanApprovalOptions>({
  */
 export function humanApproval(options: HumanApprovalOptions = {}): Permissions {
   checkOptions("humanApproval()", options, knownOptions);
-  const { tools = isCritical, reason, onAsk = "wait", memory } = options;
+  const { tools = [], reason, onAsk = "wait", memory } = options;
   const selected = selects(tools);
   return {
     check: (_call, tool) =>
-      selected(tool)
+      isCritical(tool) || selected(tool)
         ? { decision: "ask", reason: reason ?? `${tool.name} needs a person's approval` }
         : { decision: "allow" },
     onAsk,
     ...(memory && { memory }),
   };
-}
-
-function isCritical({ risk }: Tool): boolean {
-  return risk === "critical";
 }

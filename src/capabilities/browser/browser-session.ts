@@ -9,6 +9,7 @@ import {
   type TextPart,
 } from "../../kernel/index.ts";
 import type { AddressCheckOptions } from "../web/address-check.ts";
+import { closePage, within } from "./bounded-actions.ts";
 import type { FilterProxy } from "./filter-proxy.ts";
 import { launchChromium, type LaunchOptions } from "./launch-chromium.ts";
 
@@ -32,7 +33,10 @@ export interface BrowserOptions extends LaunchOptions, AddressCheckOptions {
    * if the function accepts the root URL. A function that throws refuses. Default: every http and https URL.
    */
   readonly allow?: (url: URL) => boolean;
-  /** Maximum duration of one action, in milliseconds. Default: 15_000. */
+  /**
+   * Maximum duration of one action, in milliseconds. A browser that does not open, show or close a tab in this time is
+   * stopped, and the next action starts a new one. Default: 15_000.
+   */
   readonly timeoutMs?: number;
 }
 
@@ -87,6 +91,8 @@ export class BrowserSession implements EphemeralSource {
   readonly name = "browser";
   readonly #options: BrowserOptions;
   #starting: Promise<Started> | undefined;
+  /** Number of starts so far, by which a browser that ends late is told apart from its successor. */
+  #starts = 0;
   readonly #tabs = new Map<number, Page>();
   #active = 0;
   #lastTab = 0;
@@ -115,7 +121,7 @@ export class BrowserSession implements EphemeralSource {
     const tabs = await Promise.all(
       [...this.#tabs].map(async ([id, each]) => ({
         id,
-        title: await each.title().catch(() => ""),
+        title: await within(this.#timeoutMs, "reading the title", each.title()).catch(() => ""),
         url: each.url(),
         active: id === this.#active,
       })),
@@ -168,29 +174,53 @@ export class BrowserSession implements EphemeralSource {
 
   /** Brings a tab to the front. */
   async showTab(id: number): Promise<void> {
-    const page = this.#tabs.get(id);
-    if (page === undefined)
-      throw new Fault(
-        "not_found",
-        `there is no tab ${id}; open tabs: ${[...this.#tabs.keys()].join(", ") || "none"}`,
-      );
+    const page = this.#tab(id);
     this.#active = id;
-    await page.bringToFront();
+    await this.#orStop(`showing tab ${id}`, page.bringToFront());
   }
 
   /** Closes a tab. */
   async closeTab(id: number): Promise<void> {
-    await this.showTab(id);
-    await this.page().close();
+    await this.#orStop(`closing tab ${id}`, closePage(this.#tab(id)));
   }
 
   /** Closes the browser. The next use starts a new one. */
   async close(): Promise<void> {
     const starting = this.#starting;
-    this.#starting = undefined;
-    this.#tabs.clear();
+    this.#forget();
     const started = await starting?.catch(() => undefined);
     await started?.browser.close();
+  }
+
+  #forget(): void {
+    this.#starting = undefined;
+    this.#tabs.clear();
+    this.#active = 0;
+  }
+
+  #tab(id: number): Page {
+    const page = this.#tabs.get(id);
+    if (page !== undefined) return page;
+    const open = [...this.#tabs.keys()].join(", ") || "none";
+    throw new Fault("not_found", `there is no tab ${id}; open tabs: ${open}`);
+  }
+
+  get #timeoutMs(): number {
+    return this.#options.timeoutMs ?? 15_000;
+  }
+
+  /** Waits for an action of the browser. If the browser does not answer in time, it is stopped and forgotten. */
+  async #orStop<T>(what: string, action: Promise<T>): Promise<T> {
+    const starting = this.#starting;
+    try {
+      return await within(this.#timeoutMs, what, action);
+    } catch (error) {
+      if (Fault.from(error).code === "tool_timeout" && this.#starting === starting) {
+        // Closing can take long, too, and ends with a kill. The caller does not wait for it.
+        this.close().catch(() => undefined);
+      }
+      throw error;
+    }
   }
 
   get #viewport(): { readonly width: number; readonly height: number } {
@@ -232,7 +262,7 @@ export class BrowserSession implements EphemeralSource {
       this.#starting = undefined;
       throw error;
     });
-    return context.newPage();
+    return this.#orStop("opening a tab", context.newPage());
   }
 
   /** Refuses a private address before the browser starts, with a message that names it. */
@@ -244,6 +274,7 @@ export class BrowserSession implements EphemeralSource {
   }
 
   async #start(): Promise<Started> {
+    const start = ++this.#starts;
     const { FilterProxy: Proxy } = await import("./filter-proxy.ts");
     const { allowPrivate, resolve } = this.#options;
     const proxy = await Proxy.start({
@@ -258,8 +289,7 @@ export class BrowserSession implements EphemeralSource {
       const browser = await launchChromium(this.#options, proxy.url);
       browser.on("disconnected", () => {
         proxy.close();
-        this.#tabs.clear();
-        this.#starting = undefined;
+        if (start === this.#starts) this.#forget();
       });
       return { browser, context: await this.#newContext(browser, proxy) };
     } catch (error) {
@@ -271,7 +301,7 @@ export class BrowserSession implements EphemeralSource {
   async #newContext(browser: Browser, proxy: FilterProxy): Promise<BrowserContext> {
     // The driver does not show the requests of a service worker, so there is none.
     const context = await browser.newContext({ viewport: this.#viewport, serviceWorkers: "block" });
-    context.setDefaultTimeout(this.#options.timeoutMs ?? 15_000);
+    context.setDefaultTimeout(this.#timeoutMs);
     await context.route("**/*", async (route) => {
       const url = new URL(route.request().url());
       if (/^(?:data|blob):$/u.test(url.protocol)) return route.continue();

@@ -1,6 +1,7 @@
 import { readlinkSync, realpathSync } from "node:fs";
 import { dirname, isAbsolute, join, parse, relative, resolve, sep } from "node:path";
 import { checkOptions, Fault, optionNames, type PermissionRule } from "../../kernel/index.ts";
+import { codeOf } from "./error-code.ts";
 
 /** Options of `pathRule()`. */
 export interface PathRuleOptions {
@@ -128,10 +129,6 @@ function linkTarget(path: string): string | undefined {
 
 function isMissing(error: unknown): boolean {
   return codeOf(error) === "ENOENT" || codeOf(error) === "ENOTDIR";
-}
-
-function codeOf(error: unknown): unknown {
-  return (error as { readonly code?: unknown }).code;
 }
 
 function isInside(path: string, folder: string): boolean {

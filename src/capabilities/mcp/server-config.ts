@@ -95,40 +95,35 @@ export type ServerConfig = StdioServerConfig | HttpServerConfig;
 /** Configurations by server name. */
 export type ServerConfigs = Readonly<Record<string, ServerConfig>>;
 
+const commonNames = {
+  disabled: true,
+  optional: true,
+  tools: true,
+  risk: true,
+  trustAnnotations: true,
+  timeoutMs: true,
+  totalTimeoutMs: true,
+  startTimeoutMs: true,
+  maxMessageBytes: true,
+  protocol: true,
+} as const;
+
 const stdioNames = optionNames<StdioServerConfig>({
+  ...commonNames,
   type: true,
   command: true,
   args: true,
   env: true,
   cwd: true,
-  disabled: true,
-  optional: true,
-  tools: true,
-  risk: true,
-  trustAnnotations: true,
-  timeoutMs: true,
-  totalTimeoutMs: true,
-  startTimeoutMs: true,
-  maxMessageBytes: true,
-  protocol: true,
 });
 
 const httpNames = optionNames<HttpServerConfig>({
+  ...commonNames,
   type: true,
   url: true,
   headers: true,
   auth: true,
   fetch: true,
-  disabled: true,
-  optional: true,
-  tools: true,
-  risk: true,
-  trustAnnotations: true,
-  timeoutMs: true,
-  totalTimeoutMs: true,
-  startTimeoutMs: true,
-  maxMessageBytes: true,
-  protocol: true,
 });
 
 /**

@@ -34,7 +34,10 @@ export interface ExtensionApi {
   registerModel(name: string, model: Model): void;
 }
 
-/** Code that handles an agent's events. S4: an error that it throws is recorded, and the run continues. */
+/**
+ * Code that handles an agent's events. S4: an error that it throws is recorded, and the run continues. An error in the
+ * handler of `tool_call` denies the call.
+ */
 export interface Extension {
   /** Name of the extension, as it appears in `extension_error`. */
   readonly name: string;

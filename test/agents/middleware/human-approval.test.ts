@@ -13,7 +13,9 @@ const wipe = {
 
 test.for<[HumanApprovalOptions, string, string]>([
   [{}, "allow", "ask"],
-  [{ tools: ["send"] }, "ask", "allow"],
+  [{ tools: ["send"] }, "ask", "ask"],
+  [{ tools: [] }, "allow", "ask"],
+  [{ tools: () => false }, "allow", "ask"],
   [{ tools: () => true }, "ask", "ask"],
 ])(
   "humanApproval(%o) decides %s for a normal tool and %s for a critical tool",

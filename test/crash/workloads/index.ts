@@ -3,6 +3,7 @@ import { approval } from "./approval.ts";
 import { askReply } from "./ask-reply.ts";
 import { changingTool } from "./changing-tool.ts";
 import { countedReservation } from "./counted-reservation.ts";
+import { deadline } from "./deadline.ts";
 import { fork } from "./fork.ts";
 import { preemption } from "./preemption.ts";
 import { sleep } from "./sleep.ts";
@@ -18,6 +19,7 @@ export const workloads: Readonly<Record<string, Workload>> = {
   sleep,
   approval,
   changingTool,
+  deadline,
   preemption,
   fork,
   tightBudget,
