@@ -8,6 +8,7 @@ import {
   type Store,
 } from "../kernel/index.ts";
 import { sha256 } from "./process/sha256.ts";
+import type { RuntimeOptions } from "./runtime-options.ts";
 import { memoryStore } from "./stores/memory/store.ts";
 import { systemClock } from "./process/system-sources.ts";
 
@@ -52,5 +53,27 @@ export async function openStore(address: string, options: OpenStoreOptions = {})
   throw new Fault(
     "invalid_argument",
     `invalid store ${JSON.stringify(address)}: expected "memory:" or "sqlite:PATH"`,
+  );
+}
+
+/** Opens the store of a runtime, unless its options hold an open store already. */
+export function storeOf(
+  options: Pick<RuntimeOptions, "store" | "auditKey" | "inbox">,
+  hash: Hash,
+  clock: Clock,
+): Promise<Store> {
+  const { store = "memory:", auditKey, inbox } = options;
+  if (typeof store === "string")
+    return openStore(store, {
+      hash,
+      clock,
+      ...(auditKey === undefined ? {} : { auditKey }),
+      ...(inbox === undefined ? {} : { inbox }),
+    });
+  const [name] = Object.entries({ auditKey, inbox }).find(([, value]) => value !== undefined) ?? [];
+  if (name === undefined) return Promise.resolve(store);
+  throw new Fault(
+    "invalid_argument",
+    `${name} applies only to a store given by its address, and this store is open already: set ${name} where you open it`,
   );
 }
