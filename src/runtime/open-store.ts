@@ -8,7 +8,6 @@ import {
   type Store,
 } from "../kernel/index.ts";
 import { sha256 } from "./process/sha256.ts";
-import type { RuntimeOptions } from "./runtime-options.ts";
 import { memoryStore } from "./stores/memory/store.ts";
 import { systemClock } from "./process/system-sources.ts";
 
@@ -56,12 +55,13 @@ export async function openStore(address: string, options: OpenStoreOptions = {})
   );
 }
 
+/** The options of a runtime that choose its store. */
+interface StoreChoice extends Pick<OpenStoreOptions, "auditKey" | "inbox"> {
+  readonly store?: Store | StoreAddress;
+}
+
 /** Opens the store of a runtime, unless its options hold an open store already. */
-export function storeOf(
-  options: Pick<RuntimeOptions, "store" | "auditKey" | "inbox">,
-  hash: Hash,
-  clock: Clock,
-): Promise<Store> {
+export function storeOf(options: StoreChoice, hash: Hash, clock: Clock): Promise<Store> {
   const { store = "memory:", auditKey, inbox } = options;
   if (typeof store === "string")
     return openStore(store, {

@@ -18,6 +18,6 @@ const runtime = await createRuntime({
 });
 if (what === "worker") runtime.register(agent);
 else if (what === "waits") void (await runtime.submit(waiting, null)).result();
-else console.log((await (await runtime.submit(agent, "filed")).result()).output);
+else process.stdout.write(`${String((await (await runtime.submit(agent, "filed")).result()).output)}\n`);
 if (what === "closes") await runtime.close();
-setTimeout(() => console.log("alive"), 1_600).unref();
+setTimeout(() => process.stdout.write("alive\n"), 1_600).unref();
