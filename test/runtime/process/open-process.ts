@@ -18,6 +18,9 @@ const runtime = await createRuntime({
 });
 if (what === "worker") runtime.register(agent);
 else if (what === "waits") void (await runtime.submit(waiting, null)).result();
-else process.stdout.write(`${String((await (await runtime.submit(agent, "filed")).result()).output)}\n`);
+else {
+  const { output } = await (await runtime.submit(agent, "filed")).result();
+  process.stdout.write(`${JSON.stringify(output)}\n`);
+}
 if (what === "closes") await runtime.close();
 setTimeout(() => process.stdout.write("alive\n"), 1_600).unref();

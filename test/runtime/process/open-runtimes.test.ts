@@ -58,6 +58,6 @@ describe.each([["memory"], ["sqlite"]])("a process with an open runtime on a %s 
   );
 
   it.each(["closes", "ends"])("ends without a warning: %s", async (what) => {
-    expect(await observe(what, storeFor(what))).toEqual({ exitCode: 0, stdout: "filed\n", stderr: "" });
+    expect(await observe(what, storeFor(what))).toEqual({ exitCode: 0, stdout: `"filed"\n`, stderr: "" });
   });
 });
