@@ -61,7 +61,7 @@ export interface HandleOptions {
 }
 
 /** Watches runs that callers of this process await and that this process cannot drive. */
-export interface UnhostedWatch {
+interface UnhostedWatch {
   /** Watches the run until the returned function is called. Returns `undefined` if this process can drive the run. */
   watch(run: RunRecord): (() => void) | undefined;
 }
