@@ -70,8 +70,8 @@ function factLine({ subject, predicate, object }: Fact): string {
   return line(`${subject} ${predicate} ${object}`);
 }
 
-function episodeLine({ text, at }: Episode): string {
-  return line(`${new Date(at).toISOString().slice(0, 10)}: ${text}`);
+function episodeLine({ text }: Episode): string {
+  return line(text);
 }
 
 /** One entry of the list. Line breaks become spaces, so that an entry cannot look like another heading. */
