@@ -144,7 +144,7 @@ class Invocation {
   }
 
   async run(): Promise<JsonValue> {
-    const { guardrails, architecture, pipeline } = this.#plan;
+    const { agent, guardrails, architecture, pipeline } = this.#plan;
     const { input, instructionsHash } = this.#turn;
     const ctx = this.#ctx;
     const abandoned = (stop: unknown): void => this.#closeStopped(stop);
@@ -157,7 +157,7 @@ class Invocation {
       const refused = guarded && (await guarded.input(this.#given.prompt));
       let result =
         refused === undefined
-          ? await runThrough(pipeline.agent, ctx, () => this.#thinking())
+          ? await runThrough(pipeline.agent, ctx, agent, () => this.#thinking())
           : tripped(refused, "");
       if (refused === undefined) {
         this.#adopt(result);
@@ -362,7 +362,7 @@ class Invocation {
   }
 
   #dependencies(): Dependencies {
-    const { agent, memory, permissions, hooks, telemetry, auditLog, ephemeral, check } = this.#plan;
+    const { agent, memory, permissions, hooks, telemetry, ephemeral, check } = this.#plan;
     const { window, maxTurns, steering, followUps } = this.#plan;
     const ctx = this.#ctx;
     const sessions = this.#sessions;
@@ -379,7 +379,6 @@ class Invocation {
       permissions,
       hooks,
       telemetry,
-      auditLog,
       ephemeral,
       check,
       historyIn,
