@@ -48,6 +48,7 @@ export default defineConfig({
           name,
           include: folders.map((folder) => `test/${folder}/**/*.test.ts`),
           testTimeout: 60_000,
+          ...(name === "crash" && { globalSetup: "test/crash/bundled-workers.ts" }),
           ...(name === "desktop" && { globalSetup: "test/desktop/programs.ts" }),
           ...((name === "attacks" || name === "surfaces") && { globalSetup: "test/bubblewrap.ts" }),
         },
