@@ -47,7 +47,9 @@ export function composeGate({
       for (const after of afters) given = await after(call, given);
       return given;
     },
-    ...(permissions && { remember: (call, decision) => rememberApproval(permissions, call, decision) }),
+    ...(permissions && {
+      remember: (call, decision, rules) => rememberApproval(permissions, call, decision, rules),
+    }),
   };
 }
 

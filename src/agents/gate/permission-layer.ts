@@ -18,7 +18,7 @@ import type { GateLayer } from "./gate-layer.ts";
 /**
  * Applies permissions and the tool's own `needsApproval`. It fails closed: permissions that throw deny, and a rule that
  * asks denies if no one can be asked. A tool's own request for approval waits for an answer, as it does without
- * permissions.
+ * permissions. A remembered approval lifts a question only if it covers everything that asks.
  */
 export function permissionLayer(permissions: Permissions): GateLayer {
   return {
@@ -28,11 +28,12 @@ export function permissionLayer(permissions: Permissions): GateLayer {
       const ruled = decision.decision === "ask";
       if (!ruled && !gated.needsApproval) return undefined;
       const once = ruled && decision.once === true && !gated.needsApproval;
-      if (await isRemembered(permissions, gated, once)) return { decision: "allow" };
+      const rules = askingRules(decision, gated);
+      if (await isRemembered(permissions, gated, { rules, once })) return { decision: "allow" };
       const { onAsk } = permissions;
-      if (!ruled) return ask("tool", ownQuestion(gated), onAsk ?? "wait");
+      if (!ruled) return { ...ask("tool", ownQuestion(gated), onAsk ?? "wait"), rules };
       if (onAsk !== undefined)
-        return { ...ask("permissions", decision.reason, onAsk), ...(once && { once }) };
+        return { ...ask("permissions", shownReason(decision, gated), onAsk), rules, ...(once && { once }) };
       return denied(
         `${decision.reason}, but no one can be asked; set the option onAsk of permissions to "wait" or a handler`,
       );
@@ -53,15 +54,16 @@ export async function rememberApproval(
   { memory }: Permissions,
   gated: GatedCall,
   decision: ApprovalDecision,
+  rules: readonly string[],
 ): Promise<void> {
   const isWanted = decision.decision === "approved" && decision.remember === true;
-  await memory?.add(approvalOf(gated, isWanted ? "always" : "once"));
+  for (const rule of rules) await memory?.add(approvalOf(gated, rule, isWanted ? "always" : "once"));
 }
 
-function approvalOf(gated: GatedCall, kind: RememberedApproval["kind"]): RememberedApproval {
+function approvalOf(gated: GatedCall, rule: string, kind: RememberedApproval["kind"]): RememberedApproval {
   const { tenantId, facts, agentId, call, tool, toolDigest, parsed } = gated;
   const scope = scopeOfCall(tool, parsed);
-  return { tenantId, userId: facts.userId, agentId, toolName: call.toolName, toolDigest, scope, kind };
+  return { tenantId, userId: facts.userId, agentId, toolName: call.toolName, toolDigest, scope, rule, kind };
 }
 
 async function checked(permissions: Permissions, gated: GatedCall): Promise<PermissionDecision> {
@@ -79,17 +81,45 @@ async function checked(permissions: Permissions, gated: GatedCall): Promise<Perm
   }
 }
 
-/** Whether an approval is remembered that covers the call. One of kind `once` counts only if the gate asks once. */
-async function isRemembered({ memory }: Permissions, gated: GatedCall, once: boolean): Promise<boolean> {
+/** Identities of everything that asks about a call: the rules, and the tool itself. */
+function askingRules(decision: PermissionDecision, gated: GatedCall): readonly string[] {
+  const own = gated.needsApproval ? [ownQuestion(gated)] : [];
+  if (decision.decision !== "ask") return own;
+  const { rules = [], reason } = decision;
+  return [...(rules.length > 0 ? rules : [reason]), ...own];
+}
+
+/** The reason that a person sees. It includes the tool's own request, because the answer covers that as well. */
+function shownReason({ reason }: Asking, gated: GatedCall): string {
+  return gated.needsApproval ? `${reason}; ${ownQuestion(gated)}` : reason;
+}
+
+/**
+ * Whether approvals are remembered that cover everything that asks about the call. One of kind `once` counts only if the
+ * gate asks once.
+ */
+async function isRemembered(
+  { memory }: Permissions,
+  gated: GatedCall,
+  { rules, once }: { readonly rules: readonly string[]; readonly once: boolean },
+): Promise<boolean> {
+  if (memory === undefined) return false;
+  // `unknown`, because a memory that returns something else than `true` has not confirmed the approval.
+  const has = async (rule: string, kind: RememberedApproval["kind"]): Promise<unknown> =>
+    memory.has(approvalOf(gated, rule, kind));
+  const covers = async (rule: string): Promise<boolean> =>
+    (await has(rule, "always")) === true || (once && (await has(rule, "once")) === true);
   try {
-    if ((await memory?.has(approvalOf(gated, "always"))) === true) return true;
-    return once && (await memory?.has(approvalOf(gated, "once"))) === true;
+    for (const rule of rules) if (!(await covers(rule))) return false;
+    return true;
   } catch (error) {
     const failure = Fault.from(error).toJSON();
     gated.emitEvent(eventDraft("hook_error", { hook: "approval_memory", failure }));
     return false;
   }
 }
+
+type Asking = Extract<PermissionDecision, { decision: "ask" }>;
 
 function ownQuestion({ call }: GatedCall): string {
   return `${call.toolName} requires approval`;

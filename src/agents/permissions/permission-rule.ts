@@ -19,12 +19,30 @@ export interface RuledCall extends CallArguments {
 export interface ReadRule {
   readonly kind: RuleKind;
   readonly reason: string;
+  /** Identifies the rule in every process: what it says, and its number among the rules that say the same. */
+  readonly id: string;
   fits(ruled: RuledCall): boolean;
 }
 
 const knownOptions = optionNames<Exclude<PermissionRule, string>>({ tool: true, when: true, reason: true });
 
-export function readRule(kind: RuleKind, rule: PermissionRule): ReadRule {
+/** Reads the rules of one kind. `where` names the list to which they belong, in errors and in the ids of the rules. */
+export function readRules(
+  where: string,
+  kind: RuleKind,
+  rules: readonly PermissionRule[] = [],
+): readonly ReadRule[] {
+  const counts = new Map<string, number>();
+  return rules.map((rule) => {
+    const read = readRule(kind, rule);
+    const text = JSON.stringify([where, read.tool, read.reason]);
+    const number = (counts.get(text) ?? 0) + 1;
+    counts.set(text, number);
+    return { ...read, id: number === 1 ? text : `${text} ${number}` };
+  });
+}
+
+function readRule(kind: RuleKind, rule: PermissionRule): Omit<ReadRule, "id"> & { readonly tool: string } {
   if (typeof rule !== "string") checkOptions(`a rule of ${kind}`, rule, knownOptions);
   const { tool, when, reason } = typeof rule === "string" ? { tool: rule } : rule;
   if (when !== undefined && typeof when !== "function") {
@@ -36,6 +54,7 @@ export function readRule(kind: RuleKind, rule: PermissionRule): ReadRule {
   const named = namePattern(tool);
   return {
     kind,
+    tool,
     reason: reason ?? defaultReason(kind, tool),
     fits: (ruled) => named(ruled.call.toolName) && (when === undefined || holds(kind, when, ruled)),
   };

@@ -19,7 +19,7 @@ import {
   type ToolCall,
 } from "../../kernel/index.ts";
 import { inMemoryApprovals } from "./approval-memory.ts";
-import { readRule, type ReadRule, type RuledCall } from "./permission-rule.ts";
+import { readRules, type ReadRule, type RuledCall } from "./permission-rule.ts";
 
 export interface PermissionRules {
   readonly mode?: PermissionMode;
@@ -70,8 +70,8 @@ const knownOptions = optionNames<PermissionsOptions>({
 export class PermissionPolicy implements Permissions {
   readonly onAsk?: "wait" | ApprovalHandler;
   readonly memory: ApprovalMemory;
-  readonly #everyone: ReadRules;
-  readonly #users: ReadonlyMap<string | null, ReadRules>;
+  readonly #everyone: RuleSet;
+  readonly #users: ReadonlyMap<string | null, RuleSet>;
 
   constructor(options: PermissionsOptions = {}) {
     checkOptions("permissions()", options, knownOptions);
@@ -85,11 +85,11 @@ export class PermissionPolicy implements Permissions {
     }
     if (onAsk !== undefined) this.onAsk = onAsk;
     this.memory = memory;
-    this.#everyone = readRules(everyone, "permissions");
-    const own = new Map<string | null, ReadRules>();
+    this.#everyone = ruleSet(everyone, "permissions");
+    const own = new Map<string | null, RuleSet>();
     for (const [user, rules] of Object.entries(users))
-      own.set(user, readRules(rules, `permissions of ${user}`));
-    if (anonymous !== undefined) own.set(null, readRules(anonymous, "permissions without a user"));
+      own.set(user, ruleSet(rules, `permissions of ${user}`));
+    if (anonymous !== undefined) own.set(null, ruleSet(anonymous, "permissions without a user"));
     this.#users = own;
   }
 
@@ -99,9 +99,8 @@ export class PermissionPolicy implements Permissions {
     const ruled = { call, facts, sent, parsed };
     const own = this.#users.get(facts.userId);
     for (const kind of ["deny", "ask", "allow"] as const) {
-      const rule = own?.find(kind, ruled) ?? this.#everyone.find(kind, ruled);
-      if (rule === undefined) continue;
-      return kind === "allow" ? { decision: "allow" } : { decision: kind, reason: rule.reason };
+      const rules = [...(own?.matching(kind, ruled) ?? []), ...this.#everyone.matching(kind, ruled)];
+      if (rules.length > 0) return byRules(kind, rules);
     }
     return byMode(own?.mode ?? this.#everyone.mode ?? "default", tool, parsed);
   }
@@ -111,23 +110,31 @@ export function permissions(options: PermissionsOptions = {}): PermissionPolicy 
   return new PermissionPolicy(options);
 }
 
-interface ReadRules {
+interface RuleSet {
   readonly mode: PermissionMode | undefined;
-  find(kind: RuleKind, ruled: RuledCall): ReadRule | undefined;
+  matching(kind: RuleKind, ruled: RuledCall): readonly ReadRule[];
 }
 
 const modes: readonly string[] = ["default", "acceptEdits", "bypass"] satisfies PermissionMode[];
 
-function readRules(rules: PermissionRules, where: string): ReadRules {
+function ruleSet(rules: PermissionRules, where: string): RuleSet {
   checkOptions(where, rules, ruleNames);
-  const { mode, allow = [], ask = [], deny = [] } = rules;
+  const { mode, allow, ask, deny } = rules;
   checkChoice(where, "mode", mode, modes);
   const read = {
-    allow: allow.map((rule) => readRule("allow", rule)),
-    ask: ask.map((rule) => readRule("ask", rule)),
-    deny: deny.map((rule) => readRule("deny", rule)),
+    allow: readRules(where, "allow", allow),
+    ask: readRules(where, "ask", ask),
+    deny: readRules(where, "deny", deny),
   };
-  return { mode, find: (kind, ruled) => read[kind].find((rule) => rule.fits(ruled)) };
+  return { mode, matching: (kind, ruled) => read[kind].filter((rule) => rule.fits(ruled)) };
+}
+
+/** Decides by the rules of one kind that apply. A person who is asked sees the reasons of all of them. */
+function byRules(kind: RuleKind, rules: readonly ReadRule[]): PermissionDecision {
+  if (kind === "allow") return { decision: "allow" };
+  const reason = [...new Set(rules.map((rule) => rule.reason))].join("; ");
+  if (kind === "deny") return { decision: "deny", reason };
+  return { decision: "ask", reason, rules: rules.map(({ id }) => id) };
 }
 
 /** Decides by the mode. A tool of unknown origin may lack properties; then the most restrictive value is assumed. */
@@ -140,5 +147,6 @@ function byMode(mode: PermissionMode, tool: Partial<Tool>, parsed: unknown): Per
     return { decision: "ask", reason: `${name} may change or delete data` };
   const scope = scopeOfCall(tool, parsed);
   if (scope === null) return { decision: "allow" };
-  return { decision: "ask", reason: `${name} reaches ${scope}`, once: true };
+  // The scope is a field of a remembered approval, so it is no part of the rule's identity.
+  return { decision: "ask", reason: `${name} reaches ${scope}`, once: true, rules: ["approvalScope"] };
 }

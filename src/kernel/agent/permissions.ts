@@ -18,9 +18,15 @@ export type PermissionDecision =
   | { readonly decision: "deny"; readonly reason: string }
   /**
    * A person decides. If no person can be asked, the call is denied. `once` means that an approval covers later calls of
-   * the same scope (`Tool.approvalScope`), whether or not the person wants it to be remembered.
+   * the same scope (`Tool.approvalScope`), whether or not the person wants it to be remembered. `rules` identifies all
+   * rules that ask about the call; a remembered approval covers a call only if it covers each of them. Default: `reason`.
    */
-  | { readonly decision: "ask"; readonly reason: string; readonly once?: boolean };
+  | {
+      readonly decision: "ask";
+      readonly reason: string;
+      readonly once?: boolean;
+      readonly rules?: readonly string[];
+    };
 
 /** The effect of a permission rule. */
 export type RuleKind = "allow" | "ask" | "deny";
@@ -54,8 +60,8 @@ export type PermissionRule =
     };
 
 /**
- * An approval that applies to later calls as well: one user of one tenant, for one tool of one agent. A memory compares
- * all fields; `approvalKey()` makes one text of them.
+ * An approval that applies to later calls as well: one user of one tenant, for one tool of one agent and one rule that
+ * asks. A memory compares all fields; `approvalKey()` makes one text of them.
  */
 export interface RememberedApproval {
   /** Id of the tenant. `null` for runs without a tenant. */
@@ -71,6 +77,11 @@ export interface RememberedApproval {
   /** What the approved call reaches (`Tool.approvalScope`), such as a host. `null` if the tool has no such value. */
   readonly scope: string | null;
   /**
+   * Identity of the rule about which the person was asked, or the reason if no rule asked. An approval does not lift
+   * other rules that ask about the same tool.
+   */
+  readonly rule: string;
+  /**
    * `always`: the person wants the approval to be remembered. `once`: the person approved a call that asks once for each
    * scope; such an approval does not lift a rule that asks, nor the tool's `needsApproval`.
    */
@@ -82,8 +93,8 @@ export interface RememberedApproval {
  * "null" differs from no user, and names cannot run into each other.
  */
 export function approvalKey(approval: RememberedApproval): string {
-  const { tenantId, userId, agentId, toolName, toolDigest, scope, kind } = approval;
-  return JSON.stringify([tenantId, userId, agentId, toolName, toolDigest, scope, kind]);
+  const { tenantId, userId, agentId, toolName, toolDigest, scope, rule, kind } = approval;
+  return JSON.stringify([tenantId, userId, agentId, toolName, toolDigest, scope, rule, kind]);
 }
 
 /** Stores remembered approvals. If a method throws, the approval counts as not remembered. */

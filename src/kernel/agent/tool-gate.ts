@@ -74,6 +74,8 @@ export type GateVerdict =
       readonly input?: JsonValue;
       /** Whether an approval covers later calls of the same scope. `remember` is then called for every approval. */
       readonly once?: boolean;
+      /** Identities of the rules that ask, for `remember`. Default: `reason`. */
+      readonly rules?: readonly string[];
       /** Asks a person in this process. If absent, the task waits durably for `RunHandle.approve`. */
       readonly answer?: ApprovalHandler;
     };
@@ -101,7 +103,7 @@ export interface ToolGate {
   after(call: GatedCall, result: ToolResult): Promise<ToolResult>;
   /**
    * Called when a person approves with `remember: true`, or approves a call about which the gate asked with `once`. May be
-   * called twice for one call.
+   * called twice for one call. `rules` are those of the verdict, as they were when the person was asked.
    */
-  remember?(call: GatedCall, decision: ApprovalDecision): Promise<void>;
+  remember?(call: GatedCall, decision: ApprovalDecision, rules: readonly string[]): Promise<void>;
 }

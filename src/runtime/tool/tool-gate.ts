@@ -180,7 +180,8 @@ async function passRound(
     const again = await judge(approved, round, gate, "edited");
     if (again.decision === "deny") return denied(passage, again);
   }
-  if (decision.remember === true || verdict.once === true) await remember(approved, round, gate, decision);
+  if (decision.remember === true || verdict.once === true)
+    await remember(approved, round, decision, verdict.rules ?? [reason]);
   return approved;
 }
 
@@ -278,13 +279,14 @@ async function judge(
 async function remember(
   passage: Passage,
   round: StepAddress,
-  gate: ToolGate | undefined,
   decision: ApprovalDecision,
+  rules: readonly string[],
 ): Promise<void> {
+  const gate = passage.open.runner.agent.callPath?.gate;
   if (gate?.remember === undefined) return;
   try {
     const look = { ...passage, stage: "remember", round } as const;
-    await withGateContext(passage, look, async (gated) => gate.remember?.(gated, decision));
+    await withGateContext(passage, look, async (gated) => gate.remember?.(gated, decision, rules));
   } catch (error) {
     const failure = Fault.from(error).toJSON();
     passage.open.emit({ type: "hook_error", data: { hook: "remember", failure } });

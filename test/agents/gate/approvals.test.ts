@@ -157,6 +157,29 @@ describe.each(places)("an approval with the %s store", (name) => {
     expect(asked).toEqual(["ada", "bob", null, "ada", "ada"]);
   });
 
+  test("an approval that is remembered after a restart lifts only the rule about which the person was asked", async () => {
+    const place = await openPlace(name);
+    const memory = inMemoryApprovals();
+    const to = (word: string) => (input: unknown) => JSON.stringify(input).includes(word);
+    const rules: PermissionsOptions = {
+      memory,
+      onAsk: "wait",
+      ask: [
+        { tool: "send", when: to("ada"), reason: "Ada is a customer" },
+        { tool: "send", when: to("bob"), reason: "Bob is the press" },
+      ],
+    };
+    const run = await (await place.restart()).submit(sender(rules, [send("ada")]).agent, "Write.");
+    const asked = await untilTold(run, "approval_request");
+    await place.restart(sender(rules, [send("ada"), send("bob"), reads]).agent);
+    const found = await place.find(run.runId);
+    await found.approve(asked.data.approvalId, { decision: "approved", remember: true });
+    const second = await untilTold(found, "approval_request", asked.seq + 1);
+    expect(second.data).toMatchObject({ input: { to: "bob" }, reason: "Bob is the press" });
+    await found.approve(second.data.approvalId, { decision: "approved" });
+    expect((await found.result()).output).toBe("sent to bob");
+  });
+
   test("a hook that returns nothing approves nothing: the approval handler is still asked", async () => {
     const place = await openPlace(name);
     const hooks = toolHooks();

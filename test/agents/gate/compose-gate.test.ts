@@ -1,11 +1,5 @@
 import { describe, expect, test } from "vitest";
-import {
-  composeGate,
-  inMemoryApprovals,
-  permissions,
-  type GateParts,
-  type ToolExtension,
-} from "../../../src/index.ts";
+import { composeGate, permissions, type GateParts, type ToolExtension } from "../../../src/index.ts";
 import {
   MiddlewareTermination,
   type GateVerdict,
@@ -309,7 +303,12 @@ describe("approval requests of the gate", () => {
   test("a call that requires approval waits or goes to the handler, also with hooks that return nothing", async () => {
     const silent: HookRegistry = { preTool: () => undefined, postTool: () => undefined };
     const waits = await pass({ hooks: silent, permissions: permissions({ onAsk: "wait" }) }, critical);
-    expect(waits.verdict).toEqual({ decision: "ask", by: "permissions", reason: "look is critical" });
+    expect(waits.verdict).toEqual({
+      decision: "ask",
+      by: "permissions",
+      reason: "look is critical",
+      rules: ["look is critical"],
+    });
     const handler = permissions({ onAsk: () => ({ decision: "approved" }) });
     expect((await pass({ hooks: silent, permissions: handler }, critical)).verdict).toMatchObject({
       decision: "ask",
@@ -322,29 +321,12 @@ describe("approval requests of the gate", () => {
     const own = { decision: "ask", by: "tool", reason: "look requires approval" };
     const guardrails: Guardrail[] = [{ name: "g", beforeCall: () => ({ decision: "allow" }) }];
     expect((await pass({ guardrails }, asks)).verdict).toEqual(own);
-    expect((await pass({ permissions: permissions({ mode: "bypass" }) }, asks)).verdict).toEqual(own);
-    expect((await pass({ permissions: permissions({ allow: ["look"] }) }, asks)).verdict).toEqual(own);
+    const ruled = { ...own, rules: [own.reason] };
+    expect((await pass({ permissions: permissions({ mode: "bypass" }) }, asks)).verdict).toEqual(ruled);
+    expect((await pass({ permissions: permissions({ allow: ["look"] }) }, asks)).verdict).toEqual(ruled);
     expect((await pass({ permissions: permissions({ deny: ["look"] }) }, asks)).verdict).toMatchObject({
       decision: "deny",
     });
-  });
-
-  test("a remembered approval allows only the same user and agent, and a deny rule still wins", async () => {
-    const memory = inMemoryApprovals();
-    const rules = permissions({ ask: ["look"], onAsk: "wait", memory });
-    await composeGate({ permissions: rules })?.remember?.(gatedCall({ userId: "ada" }), {
-      decision: "approved",
-      remember: true,
-    });
-    const decided = async (options: CallOptions) =>
-      (await pass({ permissions: rules }, options)).verdict.decision;
-    expect(await decided({ userId: "ada" })).toBe("allow");
-    expect(await decided({ userId: "ada", needsApproval: true })).toBe("allow");
-    expect(await decided({ userId: "bob" })).toBe("ask");
-    expect(await decided({ userId: null })).toBe("ask");
-    expect(await decided({ userId: "ada", agent: "other" })).toBe("ask");
-    const walled = permissions({ deny: ["look"], memory });
-    expect((await pass({ permissions: walled }, { userId: "ada" })).verdict.decision).toBe("deny");
   });
 
   test("a call still requires approval if the approval memory fails", async () => {

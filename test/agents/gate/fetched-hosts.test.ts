@@ -179,7 +179,7 @@ test.for([
   expect(() => fetchTool({ allow: [host] })).toThrow(`invalid host ${JSON.stringify(host)}: expected a host`);
 });
 
-test("an approval of a host does not lift a rule that asks, unless the person wants it to be remembered", async () => {
+test("an approval of a host does not lift a rule that asks, even if it is to be remembered", async () => {
   const urls = [at("one.test"), at("one.test", "/?q=1"), at("one.test", "/?q=2"), at("one.test", "/more")];
   const when = (input: unknown) => (input as { url: string }).url.includes("?");
   const ask = [{ tool: "fetch", when, reason: "it sends data" }];
@@ -191,7 +191,10 @@ test("an approval of a host does not lift a rule that asks, unless the person wa
   ]);
   const answer = { decision: "approved", remember: true } as const;
   const always = await fetching(urls, { ask }, { answer });
-  expect(always.asked.map(({ reason }) => reason)).toEqual([`fetch reaches one.test:${port}`]);
+  expect(always.asked.map(({ reason }) => reason)).toEqual([
+    `fetch reaches one.test:${port}`,
+    "it sends data",
+  ]);
   expect(always.results).toEqual(urls.map(() => `page of one.test:${port}`));
 });
 

@@ -45,9 +45,13 @@ export async function openPlace(name: PlaceName): Promise<Place> {
   };
 }
 
-/** Follows the run's events until the first event of this type and returns it. */
-export async function untilTold<Type extends EventType>(run: RunHandle, type: Type): Promise<Event<Type>> {
-  for await (const event of run.events())
+/** Follows the run's events from `fromSeq` on until the first event of this type and returns it. */
+export async function untilTold<Type extends EventType>(
+  run: RunHandle,
+  type: Type,
+  fromSeq = 0,
+): Promise<Event<Type>> {
+  for await (const event of run.events({ fromSeq }))
     if ("seq" in event && event.type === type) return event as Event<Type>;
   throw new Error(`the run ended without ${type}`);
 }

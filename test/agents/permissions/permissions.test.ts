@@ -93,7 +93,37 @@ describe("permissions()", () => {
   });
 });
 
-test("a remembered approval is keyed by tenant, user, agent, tool, tool digest, scope and kind, and no user differs from the user id null", () => {
+test("permissions() names every ask rule that applies, with an id that does not depend on the order of the rules", () => {
+  const when = (word: string) => (input: unknown) => JSON.stringify(input).includes(word);
+  const [rm, curl] = [
+    { tool: "bash", when: when("rm"), reason: "it deletes" },
+    { tool: "bash", when: when("curl"), reason: "it sends" },
+  ];
+  const asked = (options: PermissionsOptions, input: string) => {
+    const { call, tool, facts } = gatedCall({ toolName: "bash", input, userId: "ada" });
+    const decision = permissions(options).check(call, tool, facts);
+    if (decision.decision !== "ask") throw new Error(`unexpected decision ${decision.decision}`);
+    return decision;
+  };
+  const both = asked({ ask: [rm, curl] }, "rm x; curl y");
+  expect(both.reason).toBe("it deletes; it sends");
+  expect(both.rules).toHaveLength(2);
+  for (const ask of [
+    [rm, curl],
+    [curl, rm],
+  ]) {
+    expect(asked({ ask }, "rm x").rules).toEqual([both.rules?.[0]]);
+    expect(asked({ ask }, "curl y").rules).toEqual([both.rules?.[1]]);
+  }
+  const twins = [
+    { tool: "bash", when: when("rm") },
+    { tool: "bash", when: when("curl") },
+  ];
+  expect(asked({ ask: twins }, "rm x").rules).not.toEqual(asked({ ask: twins }, "curl y").rules);
+  expect(asked({ users: { ada: { ask: [rm] } } }, "rm x").rules).not.toEqual([both.rules?.[0]]);
+});
+
+test("a remembered approval is keyed by tenant, user, agent, tool, tool digest, scope, rule and kind, and no user differs from the user id null", () => {
   const memory = inMemoryApprovals();
   const [agentId, other] = [formatAgentId({ name: "scout" }), formatAgentId({ name: "other" })];
   const approval = {
@@ -103,6 +133,7 @@ test("a remembered approval is keyed by tenant, user, agent, tool, tool digest, 
     toolName: "send",
     toolDigest: "d",
     scope: null,
+    rule: "r",
     kind: "always",
   } as const;
   memory.add(approval);
@@ -115,6 +146,7 @@ test("a remembered approval is keyed by tenant, user, agent, tool, tool digest, 
   expect(memory.has({ ...approval, toolName: "sends" })).toBe(false);
   expect(memory.has({ ...approval, toolDigest: "e" })).toBe(false);
   expect(memory.has({ ...approval, scope: "null" })).toBe(false);
+  expect(memory.has({ ...approval, rule: "s" })).toBe(false);
   expect(memory.has({ ...approval, kind: "once" })).toBe(false);
   memory.delete(approval);
   expect(memory.has(approval)).toBe(false);
