@@ -10,7 +10,7 @@ import { scriptedModel } from "reeve/testing";
 const root = mkdtempSync(join(tmpdir(), "reeve-tools-"));
 writeFileSync(join(root, "greet.txt"), "Hello, Wrold!\n");
 
-// Thirty more tools, of which the model sees one line each.
+// Thirty more tools, which the model has to find before it sees them.
 const chores = Array.from({ length: 30 }, (_, index) =>
   tool({
     name: `chore_${index}`,

@@ -132,7 +132,7 @@ async function repair(
     transcript: await history.getPromptWindow(session.id),
     instructions: instructionsFor(model, session.instructions, format),
     // Providers refuse a conversation that contains tool calls but lists no tools.
-    tools: tools.list(),
+    tools: tools.list(session.messages),
     toolChoice: "none",
     responseFormat: format,
     role,

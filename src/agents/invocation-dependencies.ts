@@ -30,6 +30,7 @@ import {
 import type { SchemaCheck } from "./answer-format.ts";
 import type { TaskBudget } from "./task-budget.ts";
 import type { OpenSessions } from "./prompt-history.ts";
+import { SearchedSpecs } from "./searched-specs.ts";
 
 /** The dependencies that are the same in every scope of an invocation. */
 export interface InvocationParts extends Pick<
@@ -216,19 +217,25 @@ export class InvocationDependencies implements Dependencies {
 class JournaledTools implements ToolHost {
   readonly #parts: InvocationParts;
   readonly #scope: Scope;
-  #specs: readonly ToolSpec[] | undefined;
+  #specs: SearchedSpecs | undefined;
 
   constructor(parts: InvocationParts, scope: Scope) {
     this.#parts = parts;
     this.#scope = scope;
   }
 
-  list(): readonly ToolSpec[] {
+  list(conversation?: Transcript): readonly ToolSpec[] {
+    this.#specs ??= new SearchedSpecs(this.#allSpecs());
+    if (conversation === undefined) return this.#specs.all;
+    return this.#specs.sent(conversation, () => [...this.#scope.extra, ...(this.#parts.agent.tools ?? [])]);
+  }
+
+  #allSpecs(): readonly ToolSpec[] {
     const { specs } = this.#parts;
     const { extra } = this.#scope;
     if (extra.length === 0) return specs;
     const names = new Set(extra.map(({ name }) => name));
-    return (this.#specs ??= [...specs.filter(({ name }) => !names.has(name)), ...extra.map(specOf)]);
+    return [...specs.filter(({ name }) => !names.has(name)), ...extra.map(specOf)];
   }
 
   find(name: string): Tool | undefined {
@@ -273,8 +280,9 @@ function inOrder(
   };
 }
 
-export function specOf({ name, description, inputSchema }: Tool): ToolSpec {
-  return { name, description, inputSchema };
+export function specOf({ name, description, inputSchema, foundBy }: Tool): ToolSpec {
+  const spec = { name, description, inputSchema };
+  return foundBy === undefined ? spec : { ...spec, foundBy };
 }
 
 /** A model whose calls are journaled. Its messages form a separate conversation; no session is changed. */

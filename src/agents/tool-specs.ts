@@ -26,9 +26,14 @@ export class ToolSpecs {
     return this.#told;
   }
 
-  #says({ name, description, inputSchema }: Tool, index: number): boolean {
+  #says({ name, description, inputSchema, foundBy }: Tool, index: number): boolean {
     const spec = this.#listed[index];
-    return spec?.name === name && spec.description === description && spec.inputSchema === inputSchema;
+    return (
+      spec?.name === name &&
+      spec.description === description &&
+      spec.inputSchema === inputSchema &&
+      spec.foundBy === foundBy
+    );
   }
 }
 

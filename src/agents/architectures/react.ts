@@ -78,7 +78,7 @@ export class ReAct implements Architecture {
       ctx.emitEvent(eventDraft("turn_start", { turn }));
       const promptWindow = history.getPromptWindow(session.id);
       const transcript = promptWindow instanceof Promise ? await promptWindow : promptWindow;
-      const reply = await ctx.llm(requestOf(instructions, deps, transcript, toolChoice));
+      const reply = await ctx.llm(requestOf(instructions, deps, session, transcript, toolChoice));
       toolChoice = undefined;
       session.messages = session.messages.append(reply.message);
       session.cumulativeUsage = addUsage(session.cumulativeUsage, reply.usage);
@@ -158,10 +158,11 @@ export function react(options?: ReActOptions): ReAct {
 function requestOf(
   instructions: string,
   { tools, ephemeral, role, outputFormat }: Dependencies,
+  { messages }: AgentSession,
   transcript: Transcript,
   toolChoice: ToolChoice | undefined,
 ): LlmRequest {
-  const request = { transcript, instructions, tools: tools.list(), ephemeral, role };
+  const request = { transcript, instructions, tools: tools.list(messages), ephemeral, role };
   if (toolChoice === undefined && outputFormat === null) return request;
   return {
     ...request,

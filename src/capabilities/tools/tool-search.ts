@@ -1,37 +1,24 @@
-import {
-  checkOptions,
-  Fault,
-  optionNames,
-  type JsonObject,
-  type JsonValue,
-  type Tool,
-} from "../../kernel/index.ts";
+import { checkOptions, Fault, optionNames, type JsonValue, type Tool } from "../../kernel/index.ts";
 import { rankTools } from "./tool-rank.ts";
-import { errorResult, textResult } from "./tool-result.ts";
+import { errorResult } from "./tool-result.ts";
 import { tool } from "./tool.ts";
 
 /** Options of `toolSearch()`. */
 export interface ToolSearchOptions {
-  /** All tools, in the order in which the model sees them. */
+  /** All tools. */
   readonly tools: readonly Tool[];
-  /**
-   * Names of the tools that keep their whole description and schema, for example those that are used often. Default:
-   * none.
-   */
+  /** Names of the tools that every request contains, for example those that are used often. Default: none. */
   readonly keep?: readonly string[];
   /**
-   * Minimum number of tools from which the list is shortened. With fewer tools, `toolSearch` returns the tools
+   * Minimum number of tools from which tools have to be found. With fewer tools, `toolSearch` returns the tools
    * unchanged. Default: 20.
    */
   readonly from?: number;
-  /** Maximum number of tools that a search by query returns. Default: 5. */
+  /** Maximum number of tools that a search by query finds. Default: 5. */
   readonly maxResults?: number;
   /** Name of the search tool. Default: `search_tools`. */
   readonly name?: string;
 }
-
-/** Schema that accepts any arguments. The tool's own schema validates them. */
-const anyInput: JsonObject = Object.freeze({ type: "object", additionalProperties: true });
 
 const input = {
   type: "object",
@@ -42,9 +29,6 @@ const input = {
   additionalProperties: false,
 } as const;
 
-/** Maximum length of a description in the shortened list, in characters. */
-const stubLength = 120;
-
 const knownOptions = optionNames<ToolSearchOptions>({
   tools: true,
   keep: true,
@@ -54,12 +38,18 @@ const knownOptions = optionNames<ToolSearchOptions>({
 });
 
 /**
- * Shortens a long list of tools so that it is cheap to send: each tool keeps its name and one sentence of its description. The last tool of
- * the list, the search tool, returns descriptions and schemas on demand.
+ * Makes a long list of tools cheap to send. A request to the model contains the tools of `keep`, the search tool and the
+ * tools that were found so far. The search tool finds tools by their names or by words.
  *
- * - X1: the list never changes during a run, so the provider's prompt cache stays valid. Schemas are appended to the conversation.
  * - X2: a tool is called by its own name, so the gate, the journal and permissions see that name.
  * - X3: a call with invalid arguments is answered with the schema, so a model that guessed the arguments needs no search.
+ *   A tool counts as found when it is called.
+ * - X4: which tools are sent depends only on the journaled conversation, so a replay, another process and the next
+ *   invocation of a session send the same ones. Found tools are added at the end of the list, so the tools before them
+ *   stay in the provider's prompt cache; the conversation after them is cached again.
+ *
+ * A found tool that the agent no longer has is not sent. At most 64 found tools are sent; if more are found, those found
+ * first have to be found again.
  *
  * @example
  * ```ts
@@ -82,30 +72,32 @@ export function toolSearch(options: ToolSearchOptions): readonly Tool[] {
   const hidden = tools.filter((each) => !keep.includes(each.name));
   const search = tool({
     name,
-    description: `Return the arguments of tools that are listed without them: by their names, or at most ${maxResults} by a description of what you want to do. Then call the tool by its name.`,
+    description: `Find tools among ${hidden.length} that you do not see: by their names, or at most ${maxResults} by a description of what you want to do. After that you can call the found tools.`,
     inputSchema: input,
     execute: ({ names = [], query = "" }) => {
+      const isQuery = query.trim() !== "";
+      if (names.length === 0 && !isQuery)
+        return errorResult("both names and query are missing: send one of them");
+      const named = names.filter((each) => known.has(each));
+      const ranked = isQuery ? rankTools(hidden, query, maxResults) : [];
+      const found = [...new Set([...named, ...ranked.map((each) => each.name)])];
       const unknown = names.filter((each) => !known.has(each));
-      const named = names.flatMap((each) => known.get(each) ?? []);
-      const found = query.trim() === "" ? [] : rankTools(hidden, query, maxResults);
-      const given = [...new Set([...named, ...found])].slice(0, Math.max(maxResults, names.length));
-      const facts = { query, names, given: given.map((each) => each.name) };
-      if (names.length === 0 && query.trim() === "")
-        return errorResult("both names and query are missing: send one of them", facts);
-      const lines = given.map(described);
-      if (unknown.length > 0) lines.push(`[there is no tool named ${unknown.join(", ")}]`);
-      if (given.length > 0) return textResult(lines.join("\n\n"), facts);
-      return errorResult(
-        [...lines, `no tool matches ${JSON.stringify(query)}: try other words`].join("\n"),
-        facts,
-      );
+      const problem = [
+        ...(unknown.length > 0 ? [`there is no tool named ${unknown.join(", ")}`] : []),
+        ...(isQuery && ranked.length === 0
+          ? [`no tool matches ${JSON.stringify(query)}: try other words`]
+          : []),
+      ].join("; ");
+      if (found.length === 0) return errorResult(problem);
+      const value = problem === "" ? { found } : { found, problem };
+      return { output: { type: "json", value }, isError: false };
     },
   });
-  return [...tools.map((each) => (keep.includes(each.name) ? each : stubOf(each, name))), search];
+  return [...tools.map((each) => (keep.includes(each.name) ? each : hide(each, name))), search];
 }
 
-function stubOf(whole: Tool, search: string): Tool {
-  const line = firstLine(whole.description);
+/** Returns the same tool, to be found by the search tool. */
+function hide(whole: Tool, foundBy: string): Tool {
   const parse = async (given: JsonValue): Promise<unknown> => {
     try {
       return await whole.parse(given);
@@ -121,9 +113,24 @@ function stubOf(whole: Tool, search: string): Tool {
       );
     }
   };
-  const { name, origin, risk, destructive, edits, concurrency, timeoutMs, suspends } = whole;
+  const {
+    name,
+    description,
+    inputSchema,
+    origin,
+    risk,
+    destructive,
+    edits,
+    concurrency,
+    timeoutMs,
+    suspends,
+  } = whole;
   return Object.freeze({
     name,
+    description,
+    inputSchema,
+    foundBy,
+    represents: whole,
     ...(origin && { origin }),
     risk,
     destructive,
@@ -131,23 +138,10 @@ function stubOf(whole: Tool, search: string): Tool {
     concurrency,
     timeoutMs,
     suspends,
-    description: `${line} [arguments: ask ${search}]`,
-    inputSchema: anyInput,
     parse,
-    represents: whole,
     needsApproval: (given: unknown) => whole.needsApproval(given),
     ...(whole.approvalScope && { approvalScope: (given: unknown) => whole.approvalScope?.(given) ?? null }),
     execute: (given: unknown, context: Parameters<Tool["execute"]>[1]) => whole.execute(given, context),
     ...(whole.coerce && { coerce: (given: JsonValue) => whole.coerce?.(given) ?? given }),
   });
-}
-
-function firstLine(description: string): string {
-  const [line = ""] = description.split("\n", 1);
-  const sentence = /^.*?[.!?](?=\s|$)/.exec(line)?.[0] ?? line;
-  return sentence.length > stubLength ? `${sentence.slice(0, stubLength - 1).toWellFormed()}…` : sentence;
-}
-
-function described({ name, description, inputSchema }: Tool): string {
-  return `${name}: ${description}\narguments: ${JSON.stringify(inputSchema)}`;
 }

@@ -2,6 +2,7 @@ import type { ToolCall } from "../messages/tool-call.ts";
 import type { ToolSpec } from "../messages/model.ts";
 import type { Tool } from "./tool.ts";
 import type { ToolResult } from "../messages/tool-result.ts";
+import type { Transcript } from "../messages/transcript.ts";
 
 /**
  * The tools of one agent. Inside a run, `deps.tools` is a journaled implementation: every call passes the gate, the
@@ -9,9 +10,12 @@ import type { ToolResult } from "../messages/tool-result.ts";
  */
 export interface ToolHost {
   /**
-   * Returns the tools that the model sees, in a stable order, because the order is part of the provider's cache key.
+   * Returns the tools to send to the model, in a stable order, because the order is part of the provider's cache key.
+   *
+   * A tool with `foundBy` is listed only if it was found in `conversation`, and after all others, in the order in which
+   * the tools were found. If `conversation` is absent, all tools are listed, for example for a planner's prompt.
    */
-  list(): readonly ToolSpec[];
+  list(conversation?: Transcript): readonly ToolSpec[];
   /** Returns the tool with this name, or `undefined` if there is none. */
   find(name: string): Tool | undefined;
   /** Calls one tool. */

@@ -85,6 +85,11 @@ export interface Tool<Input = unknown> {
    * If absent, they are bound to this tool.
    */
   readonly represents?: Tool;
+  /**
+   * Name of the search tool that finds this tool. The model is sent this tool once a result of the search tool has named
+   * it, or the model has called it. `toolSearch()` sets this field. If absent, the model is always sent the tool.
+   */
+  readonly foundBy?: string;
   /** Server and original name of a remote tool, such as one of an MCP server. If absent, the tool is local code. */
   readonly origin?: ToolOrigin;
   /** How much damage a mistaken call can do. */

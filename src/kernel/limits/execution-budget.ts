@@ -15,7 +15,11 @@ export interface ExecutionBudget {
    * agent's loop instead.
    */
   readonly maxTurns: number | null;
-  /** Maximum wall-clock time in milliseconds from the start of the task. `RunMeta` enforces it, not the ledger. */
+  /**
+   * B5: maximum time in milliseconds from the creation of the task, that is from `submit` or `spawn`. The clock runs while the task is
+   * pending, running or suspended, so it includes the time that the task waits for a worker or a seat. It stops while the task is paused
+   * or waits for a person. `RunMeta` enforces it, not the ledger.
+   */
   readonly deadlineMs: number | null;
 }
 

@@ -16,6 +16,11 @@ export interface ToolSpec {
   readonly description: string;
   /** JSON Schema of the arguments. */
   readonly inputSchema: JsonSchema;
+  /**
+   * Name of the search tool that finds this tool (`Tool.foundBy`). Only the frozen list of a turn contains this field;
+   * requests to a model do not.
+   */
+  readonly foundBy?: string;
 }
 
 /** Whether the model may or must call a tool. */

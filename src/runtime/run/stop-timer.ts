@@ -17,6 +17,8 @@ export class StopTimer {
   readonly #worker: WorkerContext;
   readonly #waits: WaitRegistry;
   readonly #stopper: TaskStopper;
+  /** Tasks whose deadline is watched. */
+  readonly #watched = new Set<TaskId>();
 
   constructor(worker: WorkerContext, waits: WaitRegistry, stopper: TaskStopper) {
     this.#worker = worker;
@@ -24,14 +26,24 @@ export class StopTimer {
     this.#stopper = stopper;
   }
 
-  /** B5: cancels the task at its deadline. A running task checks its deadline before each step; a task that waits needs this timer. */
+  /**
+   * B5: cancels the task at its deadline. A running task checks its deadline before each step; a task that waits needs this timer, also
+   * while it is pending. Does nothing if the deadline is watched already.
+   */
   watchDeadline(task: TaskState): void {
-    if (task.record.budget.deadlineMs === null) return;
     const { taskId } = task.record;
+    if (task.record.budget.deadlineMs === null || this.#watched.has(taskId)) return;
+    this.#watched.add(taskId);
     const due = (): number | null => (task.clock.isStopped ? null : (deadlineOf(task) ?? 0) + 1);
     void this.#waits
       .wait(taskId, "deadline", due)
       .came.then(() => this.#stopper.cancel(taskId, "deadline exceeded", "deadline_exceeded"));
+  }
+
+  /** Forgets the deadline of a task that has ended or starts again, with its other waits. */
+  forget(taskId: TaskId): void {
+    this.#watched.delete(taskId);
+    this.#waits.forgetTask(taskId);
   }
 
   /**

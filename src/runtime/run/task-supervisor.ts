@@ -154,6 +154,7 @@ export class TaskSupervisor implements TaskHost, SeatMoves {
     const budget = ownBudget(agent, options);
     this.ledger.apply(taskId, openAccountCommand(this.#worker, { taskId, parentId, budget, priority }));
     this.seats.carryOut(outcome, taskId);
+    if (outcome.kind === "pending") this.#start(taskId);
     return { kind: "spawned", handle: { taskId, agentId } };
   }
 
@@ -272,6 +273,7 @@ export class TaskSupervisor implements TaskHost, SeatMoves {
       this.#end(taskId, cancelledOutcome(new CancellationError(reason, { status })));
       return;
     }
+    this.#stopTimer.watchDeadline(task);
     if (!isSeated) return;
     const worker = this.#worker;
     const startAt = task.crashedAt + (restartDelayMs(task.crashes, worker.runRetry) ?? 0);
@@ -287,7 +289,6 @@ export class TaskSupervisor implements TaskHost, SeatMoves {
     const log = this.#log;
     const runner = new TaskRunner({ taskId, agent, worker, log, state: this.#state, host: this });
     this.#runners.set(taskId, runner);
-    this.#stopTimer.watchDeadline(task);
     if (cancelled !== null) this.#stopTimer.giveGrace(runner);
     insideTask(runner.inside, () => this.#execute(runner));
   }
@@ -350,7 +351,7 @@ export class TaskSupervisor implements TaskHost, SeatMoves {
     this.ledger.loseAll(taskId);
     runner.drop();
     this.#runners.delete(taskId);
-    this.waits.forgetTask(taskId);
+    this.#stopTimer.forget(taskId);
   }
 
   #cancelOne(taskId: TaskId, reason: string, status: CancellationStatus): void {
@@ -389,7 +390,8 @@ export class TaskSupervisor implements TaskHost, SeatMoves {
     this.ledger.loseAll(taskId);
     for (const draft of endEvents(task, outcome)) this.#log.emit(taskId, draft, at, task);
     if (answers !== undefined) this.#log.add(answers, at);
-    if (runner !== undefined) this.#drop(runner);
+    if (runner === undefined) this.#stopTimer.forget(taskId);
+    else this.#drop(runner);
     this.#ends?.get(taskId)?.resolve(outcome);
     this.#ends?.delete(taskId);
     // The root keeps its seat and its account until the run ends. A task that may be resumed keeps its account.

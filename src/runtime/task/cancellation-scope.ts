@@ -54,6 +54,11 @@ export class CancellationScope {
     this.#root.checkDeadline();
   }
 
+  /** B5: throws if the deadline of the task has passed, also if the timer that cancels the task then is not due yet. */
+  checkDeadline(): void {
+    this.#root.checkDeadline();
+  }
+
   abandon(reason: string): void {
     this.#isAbandoned = true;
     this.token.cancel(reason);

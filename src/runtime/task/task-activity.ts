@@ -1,4 +1,4 @@
-import type { CancellationError, CancellationToken, TaskId } from "../../kernel/index.ts";
+import { CancellationError, type CancellationToken, type TaskId } from "../../kernel/index.ts";
 import type { SlotYielder } from "../process/async-context.ts";
 import { pendingForever } from "../process/pending-forever.ts";
 import type { TaskSlots } from "../process/task-slots.ts";
@@ -134,7 +134,11 @@ export class TaskActivity implements SlotYielder {
     for (const resume of parked) resume();
   }
 
-  /** Awaits `work` under a name that the log shows. A cancellation of the scope ends the wait. */
+  /**
+   * Awaits `work` under a name that the log shows. A cancellation of the scope ends the wait. B5: a value that arrives after the task's
+   * deadline does not reach the code, which receives the deadline instead. A parent and its child often have the same deadline: the
+   * child's end must not let the parent continue because the child's timer was the first to fire.
+   */
   async waitFor<Value>(
     cancelScope: CancellationScope,
     work: Promise<Value>,
@@ -147,10 +151,11 @@ export class TaskActivity implements SlotYielder {
     let wokenBy = name;
     try {
       const value = await this.whileAlive(unlessCancelled(work, cancelScope.token));
+      cancelScope.checkDeadline();
       if (value === undefined && due !== undefined) wokenBy = "time";
       return value;
     } catch (error) {
-      if (cancelScope.token.cancelled) wokenBy = "cancel";
+      if (error instanceof CancellationError) wokenBy = "cancel";
       throw error;
     } finally {
       this.#waits = this.#waits.filter((each) => each !== awaited);

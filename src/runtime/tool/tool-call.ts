@@ -126,7 +126,8 @@ function pastLimit(limit: number): ToolResult {
 }
 
 function notThere({ open, call, extra = [] }: ToolCallOptions): ToolResult {
-  const known = [...extra, ...(open.runner.agent.tools ?? [])].map(({ name }) => name).join(", ");
+  const sent = [...extra, ...(open.runner.agent.tools ?? [])].filter(({ foundBy }) => foundBy === undefined);
+  const known = sent.map(({ name }) => name).join(", ");
   return failure(`there is no tool ${call.toolName}; there are: ${known || "none"}`);
 }
 

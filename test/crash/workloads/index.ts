@@ -2,6 +2,7 @@ import type { Workload } from "../workload.ts";
 import { approval } from "./approval.ts";
 import { askReply } from "./ask-reply.ts";
 import { changingTool } from "./changing-tool.ts";
+import { deadline } from "./deadline.ts";
 import { fork } from "./fork.ts";
 import { preemption } from "./preemption.ts";
 import { sleep } from "./sleep.ts";
@@ -17,6 +18,7 @@ export const workloads: Readonly<Record<string, Workload>> = {
   sleep,
   approval,
   changingTool,
+  deadline,
   preemption,
   fork,
   tightBudget,
