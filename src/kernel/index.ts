@@ -220,6 +220,7 @@ export { spendOfTopUp } from "./limits/top-up.ts";
 
 // Runs, tasks and steps, and how they end.
 export {
+  approvalDecisionNames,
   isApprovalDecision,
   type ApprovalDecision,
   type ApprovalKind,

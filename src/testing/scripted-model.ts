@@ -1,5 +1,7 @@
 import {
+  checkOptions,
   Fault,
+  optionNames,
   type AssistantPart,
   type Clock,
   type JsonValue,
@@ -41,6 +43,8 @@ export interface ScriptedModelOptions {
   readonly modelId?: string;
 }
 
+const knownOptions = optionNames<ScriptedModelOptions>({ clock: true, provider: true, modelId: true });
+
 /** A model that answers from a script, in order, and records the requests it receives. */
 export class ScriptedModel implements Model {
   readonly provider: string;
@@ -51,6 +55,7 @@ export class ScriptedModel implements Model {
   readonly #clock: Clock | undefined;
 
   constructor(script: readonly ScriptStep[], options: ScriptedModelOptions = {}) {
+    checkOptions("scriptedModel()", options, knownOptions);
     this.#script = script;
     this.#clock = options.clock;
     this.provider = options.provider ?? "scripted";
