@@ -28,11 +28,12 @@ import {
 } from "../kernel/index.ts";
 import { StoredRunHandle } from "./client/run-handle.ts";
 import { sessionBusy, submitRun } from "./client/submit-run.ts";
-import { openStore } from "./open-store.ts";
+import { storeOf } from "./open-store.ts";
 import { AwaitedRuns } from "./process/awaited-runs.ts";
 import { CallTimeouts } from "./process/call-timeouts.ts";
 import { ContentHashes } from "./process/content-hashes.ts";
 import { IdleFlusher } from "./process/idle-flusher.ts";
+import { openRuntimes, type OpenRuntime } from "./process/open-runtimes.ts";
 import { runRetry } from "./process/run-retry.ts";
 import { RuntimeLifetime } from "./process/runtime-lifetime.ts";
 import { sha256 } from "./process/sha256.ts";
@@ -46,6 +47,7 @@ import { AgentRegistry, agentTree } from "./worker/agent-registry.ts";
 import { InboxDispatcher } from "./worker/inbox-dispatcher.ts";
 import { LocalEngine } from "./worker/local-engine.ts";
 import { RetentionSweep } from "./worker/retention-sweep.ts";
+import { UnhostedRuns } from "./worker/unhosted-runs.ts";
 
 /**
  * Opens the store if necessary, starts a worker on it and resumes the runs in it that no worker drives. Unlike the
@@ -66,23 +68,6 @@ export async function createRuntime(options: RuntimeOptions = {}): Promise<Runti
   }
 }
 
-function storeOf(options: RuntimeOptions, hash: Hash, clock: Clock): Promise<Store> {
-  const { store = "memory:", auditKey, inbox } = options;
-  if (typeof store === "string")
-    return openStore(store, {
-      hash,
-      clock,
-      ...(auditKey === undefined ? {} : { auditKey }),
-      ...(inbox === undefined ? {} : { inbox }),
-    });
-  const [name] = Object.entries({ auditKey, inbox }).find(([, value]) => value !== undefined) ?? [];
-  if (name === undefined) return Promise.resolve(store);
-  throw new Fault(
-    "invalid_argument",
-    `${name} applies only to a store given by its address, and this store is open already: set ${name} where you open it`,
-  );
-}
-
 const knownQueries = optionNames<RunQuery>({
   sessionId: true,
   agentId: true,
@@ -99,7 +84,7 @@ const registerOptionNames = optionNames<object>({});
 type RetentionOption = "keepEndedRunsMs" | "keepUnnamedSessionsMs";
 
 /** A runtime whose worker runs in this process. */
-class LocalRuntime implements Runtime {
+class LocalRuntime implements Runtime, OpenRuntime {
   readonly clock: Clock;
   readonly #worker: WorkerContext;
   readonly #store: Store;
@@ -122,6 +107,10 @@ class LocalRuntime implements Runtime {
     this.close().catch((error: unknown) => this.#report(error));
   };
   readonly #lifetime = new RuntimeLifetime();
+  readonly #unhosted: UnhostedRuns;
+  readonly #keepAlive: boolean | undefined;
+  /** Whether a caller in this process has started or looked up a run. A worker that only hosts agents has no callers. */
+  #hasCallers = false;
   #unsubscribe: (() => void) | undefined;
   #closing: Promise<void> | undefined;
 
@@ -170,8 +159,9 @@ class LocalRuntime implements Runtime {
       onError: (error) => this.#report(error),
       agents: this.#agents.hosted,
     };
-    const keepAlive = options.keepAlive ?? true;
-    this.#inbox = new InboxDispatcher({ worker: this.#worker, agents: this.#agents.hosted, keepAlive });
+    this.#keepAlive = options.keepAlive;
+    this.#inbox = new InboxDispatcher({ worker: this.#worker, agents: this.#agents.hosted });
+    this.#unhosted = new UnhostedRuns({ store, clock, agents: this.#agents, onError });
     this.#engine = new LocalEngine({
       leases: store.leases,
       clock,
@@ -180,7 +170,6 @@ class LocalRuntime implements Runtime {
       concurrency: Math.max(concurrency * 16, 1_024),
       agents: () => this.#agents.versions,
       pollMs: requireNumber("pollMs", options.pollMs ?? 500, 1),
-      keepAlive,
       onError,
     });
   }
@@ -194,7 +183,14 @@ class LocalRuntime implements Runtime {
       throw error;
     }
     for (const signal of this.#closeOn) process.on(signal, this.#onSignal);
+    if (this.#keepAlive !== false) openRuntimes.add(this);
     for (const each of this.#sweeps) each.start();
+  }
+
+  /** The caller asked for it, a caller waits for a run, or this is a worker whose agents serve other processes. */
+  get isMeantToStay(): boolean {
+    const isOnlyWorker = this.#agents.hosted.size > 0 && !this.#hasCallers;
+    return this.#keepAlive === true || this.#lifetime.isAwaited || isOnlyWorker;
   }
 
   /** There are no options. An object that a caller passes nevertheless is refused, because it would have no effect. */
@@ -290,6 +286,7 @@ class LocalRuntime implements Runtime {
 
   async #close(): Promise<void> {
     this.#unsubscribe?.();
+    openRuntimes.delete(this);
     this.#inbox.close();
     for (const signal of this.#closeOn) process.off(signal, this.#onSignal);
     const stopped = this.#engine.stop();
@@ -305,6 +302,8 @@ class LocalRuntime implements Runtime {
     const { store, clock, ids, unknownPrice, sizes } = this.#worker;
     const observed = this.#observed;
     const awaited = this.#awaited;
+    const unhosted = this.#unhosted;
+    this.#hasCallers = true;
     return new StoredRunHandle({
       store,
       clock,
@@ -315,6 +314,7 @@ class LocalRuntime implements Runtime {
       sizes,
       observed,
       awaited,
+      unhosted,
       by,
     });
   }

@@ -54,3 +54,26 @@ export async function openStore(address: string, options: OpenStoreOptions = {})
     `invalid store ${JSON.stringify(address)}: expected "memory:" or "sqlite:PATH"`,
   );
 }
+
+/** The options of a runtime that choose its store. */
+interface StoreChoice extends Pick<OpenStoreOptions, "auditKey" | "inbox"> {
+  readonly store?: Store | StoreAddress;
+}
+
+/** Opens the store of a runtime, unless its options hold an open store already. */
+export function storeOf(options: StoreChoice, hash: Hash, clock: Clock): Promise<Store> {
+  const { store = "memory:", auditKey, inbox } = options;
+  if (typeof store === "string")
+    return openStore(store, {
+      hash,
+      clock,
+      ...(auditKey === undefined ? {} : { auditKey }),
+      ...(inbox === undefined ? {} : { inbox }),
+    });
+  const [name] = Object.entries({ auditKey, inbox }).find(([, value]) => value !== undefined) ?? [];
+  if (name === undefined) return Promise.resolve(store);
+  throw new Fault(
+    "invalid_argument",
+    `${name} applies only to a store given by its address, and this store is open already: set ${name} where you open it`,
+  );
+}

@@ -91,7 +91,12 @@ export interface RuntimeOptions {
    * store reports are picked up at once. Default: 500.
    */
   readonly pollMs?: number;
-  /** Whether the runtime keeps the process alive until `close()`. A run in progress always does. Default: `true`. */
+  /**
+   * Whether the open runtime keeps the process alive until `close()`. A run in progress always does. If absent, it does
+   * so too, and emits a process warning once the process has nothing else to do and no caller waits for a run, because
+   * `close()` was probably forgotten. A runtime that only hosts agents for other processes does not warn. `true`: keeps
+   * the process alive without a warning. `false`: lets the process end.
+   */
   readonly keepAlive?: boolean;
   /**
    * What `register` and `submit` do with an agent whose name is taken by another agent. `"refuse"`: they throw

@@ -59,6 +59,7 @@ export function dyingStore(store: Store, { at, when, die = killProcess }: DyingS
       delete: (runId) => counted(`journal.delete ${runId}`, () => journal.delete(runId)),
       collect: (options) => counted("journal.collect", () => journal.collect(options)),
       find: (runId) => journal.find(runId),
+      summary: (runId) => journal.summary(runId),
       list: (query) => journal.list(query),
       read: (runId, from) => journal.read(runId, from),
       replay: (runId, visit) => journal.replay(runId, visit),

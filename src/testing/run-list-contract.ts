@@ -39,6 +39,21 @@ export function runListContract({ test, expect, open }: ContractHarness): void {
     expect(next).toBe(null);
   });
 
+  test("K1: summary() returns a run as list() does, and undefined for an unknown run", async () => {
+    const store = await open();
+    const lease = await ownRun(store);
+    await create(store, "b");
+    const summaries = async (): Promise<unknown[]> => [
+      await store.journal.summary(lease.runId),
+      await store.journal.summary(runRecord("b").runId),
+    ];
+    expect(await summaries()).toEqual((await store.journal.list()).runs.toReversed());
+    await store.journal.append(lease, { number: 1, at: 2, events: [runEnd(lease.runId, 1)] });
+    await release(store, lease);
+    expect(await summaries()).toEqual((await store.journal.list()).runs.toReversed());
+    expect(await store.journal.summary(runRecord("unknown").runId)).toBeUndefined();
+  });
+
   test("K2: list() returns the runs that match all given filters", async () => {
     const store = await open();
     const bob = formatAgentId({ name: "bob" });

@@ -73,7 +73,10 @@ export interface Journal {
     flight: SingleFlight | undefined,
     claim: ClaimOptions,
   ): Promise<Creation>;
+  /** Returns what never changes about a run. */
   find(runId: RunId): Promise<RunRecord | undefined>;
+  /** K1: returns the run as `list` does, with its current status. Costs the same for every length of the run. */
+  summary(runId: RunId): Promise<RunSummary | undefined>;
   list(query?: RunQuery): Promise<RunPage>;
   /**
    * Returns the commit that is stored under this number (J1). The submissions are applied with the commit, in this order, after

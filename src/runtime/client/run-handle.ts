@@ -51,6 +51,8 @@ export interface HandleOptions {
   readonly observed?: (runId: RunId) => Promise<void> | undefined;
   /** Protects a run from collection while its result is awaited. */
   readonly awaited?: AwaitedRuns;
+  /** Warns while a caller waits for a run that no worker can drive. */
+  readonly unhosted?: UnhostedWatch;
   /** Lifetime of the runtime that made the handle. If absent, the handle has no end. */
   readonly life?: RuntimeLifetime;
   /** B4: setting of the runtime, to compute the snapshot. Default: `refuse`. */
@@ -59,6 +61,12 @@ export interface HandleOptions {
   readonly sizes?: SizeLimit;
   /** User in whose name commands are sent, for the audit log. Default: `user`. */
   readonly by?: string | undefined;
+}
+
+/** Watches runs that callers of this process await and that this process cannot drive. */
+interface UnhostedWatch {
+  /** Watches the run until the returned function is called. Returns `undefined` if this process can drive the run. */
+  watch(run: RunRecord): (() => void) | undefined;
 }
 
 const tailOptionNames = optionNames<TailOptions>({ fromSeq: true, types: true, signal: true, life: true });
@@ -115,13 +123,28 @@ export class StoredRunHandle implements RunHandle {
         `fromSeq is ${describeValue(fromSeq)}: it must be the seq of the first event to read, an integer from 0`,
       );
     }
-    return yieldingSlot(this.#tail(options));
+    return yieldingSlot(this.#watched(this.#tail(options)));
   }
 
   result(): Promise<RunResult<JsonValue>> {
-    const { awaited } = this.#options;
-    const result = awaited === undefined ? this.#result() : awaited.during(this.runId, this.#result());
+    const { awaited, unhosted, record } = this.#options;
+    const unwatch = unhosted?.watch(record);
+    const own = unwatch === undefined ? this.#result() : this.#result().finally(unwatch);
+    const result = awaited === undefined ? own : awaited.during(this.runId, own);
     return currentTask()?.yieldSlotUnlessCancelled(result) ?? result;
+  }
+
+  /** Watches the run, while a caller reads the events, if this process cannot drive it. */
+  #watched(events: EventStream): EventStream {
+    const { unhosted, record } = this.#options;
+    if (unhosted === undefined) return events;
+    return {
+      [Symbol.asyncIterator]: () => {
+        const reader = events[Symbol.asyncIterator]();
+        const unwatch = unhosted.watch(record);
+        return unwatch === undefined ? reader : watchedReader(reader, unwatch);
+      },
+    };
   }
 
   #tail(options: TailOptions): AsyncIterable<Event | Delta> {
@@ -307,6 +330,28 @@ type EventStream = AsyncIterable<Event | Delta>;
 function yieldingSlot(tail: EventStream): EventStream {
   const task = currentTask();
   return task === undefined ? tail : { [Symbol.asyncIterator]: () => readInTask(task, tail) };
+}
+
+function watchedReader(
+  reader: AsyncIterator<Event | Delta>,
+  unwatch: () => void,
+): AsyncIterator<Event | Delta> {
+  return {
+    next: async () => {
+      let isOver = true;
+      try {
+        const item = await reader.next();
+        isOver = item.done === true;
+        return item;
+      } finally {
+        if (isOver) unwatch();
+      }
+    },
+    return: async () => {
+      unwatch();
+      return (await reader.return?.()) ?? { value: undefined, done: true };
+    },
+  };
 }
 
 function readInTask(task: SlotYielder, tail: EventStream): AsyncIterator<Event | Delta> {

@@ -9,6 +9,11 @@ export class RuntimeLifetime implements Lifetime {
     return this.#fault;
   }
 
+  /** Whether a caller waits for an event or the result of a run. */
+  get isAwaited(): boolean {
+    return this.#guests.size > 0;
+  }
+
   /** Throws `closed` after the end. */
   check(): void {
     if (this.#fault !== undefined) throw this.#fault;

@@ -5,6 +5,7 @@ import {
   type HostedAgent,
   type Journal,
   type RunId,
+  type RunRecord,
 } from "../../kernel/index.ts";
 import type { AgentLookup, VersionPolicy } from "../process/worker-context.ts";
 
@@ -49,6 +50,13 @@ export class AgentRegistry {
       agentId,
       ...(isPinned && { version }),
     })));
+  }
+
+  /** Whether this worker can drive the run: it hosts the root agent, in the right version if runs are pinned (J9). */
+  canDrive({ runId, agentId, agentVersion }: RunRecord): boolean {
+    const agent = this.#byRun.get(runId)?.get(agentId) ?? this.#hosted.get(agentId);
+    if (agent === undefined) return false;
+    return this.#options.versionPolicy !== "pin" || (agent.version ?? null) === agentVersion;
   }
 
   /** Hosts the agent and its sub-agents, all of them or none. Returns whether the hosted agents have changed. */

@@ -15,8 +15,6 @@ export interface InboxDispatcherOptions {
   readonly worker: WorkerContext;
   /** The agents that this worker hosts. */
   readonly agents: ReadonlyMap<AgentId, HostedAgent>;
-  /** Whether a message whose next delivery is due later keeps the process alive. */
-  readonly keepAlive: boolean;
 }
 
 /** Delay after an error of the store. */
@@ -91,8 +89,8 @@ export class InboxDispatcher {
     this.#stopTimer?.();
     this.#stopTimer = undefined;
     if (at === Infinity || this.#isClosed) return;
-    const { worker, keepAlive } = this.#options;
-    this.#stopTimer = worker.clock.schedule(at, () => this.dispatch(), { background: !keepAlive });
+    const { worker } = this.#options;
+    this.#stopTimer = worker.clock.schedule(at, () => this.dispatch(), { background: true });
   }
 }
 

@@ -24,8 +24,6 @@ export interface LocalEngineOptions {
   readonly agents: () => readonly AgentVersion[];
   /** Interval at which the engine looks for runs of dead and of other workers without a call of `wake`. */
   readonly pollMs: number;
-  /** Whether the engine keeps the process alive while no run is driven. */
-  readonly keepAlive: boolean;
   readonly onError: (error: unknown) => void;
 }
 
@@ -147,10 +145,10 @@ export class LocalEngine implements Engine, RunClaimer {
   /** Polls at the given time, unless an earlier poll is scheduled. */
   #pollBy(atMs: number): void {
     if (this.#host === undefined || atMs >= this.#nextPollAt) return;
-    const { clock, keepAlive } = this.#options;
+    const { clock } = this.#options;
     this.#cancelPoll?.();
     this.#nextPollAt = atMs;
-    this.#cancelPoll = clock.schedule(atMs, () => this.#poll(), { background: !keepAlive });
+    this.#cancelPoll = clock.schedule(atMs, () => this.#poll(), { background: true });
   }
 
   /** One claim serves all calls of `wake` within a tick. */

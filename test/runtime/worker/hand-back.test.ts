@@ -17,6 +17,7 @@ it("G2: a run is released after its store failed, and resumed from its stored st
     journal: {
       create: (run, first) => real.journal.create(run, first),
       find: (runId) => real.journal.find(runId),
+      summary: (runId) => real.journal.summary(runId),
       list: (query) => real.journal.list(query),
       read: (runId, from) => real.journal.read(runId, from),
       replay: (runId, visit) => real.journal.replay(runId, visit),

@@ -59,7 +59,6 @@ function makeWorker({ store, clock, policy }: Hosting, name: string, ...hosted: 
     concurrency: 8,
     agents: () =>
       hosted.map(({ id: agentId, version = null }) => ({ agentId, ...(policy === "pin" && { version }) })),
-    keepAlive: true,
     pollMs: 100,
     onError: () => undefined,
   });

@@ -21,6 +21,7 @@ import {
   type RunPage,
   type RunQuery,
   type RunRecord,
+  type RunSummary,
   type SingleFlight,
   type StepRecord,
   type Submission,
@@ -108,6 +109,11 @@ export class MemoryJournal implements Journal {
 
   async find(runId: RunId): Promise<RunRecord | undefined> {
     return this.#tables.runs.get(runId)?.record;
+  }
+
+  async summary(runId: RunId): Promise<RunSummary | undefined> {
+    const row = this.#tables.runs.get(runId);
+    return row === undefined ? undefined : summaryOf(row);
   }
 
   async list(query: RunQuery = {}): Promise<RunPage> {

@@ -12,6 +12,7 @@ import {
   type RunPage,
   type RunQuery,
   type RunRecord,
+  type RunSummary,
   type SingleFlight,
   type Submission,
   type CollectOptions,
@@ -110,6 +111,10 @@ export class SqliteJournal implements Journal {
       const row = this.#tables.database.get<RunRow>(findRun, runId);
       return row === undefined ? undefined : recordOf(row);
     });
+  }
+
+  summary(runId: RunId): Promise<RunSummary | undefined> {
+    return this.#list.find(runId);
   }
 
   list(query?: RunQuery): Promise<RunPage> {

@@ -2,6 +2,7 @@ import {
   runStatuses,
   type RunPage,
   type RunQuery,
+  type RunId,
   type RunRecord,
   type RunSummaryStatus,
   type RunSummary,
@@ -20,6 +21,8 @@ interface ListedRow extends RunRow {
 }
 
 const listedColumns = `id AS place, ${runColumns}, state, ended, ended_at AS endedAt`;
+
+const summaryOfRun = `SELECT ${listedColumns} FROM runs WHERE run_id = ?`;
 
 const underWayIn = `SELECT ${listedColumns} FROM runs INDEXED BY runs_of_session
   WHERE session_id = ? AND run_id IS NOT NULL
@@ -53,6 +56,15 @@ export class RunList {
           .toSorted((one, other) => other.place - one.place);
         const { shown, next } = pageOf(found, limit);
         return { runs: this.#summaries(shown), next };
+      }),
+    );
+  }
+
+  async find(runId: RunId): Promise<RunSummary | undefined> {
+    return this.#tables.read(() =>
+      this.#tables.database.transaction("DEFERRED", () => {
+        const row = this.#tables.database.get<ListedRow>(summaryOfRun, runId);
+        return row === undefined ? undefined : this.#summaries([row])[0];
       }),
     );
   }

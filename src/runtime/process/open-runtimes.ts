@@ -1,0 +1,45 @@
+/** A runtime that keeps its process alive until it is closed. */
+export interface OpenRuntime {
+  /** Whether the process stays for a reason. If not, `close()` was probably forgotten. */
+  readonly isMeantToStay: boolean;
+}
+
+/** Time for which the process stays before it is checked again whether it still has a reason to. */
+const stayMs = 1_000;
+
+/**
+ * The open runtimes that keep this process alive. None of their idle timers does so by itself: the process stays because
+ * of `beforeExit`, which Node emits each time nothing else is left to do. That is also the moment at which a forgotten
+ * `close()` shows.
+ */
+class OpenRuntimes {
+  readonly #open = new Set<OpenRuntime>();
+  readonly #warned = new WeakSet<OpenRuntime>();
+  #stay: NodeJS.Timeout | undefined;
+
+  add(runtime: OpenRuntime): void {
+    if (this.#open.size === 0) process.on("beforeExit", this.#onIdle);
+    this.#open.add(runtime);
+  }
+
+  delete(runtime: OpenRuntime): void {
+    if (!this.#open.delete(runtime) || this.#open.size > 0) return;
+    process.off("beforeExit", this.#onIdle);
+    clearTimeout(this.#stay);
+  }
+
+  readonly #onIdle = (): void => {
+    this.#stay = setTimeout(() => undefined, stayMs);
+    for (const runtime of this.#open) {
+      if (runtime.isMeantToStay || this.#warned.has(runtime)) continue;
+      this.#warned.add(runtime);
+      process.emitWarning(
+        "an open runtime keeps this process alive, although no caller waits for a run: call runtime.close() when the work is done, or open the runtime with keepAlive: true if it is meant to stay, or with keepAlive: false if the process may end",
+        { type: "ReeveWarning", code: "runtime_open" },
+      );
+    }
+  };
+}
+
+/** The open runtimes of this process. */
+export const openRuntimes = new OpenRuntimes();

@@ -1,0 +1,95 @@
+import { Fault, type Clock, type RunId, type RunRecord, type Store } from "../../kernel/index.ts";
+
+/** The agents of this process, as far as they decide which runs it can drive. */
+interface DrivableRuns {
+  canDrive(run: RunRecord): boolean;
+}
+
+export interface UnhostedRunsOptions {
+  readonly store: Pick<Store, "journal" | "mailbox">;
+  readonly clock: Clock;
+  readonly agents: DrivableRuns;
+  readonly onError: (error: unknown) => void;
+}
+
+/** Interval at which an awaited run is checked. A worker of another process claims a run much faster. */
+const checkEveryMs = 5_000;
+
+interface Watch {
+  readonly run: RunRecord;
+  /** Number of callers that wait for the run. */
+  callers: number;
+  cancelTimer: () => void;
+}
+
+/**
+ * The runs that callers of this process await and that it cannot drive, because their agent is not registered here.
+ * Waiting is right while another process drives the run, or while the run itself waits for a person or a time. If the
+ * run needs a worker and has none, the caller would wait without knowing why, so a fault is reported, once per watch.
+ * The caller continues to wait, because a worker may start at any time.
+ */
+export class UnhostedRuns {
+  readonly #options: UnhostedRunsOptions;
+  readonly #watches = new Map<RunId, Watch>();
+
+  constructor(options: UnhostedRunsOptions) {
+    this.#options = options;
+  }
+
+  watch(run: RunRecord): (() => void) | undefined {
+    if (this.#options.agents.canDrive(run)) return undefined;
+    const watch = this.#watches.get(run.runId) ?? this.#start(run);
+    watch.callers++;
+    let isOpen = true;
+    return () => {
+      if (isOpen && --watch.callers === 0) this.#end(watch);
+      isOpen = false;
+    };
+  }
+
+  #start(run: RunRecord): Watch {
+    const watch: Watch = { run, callers: 0, cancelTimer: () => undefined };
+    this.#watches.set(run.runId, watch);
+    this.#checkLater(watch);
+    return watch;
+  }
+
+  #end({ run, cancelTimer }: Watch): void {
+    cancelTimer();
+    this.#watches.delete(run.runId);
+  }
+
+  #checkLater(watch: Watch): void {
+    const { clock, onError } = this.#options;
+    const check = (): void => {
+      this.#check(watch).catch(onError);
+    };
+    watch.cancelTimer = clock.schedule(clock.now() + checkEveryMs, check, { background: true });
+  }
+
+  async #check(watch: Watch): Promise<void> {
+    const { agents, onError } = this.#options;
+    const { run } = watch;
+    const needsWorker = await this.#needsWorker(run);
+    if (watch.callers === 0 || agents.canDrive(run)) return;
+    if (needsWorker) onError(noWorker(run));
+    else this.#checkLater(watch);
+  }
+
+  /** Whether the run would continue if a worker took it. An ended run does if a command may resume it. */
+  async #needsWorker({ runId }: RunRecord): Promise<boolean> {
+    const { journal, mailbox } = this.#options.store;
+    const summary = await journal.summary(runId);
+    if (summary === undefined) return false;
+    return summary.endedAt === null ? summary.status === "pending" : (await mailbox.read(runId)).length > 0;
+  }
+}
+
+function noWorker({ runId, agentId, agentVersion }: RunRecord): Fault {
+  const agent = agentVersion === null ? `agent ${agentId}` : `agent ${agentId} (version ${agentVersion})`;
+  return new Fault(
+    "not_found",
+    `run ${runId} waits for a worker: ${agent} is not registered in this process, and no other process drives the run; call runtime.register() with the agent, or start a process that hosts it`,
+    { details: { runId, agentId, agentVersion } },
+  );
+}

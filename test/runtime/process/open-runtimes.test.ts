@@ -1,0 +1,63 @@
+import { spawn } from "node:child_process";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+
+const program = fileURLToPath(new URL("./open-process.ts", import.meta.url));
+const warning = "an open runtime keeps this process alive, although no caller waits for a run";
+let folder: string;
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "reeve-open-"));
+});
+afterAll(() => rm(folder, { recursive: true, force: true }));
+
+interface Observed {
+  /** `null` if the process was still alive when it printed `alive`, or warned. */
+  readonly exitCode: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** Runs the program until it ends, or until it printed that it is alive after more than a second without work. */
+function observe(what: string, store: string): Promise<Observed> {
+  const child = spawn(process.execPath, [program, what, store], { stdio: ["ignore", "pipe", "pipe"] });
+  let [stdout, stderr] = ["", ""];
+  return new Promise((resolve, reject) => {
+    child.on("error", reject);
+    child.on("close", (exitCode) => resolve({ exitCode, stdout, stderr }));
+    child.stderr.on("data", (data: Buffer) => (stderr += data.toString()));
+    child.stdout.on("data", (data: Buffer) => {
+      stdout += data.toString();
+      if (stdout.includes("alive")) child.kill("SIGKILL");
+    });
+  });
+}
+
+describe.each([["memory"], ["sqlite"]])("a process with an open runtime on a %s store", (kind) => {
+  const storeFor = (what: string): string =>
+    kind === "memory" ? "memory:" : `sqlite:${join(folder, `${what}.db`)}`;
+
+  it("says once what keeps it alive when close() was forgotten", async () => {
+    const { exitCode, stdout, stderr } = await observe("forgets", storeFor("forgets"));
+    expect(stdout).toContain("filed");
+    expect(exitCode).toBeNull();
+    expect(stderr.split(warning)).toHaveLength(2);
+    expect(stderr).toContain("call runtime.close()");
+  });
+
+  it.each(["stays", "worker", "waits"])(
+    "stays alive without a warning if the runtime is meant to stay: %s",
+    async (what) => {
+      const { exitCode, stdout, stderr } = await observe(what, storeFor(what));
+      expect(stdout).toContain("alive");
+      expect([exitCode, stderr]).toEqual([null, ""]);
+    },
+  );
+
+  it.each(["closes", "ends"])("ends without a warning: %s", async (what) => {
+    expect(await observe(what, storeFor(what))).toEqual({ exitCode: 0, stdout: `"filed"\n`, stderr: "" });
+  });
+});
