@@ -60,7 +60,7 @@ const parts: readonly (readonly [
   ["hooks", ["observe", "settled"], "use new HookManager(); hooks of the tool gate are the option toolHooks"],
   ["toolHooks", ["preTool", "postTool"], "use toolHooks(); a HookManager is the option hooks"],
   ["permissions", ["check"], "use permissions({ ... })"],
-  ["memory", ["recall", "remember"]],
+  ["memory", ["blocks", "recall", "remember"], "use openMemory({ path })"],
   ["history", ["read", "append"]],
   ["telemetry", ["startSpan", "count", "measure"]],
   ["auditLog", ["read", "verify"]],

@@ -81,6 +81,11 @@ export interface AgentOptions {
   readonly middleware?: readonly (Layer | LevelMiddleware)[];
   /** Hooks that may continue an invocation that would end. */
   readonly stopHooks?: readonly StopHook[];
+  /**
+   * What the agent remembers about the run's user across sessions. At the start of each invocation, all blocks and the
+   * up to five episodes and five facts that match the input best are added to the instructions. If absent, nothing is
+   * recalled.
+   */
   readonly memory?: Memory;
   /** A store for conversations, used instead of the runtime's sessions. */
   readonly history?: HistoryProvider;

@@ -209,7 +209,7 @@ export { describeRefusal } from "./limits/refused-seat.ts";
 export type { RunSnapshot } from "./limits/run-snapshot.ts";
 export { defaultSpawnBudget, spawnBudget, type SpawnBudget } from "./limits/spawn-budget.ts";
 export { stepHeadcount } from "./limits/step-headcount.ts";
-export { stepLedger } from "./limits/step-ledger.ts";
+export { fitsInFull, stepLedger } from "./limits/step-ledger.ts";
 export {
   type ChildOptions,
   type RootOptions,
@@ -245,6 +245,7 @@ export {
   type StepDigest,
   type StepKind,
   type StepOpening,
+  type TokenCount,
   type StepOutcome,
   type StepRecord,
 } from "./run/step-record.ts";

@@ -41,6 +41,8 @@ export interface ScriptedModelOptions {
   readonly clock?: Clock;
   readonly provider?: string;
   readonly modelId?: string;
+  /** Counts the input tokens of a request. If absent, the model offers no count. */
+  readonly countTokens?: (request: ModelRequest) => number | Promise<number>;
 }
 
 const knownOptions = optionNames<ScriptedModelOptions>({ clock: true, provider: true, modelId: true });
@@ -49,6 +51,8 @@ const knownOptions = optionNames<ScriptedModelOptions>({ clock: true, provider: 
 export class ScriptedModel implements Model {
   readonly provider: string;
   readonly modelId: string;
+  /** Present if the options have it. */
+  readonly countTokens?: NonNullable<Model["countTokens"]>;
   /** Every request in order, failed ones included. */
   readonly calls: ModelRequest[] = [];
   readonly #script: readonly ScriptStep[];
@@ -60,6 +64,8 @@ export class ScriptedModel implements Model {
     this.#clock = options.clock;
     this.provider = options.provider ?? "scripted";
     this.modelId = options.modelId ?? "script";
+    const { countTokens } = options;
+    if (countTokens !== undefined) this.countTokens = async (request) => countTokens(request);
   }
 
   async generate(request: ModelRequest, { signal }: ModelCallOptions = {}): Promise<ModelResponse> {
