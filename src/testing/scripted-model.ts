@@ -45,7 +45,12 @@ export interface ScriptedModelOptions {
   readonly countTokens?: (request: ModelRequest) => number | Promise<number>;
 }
 
-const knownOptions = optionNames<ScriptedModelOptions>({ clock: true, provider: true, modelId: true });
+const knownOptions = optionNames<ScriptedModelOptions>({
+  clock: true,
+  provider: true,
+  modelId: true,
+  countTokens: true,
+});
 
 /** A model that answers from a script, in order, and records the requests it receives. */
 export class ScriptedModel implements Model {
