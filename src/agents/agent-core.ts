@@ -1,4 +1,9 @@
-import { checkInvokeOptions, type InvokeOptions } from "./invoke-options.ts";
+import {
+  checkInvokeOptions,
+  checkRuntimeChoice,
+  type InvokeOptions,
+  type RuntimeChoice,
+} from "./invoke-options.ts";
 import {
   eventDraft,
   executionBudget,
@@ -219,23 +224,17 @@ export class AgentCore implements HostedAgent {
   }
 
   /** Resumes a run that ended on a fault, was paused, or was left by a process that died. */
-  async resume(
-    runId: string,
-    { runtime }: Pick<InvokeOptions, "runtime"> = {},
-  ): Promise<RunResult<JsonValue>> {
-    const run = await this.#find(runId, runtime);
+  async resume(runId: string, options: RuntimeChoice = {}): Promise<RunResult<JsonValue>> {
+    checkRuntimeChoice("resume()", options);
+    const run = await this.#find(runId, options.runtime);
     await run.resume();
     return run.result();
   }
 
   /** Sends a signal to a run that waits for it now or later. */
-  async signal(
-    runId: string,
-    name: string,
-    value?: JsonValue,
-    { runtime }: Pick<InvokeOptions, "runtime"> = {},
-  ): Promise<void> {
-    const run = await this.#find(runId, runtime);
+  async signal(runId: string, name: string, value?: JsonValue, options: RuntimeChoice = {}): Promise<void> {
+    checkRuntimeChoice("signal()", options);
+    const run = await this.#find(runId, options.runtime);
     await run.signal(name, value);
   }
 
