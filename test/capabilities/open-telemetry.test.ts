@@ -24,7 +24,7 @@ import {
   type RunContext,
   type Telemetry,
 } from "../../src/kernel/index.ts";
-import { MiddlewarePipeline, tracing, type Layer, type TracingOptions } from "../../src/middleware.ts";
+import { MiddlewarePipeline, tracing, type TracingOptions } from "../../src/middleware.ts";
 import { scriptedModel } from "../../src/testing/index.ts";
 import { repository, runNode } from "../gates/run-node.ts";
 import { agent, agentId, setUp, settle } from "../runtime/runtime-setup.ts";
@@ -248,103 +248,6 @@ describe("openTelemetry() spans with the real SDK", () => {
     await run(await company({ content: true }));
     expect(named("chat script").attributes["gen_ai.output.messages"]).toContain("rain");
     expect(named("execute_tool hire").attributes["gen_ai.tool.call.result"]).toContain("rain");
-  });
-
-  test("invoke_agent describes the agent and its model, and sums the tokens of the agent's own calls", async () => {
-    const lead = (await company()).with({ description: "Leads the others", version: "7" });
-    const { result } = await run(lead);
-    expect(named("invoke_agent lead")).toMatchObject({
-      kind: 0,
-      attributes: {
-        "gen_ai.operation.name": "invoke_agent",
-        "gen_ai.provider.name": "scripted",
-        "gen_ai.request.model": "big",
-        "gen_ai.agent.id": "lead",
-        "gen_ai.agent.name": "lead",
-        "gen_ai.agent.description": "Leads the others",
-        "gen_ai.agent.version": "7",
-        "gen_ai.conversation.id": result.sessionId,
-        "gen_ai.response.finish_reasons": ["stop"],
-        "gen_ai.usage.input_tokens": 200,
-        "gen_ai.usage.output_tokens": 20,
-        "gen_ai.usage.cache_read.input_tokens": 80,
-        "reeve.cost_usd": expect.closeTo(0.24),
-      },
-    });
-    expect(named("invoke_agent scout").attributes).toMatchObject({ "gen_ai.usage.input_tokens": 100 });
-    expect(named("invoke_agent scout").attributes).not.toHaveProperty("error.type");
-  });
-
-  test("of failing calls keep their attributes", async () => {
-    const telemetry = await openTelemetry();
-    const failing = tool({
-      name: "dig",
-      description: "Digs",
-      inputSchema: { type: "object" },
-      execute: () => {
-        throw new Error("rock");
-      },
-    });
-    const model = scriptedModel([
-      { toolCalls: [{ name: "dig", input: { deep: true } }], usage },
-      { error: Object.assign(new Error("bad key"), { status: 401 }) },
-    ]);
-    const settings: Layer = {
-      name: "settings",
-      chat: async (context, next) => {
-        context.request = {
-          ...context.request,
-          temperature: 0.5,
-          maxOutputTokens: 99,
-          stopSequences: ["END"],
-        };
-        await next();
-      },
-    };
-    const middleware = [settings, tracing({ telemetry, content: true })];
-    const { result } = await run(
-      new Agent({ name: "scout", instructions: "Dig.", model, tools: [failing], middleware }),
-    );
-    expect(result.status).toBe("failed");
-    expect(named("execute_tool dig").attributes).toMatchObject({
-      "error.type": "tool_failed",
-      "gen_ai.tool.call.id": expect.any(String),
-      "gen_ai.tool.type": "function",
-      "gen_ai.tool.description": "Digs",
-      "gen_ai.tool.call.arguments": '{"deep":true}',
-    });
-    const failed = spans
-      .getFinishedSpans()
-      .find(({ attributes }) => attributes["error.type"] === "model_auth");
-    expect(failed).toMatchObject({
-      name: "chat script",
-      attributes: {
-        "gen_ai.request.model": "script",
-        "gen_ai.request.stream": false,
-        "gen_ai.request.temperature": 0.5,
-        "gen_ai.request.max_tokens": 99,
-        "gen_ai.request.stop_sequences": ["END"],
-        "gen_ai.system_instructions": "Dig.",
-        "gen_ai.input.messages": expect.stringContaining("go") as string,
-      },
-    });
-    expect(named("invoke_agent scout").attributes).toMatchObject({
-      "error.type": "model_auth",
-      "gen_ai.request.model": "script",
-      "gen_ai.usage.input_tokens": 100,
-    });
-  });
-
-  test("come from Agent({ telemetry }) once, also beside the middleware tracing", async () => {
-    const telemetry = await openTelemetry();
-    const scout = (middleware: readonly Layer[]): Agent =>
-      new Agent({ name: "scout", model: scriptedModel(["rain"]), telemetry, middleware });
-    for (const middleware of [[], [tracing({ telemetry })]]) {
-      spans.reset();
-      await run(scout(middleware));
-      const tree = spans.getFinishedSpans().map((span) => `${parentOf(span) ?? "-"} > ${span.name}`);
-      expect(tree).toEqual(["invoke_agent scout > chat script", "- > invoke_agent scout"]);
-    }
   });
 
   test("record an error with its type and message", async () => {

@@ -295,8 +295,12 @@ class OpenSpans {
   usedBy(context: AgentRunContext): Attributes {
     const { usage, last } = this.#byTask.get(nameOf(context)) ?? {};
     if (usage === undefined || last === undefined) return {};
-    const cost = usage.costUsd === null ? {} : { [genAi.costUsd]: usage.costUsd };
-    return { ...answered(last), ...tokens(usage), ...cost };
+    const { costUsd } = usage;
+    return {
+      ...answered(last),
+      ...tokens(usage),
+      ...(costUsd !== null && { [genAi.costUsd]: costUsd }),
+    };
   }
 
   forget(context: AgentRunContext, span: Span): void {
