@@ -219,13 +219,7 @@ export {
 export { spendOfTopUp } from "./limits/top-up.ts";
 
 // Runs, tasks and steps, and how they end.
-export {
-  isApprovalDecision,
-  type ApprovalDecision,
-  type ApprovalKind,
-  type ApprovalRequest,
-  type PersonQuestion,
-} from "./run/approval.ts";
+export * from "./run/approval.ts";
 export type { GuardrailDecision, GuardrailStage, OnGuardrailError } from "./run/guardrail-decision.ts";
 export type { DrainMode, InputQueue } from "./run/input-queue.ts";
 export { outcomeStatus } from "./run/outcome-status.ts";

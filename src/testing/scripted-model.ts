@@ -1,5 +1,7 @@
 import {
+  checkOptions,
   Fault,
+  optionNames,
   type AssistantPart,
   type Clock,
   type JsonValue,
@@ -43,6 +45,13 @@ export interface ScriptedModelOptions {
   readonly countTokens?: (request: ModelRequest) => number | Promise<number>;
 }
 
+const knownOptions = optionNames<ScriptedModelOptions>({
+  clock: true,
+  provider: true,
+  modelId: true,
+  countTokens: true,
+});
+
 /** A model that answers from a script, in order, and records the requests it receives. */
 export class ScriptedModel implements Model {
   readonly provider: string;
@@ -55,6 +64,7 @@ export class ScriptedModel implements Model {
   readonly #clock: Clock | undefined;
 
   constructor(script: readonly ScriptStep[], options: ScriptedModelOptions = {}) {
+    checkOptions("scriptedModel()", options, knownOptions);
     this.#script = script;
     this.#clock = options.clock;
     this.provider = options.provider ?? "scripted";
