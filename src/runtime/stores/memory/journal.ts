@@ -267,8 +267,10 @@ function freezeGiven({ input, messages, metadata }: TaskRecord): void {
 }
 
 /** Whether the run ended before this time and has no owner, no unread mail and no reader. */
-function isOver({ end, owner, mail, watchers }: RunRow, endedBefore: number): boolean {
-  return end !== null && end.at < endedBefore && owner === null && mail.length === 0 && watchers.length === 0;
+/** A ready run waits for an owner, which may have to finish the end of the run. */
+function isOver({ end, owner, rest, mail, watchers }: RunRow, endedBefore: number): boolean {
+  if (end === null || end.at >= endedBefore || rest.kind === "ready") return false;
+  return owner === null && mail.length === 0 && watchers.length === 0;
 }
 
 function refuseGap(events: readonly Event[], from: number): void {
