@@ -29,7 +29,6 @@ const agentOptionNames = optionNames<AgentOptions>({
   memory: true,
   history: true,
   telemetry: true,
-  auditLog: true,
   steering: true,
   followUps: true,
   inbox: true,
@@ -63,7 +62,6 @@ const parts: readonly (readonly [
   ["memory", ["blocks", "recall", "remember"], "use openMemory({ path })"],
   ["history", ["read", "append"]],
   ["telemetry", ["startSpan", "count", "measure"]],
-  ["auditLog", ["read", "verify"]],
 ];
 
 const drainModes: readonly string[] = ["one", "all"];

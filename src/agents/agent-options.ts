@@ -1,6 +1,5 @@
 import type {
   Architecture,
-  AuditLog,
   CompactionStrategy,
   DrainMode,
   EphemeralSource,
@@ -89,8 +88,12 @@ export interface AgentOptions {
   readonly memory?: Memory;
   /** A store for conversations, used instead of the runtime's sessions. */
   readonly history?: HistoryProvider;
+  /**
+   * Where spans and metrics of the agent go, such as `openTelemetry()`. Adds the middleware `tracing` as the outermost
+   * layer, without costs and contents; to have them, add `tracing({ telemetry, prices, content })` to `middleware`
+   * instead. If absent, the agent is not traced.
+   */
   readonly telemetry?: Telemetry;
-  readonly auditLog?: AuditLog;
   /** How many waiting inputs one drain returns. Default: `"one"`. */
   readonly steering?: DrainMode;
   readonly followUps?: DrainMode;
