@@ -25,8 +25,10 @@ import {
   type RunResult,
   type SessionId,
   type RunSnapshot,
+  type RunSummary,
   type Store,
   type TailOptions,
+  type TaskId,
   type TopUp,
   type UnknownPrice,
 } from "../../kernel/index.ts";
@@ -192,19 +194,19 @@ export class StoredRunHandle implements RunHandle {
     };
   }
 
-  async snapshot(): Promise<RunSnapshot> {
+  async snapshot(): Promise<RunSnapshot & Pick<RunSummary, "status" | "waitsFor">> {
     this.#options.life?.check();
-    const state = new RunState(this.#options.unknownPrice ?? "refuse");
-    for await (const commit of this.#options.store.journal.read(this.runId)) state.fold(commit);
-    return { headcount: state.headcount, ledger: state.ledger };
+    const { headcount, ledger } = await this.#readState();
+    const { status, waitsFor } = await this.#summary();
+    return { status, waitsFor, headcount, ledger };
   }
 
-  cancel(reason = "cancelled"): Promise<void> {
-    return this.#send({ type: "cancel", taskId: root, reason });
+  async cancel(reason = "cancelled"): Promise<void> {
+    if (!(await this.#isOver())) await this.#send({ type: "cancel", taskId: root, reason });
   }
 
-  pause(): Promise<void> {
-    return this.#send({ type: "pause" });
+  async pause(): Promise<void> {
+    if (!(await this.#isOver())) await this.#send({ type: "pause" });
   }
 
   resume(): Promise<void> {
@@ -230,7 +232,11 @@ export class StoredRunHandle implements RunHandle {
   }
 
   async signal(name: string, value: JsonValue = null, taskId: string = root): Promise<void> {
-    return this.#send({ type: "resolve", taskId: parseTaskId(taskId), wait: signalWait(name), value });
+    const target = parseTaskId(taskId);
+    await this.#refuseIfOver(`signal ${JSON.stringify(name)}`);
+    // The root lives as long as its run, so that the usual signal does not read the journal.
+    if (target !== root) await this.#refuseUnlessLive(target);
+    return this.#send({ type: "resolve", taskId: target, wait: signalWait(name), value });
   }
 
   async approve(approvalId: string, decision: ApprovalDecision): Promise<void> {
@@ -240,6 +246,8 @@ export class StoredRunHandle implements RunHandle {
         `the decision on ${approvalId} is ${describeValue(decision)}: it must be { decision: "approved" | "denied" | "skipped" }`,
       );
     }
+    await this.#refuseIfOver(`approval ${approvalId}`);
+    await this.#refuseUnknownApproval(approvalId);
     return this.#send({ type: "approval", approvalId, decision }, decision.by);
   }
 
@@ -249,6 +257,58 @@ export class StoredRunHandle implements RunHandle {
     const named = runId === undefined ? {} : { runId };
     const fork = await forkRun({ store, clock, ids, origin: record, at, by, ...named });
     return new StoredRunHandle({ ...this.#options, record: fork });
+  }
+
+  async #readState(): Promise<RunState> {
+    const state = new RunState(this.#options.unknownPrice ?? "refuse");
+    for await (const commit of this.#options.store.journal.read(this.runId)) state.fold(commit);
+    return state;
+  }
+
+  async #summary(): Promise<RunSummary> {
+    const summary = await this.#options.store.journal.summary(this.runId);
+    if (summary === undefined) throw new Fault("not_found", `run ${this.runId} does not exist in this store`);
+    return summary;
+  }
+
+  /** Whether the run has ended, and no command in its mailbox may resume it. */
+  async #isOver(): Promise<boolean> {
+    this.#options.life?.check();
+    const { endedAt } = await this.#summary();
+    return endedAt !== null && !mayResume(await this.#options.store.mailbox.read(this.runId));
+  }
+
+  async #refuseIfOver(command: string): Promise<void> {
+    if (!(await this.#isOver())) return;
+    const { status } = await this.#summary();
+    throw new Fault(
+      "not_found",
+      `the ${command} does not reach run ${this.runId}, because the run has ended (${status}); resume the run first, or start another one`,
+      { details: { runId: this.runId, status } },
+    );
+  }
+
+  async #refuseUnlessLive(taskId: TaskId): Promise<void> {
+    const { runId } = this;
+    const task = (await this.#readState()).tasks.get(taskId);
+    if (task?.outcome === null) return;
+    const problem = task === undefined ? "does not exist" : `has ended (${task.outcome?.status})`;
+    throw new Fault(
+      "not_found",
+      `task ${taskId} of run ${runId} ${problem}; use the taskId of a task_start event of a live task`,
+      { details: { runId, taskId } },
+    );
+  }
+
+  async #refuseUnknownApproval(approvalId: string): Promise<void> {
+    const { runId } = this;
+    for await (const event of this.#options.store.events.read(runId))
+      if (event.type === "approval_request" && event.data.approvalId === approvalId) return;
+    throw new Fault(
+      "not_found",
+      `run ${runId} has no approval request ${JSON.stringify(approvalId)}; use the approvalId of an approval_request event`,
+      { details: { runId, approvalId } },
+    );
   }
 
   /**
