@@ -1,5 +1,9 @@
+import { fileURLToPath } from "node:url";
 import { defineConfig } from "vitest/config";
 import { ClosingLine } from "./test/reporter/closing-line.ts";
+
+// Tests start hundreds of processes that load the sources. With the cache they need a third of the time for it.
+process.env["NODE_COMPILE_CACHE"] ??= fileURLToPath(new URL("node_modules/.cache/compile", import.meta.url));
 
 /** The suites beside the unit tests, each with its folders under `test/`. */
 const apart = {
@@ -48,6 +52,7 @@ export default defineConfig({
           name,
           include: folders.map((folder) => `test/${folder}/**/*.test.ts`),
           testTimeout: 60_000,
+          ...(name === "crash" && { globalSetup: "test/crash/bundled-workers.ts" }),
           ...(name === "desktop" && { globalSetup: "test/desktop/programs.ts" }),
           ...((name === "attacks" || name === "surfaces") && { globalSetup: "test/bubblewrap.ts" }),
         },

@@ -23,6 +23,7 @@ import {
   type Schema,
 } from "./kernel/index.ts";
 import { openRuntime } from "./open-runtime.ts";
+import { systemClock } from "./runtime/index.ts";
 
 export interface AgentOptions extends Omit<BareAgentOptions, "model" | "models"> {
   /** The model: one of an AI SDK provider, a name such as `"anthropic/claude-sonnet-5"`, or your own `Model`. */
@@ -71,6 +72,7 @@ function defaultRuntime(): Promise<Runtime> {
 
 const home: AgentHome = {
   runtime: defaultRuntime,
+  clock: systemClock,
   check: (schema, value) => checkFor(schema).problems(value),
 };
 

@@ -31,9 +31,9 @@ export async function openMemory(options: OpenMemoryOptions): Promise<Memory> {
   const { path, clock = systemClock, ids = uuidSource } = options;
   const file = await Database.open({ path, durability: "full", busyLimitMs: 10_000 });
   try {
-    await file.patiently(() => migrate(file, memorySchema));
-    // Y5: forgotten content is overwritten in the file.
+    // Y5: forgotten content, and an index that a migration replaces, is overwritten in the file.
     file.exec("PRAGMA secure_delete = ON");
+    await file.patiently(() => migrate(file, memorySchema));
   } catch (error) {
     file.close();
     throw error;

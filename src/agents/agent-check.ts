@@ -29,7 +29,6 @@ const agentOptionNames = optionNames<AgentOptions>({
   memory: true,
   history: true,
   telemetry: true,
-  auditLog: true,
   steering: true,
   followUps: true,
   inbox: true,
@@ -60,10 +59,9 @@ const parts: readonly (readonly [
   ["hooks", ["observe", "settled"], "use new HookManager(); hooks of the tool gate are the option toolHooks"],
   ["toolHooks", ["preTool", "postTool"], "use toolHooks(); a HookManager is the option hooks"],
   ["permissions", ["check"], "use permissions({ ... })"],
-  ["memory", ["recall", "remember"]],
+  ["memory", ["blocks", "recall", "remember"], "use openMemory({ path })"],
   ["history", ["read", "append"]],
   ["telemetry", ["startSpan", "count", "measure"]],
-  ["auditLog", ["read", "verify"]],
 ];
 
 const drainModes: readonly string[] = ["one", "all"];

@@ -1,4 +1,9 @@
-import { checkInvokeOptions, type InvokeOptions } from "./invoke-options.ts";
+import {
+  checkInvokeOptions,
+  checkRuntimeChoice,
+  type InvokeOptions,
+  type RuntimeChoice,
+} from "./invoke-options.ts";
 import {
   eventDraft,
   executionBudget,
@@ -9,6 +14,7 @@ import {
   type AgentId,
   type Architecture,
   type CallPath,
+  type Clock,
   type ExecutionBudget,
   type JsonValue,
   type InboxMode,
@@ -44,7 +50,9 @@ import { composeGate } from "./gate/compose-gate.ts";
 import { withGuardrailModels } from "./guardrails/guarded-run.ts";
 import { invokeIn } from "./invocation.ts";
 import type { InvocationPlan } from "./invocation-plan.ts";
+import type { Layer, LevelMiddleware } from "./middleware/layer.ts";
 import { MiddlewarePipeline } from "./middleware/pipeline.ts";
+import { tracing } from "./middleware/tracing.ts";
 import { refuseDuplicateNamesBelow } from "./duplicate-names.ts";
 import { checkRunUntilOptions, runUntil, type RunUntilOptions } from "./run-until.ts";
 import { agentsOf, withHandoffs } from "./sub-agents.ts";
@@ -54,6 +62,8 @@ import { ToolSpecs } from "./tool-specs.ts";
 /** The parts that the package injects, because the agents layer knows no runtime. */
 export interface AgentHome {
   readonly runtime: () => Promise<Runtime>;
+  /** Clock of the durations that `AgentOptions.telemetry` receives. */
+  readonly clock: Clock;
   readonly check: SchemaCheck;
 }
 
@@ -123,7 +133,7 @@ export class AgentCore implements HostedAgent {
     const tools = toolsIn(this.#tools);
     const toolSpecs = new ToolSpecs(tools);
     refuseTwice(name, tools);
-    const pipeline = new MiddlewarePipeline(options.middleware ?? []);
+    const pipeline = new MiddlewarePipeline(middlewareOf(options, home));
     const callPath = callPathOf(pipeline, options);
     if (callPath !== undefined) this.callPath = callPath;
     this.#plan = {
@@ -142,7 +152,6 @@ export class AgentCore implements HostedAgent {
       permissions: options.permissions ?? null,
       hooks: options.toolHooks ?? null,
       telemetry: options.telemetry ?? null,
-      auditLog: options.auditLog ?? null,
       steering: options.steering ?? "one",
       followUps: options.followUps ?? "one",
       check: home?.check ?? unchecked,
@@ -215,23 +224,17 @@ export class AgentCore implements HostedAgent {
   }
 
   /** Resumes a run that ended on a fault, was paused, or was left by a process that died. */
-  async resume(
-    runId: string,
-    { runtime }: Pick<InvokeOptions, "runtime"> = {},
-  ): Promise<RunResult<JsonValue>> {
-    const run = await this.#find(runId, runtime);
+  async resume(runId: string, options: RuntimeChoice = {}): Promise<RunResult<JsonValue>> {
+    checkRuntimeChoice("resume()", options);
+    const run = await this.#find(runId, options.runtime);
     await run.resume();
     return run.result();
   }
 
   /** Sends a signal to a run that waits for it now or later. */
-  async signal(
-    runId: string,
-    name: string,
-    value?: JsonValue,
-    { runtime }: Pick<InvokeOptions, "runtime"> = {},
-  ): Promise<void> {
-    const run = await this.#find(runId, runtime);
+  async signal(runId: string, name: string, value?: JsonValue, options: RuntimeChoice = {}): Promise<void> {
+    checkRuntimeChoice("signal()", options);
+    const run = await this.#find(runId, options.runtime);
     await run.signal(name, value);
   }
 
@@ -321,6 +324,19 @@ function modelsOf(
   const main = model ?? models["main"];
   const own = { ...(main && compaction && { [summaryRole]: main }), ...models, ...(main && { main }) };
   return withGuardrailModels(own, guardrails);
+}
+
+/** The agent's middleware. A `telemetry` adds `tracing` as the outermost layer, unless the agent has that layer. */
+function middlewareOf(
+  { name, telemetry, middleware = [] }: AgentOptions,
+  home: AgentHome | undefined,
+): readonly (Layer | LevelMiddleware)[] {
+  if (telemetry === undefined || middleware.some((layer) => layer.name === "tracing")) return middleware;
+  if (home !== undefined) return [tracing({ telemetry, clock: home.clock }), ...middleware];
+  throw new Fault(
+    "invalid_argument",
+    `agent ${name} has no clock for its telemetry; use the Agent class of the package reeve, or the middleware tracing`,
+  );
 }
 
 function callPathOf(

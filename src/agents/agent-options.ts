@@ -1,6 +1,5 @@
 import type {
   Architecture,
-  AuditLog,
   CompactionStrategy,
   DrainMode,
   EphemeralSource,
@@ -81,11 +80,20 @@ export interface AgentOptions {
   readonly middleware?: readonly (Layer | LevelMiddleware)[];
   /** Hooks that may continue an invocation that would end. */
   readonly stopHooks?: readonly StopHook[];
+  /**
+   * What the agent remembers about the run's user across sessions. At the start of each invocation, all blocks and the
+   * up to five episodes and five facts that match the input best are added to the instructions. If absent, nothing is
+   * recalled.
+   */
   readonly memory?: Memory;
   /** A store for conversations, used instead of the runtime's sessions. */
   readonly history?: HistoryProvider;
+  /**
+   * Where spans and metrics of the agent go, such as `openTelemetry()`. Adds the middleware `tracing` as the outermost
+   * layer, without costs and contents; to have them, add `tracing({ telemetry, prices, content })` to `middleware`
+   * instead. If absent, the agent is not traced.
+   */
   readonly telemetry?: Telemetry;
-  readonly auditLog?: AuditLog;
   /** How many waiting inputs one drain returns. Default: `"one"`. */
   readonly steering?: DrainMode;
   readonly followUps?: DrainMode;

@@ -30,6 +30,8 @@ export interface InformationOptions {
   readonly aggregate?: (items: readonly InformationItem[]) => JsonValue | Promise<JsonValue>;
 }
 
+const defaultInstructions = "Summarise the messages in a few sentences. Include everything important.";
+
 /** The input with which the agent starts to follow its sources. */
 export const startInput = "start";
 
@@ -53,7 +55,12 @@ export function informationAgent<Options extends InformationOptions>(
       "invalid_argument",
       `invalid topic ${topic}: the agent also follows it and would receive its own messages; publish to another topic`,
     );
-  return { ...rest, inbox: "together", architecture: new Information(followed, published, aggregate) };
+  return {
+    instructions: defaultInstructions,
+    ...rest,
+    inbox: "together",
+    architecture: new Information(followed, published, aggregate),
+  };
 }
 
 function topicOf(text: string): TopicId {
@@ -106,8 +113,7 @@ class Information implements Architecture {
     const list = items.map(({ from, body }) => `- ${from ?? "outside"}: ${jsonText(body)}`);
     return askRole(session, deps, {
       role: "summarizer",
-      instructions:
-        session.instructions || "Summarise the messages in a few sentences. Include everything important.",
+      instructions: session.instructions,
       prompt: `Messages:\n${list.join("\n")}`,
     });
   }

@@ -35,7 +35,7 @@ import { SearchedSpecs } from "./searched-specs.ts";
 /** The dependencies that are the same in every scope of an invocation. */
 export interface InvocationParts extends Pick<
   Dependencies,
-  "memory" | "permissions" | "hooks" | "telemetry" | "auditLog" | "ephemeral" | "streaming"
+  "memory" | "permissions" | "hooks" | "telemetry" | "ephemeral" | "streaming"
 > {
   readonly agent: HostedAgent;
   readonly sessionId: AgentSession["id"];
@@ -127,10 +127,6 @@ export class InvocationDependencies implements Dependencies {
     return this.#parts.telemetry;
   }
 
-  get auditLog(): Dependencies["auditLog"] {
-    return this.#parts.auditLog;
-  }
-
   get streaming(): boolean {
     return this.#parts.streaming;
   }
@@ -152,7 +148,7 @@ export class InvocationDependencies implements Dependencies {
   }
 
   get fastAudit(): boolean {
-    return this.#parts.auditLog === null && !this.#parts.layers.has("audit-logger");
+    return !this.#parts.layers.has("audit-logger");
   }
 
   get fastTelemetry(): boolean {

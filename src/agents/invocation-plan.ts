@@ -17,7 +17,7 @@ import type {
 /** The settings of an agent that every invocation uses. */
 export interface InvocationPlan extends Pick<
   InvocationParts,
-  "agent" | "memory" | "permissions" | "hooks" | "telemetry" | "auditLog"
+  "agent" | "memory" | "permissions" | "hooks" | "telemetry"
 > {
   readonly steering: DrainMode;
   readonly followUps: DrainMode;

@@ -34,6 +34,7 @@ import { InvocationDependencies, type InvocationParts } from "./invocation-depen
 import { runThrough, type AgentRunResult } from "./middleware/agent-run.ts";
 import { interruptionStatus, maxOutput } from "./interruption-status.ts";
 import { OpenSessions, PromptHistory } from "./prompt-history.ts";
+import { recallMemory, type RecalledMemory } from "./recalled-memory.ts";
 import { unanswered } from "./session-entries.ts";
 import { continuationFromHooks, hookEvent } from "./stop-hook.ts";
 import { TaskBudget } from "./task-budget.ts";
@@ -55,7 +56,7 @@ export function invokeIn(
 
 /** Determines what an invocation starts with. It is synchronous unless instructions or a history have to be loaded. */
 function planTurn(
-  { agent, instructions, history, toolSpecs, maxToolCallsPerTurn }: InvocationPlan,
+  { agent, instructions, history, memory, toolSpecs, maxToolCallsPerTurn }: InvocationPlan,
   ctx: RunContext,
   given: ReadInput,
   place: Place,
@@ -64,11 +65,22 @@ function planTurn(
   const tools = toolSpecs.of(agent.tools ?? none);
   // Instructions in the input are accepted from a parent task, not from a user.
   const brief = ctx.taskId === root ? undefined : given;
-  const planned = (built: string, fromCache: boolean, before = brief?.history): TurnPlan => {
-    const text = joined(built, brief?.instructions ?? "");
+  const orders = brief?.instructions ?? "";
+  const planned = (
+    built: string,
+    fromCache: boolean,
+    before = brief?.history,
+    recalled?: RecalledMemory,
+  ): TurnPlan => {
+    const text = joined(joined(built, orders), recalled?.text ?? "");
     const words = given.output === undefined ? text : withFormat(text, given.output);
     const plan = { input, instructions: words, fromCache, tools, maxToolCallsPerTurn };
-    return before === undefined ? plan : { ...plan, history: [...before] };
+    if (before === undefined && recalled === undefined) return plan;
+    return {
+      ...plan,
+      ...(before !== undefined && { history: [...before] }),
+      ...(recalled !== undefined && { events: [recalled.event] }),
+    };
   };
   const asked = async (): Promise<TurnPlan> => {
     const { text, fromCache } =
@@ -77,9 +89,12 @@ function planTurn(
         : await instructions.build({ channel, sessionId, toolNames: tools.map(({ name }) => name) });
     const key = history && historyKey(ctx, sessionId, place);
     const isKept = key !== undefined && brief?.history === undefined;
-    return planned(text, fromCache, isKept ? await history?.read(key, ctx.meta) : undefined);
+    const before = isKept ? await history?.read(key, ctx.meta) : undefined;
+    if (memory === null) return planned(text, fromCache, before);
+    return planned(text, fromCache, before, await recallMemory(memory, ctx, given.prompt, orders));
   };
-  return typeof instructions === "string" && history === undefined ? planned(instructions, false) : asked();
+  const isLoaded = typeof instructions !== "string" || history !== undefined || memory !== null;
+  return isLoaded ? asked() : planned(instructions, false);
 }
 
 function joined(text: string, orders: string): string {
@@ -129,7 +144,7 @@ class Invocation {
   }
 
   async run(): Promise<JsonValue> {
-    const { guardrails, architecture, pipeline } = this.#plan;
+    const { agent, guardrails, architecture, pipeline } = this.#plan;
     const { input, instructionsHash } = this.#turn;
     const ctx = this.#ctx;
     const abandoned = (stop: unknown): void => this.#closeStopped(stop);
@@ -142,7 +157,7 @@ class Invocation {
       const refused = guarded && (await guarded.input(this.#given.prompt));
       let result =
         refused === undefined
-          ? await runThrough(pipeline.agent, ctx, () => this.#thinking())
+          ? await runThrough(pipeline.agent, ctx, agent, () => this.#thinking())
           : tripped(refused, "");
       if (refused === undefined) {
         this.#adopt(result);
@@ -347,7 +362,7 @@ class Invocation {
   }
 
   #dependencies(): Dependencies {
-    const { agent, memory, permissions, hooks, telemetry, auditLog, ephemeral, check } = this.#plan;
+    const { agent, memory, permissions, hooks, telemetry, ephemeral, check } = this.#plan;
     const { window, maxTurns, steering, followUps } = this.#plan;
     const ctx = this.#ctx;
     const sessions = this.#sessions;
@@ -364,7 +379,6 @@ class Invocation {
       permissions,
       hooks,
       telemetry,
-      auditLog,
       ephemeral,
       check,
       historyIn,

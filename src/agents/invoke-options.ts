@@ -24,6 +24,15 @@ export const invokeOptionNames: OptionNames = new Set([
   ...optionNames<Omit<InvokeOptions, keyof SubmitOptions>>({ timeoutMs: true, runtime: true, output: true }),
 ]);
 
+/** Options of `resume` and `signal`. */
+export type RuntimeChoice = Pick<InvokeOptions, "runtime">;
+
+const runtimeChoiceNames = optionNames<RuntimeChoice>({ runtime: true });
+
+export function checkRuntimeChoice(owner: string, options: RuntimeChoice): void {
+  checkOptions(owner, options, runtimeChoiceNames);
+}
+
 /** Refuses unknown options and an invalid budget before a run is created. */
 export function checkInvokeOptions(agent: string, options: InvokeOptions): void {
   checkOptions(`a run of agent ${agent}`, options, invokeOptionNames);

@@ -209,7 +209,7 @@ export { describeRefusal } from "./limits/refused-seat.ts";
 export type { RunSnapshot } from "./limits/run-snapshot.ts";
 export { defaultSpawnBudget, spawnBudget, type SpawnBudget } from "./limits/spawn-budget.ts";
 export { stepHeadcount } from "./limits/step-headcount.ts";
-export { stepLedger } from "./limits/step-ledger.ts";
+export { fitsInFull, stepLedger } from "./limits/step-ledger.ts";
 export {
   type ChildOptions,
   type RootOptions,
@@ -219,13 +219,7 @@ export {
 export { spendOfTopUp } from "./limits/top-up.ts";
 
 // Runs, tasks and steps, and how they end.
-export {
-  isApprovalDecision,
-  type ApprovalDecision,
-  type ApprovalKind,
-  type ApprovalRequest,
-  type PersonQuestion,
-} from "./run/approval.ts";
+export * from "./run/approval.ts";
 export type { GuardrailDecision, GuardrailStage, OnGuardrailError } from "./run/guardrail-decision.ts";
 export type { DrainMode, InputQueue } from "./run/input-queue.ts";
 export { outcomeStatus } from "./run/outcome-status.ts";
@@ -251,6 +245,7 @@ export {
   type StepDigest,
   type StepKind,
   type StepOpening,
+  type TokenCount,
   type StepOutcome,
   type StepRecord,
 } from "./run/step-record.ts";

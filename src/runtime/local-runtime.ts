@@ -77,6 +77,9 @@ const knownQueries = optionNames<RunQuery>({
   after: true,
 });
 
+const collectOptionNames = optionNames<Parameters<Runtime["collect"]>[0]>({ endedBefore: true });
+const registerOptionNames = optionNames<object>({});
+
 /** Options that say how long something is kept. */
 type RetentionOption = "keepEndedRunsMs" | "keepUnnamedSessionsMs";
 
@@ -190,7 +193,9 @@ class LocalRuntime implements Runtime, OpenRuntime {
     return this.#keepAlive === true || this.#lifetime.isAwaited || isOnlyWorker;
   }
 
-  register(agent: HostedAgent): void {
+  /** There are no options. An object that a caller passes nevertheless is refused, because it would have no effect. */
+  register(agent: HostedAgent, options?: object): void {
+    if (options !== undefined) checkOptions("register()", options, registerOptionNames);
     if (!this.#agents.register(agent)) return;
     this.#engine.agentsChanged();
     this.#inbox.dispatch();
@@ -251,6 +256,7 @@ class LocalRuntime implements Runtime, OpenRuntime {
 
   async collect(options: { readonly endedBefore: number }): Promise<number> {
     this.#lifetime.check();
+    checkOptions("collect()", options, collectOptionNames);
     const collected = await this.#store.journal.collect({ ...options, except: () => this.#awaited.ids });
     await this.#agents.unbindCollected(this.#store.journal);
     return collected;

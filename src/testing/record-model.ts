@@ -30,6 +30,7 @@ export function recordModel(model: Model, file: string): Model {
   const { type: _type, version: _version, ...known } = head;
   return {
     ...known,
+    ...(model.countTokens && { countTokens: model.countTokens.bind(model) }),
     generate: async (request, options) => {
       const response = await noted(model.generate(request, options), (error) =>
         note({ request, error: recordError(error) }),

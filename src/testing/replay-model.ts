@@ -1,8 +1,10 @@
 import { readFileSync } from "node:fs";
 import {
   canonicalJson,
+  checkOptions,
   Fault,
   messageText,
+  optionNames,
   type JsonValue,
   type Model,
   type ModelRequest,
@@ -19,13 +21,17 @@ export interface ReplayOptions {
   readonly compare?: (request: ModelRequest) => unknown;
 }
 
+const knownOptions = optionNames<ReplayOptions>({ compare: true });
+
 /**
  * Returns a model that answers from a file written by `recordModel`, without a network. Each recorded call answers one
  * equal request. The order is free, because calls may be concurrent; of several equal calls the first recorded one
  * answers first. A request that was not recorded fails with a fault that names its difference from the most similar
  * recorded request.
  */
-export function replayModel(file: string, { compare = (request) => request }: ReplayOptions = {}): Model {
+export function replayModel(file: string, options: ReplayOptions = {}): Model {
+  checkOptions("replayModel()", options, knownOptions);
+  const { compare = (request) => request } = options;
   const { head, calls } = readRecording(file);
   const left = calls.map((call) => ({ call, asked: canonicalJson(compare(call.request)) }));
   const take = (request: ModelRequest): RecordedCall => {

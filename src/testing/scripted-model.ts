@@ -1,5 +1,7 @@
 import {
+  checkOptions,
   Fault,
+  optionNames,
   type AssistantPart,
   type Clock,
   type JsonValue,
@@ -39,22 +41,36 @@ export interface ScriptedModelOptions {
   readonly clock?: Clock;
   readonly provider?: string;
   readonly modelId?: string;
+  /** Counts the input tokens of a request. If absent, the model offers no count. */
+  readonly countTokens?: (request: ModelRequest) => number | Promise<number>;
 }
+
+const knownOptions = optionNames<ScriptedModelOptions>({
+  clock: true,
+  provider: true,
+  modelId: true,
+  countTokens: true,
+});
 
 /** A model that answers from a script, in order, and records the requests it receives. */
 export class ScriptedModel implements Model {
   readonly provider: string;
   readonly modelId: string;
+  /** Present if the options have it. */
+  readonly countTokens?: NonNullable<Model["countTokens"]>;
   /** Every request in order, failed ones included. */
   readonly calls: ModelRequest[] = [];
   readonly #script: readonly ScriptStep[];
   readonly #clock: Clock | undefined;
 
   constructor(script: readonly ScriptStep[], options: ScriptedModelOptions = {}) {
+    checkOptions("scriptedModel()", options, knownOptions);
     this.#script = script;
     this.#clock = options.clock;
     this.provider = options.provider ?? "scripted";
     this.modelId = options.modelId ?? "script";
+    const { countTokens } = options;
+    if (countTokens !== undefined) this.countTokens = async (request) => countTokens(request);
   }
 
   async generate(request: ModelRequest, { signal }: ModelCallOptions = {}): Promise<ModelResponse> {

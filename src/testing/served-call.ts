@@ -55,9 +55,13 @@ export async function callServer(server: ServerAddress, options: CallOptions): P
 /**
  * A model that a `CountingServer` plays. Its answers are `ModelResponse`s, with the receipt in the provider metadata of
  * the message. Models get no idempotency key, so the server tells calls apart by their messages within `scope`, such as
- * the run.
+ * the run. With `counts`, the server also counts the tokens of a request: a call named `count` whose answer is a number.
  */
-export function servedModel(server: ServerAddress, scope: () => string = () => ""): Model {
+export function servedModel(
+  server: ServerAddress,
+  scope: () => string = () => "",
+  { counts = false }: { readonly counts?: boolean } = {},
+): Model {
   const generate = async ({ messages }: ModelRequest): Promise<ModelResponse> => {
     const body = messages as unknown as JsonValue;
     const { receipt, answer } = await callServer(server, { name: "model", scope: scope(), body });
@@ -65,9 +69,14 @@ export function servedModel(server: ServerAddress, scope: () => string = () => "
     const providerMetadata = { served: { receipt } };
     return { ...response, message: { ...response.message, providerMetadata } };
   };
+  const countTokens = async ({ messages }: ModelRequest): Promise<number> => {
+    const body = messages as unknown as JsonValue;
+    return Number((await callServer(server, { name: "count", scope: scope(), body })).answer);
+  };
   return {
     provider: "served",
     modelId: "served",
+    ...(counts && { countTokens }),
     generate,
     async *stream(request) {
       yield { type: "finish", ...(await generate(request)) };

@@ -1,12 +1,9 @@
 import { expect, test } from "vitest";
 import {
   Agent,
-  auditLog,
   HookManager,
-  memoryStore,
   permissions,
   Sequential,
-  sha256,
   toolHooks,
   type AgentOptions,
 } from "../../src/index.ts";
@@ -48,7 +45,6 @@ const telemetry: Telemetry = {
   count: () => {},
   measure: () => {},
 };
-const audit = auditLog(memoryStore({ hash: sha256 }));
 const all: FastFlags = {
   fastAudit: true,
   fastTelemetry: true,
@@ -60,7 +56,6 @@ const all: FastFlags = {
 
 test.for<readonly [string, Partial<AgentOptions>, Partial<FastFlags>]>([
   ["no layer", {}, {}],
-  ["an audit log", { auditLog: audit }, { fastAudit: false }],
   [
     "the middleware auditLogger",
     { middleware: [auditLogger({ log: { record: async () => {} } })] },

@@ -4,12 +4,12 @@ import { BrowserSession } from "../../src/capabilities/browser/index.ts";
 import * as guardrails from "../../src/agents/guardrails/index.ts";
 import * as tools from "../../src/capabilities/tools/index.ts";
 import * as reeve from "../../src/index.ts";
-import { formatAgentId, type HostedAgent, type RunContext } from "../../src/kernel/index.ts";
 import { mcpServer, mcpServers } from "../../src/mcp.ts";
 import { openMemory } from "../../src/memory.ts";
 import * as middleware from "../../src/middleware.ts";
 import { sqliteStore } from "../../src/runtime/stores/sqlite/store.ts";
 import { scriptedModel } from "../../src/testing/index.ts";
+import { refusal, type Untyped } from "./refused-option.ts";
 
 const { Agent, ExecutionTracker, Priority, SpawnTracker, tool } = reeve;
 const model = scriptedModel(["Done.", "Done.", "Done."]);
@@ -17,9 +17,6 @@ const agent = new Agent({ name: "worker", model });
 const other = new Agent({ name: "other", model });
 const look = tool({ name: "look", description: "", inputSchema: {}, execute: () => "" });
 const stages = { input: "block" } as const;
-
-/** Calls a function as a caller without types does. */
-type Untyped = (...args: readonly unknown[]) => unknown;
 
 /** A function that takes options, a call with one misspelt option, and the option that the error must name. */
 type Row = readonly [what: string, call: () => unknown, nearest: string];
@@ -171,6 +168,41 @@ const rows: readonly Row[] = [
     "trustAnnotations",
   ),
   row("mcpServers() config of HTTP", mcpServers, [{ a: { url: "http://a.example", header: {} } }], "headers"),
+  row("imageResult()", reeve.imageResult, [{ url: "https://a.example" }, "image/png", { Text: "x" }], "text"),
+  row(
+    "fileResult()",
+    reeve.fileResult,
+    [{ url: "https://a.example" }, "text/csv", { fileName: "x" }],
+    "filename",
+  ),
+  row("summarizeWith()", reeve.summarizeWith, [model, { max_output_tokens: 1 }], "maxOutputTokens"),
+  row("summarizeIn()", reeve.summarizeIn, [{}, { Role: "cheap" }], "role"),
+  row("composeGate()", reeve.composeGate, [{ guardrail: [] }], "guardrails"),
+  row("scriptedModel()", scriptedModel, [["Done."], { modelID: "x" }], "modelId"),
+  row(
+    "Supervision.root()",
+    (...args: readonly unknown[]) => reeve.Supervision.root(agent.id, args[0] as never),
+    [{ spawn_budget: { maxAgents: 1 } }],
+    "spawnBudget",
+  ),
+  row(
+    "Supervision.spawnChild()",
+    (options: unknown) => reeve.Supervision.root(agent.id).spawnChild(options as never),
+    [{ parentId: agent.id, execution_budget: { maxTokens: 1 } }],
+    "executionBudget",
+  ),
+  row(
+    "RunMeta.standalone()",
+    (options: unknown) => reeve.RunMeta.standalone(options as never),
+    [{ dead_line: 1 }],
+    "deadline",
+  ),
+  row(
+    "RunMeta.child()",
+    (options: unknown) => reeve.RunMeta.standalone().child(options as never),
+    [{ Deadline: 1 }],
+    "deadline",
+  ),
   row("memoryStore()", reeve.memoryStore, [{ hash: reeve.sha256, Inbox: {} }], "inbox"),
 ];
 
@@ -186,17 +218,18 @@ const promised: readonly (readonly [what: string, call: () => Promise<unknown>, 
   ["openTelemetry()", () => reeve.openTelemetry({ if_missing: "ignore" } as never), "ifMissing"],
   ["mcpServer()", () => mcpServer({ name: "x", tool: [] } as never), "tools"],
   ["mcpServer() http", () => mcpServer({ name: "x", http: { allowedHost: ["a"] } } as never), "allowedHosts"],
+  [
+    "mcpServer() agents",
+    () => mcpServer({ name: "x", agents: [{ agent, description: "", input_schema: {} }] } as never),
+    "inputSchema",
+  ],
+  ["resume()", () => agent.resume("run_1", { Runtime: 1 } as never), "runtime"],
+  ["signal()", () => agent.signal("run_1", "go", null, { runTime: 1 } as never), "runtime"],
+  ["acquire()", () => new SpawnTracker({}).acquire("a", "LOW", { Parent: "b" } as never), "parent"],
   ["invoke()", () => agent.invoke("Go.", { user_id: "ann" } as never), "userId"],
   ["submit()", () => agent.submit("Go.", { tenant: "acme" } as never), "tenantId"],
   ["runUntil()", () => agent.runUntil("Go.", { until: () => true, max_cost_usd: 1 } as never), "maxCostUsd"],
 ];
-
-function refusal(nearest: string): unknown {
-  return expect.objectContaining({
-    code: "invalid_argument",
-    message: expect.stringMatching(new RegExp(`^unknown option ".+" of .+: use "${nearest}"$`, "u")),
-  });
-}
 
 describe("careless code: a misspelt option would switch a limit off", () => {
   test.each(rows)("%s is refused, and the error names the option", (_what, call, nearest) => {
@@ -263,24 +296,5 @@ describe("careless code: a value that looks like a limit but is none", () => {
       tools: [look],
     };
     expect(() => new Agent(options)).not.toThrow();
-  });
-});
-
-const misspelt = { timeout: 1 } as object;
-
-test.each([
-  ["waitForSignal", (ctx: RunContext) => ctx.waitForSignal("go", misspelt)],
-  ["ask", (ctx: RunContext) => ctx.ask(formatAgentId({ name: "other" }), "?", misspelt)],
-] as const)("ctx.%s() refuses a misspelt timeout, which would wait forever", async (name, wait) => {
-  const runtime = await reeve.openRuntime();
-  const waits: HostedAgent = {
-    id: formatAgentId({ name: "waits" }),
-    run: async (ctx) => void (await wait(ctx)),
-  };
-  const { error } = await (await runtime.submit(waits, null)).result();
-  await runtime.close();
-  expect(error).toMatchObject({
-    code: "invalid_argument",
-    message: `unknown option "timeout" of ctx.${name}(): use "timeoutMs"`,
   });
 });

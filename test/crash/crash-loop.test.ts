@@ -1,14 +1,14 @@
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { describe, expect, test } from "vitest";
+import { describe, expect, inject, test } from "vitest";
 import { formatRunId, type Event, type RunId } from "../../src/kernel/index.ts";
 import { sha256 } from "../../src/runtime/index.ts";
 import { sqliteStore } from "../../src/runtime/stores/sqlite/store.ts";
 import { WorkerProcess, type Death, type WorkerEnd } from "../../src/testing/index.ts";
 import { readAll } from "../runtime/runtime-setup.ts";
 
-const script = new URL("./deadly-worker.ts", import.meta.url);
+const script = new URL("deadly-worker.mjs", inject("crashWorkers"));
 const boundMs = 30_000;
 const deadly = formatRunId("deadly");
 

@@ -1,4 +1,4 @@
-import { describe, expect, test } from "vitest";
+import { describe, expect, inject, test } from "vitest";
 import { sha256 } from "../../src/runtime/index.ts";
 import { sqliteStore } from "../../src/runtime/stores/sqlite/store.ts";
 import { runCrashes, type CrashOptions } from "../../src/testing/index.ts";
@@ -14,7 +14,7 @@ const isComplete = process.env["REEVE_CRASH"] === "all";
 const isOdd = (at: number): boolean => isComplete || at % 2 === 1;
 const isEven = (at: number): boolean => isComplete || at % 2 === 0;
 const common = {
-  worker: new URL("./worker.ts", import.meta.url),
+  worker: new URL("worker.mjs", inject("crashWorkers")),
   open: (path) => sqliteStore({ path, hash: sha256 }),
 } satisfies Partial<CrashOptions>;
 

@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { expect, test } from "vitest";
+import { expect, inject, test } from "vitest";
 import { toNanoUsd } from "../../src/kernel/index.ts";
 import { sha256 } from "../../src/runtime/index.ts";
 import { sqliteStore } from "../../src/runtime/stores/sqlite/store.ts";
@@ -14,7 +14,7 @@ import {
 } from "../../src/testing/index.ts";
 import { maxCostUsd, moneyRun, moneyWorld, numberOf } from "./money-world.ts";
 
-const script = new URL("./money-worker.ts", import.meta.url);
+const script = new URL("money-worker.mjs", inject("crashWorkers"));
 /** Number of runs. `npm run test:money` sets 1,000. */
 const runs = Number(process.env["REEVE_MONEY_RUNS"] ?? 100);
 const seed = process.env["REEVE_MONEY_SEED"] ?? "1";

@@ -20,16 +20,18 @@ export interface ServedAgentOptions extends Pick<HostedAgent, "run" | "budget"> 
   /** Tools of the agent. A string names a tool that the counting server plays. */
   readonly tools?: readonly (string | Tool)[];
   readonly subAgents?: readonly HostedAgent[];
+  /** Whether the model offers `countTokens`. */
+  readonly counts?: boolean;
 }
 
 /** An agent whose model and tools are played by the counting server. */
 export function servedAgent(
   server: ServerAddress,
-  { name, tools = [], subAgents = [], budget = ampleBudget, run }: ServedAgentOptions,
+  { name, tools = [], subAgents = [], budget = ampleBudget, counts = false, run }: ServedAgentOptions,
 ): HostedAgent {
   return {
     id: formatAgentId({ name }),
-    models: { main: servedModel(server, () => getRunContext()?.runId ?? "") },
+    models: { main: servedModel(server, () => getRunContext()?.runId ?? "", { counts }) },
     tools: tools.map((tool) => (typeof tool === "string" ? servedTool(server, tool) : tool)),
     subAgents,
     budget,

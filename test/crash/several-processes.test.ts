@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { describe, expect, test } from "vitest";
+import { describe, expect, inject, test } from "vitest";
 import type { RunId, Store } from "../../src/kernel/index.ts";
 import { sha256 } from "../../src/runtime/index.ts";
 import { sqliteStore } from "../../src/runtime/stores/sqlite/store.ts";
@@ -10,7 +10,7 @@ import { errandRun, errands } from "./porter.ts";
 import { untilEvent } from "./until-event.ts";
 import { toolAnswer } from "./workload.ts";
 
-const script = new URL("./serving-worker.ts", import.meta.url);
+const script = new URL("serving-worker.mjs", inject("crashWorkers"));
 const boundMs = 20_000;
 const runsEach = 2;
 

@@ -1,4 +1,4 @@
-import { describe, expect, test } from "vitest";
+import { describe, expect, inject, test } from "vitest";
 import { AgentCore } from "../../src/agents/index.ts";
 import { messageText, userMessage } from "../../src/kernel/index.ts";
 import { sha256 } from "../../src/runtime/index.ts";
@@ -66,7 +66,7 @@ describe.each(Object.entries(thinkerWorkloads).map(([name, workload], index) => 
       { timeout },
       async () => {
         const report = await runCrashes({
-          worker: new URL("./worker.ts", import.meta.url),
+          worker: new URL("worker.mjs", inject("crashWorkers")),
           open: (path) => sqliteStore({ path, hash: sha256 }),
           ...world,
           workload: name,

@@ -1,4 +1,6 @@
 import {
+  checkOptions,
+  optionNames,
   messageText,
   Transcript,
   userMessage,
@@ -33,6 +35,12 @@ export interface SummarizerOptions {
   readonly maxOutputTokens?: number;
 }
 
+const outsideRunNames = optionNames<SummarizerOptions>({ maxOutputTokens: true });
+const inRunNames = optionNames<SummarizerOptions & { readonly role?: string }>({
+  maxOutputTokens: true,
+  role: true,
+});
+
 /** Creates a summariser from a function for a single request. */
 export function summarizeEach(summarize: (request: SummaryRequest) => Promise<string>): Summarizer {
   return (requests) => Promise.all(requests.map(summarize));
@@ -44,8 +52,10 @@ export function summarizeEach(summarize: (request: SummaryRequest) => Promise<st
  */
 export function summarizeIn(
   ctx: Pick<RunContext, "llm" | "parallel">,
-  { role, maxOutputTokens = 2_048 }: SummarizerOptions & { readonly role?: string } = {},
+  options: SummarizerOptions & { readonly role?: string } = {},
 ): Summarizer {
+  checkOptions("summarizeIn()", options, inRunNames);
+  const { role, maxOutputTokens = 2_048 } = options;
   const call = async (scope: Pick<RunContext, "llm">, request: SummaryRequest): Promise<string> => {
     const transcript = Transcript.of([question(request)]);
     const named = role === undefined ? {} : { role };
@@ -65,7 +75,9 @@ export function summarizeIn(
 }
 
 /** Summarises with a model outside any run, without budget and journal. */
-export function summarizeWith(model: Model, { maxOutputTokens = 2_048 }: SummarizerOptions = {}): Summarizer {
+export function summarizeWith(model: Model, options: SummarizerOptions = {}): Summarizer {
+  checkOptions("summarizeWith()", options, outsideRunNames);
+  const { maxOutputTokens = 2_048 } = options;
   return summarizeEach(async (request) => {
     const messages: ChatMessage[] = [{ role: "system", content: instructions }, question(request)];
     return answerOf(await model.generate({ messages, maxOutputTokens }));

@@ -2,6 +2,7 @@ import {
   CancellationError,
   Fault,
   jsonText,
+  Transcript,
   type HostedAgent,
   type AgentSession,
   type Dependencies,
@@ -159,7 +160,8 @@ export class WorkflowWalk {
     const prompt = wordsOf(given);
     const isFirst = visit === 1 && this.#graph.ways.some(({ from, to }) => from === START && to === node);
     const question = this.#question;
-    const told = isFirst && question !== undefined ? briefOf(prompt, question) : prompt;
+    const told =
+      question === undefined ? prompt : briefOf(prompt, isFirst ? question : laterQuestion(question));
     const input = question !== undefined && this.#graph.answers(node) ? inFormWanted(told, question) : told;
     const heard = (words: string): void => {
       this.#heard.set(node, words);
@@ -192,6 +194,11 @@ export class WorkflowWalk {
       { input: value },
     );
   }
+}
+
+/** What nodes after the first know of the question: the instructions, without the conversation and attachments. */
+function laterQuestion(question: PromptContext): PromptContext {
+  return { ...question, history: Transcript.empty, attachments: [] };
 }
 
 /**

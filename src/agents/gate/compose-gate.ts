@@ -1,4 +1,11 @@
-import type { Guardrail, HookRegistry, Permissions, ToolGate } from "../../kernel/index.ts";
+import {
+  checkOptions,
+  optionNames,
+  type Guardrail,
+  type HookRegistry,
+  type Permissions,
+  type ToolGate,
+} from "../../kernel/index.ts";
 import { extensionLayer, type ToolExtension } from "./extension-layer.ts";
 import type { GateLayer } from "./gate-layer.ts";
 import { guardrailLayer } from "./guardrail-layer.ts";
@@ -12,6 +19,13 @@ export interface GateParts {
   readonly permissions?: Permissions;
 }
 
+const partNames = optionNames<GateParts>({
+  hooks: true,
+  extensions: true,
+  guardrails: true,
+  permissions: true,
+});
+
 /**
  * Composes the gate that all tool calls of an agent pass. The first part that denies or asks decides.
  *
@@ -20,12 +34,9 @@ export interface GateParts {
  *
  * F1: only configured parts are included; the result is `undefined` if there are none.
  */
-export function composeGate({
-  hooks,
-  extensions = [],
-  guardrails = [],
-  permissions,
-}: GateParts): ToolGate | undefined {
+export function composeGate(parts: GateParts): ToolGate | undefined {
+  checkOptions("composeGate()", parts, partNames);
+  const { hooks, extensions = [], guardrails = [], permissions } = parts;
   const watchers = hooks && hookLayer(hooks);
   const extended = extensionLayer(extensions);
   const guarded = guardrailLayer(guardrails);

@@ -1,4 +1,6 @@
 import {
+  approvalDecisionNames,
+  checkOptions,
   eventDraft,
   Fault,
   isApprovalDecision,
@@ -144,7 +146,10 @@ function ask(
 function strict(handler: ApprovalHandler): ApprovalHandler {
   return async (request, facts) => {
     const answer: unknown = await handler(request, facts);
-    if (isApprovalDecision(answer)) return answer;
+    if (isApprovalDecision(answer)) {
+      checkOptions("the decision of an approval handler", answer, approvalDecisionNames);
+      return answer;
+    }
     return {
       decision: "denied",
       reason: `the approval handler returned the invalid decision ${JSON.stringify(answer)}: expected { decision: "approved" | "denied" | "skipped" }`,

@@ -1,11 +1,16 @@
 import {
   agentNameOf,
   Fault,
+  modelFor,
   type AgentMiddleware,
   type AgentRunContext,
+  type HostedAgent,
   type RunContext,
   type RunStatus,
 } from "../../kernel/index.ts";
+
+/** An agent, with the description that the agents of this layer have. */
+type DescribedAgent = HostedAgent & { readonly description?: string };
 
 export type AgentRunResult = NonNullable<AgentRunContext["result"]>;
 
@@ -16,17 +21,19 @@ export type AgentRunResult = NonNullable<AgentRunContext["result"]>;
 export function runThrough(
   around: AgentMiddleware | undefined,
   ctx: RunContext,
+  agent: DescribedAgent,
   body: () => Promise<AgentRunResult>,
 ): Promise<AgentRunResult> {
-  return around === undefined ? body() : runAround(around, ctx, body);
+  return around === undefined ? body() : runAround(around, ctx, agent, body);
 }
 
 async function runAround(
   around: AgentMiddleware,
   ctx: RunContext,
+  agent: DescribedAgent,
   body: () => Promise<AgentRunResult>,
 ): Promise<AgentRunResult> {
-  const context = agentRunContext(ctx);
+  const context = agentRunContext(ctx, agent);
   await around.process(context, async () => {
     context.result = await body();
   });
@@ -51,10 +58,13 @@ const statuses: readonly RunStatus[] = [
 
 async function nothing(): Promise<void> {}
 
-function agentRunContext(ctx: RunContext): AgentRunContext {
+function agentRunContext(ctx: RunContext, agent: DescribedAgent): AgentRunContext {
   const { agentId, taskId, facts, signal, meta, input, snapshot: standing } = ctx;
   return {
     agentName: agentNameOf(agentId),
+    description: agent.description ?? "",
+    version: agent.version ?? null,
+    model: modelFor(agent, "main") ?? null,
     agentId,
     runId: facts.runId,
     taskId,

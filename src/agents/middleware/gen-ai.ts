@@ -9,6 +9,8 @@ export const genAi = Object.freeze({
   provider: "gen_ai.provider.name",
   agentName: "gen_ai.agent.name",
   agentId: "gen_ai.agent.id",
+  agentDescription: "gen_ai.agent.description",
+  agentVersion: "gen_ai.agent.version",
   conversation: "gen_ai.conversation.id",
   requestModel: "gen_ai.request.model",
   requestMaxTokens: "gen_ai.request.max_tokens",

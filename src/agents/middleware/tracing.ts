@@ -1,7 +1,9 @@
 import {
+  addUsage,
   checkOptions,
   eventDraft,
   Fault,
+  noUsage,
   optionNames,
   priceUsage,
   type AgentRunContext,
@@ -9,12 +11,14 @@ import {
   type ChatContext,
   type Clock,
   type FunctionContext,
+  type Model,
   type ModelPrice,
   type ModelRequest,
   type ModelResponse,
   type PriceTable,
   type Span,
   type Telemetry,
+  type Usage,
 } from "../../kernel/index.ts";
 import { cost, durations, genAi, tokenUsage, type Operation } from "./gen-ai.ts";
 import type { Layer } from "./layer.ts";
@@ -59,28 +63,32 @@ export function tracing(options: TracingOptions): Layer {
   async function traced(
     context: Context,
     next: () => Promise<void>,
-    { name, operation, attributes, after }: TracedCall,
+    { name, operation, attributes, describe, after }: TracedCall,
   ): Promise<void> {
     const parent = open.above(context);
     const span = safe.startSpan(`${operation} ${name}`, {
-      attributes: { [genAi.operation]: operation, ...attributes, ...whose(context) },
+      attributes: { [genAi.operation]: operation, ...attributes, ...whose(context), ...describe() },
       kind: operation === "chat" ? "client" : "internal",
       ...(parent && { parent }),
     });
-    if (isRun(context)) open.begin(context, span, () => span.set({ [genAi.status]: "suspended" }));
+    if (isRun(context))
+      open.begin(context, span, () => span.set({ [genAi.status]: "suspended", ...describe() }));
     const startedAt = clock.now();
     let errorType: string | undefined;
     try {
       await span.during(next);
       errorType = after(span);
     } catch (error) {
-      errorType = Fault.from(error).code;
+      const { code } = Fault.from(error);
+      // `internal` is the code of any error without one, such as what a tool's body throws.
+      errorType = operation === "execute_tool" && code === "internal" ? toolFailed : code;
       span.fail(error);
       throw error;
     } finally {
-      if (isRun(context)) open.forget(context, span);
       const failed = errorType === undefined ? {} : { [genAi.errorType]: errorType };
-      span.set(failed);
+      // Again, because the call has changed what it describes, and a call that failed has attributes, too.
+      span.set({ ...describe(), ...failed });
+      if (isRun(context)) open.forget(context, span);
       span.end();
       const seconds = Math.max(0, clock.now() - startedAt) / 1_000;
       safe.measure(durations[operation], seconds, {
@@ -109,7 +117,8 @@ export function tracing(options: TracingOptions): Layer {
       traced(context, next, {
         name: context.agentName,
         operation: "invoke_agent",
-        attributes: {},
+        attributes: context.model === null ? {} : modelNames(context.model),
+        describe: () => ({ ...described(context), ...open.usedBy(context) }),
         after: (span) => {
           const { status } = context.result ?? {};
           if (status === undefined) return undefined;
@@ -119,19 +128,21 @@ export function tracing(options: TracingOptions): Layer {
       }),
     chat: (context, next) => {
       const { model } = context;
-      const named = { [genAi.provider]: model.provider, [genAi.requestModel]: model.modelId };
+      const named = modelNames(model);
       return traced(context, next, {
         name: model.modelId,
         operation: "chat",
         attributes: named,
+        describe: () => ({ ...requested(context), ...(content && asked(context)) }),
         after: (span) => {
           const { result } = context;
           if (result === undefined) return undefined;
           const costUsd = priceUsage(priceOf(context, result), result.usage);
+          open.add(context, result, costUsd);
           span.set({
-            ...requested(context),
-            ...answered(result, costUsd),
-            ...(content && said(context, result)),
+            ...answered(result),
+            ...(costUsd !== null && { [genAi.costUsd]: costUsd }),
+            ...(content && { [genAi.outputMessages]: JSON.stringify([result.message]) }),
           });
           const { inputTokens, outputTokens } = result.usage;
           const labels = { [genAi.operation]: "chat", [genAi.agentName]: context.agentName, ...named };
@@ -147,30 +158,33 @@ export function tracing(options: TracingOptions): Layer {
         name: context.functionName,
         operation: "execute_tool",
         attributes: { [genAi.toolName]: context.functionName },
+        describe: () => ({
+          [genAi.toolCallId]: context.callId,
+          [genAi.toolType]: "function",
+          [genAi.toolDescription]: context.tool.description,
+          ...(content && { [genAi.toolArguments]: JSON.stringify(context.arguments) }),
+        }),
         after: (span) => {
-          const { result, tool, callId } = context;
-          span.set({
-            [genAi.toolCallId]: callId,
-            [genAi.toolType]: "function",
-            [genAi.toolDescription]: tool.description,
-            ...(content && {
-              [genAi.toolArguments]: JSON.stringify(context.arguments),
-              [genAi.toolResult]: JSON.stringify(result?.output ?? null),
-            }),
-          });
+          const { result } = context;
+          if (content) span.set({ [genAi.toolResult]: JSON.stringify(result?.output ?? null) });
           if (result?.isError !== true) return undefined;
           span.fail(new Error(`${context.functionName} returned an error`));
-          return "tool_failed";
+          return toolFailed;
         },
       }),
   };
 }
+
+/** `error.type` of a tool that threw an error or returned one. */
+const toolFailed = "tool_failed";
 
 interface TracedCall {
   readonly name: string;
   readonly operation: Operation;
   /** Attributes with few distinct values, which are used for metrics as well. */
   readonly attributes: Attributes;
+  /** Attributes that do not depend on the result. Read before and after the call, also if it throws. */
+  readonly describe: () => Attributes;
   /** Called after a call that did not throw. Returns the kind of failure if the result of the call describes a failure. */
   readonly after: (span: Span) => string | undefined;
 }
@@ -197,24 +211,39 @@ function requested({ request, streaming }: ChatContext): Attributes {
   };
 }
 
-function answered({ usage, stopReason, modelId }: ModelResponse, costUsd: number | null): Attributes {
+function modelNames({ provider, modelId }: Pick<Model, "provider" | "modelId">): Attributes {
+  return { [genAi.provider]: provider, [genAi.requestModel]: modelId };
+}
+
+function described({ description, version }: AgentRunContext): Attributes {
+  return {
+    ...(description !== "" && { [genAi.agentDescription]: description }),
+    ...(version !== null && { [genAi.agentVersion]: version }),
+  };
+}
+
+function answered({ usage, stopReason, modelId }: ModelResponse): Attributes {
   return {
     [genAi.finishReasons]: [stopReason],
+    ...tokens(usage),
+    ...(modelId !== undefined && { [genAi.responseModel]: modelId }),
+  };
+}
+
+function tokens(usage: Omit<Usage, "costUsd">): Attributes {
+  return {
     [genAi.inputTokens]: usage.inputTokens,
     [genAi.outputTokens]: usage.outputTokens,
     [genAi.cacheReadTokens]: usage.cacheReadTokens,
     [genAi.cacheWriteTokens]: usage.cacheWriteTokens,
     [genAi.reasoningTokens]: usage.reasoningTokens,
-    ...(modelId !== undefined && { [genAi.responseModel]: modelId }),
-    ...(costUsd !== null && { [genAi.costUsd]: costUsd }),
   };
 }
 
-function said({ request, systemInstructions }: ChatContext, { message }: ModelResponse): Attributes {
+function asked({ request, systemInstructions }: ChatContext): Attributes {
   return {
     [genAi.systemInstructions]: systemInstructions,
     [genAi.inputMessages]: JSON.stringify(request.messages),
-    [genAi.outputMessages]: JSON.stringify([message]),
   };
 }
 
@@ -222,35 +251,65 @@ function isRun(context: Context): context is AgentRunContext {
   return "parentId" in context;
 }
 
+/** The span of a task, and what the model calls below it have used. */
+interface OpenSpan {
+  readonly span: Span;
+  usage: Usage;
+  last: ModelResponse | undefined;
+}
+
 /**
  * The open spans of tasks in this process: the parents of the spans of a task's calls and children. If a waiting task
  * is dropped, its span ends; the process that resumes it starts another.
  */
 class OpenSpans {
-  readonly #byTask = new Map<string, Span>();
+  readonly #byTask = new Map<string, OpenSpan>();
 
   above(context: Context): Span | undefined {
     const taskId = isRun(context) ? context.parentTaskId : context.taskId;
-    return taskId === null ? undefined : this.#byTask.get(`${context.runId} ${taskId}`);
+    return taskId === null ? undefined : this.#byTask.get(`${context.runId} ${taskId}`)?.span;
   }
 
   begin(context: AgentRunContext, span: Span, onLeave: () => void): void {
-    this.#byTask.set(nameOf(context), span);
+    this.#byTask.set(nameOf(context), { span, usage: noUsage, last: undefined });
     context.onLeave(() => {
-      if (this.#byTask.get(nameOf(context)) !== span) return;
-      this.forget(context, span);
+      if (this.#byTask.get(nameOf(context))?.span !== span) return;
       onLeave();
+      this.forget(context, span);
       span.end();
     });
   }
 
+  /** Adds a model call to the span of its task. */
+  add(context: ChatContext, response: ModelResponse, costUsd: number | null): void {
+    const open = this.#byTask.get(nameOf(context));
+    if (open === undefined) return;
+    open.usage = addUsage(open.usage, { ...response.usage, costUsd });
+    open.last = response;
+  }
+
+  /**
+   * What the model calls below the span of a task have used. The calls of child agents, and calls that another process
+   * recorded, are below other spans.
+   */
+  usedBy(context: AgentRunContext): Attributes {
+    const { usage, last } = this.#byTask.get(nameOf(context)) ?? {};
+    if (usage === undefined || last === undefined) return {};
+    const { costUsd } = usage;
+    return {
+      ...answered(last),
+      ...tokens(usage),
+      ...(costUsd !== null && { [genAi.costUsd]: costUsd }),
+    };
+  }
+
   forget(context: AgentRunContext, span: Span): void {
     const name = nameOf(context);
-    if (this.#byTask.get(name) === span) this.#byTask.delete(name);
+    if (this.#byTask.get(name)?.span === span) this.#byTask.delete(name);
   }
 }
 
-function nameOf({ runId, taskId }: AgentRunContext): string {
+function nameOf({ runId, taskId }: Pick<Context, "runId" | "taskId">): string {
   return `${runId} ${taskId}`;
 }
 

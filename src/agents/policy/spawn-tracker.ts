@@ -1,7 +1,9 @@
 import {
+  checkOptions,
   Fault,
   holdsSeat,
   openHeadcount,
+  optionNames,
   parsePriority,
   Priority,
   seatHolders,
@@ -15,6 +17,12 @@ import {
   type TaskId,
 } from "../../kernel/index.ts";
 import { StandaloneHeadcount } from "./standalone-headcount.ts";
+
+interface AcquireOptions {
+  readonly parent?: string;
+}
+
+const acquireOptionNames = optionNames<AcquireOptions>({ parent: true });
 
 /**
  * Tracks the seats of a run. Created from a budget, it owns a headcount. Created from a run (`new SpawnTracker(ctx)`),
@@ -50,8 +58,10 @@ export class SpawnTracker {
   async acquire(
     id: string,
     priority: Priority | PriorityName = Priority.NORMAL,
-    { parent }: { readonly parent?: string } = {},
+    options: AcquireOptions = {},
   ): Promise<void> {
+    checkOptions("acquire()", options, acquireOptionNames);
+    const { parent } = options;
     const own = this.#writable("acquire", "spawn with ctx.spawn(), which takes the seat");
     await own.acquire(id, parent ?? own.headcount.rootId, parsePriority(priority));
   }

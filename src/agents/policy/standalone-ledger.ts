@@ -144,8 +144,8 @@ export class StandaloneLedger {
   }
 }
 
-function exhausted({ dimension, limit, used }: Exhaustion): BudgetExhaustedError {
-  return new BudgetExhaustedError({ dimension, limit, used });
+function exhausted({ dimension, limit, used, refused }: Exhaustion): BudgetExhaustedError {
+  return new BudgetExhaustedError({ dimension, limit, used, ...(refused && { refused }) });
 }
 
 function unpriced(): Fault {

@@ -70,6 +70,12 @@ interface Started {
 const maxChars = 20_000;
 const images = "image/png";
 
+const stateNames = optionNames<Pick<BrowserOptions, "useScreenshot" | "useAccessibility">>({
+  useScreenshot: true,
+  useAccessibility: true,
+});
+const openNames = optionNames<{ readonly newTab?: boolean }>({ newTab: true });
+
 const knownOptions = optionNames<BrowserOptions>({
   useScreenshot: true,
   useAccessibility: true,
@@ -116,6 +122,7 @@ export class BrowserSession implements EphemeralSource {
   async getState(
     also: Pick<BrowserOptions, "useScreenshot" | "useAccessibility"> = {},
   ): Promise<BrowserState> {
+    checkOptions("getState()", also, stateNames);
     const { useScreenshot = false, useAccessibility = false } = { ...this.#options, ...also };
     const page = this.#tabs.get(this.#active);
     const tabs = await Promise.all(
@@ -144,7 +151,9 @@ export class BrowserSession implements EphemeralSource {
    * Opens a URL in the active tab, or in a new one. Throws `permission_denied` if `allow` refuses the URL or one to which
    * it redirects, or if its host has a private address.
    */
-  async open(address: string, { newTab = false }: { readonly newTab?: boolean } = {}): Promise<void> {
+  async open(address: string, options: { readonly newTab?: boolean } = {}): Promise<void> {
+    checkOptions("open()", options, openNames);
+    const { newTab = false } = options;
     const url = this.#permitted(address);
     await this.#requirePublic(url);
     const page = !newTab && this.isOpen ? this.page() : await this.#newPage();

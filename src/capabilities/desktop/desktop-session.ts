@@ -52,6 +52,14 @@ export interface ClickOptions {
   readonly holding?: string;
 }
 
+const stateNames = optionNames<Pick<DesktopOptions, "useScreenshot" | "useAccessibility">>({
+  useScreenshot: true,
+  useAccessibility: true,
+});
+const clickNames = optionNames<ClickOptions>({ button: true, count: true, holding: true });
+const dragNames = optionNames<Pick<ClickOptions, "button">>({ button: true });
+const typeNames = optionNames<{ readonly signal?: CancelSignal }>({ signal: true });
+
 interface Open {
   readonly x11: X11Connection;
   readonly properties: Properties;
@@ -100,6 +108,7 @@ export class DesktopSession implements EphemeralSource {
   async getState(
     also: Pick<DesktopOptions, "useScreenshot" | "useAccessibility"> = {},
   ): Promise<DesktopState> {
+    checkOptions("getState()", also, stateNames);
     const { useScreenshot = false, useAccessibility = false } = { ...this.#options, ...also };
     const { x11, windows: all } = await this.#open();
     const { width, height } = x11.screen;
@@ -173,7 +182,9 @@ export class DesktopSession implements EphemeralSource {
   }
 
   /** Clicks at a position. */
-  async click(at: Point, { button = "left", count = 1, holding }: ClickOptions = {}): Promise<void> {
+  async click(at: Point, options: ClickOptions = {}): Promise<void> {
+    checkOptions("click()", options, clickNames);
+    const { button = "left", count = 1, holding } = options;
     const { input } = await this.#open();
     const held = holding === undefined ? [] : parseChord(holding);
     await this.#moveTo(at);
@@ -190,7 +201,9 @@ export class DesktopSession implements EphemeralSource {
   }
 
   /** Drags from one position to another. */
-  async drag(from: Point, to: Point, { button = "left" }: Pick<ClickOptions, "button"> = {}): Promise<void> {
+  async drag(from: Point, to: Point, options: Pick<ClickOptions, "button"> = {}): Promise<void> {
+    checkOptions("drag()", options, dragNames);
+    const { button = "left" } = options;
     const { input } = await this.#open();
     await this.#onScreen(to);
     await this.#moveTo(from);
@@ -222,7 +235,9 @@ export class DesktopSession implements EphemeralSource {
    * Types a text into the window with the keyboard focus. A line break is Enter. The signal stops the typing between
    * two characters.
    */
-  async type(text: string, { signal }: { readonly signal?: CancelSignal } = {}): Promise<void> {
+  async type(text: string, options: { readonly signal?: CancelSignal } = {}): Promise<void> {
+    checkOptions("type()", options, typeNames);
+    const { signal } = options;
     const { input, windows } = await this.#open();
     const symbols = Array.from(text.replaceAll("\r\n", "\n"), symbolOf);
     await input.type(symbols, (await windows.pointer()).modifiers, signal);

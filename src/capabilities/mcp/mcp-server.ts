@@ -85,6 +85,13 @@ export interface StdioServing {
 const patienceSeconds = 30 * 24 * 3600;
 const patienceMs = 2 ** 31 - 1;
 
+interface StdioStreams {
+  readonly input?: Readable;
+  readonly output?: Writable;
+}
+
+const streamNames = optionNames<StdioStreams>({ input: true, output: true });
+
 const knownOptions = optionNames<McpServerOptions>({
   name: true,
   version: true,
@@ -143,10 +150,9 @@ export class McpExport {
   }
 
   /** Serves over standard input and output of this process. Nothing else may write to standard output. */
-  serveStdio({
-    input,
-    output,
-  }: { readonly input?: Readable; readonly output?: Writable } = {}): StdioServing {
+  serveStdio(streams: StdioStreams = {}): StdioServing {
+    checkOptions("serveStdio()", streams, streamNames);
+    const { input, output } = streams;
     const from = input ?? process.stdin;
     const { promise: closed, resolve } = Promise.withResolvers<void>();
     const transport = new StdioServerTransport(from, output ?? process.stdout);

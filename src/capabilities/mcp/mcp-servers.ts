@@ -54,6 +54,8 @@ interface Offer {
   readonly listed: readonly ListedTool[];
 }
 
+const readNames = optionNames<{ readonly signal?: AbortSignal }>({ signal: true });
+
 const knownOptions = optionNames<McpServersOptions>({
   clock: true,
   env: true,
@@ -178,11 +180,13 @@ export class McpServers {
   async readResource(
     server: string,
     uri: string,
-    { signal }: { readonly signal?: AbortSignal } = {},
+    options: { readonly signal?: AbortSignal } = {},
   ): Promise<readonly UserPart[]> {
+    checkOptions("readResource()", options, readNames);
+    const { signal } = options;
     const { contents } = await this.#find(server).call(
       `resource ${uri}`,
-      (client, options) => client.readResource({ uri }, options),
+      (client, limits) => client.readResource({ uri }, limits),
       { ...(signal && { signal }) },
     );
     return contents.map(resourcePart);

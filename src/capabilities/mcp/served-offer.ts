@@ -1,6 +1,8 @@
 import type { AuthInfo, CallToolResult, ToolAnnotations } from "@modelcontextprotocol/server";
 import {
+  checkOptions,
   formatAgentId,
+  optionNames,
   type HostedAgent,
   type CallPath,
   type JsonObject,
@@ -39,6 +41,13 @@ export interface OfferedAgent {
   /** JSON Schema of the arguments. Default: an object with the text `input` and an optional `sessionId`. */
   readonly inputSchema?: JsonSchema;
 }
+
+const offeredNames = optionNames<OfferedAgent>({
+  agent: true,
+  name: true,
+  description: true,
+  inputSchema: true,
+});
 
 /** The user on whose behalf a host calls. */
 export interface HostUser {
@@ -96,7 +105,9 @@ const textInput: JsonSchema = {
 };
 
 /** Returns the offer of an agent. */
-export function agentOffer({ agent, name, description, inputSchema }: OfferedAgent): Offer {
+export function agentOffer(offered: OfferedAgent): Offer {
+  checkOptions("an agent of mcpServer()", offered, offeredNames);
+  const { agent, name, description, inputSchema } = offered;
   return {
     name: name ?? agent.id.replaceAll(/[^A-Za-z0-9_-]/g, "_"),
     description,

@@ -1,6 +1,8 @@
 import {
   assertJson,
+  checkOptions,
   Fault,
+  optionNames,
   type Clock,
   type Episode,
   type Fact,
@@ -34,6 +36,8 @@ interface EpisodeRow {
   readonly metadata: string | null;
 }
 
+const queryNames = optionNames<RecallQuery>({ text: true, limit: true, asOf: true });
+const forgetNames = optionNames<{ readonly ids: readonly string[] }>({ ids: true });
 const defaultLimit = 10;
 const exportPageSize = 200;
 const factColumns = `id, subject, predicate, object, valid_from AS validFrom, valid_until AS validUntil,
@@ -63,6 +67,7 @@ export class FullTextMemory implements Memory {
 
   /** Returns the episodes and facts that match the words of a query. */
   async recall(scope: MemoryScope, query: RecallQuery): Promise<Recall> {
+    checkOptions("recall()", query, queryNames);
     const { limit = defaultLimit, asOf = this.#clock.now() } = query;
     if (!Number.isSafeInteger(limit) || limit < 1)
       throw new Fault("invalid_argument", `invalid limit ${limit}: use an integer of at least 1`);
@@ -87,7 +92,8 @@ export class FullTextMemory implements Memory {
   }
 
   /** Deletes the named items, or everything in the scope, and returns the number of deleted items. */
-  forget(scope: MemoryScope, query?: { readonly ids: readonly string[] }): Promise<number> {
+  async forget(scope: MemoryScope, query?: { readonly ids: readonly string[] }): Promise<number> {
+    if (query !== undefined) checkOptions("forget()", query, forgetNames);
     return this.#write(() => {
       const scopeId = this.#find(scope);
       if (scopeId === undefined) return 0;

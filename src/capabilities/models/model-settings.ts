@@ -24,12 +24,18 @@ export interface ModelSettings extends Pick<
   readonly contextWindow?: number;
   /** Whether to mark the prompt for providers that cache a prefix only on request (Anthropic). Default: `false`. */
   readonly promptCache?: boolean;
+  /**
+   * Counts the input tokens of a request, for example with the counting endpoint of the provider. B1: the number must
+   * not be below the bill. Default: the count of the model, if it offers one.
+   */
+  readonly countTokens?: NonNullable<Model["countTokens"]>;
 }
 
 const knownOptions = optionNames<ModelSettings>({
   maxOutputTokens: true,
   contextWindow: true,
   promptCache: true,
+  countTokens: true,
   temperature: true,
   stopSequences: true,
   toolChoice: true,
@@ -57,7 +63,13 @@ export function withSettings(model: ModelLike, settings: ModelSettings): Model {
         `invalid ${key} of withSettings(): ${limit}; use an integer above 0`,
       );
   }
-  return new ModelWithSettings(toModel(model), settings);
+  const whole = toModel(model);
+  if (settings.countTokens !== undefined && whole.choice !== undefined)
+    throw new Fault(
+      "invalid_argument",
+      "invalid countTokens of withSettings(): the model chooses among several models, which count differently; use withSettings() on each of them",
+    );
+  return new ModelWithSettings(whole, settings);
 }
 
 class ModelWithSettings implements Model {
@@ -68,6 +80,7 @@ class ModelWithSettings implements Model {
   readonly defaultOutputTokens?: number;
   readonly supportsStructuredOutput?: boolean;
   readonly choice?: ModelChoice;
+  readonly countTokens?: NonNullable<Model["countTokens"]>;
   readonly #model: Model;
   readonly #settings: ModelSettings;
 
@@ -86,6 +99,8 @@ class ModelWithSettings implements Model {
     if (output !== undefined) this.maxOutputTokens = output;
     const usual = settings.maxOutputTokens ?? model.defaultOutputTokens;
     if (usual !== undefined) this.defaultOutputTokens = usual;
+    const count = settings.countTokens ?? model.countTokens?.bind(model);
+    if (count !== undefined) this.countTokens = (request, options) => count(this.#apply(request), options);
     if (choice !== undefined) {
       this.choice = {
         candidates: (request, task) =>
@@ -104,7 +119,13 @@ class ModelWithSettings implements Model {
   }
 
   #apply(request: ModelRequest): ModelRequest {
-    const { contextWindow: _window, promptCache = false, providerOptions, ...settings } = this.#settings;
+    const {
+      contextWindow: _window,
+      countTokens: _count,
+      promptCache = false,
+      providerOptions,
+      ...settings
+    } = this.#settings;
     const merged = mergeOptions(providerOptions, request.providerOptions);
     return {
       ...settings,

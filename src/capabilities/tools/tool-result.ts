@@ -1,4 +1,6 @@
 import {
+  checkOptions,
+  optionNames,
   assertJson,
   isJson,
   type FilePart,
@@ -28,6 +30,13 @@ export interface MediaOptions {
   readonly metadata?: JsonObject;
 }
 
+const imageNames = optionNames<MediaOptions>({ text: true, metadata: true });
+const fileNames = optionNames<MediaOptions & { readonly filename?: string }>({
+  text: true,
+  metadata: true,
+  filename: true,
+});
+
 /** Returns a successful result with a text for the model. `metadata` is stored and not shown to the model. */
 export function textResult(text: string, metadata?: JsonObject): ToolResult {
   return withMetadata({ output: { type: "text", text }, isError: false }, metadata);
@@ -40,6 +49,7 @@ export function errorResult(text: string, metadata?: JsonObject): ToolResult {
 
 /** Returns a successful result with an image. */
 export function imageResult(data: MediaData, mediaType: string, options: MediaOptions = {}): ToolResult {
+  checkOptions("imageResult()", options, imageNames);
   return mediaResult({ type: "image", mediaType, source: sourceOf(data) }, options);
 }
 
@@ -47,8 +57,10 @@ export function imageResult(data: MediaData, mediaType: string, options: MediaOp
 export function fileResult(
   data: MediaData,
   mediaType: string,
-  { filename, ...options }: MediaOptions & { readonly filename?: string } = {},
+  given: MediaOptions & { readonly filename?: string } = {},
 ): ToolResult {
+  checkOptions("fileResult()", given, fileNames);
+  const { filename, ...options } = given;
   const named = filename === undefined ? {} : { filename };
   return mediaResult({ type: "file", mediaType, source: sourceOf(data), ...named }, options);
 }

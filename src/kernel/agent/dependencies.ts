@@ -1,7 +1,6 @@
 import type { AgentContext } from "./agent-context.ts";
 import type { AgentSession } from "./agent-session.ts";
 import type { HostedAgent } from "./hosted-agent.ts";
-import type { AuditLog } from "./audit-log.ts";
 import type { Budget } from "../limits/budget.ts";
 import type { ChatMessage } from "../messages/chat-message.ts";
 import type { UserPart } from "../messages/content.ts";
@@ -26,7 +25,7 @@ import type { ToolResult } from "../messages/tool-result.ts";
  * invocation.
  */
 export interface FastFlags {
-  /** Whether the agent has neither an audit log nor the middleware `auditLogger`. */
+  /** Whether the agent does not have the middleware `auditLogger`. */
   readonly fastAudit: boolean;
   /** Whether the agent has neither telemetry nor the middleware `tracing`. */
   readonly fastTelemetry: boolean;
@@ -64,8 +63,6 @@ export interface Dependencies extends FastFlags {
   readonly hooks: HookRegistry | null;
   /** The agent's telemetry. */
   readonly telemetry: Telemetry | null;
-  /** The audit log of the runtime. */
-  readonly auditLog: AuditLog | null;
   /**
    * Maximum number of turns of this loop: the agent's `maxTurns` option. A loop that reaches it ends with status
    * `max_turns`. Spawned agents have loops and limits of their own. `budget.maxTurns` is a different limit: it counts

@@ -78,6 +78,12 @@ interface ContextBase {
 
 /** What a layer around one task of an agent receives. */
 export interface AgentRunContext extends ContextBase {
+  /** What the agent is good at. Empty if the agent has no description. */
+  readonly description: string;
+  /** Version of the agent's code. `null` if the agent states none. */
+  readonly version: string | null;
+  /** Model of the agent's role `main`. `null` if the agent has none. */
+  readonly model: Model | null;
   /** Id of the agent that spawned the task. `null` for the root. */
   readonly parentId: AgentId | null;
   /** Id of the task that spawned this one. One agent may have several tasks in a run. `null` for the root. */

@@ -1,4 +1,5 @@
 import type { ChatMessage } from "../messages/chat-message.ts";
+import type { EmittableEvent } from "../events/emittable-event.ts";
 import type { SessionId } from "../base/identity.ts";
 import type { JsonValue } from "../base/json-value.ts";
 import type { ToolSpec } from "../messages/model.ts";
@@ -37,6 +38,8 @@ export interface TurnPlan {
    * absent, all calls are executed.
    */
   readonly maxToolCallsPerTurn?: number;
+  /** Events that are emitted with the step, such as what was recalled from a memory. Default: none. */
+  readonly events?: readonly EmittableEvent[];
 }
 
 /** J4: the frozen plan of an invocation. */

@@ -46,7 +46,8 @@ function kindOf(value: unknown): string {
 
 function unknownOption(owner: string, name: string, names: OptionNames): Fault {
   const nearest = nearestName(name, names);
-  const fix = nearest === undefined ? `expected one of ${list(names)}` : `use ${describeValue(nearest)}`;
+  const known = names.size === 0 ? "it takes no options" : `expected one of ${list(names)}`;
+  const fix = nearest === undefined ? known : `use ${describeValue(nearest)}`;
   return new Fault("invalid_argument", `unknown option ${describeValue(name)} of ${owner}: ${fix}`);
 }
 

@@ -33,10 +33,26 @@ const numbered = /\b(?:sk|rk|pk|gsk|xai|pplx|fw|nvapi|key)[-_][\w-]{12,200}/gu;
 const carried = /\b((?:Bearer|Basic|Token)(?:\s{1,4}|%20))([\w.~+/=-]{8,4000})/giu;
 
 const names =
-  "(?:x-)?(?:api|access|account|auth|client|id|private|refresh|secret|security|session|subscription)[-_ ]?(?:key|token|secret)|secret|password|passwd|pwd|signature|authorization|credential";
+  "(?:x-)?(?:api|access|account|auth|client|(?<![a-z])id|private|refresh|secret|security|session|subscription)[-_ ]?(?:key|token|secret)|secret|password|passwd|passphrase|pwd|signature|authorization|credentials?";
 
-/** Matches credentials after a name: `api_key=…`, `"apiKey": "…"`, `x-api-key: …`, `AccountKey=…`. */
-const named = new RegExp(`((?:${names})["']?\\s{0,4}[:=]\\s{0,4}["']?)([^\\s"'&,;]{6,4000})`, "giu");
+// The backslashes occur in JSON that is quoted itself.
+const afterName = String.raw`(?:${names})(?:\\{0,3}["'])?\s{0,4}[:=]\s{0,4}`;
+const scheme = String.raw`(?:(?:Bearer|Basic|Token|Digest|Negotiate)(?:\s{1,4}|%20))?`;
+
+/** Matches a quoted credential after a name: `"apiKey": "…"`, `password='…'`. */
+const [namedInDouble, namedInSingle] = [namedIn('"'), namedIn("'")];
+
+function namedIn(quote: string): RegExp {
+  const value = String.raw`(?:[^${quote}\\\r\n]|\\+[^${quote}\\\r\n]){1,4000}`;
+  return new RegExp(String.raw`(${afterName}\\{0,3}${quote}${scheme})(${value})`, "giu");
+}
+
+/** Matches a credential after a name: `api_key=…`, `x-api-key: …`, `AccountKey=…`, `Authorization: Bearer …`. */
+const named = new RegExp(String.raw`(${afterName}${scheme})([^\s"'&,;]{4,4000})`, "giu");
+
+/** Matches the words that a message writes after a name in place of a credential, as in `password: required`. */
+const isPlainWord =
+  /^(?:absent|basic|bearer|boolean|cannot|digest|empty|error|expected|expired|failed|false|forbidden|from|incorrect|invalid|malformed|mismatch|missing|must|negotiate|none|null|number|object|optional|please|refused|rejected|required|revoked|should|string|token|true|undefined|unknown|wrong)[.!?:)\]}]{0,3}$/iu;
 
 const cookie = String.raw`[\w!#$%&*.^|~+-]{1,100}=[^\r\n"'\]]{1,4000}`;
 
@@ -62,7 +78,9 @@ export function withoutSecrets(text: string): string {
     .replace(marked, mark)
     .replace(numbered, (found) => hidden(found))
     .replace(carried, replaced)
-    .replace(named, replaced)
+    .replace(namedInDouble, replacedByName)
+    .replace(namedInSingle, replacedByName)
+    .replace(named, replacedByName)
     .replace(inQuery, `$1${mark}`)
     .replace(inAuthority, `$1${mark}@`);
 }
@@ -86,7 +104,11 @@ function replaced(_found: string, before: string, value: string): string {
   return before + hidden(value);
 }
 
-/** Replaces a value by the mark, unless it contains no digit, as in `password: required`. */
+function replacedByName(_found: string, before: string, value: string): string {
+  return before + (isPlainWord.test(value) ? value : mark);
+}
+
+/** Replaces a value by the mark, unless it contains no digit, as in `basic settings` or `key-value-stores`. */
 function hidden(value: string): string {
   return /\d/u.test(value) ? mark : value;
 }

@@ -1,4 +1,8 @@
-import { BudgetExhaustedError, type BudgetDimension } from "./budget-exhausted-error.ts";
+import {
+  BudgetExhaustedError,
+  type BudgetDimension,
+  type RefusedReservation,
+} from "./budget-exhausted-error.ts";
 import { CancellationError, type CancellationStatus } from "./cancellation-error.ts";
 import { isFaultCode, type FaultCode } from "../base/fault-code.ts";
 import { causesKept, Fault, type Failure, type FaultOptions } from "../base/fault.ts";
@@ -47,9 +51,12 @@ function reviveCancellation({ reason, status }: JsonObject, options: FaultOption
 }
 
 function reviveExhaustion(details: JsonObject, options: FaultOptions): Fault | undefined {
-  const { dimension, limit, used, ...rest } = details;
+  const { dimension, limit, used, refused, ...rest } = details;
   if (!isDimension(dimension) || typeof limit !== "number" || typeof used !== "number") return undefined;
-  return new BudgetExhaustedError({ ...options, dimension, limit, used, details: rest });
+  if (refused === undefined)
+    return new BudgetExhaustedError({ ...options, dimension, limit, used, details: rest });
+  if (!isRefused(refused)) return undefined;
+  return new BudgetExhaustedError({ ...options, dimension, limit, used, refused, details: rest });
 }
 
 function reviveTermination(details: JsonObject, options: FaultOptions): Fault | undefined {
@@ -61,6 +68,12 @@ function reviveTermination(details: JsonObject, options: FaultOptions): Fault | 
 
 function isCancellationStatus(value: unknown): value is CancellationStatus {
   return value === "cancelled" || value === "deadline_exceeded";
+}
+
+function isRefused(value: unknown): value is RefusedReservation {
+  if (typeof value !== "object" || value === null) return false;
+  const { reserved, remaining, spent, unreported } = value as Partial<RefusedReservation>;
+  return [reserved, remaining, spent, unreported].every((each) => typeof each === "number");
 }
 
 function isDimension(value: unknown): value is BudgetDimension {

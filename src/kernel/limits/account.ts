@@ -48,6 +48,25 @@ export function findExcess({ taskId, caps }: Account, used: Spend): Exhaustion |
   );
 }
 
+/**
+ * B1: like `findExcess` for a reservation that needs at least `needed` beside what is spent. The result states what did
+ * not fit.
+ */
+export function findRefusal(account: Account, needed: Spend): Exhaustion | undefined {
+  const found = findExcess(account, addSpend(account.spent, needed));
+  if (found === undefined) return undefined;
+  const unit = unitOf(found.dimension);
+  const inUnit = (amount: number): number => (unit === "nanoUsd" ? fromNanoUsd(amount) : amount);
+  const { caps, spent, lost } = account;
+  const refused = {
+    reserved: inUnit(needed[unit]),
+    remaining: inUnit(Math.max(0, (caps[unit] ?? 0) - spent[unit])),
+    spent: inUnit(spent[unit]),
+    unreported: inUnit(lost[unit]),
+  };
+  return { ...found, refused };
+}
+
 function excess(
   taskId: TaskId,
   dimension: SpendDimension,

@@ -201,11 +201,12 @@ function closeAccount(booking: Booking, taskId: TaskId): boolean {
   return true;
 }
 
-/** B3: charges the full reservation, because no usage was reported. */
+/** B3: charges the full tokens and dollars, because no usage was reported. The turn is returned. */
 function lose(booking: Booking, reservation: Reservation | undefined): boolean {
   if (reservation === undefined) return false;
   const { held, priced } = reservation;
-  booking.end(reservation, held, held, !priced);
+  const charged = held.turns === 0 ? held : { ...held, turns: 0 };
+  booking.end(reservation, charged, charged, !priced);
   return true;
 }
 

@@ -1,4 +1,4 @@
-import type { BudgetDimension } from "../errors/budget-exhausted-error.ts";
+import type { BudgetDimension, RefusedReservation } from "../errors/budget-exhausted-error.ts";
 import type { ExecutionBudget } from "./execution-budget.ts";
 import type { AgentId, TaskId } from "../base/identity.ts";
 import type { Priority } from "./priority.ts";
@@ -9,12 +9,12 @@ import type { Priority } from "./priority.ts";
  * other code counts money.
  *
  * A reservation is open from its grant until it ends by `settle` (usage was reported), `lose` (no usage was reported:
- * charged in full), `refund` (refused before any body: charged nothing) or `crash`. A reservation that does not fit
+ * charged in full, except for its turn), `refund` (refused before any body: charged nothing) or `crash`. A reservation that does not fit
  * waits while other reservations may still return budget, and fails if none can.
  *
  * Promises: B1: for each capped dimension, spent + reserved <= cap, for a task and every ancestor, unless a provider
  * bills above the bound, which is recorded and stops the run. B2: `null` means unlimited and zero means zero. B3: an
- * attempt without reported usage is charged in full as `lost`. B6: spending counts against every ancestor.
+ * attempt without reported usage is charged its full tokens and dollars as `lost`; its turn is returned. B6: spending counts against every ancestor.
  */
 export interface Ledger {
   readonly unknownPrice: UnknownPrice;
@@ -118,7 +118,7 @@ export interface ReserveCommand {
     readonly minTokens?: number;
     readonly usdPerToken: number | null;
   };
-  /** Number of turns to reserve. Default: 1. A retry of the same turn reserves 0. */
+  /** Number of turns to reserve. Default: 1. A retry after a settled reply of the same turn reserves 0. */
   readonly turns?: number;
   /** The cost line to which the call is charged. */
   readonly label?: CostLabel;
@@ -170,6 +170,8 @@ export interface Exhaustion {
   readonly dimension: SpendDimension;
   readonly limit: number;
   readonly used: number;
+  /** The reservation that did not fit. Absent for a warning and for a bill above a cap. */
+  readonly refused?: RefusedReservation;
 }
 
 /** A provider billed more than was reserved, or more was charged than a cap allows. */

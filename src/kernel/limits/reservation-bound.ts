@@ -1,4 +1,4 @@
-import { addSpend, findExcess } from "./account.ts";
+import { addSpend, findExcess, findRefusal } from "./account.ts";
 import type { Account, Exhaustion, ReserveCommand, Spend } from "./ledger.ts";
 import { toNanoUsdBound } from "../base/money.ts";
 
@@ -29,8 +29,8 @@ export function clampOutput(chain: readonly Account[], request: ReserveCommand):
   const floor = boundOf(request, minimum);
   let outputTokens = maxTokens;
   for (const account of chain) {
-    const excess = findExcess(account, addSpend(account.spent, floor));
-    if (excess !== undefined) return excess;
+    const refusal = findRefusal(account, floor);
+    if (refusal !== undefined) return refusal;
     outputTokens = outputThatFits(account, request, minimum, outputTokens);
   }
   return outputTokens;

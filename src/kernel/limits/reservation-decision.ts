@@ -134,7 +134,8 @@ function lowestPass(passes: ReadonlyMap<Priority, number>): Priority {
   return best[0];
 }
 
-function findUnpriced(
+/** B4: the account whose cost cap refuses a call without a known price. */
+export function findUnpriced(
   ledger: Ledger,
   chain: readonly Account[],
   request: ReserveCommand,

@@ -15,6 +15,7 @@ import {
   type TopicId,
 } from "../base/identity.ts";
 import type { IdSource } from "../base/id-source.ts";
+import { checkOptions, optionNames } from "../base/option-check.ts";
 import { Priority, parsePriority } from "./priority.ts";
 import { defaultSpawnBudget, spawnBudget, type SpawnBudget } from "./spawn-budget.ts";
 
@@ -55,6 +56,22 @@ export interface ChildOptions {
   readonly priority?: Priority;
 }
 
+const rootNames = optionNames<RootOptions>({
+  ids: true,
+  runId: true,
+  sessionId: true,
+  spawnBudget: true,
+  executionBudget: true,
+  retention: true,
+  priority: true,
+});
+const childNames = optionNames<ChildOptions>({
+  parentId: true,
+  executionBudget: true,
+  retention: true,
+  priority: true,
+});
+
 type Fields = Omit<Supervision, "isRoot" | "progressTopic" | "spawnChild" | "toJSON">;
 
 /** The position of one agent in the tree of a run. Deeply frozen: children are derived, and a node never changes. */
@@ -86,6 +103,7 @@ export class Supervision {
 
   /** Creates the root of a new tree. */
   static root(agentId: AgentId, options: RootOptions): Supervision {
+    checkOptions("Supervision.root()", options, rootNames);
     const { ids, runId: given, retention = HistoryRetention.PERMANENT, priority = Priority.NORMAL } = options;
     const runId = given === undefined ? formatRunId(ids.next()) : parseRunId(given);
     return new Supervision({
@@ -106,6 +124,7 @@ export class Supervision {
   }
 
   spawnChild(options: ChildOptions): Supervision {
+    checkOptions("spawnChild()", options, childNames);
     const { parentId, retention = HistoryRetention.RUN, priority = Priority.NORMAL } = options;
     return new Supervision({
       runId: this.runId,

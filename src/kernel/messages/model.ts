@@ -163,6 +163,12 @@ export interface Model {
    * reserved and charged at the candidate's price.
    */
   readonly choice?: ModelChoice;
+  /**
+   * Returns the input tokens that the provider bills for the request, without generating an answer. B1: the runtime
+   * reserves this number, so it must not be below the bill. The runtime asks only if the bound of one token per byte
+   * does not fit into a budget. Absent if the provider offers no count.
+   */
+  countTokens?(request: ModelRequest, options?: ModelCallOptions): Promise<number>;
   /** Returns the complete answer. */
   generate(request: ModelRequest, options?: ModelCallOptions): Promise<ModelResponse>;
   /** Returns the answer piece by piece. */

@@ -1,4 +1,5 @@
 import type { JsonValue } from "../base/json-value.ts";
+import { optionNames } from "../base/option-check.ts";
 
 /**
  * What a person is asked. `tool_call`: whether a tool call may run. `question`: what code asks with `ctx.approval`.
@@ -59,6 +60,15 @@ export function isApprovalDecision(value: unknown): value is ApprovalDecision {
   if (typeof value !== "object" || value === null || !("decision" in value)) return false;
   return value.decision === "approved" || value.decision === "denied" || value.decision === "skipped";
 }
+
+/** The names of the fields of a decision. A misspelt `input` would run the call with the arguments that a person changed. */
+export const approvalDecisionNames = optionNames<ApprovalDecision>({
+  decision: true,
+  input: true,
+  remember: true,
+  reason: true,
+  by: true,
+});
 
 /** The question of `ctx.approval`: code inside a run, such as a tool's body, asks a person. */
 export interface PersonQuestion extends Pick<ApprovalRequest, "toolName" | "callId" | "input" | "reason"> {

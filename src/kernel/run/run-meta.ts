@@ -4,6 +4,7 @@ import type { Clock } from "../base/clock.ts";
 import { Fault } from "../base/fault.ts";
 import { formatRunId, type RunId } from "../base/identity.ts";
 import type { IdSource } from "../base/id-source.ts";
+import { checkOptions, optionNames } from "../base/option-check.ts";
 import type { Supervision } from "../limits/supervision.ts";
 
 /** Options of `RunMeta.standalone`. */
@@ -33,6 +34,18 @@ export interface ChildMetaOptions {
   /** Deadline in epoch milliseconds. The earlier one of this and the parent's applies. */
   readonly deadline?: number | null;
 }
+
+const standaloneNames = optionNames<StandaloneOptions>({
+  clock: true,
+  ids: true,
+  runId: true,
+  cancellation: true,
+  supervision: true,
+  deadline: true,
+  traceId: true,
+  tenantId: true,
+});
+const childNames = optionNames<ChildMetaOptions>({ supervision: true, deadline: true });
 
 interface Fields {
   readonly clock: Clock;
@@ -89,6 +102,7 @@ export class RunMeta {
 
   /** Creates metadata without a parent. With a `supervision`, the run id is the supervision's. */
   static standalone(options: StandaloneOptions): RunMeta {
+    checkOptions("RunMeta.standalone()", options, standaloneNames);
     const { clock, ids, supervision = null, deadline = null, tenantId = null } = options;
     return new RunMeta({
       clock,
@@ -111,7 +125,9 @@ export class RunMeta {
    * Returns the metadata of a nested call: same run and trace, a new span, and a child token that is
    * cancelled together with this one.
    */
-  child({ supervision, deadline = null }: ChildMetaOptions = {}): RunMeta {
+  child(options: ChildMetaOptions = {}): RunMeta {
+    checkOptions("child()", options, childNames);
+    const { supervision, deadline = null } = options;
     return new RunMeta({
       clock: this.#clock,
       ids: this.#ids,

@@ -66,6 +66,18 @@ export interface StepOpening {
   readonly seq: number;
 }
 
+/** B1: the input tokens that a model counted for the request of a step that has begun. */
+export interface TokenCount {
+  /** Id of the task. */
+  readonly taskId: TaskId;
+  /** Address of the step in the task's journal. */
+  readonly address: StepAddress;
+  /** Digest of the model and of the request. The count holds for no other request. */
+  readonly digest: string;
+  /** Number of input tokens. */
+  readonly tokens: number;
+}
+
 /**
  * J10: throws `not_json` unless the outcome's value is JSON. Stores call it. A frozen outcome was checked by its
  * creator.

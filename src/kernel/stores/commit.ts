@@ -8,7 +8,7 @@ import type { Resolution } from "../run/resolution.ts";
 import type { RunStanding } from "../run/run-standing.ts";
 import type { SessionChange } from "../sessions/sessions.ts";
 import type { StepAddress } from "../run/step-address.ts";
-import type { StepOpening, StepRecord } from "../run/step-record.ts";
+import type { StepOpening, StepRecord, TokenCount } from "../run/step-record.ts";
 import type { TaskChange } from "../run/task.ts";
 import type { TopicChange } from "./topics.ts";
 
@@ -22,6 +22,8 @@ export interface Commit {
   /** Time of the commit in epoch milliseconds. */
   readonly at: number;
   readonly opens?: readonly StepOpening[];
+  /** B1: counts of input tokens. The record of the step ends their use. */
+  readonly counts?: readonly TokenCount[];
   readonly steps?: readonly StepRecord[];
   /** J5: records that `resume` or `topUp` voids, so that their steps run again. */
   readonly voids?: readonly { readonly taskId: TaskId; readonly address: StepAddress }[];

@@ -1,4 +1,6 @@
 import {
+  checkOptions,
+  optionNames,
   parseRunId,
   type AuditEntry,
   type AuditLog,
@@ -32,10 +34,14 @@ const actorOf: { readonly [Type in EventType]?: (event: Event<Type>) => string |
   approval_decision: ({ data }) => data.decision.by ?? "approval handler",
 };
 
+const readOptionNames = optionNames<AuditReadOptions>({ fromSeq: true, full: true, outsideOnly: true });
+
 /** Returns the audit log of the runs in a store: who did what, and whether the log is intact. */
 export function auditLog({ events }: Pick<Store, "events">): AuditLog {
   return {
-    async *read(runId: string, { fromSeq = 0, full = false, outsideOnly = false }: AuditReadOptions = {}) {
+    async *read(runId: string, options: AuditReadOptions = {}) {
+      checkOptions("read() of an audit log", options, readOptionNames);
+      const { fromSeq = 0, full = false, outsideOnly = false } = options;
       for await (const event of events.read(parseRunId(runId), fromSeq)) {
         const entry = auditEntry(event, full);
         if (entry.fromOutside || !outsideOnly) yield entry;

@@ -1,11 +1,14 @@
 import {
   andThen,
+  approvalDecisionNames,
   assertJson,
+  checkOptions,
   describeValue,
   Fault,
   rootTaskId as root,
   isApprovalDecision,
   noUsage,
+  optionNames,
   parseTaskId,
   spendOfTopUp,
   type AgentId,
@@ -68,6 +71,8 @@ interface UnhostedWatch {
   watch(run: RunRecord): (() => void) | undefined;
 }
 
+const tailOptionNames = optionNames<TailOptions>({ fromSeq: true, types: true, signal: true, life: true });
+const forkOptionNames = optionNames<Parameters<RunHandle["fork"]>[0]>({ at: true, runId: true });
 const defaultSizes = new SizeLimit();
 const endTypes = ["task_end", "run_end"] as const;
 /**
@@ -112,6 +117,7 @@ export class StoredRunHandle implements RunHandle {
 
   events(options: TailOptions = {}): AsyncIterable<Event | Delta> {
     this.#options.life?.check();
+    checkOptions("events()", options, tailOptionNames);
     const { fromSeq = 0 } = options;
     if (!Number.isSafeInteger(fromSeq) || fromSeq < 0) {
       throw new Fault(
@@ -246,12 +252,15 @@ export class StoredRunHandle implements RunHandle {
         `the decision on ${approvalId} is ${describeValue(decision)}: it must be { decision: "approved" | "denied" | "skipped" }`,
       );
     }
+    checkOptions(`the decision on ${approvalId}`, decision, approvalDecisionNames);
     await this.#refuseIfOver(`approval ${approvalId}`);
     await this.#refuseUnknownApproval(approvalId);
     return this.#send({ type: "approval", approvalId, decision }, decision.by);
   }
 
-  async fork({ at, runId }: { readonly at: number; readonly runId?: string }): Promise<RunHandle> {
+  async fork(options: { readonly at: number; readonly runId?: string }): Promise<RunHandle> {
+    checkOptions("fork()", options, forkOptionNames);
+    const { at, runId } = options;
     const { store, clock, ids, record, by = anonymousUser, life } = this.#options;
     life?.check();
     const named = runId === undefined ? {} : { runId };

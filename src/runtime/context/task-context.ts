@@ -1,12 +1,10 @@
 import {
   assertEmittable,
-  checkOptions,
   assertJson,
   branchScope,
   CancellationError,
   checkSpawnOptions,
   Fault,
-  optionNames,
   modelFor,
   sealMadeJson,
   stepAt,
@@ -17,7 +15,6 @@ import {
   type BranchResults,
   type CompactedTranscript,
   type CompactionStep,
-  type DrainMode,
   type EventDraft,
   type InputQueue,
   type JsonValue,
@@ -47,6 +44,18 @@ import {
   type TurnOpening,
   type TurnPlan,
 } from "../../kernel/index.ts";
+import {
+  checkDrainOptions,
+  checkParallelOptions,
+  checkStepOptions,
+  checkToolsOptions,
+  checkWaitOptions,
+  maxDrained,
+  noInput,
+  type DrainOptions,
+  type StepOptions,
+  type WaitOptions,
+} from "./context-options.ts";
 import { raceBranches, runBranches, type RaceResult } from "./branches.ts";
 import { CallHistory } from "../tool/call-history.ts";
 import { compactTranscript } from "./compaction-step.ts";
@@ -64,13 +73,6 @@ import { callTool, ToolStep } from "../tool/tool-call.ts";
 import { assertReported } from "./task-report.ts";
 import { isTurnOf, takeTurn } from "./turn-step.ts";
 import { inboxDrain, joinWait, queueWait } from "../journal/wait-names.ts";
-
-interface WaitOptions {
-  readonly timeoutMs?: number;
-}
-
-/** A misspelt timeout would wait forever. */
-const waitOptionNames = optionNames<WaitOptions>({ timeoutMs: true });
 
 /** The `RunContext` of one scope: the task itself, a branch, or a tool's body. */
 export class TaskContext implements RunContext {
@@ -201,6 +203,7 @@ export class TaskContext implements RunContext {
 
   tools(calls: readonly ToolCall[], options: ToolsOptions = {}): Promise<readonly ToolResult[]> {
     try {
+      checkToolsOptions(options);
       for (const { toolName, input } of calls)
         this.#runner.worker.sizes.assert(input, `the arguments of tool ${toolName}`);
     } catch (error) {
@@ -225,12 +228,12 @@ export class TaskContext implements RunContext {
     return noteResults(this.#from, [call], [result]);
   };
 
-  steering({ mode = "one" }: { readonly mode?: DrainMode } = {}): Promise<readonly JsonValue[]> {
-    return this.#drainInput("steer", mode);
+  steering(options?: DrainOptions): Promise<readonly JsonValue[]> {
+    return this.#drainInput("steer", options);
   }
 
-  followUps({ mode = "one" }: { readonly mode?: DrainMode } = {}): Promise<readonly JsonValue[]> {
-    return this.#drainInput("follow_up", mode);
+  followUps(options?: DrainOptions): Promise<readonly JsonValue[]> {
+    return this.#drainInput("follow_up", options);
   }
 
   compact(step: CompactionStep): Promise<CompactedTranscript> {
@@ -277,8 +280,10 @@ export class TaskContext implements RunContext {
 
   async parallel<Branches extends Readonly<Record<string, Branch<unknown>>>>(
     branches: Branches,
-    { stopOnFault = false }: ParallelOptions = {},
+    options: ParallelOptions = {},
   ): Promise<BranchResults<Branches>> {
+    checkParallelOptions(options);
+    const { stopOnFault = false } = options;
     const address = this.#steps.next();
     return this.#steps.exclusive("parallel", async () => {
       const names = Object.keys(branches);
@@ -308,7 +313,7 @@ export class TaskContext implements RunContext {
   }
 
   async ask(target: AgentId | TaskHandle, body: JsonValue, options: WaitOptions = {}): Promise<AskOutcome> {
-    checkOptions("ctx.ask()", options, waitOptionNames);
+    checkWaitOptions("ctx.ask()", options);
     return this.#messages.ask(target, body, options);
   }
 
@@ -349,7 +354,7 @@ export class TaskContext implements RunContext {
   }
 
   async waitForSignal(name: string, options: WaitOptions = {}): Promise<JsonValue | undefined> {
-    checkOptions("ctx.waitForSignal()", options, waitOptionNames);
+    checkWaitOptions("ctx.waitForSignal()", options);
     return this.#messages.waitForSignal(name, options.timeoutMs);
   }
 
@@ -368,10 +373,12 @@ export class TaskContext implements RunContext {
   step<Value extends JsonValue>(
     name: string,
     body: (step: StepContext) => Promise<Value>,
-    { input = null }: { readonly input?: JsonValue } = {},
+    options?: StepOptions,
   ): Promise<Value> {
+    const input = options?.input ?? null;
     const step = this.#steps.identify("step", name, input);
     return this.#steps.run<Value>(step, async (open) => {
+      checkStepOptions(options);
       assertJson(input, `the input of step ${name}`);
       const call = await open.begin();
       const idempotencyKey = this.#steps.idempotencyKey(step.address);
@@ -428,11 +435,14 @@ export class TaskContext implements RunContext {
   }
 
   /** Takes the input that waits in a queue of the run. Only the root has such queues. */
-  #drainInput(queue: InputQueue, mode: DrainMode): Promise<readonly JsonValue[]> {
+  #drainInput(queue: InputQueue, options: DrainOptions = {}): Promise<readonly JsonValue[]> {
+    const { mode = "one" } = options;
     const { taskId, task, state } = this.#runner;
-    if (task.record.parentId !== null) return this.#steps.exclusive(`drain ${queue}`, () => []);
+    if (task.record.parentId !== null)
+      return this.#steps.exclusive(`drain ${queue}`, () => noInput(queue, options));
     const step = { address: this.#steps.next(), kind: "drain", name: queue, digest: mode } as const;
     return this.#steps.poll<JsonValue>(step, () => {
+      checkDrainOptions(queue, options);
       const waiting = state.resolutions.all(taskId, queueWait(queue));
       return waiting.length === 0 ? none : waiting.slice(0, maxDrained[mode]).map(({ value }) => value);
     });
@@ -468,5 +478,3 @@ export class ContinueAsNew {
 function journalScope(journal: number): StepScope {
   return journal === 0 ? "" : branchScope(stepAt("", journal - 1), "continued");
 }
-
-const maxDrained: Readonly<Record<DrainMode, number>> = { one: 1, all: Infinity };

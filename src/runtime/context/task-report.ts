@@ -5,9 +5,11 @@ import {
   type SessionChange,
   type TaskReport,
 } from "../../kernel/index.ts";
+import { checkReport } from "./context-options.ts";
 
 /** J10: checks that a report is JSON. */
 export function assertReported(report: TaskReport): void {
+  checkReport(report);
   for (const member in report) {
     const value = report[member as keyof TaskReport];
     if (member === "sessions" || typeof value === "string" || value === undefined) continue;

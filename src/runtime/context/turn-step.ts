@@ -130,6 +130,7 @@ function freeze(open: ActiveStep, { plan, sessionId, leafId, history }: Planned)
     plan.history && hold(contentHashes.ofJson(plan.history, "the history of a turn"), plan.history);
   const { channel } = runner.task.record;
   open.emit({ type: "input", data: { input: runner.task.input, ...(channel !== undefined && { channel }) } });
+  for (const draft of plan.events ?? none) open.emitFromCode(draft);
   open.emit({ type: "before_agent_start", data: { instructionsHash, fromCache } });
   const session = sessionId ?? runner.facts.sessionId;
   open.emit({ type: "context", data: { sessionId: session, leafId, messages: history.length } });

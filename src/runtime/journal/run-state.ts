@@ -28,6 +28,7 @@ import {
   type TaskOutcome,
   type TaskRecord,
   type RunStanding,
+  type TokenCount,
   type UnknownPrice,
   type Usage,
   type WaitCause,
@@ -69,6 +70,8 @@ export interface TaskState {
   readonly steps: Map<StepAddress, StepRecord>;
   /** Steps that have begun and have no record yet. */
   readonly opened: Map<StepAddress, number>;
+  /** B1: input tokens that a model counted for a step that has no record yet. */
+  readonly counts: Map<StepAddress, TokenCount>;
   /** Values that steps in branches have taken, in the order of the records. They return if the branch loses a race. */
   takenInBranches: readonly TakenValues[];
   /** Messages that the task has drained from its agent's inbox. */
@@ -270,12 +273,17 @@ export class RunState {
    * Applies everything but events, seats and money, whose commands return outcomes. The voids of a commit apply to records of earlier
    * commits, not to the records of the same commit.
    */
-  apply({ tasks, opens, steps, voids, resolves, sessions, mailThrough }: RunChange, at: number): void {
+  apply(
+    { tasks, opens, counts, steps, voids, resolves, sessions, mailThrough }: RunChange,
+    at: number,
+  ): void {
     if (sessions !== undefined) for (const change of sessions) this.#noteEntries(change);
     if (voids !== undefined) for (const { taskId, address } of voids) this.task(taskId).steps.delete(address);
     if (tasks !== undefined) for (const change of tasks) this.#change(change, at);
     if (resolves !== undefined) for (const resolution of resolves) this.resolutions.add(resolution);
     if (opens !== undefined) for (const opening of opens) this.open(opening, at);
+    if (counts !== undefined)
+      for (const count of counts) this.task(count.taskId).counts.set(count.address, count);
     if (steps !== undefined) for (const step of steps) this.record(step, at);
     if (mailThrough !== undefined) this.mailThrough = mailThrough;
   }
@@ -293,6 +301,7 @@ export class RunState {
     if (task.opened.delete(address) && asksPerson(address)) updateClock(task, this.paused, at);
     if (kind === "tool") return;
     if (kind === "llm") {
+      if (task.counts.size > 0) task.counts.delete(address);
       const reply = outcome.kind === "ok" ? outcome.value : outcome.failure.details;
       const { usage } = (reply ?? {}) as unknown as { readonly usage?: Usage };
       if (usage !== undefined) this.#addUsage(task, usage);
@@ -403,6 +412,7 @@ export class RunState {
       case "continue":
         task.steps.clear();
         task.opened.clear();
+        task.counts.clear();
         task.takenInBranches = empty;
         task.journal++;
         task.input = change.input;
@@ -420,6 +430,7 @@ export class RunState {
       clock: new TaskClock(at),
       steps: new Map(),
       opened: new Map(),
+      counts: new Map(),
       takenInBranches: empty,
       drained: [],
       messages: record.messages,

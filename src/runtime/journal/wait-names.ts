@@ -164,7 +164,7 @@ export function taskOfApproval(approvalId: string): string {
   return approvalId.slice(0, approvalId.indexOf("/"));
 }
 
-/** What a wait of each kind waits for, by the first word of its name. The end of a child is none: the child has its own reason. */
+/** What a wait of each kind waits for, by the first word of its name. The wait for a child has no cause, because the child has its own. */
 const causes: Readonly<Record<string, WaitCause>> = {
   approval: "person",
   signal: "signal",

@@ -43,7 +43,7 @@ export interface OutgoingRequest {
 /** Counts the attempts of one step over all its requests and models. */
 export class AttemptCount {
   attempts = 0;
-  /** B1: turns that the next attempt reserves. A step counts as one turn, with the first attempt that is charged. */
+  /** B1: turns that the next attempt reserves. B3: an unreported attempt returns its turn, so a step counts as one turn. */
   turns = 1;
 }
 
@@ -99,9 +99,9 @@ export class ModelAttempts implements CallBody {
       const { model } = this.#candidates;
       const attempt = ++this.#count.attempts;
       const { turns } = this.#count;
-      const { maxOutputTokens } = this.#outgoing.request;
+      const { request } = this.#outgoing;
       const inputTokens = this.#outgoing.inputTokens(model);
-      const reserved = reserveCall({ step, model, inputTokens, maxOutputTokens, attempt, turns });
+      const reserved = reserveCall({ step, model, request, inputTokens, attempt, turns });
       if (reserved instanceof Promise) this.#rejectWith(reserved.then((grant) => this.#start(model, grant)));
       else this.#start(model, reserved);
     } catch (error) {
@@ -251,7 +251,6 @@ export class ModelAttempts implements CallBody {
     try {
       const received = { count: this.#receivedParts, text: this.#partialText };
       const failed = settleFailedAttempt(step, grant, error, received);
-      if (failed.isCharged) this.#count.turns = 0;
       if (this.#candidates.fallBack(failed)) {
         emitFallback(step, model, this.#candidates.model, failed.error);
         this.#attempt();

@@ -1,4 +1,6 @@
 import {
+  checkOptions,
+  optionNames,
   Fault,
   systemMessage,
   type ChatMessage,
@@ -85,11 +87,27 @@ export class MessageStarts {
   }
 }
 
+/** A misspelt limit of a request would not reach the model. */
+const llmNames = optionNames<LlmRequest>({
+  transcript: true,
+  instructions: true,
+  ephemeral: true,
+  role: true,
+  tools: true,
+  toolChoice: true,
+  responseFormat: true,
+  maxOutputTokens: true,
+  temperature: true,
+  stopSequences: true,
+  providerOptions: true,
+});
+
 /**
  * Calls the model of a step, through middleware if the agent has any (F1). The result is settled when the step is
  * recorded.
  */
 export function callModel(step: ActiveStep, call: ModelCall): Promise<() => LlmReply> {
+  checkOptions("ctx.llm()", call.request, llmNames);
   const { ephemeral } = call.request;
   const chat = step.runner.agent.callPath?.chat;
   if ((ephemeral !== undefined && ephemeral.length > 0) || chat !== undefined)

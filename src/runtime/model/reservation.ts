@@ -17,6 +17,7 @@ import { exhausted } from "../task/budget-stop.ts";
 import type { RunState } from "../journal/run-state.ts";
 import { boundFormat, boundMessages, boundTools } from "./token-bound.ts";
 import { modelName } from "./model-name.ts";
+import { canCount, countInput, type CountingModel } from "./token-count.ts";
 
 /** An earlier request of the same role, and the input tokens that the provider counted for it. */
 export interface SentPrefix {
@@ -29,9 +30,11 @@ export interface SentPrefix {
 export interface CallReservation {
   readonly step: ActiveStep;
   readonly model: Model;
+  readonly request: ModelRequest;
   /** Upper bound of the input tokens. */
   readonly inputTokens: number;
-  readonly maxOutputTokens: number | undefined;
+  /** Whether the model was asked to count the input tokens. */
+  readonly isCounted?: boolean;
   readonly attempt: number;
   readonly turns: number;
 }
@@ -70,6 +73,9 @@ function reserve(call: CallReservation): Grant | Promise<Grant> {
   const wait = runner.activity.whenReady(cancelScope);
   if (wait !== undefined) return reserveAfter(wait, call);
   const prepared = prepareReservation(call);
+  const { model, isCounted = false } = call;
+  if (!isCounted && canCount(model) && !runner.host.ledger.fits(prepared.command))
+    return reserveCounted(call, model);
   const decision = runner.host.ledger.reserve(prepared.command);
   return decision === undefined ? reserveLater(call, prepared) : grantOf(call, prepared, decision);
 }
@@ -77,6 +83,13 @@ function reserve(call: CallReservation): Grant | Promise<Grant> {
 async function reserveAfter(wait: Promise<void>, call: CallReservation): Promise<Grant> {
   await wait;
   return reserve(call);
+}
+
+/** B1: the bound by bytes does not fit, so the model counts the input tokens. */
+async function reserveCounted(call: CallReservation, model: CountingModel): Promise<Grant> {
+  const { step, request, inputTokens: bound } = call;
+  const inputTokens = (await countInput(step, model, request)) ?? bound;
+  return reserve({ ...call, inputTokens, isCounted: true });
 }
 
 /** Waits until the reservation is decided. */
@@ -100,7 +113,7 @@ function grantOf(
   if (decision.kind !== "granted") throw refusalOf(call, decision);
   const { outputTokens, clamped } = decision;
   const cutBy = clamped ? findTightestCap(state, taskId, command.output.usdPerToken ?? 0) : null;
-  const isLimited = call.maxOutputTokens !== undefined || isCapped(state, taskId);
+  const isLimited = call.request.maxOutputTokens !== undefined || isCapped(state, taskId);
   return { id: command.id, outputLimit: isLimited ? outputTokens : null, cutBy, priceOf };
 }
 
@@ -123,7 +136,7 @@ interface PreparedReservation {
 }
 
 function prepareReservation(call: CallReservation): PreparedReservation {
-  const { step, model, inputTokens: tokens, maxOutputTokens, attempt, turns } = call;
+  const { step, model, request, inputTokens: tokens, attempt, turns } = call;
   const { taskId, worker } = step.runner;
   const { provider, modelId } = model;
   const at = attempt === 1 ? step.startedAt : worker.clock.now();
@@ -140,7 +153,7 @@ function prepareReservation(call: CallReservation): PreparedReservation {
     attempt,
     input: { tokens, costUsd: price === null ? null : inputCost(price, tokens) },
     output: {
-      maxTokens: maxOutputTokens ?? usualOutputTokens(model),
+      maxTokens: request.maxOutputTokens ?? usualOutputTokens(model),
       usdPerToken: price === null ? null : maxOutputUsdPerToken(price),
     },
     turns,

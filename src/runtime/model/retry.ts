@@ -36,7 +36,7 @@ export function settleFailedAttempt(
   grant: Grant,
   cause: unknown,
   received: ReceivedPart,
-): FailedAttempt & { readonly isCharged: boolean } {
+): FailedAttempt {
   const { runner, cancelScope } = step;
   const error = classifyError(cause, { now: runner.worker.clock.now() });
   // An attempt that was refused before any body, or never sent, was not billed. Any other attempt may have been.
@@ -51,7 +51,7 @@ export function settleFailedAttempt(
     throw received.text === "" ? cancellation : withPartialText(cancellation, received.text);
   // A fault whose code does not start with `model_` is about the request or the configuration.
   if (Fault.is(cause) && !cause.code.startsWith("model_")) throw cause;
-  return { error, cause, isCharged, isShown: received.count > 0 };
+  return { error, cause, isShown: received.count > 0 };
 }
 
 function withPartialText({ reason, status, cause }: CancellationError, partial: string): CancellationError {

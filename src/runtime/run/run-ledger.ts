@@ -1,5 +1,6 @@
 import {
   Fault,
+  fitsInFull,
   fromNanoUsd,
   type Decision,
   type EventDraft,
@@ -23,6 +24,10 @@ export class RunLedger implements TaskLedger {
   constructor(log: RunLog, state: RunState) {
     this.#log = log;
     this.#state = state;
+  }
+
+  fits(command: ReserveCommand): boolean {
+    return fitsInFull(this.#state.ledger, command);
   }
 
   reserve(command: ReserveCommand): Decision | undefined {

@@ -9,7 +9,13 @@ export function stopAtOverrun(step: ActiveStep): void {
 
 /** Emits `budget_exhausted` and returns the error to throw. */
 export function exhausted(step: ActiveStep, exhaustion: Exhaustion): BudgetExhaustedError {
-  const { dimension, limit, used, taskId } = exhaustion;
+  const { dimension, limit, used, refused, taskId } = exhaustion;
   step.emit({ type: "budget_exhausted", data: exhaustion });
-  return new BudgetExhaustedError({ dimension, limit, used, details: { taskId } });
+  return new BudgetExhaustedError({
+    dimension,
+    limit,
+    used,
+    ...(refused && { refused }),
+    details: { taskId },
+  });
 }

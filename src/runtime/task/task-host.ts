@@ -36,6 +36,8 @@ export interface TaskHost {
 
 /** The ledger of the run, as a task uses it. */
 export interface TaskLedger {
+  /** B1: whether a lower bound of the input could not improve the decision on the reservation. */
+  fits(command: ReserveCommand): boolean;
   /** B1: reserves the upper bound of a call. Returns `undefined` if the reservation has to wait; `whenDecided` then has its decision. */
   reserve(command: ReserveCommand): Decision | undefined;
   /** Resolves with the decision on a reservation that `reserve` left waiting. */

@@ -1,9 +1,11 @@
 import {
   assertJson,
   canonicalJson,
+  checkOptions,
   Fault,
   isApprovalDecision,
   JsonDigest,
+  optionNames,
   type ApprovalDecision,
   type ApprovalHandler,
   type ApprovalRequest,
@@ -88,13 +90,20 @@ export function approvalIdOf(taskId: TaskId, round: StepAddress, digest: string)
   return `${taskId}/${round}/${digest.slice(0, digitsNamed)}`;
 }
 
+const questionNames = optionNames<PersonQuestion>({
+  toolName: true,
+  callId: true,
+  input: true,
+  reason: true,
+  kind: true,
+});
+
 /** Asks a person on behalf of code. The record has its own address, as a tool's approval is below its call. */
-export function askPerson(
-  steps: StepExecutor,
-  { kind = "question", reason, toolName, callId, input }: PersonQuestion,
-): Promise<ApprovalDecision> {
+export function askPerson(steps: StepExecutor, question: PersonQuestion): Promise<ApprovalDecision> {
+  const { kind = "question", reason, toolName, callId, input } = question;
   const round = steps.next();
   return steps.exclusive(`approval of ${toolName}`, async () => {
+    checkOptions("ctx.approval()", question, questionNames);
     assertJson(input, `the question of ${toolName}`);
     assertQuestion(kind);
     const { taskId, worker } = steps.runner;

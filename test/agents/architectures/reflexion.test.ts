@@ -286,6 +286,7 @@ describe("reflexion()", () => {
 
   test("a memory that fails loses the lessons but does not fail the run", async () => {
     const broken = {
+      blocks: async () => [],
       recall: () => Promise.reject(new Error("disk full")),
       remember: () => Promise.reject(new Error("disk full")),
     } as unknown as Memory;
@@ -384,6 +385,7 @@ describe("reflexion()", () => {
   test("a blank lesson is neither stored nor counted", async () => {
     const kept: unknown[] = [];
     const memory: Memory = {
+      blocks: async () => [],
       recall: async () => ({ episodes: [], facts: [] }),
       remember: async (_scope: unknown, write: unknown) => {
         kept.push(write);

@@ -178,7 +178,16 @@ export function toolScene(
 export function runScene(who: Who = {}): Scene & { readonly context: AgentRunContext } {
   const { context, told, abort } = base(who);
   return {
-    context: { ...context, parentId: null, parentTaskId: null, input: "go", onLeave: () => {} },
+    context: {
+      ...context,
+      description: "",
+      version: null,
+      model: null,
+      parentId: null,
+      parentTaskId: null,
+      input: "go",
+      onLeave: () => {},
+    },
     told,
     abort,
   };

@@ -46,7 +46,9 @@ describe("ExecutionTracker outside a run", () => {
     expect(second).toMatchObject({ outputTokens: 30, clamped: true });
     tracker.lose(second);
     expect([tracker.spent.tokens, tracker.lost.tokens, tracker.reserved.tokens]).toEqual([100, 60, 0]);
-    await expect(tracker.reserve({ inputTokens: 1 })).rejects.toThrow("Token budget exceeded: 101 > 100");
+    await expect(tracker.reserve({ inputTokens: 1 })).rejects.toThrow(
+      "reservation of 1 token does not fit into the remaining 0 tokens (spent 100, 60 of it unreported)",
+    );
   });
 
   it("B1: a reservation that does not fit waits until open reservations settle, and is then granted or refused", async () => {
@@ -56,7 +58,7 @@ describe("ExecutionTracker outside a run", () => {
     tracker.refund(open);
     const late = tracker.reserve({ inputTokens: 60 });
     tracker.settle(await waits, { tokens: 50 });
-    await expect(late).rejects.toThrow("Token budget exceeded");
+    await expect(late).rejects.toThrow("reservation of 60 tokens does not fit into the remaining 50 tokens");
   });
 
   it("B1: settle() works once per reservation and throws if the bill exceeds the bound", async () => {
@@ -173,7 +175,7 @@ describe("ExecutionTracker inside a run", () => {
     expect({ status, output, message: failure?.message }).toEqual({
       status: "budget_exhausted",
       output: "thinking",
-      message: "Turn budget exceeded: 2 > 1",
+      message: "reservation of 1 turn does not fit into the remaining 0 turns (spent 1)",
     });
   });
 

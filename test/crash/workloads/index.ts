@@ -2,6 +2,7 @@ import type { Workload } from "../workload.ts";
 import { approval } from "./approval.ts";
 import { askReply } from "./ask-reply.ts";
 import { changingTool } from "./changing-tool.ts";
+import { countedReservation } from "./counted-reservation.ts";
 import { deadline } from "./deadline.ts";
 import { fork } from "./fork.ts";
 import { preemption } from "./preemption.ts";
@@ -22,4 +23,5 @@ export const workloads: Readonly<Record<string, Workload>> = {
   preemption,
   fork,
   tightBudget,
+  countedReservation,
 };

@@ -42,6 +42,15 @@ describe("secrets in error messages", () => {
       "client secret [secret] is wrong",
     ],
     ["Cookie: sid=abc; theme=dark", "Cookie: [secret]"],
+    ["login with password=correcthorse failed", "login with password=[secret] failed"],
+    ["api_key: abcdefgh", "api_key: [secret]"],
+    ["user=ann&pwd=open&x=1", "user=ann&pwd=[secret]&x=1"],
+    ['{"password":"correct horse, battery; staple"}', '{"password":"[secret]"}'],
+    ['body: "{\\"clientSecret\\":\\"abcdefgh\\"}"', 'body: "{\\"clientSecret\\":\\"[secret]\\"}"'],
+    [`{"password":"it's open"}`, '{"password":"[secret]"}'],
+    ["{ passphrase: 'open sesame' }", "{ passphrase: '[secret]' }"],
+    ["Authorization: Bearer correcthorse", "Authorization: Bearer [secret]"],
+    ['{"authorization":"Basic YWJjOmRlZg=="}', '{"authorization":"Basic [secret]"}'],
     ["set-cookie: sid=s%3Aabc.def; Path=/; HttpOnly\nserver: x", "set-cookie: [secret]\nserver: x"],
     ['{"set-cookie":["sid=abc; Path=/","csrf=def"],"age":"0"}', '{"set-cookie":["[secret]"],"age":"0"}'],
   ] as const)("a secret is replaced in: %s", ([text, shown]) => {
@@ -51,6 +60,11 @@ describe("secrets in error messages", () => {
 
   test.for([
     "password: required",
+    '{"password":"Required."}',
+    "invalid apiKey: expected a string",
+    "invalid token: unexpected end of input",
+    "the header authorization: missing",
+    "credentials: null",
     "Token budget exceeded: 4200 > 4000",
     "max_tokens=4096 is above 2048",
     "the key of step 12 is missing",
@@ -98,7 +112,18 @@ describe("secrets in error messages", () => {
 
   test("the search for secrets takes time linear in the length of the text", () => {
     const long = "sk-".repeat(100_000) + "a:".repeat(100_000) + "http://".repeat(50_000);
-    for (const part of ["cookie:", "-----BEGIN PRIVATE KEY----", "SG.", "abc8Q~", "npm_", "aaaaJQQJ9"])
+    for (const part of [
+      "cookie:",
+      "-----BEGIN PRIVATE KEY----",
+      "SG.",
+      "abc8Q~",
+      "npm_",
+      "aaaaJQQJ9",
+      "password=",
+      "secret:",
+      'password="',
+      "password='\\\\",
+    ])
       expect(withoutSecrets(part.repeat(20_000)).length).toBeLessThanOrEqual(part.length * 20_000);
     expect(withoutSecrets(long)).toBe(long);
   });

@@ -167,7 +167,7 @@ export class LedgerOracle {
   #end(id: string, lost: boolean): boolean {
     const hold = this.#release(id);
     if (hold === undefined) return false;
-    const amount = lost ? hold.held : total([]);
+    const amount = lost ? { ...hold.held, turns: 0 } : total([]);
     const label = lost ? hold.label : undefined;
     this.#bill({ purse: this.#purseOf(hold), amount, lost, unpriced: lost && !hold.priced, label });
     return true;
@@ -335,12 +335,29 @@ export class LedgerOracle {
     if (!isPriced(request) && this.#unknownPrice === "refuse" && costCapped !== undefined)
       return { id, kind: "unknown_price", taskId: costCapped.taskId };
     const least = bound(request, leastOutput(request));
-    const [hopeless] = chain.flatMap((each) => excess(each, total([this.#spent(each), least])));
+    const [hopeless] = chain.flatMap((each) =>
+      excess(each, total([this.#spent(each), least])).map((found) => this.#refusal(each, found, least)),
+    );
     if (hopeless !== undefined) return { id, kind: "exhausted", exhaustion: hopeless };
     const inTheWay = line.slice(0, at).flatMap((ahead) => this.#tight(ahead));
     if (this.#tight(request).length > 0 || chain.some((each) => inTheWay.includes(each))) return undefined;
     const outputTokens = this.#largestOutput(request);
     return { id, kind: "granted", outputTokens, clamped: outputTokens !== request.output.maxTokens };
+  }
+
+  #refusal(purse: Purse, found: Exhaustion, least: Spend): Exhaustion {
+    const unit = units.find((each) => nameOf[each] === found.dimension) as Unit;
+    const scale = unit === "nanoUsd" ? 1e9 : 1;
+    const mine = this.#bills.filter((bill) => isUnder(bill.purse, purse));
+    const lost = total(mine.filter((bill) => bill.lost).map(({ amount }) => amount));
+    const [cap, spent] = [Number(purse.caps[unit]), this.#spent(purse)[unit]];
+    const refused = {
+      reserved: least[unit] / scale,
+      remaining: spent > cap ? 0 : (cap - spent) / scale,
+      spent: spent / scale,
+      unreported: lost[unit] / scale,
+    };
+    return { ...found, refused };
   }
 
   /** The accounts that have no room for the call besides the open holds. */

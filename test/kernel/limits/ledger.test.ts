@@ -69,7 +69,8 @@ test.each([
   const handed = [tightenBudget(executionBudget(budget), {}), tightenBudget(executionBudget(), budget)];
   for (const own of handed) {
     const { decisions } = setup().step(open(1, own), reserve("a", { task: 1, usdPerToken: 0.25 }));
-    const exhaustion = { taskId: "t1", limit: 0, ...found };
+    const refused = { reserved: found.used, remaining: 0, spent: 0, unreported: 0 };
+    const exhaustion = { taskId: "t1", limit: 0, ...found, refused };
     expect(decisions).toEqual([{ id: "a", kind: "exhausted", exhaustion }]);
   }
 });
@@ -103,7 +104,7 @@ test("B6: the spend, holds and losses of a child count against every ancestor", 
   const { step, account } = setup();
   step(open(1), open(2, { parent: 1 }), open(3), reserve("a", { task: 2, input: 5, costUsd: 1 }));
   step(settle("a", 4, 0.5), reserve("b", { task: 2, output: 6 }), lose("b"), reserve("c", { task: 2 }));
-  const amounts = { spent: spend(10, 5e8, 2), lost: spend(6, 0, 1), reserved: spend(1, 0, 1) };
+  const amounts = { spent: spend(10, 5e8, 1), lost: spend(6), reserved: spend(1, 0, 1) };
   for (const task of [0, 1, 2]) expect(account(task)).toMatchObject(amounts);
   expect(account(3)).toMatchObject({ spent: spend(0), reserved: spend(0) });
 });
@@ -164,7 +165,7 @@ test("B1: a call needs at least one output token and takes one turn by default; 
   expect(decided(reserve("c", { output: 8, min: 8, turns: 0 }))).toBe("no c");
 });
 
-test("B3: a lost call is charged in full as lost, a refunded call not at all, and one of unknown cost its reserved amount", () => {
+test("B3: a lost call is charged its tokens and dollars and returns its turn, a refunded call not at all, and one of unknown cost its reserved amount", () => {
   const { step, account } = setup();
   const call = { input: 2, output: 3, usdPerToken: 0.5 };
   step(
@@ -175,7 +176,7 @@ test("B3: a lost call is charged in full as lost, a refunded call not at all, an
     reserve("c", call),
     settle("c", 1, null),
   );
-  expect(account(0)).toMatchObject({ spent: spend(6, 30e8, 2), lost: spend(5, 15e8, 1), reserved: spend(0) });
+  expect(account(0)).toMatchObject({ spent: spend(6, 30e8, 1), lost: spend(5, 15e8), reserved: spend(0) });
 });
 
 test("B3: a reservation can be settled once, and a command with an unknown id changes nothing", () => {
@@ -203,7 +204,7 @@ test("B3: a crash charges every open reservation as lost, with its attempt, and 
   expect(book.state.open.map(({ id, attempt }) => `${id} ${attempt}`)).toEqual(["a 1", "b 3"]);
   const { open: holds, waiting, passes } = (book.step(crash), book.state);
   expect([holds, waiting, passes]).toEqual([[], [], {}]);
-  expect(book.account(0)).toMatchObject({ spent: spend(9, 0, 2), lost: spend(9, 0, 2) });
+  expect(book.account(0)).toMatchObject({ spent: spend(9), lost: spend(9) });
 });
 
 test("B3: the spend after a crash equals the spend of the uncrashed run plus the lost amount", () => {
@@ -212,7 +213,7 @@ test("B3: the spend after a crash equals the spend of the uncrashed run plus the
   plain.step(a, settle("a", 7, 2), b, settle("b", 2));
   crashed.step(a, crash, a, settle("a", 7, 2), b, crash, b, settle("b", 2));
   expect(plain.account(0)?.spent).toEqual(spend(9, 2e9, 2));
-  expect(crashed.account(0)).toMatchObject({ spent: spend(21, 65e8, 4), lost: spend(12, 45e8, 2) });
+  expect(crashed.account(0)).toMatchObject({ spent: spend(21, 65e8, 2), lost: spend(12, 45e8) });
 });
 
 test.each([
@@ -316,7 +317,7 @@ test("B3: spend is recorded by agent and model, lost spend separately, also afte
     settle("d", 2, null),
     close(1),
   );
-  const line = { label, calls: 3, spent: spend(11, 35e8, 3), lost: spend(5, 25e8, 1), unpriced: 1 };
+  const line = { label, calls: 3, spent: spend(11, 35e8, 2), lost: spend(5, 25e8), unpriced: 1 };
   expect(book.state.lines).toEqual({ "scout 4 acme m": line });
 });
 

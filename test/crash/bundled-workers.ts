@@ -1,0 +1,43 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath, pathToFileURL } from "node:url";
+import { rolldown } from "rolldown";
+import type { TestProject } from "vitest/node";
+
+declare module "vitest" {
+  interface ProvidedContext {
+    /** URL of the folder with the bundled worker scripts. */
+    readonly crashWorkers: string;
+  }
+}
+
+const here = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
+
+/**
+ * Bundles the scripts of the worker processes. The suite starts about a thousand processes, and a bundle loads in half the
+ * time that the separate sources need. The checkpointer is an entry, because it starts itself as a thread.
+ */
+export async function setup(project: TestProject): Promise<() => Promise<void>> {
+  const dir = await mkdtemp(join(tmpdir(), "reeve-crash-workers-"));
+  const built = await rolldown({
+    input: {
+      worker: here("worker.ts"),
+      "deadly-worker": here("deadly-worker.ts"),
+      "money-worker": here("money-worker.ts"),
+      "serving-worker": here("serving-worker.ts"),
+      checkpointer: here("../../src/runtime/stores/sqlite/db/checkpointer.ts"),
+    },
+    external: /^[^./]/u,
+    platform: "node",
+  });
+  await built.write({
+    dir,
+    format: "esm",
+    entryFileNames: "[name].mjs",
+    chunkFileNames: "[name]-[hash].mjs",
+  });
+  await built.close();
+  project.provide("crashWorkers", pathToFileURL(`${dir}/`).href);
+  return () => rm(dir, { recursive: true, force: true });
+}
