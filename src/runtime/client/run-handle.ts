@@ -283,8 +283,16 @@ export class StoredRunHandle implements RunHandle {
   /** Whether the run has ended, and no command in its mailbox may resume it. */
   async #isOver(): Promise<boolean> {
     this.#options.life?.check();
-    const { endedAt } = await this.#summary();
-    return endedAt !== null && !mayResume(await this.#options.store.mailbox.read(this.runId));
+    if (await this.#isToBeResumed()) return false;
+    return (await this.#summary()).endedAt !== null;
+  }
+
+  /**
+   * Whether a command that may resume the run is unread. Read before the state of the run: one commit consumes the command and reopens
+   * the run, so a state that is read later contains either the effect or no such command.
+   */
+  async #isToBeResumed(): Promise<boolean> {
+    return mayResume(await this.#options.store.mailbox.read(this.runId));
   }
 
   async #refuseIfOver(command: string): Promise<void> {
@@ -299,8 +307,9 @@ export class StoredRunHandle implements RunHandle {
 
   async #refuseUnlessLive(taskId: TaskId): Promise<void> {
     const { runId } = this;
+    const isToBeResumed = await this.#isToBeResumed();
     const task = (await this.#readState()).tasks.get(taskId);
-    if (task?.outcome === null) return;
+    if (task?.outcome === null || (task !== undefined && isToBeResumed)) return;
     const problem = task === undefined ? "does not exist" : `has ended (${task.outcome?.status})`;
     throw new Fault(
       "not_found",
