@@ -31,6 +31,7 @@ import { isBlank } from "./architectures/answer-text.ts";
 import { closeInvocation, stopOf, type Closing, type Place } from "./close-invocation.ts";
 import { GuardedRun, withAnswer, type TrippedGuardrail } from "./guardrails/guarded-run.ts";
 import { InvocationDependencies, type InvocationParts } from "./invocation-dependencies.ts";
+import { outputWithAnswers } from "./handed-answers.ts";
 import { runThrough, type AgentRunResult } from "./middleware/agent-run.ts";
 import { interruptionStatus, maxOutput } from "./interruption-status.ts";
 import { OpenSessions, PromptHistory } from "./prompt-history.ts";
@@ -149,7 +150,7 @@ class Invocation {
     const ctx = this.#ctx;
     const abandoned = (stop: unknown): void => this.#closeStopped(stop);
     if (this.#guardsOutput) ctx.report({ abandoned });
-    else ctx.report({ output: () => this.#output || undefined, abandoned });
+    else ctx.report({ output: () => this.#stoppedOutput || undefined, abandoned });
     const start = eventDraft("agent_start", { input, architecture: architecture.name, instructionsHash });
     ctx.emitEvent(start, this.#turn);
     const guarded = guardrails.length === 0 ? undefined : new GuardedRun(guardrails, ctx);
@@ -185,13 +186,18 @@ class Invocation {
     if (stop === undefined) return;
     const isGuarded = this.#guardsOutput;
     this.#say(this.#prompt, isGuarded ? "" : this.#session.output);
-    this.#end({ output: isGuarded ? "" : this.#output, isStopped: true, ...stop });
+    this.#end({ output: isGuarded ? "" : this.#stoppedOutput, isStopped: true, ...stop });
   }
 
   /** The answer so far. A round without an answer keeps the one before. The session only gets what this round said. */
   get #output(): string {
     const { output } = this.#session;
     return isBlank(output) ? this.#before || output : output;
+  }
+
+  /** B5: the answer so far, and what children have answered since it was given. */
+  get #stoppedOutput(): string {
+    return outputWithAnswers(this.#output, this.#plan.agent, this.#session, this.#turn.history.length);
   }
 
   #end(closing: Closing): void {
@@ -268,7 +274,7 @@ class Invocation {
 
   #interrupted(interruptionReason: string | null): AgentRunResult {
     const status = interruptionStatus(interruptionReason);
-    return this.#cameTo({ output: this.#output, status, interruptionReason });
+    return this.#cameTo({ output: this.#stoppedOutput, status, interruptionReason });
   }
 
   /** Why the model stopped that gave the answer so far. `null` if no model gave it. */

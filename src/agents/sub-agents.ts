@@ -14,6 +14,7 @@ import {
   type ToolResult,
 } from "../kernel/index.ts";
 import { toWorkerResult, stopIfBudgetSpent, describeWorkerFailure } from "./architectures/run-worker.ts";
+import { markHandoff } from "./handed-answers.ts";
 import { checkSubAgent } from "./part-check.ts";
 import { toolsIn, type ToolList } from "./tool-list.ts";
 import { ownTool, refusal } from "./own-tool.ts";
@@ -108,7 +109,7 @@ export function withHandoffs(tools: ToolList | undefined, subAgents: readonly Su
     keys.set(key, config);
   }
   if (keys.size === 0) return tools ?? [];
-  const handoffs = [...keys].map(([key, config]) => handoffTool(key, config));
+  const handoffs = [...keys].map(([key, config]) => markHandoff(handoffTool(key, config), key));
   const isFree = ({ name }: Tool): boolean => !handoffs.some((handoff) => handoff.name === name);
   const taken = toolsIn(tools).find((tool) => !isFree(tool));
   if (taken !== undefined)

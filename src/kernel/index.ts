@@ -70,6 +70,7 @@ export {
   type StandardSchema,
 } from "./base/schema.ts";
 export { withoutSecrets, withoutSecretsIn } from "./base/secret-text.ts";
+export type { CompilePattern, PatternUse, TextPattern, TextSpan } from "./base/text-pattern.ts";
 
 // Typed faults, cancellation and retries.
 export {

@@ -14,7 +14,7 @@ import {
   type ModelRequest,
   type RunContext,
 } from "../../src/kernel/index.ts";
-import { llmJudge } from "../../src/agents/guardrails/index.ts";
+import { llmJudge } from "../../src/guardrails.ts";
 import { Agent, permissions } from "../../src/index.ts";
 import { scriptedModel } from "../../src/testing/index.ts";
 import { agent, agentId, simpleTool, text } from "./runtime-setup.ts";

@@ -4,7 +4,6 @@ import {
   Fault,
   HistoryRetention,
   optionNames,
-  textOf,
   type AgentSession,
   type Architecture,
   type Dependencies,
@@ -12,9 +11,9 @@ import {
   type HostedAgent,
   type JsonObject,
   type Tool,
-  type ToolOutput,
   type ToolResult,
 } from "../../kernel/index.ts";
+import { joinAnswers, outputText, type HandedAnswer } from "../handed-answers.ts";
 import { ownTool, refusal, said } from "../own-tool.ts";
 import { requireCount } from "./option-checks.ts";
 import { runWorker, stopIfBudgetSpent, describeWorkerFailure, type WorkerJob } from "./run-worker.ts";
@@ -100,7 +99,13 @@ export class Supervisor implements Architecture {
     yield architectureEvent(this.name, "workers_ready", { workers: this.#workers.names });
     const tools = this.#tools(state, deps);
     const equipped = deps.withExtraTools(tools, (result, { callId }) => state.record(callId, result));
-    yield* this.base.run(session, equipped, prompt);
+    try {
+      yield* this.base.run(session, equipped, prompt);
+    } catch (error) {
+      // B5: a stopped supervisor keeps what its workers have answered.
+      session.output = joinAnswers(session.output, state.named);
+      throw error;
+    }
     const forwarded = state.forwardedAt(session);
     if (forwarded !== undefined) {
       const { worker, answer } = forwarded;
@@ -205,6 +210,12 @@ class DelegationState {
   /** Instructions of the workers that the model created, by name. */
   readonly spawned = new Map<string, string>();
   delegations = 0;
+
+  /** The last answers with the names of their workers. */
+  get named(): readonly HandedAnswer[] {
+    return [...this.answers].map(([name, text]) => ({ name, text }));
+  }
+
   /** Forwarded answers, by the id of the `forward_message` call. */
   readonly #forwarded = new Map<string, Forwarded>();
 
@@ -263,12 +274,6 @@ function forwardTool({ answers }: DelegationState): Tool {
           }
         : refusal(`${worker} has no answer to forward: delegate to it first, or answer yourself`),
   });
-}
-
-function outputText(output: ToolOutput): string {
-  if (output.type === "text") return output.text;
-  if (output.type === "json") return JSON.stringify(output.value);
-  return textOf(output.parts);
 }
 
 /** Runs functions with the same name one after another, in the order in which they were added. */

@@ -3,7 +3,6 @@ import {
   copyJson,
   deepFreeze,
   noUsage,
-  outcomeStatus,
   type Event,
   type EventType,
   type Failure,
@@ -115,8 +114,7 @@ export class HookProjection {
    * many processes were involved.
    */
   #end(event: Event<"task_end">, task: ObservedTask, viewer: MomentViewer): void {
-    const { usage = noUsage, failure, interruption, again = false } = event.data;
-    const status = outcomeStatus(event.data);
+    const { status, usage = noUsage, failure, interruption, again = false } = event.data;
     const noted = this.#trips.get(keyOf(event));
     this.#trips.delete(keyOf(event));
     if (status === "guardrail_tripped") {

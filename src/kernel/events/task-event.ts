@@ -5,7 +5,7 @@ import type { JsonObject, JsonValue } from "../base/json-value.ts";
 import type { Priority } from "../limits/priority.ts";
 import type { FinishReason } from "../messages/stop-reason.ts";
 import type { Interruption } from "../run/task-outcome.ts";
-import type { TaskStatus } from "../run/task-status.ts";
+import type { RunStatus } from "../run/run-result.ts";
 import type { Usage } from "../messages/usage.ts";
 
 /** Events of one task. Each is emitted once, however often the task is replayed (trap R13). */
@@ -29,7 +29,8 @@ export interface TaskEvents {
   task_retry: { readonly attempt: number; readonly delayMs: number; readonly failure: Failure };
   /** The task ended. */
   task_end: {
-    readonly status: Extract<TaskStatus, "completed" | "failed" | "cancelled" | "paused">;
+    /** How the task ended. The `run_end` of a run has the status of its root's last `task_end`. */
+    readonly status: RunStatus;
     readonly output?: JsonValue;
     readonly failure?: Failure;
     readonly interruption?: Interruption;

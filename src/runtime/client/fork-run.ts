@@ -184,17 +184,28 @@ function mergeCommits(
 function mergeSteps(commits: readonly Commit[]): { opens: StepOpening[]; steps: StepRecord[] } {
   const steps = new Map<string, StepRecord>();
   const opens = new Map<string, StepOpening>();
+  const failedStarts = new Map<string, StepOpening>();
   for (const commit of commits) {
-    for (const each of commit.voids ?? []) steps.delete(keyOf(each));
+    for (const each of commit.voids ?? []) {
+      const key = keyOf(each);
+      steps.delete(key);
+      const start = failedStarts.get(key);
+      if (start !== undefined) opens.set(key, start);
+    }
     for (const change of commit.tasks ?? []) {
       if (change.type !== "continue") continue;
       for (const [key, { taskId }] of steps) if (taskId === change.taskId) steps.delete(key);
-      for (const [key, { taskId }] of opens) if (taskId === change.taskId) opens.delete(key);
+      for (const started of [opens, failedStarts])
+        for (const [key, { taskId }] of started) if (taskId === change.taskId) started.delete(key);
     }
     for (const opening of commit.opens ?? []) opens.set(keyOf(opening), opening);
     for (const step of commit.steps ?? []) {
-      steps.set(keyOf(step), step);
-      opens.delete(keyOf(step));
+      const key = keyOf(step);
+      const start = opens.get(key);
+      if (start !== undefined && step.kind === "tool" && step.outcome.kind === "failed")
+        failedStarts.set(key, start);
+      steps.set(key, step);
+      opens.delete(key);
     }
   }
   return { opens: [...opens.values()], steps: [...steps.values()] };

@@ -70,6 +70,8 @@ export interface TaskState {
   readonly steps: Map<StepAddress, StepRecord>;
   /** Steps that have begun and have no record yet. */
   readonly opened: Map<StepAddress, number>;
+  /** Seq of the start of each tool call that failed with a fault, for the case that its record is voided (J5). */
+  readonly failedStarts: Map<StepAddress, number>;
   /** B1: input tokens that a model counted for a step that has no record yet. */
   readonly counts: Map<StepAddress, TokenCount>;
   /** Values that steps in branches have taken, in the order of the records. They return if the branch loses a race. */
@@ -278,7 +280,7 @@ export class RunState {
     at: number,
   ): void {
     if (sessions !== undefined) for (const change of sessions) this.#noteEntries(change);
-    if (voids !== undefined) for (const { taskId, address } of voids) this.task(taskId).steps.delete(address);
+    if (voids !== undefined) for (const { taskId, address } of voids) this.#void(this.task(taskId), address);
     if (tasks !== undefined) for (const change of tasks) this.#change(change, at);
     if (resolves !== undefined) for (const resolution of resolves) this.resolutions.add(resolution);
     if (opens !== undefined) for (const opening of opens) this.open(opening, at);
@@ -286,6 +288,13 @@ export class RunState {
       for (const count of counts) this.task(count.taskId).counts.set(count.address, count);
     if (steps !== undefined) for (const step of steps) this.record(step, at);
     if (mailThrough !== undefined) this.mailThrough = mailThrough;
+  }
+
+  /** J5: the step runs again. E4: a tool call that has begun does not emit its start again. */
+  #void(task: TaskState, address: StepAddress): void {
+    task.steps.delete(address);
+    const seq = task.failedStarts.get(address);
+    if (seq !== undefined) task.opened.set(address, seq);
   }
 
   /** A step has begun. */
@@ -298,6 +307,7 @@ export class RunState {
   record(step: StepRecord, at: number, task = this.task(step.taskId)): void {
     const { kind, name, address, outcome } = step;
     task.steps.set(address, step);
+    if (kind === "tool" && outcome.kind === "failed") noteFailedStart(task, address);
     if (task.opened.delete(address) && asksPerson(address)) updateClock(task, this.paused, at);
     if (kind === "tool") return;
     if (kind === "llm") {
@@ -413,6 +423,7 @@ export class RunState {
         task.steps.clear();
         task.opened.clear();
         task.counts.clear();
+        task.failedStarts.clear();
         task.takenInBranches = empty;
         task.journal++;
         task.input = change.input;
@@ -430,6 +441,7 @@ export class RunState {
       clock: new TaskClock(at),
       steps: new Map(),
       opened: new Map(),
+      failedStarts: new Map(),
       counts: new Map(),
       takenInBranches: empty,
       drained: [],
@@ -458,4 +470,9 @@ export class RunState {
     const contents = turn?.contents ?? {};
     for (const hash in contents) this.contents.hold(hash, contents[hash] as JsonValue, lasts);
   }
+}
+
+function noteFailedStart({ opened, failedStarts }: TaskState, address: StepAddress): void {
+  const seq = opened.get(address);
+  if (seq !== undefined) failedStarts.set(address, seq);
 }

@@ -49,7 +49,8 @@ export function endEvents(
   { usage, resumed }: Pick<TaskState, "usage" | "resumed">,
   outcome: TaskOutcome,
 ): readonly EventDraft[] {
-  const { status, output, failure, interruption, finishReason, metadata } = outcome;
+  const { output, failure, interruption, finishReason, metadata } = outcome;
+  const status = outcomeStatus(outcome);
   const data: { -readonly [Key in keyof TaskEnd]: TaskEnd[Key] } = { status, output, usage };
   if (failure !== null) data.failure = failure;
   if (interruption !== undefined) data.interruption = interruption;
@@ -57,7 +58,7 @@ export function endEvents(
   if (metadata !== undefined) data.metadata = metadata;
   if (resumed > 0) data.again = true;
   const end: EventDraft = { type: "task_end", data };
-  if (failure === null || outcomeStatus(outcome) !== "failed") return [end];
+  if (failure === null || status !== "failed") return [end];
   const kind = /^model_(.+)$/.exec(failure.code)?.[1] as ErrorKind | undefined;
   return [{ type: "agent_error", data: { failure, ...(kind && { kind }) } }, end];
 }

@@ -320,12 +320,12 @@ describe("supervisor()", () => {
     expect([seen(one.model), seen(two.model)]).toEqual([[["a"]], [["b"]]]);
   });
 
-  test("B5: the output so far is kept when the budget is exhausted", async () => {
+  test("B5: the output so far and the worker's answer are kept when the budget is exhausted", async () => {
     const reader = worker("reader", ["Three pages."]);
     const first = { text: "I have it read.", ...(calling(delegate("reader", "a")) as object) };
     const { agent } = office([first, "never"], { workers: { reader: reader.agent } });
     const { result } = await runAlone(agent, "Go.", { budget: { maxTurns: 2 } });
-    expect(result).toMatchObject({ status: "budget_exhausted", output: "I have it read." });
+    expect(result).toMatchObject({ status: "budget_exhausted", output: "I have it read.\n\nThree pages." });
   });
 
   test("C1: a cancel reaches the workers, and no model is called afterwards", async () => {

@@ -108,7 +108,7 @@ it.each<[HookEvent, Event, object]>([
 describe("the hook guardrail_trip", () => {
   const tripped = (details: Record<string, string>): Event =>
     event("task_end", {
-      status: "failed",
+      status: "guardrail_tripped",
       failure: { code: "guardrail_tripped", message: "no cards", details },
     });
   const watch = async (...events: readonly Event[]): Promise<unknown[]> => {
@@ -128,7 +128,7 @@ describe("the hook guardrail_trip", () => {
     expect(await watch(tripped({ by: "audit" }))).toEqual(["audit: no cards"]);
     expect(await watch(decision("halt"), tripped({ by: "pii" }))).toEqual(["pii: a card"]);
     const interruption = { status: "guardrail_tripped", reason: "withheld" } as const;
-    const withheld = event("task_end", { status: "completed", interruption });
+    const withheld = event("task_end", { status: "guardrail_tripped", interruption });
     expect(await watch(decision("block", "output"), withheld)).toEqual(["pii: a card"]);
   });
 
@@ -146,7 +146,7 @@ it("R13: run_end fires once per task, even if the task is resumed or topped up",
   });
   const failure = { code: "budget_exhausted", message: "" } as const;
   show(
-    event("task_end", { status: "failed", failure }),
+    event("task_end", { status: "budget_exhausted", failure }),
     event("task_end", { status: "completed", again: true }),
   );
   await hooks.settled(runId);

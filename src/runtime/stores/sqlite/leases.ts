@@ -100,6 +100,7 @@ export class SqliteLeases implements Leases {
   }
 
   claim(options: ClaimOptions): MaybePromise<readonly Lease[]> {
+    this.#locks.keep(options.workerId);
     return andThen(
       this.#tables.read(() => this.#look(options)),
       (seen) => this.#claim(options, seen),

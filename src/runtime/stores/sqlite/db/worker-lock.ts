@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { existsSync, mkdirSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { Fault } from "../../../../kernel/index.ts";
@@ -17,12 +17,13 @@ const patienceMs = 500;
  * when the process dies, and keeps it while the process is stopped or the machine sleeps. The lock is an open exclusive SQLite
  * transaction on an empty file, because Node has no file locks.
  *
- * - K1 Only the holder of the lock removes the file, so an existing file is the current one.
+ * - K1 Only the holder of the lock removes the file, so an existing file is the current one. If a person deletes the
+ *   file, its holder notices that with `keep` and creates it again.
  * - K2 Only SQLite opens these files: closing another descriptor of the file would release the process's POSIX locks on it.
  */
 export class WorkerLocks {
   readonly #folder: string;
-  readonly #held = new Map<string, DatabaseSync>();
+  readonly #held = new Map<string, HeldLock>();
   /** Open connections to the files of other workers that were alive at the last probe. */
   readonly #probes = new Map<string, DatabaseSync>();
 
@@ -43,7 +44,7 @@ export class WorkerLocks {
       const lock = openLock(file);
       const found = tryLock(lock, file);
       if (found === "taken" && this.#isOnFile(workerId)) {
-        this.#held.set(workerId, lock);
+        this.#held.set(workerId, { lock, inode: inodeOf(file) });
         return true;
       }
       lock.close();
@@ -53,12 +54,38 @@ export class WorkerLocks {
     }
   }
 
+  /**
+   * K1: takes the lock again if its file was deleted, and then throws `store_unavailable`, because other workers may
+   * have taken over runs meanwhile. Throws `already_exists` if another worker of this name has created the file.
+   */
+  keep(workerId: string): void {
+    const held = this.#held.get(workerId);
+    const file = this.#file(workerId);
+    if (held === undefined || held.inode === inodeOf(file)) return;
+    mkdirSync(this.#folder, { recursive: true });
+    const lock = openLock(file);
+    const found = tryLock(lock, file);
+    if (found !== "taken") {
+      lock.close();
+      throw refusal(workerId, found);
+    }
+    held.lock.close();
+    this.#held.set(workerId, { lock, inode: inodeOf(file) });
+    throw new Fault(
+      "store_unavailable",
+      `the lock file ${file} of worker ${workerId} was deleted and is created again; other workers may have taken over its runs meanwhile; keep the files in ${this.#folder} while a worker runs`,
+      { details: { workerId, file } },
+    );
+  }
+
   drop(workerId: string): void {
-    const lock = this.#held.get(workerId);
-    if (lock === undefined) return;
+    const held = this.#held.get(workerId);
+    if (held === undefined) return;
     this.#held.delete(workerId);
-    removeFile(this.#file(workerId));
-    lock.close();
+    const file = this.#file(workerId);
+    // A file that was deleted and created again belongs to another worker.
+    if (held.inode === inodeOf(file)) removeFile(file);
+    held.lock.close();
   }
 
   isGone(workerId: string): boolean {
@@ -109,6 +136,17 @@ export class WorkerLocks {
   #file(workerId: string): string {
     return join(this.#folder, createHash("sha256").update(workerId).digest("hex").slice(0, 32));
   }
+}
+
+interface HeldLock {
+  readonly lock: DatabaseSync;
+  /** Identifies the file on which the lock is. */
+  readonly inode: bigint | undefined;
+}
+
+/** K2: reads the identity of the file without opening it. `undefined` if the file does not exist. */
+function inodeOf(file: string): bigint | undefined {
+  return statSync(file, { bigint: true, throwIfNoEntry: false })?.ino;
 }
 
 function openLock(file: string): DatabaseSync {

@@ -1,4 +1,5 @@
-import { existsSync, readdirSync } from "node:fs";
+import { existsSync, readdirSync, rmSync } from "node:fs";
+import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { WorkerLocks } from "../../../../../src/runtime/stores/sqlite/db/worker-lock.ts";
 import { newPath } from "../store-files.ts";
@@ -58,4 +59,42 @@ test("a worker name can be any text, and close() leaves no lock file behind", as
   expect(names.map((name) => other.isGone(name))).toEqual(names.map(() => true));
   expect(existsSync(`${path}-workers`)).toBe(true);
   expect(readdirSync(`${path}-workers`)).toEqual([]);
+});
+
+function lockFiles(path: string): readonly string[] {
+  return readdirSync(`${path}-workers`).map((name) => join(`${path}-workers`, name));
+}
+
+test("K1: keep() notices a deleted lock file once, and the worker is alive for others again", async () => {
+  const { path, one, other } = await setup();
+  await one.take("w");
+  one.keep("w");
+  expect(other.isGone("w")).toBe(false);
+  for (const file of lockFiles(path)) rmSync(file);
+  const fault = { code: "store_unavailable", message: expect.stringContaining("was deleted") };
+  expect(() => one.keep("w")).toThrow(expect.objectContaining(fault));
+  one.keep("w");
+  expect([other.isGone("w"), new WorkerLocks(path).isGone("w")]).toEqual([false, false]);
+  one.drop("w");
+  expect(other.isGone("w")).toBe(true);
+});
+
+test("K1: keep() notices a deleted folder of lock files", async () => {
+  const { path, one, other } = await setup();
+  await one.take("w");
+  rmSync(`${path}-workers`, { recursive: true });
+  expect(other.isGone("w")).toBe(true);
+  expect(() => one.keep("w")).toThrow("was deleted");
+  expect(other.isGone("w")).toBe(false);
+});
+
+test("K1: a worker whose lock file another worker of the same name has replaced is refused and leaves that file", async () => {
+  const { path, one, other } = await setup();
+  await one.take("w");
+  for (const file of lockFiles(path)) rmSync(file);
+  expect(await other.take("w")).toBe(true);
+  expect(() => one.keep("w")).toThrow(expect.objectContaining({ code: "already_exists" }));
+  one.drop("w");
+  expect(lockFiles(path)).toHaveLength(1);
+  expect(one.isGone("w")).toBe(false);
 });
