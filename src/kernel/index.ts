@@ -229,14 +229,8 @@ export type { RunFacts, RunFactsStorage } from "./run/run-facts.ts";
 export { type ChildMetaOptions, RunMeta, type StandaloneOptions } from "./run/run-meta.ts";
 export { turnKey, type RunRecord } from "./run/run-record.ts";
 export { type UnreportedSpend, type RunResult, type RunStatus, runStatuses } from "./run/run-result.ts";
-export { type RunStanding, type WaitCause, waitCauses } from "./run/run-standing.ts";
-export {
-  type RunPage,
-  type RunQuery,
-  type RunSummaryStatus,
-  type RunSummary,
-  runSummaryStatuses,
-} from "./run/run-summary.ts";
+export * from "./run/run-standing.ts";
+export * from "./run/run-summary.ts";
 export { sameCaller } from "./run/same-caller.ts";
 export { branchScope, type StepAddress, stepAt, type StepScope } from "./run/step-address.ts";
 export {

@@ -167,14 +167,14 @@ export function runListContract({ test, expect, open }: ContractHarness): void {
   test("K1: a waiting run keeps what it waits for after its release, and waits for a worker once mail arrives", async () => {
     const store = await open();
     const lease = await ownRun(store);
-    const standing: RunStanding = { status: "waiting", waitsFor: ["signal"] };
-    await store.journal.append(lease, { number: 1, at: 2, standing });
+    const waiting: RunStanding = { status: "waiting", waitsFor: ["signal"] };
+    await store.journal.append(lease, { number: 1, at: 2, standing: waiting });
     await store.leases.release(lease, { kind: "suspended", wakeAt: null });
     const shown = async (): Promise<unknown> => {
       const summary = await store.journal.summary(lease.runId);
       return { status: summary?.status, waitsFor: summary?.waitsFor };
     };
-    expect(await shown()).toEqual(standing);
+    expect(await shown()).toEqual(waiting);
     const body = { type: "pause" } as const;
     await store.mailbox.put({ id: "m", runId: lease.runId, from: "x", at: 9, body });
     expect(await shown()).toEqual({ status: "pending", waitsFor: ["worker"] });

@@ -100,7 +100,7 @@ describe.each(["memory", "sqlite"])("the status of a run on a %s store", (kind) 
     },
   );
 
-  it("goes from pending to running, waiting, running and completed", async () => {
+  it("goes from running to waiting, running and completed", async () => {
     const { runtime, clock, open: another } = await open();
     const [before, after] = [gate(), gate()];
     const worker = agent("worker", async (ctx) => {
@@ -120,6 +120,7 @@ describe.each(["memory", "sqlite"])("the status of a run on a %s store", (kind) 
     await next("running");
     after.resolve();
     await next("completed");
+    expect((await run.result()).status).toBe("completed");
     await runtime.close();
   });
 
