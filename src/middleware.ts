@@ -1,5 +1,6 @@
 import * as agents from "./agents/middleware/index.ts";
 import type { Layer } from "./agents/middleware/index.ts";
+import { textPattern } from "./capabilities/tools/text-pattern.ts";
 import type { Schema } from "./kernel/index.ts";
 import { sha256, systemClock, systemRandom } from "./runtime/index.ts";
 import { standardSchema } from "./standard-schema.ts";
@@ -13,7 +14,6 @@ export {
   injectionMarking,
   MiddlewarePipeline,
   modelFallback,
-  piiRedaction,
   type AuditBook,
   type AuditLine,
   type AuditLoggerOptions,
@@ -27,7 +27,6 @@ export {
   type ModelFallbackOptions,
   type OwnPattern,
   type PiiKind,
-  type PiiRedactionOptions,
   type Stage,
   type ToolSelection,
 } from "./agents/middleware/index.ts";
@@ -45,6 +44,7 @@ export {
 type Given<Options, Names extends keyof Options> = Omit<Options, Names> & Partial<Pick<Options, Names>>;
 
 export type CacheOptions = Given<agents.CacheOptions, "clock">;
+export type PiiRedactionOptions = Omit<agents.PiiRedactionOptions, "compile">;
 export type RateLimiterOptions = Given<agents.RateLimiterOptions, "clock">;
 export type RetryOptions = Given<agents.RetryOptions, "clock" | "random">;
 export type SchemaValidatorOptions = Omit<agents.SchemaValidatorOptions, "schema"> & {
@@ -56,6 +56,14 @@ export type TracingOptions = Given<agents.TracingOptions, "clock">;
 /** Answers a repeated call with the earlier result. */
 export function cache(options: CacheOptions = {}): Layer {
   return agents.cache({ clock: systemClock, hash: sha256, ...options });
+}
+
+/**
+ * Redacts personal data in what is sent to models and tools and in what they return. Custom patterns are searched in time
+ * linear in the length of the text.
+ */
+export function piiRedaction(options: PiiRedactionOptions = {}): Layer {
+  return agents.piiRedaction({ compile: textPattern, ...options });
 }
 
 /** Limits the rate of calls with a token bucket per tenant. */

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { z } from "zod";
-import { llmJudge } from "../../src/agents/guardrails/index.ts";
+import { llmJudge } from "../../src/guardrails.ts";
 import {
   Agent,
   memoryStore,

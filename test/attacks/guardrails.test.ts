@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { Agent, openRuntime, tool, toolHooks, type Guardrail, type ToolExtension } from "../../src/index.ts";
 import type { HookRegistry, JsonValue } from "../../src/kernel/index.ts";
-import { pii } from "../../src/agents/guardrails/index.ts";
+import { pii } from "../../src/guardrails.ts";
 import { scriptedModel } from "../../src/testing/index.ts";
 
 /** The arguments with which the dangerous tool was executed. */

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import * as architectures from "../../src/agents/architectures/index.ts";
 import { BrowserSession } from "../../src/capabilities/browser/index.ts";
-import * as guardrails from "../../src/agents/guardrails/index.ts";
+import * as guardrails from "../../src/guardrails.ts";
 import * as tools from "../../src/capabilities/tools/index.ts";
 import * as reeve from "../../src/index.ts";
 import { mcpServer, mcpServers } from "../../src/mcp.ts";

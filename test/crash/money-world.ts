@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { composeGate, summarizeIn, withGuardrailModels } from "../../src/agents/index.ts";
 import { MiddlewarePipeline, modelFallback, type Layer } from "../../src/agents/middleware/index.ts";
-import { llmJudge } from "../../src/agents/guardrails/index.ts";
+import { llmJudge } from "../../src/guardrails.ts";
 import { fallback } from "../../src/capabilities/index.ts";
 import {
   formatAgentId,

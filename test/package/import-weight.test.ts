@@ -42,10 +42,12 @@ test("importing the kernel loads the kernel alone: no Node module, no package, n
   expect(loaded.filter((url) => !url.includes("/dist/kernel/"))).toEqual([]);
 });
 
-test("importing the guardrails loads the agents' layer and the kernel alone", async () => {
+test("importing the guardrails loads the agents' layer, the kernel and no pattern engine", async () => {
   const loaded = await load("reeve/guardrails");
   expect(loaded).toContainEqual(expect.stringMatching(/\/dist\/agents\/guardrails\/index\.js$/u));
-  expect(loaded.filter((url) => !/\/dist\/(?:kernel|agents)\//u.test(url))).toEqual([]);
+  const own = /\/dist\/(?:guardrails\.js|kernel\/|agents\/|capabilities\/tools\/(?:text|re2)-pattern\.js)/u;
+  // `node:module` loads the engine of patterns with the first pattern.
+  expect(loaded.filter((url) => !own.test(url) && url !== "node:module")).toEqual([]);
 });
 
 test("importing the architectures loads the agents' layer and the kernel alone", async () => {

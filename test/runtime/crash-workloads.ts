@@ -1,4 +1,5 @@
 import {
+  answerIfLive,
   assistantMessage,
   messageText,
   Priority,
@@ -13,7 +14,7 @@ import {
   type ModelRequest,
   type RunContext,
 } from "../../src/kernel/index.ts";
-import { llmJudge } from "../../src/agents/guardrails/index.ts";
+import { llmJudge } from "../../src/guardrails.ts";
 import { Agent, permissions } from "../../src/index.ts";
 import { scriptedModel } from "../../src/testing/index.ts";
 import { agent, agentId, simpleTool, text } from "./runtime-setup.ts";
@@ -209,7 +210,7 @@ function approving(decision: ApprovalDecision): NonNullable<Workload["interact"]
     const request = events.find(({ type }) => type === "approval_request") as
       | Event<"approval_request">
       | undefined;
-    if (request !== undefined) await handle.approve(request.data.approvalId, decision);
+    if (request !== undefined) await answerIfLive(handle, request.data.approvalId, decision);
   };
 }
 

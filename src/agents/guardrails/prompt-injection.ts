@@ -1,4 +1,4 @@
-import { checkOptions, optionNames, type Guardrail } from "../../kernel/index.ts";
+import { checkOptions, optionNames, type CompilePattern, type Guardrail } from "../../kernel/index.ts";
 import { plainText } from "./guarded-text.ts";
 import { textGuardrail, type GuardedStages } from "./text-guardrail.ts";
 
@@ -7,6 +7,13 @@ export interface PromptInjectionOptions {
   readonly stages?: GuardedStages;
   /** Additional patterns, by name. */
   readonly patterns?: Readonly<Record<string, RegExp>>;
+  /**
+   * Whether patterns that need backtracking (lookarounds, backreferences) are accepted. They run with `RegExp`, and some
+   * texts then stop the process. Default: `false`.
+   */
+  readonly allowBacktracking?: boolean;
+  /** Compiles the additional patterns. */
+  readonly compile: CompilePattern;
 }
 
 /** Patterns of attempts to take control of a model, by description. */
@@ -29,19 +36,26 @@ const signs: Readonly<Record<string, RegExp>> = {
 /** Invisible letters that models read. Region flags, which use them legitimately, are excluded. */
 const tagLetters = /(?<!\u{1F3F4}[\u{E0020}-\u{E007F}]*)[\u{E0020}-\u{E007E}]/u;
 
-const knownOptions = optionNames<PromptInjectionOptions>({ stages: true, patterns: true });
+const knownOptions = optionNames<PromptInjectionOptions>({
+  stages: true,
+  patterns: true,
+  allowBacktracking: true,
+  compile: true,
+});
 
 /**
  * A guardrail that finds known signs of prompt injection. It detects many attacks and does not prove that there is
  * none.
  */
-export function promptInjection(options: PromptInjectionOptions = {}): Guardrail {
+export function promptInjection(options: PromptInjectionOptions): Guardrail {
   checkOptions("promptInjection()", options, knownOptions);
-  const { stages = { input: "block", tool_result: "warn" }, patterns = {} } = options;
-  const all = Object.entries({ ...signs, ...patterns }).map(([name, { source, flags }]) => ({
+  const { stages = { input: "block", tool_result: "warn" }, patterns = {}, compile } = options;
+  const { allowBacktracking = false } = options;
+  const own = Object.entries(patterns).map(([name, pattern]) => ({
     name,
-    pattern: new RegExp(source, flags.replaceAll(/[gy]/gu, "")),
+    pattern: compile(pattern, { owner: "promptInjection()", allowBacktracking }),
   }));
+  const all = [...Object.entries(signs).map(([name, pattern]) => ({ name, pattern })), ...own];
   return textGuardrail({
     name: "prompt_injection",
     stages,

@@ -1,4 +1,4 @@
-import { checkOptions, Fault, optionNames, type Guardrail } from "../../kernel/index.ts";
+import { checkOptions, Fault, optionNames, type CompilePattern, type Guardrail } from "../../kernel/index.ts";
 import { textGuardrail, type GuardedStages } from "./text-guardrail.ts";
 
 export interface RegexOptions {
@@ -6,20 +6,36 @@ export interface RegexOptions {
   readonly name?: string;
   /** The forbidden patterns, by the name under which a match is reported. */
   readonly patterns: Readonly<Record<string, RegExp>>;
+  /**
+   * Whether patterns that need backtracking (lookarounds, backreferences) are accepted. They run with `RegExp`, and some
+   * texts then stop the process. Default: `false`.
+   */
+  readonly allowBacktracking?: boolean;
   /** The decision per stage. Default: `block` at `input` and `output`. */
   readonly stages?: GuardedStages;
+  /** Compiles the patterns. */
+  readonly compile: CompilePattern;
 }
 
-const knownOptions = optionNames<RegexOptions>({ name: true, patterns: true, stages: true });
+const knownOptions = optionNames<RegexOptions>({
+  name: true,
+  patterns: true,
+  allowBacktracking: true,
+  stages: true,
+  compile: true,
+});
 
-/** A guardrail with your own patterns, which are matched against the unchanged text. */
+/**
+ * A guardrail with your own patterns, which are matched against the unchanged text, in time linear in its length. A
+ * pattern that needs backtracking is refused, unless `allowBacktracking` is set.
+ */
 export function regex(options: RegexOptions): Guardrail {
   checkOptions("regex()", options, knownOptions);
-  const { name = "regex", patterns, stages = { input: "block", output: "block" } } = options;
-  // The flags g and y are removed, because they keep a position between calls and would miss every other match.
-  const all = Object.entries(patterns).map(([called, { source, flags }]) => ({
+  const { name = "regex", patterns, allowBacktracking = false, compile } = options;
+  const { stages = { input: "block", output: "block" } } = options;
+  const all = Object.entries(patterns).map(([called, pattern]) => ({
     called,
-    pattern: new RegExp(source, flags.replaceAll(/[gy]/gu, "")),
+    pattern: compile(pattern, { owner: `guardrail ${name}`, allowBacktracking }),
   }));
   if (all.length === 0) {
     throw new Fault(

@@ -1,4 +1,13 @@
-import { checkChoice, checkOptions, Fault, optionNames, type JsonObject } from "../../kernel/index.ts";
+import {
+  checkChoice,
+  checkOptions,
+  Fault,
+  optionNames,
+  type CompilePattern,
+  type JsonObject,
+  type TextPattern,
+  type TextSpan,
+} from "../../kernel/index.ts";
 import { BufferedText } from "./buffered-text.ts";
 import { comparableText, type ComparableText } from "./comparable-text.ts";
 import type { Layer } from "./layer.ts";
@@ -18,6 +27,11 @@ export interface PiiRedactionOptions {
   /** The kinds to redact. Default: all. */
   readonly kinds?: readonly PiiKind[];
   readonly patterns?: readonly OwnPattern[];
+  /**
+   * Whether patterns that need backtracking (lookarounds, backreferences) are accepted. They run with `RegExp`, and some
+   * texts then stop the process. Default: `false`.
+   */
+  readonly allowBacktracking?: boolean;
   /** Returns the replacement of a match. Default: the label in brackets, such as `[EMAIL]`. */
   readonly replacement?: (label: string) => string;
   /** Whether requests to the model are redacted. Default: `true`. */
@@ -28,16 +42,20 @@ export interface PiiRedactionOptions {
   readonly toTools?: boolean;
   /** Whether tool results, errors and progress are redacted. Default: `true`. */
   readonly fromTools?: boolean;
+  /** Compiles custom patterns. */
+  readonly compile: CompilePattern;
 }
 
 const knownOptions = optionNames<PiiRedactionOptions>({
   kinds: true,
   patterns: true,
+  allowBacktracking: true,
   replacement: true,
   toModel: true,
   fromModel: true,
   toTools: true,
   fromTools: true,
+  compile: true,
 });
 
 /**
@@ -45,7 +63,7 @@ const knownOptions = optionNames<PiiRedactionOptions>({
  * separators and invisible characters do not hide a match; the rest of the text stays as it was. Streamed text is held back while
  * it may still become part of a match, so that no part of a match is shown.
  */
-export function piiRedaction(options: PiiRedactionOptions = {}): Layer {
+export function piiRedaction(options: PiiRedactionOptions): Layer {
   checkOptions("piiRedaction()", options, knownOptions);
   const { toModel = true, fromModel = true, toTools = true, fromTools = true } = options;
   const redaction = new Redaction(options);
@@ -98,17 +116,24 @@ interface Find {
   readonly label: string;
 }
 
+/** A custom pattern. */
+interface CompiledPattern {
+  readonly label: string;
+  readonly pattern: TextPattern;
+}
+
 class Redaction {
-  readonly #own: readonly PiiPattern[];
+  readonly #own: readonly CompiledPattern[];
   readonly #kinds: readonly PiiPattern[];
   readonly #replacement: (label: string) => string;
   /** Number of characters that are always held back, because custom patterns may match any text. */
   readonly #heldAlways: number;
 
-  constructor({ kinds, patterns = [], replacement = bracketed }: PiiRedactionOptions) {
+  constructor(options: PiiRedactionOptions) {
+    const { kinds, patterns = [], replacement = bracketed } = options;
     const all = Object.keys(piiPatterns) as PiiKind[];
     for (const kind of kinds ?? []) checkChoice("piiRedaction()", "kinds", kind, all);
-    this.#own = patterns.map(ownPattern);
+    this.#own = patterns.map((pattern) => ownPattern(pattern, options));
     this.#kinds = (kinds ?? all).map((kind) => piiPatterns[kind]);
     this.#replacement = replacement;
     this.#heldAlways = Math.max(0, ...patterns.map(({ maxLength }) => maxLength));
@@ -117,16 +142,22 @@ class Redaction {
   readonly edit: EditText = (text) => {
     let edited = text;
     for (const { label, pattern } of this.#own)
-      edited = edited.replace(pattern, () => this.#replacement(label));
-    const finds = mayHoldFind.test(edited) ? this.#finds(edited) : [];
+      edited = this.#replace(
+        edited,
+        pattern.finds(edited).map(([from, to]) => ({ from, to, label })),
+      );
+    return mayHoldFind.test(edited) ? this.#replace(edited, this.#finds(edited)) : edited;
+  };
+
+  #replace(text: string, finds: readonly Find[]): string {
     let redacted = "";
     let done = 0;
     for (const { from, to, label } of finds) {
-      redacted += edited.slice(done, from) + this.#replacement(label);
+      redacted += text.slice(done, from) + this.#replacement(label);
       done = to;
     }
-    return redacted + edited.slice(done);
-  };
+    return redacted + text.slice(done);
+  }
 
   /** The matches of the built-in patterns, in their order in the text. A match of an earlier pattern takes its text. */
   #finds(text: string): readonly Find[] {
@@ -159,23 +190,19 @@ class Redaction {
     return text.length - cut;
   };
 
-  #spans(text: string): readonly Span[] {
-    return this.#own.flatMap(({ pattern }) =>
-      [...text.matchAll(pattern)].map(({ index, 0: found }): Span => [index, index + found.length]),
-    );
+  #spans(text: string): readonly TextSpan[] {
+    return this.#own.flatMap(({ pattern }) => pattern.finds(text));
   }
 
-  #comparableSpans({ text, placeOf }: ComparableText): readonly Span[] {
+  #comparableSpans({ text, placeOf }: ComparableText): readonly TextSpan[] {
     return this.#kinds.flatMap(({ pattern }) =>
-      [...text.matchAll(pattern)].map(({ index, 0: found }): Span => [
+      [...text.matchAll(pattern)].map(({ index, 0: found }): TextSpan => [
         placeOf(index),
         placeOf(index + found.length),
       ]),
     );
   }
 }
-
-type Span = readonly [from: number, to: number];
 
 /** Takes the place of a match, so that no later pattern matches it. */
 const taken = "\0";
@@ -208,14 +235,17 @@ function wordStart(text: string, end: number, least: number): number {
   return start;
 }
 
-function ownPattern({ label, pattern, maxLength }: OwnPattern): PiiPattern {
+function ownPattern(
+  { label, pattern, maxLength }: OwnPattern,
+  { compile, allowBacktracking = false }: PiiRedactionOptions,
+): CompiledPattern {
   if (!(maxLength >= 1))
     throw new Fault(
       "invalid_argument",
       `invalid maxLength ${maxLength} of pattern ${label} of piiRedaction: expected at least 1`,
     );
-  const flags = pattern.flags.includes("g") ? pattern.flags : `${pattern.flags}g`;
-  return { label, pattern: new RegExp(pattern.source, flags) };
+  const owner = `pattern ${label} of piiRedaction()`;
+  return { label, pattern: compile(pattern, { owner, allowBacktracking }) };
 }
 
 function bracketed(label: string): string {

@@ -1,7 +1,7 @@
 import type { Ajv, ErrorObject, ValidateFunction } from "ajv";
 import { Fault, type JsonSchema } from "../../kernel/index.ts";
 import { checkWithin, countedReference, linearKeywords } from "./schema-effort.ts";
-import { isSupported, loadPatternEngine, schemaPattern } from "./schema-pattern.ts";
+import { isSupported, schemaPattern, usePatternEngine } from "./schema-pattern.ts";
 
 /**
  * Validates values against a plain JSON Schema with ajv. The schema is compiled at its first use, and ajv is loaded with the first schema
@@ -73,7 +73,7 @@ async function checkableSchema(schema: JsonSchema): Promise<JsonSchema> {
   const text = JSON.stringify(schema);
   const hasPattern = patternKey.test(text);
   if (!hasPattern && !referenceKey.test(text)) return schema;
-  if (hasPattern) await loadPatternEngine();
+  if (hasPattern) usePatternEngine();
   return JSON.parse(text, (key, value: unknown) => {
     if (typeof value !== "object" || value === null) return value;
     return key === "patternProperties" ? supported(value) : countedReference(value);

@@ -8,7 +8,7 @@ import {
   promptInjection,
   regex,
   toolCallValidation,
-} from "../../../src/agents/guardrails/index.ts";
+} from "../../../src/guardrails.ts";
 import { Agent, tool, type AgentOptions } from "../../../src/index.ts";
 import type { Guardrail, RunHandle, ToolMessage } from "../../../src/kernel/index.ts";
 import { scriptedModel, type ScriptedModel, type ScriptStep } from "../../../src/testing/index.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { llmJudge, type LlmJudgeOptions } from "../../../src/agents/guardrails/index.ts";
+import { llmJudge, type LlmJudgeOptions } from "../../../src/guardrails.ts";
 import { Agent, memoryStore, openRuntime, sha256, tool, type AgentOptions } from "../../../src/index.ts";
 import {
   messageText,

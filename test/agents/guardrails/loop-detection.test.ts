@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { loopDetection, type LoopDetectionOptions } from "../../../src/agents/guardrails/index.ts";
+import { loopDetection, type LoopDetectionOptions } from "../../../src/guardrails.ts";
 import { composeGate } from "../../../src/index.ts";
 import type { JsonValue, SettledCall, Tool, ToolResult } from "../../../src/kernel/index.ts";
 import { text } from "../../runtime/runtime-setup.ts";

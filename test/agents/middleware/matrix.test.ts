@@ -12,13 +12,13 @@ import {
   injectionMarking,
   MiddlewarePipeline,
   modelFallback,
-  piiRedaction,
   rateLimiter,
   retry,
   schemaValidator,
   tracing,
   type Layer,
 } from "../../../src/agents/middleware/index.ts";
+import { piiRedaction } from "../../../src/middleware.ts";
 import { memoryStore, sha256 } from "../../../src/index.ts";
 import {
   assistantMessage,

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
 import { toolSearch } from "../../../src/capabilities/tools/index.ts";
 import { Agent, permissions, tool } from "../../../src/index.ts";
-import type { ModelRequest, Tool } from "../../../src/kernel/index.ts";
+import type { ModelRequest, Runtime, Tool } from "../../../src/kernel/index.ts";
 import { scriptedModel } from "../../../src/testing/index.ts";
-import { openPlace, places } from "../../agents/gate/place.ts";
+import { openPlace, places, type PlaceName } from "../../agents/gate/place.ts";
 
 type Reply = Parameters<typeof scriptedModel>[0][number];
 
@@ -43,6 +43,53 @@ function sentNames(requests: readonly ModelRequest[]): readonly (readonly string
 
 const search = (...names: string[]): Reply => ({ toolCalls: [{ name: "search_tools", input: { names } }] });
 
+/**
+ * Starts a run that finds `tool_25` and then waits for a person. `finish` lets another process, in which the agent has
+ * `after` tools instead of `before`, complete it.
+ */
+async function interrupted(
+  name: PlaceName,
+  requests: ModelRequest[],
+  counts: { readonly before: number; readonly after: number },
+): Promise<{
+  readonly second: Agent;
+  readonly finish: () => Promise<{ readonly sessionId: string; readonly runtime: Runtime }>;
+}> {
+  const place = await openPlace(name);
+  const ask = tool({
+    name: "ask",
+    description: "Asks",
+    inputSchema: { type: "object" } as const,
+    needsApproval: true,
+    execute: () => "asked",
+  });
+  const clerk = (count: number, ...replies: readonly Reply[]): Agent =>
+    new Agent({
+      name: "clerk",
+      model: recording(requests, replies),
+      tools: toolSearch({ tools: [...things(count), ask], keep: ["ask"] }),
+    });
+  const first = clerk(counts.before, search("tool_25"), { toolCalls: [{ name: "ask", input: {} }] });
+  const started = await (await place.restart(first)).submit(first, "Do it.");
+  let approvalId = "";
+  for await (const event of started.events({ types: ["approval_request"] })) {
+    if (event.type === "approval_request") ({ approvalId } = event.data);
+    break;
+  }
+  const second = clerk(counts.after, search("tool_2"), "Done.", "Again.");
+  return {
+    second,
+    finish: async () => {
+      const runtime = await place.restart(second);
+      const run = await place.find(started.runId);
+      await run.approve(approvalId, { decision: "approved" });
+      const { status, sessionId } = await run.result();
+      expect(status).toBe("completed");
+      return { sessionId, runtime };
+    },
+  };
+}
+
 describe("an agent with toolSearch()", () => {
   test("X2, X4: sends the kept tools, the search tool and the found tools, which are called by their own names", async () => {
     const calls: unknown[] = [];
@@ -81,43 +128,29 @@ describe("an agent with toolSearch()", () => {
   test.each(places)(
     "X4: sends the same tools after a restart and in the next invocation: %s",
     async (name) => {
-      const place = await openPlace(name);
       const requests: ModelRequest[] = [];
-      const ask = tool({
-        name: "ask",
-        description: "Asks",
-        inputSchema: { type: "object" } as const,
-        needsApproval: true,
-        execute: () => "asked",
-      });
-      const clerk = (...replies: readonly Reply[]): Agent =>
-        new Agent({
-          name: "clerk",
-          model: recording(requests, replies),
-          tools: toolSearch({ tools: [...things(30), ask], keep: ["ask"] }),
-        });
-      const first = clerk(search("tool_5"), { toolCalls: [{ name: "ask", input: {} }] });
-      const started = await (await place.restart(first)).submit(first, "Do it.");
-      let approvalId = "";
-      for await (const event of started.events({ types: ["approval_request"] })) {
-        if (event.type === "approval_request") ({ approvalId } = event.data);
-        break;
-      }
-      const second = clerk(search("tool_2"), "Done.", "Again.");
-      const runtime = await place.restart(second);
-      const run = await place.find(started.runId);
-      await run.approve(approvalId, { decision: "approved" });
-      const { status, sessionId } = await run.result();
-      expect(status).toBe("completed");
+      const { second, finish } = await interrupted(name, requests, { before: 30, after: 30 });
+      const { sessionId, runtime } = await finish();
       await (await runtime.submit(second, "And now?", { sessionId })).result();
       const always = ["ask", "search_tools"];
       expect(sentNames(requests)).toEqual([
         always,
-        [...always, "tool_5"],
-        [...always, "tool_5"],
-        [...always, "tool_5", "tool_2"],
-        [...always, "tool_5", "tool_2"],
+        [...always, "tool_25"],
+        [...always, "tool_25"],
+        [...always, "tool_25", "tool_2"],
+        [...always, "tool_25", "tool_2"],
       ]);
+    },
+  );
+
+  test.each(places)(
+    "X4: does not send a found tool that the agent no longer has after a restart: %s",
+    async (name) => {
+      const requests: ModelRequest[] = [];
+      const { finish } = await interrupted(name, requests, { before: 30, after: 24 });
+      await finish();
+      const always = ["ask", "search_tools"];
+      expect(sentNames(requests)).toEqual([always, [...always, "tool_25"], always, [...always, "tool_2"]]);
     },
   );
 
