@@ -229,7 +229,8 @@ export type { RunFacts, RunFactsStorage } from "./run/run-facts.ts";
 export { type ChildMetaOptions, RunMeta, type StandaloneOptions } from "./run/run-meta.ts";
 export { turnKey, type RunRecord } from "./run/run-record.ts";
 export { type UnreportedSpend, type RunResult, type RunStatus, runStatuses } from "./run/run-result.ts";
-export type { RunPage, RunQuery, RunSummaryStatus, RunSummary } from "./run/run-summary.ts";
+export * from "./run/run-standing.ts";
+export * from "./run/run-summary.ts";
 export { sameCaller } from "./run/same-caller.ts";
 export { branchScope, type StepAddress, stepAt, type StepScope } from "./run/step-address.ts";
 export {
@@ -404,6 +405,7 @@ export type {
   ToolsOptions,
 } from "./agent/run-context.ts";
 export { checkSpawnOptions, spawnOptionNames } from "./agent/spawn-check.ts";
+export { answerIfLive } from "./agent/answer-approval.ts";
 export type { RunHandle } from "./agent/run-handle.ts";
 export { type Runtime, type SubmitOptions, submitOptionNames } from "./agent/runtime.ts";
 export { checkSkill, type Skill } from "./agent/skill.ts";

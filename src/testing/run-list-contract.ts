@@ -9,7 +9,10 @@ import {
   type TaskChange,
   type Commit,
   type MaybePromise,
+  runSummaryStatuses,
   type RunId,
+  type RunStanding,
+  type WaitCause,
 } from "../kernel/index.ts";
 import type { ContractHarness } from "./contract-harness.ts";
 import { agentId, ownRun, rootTask, runEnd, runRecord, sessionId, turnStart } from "./store-fixtures.ts";
@@ -33,8 +36,8 @@ export function runListContract({ test, expect, open }: ContractHarness): void {
     await store.journal.create(record, { number: 0, at: 9 });
     const { runs, next } = await store.journal.list();
     expect(runs).toEqual([
-      { ...record, status: "pending", updatedAt: 9, endedAt: null },
-      { ...runRecord("a"), status: "pending", updatedAt: 1, endedAt: null },
+      { ...record, status: "pending", waitsFor: ["worker"], updatedAt: 9, endedAt: null },
+      { ...runRecord("a"), status: "pending", waitsFor: ["worker"], updatedAt: 1, endedAt: null },
     ]);
     expect(next).toBe(null);
   });
@@ -93,17 +96,17 @@ export function runListContract({ test, expect, open }: ContractHarness): void {
     }
   });
 
-  test("K1: a claimed run is running, a released one suspended, and one with new mail pending", async () => {
+  test("K1: a claimed run is running, a suspended one waiting, and one with new mail pending", async () => {
     const store = await open();
     const lease = await ownRun(store);
     expect(await standing(store)).toBe("running");
     await store.leases.release(lease, { kind: "suspended", wakeAt: null });
-    expect(await standing(store)).toBe("suspended");
-    expect(await names(store, { status: "suspended" })).toEqual(["a"]);
+    expect(await standing(store)).toBe("waiting");
+    expect(await names(store, { status: "waiting" })).toEqual(["a"]);
     const body = { type: "pause" } as const;
     await store.mailbox.put({ id: "m", runId: lease.runId, from: "x", at: 1, body });
     expect(await standing(store)).toBe("pending");
-    expect(await names(store, { status: "suspended" })).toEqual([]);
+    expect(await names(store, { status: "waiting" })).toEqual([]);
     expect(await names(store, { status: "pending" })).toEqual(["a"]);
   });
 
@@ -126,16 +129,72 @@ export function runListContract({ test, expect, open }: ContractHarness): void {
     expect([open_?.status, open_?.endedAt, open_?.updatedAt]).toEqual(["running", null, 20]);
     await put(3);
     await release(store, lease);
-    expect(await names(store, { status: ["running", "pending", "suspended"] })).toEqual([]);
+    expect(await names(store, { status: ["running", "pending", "waiting"] })).toEqual([]);
     expect(await standing(store)).toBe("completed");
   });
 
-  test("K1: an ended run that can be resumed is listed as completed and not as suspended", async () => {
+  test("K1: a run stands as its last commit with a standing says, in the same words in list() and summary()", async () => {
+    const store = await open();
+    const lease = await ownRun(store);
+    let number = 1;
+    const stand = async (status: RunStanding["status"], ...waitsFor: WaitCause[]): Promise<void> => {
+      await store.journal.append(lease, { number, at: ++number, standing: { status, waitsFor } });
+    };
+    const shown = async (): Promise<unknown> => {
+      const summary = await store.journal.summary(lease.runId);
+      const listed = await names(store, summary === undefined ? {} : { status: summary.status });
+      expect(listed).toEqual(["a"]);
+      for (const status of ["pending", "running", "waiting", "paused"] as const)
+        if (status !== summary?.status) expect(await names(store, { status })).toEqual([]);
+      return [summary?.status, summary?.waitsFor];
+    };
+    expect(await shown()).toEqual(["running", []]);
+    await stand("waiting", "person", "time");
+    expect(await shown()).toEqual(["waiting", ["person", "time"]]);
+    await store.journal.append(lease, { number, at: ++number });
+    expect(await shown()).toEqual(["waiting", ["person", "time"]]);
+    await stand("running");
+    expect(await shown()).toEqual(["running", []]);
+    await stand("paused");
+    expect(await shown()).toEqual(["paused", []]);
+    await store.leases.release(lease, { kind: "suspended", wakeAt: null });
+    expect(await shown()).toEqual(["paused", []]);
+    const body = { type: "resume" } as const;
+    await store.mailbox.put({ id: "m", runId: lease.runId, from: "x", at: 9, body });
+    expect(await shown()).toEqual(["paused", []]);
+  });
+
+  test("K1: a waiting run keeps what it waits for after its release, and waits for a worker once mail arrives", async () => {
+    const store = await open();
+    const lease = await ownRun(store);
+    const waiting: RunStanding = { status: "waiting", waitsFor: ["signal"] };
+    await store.journal.append(lease, { number: 1, at: 2, standing: waiting });
+    await store.leases.release(lease, { kind: "suspended", wakeAt: null });
+    const shown = async (): Promise<unknown> => {
+      const summary = await store.journal.summary(lease.runId);
+      return { status: summary?.status, waitsFor: summary?.waitsFor };
+    };
+    expect(await shown()).toEqual(waiting);
+    const body = { type: "pause" } as const;
+    await store.mailbox.put({ id: "m", runId: lease.runId, from: "x", at: 9, body });
+    expect(await shown()).toEqual({ status: "pending", waitsFor: ["worker"] });
+  });
+
+  test("K2: list() refuses an unknown status and names the nearest one", async () => {
+    const store = await open();
+    const refused = store.journal.list({ status: "wating" as never });
+    await expect(refused).rejects.toMatchObject({
+      code: "invalid_argument",
+      message: `invalid status "wating" of list(): expected one of ${runSummaryStatuses.join(", ")}; use "waiting"`,
+    });
+  });
+
+  test("K1: an ended run that can be resumed is listed as completed and not as waiting", async () => {
     const store = await open();
     const lease = await ownRun(store);
     await store.journal.append(lease, { number: 1, at: 2, events: [runEnd(lease.runId, 1)] });
     await store.leases.release(lease, { kind: "suspended", wakeAt: null });
-    expect(await names(store, { status: "suspended" })).toEqual([]);
+    expect(await names(store, { status: "waiting" })).toEqual([]);
     expect(await names(store, { status: "completed" })).toEqual(["a"]);
   });
 

@@ -8,7 +8,13 @@ import {
   swarm,
 } from "../../src/agents/architectures/index.ts";
 import { Agent, OrchestratorAgent, UserProxyAgent } from "../../src/index.ts";
-import { messageText, type Architecture, type Event, type ModelRequest } from "../../src/kernel/index.ts";
+import {
+  answerIfLive,
+  messageText,
+  type Architecture,
+  type Event,
+  type ModelRequest,
+} from "../../src/kernel/index.ts";
 import { scriptedModel, type ScriptedModel, type ScriptedReply } from "../../src/testing/index.ts";
 import { runWorkload, type Workload } from "../runtime/simulated-crash.ts";
 
@@ -120,7 +126,7 @@ test.for(Object.entries(teams))(
       options: { unknownPrice: "ignore" },
       interact: async (handle, events) => {
         const asked = events.flatMap((event) => (event.type === "approval_request" ? [event.data] : []));
-        for (const { approvalId } of asked) await handle.approve(approvalId, { decision: "skipped" });
+        for (const { approvalId } of asked) await answerIfLive(handle, approvalId, { decision: "skipped" });
       },
     });
     const calmWorld: World = [];

@@ -1,4 +1,5 @@
 import {
+  answerIfLive,
   assistantMessage,
   messageText,
   Priority,
@@ -209,7 +210,7 @@ function approving(decision: ApprovalDecision): NonNullable<Workload["interact"]
     const request = events.find(({ type }) => type === "approval_request") as
       | Event<"approval_request">
       | undefined;
-    if (request !== undefined) await handle.approve(request.data.approvalId, decision);
+    if (request !== undefined) await answerIfLive(handle, request.data.approvalId, decision);
   };
 }
 

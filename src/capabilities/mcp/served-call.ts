@@ -8,6 +8,7 @@ import {
   type ServerContext,
 } from "@modelcontextprotocol/server";
 import {
+  answerIfLive,
   Fault,
   formatRunId,
   parseSessionId,
@@ -131,7 +132,9 @@ async function resume(
   if (run === undefined)
     throw new Fault("not_found", `the run ${runId} does not exist any more: call the tool again`);
   const by = user.userId ?? `the MCP host of ${server}`;
-  await run.approve(approvalId, hostDecision(mcpReq.inputResponses?.[questionKey], { kind, by }));
+  const decision = hostDecision(mcpReq.inputResponses?.[questionKey], { kind, by });
+  // A host may repeat its call. The run that the first one answered may have ended.
+  await answerIfLive(run, approvalId, decision);
   return { run, session };
 }
 
@@ -158,7 +161,7 @@ async function follow(
       if (question === undefined) continue;
       if (call.canAsk) return await ask(options, context, { run, session, question });
       if (options.withoutPerson === "deny")
-        await run.approve(question.data.approvalId, {
+        await answerIfLive(run, question.data.approvalId, {
           decision: "denied",
           reason: "the MCP host cannot ask a person",
         });

@@ -8,6 +8,7 @@ import type { TopUp } from "../limits/ledger.ts";
 import type { Priority } from "../limits/priority.ts";
 import type { RunResult } from "../run/run-result.ts";
 import type { RunSnapshot } from "../limits/run-snapshot.ts";
+import type { RunSummary } from "../run/run-summary.ts";
 
 /**
  * A submitted run. A handle works in any process that has opened the store. Every command is a mailbox message to the
@@ -47,12 +48,13 @@ export interface RunHandle {
    */
   result(): Promise<RunResult<JsonValue>>;
   /**
-   * Reads the current seats and ledger from the store, whichever worker drives the run. Costs O(commits of the run).
+   * Reads the current status, seats and ledger from the store, whichever worker drives the run. The status and what the
+   * run waits for are the words that `Runtime.list` returns. Costs O(commits of the run).
    */
-  snapshot(): Promise<RunSnapshot>;
-  /** C1: cancels the run with all its tasks. Default reason: `cancelled`. */
+  snapshot(): Promise<RunSnapshot & Pick<RunSummary, "status" | "waitsFor">>;
+  /** C1: cancels the run with all its tasks. Default reason: `cancelled`. Does nothing if the run has ended. */
   cancel(reason?: string): Promise<void>;
-  /** Pauses the run: its tasks finish their calls in flight and start no other until `resume`. */
+  /** Pauses the run: its tasks finish their calls in flight and start no other until `resume`. Does nothing if the run has ended. */
   pause(): Promise<void>;
   /**
    * Continues a paused run. Restarts a run that ended without completing, from its journal: recorded calls are not
@@ -74,9 +76,15 @@ export interface RunHandle {
    * as for `steer`.
    */
   followUp(input: JsonValue): Promise<void>;
-  /** Resolves a `ctx.waitForSignal` of a task with a value. Default value: `null`. Default task: the root. */
+  /**
+   * Resolves a `ctx.waitForSignal` of a task with a value. A signal that arrives early is kept. Default value: `null`.
+   * Default task: the root. Rejects with `not_found` if the run or the task has ended, or the task does not exist.
+   */
   signal(name: string, value?: JsonValue, taskId?: string): Promise<void>;
-  /** Answers an approval request. The id is in the event `approval_request`. */
+  /**
+   * Answers an approval request. The id is in the event `approval_request`. Rejects with `not_found` if the run has
+   * ended, or no request of the run has this id. The first answer counts. Costs O(events of the run).
+   */
   approve(approvalId: string, decision: ApprovalDecision): Promise<void>;
   /**
    * Creates a run that shares all events up to and including `at` (an event's `seq`) with this run. The fork has a

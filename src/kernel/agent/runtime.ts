@@ -37,7 +37,7 @@ export interface SubmitOptions {
   readonly streaming?: boolean;
   /**
    * S5: what happens to the input while the agent runs in the session. `refuse` throws `agent_busy`. `steer` sends the
-   * input as steering for the next turn. A suspended run takes the input as steering in both cases. A run of another
+   * input as steering for the next turn. A run that waits or is paused takes the input as steering in both cases. A run of another
    * user or tenant never takes it. Default: `refuse`.
    */
   readonly whenBusy?: "refuse" | "steer";

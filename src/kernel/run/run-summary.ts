@@ -1,17 +1,23 @@
 import type { RunRecord } from "./run-record.ts";
-import type { RunStatus } from "./run-result.ts";
+import { runStatuses } from "./run-result.ts";
+import type { WaitCause } from "./run-standing.ts";
+
+/** The statuses of a run: those of a run that has not ended, and those with which it may end. */
+export const runSummaryStatuses = Object.freeze(["pending", "running", "waiting", ...runStatuses] as const);
 
 /**
- * Status of a run in a list: `pending` until a worker claims it, `running` with a worker, `suspended` until mail
- * arrives or a time is reached, or the status with which it ended. A run whose worker died stays `running` until
- * another worker finds it.
+ * Status of a run: `pending` until a worker claims it, also again after mail arrived or its time was reached; `running`;
+ * `waiting` while every live task only waits; `paused` from `RunHandle.pause` to `resume`; or the status with which it
+ * ended. A run whose worker died keeps its status until another worker finds it.
  */
-export type RunSummaryStatus = "pending" | "running" | "suspended" | RunStatus;
+export type RunSummaryStatus = (typeof runSummaryStatuses)[number];
 
 /** One run in a list. */
 export interface RunSummary extends RunRecord {
   /** Status of the run. */
   readonly status: RunSummaryStatus;
+  /** What a waiting run waits for; `worker` for a pending run. Empty for any other status. */
+  readonly waitsFor: readonly WaitCause[];
   /** Time of the last commit, in epoch milliseconds. */
   readonly updatedAt: number;
   /** Time at which the run ended, in epoch milliseconds. `null` while it has not ended, and after it was resumed. */

@@ -5,6 +5,7 @@ import type { InboxChange } from "./inbox.ts";
 import type { LedgerCommand } from "../limits/ledger.ts";
 import type { Mail } from "./mailbox.ts";
 import type { Resolution } from "../run/resolution.ts";
+import type { RunStanding } from "../run/run-standing.ts";
 import type { SessionChange } from "../sessions/sessions.ts";
 import type { StepAddress } from "../run/step-address.ts";
 import type { StepOpening, StepRecord, TokenCount } from "../run/step-record.ts";
@@ -35,6 +36,8 @@ export interface Commit {
   /** B3: the reservation of the next call is in the commit that holds the record of the previous step. */
   readonly ledger?: readonly LedgerCommand[];
   readonly sessions?: readonly SessionChange[];
+  /** K1: the status of the run from this commit on. Absent if it does not change. A new run is `running`. */
+  readonly standing?: RunStanding;
   /**
    * Tasks whose text is erased from the journal and the log: immediately for every reader, and soon afterwards from the
    * storage.

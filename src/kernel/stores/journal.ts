@@ -13,7 +13,7 @@ export interface SingleFlight {
    * once, even if that run has ended meanwhile.
    */
   readonly steering: Omit<Mail, "runId">;
-  /** `true`: a running run gets the mail as well. `false`: only a suspended run gets it. */
+  /** `true`: a running run gets the mail as well. `false`: only a run that waits or is paused gets it. */
   readonly always: boolean;
 }
 
@@ -53,8 +53,9 @@ export type Creation =
  *   user. Whether a run starts, is refused or becomes steering is decided in the transaction that creates it, also under
  *   concurrent submissions. Submissions that are appended with a commit take effect if and only if the commit is stored.
  * - E1 After a commit with `erases`, no reader sees the text of those tasks, even after a crash. The hash chain remains valid.
- * - K1 A run has ended once a commit holds `run_end`, and is unfinished again once a commit reopens a task. `list` reports the status
- *   from that commit on.
+ * - K1 A run has ended once a commit holds `run_end`, and is unfinished again once a commit reopens a task. Before its end it stands as
+ *   the last commit with a `standing` says, and is `pending` while it is ready and not paused. `list` and `summary` report the status
+ *   from that commit on, with the same words.
  * - K2 `list` returns the newest runs first, and each run once, however many runs are created or deleted between two pages.
  */
 export interface Journal {

@@ -164,7 +164,9 @@ function mergeCommits(
   const ledger = commits
     .flatMap((commit) => commit.ledger ?? [])
     .filter(({ type }) => type === "open" || type === "close" || type === "reprioritize");
+  const standing = commits.findLast((commit) => commit.standing !== undefined)?.standing;
   return {
+    ...(standing !== undefined && { standing }),
     ...mergeSteps(commits),
     tasks: commits.flatMap((commit) => commit.tasks ?? []).map((change) => renameTask(change, fork)),
     resolves: commits

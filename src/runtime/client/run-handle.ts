@@ -28,8 +28,10 @@ import {
   type RunResult,
   type SessionId,
   type RunSnapshot,
+  type RunSummary,
   type Store,
   type TailOptions,
+  type TaskId,
   type TopUp,
   type UnknownPrice,
 } from "../../kernel/index.ts";
@@ -198,19 +200,19 @@ export class StoredRunHandle implements RunHandle {
     };
   }
 
-  async snapshot(): Promise<RunSnapshot> {
+  async snapshot(): Promise<RunSnapshot & Pick<RunSummary, "status" | "waitsFor">> {
     this.#options.life?.check();
-    const state = new RunState(this.#options.unknownPrice ?? "refuse");
-    for await (const commit of this.#options.store.journal.read(this.runId)) state.fold(commit);
-    return { headcount: state.headcount, ledger: state.ledger };
+    const { headcount, ledger } = await this.#readState();
+    const { status, waitsFor } = await this.#summary();
+    return { status, waitsFor, headcount, ledger };
   }
 
-  cancel(reason = "cancelled"): Promise<void> {
-    return this.#send({ type: "cancel", taskId: root, reason });
+  async cancel(reason = "cancelled"): Promise<void> {
+    if (!(await this.#isOver())) await this.#send({ type: "cancel", taskId: root, reason });
   }
 
-  pause(): Promise<void> {
-    return this.#send({ type: "pause" });
+  async pause(): Promise<void> {
+    if (!(await this.#isOver())) await this.#send({ type: "pause" });
   }
 
   resume(): Promise<void> {
@@ -236,7 +238,11 @@ export class StoredRunHandle implements RunHandle {
   }
 
   async signal(name: string, value: JsonValue = null, taskId: string = root): Promise<void> {
-    return this.#send({ type: "resolve", taskId: parseTaskId(taskId), wait: signalWait(name), value });
+    const target = parseTaskId(taskId);
+    await this.#refuseIfOver(`signal ${JSON.stringify(name)}`);
+    // The root lives as long as its run, so that the usual signal does not read the journal.
+    if (target !== root) await this.#refuseUnlessLive(target);
+    return this.#send({ type: "resolve", taskId: target, wait: signalWait(name), value });
   }
 
   async approve(approvalId: string, decision: ApprovalDecision): Promise<void> {
@@ -247,6 +253,8 @@ export class StoredRunHandle implements RunHandle {
       );
     }
     checkOptions(`the decision on ${approvalId}`, decision, approvalDecisionNames);
+    await this.#refuseIfOver(`approval ${approvalId}`);
+    await this.#refuseUnknownApproval(approvalId);
     return this.#send({ type: "approval", approvalId, decision }, decision.by);
   }
 
@@ -258,6 +266,67 @@ export class StoredRunHandle implements RunHandle {
     const named = runId === undefined ? {} : { runId };
     const fork = await forkRun({ store, clock, ids, origin: record, at, by, ...named });
     return new StoredRunHandle({ ...this.#options, record: fork });
+  }
+
+  async #readState(): Promise<RunState> {
+    const state = new RunState(this.#options.unknownPrice ?? "refuse");
+    for await (const commit of this.#options.store.journal.read(this.runId)) state.fold(commit);
+    return state;
+  }
+
+  async #summary(): Promise<RunSummary> {
+    const summary = await this.#options.store.journal.summary(this.runId);
+    if (summary === undefined) throw new Fault("not_found", `run ${this.runId} does not exist in this store`);
+    return summary;
+  }
+
+  /** Whether the run has ended, and no command in its mailbox may resume it. */
+  async #isOver(): Promise<boolean> {
+    this.#options.life?.check();
+    if (await this.#isToBeResumed()) return false;
+    return (await this.#summary()).endedAt !== null;
+  }
+
+  /**
+   * Whether a command that may resume the run is unread. Read before the state of the run: one commit consumes the command and reopens
+   * the run, so a state that is read later contains either the effect or no such command.
+   */
+  async #isToBeResumed(): Promise<boolean> {
+    return mayResume(await this.#options.store.mailbox.read(this.runId));
+  }
+
+  async #refuseIfOver(command: string): Promise<void> {
+    if (!(await this.#isOver())) return;
+    const { status } = await this.#summary();
+    throw new Fault(
+      "not_found",
+      `the ${command} does not reach run ${this.runId}, because the run has ended (${status}); resume the run first, or start another one`,
+      { details: { runId: this.runId, status } },
+    );
+  }
+
+  async #refuseUnlessLive(taskId: TaskId): Promise<void> {
+    const { runId } = this;
+    const isToBeResumed = await this.#isToBeResumed();
+    const task = (await this.#readState()).tasks.get(taskId);
+    if (task?.outcome === null || (task !== undefined && isToBeResumed)) return;
+    const problem = task === undefined ? "does not exist" : `has ended (${task.outcome?.status})`;
+    throw new Fault(
+      "not_found",
+      `task ${taskId} of run ${runId} ${problem}; use the taskId of a task_start event of a live task`,
+      { details: { runId, taskId } },
+    );
+  }
+
+  async #refuseUnknownApproval(approvalId: string): Promise<void> {
+    const { runId } = this;
+    for await (const event of this.#options.store.events.read(runId))
+      if (event.type === "approval_request" && event.data.approvalId === approvalId) return;
+    throw new Fault(
+      "not_found",
+      `run ${runId} has no approval request ${JSON.stringify(approvalId)}; use the approvalId of an approval_request event`,
+      { details: { runId, approvalId } },
+    );
   }
 
   /**

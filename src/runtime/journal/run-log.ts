@@ -200,7 +200,6 @@ export class RunLog implements FlushableLog {
   close(): void {
     this.#isClosed = true;
     this.#events.length = 0;
-    if (this.#watched !== undefined) this.#idleFlusher.remove(this);
   }
 
   async #flushNext(writing: Promise<void>): Promise<void> {
@@ -255,6 +254,11 @@ export class RunLog implements FlushableLog {
     this.#addedAt = 0;
     if (this.#eventCount > 0) draft.events = this.#events.slice(0, this.#eventCount);
     this.#eventCount = 0;
+    // Only such changes can change the standing. A turn has none of them.
+    if ((draft.headcount ?? draft.tasks ?? draft.mailThrough) !== undefined) {
+      const standing = this.#state.takeStanding();
+      if (standing !== undefined) draft.standing = standing;
+    }
     this.#draft = {};
     this.#dirty = false;
     return draft as Commit;

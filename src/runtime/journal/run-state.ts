@@ -27,15 +27,19 @@ import {
   type TaskId,
   type TaskOutcome,
   type TaskRecord,
+  type RunStanding,
   type TokenCount,
   type UnknownPrice,
   type Usage,
+  type WaitCause,
 } from "../../kernel/index.ts";
 import { SharedContents, type TurnRecord } from "./shared-contents.ts";
 import { Resolutions, type ArrivedValue } from "./resolutions.ts";
+import { isSameStanding, running, standingOf } from "./run-standing.ts";
 import { TaskClock, updateClock } from "./task-clock.ts";
 import {
   asksPerson,
+  causesOf,
   inboxDrain,
   queueWait,
   resolutionsTaken,
@@ -103,6 +107,8 @@ export interface TaskState {
   cancelled: { readonly reason: string; readonly status: CancellationStatus } | null;
   /** The task had a seat and was paused. */
   unseated: boolean;
+  /** What the task waits for, as of its last `task_suspend`. */
+  waitsFor: readonly WaitCause[];
 }
 
 /** A task that has entries in a session. */
@@ -154,6 +160,8 @@ export class RunState {
   paused = false;
   /** Usage of all recorded model calls. In a fork, of those after the fork. */
   usage: Usage = noUsage;
+  /** K1: the last standing that a commit holds. */
+  #standing: RunStanding = running;
 
   constructor(unknownPrice: UnknownPrice) {
     this.ledger = openLedger(unknownPrice);
@@ -197,6 +205,7 @@ export class RunState {
     if (headcount !== undefined) for (const command of headcount) this.applySeat(command, at);
     if (ledger !== undefined) for (const command of ledger) bookLedger(this.ledger, command);
     if (events !== undefined) this.#foldEvents(events, tasks !== undefined);
+    if (commit.standing !== undefined) this.#standing = commit.standing;
     // A step, a change of a task or a message from the mailbox is progress.
     if ((steps ?? tasks ?? mailThrough) !== undefined) this.recoveries = 0;
   }
@@ -205,6 +214,7 @@ export class RunState {
     for (const event of events) {
       // The loop above missed the start of a task that this commit creates.
       if (event.type === "task_start" && changesTasks) this.#noteStart(event);
+      if (event.type === "task_suspend" && changesTasks) this.#noteSuspend(event);
       if (event.type === "run_recover") this.recoveries = event.data.recoveries ?? this.recoveries;
       if (event.type === "run_carry_over") this.carryOver(event.data.kind);
       if (event.type === "run_fork") this.#startFork();
@@ -241,6 +251,7 @@ export class RunState {
     this.ended = type === "run_end";
     if (this.ended) this.isHistoryCleared = false;
     if (type === "task_start") this.#noteStart(event);
+    if (type === "task_suspend") this.#noteSuspend(event);
     if (type !== "run_pause" && type !== "run_resume") return;
     this.paused = type === "run_pause";
     for (const task of this.tasks.values()) updateClock(task, this.paused, at);
@@ -249,6 +260,18 @@ export class RunState {
   #noteStart({ taskId }: Event): void {
     const task = this.tasks.get(taskId);
     if (task !== undefined) task.isStarted = true;
+  }
+
+  #noteSuspend({ taskId, data }: Event<"task_suspend">): void {
+    const task = this.tasks.get(taskId);
+    if (task !== undefined) task.waitsFor = causesOf(data);
+  }
+
+  /** K1: returns the standing of the run if it has changed since the last call, and notes it as recorded. */
+  takeStanding(): RunStanding | undefined {
+    const standing = standingOf(this);
+    if (isSameStanding(standing, this.#standing)) return undefined;
+    return (this.#standing = standing);
   }
 
   /**
@@ -439,6 +462,7 @@ export class RunState {
       crashedAt: 0,
       cancelled: null,
       unseated: false,
+      waitsFor: empty,
     });
     const { spawnBudget, priority } = record.supervision;
     if (record.parentId === null) this.#headcount ??= openHeadcount(spawnBudget, record.taskId, priority);

@@ -1,10 +1,12 @@
 import {
+  type EventData,
   type InputQueue,
   type RunId,
   type StepAddress,
   type StepRecord,
   type StepScope,
   type TaskId,
+  type WaitCause,
   branchScope,
   parseRunId,
 } from "../../kernel/index.ts";
@@ -160,4 +162,19 @@ export function callOfApproval(approvalId: string): string {
 /** Id of the task that waits for the approval. */
 export function taskOfApproval(approvalId: string): string {
   return approvalId.slice(0, approvalId.indexOf("/"));
+}
+
+/** What a wait of each kind waits for, by the first word of its name. The wait for a child has no cause, because the child has its own. */
+const causes: Readonly<Record<string, WaitCause>> = {
+  approval: "person",
+  signal: "signal",
+  sleep: "time",
+  reply: "message",
+  budget: "budget",
+};
+
+/** Returns what a task waits for, from the data of its `task_suspend`. */
+export function causesOf({ waitsFor, until }: EventData["task_suspend"]): readonly WaitCause[] {
+  const found = waitsFor.flatMap((name) => causes[name.split(" ", 1)[0] ?? ""] ?? []);
+  return until === null ? found : [...found, "time"];
 }

@@ -1,4 +1,10 @@
-import { Fault, type RunQuery, type RunSummaryStatus } from "../../kernel/index.ts";
+import {
+  checkChoice,
+  Fault,
+  runSummaryStatuses,
+  type RunQuery,
+  type RunSummaryStatus,
+} from "../../kernel/index.ts";
 
 const defaultLimit = 50;
 
@@ -25,7 +31,9 @@ export function cursorOf({ after, limit = defaultLimit, status }: RunQuery): Run
   }
   const before = after === undefined ? Number.MAX_SAFE_INTEGER : Number(after);
   if (status === undefined) return { before, limit };
-  return { before, limit, statuses: [...new Set([status].flat())] };
+  const statuses = [...new Set([status].flat())];
+  for (const each of statuses) checkChoice("list()", "status", each, runSummaryStatuses);
+  return { before, limit, statuses };
 }
 
 /** Returns one page. `found` is sorted newest first and holds `limit + 1` items if there is another page. */

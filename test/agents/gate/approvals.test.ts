@@ -94,7 +94,7 @@ describe.each(places)("an approval with the %s store", (name) => {
     },
   );
 
-  test("an approval is bound to the call's arguments: a decision for other arguments has no effect", async () => {
+  test("an approval is bound to the call's arguments: a decision for other arguments is not_found and has no effect", async () => {
     const place = await openPlace(name);
     const { agent, sent } = sender({ onAsk: "wait" });
     const runtime = await place.restart();
@@ -107,7 +107,9 @@ describe.each(places)("an approval with the %s store", (name) => {
     const { data: asked } = await untilTold(run, "approval_request");
     expect(asked.inputDigest).not.toBe(stale.inputDigest);
     expect(asked.approvalId).not.toBe(stale.approvalId);
-    await run.approve(stale.approvalId, { decision: "approved" });
+    await expect(run.approve(stale.approvalId, { decision: "approved" })).rejects.toMatchObject({
+      code: "not_found",
+    });
     await run.approve(asked.approvalId, { decision: "denied", reason: "not to her" });
     expect((await run.result()).output).toBe("[denied: not to her]");
     expect(sent).toEqual([]);

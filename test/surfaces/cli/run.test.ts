@@ -303,7 +303,7 @@ async function leftAsking(folder: string, baseUrl: string): Promise<string> {
     streaming: true,
   });
   const status = async (): Promise<unknown> => (await runtime.list({ sessionId })).runs[0]?.status;
-  await expect.poll(status, { timeout: 30_000 }).toBe("suspended");
+  await expect.poll(status, { timeout: 30_000 }).toBe("waiting");
   await runtime.close();
   return run.runId;
 }

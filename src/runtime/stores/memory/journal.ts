@@ -33,7 +33,7 @@ import { endIn } from "../run-end.ts";
 import type { MemoryBlobs } from "./blobs.ts";
 import type { MemoryInbox } from "./inbox.ts";
 import type { MemoryMailbox } from "./mailbox.ts";
-import { summaryStatusOf, summaryOf } from "./run-summary.ts";
+import { memoryStatusOf, summaryOf } from "./run-summary.ts";
 import type { MemorySessions } from "./sessions.ts";
 import { ShownDeltas } from "./shown-deltas.ts";
 import { type Tables, eventsContent } from "./tables.ts";
@@ -80,6 +80,7 @@ export class MemoryJournal implements Journal {
       turn: turnKey(record),
       place: this.#tables.tick(),
       end: null,
+      standing: null,
       commits: [],
       events: [],
       erasedContents: undefined,
@@ -124,7 +125,7 @@ export class MemoryJournal implements Journal {
       (sessionId === undefined || record.sessionId === sessionId) &&
       (agentId === undefined || record.agentId === agentId) &&
       (tenantId === undefined || record.tenantId === tenantId) &&
-      (statuses?.includes(summaryStatusOf(row)) ?? true);
+      (statuses?.includes(memoryStatusOf(row).status) ?? true);
     const found = [...this.#tables.runs.values()].filter(fits).toReversed();
     const { shown, next } = pageOf(found, limit);
     return { runs: shown.map(summaryOf), next };
@@ -182,6 +183,9 @@ export class MemoryJournal implements Journal {
     }
     this.#tables.runs.delete(runId);
     for (const watcher of row?.watchers ?? nobody) watcher.seeRemoval();
+    // A deleted row can stay in memory until the next full garbage collection, because V8 chains the old tables of a `Map` to the
+    // new ones. Without its arrays it is small.
+    if (row !== undefined) row.commits.length = row.events.length = 0;
   }
 
   async collect({ endedBefore, except }: CollectOptions): Promise<number> {
@@ -202,8 +206,9 @@ export class MemoryJournal implements Journal {
       .get(sessionId)
       ?.findLast(({ record, end }) => end === null && record.agentId === agentId);
     if (row === undefined) return undefined;
-    // A run that mail has woken is suspended until a worker claims it.
-    const isLeft = row.owner === null && (row.rest.kind === "suspended" || row.mail.length > 0);
+    const { status } = memoryStatusOf(row);
+    // A run that mail has woken is pending until a worker claims it.
+    const isLeft = status === "waiting" || status === "paused" || (row.owner === null && row.mail.length > 0);
     if ((!always && !isLeft) || !sameCaller(row.record, run)) return { kind: "busy", run: summaryOf(row) };
     this.#siblings.mailbox.putNow({ ...steering, runId: row.record.runId });
     return { kind: "steered", runId: row.record.runId };
@@ -223,6 +228,7 @@ export class MemoryJournal implements Journal {
       for (let index = 0; index < events.length; index++) row.events.push(events[index] as Event);
     const end = endIn(commit);
     if (end !== undefined) this.#tables.setEnd(row, end);
+    if (commit.standing !== undefined) row.standing = commit.standing;
     if (commit.erases !== undefined) this.#erase(row, commit.erases);
     if (mail !== undefined) for (const each of mail) this.#siblings.mailbox.putNow(each);
     if (inbox !== undefined) this.#siblings.inbox.applyNow(inbox, { runId: row.record.runId, at: commit.at });

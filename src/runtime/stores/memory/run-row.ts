@@ -1,7 +1,15 @@
 import type { ReadyLine } from "./ready-line.ts";
 import type { ShownDeltas } from "./shown-deltas.ts";
 import type { RunEnd } from "../run-end.ts";
-import type { Commit, Delta, Event, PlacedMail, Rest, RunRecord } from "../../../kernel/index.ts";
+import type {
+  Commit,
+  Delta,
+  Event,
+  PlacedMail,
+  Rest,
+  RunRecord,
+  RunStanding,
+} from "../../../kernel/index.ts";
 
 export interface RunRow {
   readonly record: RunRecord;
@@ -11,6 +19,8 @@ export interface RunRow {
   readonly place: number;
   /** K1: how the run ended. `null` while it has not. */
   end: RunEnd | null;
+  /** K1: the last standing that a commit held. `null` means running. */
+  standing: RunStanding | null;
   commits: Commit[];
   events: Event[];
   /** By number of an erased commit: the hash that represents its original events in the chain. */

@@ -1,19 +1,21 @@
-import type { RunSummaryStatus, RunSummary } from "../../../kernel/index.ts";
+import type { RunSummary } from "../../../kernel/index.ts";
+import { statusOf } from "../run-status.ts";
 import type { RunRow } from "./run-row.ts";
 
-export function summaryStatusOf({
+/** The status of a run and what it waits for. */
+export function memoryStatusOf({
   end,
+  standing,
   owner,
   rest,
   mail,
-}: Pick<RunRow, "end" | "owner" | "rest" | "mail">): RunSummaryStatus {
-  if (end !== null) return end.status;
-  if (owner !== null) return "running";
-  return rest.kind === "suspended" && mail.length === 0 ? "suspended" : "pending";
+}: Pick<RunRow, "end" | "standing" | "owner" | "rest" | "mail">): Pick<RunSummary, "status" | "waitsFor"> {
+  const isLeft = rest.kind === "suspended" && mail.length === 0;
+  return statusOf(end, standing, owner === null ? (isLeft ? "suspended" : "ready") : "owned");
 }
 
 export function summaryOf(row: RunRow): RunSummary {
   const { record, end, commits } = row;
   const updatedAt = commits.at(-1)?.at ?? record.createdAt;
-  return { ...record, status: summaryStatusOf(row), updatedAt, endedAt: end?.at ?? null };
+  return { ...record, ...memoryStatusOf(row), updatedAt, endedAt: end?.at ?? null };
 }

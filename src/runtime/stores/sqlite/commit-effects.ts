@@ -8,7 +8,7 @@ import type { Eraser } from "./retention/eraser.ts";
 import type { SqliteInbox } from "./inbox.ts";
 import type { SqliteMailbox } from "./mailbox.ts";
 import type { RunFeeds } from "./tail/run-feed.ts";
-import type { RunKey } from "./db/run-row.ts";
+import { standingText, type RunKey } from "./db/run-row.ts";
 import type { Precondition, SqliteSessions } from "./sessions.ts";
 import type { Position, Tables } from "./db/tables.ts";
 import type { SqliteTopics } from "./topics.ts";
@@ -23,6 +23,8 @@ export interface SiblingTables {
   readonly deltas: DeltaBoard;
   readonly feeds: RunFeeds;
 }
+
+const setStanding = "UPDATE runs SET standing = ?2 WHERE id = ?1";
 
 /** What is known about a commit when its effects are applied. */
 interface Change {
@@ -67,10 +69,10 @@ export class CommitEffects {
 
   /** Whether the commit changes more than its own row. */
   changesMore(runId: RunId, commit: Commit): boolean {
-    const { events, sessions, mail, inbox, topics, mailThrough, erases } = commit;
+    const { events, sessions, mail, inbox, topics, mailThrough, erases, standing } = commit;
     return (
       this.#rows.isCrowded ||
-      (mailThrough ?? sessions ?? mail ?? inbox ?? topics ?? erases) !== undefined ||
+      (mailThrough ?? sessions ?? mail ?? inbox ?? topics ?? erases ?? standing) !== undefined ||
       endIn(commit) !== undefined ||
       (events !== undefined && this.#siblings.deltas.isWritten(runId, events))
     );
@@ -88,6 +90,8 @@ export class CommitEffects {
     if (events !== undefined) deltas.removeNow(run, events);
     const end = endIn(commit);
     if (end !== undefined && !isLast) this.#setEnd(run, end);
+    if (commit.standing !== undefined)
+      this.#tables.database.run(setStanding, run.id, standingText(commit.standing));
     if (commit.erases !== undefined) this.#eraser.markNow(run, commit.erases);
   }
 

@@ -87,7 +87,8 @@ export class RunCreator {
     if (run === undefined) return undefined;
     const { runId, status } = run;
     // A run that mail has woken is pending until a worker claims it.
-    const isLeft = status === "suspended" || (status === "pending" && mailbox.hasMailNow(runId));
+    const isLeft =
+      status === "waiting" || status === "paused" || (status === "pending" && mailbox.hasMailNow(runId));
     if ((!always && !isLeft) || !sameCaller(run, record)) return { kind: "busy", run };
     mailbox.putNow({ ...steering, runId });
     return { kind: "steered", runId };

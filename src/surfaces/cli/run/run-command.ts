@@ -4,6 +4,7 @@ import { dirname, resolve } from "node:path";
 import type { SandboxMode } from "../../../capabilities/tools/index.ts";
 import { openRuntime } from "../../../open-runtime.ts";
 import {
+  answerIfLive,
   Fault,
   formatRunId,
   formatSessionId,
@@ -113,7 +114,7 @@ async function started(
   return { run, fromSeq, asked };
 }
 
-const unfinished: readonly RunSummaryStatus[] = ["pending", "running", "suspended"];
+const unfinished: readonly RunSummaryStatus[] = ["pending", "running", "waiting"];
 
 /** Refuses a session with an unfinished run. Hosting its agent would continue that run, and pay for it, unnoticed. */
 async function refuseBusy({ journal }: Store, sessionId: SessionId): Promise<void> {
@@ -139,7 +140,7 @@ async function resumed(
   const run = await runtime.find(runId);
   if (run === undefined) throw new Fault("not_found", `run ${runId} not found in this store`);
   const { settings, fromSeq, asked } = await soFar(store, runId);
-  const status = await statusOf(runtime, run);
+  const { status } = await run.snapshot();
   if (status === "completed") return { run, fromSeq: fromSeq - 1, asked: [] };
   if (notResumable.includes(status)) {
     throw new Fault(
@@ -180,20 +181,6 @@ async function soFar(
   }
   if (settings === undefined) throw new Fault("store_corrupt", `the log of ${runId} has no run_start event`);
   return { settings, fromSeq, asked: [...asked.values()] };
-}
-
-async function statusOf(runtime: OpenRuntime, { runId, sessionId }: RunHandle): Promise<RunSummaryStatus> {
-  let after: string | null = null;
-  do {
-    const page: Awaited<ReturnType<OpenRuntime["list"]>> = await runtime.list({
-      sessionId,
-      ...(after === null ? {} : { after }),
-    });
-    const found = page.runs.find((each) => each.runId === runId);
-    if (found !== undefined) return found.status;
-    after = page.next;
-  } while (after !== null);
-  throw new Fault("not_found", `run ${runId} not found in this store`);
 }
 
 /** The person who decides for a run: at the terminal, or by --yes in advance. */
@@ -244,18 +231,19 @@ async function decide(
 ): Promise<void> {
   const { approvalId, toolName, reason } = request;
   // The approval was requested by a process that did not have --yes.
-  if (yes) return run.as("person").approve(approvalId, { decision: "approved" });
+  if (yes) return answerIfLive(run.as("person"), approvalId, { decision: "approved" });
   const call = watcher.hasShown(request) ? "" : `${requestLines(request).join("\n")}\n`;
   const answer = await terminal.ask(`${call}  ${printable(reason)}. Allow it? [y/N/a(lways)] `);
   const said = answer?.trim().toLowerCase() ?? "";
   const isAlways = said === "a" || said === "always";
   if (isAlways || said === "y" || said === "yes") {
-    await run.as("person").approve(approvalId, { decision: "approved", ...(isAlways && { remember: true }) });
+    const always = isAlways ? { remember: true } : {};
+    await answerIfLive(run.as("person"), approvalId, { decision: "approved", ...always });
     return;
   }
   const why = answer === undefined ? "no terminal to ask; --yes allows every call" : "by the person";
   if (answer === undefined) terminal.say(`  denied ${printable(toolName)}: ${why}`);
-  await run.as("person").approve(approvalId, { decision: "denied", reason: why });
+  await answerIfLive(run.as("person"), approvalId, { decision: "denied", reason: why });
 }
 
 async function sessionOf(

@@ -1,5 +1,5 @@
 import type { FileSchema } from "./migrate.ts";
-import { noTenant, RunState, turnUser } from "./run-row.ts";
+import { noTenant, pausedText, RunState, turnUser } from "./run-row.ts";
 
 /** "Reev" in the header of the file. It distinguishes Reeve's files from other SQLite databases. */
 const applicationId = 0x52656576;
@@ -34,6 +34,7 @@ export const isUnnamed = "session_id >= 'ses_run_' AND session_id < 'ses_run`'";
  *   commit whose text was erased has a `seal`, which covers the link that its own `link` in the chain follows.
  * - `runs.recoveries` counts recoveries in a row (L7). It is valid while commit `recovered_at` is the last one, so that a commit need not
  *   update it.
+ * - `runs.standing` is the last standing of a run that has not ended (`standingText`). NULL means running.
  * - `runs.ended` is the status with which a run ended, as an index into `runStatuses`.
  * - `messages`: for `state` see `MessageState`. `line` is the line of the sender. `asks` is 1 if the message wants a
  *   reply. `died` orders the dead letters of an agent by the time at which they became dead letters.
@@ -61,6 +62,7 @@ const migrations: readonly string[] = [
     ready_at INTEGER NOT NULL,
     mail_count INTEGER NOT NULL,
     user_id TEXT,
+    standing TEXT,
     ended INTEGER,
     ended_at INTEGER,
     recoveries INTEGER NOT NULL DEFAULT 0,
@@ -75,6 +77,7 @@ const migrations: readonly string[] = [
   CREATE INDEX runs_of_agent ON runs (agent_id) WHERE run_id IS NOT NULL;
   CREATE INDEX runs_of_tenant ON runs (tenant) WHERE tenant <> '${noTenant}' AND run_id IS NOT NULL;
   CREATE INDEX runs_suspended ON runs (state) WHERE state = ${RunState.SUSPENDED} AND ended IS NULL AND run_id IS NOT NULL;
+  CREATE INDEX runs_paused ON runs (standing) WHERE standing = '${pausedText}' AND ended IS NULL AND run_id IS NOT NULL;
   CREATE INDEX runs_by_end ON runs (ended) WHERE ended IS NOT NULL AND run_id IS NOT NULL;
   CREATE INDEX runs_by_age_of_end ON runs (ended_at) WHERE ended_at IS NOT NULL AND run_id IS NOT NULL;
   CREATE INDEX runs_erasing ON runs (erasing) WHERE erasing = 1;
@@ -188,4 +191,4 @@ const migrations: readonly string[] = [
   `,
 ];
 
-export const storeSchema: FileSchema = { applicationId, migrations, unreleased: 9 };
+export const storeSchema: FileSchema = { applicationId, migrations, unreleased: 10 };

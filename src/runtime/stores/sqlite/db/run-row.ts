@@ -1,4 +1,12 @@
-import type { AgentId, Priority, RunId, RunRecord, SessionId } from "../../../../kernel/index.ts";
+import type {
+  AgentId,
+  Priority,
+  RunId,
+  RunRecord,
+  RunStanding,
+  SessionId,
+  WaitCause,
+} from "../../../../kernel/index.ts";
 
 /** Ownership of a run. A run whose owner has died stays `OWNED` until a claim notices the death. */
 export const RunState = Object.freeze({ READY: 0, OWNED: 1, SUSPENDED: 2, ENDED: 3 });
@@ -57,4 +65,22 @@ export const runKeyColumns = `id, run_id AS runId, agent_id AS agentId, session_
 /** Returns a text that sorts all tenants, and the absence of a tenant, into one order. */
 export function tenantText(tenantId: string | null): string {
   return tenantId === null ? noTenant : `=${tenantId}`;
+}
+
+/** Stored standing of a paused run. */
+export const pausedText = "paused";
+
+/** Stored standing of a waiting run, before what it waits for. */
+export const waitingText = "waiting";
+
+/** K1: the stored form of a standing: `null` for a running run, `paused`, or `waiting` and what the run waits for. */
+export function standingText({ status, waitsFor }: RunStanding): string | null {
+  if (status === "running") return null;
+  return status === "paused" ? pausedText : [waitingText, ...waitsFor].join(" ");
+}
+
+export function standingOf(text: string | null): RunStanding | null {
+  if (text === null) return null;
+  if (text === pausedText) return { status: "paused", waitsFor: [] };
+  return { status: "waiting", waitsFor: text.split(" ").slice(1) as WaitCause[] };
 }

@@ -9,18 +9,30 @@ import {
   type SessionId,
 } from "../../../../kernel/index.ts";
 import { cursorOf, pageOf } from "../../run-cursor.ts";
+import { statusOf } from "../../run-status.ts";
 import type { CommitRows } from "./commit-rows.ts";
-import { noTenant, recordOf, runColumns, RunState, tenantText, type RunRow } from "../db/run-row.ts";
+import {
+  noTenant,
+  pausedText,
+  recordOf,
+  runColumns,
+  RunState,
+  standingOf,
+  tenantText,
+  waitingText,
+  type RunRow,
+} from "../db/run-row.ts";
 import type { Tables } from "../db/tables.ts";
 
 interface ListedRow extends RunRow {
   readonly place: number;
   readonly state: number;
+  readonly standing: string | null;
   readonly ended: number | null;
   readonly endedAt: number | null;
 }
 
-const listedColumns = `id AS place, ${runColumns}, state, ended, ended_at AS endedAt`;
+const listedColumns = `id AS place, ${runColumns}, state, standing, ended, ended_at AS endedAt`;
 
 const summaryOfRun = `SELECT ${listedColumns} FROM runs WHERE run_id = ?`;
 
@@ -31,11 +43,50 @@ const underWayIn = `SELECT ${listedColumns} FROM runs INDEXED BY runs_of_session
 /** A condition and its parameters. */
 type Term = readonly [sql: string, ...values: (string | number)[]];
 
-const states: Readonly<Partial<Record<RunSummaryStatus, number>>> = {
-  pending: RunState.READY,
-  running: RunState.OWNED,
-  suspended: RunState.SUSPENDED,
+/** The rows of a status: their condition, and the index that finds them. */
+interface StatusRows {
+  readonly where: string;
+  readonly index: string;
+  /** Few runs have this condition at a time, so that its index is more selective than one for another filter. */
+  readonly isRare?: boolean;
+}
+
+// The always-true conditions `agent_id > ''` and `owner > ''` let SQLite use the partial indexes.
+const unfinished: Readonly<Partial<Record<RunSummaryStatus, readonly StatusRows[]>>> = {
+  pending: [
+    {
+      where: `state = ${RunState.READY} AND ended IS NULL AND standing IS NOT '${pausedText}' AND agent_id > ''`,
+      index: "runs_ready",
+      isRare: true,
+    },
+  ],
+  running: [
+    {
+      where: `state = ${RunState.OWNED} AND ended IS NULL AND standing IS NULL AND owner > ''`,
+      index: "runs_owned",
+      isRare: true,
+    },
+  ],
+  waiting: [
+    {
+      where: `state = ${RunState.SUSPENDED} AND ended IS NULL AND standing IS NOT '${pausedText}'`,
+      index: "runs_suspended",
+    },
+    {
+      where: `state = ${RunState.OWNED} AND ended IS NULL AND standing >= '${waitingText}' AND owner > ''`,
+      index: "runs_owned",
+      isRare: true,
+    },
+  ],
+  paused: [{ where: `standing = '${pausedText}' AND ended IS NULL`, index: "runs_paused", isRare: true }],
 };
+
+/** The rows that have a status, in disjoint parts. A run may also end as `paused`. */
+function rowsOf(status: RunSummaryStatus): readonly StatusRows[] {
+  const end = (runStatuses as readonly string[]).indexOf(status);
+  const ended = end < 0 ? [] : [{ where: `ended = ${end}`, index: "runs_by_end" }];
+  return [...(unfinished[status] ?? []), ...ended];
+}
 
 /** Lists runs, newest first. Reads from the most selective index that fits the query until the page is full. */
 export class RunList {
@@ -51,8 +102,9 @@ export class RunList {
     const { before, limit, statuses } = cursorOf(query);
     return this.#tables.read(() =>
       this.#tables.database.transaction("DEFERRED", () => {
-        const found = (statuses ?? [undefined])
-          .flatMap((status) => this.#find(query, status, before, limit + 1))
+        const parts = statuses?.flatMap(rowsOf) ?? [undefined];
+        const found = parts
+          .flatMap((rows) => this.#find(query, rows, before, limit + 1))
           .toSorted((one, other) => other.place - one.place);
         const { shown, next } = pageOf(found, limit);
         return { runs: this.#summaries(shown), next };
@@ -92,14 +144,14 @@ export class RunList {
     const updated = this.#rows.lastTimes(rows.map(({ place }) => place));
     return rows.map((row) => ({
       ...recordOf(row),
-      status: standingOf(row),
+      ...presentStatus(row),
       updatedAt: updated.get(row.place) ?? row.created_at,
       endedAt: row.endedAt,
     }));
   }
 
-  #find(query: RunQuery, status: RunSummaryStatus | undefined, before: number, limit: number): ListedRow[] {
-    const { index, terms } = planOf(query, status);
+  #find(query: RunQuery, rows: StatusRows | undefined, before: number, limit: number): ListedRow[] {
+    const { index, terms } = planOf(query, rows);
     return this.#tables.database.all<ListedRow>(
       `SELECT ${listedColumns} FROM runs ${index}
        WHERE ${[...terms.map(([sql]) => sql), "run_id IS NOT NULL AND id < ?"].join(" AND ")}
@@ -113,7 +165,7 @@ export class RunList {
 
 function planOf(
   { sessionId, agentId, tenantId }: RunQuery,
-  status: RunSummaryStatus | undefined,
+  rows: StatusRows | undefined,
 ): { readonly index: string; readonly terms: readonly Term[] } {
   const terms: Term[] = [];
   if (sessionId !== undefined) terms.push(["session_id = ?", sessionId]);
@@ -121,27 +173,37 @@ function planOf(
   if (tenantId === null) terms.push([`tenant = '${noTenant}'`]);
   else if (tenantId !== undefined)
     terms.push([`tenant = ? AND tenant <> '${noTenant}'`, tenantText(tenantId)]);
-  const state = status === undefined ? undefined : states[status];
-  if (state !== undefined) terms.push([`state = ${state} AND ended IS NULL`]);
-  else if (status !== undefined)
-    terms.push(["ended = ?", (runStatuses as readonly string[]).indexOf(status)]);
-  if (sessionId !== undefined) return { index: "INDEXED BY runs_of_session", terms };
-  // Few runs are ready or owned at a time. The always-true conditions let SQLite use the partial indexes.
-  if (status === "pending")
-    return {
-      index: "INDEXED BY runs_ready",
-      terms: agentId === undefined ? [...terms, ["agent_id > ''"]] : terms,
-    };
-  if (status === "running") return { index: "INDEXED BY runs_owned", terms: [...terms, ["owner > ''"]] };
-  if (agentId !== undefined) return { index: "INDEXED BY runs_of_agent", terms };
-  // The index holds only runs with a tenant. Without tenants it would hold nothing, and with them few runs have none.
-  if (tenantId !== undefined && tenantId !== null) return { index: "INDEXED BY runs_of_tenant", terms };
-  if (status === "suspended") return { index: "INDEXED BY runs_suspended", terms };
-  return { index: status === undefined ? "NOT INDEXED" : "INDEXED BY runs_by_end", terms };
+  if (rows !== undefined) terms.push([rows.where]);
+  return { index: indexFor({ sessionId, agentId, tenantId }, rows), terms };
 }
 
-function standingOf({ state, ended }: Pick<ListedRow, "state" | "ended">): RunSummaryStatus {
-  if (ended !== null) return runStatuses[ended] ?? "completed";
-  if (state === RunState.READY) return "pending";
-  return state === RunState.OWNED ? "running" : "suspended";
+/** The most selective index for a query. */
+function indexFor(
+  {
+    sessionId,
+    agentId,
+    tenantId,
+  }: { [Key in "sessionId" | "agentId" | "tenantId"]: RunQuery[Key] | undefined },
+  rows: StatusRows | undefined,
+): string {
+  if (sessionId !== undefined) return "INDEXED BY runs_of_session";
+  if (rows?.isRare === true) return `INDEXED BY ${rows.index}`;
+  if (agentId !== undefined) return "INDEXED BY runs_of_agent";
+  // The index holds only runs with a tenant. Without tenants it would hold nothing, and with them few runs have none.
+  if (tenantId !== undefined && tenantId !== null) return "INDEXED BY runs_of_tenant";
+  return rows === undefined ? "NOT INDEXED" : `INDEXED BY ${rows.index}`;
 }
+
+function presentStatus({
+  state,
+  standing,
+  ended,
+}: Pick<ListedRow, "state" | "standing" | "ended">): Pick<RunSummary, "status" | "waitsFor"> {
+  const end = ended === null ? null : { status: runStatuses[ended] ?? "completed" };
+  return statusOf(end, standingOf(standing), holders[state] ?? "suspended");
+}
+
+const holders: Readonly<Record<number, "ready" | "owned">> = {
+  [RunState.READY]: "ready",
+  [RunState.OWNED]: "owned",
+};

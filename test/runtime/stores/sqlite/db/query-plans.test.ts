@@ -147,7 +147,10 @@ async function listEverything({ journal }: Store): Promise<void> {
   const filters = [{}, { sessionId }, { agentId }, { tenantId: null }, { agentId, tenantId: "acme" }];
   for (const filter of filters) {
     await journal.list(filter);
-    await journal.list({ ...filter, status: ["pending", "running", "suspended", "completed", "failed"] });
+    await journal.list({
+      ...filter,
+      status: ["pending", "running", "waiting", "paused", "completed", "failed"],
+    });
   }
 }
 

@@ -1,0 +1,24 @@
+import type { RunStanding, RunSummary, WaitCause } from "../../kernel/index.ts";
+import type { RunEnd } from "./run-end.ts";
+
+/** Who has the run: a worker, no worker although it has work, or no worker because it waits. */
+type Holder = "owned" | "ready" | "suspended";
+
+const nothing: readonly WaitCause[] = Object.freeze([]);
+const aWorker: readonly WaitCause[] = Object.freeze(["worker"]);
+
+/**
+ * K1: the status of a run. A paused run is paused, whether or not a worker has it. A waiting run that received a message
+ * is pending until a worker claims it.
+ */
+export function statusOf(
+  end: Pick<RunEnd, "status"> | null,
+  standing: RunStanding | null,
+  holder: Holder,
+): Pick<RunSummary, "status" | "waitsFor"> {
+  if (end !== null) return { status: end.status, waitsFor: nothing };
+  if (standing?.status === "paused") return { status: "paused", waitsFor: nothing };
+  if (holder === "ready") return { status: "pending", waitsFor: aWorker };
+  if (holder === "owned" && standing?.status !== "waiting") return { status: "running", waitsFor: nothing };
+  return { status: "waiting", waitsFor: standing?.waitsFor ?? nothing };
+}
