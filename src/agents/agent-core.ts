@@ -94,6 +94,7 @@ export class AgentCore implements HostedAgent {
   declare readonly spawnBudget?: Partial<SpawnBudget>;
   declare readonly version?: string;
   declare readonly callPath?: CallPath;
+  declare readonly clearHistory?: NonNullable<HostedAgent["clearHistory"]>;
   readonly #options: AgentOptions;
   readonly #tools: ToolList;
   readonly #home: AgentHome | undefined;
@@ -121,6 +122,8 @@ export class AgentCore implements HostedAgent {
       this.spawnBudget = options.spawnBudget;
     }
     if (options.version !== undefined) this.version = options.version;
+    const { history } = options;
+    if (history !== undefined) this.clearHistory = (runId) => history.clearRun(runId);
     for (const [option, value] of Object.entries({ maxTurns, maxToolCallsPerTurn }))
       if (!Number.isSafeInteger(value) || value < 1)
         throw new Fault(

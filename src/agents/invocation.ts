@@ -3,15 +3,18 @@ import {
   agentSession,
   assistantMessage,
   CancellationError,
+  contextMessages,
   describeValue,
   eventDraft,
   Fault,
+  HistoryRetention,
   jsonText,
   modelFor,
   rootTaskId as root,
   sessionWithin,
   type AgentSession,
   type Architecture,
+  type ChatMessage,
   type Dependencies,
   type FinishReason,
   type HistoryKey,
@@ -61,7 +64,7 @@ function planTurn(
   ctx: RunContext,
   given: ReadInput,
   place: Place,
-  { input, sessionId, channel }: TurnOpening,
+  { input, sessionId, channel, path }: TurnOpening,
 ): TurnPlan | Promise<TurnPlan> {
   const tools = toolSpecs.of(agent.tools ?? none);
   // Instructions in the input are accepted from a parent task, not from a user.
@@ -91,11 +94,19 @@ function planTurn(
     const key = history && historyKey(ctx, sessionId, place);
     const isKept = key !== undefined && brief?.history === undefined;
     const before = isKept ? await history?.read(key, ctx.meta) : undefined;
-    if (memory === null) return planned(text, fromCache, before);
-    return planned(text, fromCache, before, await recallMemory(memory, ctx, given.prompt, orders));
+    const recalled = memory === null ? undefined : await recallMemory(memory, ctx, given.prompt, orders);
+    const plan = planned(text, fromCache, before, recalled);
+    const earlier = key === undefined ? none : saidInRun(ctx, path);
+    return earlier.length === 0 ? plan : { ...plan, earlier };
   };
   const isLoaded = typeof instructions !== "string" || history !== undefined || memory !== null;
   return isLoaded ? asked() : planned(instructions, false);
+}
+
+/** What earlier tasks of this run have said in the session of a child that remembers. A root has no earlier task. */
+function saidInRun({ taskId, facts }: RunContext, path: TurnOpening["path"]): readonly ChatMessage[] {
+  if (taskId === root) return none;
+  return contextMessages(path.filter(({ runId }) => runId === facts.runId));
 }
 
 function joined(text: string, orders: string): string {
@@ -342,7 +353,8 @@ class Invocation {
     this.#reportMetadata();
     const { history } = this.#plan;
     const key = history && historyKey(ctx, this.#turn.sessionId, this.#place);
-    if (history !== undefined && key !== undefined)
+    const isKept = ctx.meta.supervision?.retention !== HistoryRetention.NONE;
+    if (history !== undefined && key !== undefined && isKept)
       return this.#keep(history, key).then(() => this.#end(result));
     this.#end(result);
     return undefined;
@@ -350,7 +362,8 @@ class Invocation {
 
   async #keep(history: HistoryProvider, key: HistoryKey): Promise<void> {
     const ctx = this.#ctx;
-    const said = this.#session.messages.slice(this.#turn.history.length);
+    // The provider replaces what this run has appended before, so the messages of earlier tasks are passed again.
+    const said = [...this.#turn.earlier, ...this.#session.messages.slice(this.#turn.history.length)];
     await ctx.step("history", async () => {
       await history.append(key, ctx.facts.runId, said, ctx.meta);
       return null;

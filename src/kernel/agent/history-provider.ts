@@ -18,13 +18,16 @@ export interface HistoryProvider {
   /** Returns all messages of a history, oldest first. `meta` is the run that reads; absent outside a run. */
   read(key: HistoryKey, meta?: RunMeta): Promise<readonly ChatMessage[]>;
   /**
-   * Appends the messages of a run. Messages that the same run appended before are replaced, so a replay adds no
-   * duplicates. `meta` is the run that appends, with its tenant and trace; absent outside a run.
+   * Appends the messages of a run. Messages that the same run appended to this history before are replaced, so a replay
+   * adds no duplicates; a later task of the run passes them again. Not called with `HistoryRetention.NONE`. `meta` is the run that appends, with its tenant and trace; absent outside a run.
    */
   append(key: HistoryKey, runId: RunId, messages: readonly ChatMessage[], meta?: RunMeta): Promise<void>;
   /** Returns the number of messages of a history. */
   count(key: HistoryKey): Promise<number>;
-  /** Deletes all messages that a run appended. Called when a run with `HistoryRetention.RUN` ends. */
+  /**
+   * Deletes all messages that a run appended. Called after the commit that ends a run with `HistoryRetention.RUN`,
+   * whatever its status, and repeated, also by later owners, until it succeeds.
+   */
   clearRun(runId: RunId): Promise<void>;
   /** Deletes all messages of a history. */
   clear(key: HistoryKey): Promise<void>;

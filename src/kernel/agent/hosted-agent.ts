@@ -1,7 +1,7 @@
 import type { CallPath } from "./call-path.ts";
 import type { UserMessage } from "../messages/chat-message.ts";
 import type { ExecutionBudget } from "../limits/execution-budget.ts";
-import type { AgentId } from "../base/identity.ts";
+import type { AgentId, RunId } from "../base/identity.ts";
 import type { InboxMode, TaskInbox } from "../stores/inbox.ts";
 import type { JsonValue } from "../base/json-value.ts";
 import type { Model } from "../messages/model.ts";
@@ -66,6 +66,12 @@ export interface HostedAgent {
    * the input.
    */
   messageOf?(input: JsonValue): UserMessage | undefined;
+  /**
+   * Deletes what the application's own history store keeps of a run. The owner of a root with `HistoryRetention.RUN`
+   * calls it after the commit that ends the run, whatever its status. If it fails or the process dies, the next owner
+   * calls it again.
+   */
+  clearHistory?(runId: RunId): Promise<void>;
   /** Runs one task. The returned value is the task's output; `undefined` becomes `null`. */
   run(ctx: RunContext, inbox: TaskInbox): Promise<JsonValue | void>;
 }

@@ -33,6 +33,8 @@ export interface TurnPlan {
    * leaf.
    */
   readonly history?: readonly ChatMessage[];
+  /** Messages that earlier tasks of this run said in the session of this task. Stored in full. Default: none. */
+  readonly earlier?: readonly ChatMessage[];
   /**
    * Maximum number of tool calls that are executed after one model call. Each further call gets an error result at its own position. If
    * absent, all calls are executed.
@@ -54,6 +56,8 @@ export interface Turn {
   readonly tools: readonly ToolSpec[];
   /** The history as the model sees it. A separate digest chain that the invocation appends to. */
   readonly history: Transcript;
+  /** Messages that earlier tasks of this run said in the session of this task, as planned. */
+  readonly earlier: readonly ChatMessage[];
   /** Id of the session that stores the task's history. `null` if the task has no history. */
   readonly sessionId: SessionId | null;
   /** Id of the entry that the first message of this invocation follows. `null` for the first message of a session. */

@@ -19,13 +19,18 @@ export function optionNames<Options>(names: Readonly<Record<NameIn<Options>, tru
  * would otherwise not apply. `owner` is the function, class or object that takes the options.
  */
 export function checkOptions(owner: string, options: unknown, names: OptionNames): void {
-  const given = isRecord(options) ? Object.keys(options) : undefined;
-  if (given === undefined || (given.length === 0 && !isPlain(options)))
-    throw new Fault(
-      "invalid_argument",
-      `invalid options of ${owner}: expected an object with some of ${list(names)}, not ${kindOf(options)}`,
-    );
-  for (const name of given) if (!names.has(name)) throw unknownOption(owner, name, names);
+  let count = 0;
+  // `for in` creates no list: the options of a method are checked in every turn.
+  if (isRecord(options))
+    for (const name in options) {
+      if (!names.has(name)) throw unknownOption(owner, name, names);
+      count++;
+    }
+  if (count > 0 || (isRecord(options) && isPlain(options))) return;
+  throw new Fault(
+    "invalid_argument",
+    `invalid options of ${owner}: expected an object with some of ${list(names)}, not ${kindOf(options)}`,
+  );
 }
 
 function isRecord(value: unknown): value is object {

@@ -43,6 +43,8 @@ export interface Commit {
    * storage.
    */
   readonly erases?: readonly Erasure[];
+  /** The application's own history store has deleted what it kept of the run. A later `run_end` makes it due again. */
+  readonly historyCleared?: true;
   /** P3: consumes all mail up to this place. */
   readonly mailThrough?: number;
   /** Mail to other runs, such as a reply. Mail to a run that no longer exists is dropped. */

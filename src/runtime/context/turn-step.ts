@@ -128,6 +128,8 @@ function freeze(open: ActiveStep, { plan, sessionId, leafId, history }: Planned)
   const toolsHash = hold(contentHashes.ofJson(tools, "the tools of a turn"), tools);
   const historyHash =
     plan.history && hold(contentHashes.ofJson(plan.history, "the history of a turn"), plan.history);
+  const earlierHash =
+    plan.earlier && hold(contentHashes.ofJson(plan.earlier, "the earlier messages of a turn"), plan.earlier);
   const { channel } = runner.task.record;
   open.emit({ type: "input", data: { input: runner.task.input, ...(channel !== undefined && { channel }) } });
   for (const draft of plan.events ?? none) open.emitFromCode(draft);
@@ -144,6 +146,7 @@ function freeze(open: ActiveStep, { plan, sessionId, leafId, history }: Planned)
     leafId,
   };
   if (historyHash !== undefined) record.history = historyHash;
+  if (earlierHash !== undefined) record.earlier = earlierHash;
   if (plan.maxToolCallsPerTurn !== undefined) record.maxToolCallsPerTurn = plan.maxToolCallsPerTurn;
   if (contents !== undefined) record.contents = Object.freeze(contents);
   return Object.freeze(record);
@@ -168,6 +171,7 @@ class TakenTurn implements Turn {
   readonly instructions: string;
   readonly instructionsHash: string;
   readonly tools: readonly ToolSpec[];
+  readonly earlier: readonly ChatMessage[];
   readonly resumeCount: number;
   readonly #runner: TaskRunner;
 
@@ -180,6 +184,10 @@ class TakenTurn implements Turn {
     this.instructions = contentOf(runner, record.instructions) as string;
     this.instructionsHash = record.instructions;
     this.tools = contentOf(runner, record.tools) as unknown as readonly ToolSpec[];
+    this.earlier =
+      record.earlier === undefined
+        ? none
+        : (contentOf(runner, record.earlier) as unknown as readonly ChatMessage[]);
     this.resumeCount = runner.task.resumed;
     this.#runner = runner;
   }

@@ -200,7 +200,6 @@ export class RunLog implements FlushableLog {
   close(): void {
     this.#isClosed = true;
     this.#events.length = 0;
-    if (this.#watched !== undefined) this.#idleFlusher.remove(this);
   }
 
   async #flushNext(writing: Promise<void>): Promise<void> {

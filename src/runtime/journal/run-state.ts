@@ -152,6 +152,8 @@ export class RunState {
   recoveries = 0;
   /** `run_end` is the last event. */
   ended = false;
+  /** The application's own history store has deleted what it kept of the run. */
+  isHistoryCleared = false;
   /** The run shares its first commits with another run. */
   #isFork = false;
   /** A person paused the run: no step starts until the run is resumed. */
@@ -247,6 +249,7 @@ export class RunState {
     const { seq, type, at } = event;
     this.nextSeq = seq + 1;
     this.ended = type === "run_end";
+    if (this.ended) this.isHistoryCleared = false;
     if (type === "task_start") this.#noteStart(event);
     if (type === "task_suspend") this.#noteSuspend(event);
     if (type !== "run_pause" && type !== "run_resume") return;
@@ -276,7 +279,7 @@ export class RunState {
    * commits, not to the records of the same commit.
    */
   apply(
-    { tasks, opens, counts, steps, voids, resolves, sessions, mailThrough }: RunChange,
+    { tasks, opens, counts, steps, voids, resolves, sessions, mailThrough, historyCleared }: RunChange,
     at: number,
   ): void {
     if (sessions !== undefined) for (const change of sessions) this.#noteEntries(change);
@@ -288,6 +291,7 @@ export class RunState {
       for (const count of counts) this.task(count.taskId).counts.set(count.address, count);
     if (steps !== undefined) for (const step of steps) this.record(step, at);
     if (mailThrough !== undefined) this.mailThrough = mailThrough;
+    if (historyCleared === true) this.isHistoryCleared = true;
   }
 
   /** J5: the step runs again. E4: a tool call that has begun does not emit its start again. */

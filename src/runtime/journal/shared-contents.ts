@@ -14,6 +14,8 @@ export interface TurnRecord {
   readonly leafId: string | null;
   /** Hash of the history. If absent, the history is the session's path to the leaf. */
   readonly history?: string;
+  /** Hash of `TurnPlan.earlier`. */
+  readonly earlier?: string;
   /** See `TurnPlan.maxToolCallsPerTurn`. */
   readonly maxToolCallsPerTurn?: number;
   /** Contents that no earlier record of the run holds, by hash. */

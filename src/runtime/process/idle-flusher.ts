@@ -1,6 +1,6 @@
-/** A log with records, or a scope with events, that are not written yet. */
+/** A log with records that are not written yet. */
 export interface FlushableLog {
-  /** Writes the records, unless they were written since the log was added. */
+  /** Writes the records if none was written since the log was added. Otherwise the log may add itself again. */
   writeIfIdle(): void;
 }
 
@@ -9,27 +9,26 @@ export interface FlushableLog {
  * loop in which nothing else wrote it.
  */
 export class IdleFlusher {
-  /** The next callback of each log that waits. */
-  readonly #callbacks = new Map<FlushableLog, NodeJS.Immediate>();
+  /** Logs that were added in the current turn of the event loop. */
+  #added: FlushableLog[] = [];
+  /** Logs that were added in the turn before. */
+  #waiting: FlushableLog[] = [];
 
+  /** Adds a log. It must not be added again before `writeIfIdle` is called. */
   add(log: FlushableLog): void {
-    if (this.#callbacks.has(log)) return;
-    // The first callback comes at the end of the current turn. The log waits one more turn, so that a task which
-    // becomes idle in this turn records that in the same commit.
-    this.#schedule(log, () => this.#schedule(log, () => this.#write(log)));
+    if (this.#added.length === 0 && this.#waiting.length === 0) setImmediate(this.#endTurn);
+    this.#added.push(log);
   }
 
-  remove(log: FlushableLog): void {
-    clearImmediate(this.#callbacks.get(log));
-    this.#callbacks.delete(log);
-  }
-
-  #schedule(log: FlushableLog, callback: () => void): void {
-    this.#callbacks.set(log, setImmediate(callback));
-  }
-
-  #write(log: FlushableLog): void {
-    this.#callbacks.delete(log);
-    log.writeIfIdle();
-  }
+  /**
+   * The first call comes at the end of the turn in which a log was added. The log waits one more turn, so that a task
+   * which becomes idle in this turn records that in the same commit.
+   */
+  readonly #endTurn = (): void => {
+    const due = this.#waiting;
+    this.#waiting = this.#added;
+    this.#added = [];
+    if (this.#waiting.length > 0) setImmediate(this.#endTurn);
+    for (const log of due) log.writeIfIdle();
+  };
 }

@@ -1,10 +1,12 @@
 import {
   andThen,
   Fault,
+  HistoryRetention,
   rootTaskId as root,
   type AgentId,
   type EventDraft,
   type FaultCode,
+  type HostedAgent,
   type Lease,
   type DriveResult,
   type MaybePromise,
@@ -29,6 +31,15 @@ const maxRecoveries = 5;
 
 /** Number of recoveries from which a run is not even loaded, because recording that it failed has ended the process as well. */
 const maxLoads = 2 * maxRecoveries;
+
+/** Milliseconds until a failed deletion of the history of an ended run is repeated. */
+const clearAgainMs = 1_000;
+
+type ClearingAgent = HostedAgent & Required<Pick<HostedAgent, "clearHistory">>;
+
+function canClear(agent: HostedAgent): agent is ClearingAgent {
+  return agent.clearHistory !== undefined;
+}
 
 function crashLoop(runId: RunId, recoveries: number): Fault {
   return new Fault(
@@ -71,6 +82,8 @@ export class RunOwner implements SupervisorListener, LogOwner, ObservedLog, Mail
   #isStarted = false;
   /** The store writes the last commit and releases the run in one transaction. */
   #isReleasing = false;
+  /** The history of the ended run is being deleted from the application's own store. */
+  #isClearing = false;
   #isClosed = false;
   #refusal: Fault | undefined;
 
@@ -256,7 +269,12 @@ export class RunOwner implements SupervisorListener, LogOwner, ObservedLog, Mail
 
   /** A completed run is released as ended. Any other outcome can be resumed, so the run is released as suspended until a mailbox message arrives. */
   finish(): void {
-    if (this.#isReleasing) return;
+    if (this.#isReleasing || this.#isClearing) return;
+    const agent = this.#agentToClear();
+    if (agent !== undefined) {
+      void this.#clearHistory(agent);
+      return;
+    }
     const completed = this.#state.task(root).outcome?.status === "completed";
     const rest: Rest = completed ? { kind: "ended" } : { kind: "suspended", wakeAt: null };
     const released = this.#log.flushAndRelease(rest);
@@ -265,6 +283,40 @@ export class RunOwner implements SupervisorListener, LogOwner, ObservedLog, Mail
       this.#isReleasing = true;
       void this.#closeAfter(released, rest);
     }
+  }
+
+  /** The root's agent, if it has to delete the history of this run from the application's own store. */
+  #agentToClear(): ClearingAgent | undefined {
+    const { retention } = this.#state.task(root).record.supervision;
+    if (retention !== HistoryRetention.RUN || this.#state.isHistoryCleared) return undefined;
+    const agent = this.#worker.agents.get(this.#record.agentId);
+    return agent !== undefined && canClear(agent) ? agent : undefined;
+  }
+
+  /**
+   * R14: deletes the history of the run after the commit that ends it, and records that. The run stays owned until the
+   * deletion succeeds: a failed one is repeated after a delay, and after a crash the next owner repeats it.
+   */
+  async #clearHistory(agent: ClearingAgent): Promise<void> {
+    this.#isClearing = true;
+    try {
+      const flushed = this.#log.flush();
+      if (flushed !== undefined) await flushed;
+    } catch (error) {
+      this.fail(Fault.from(error));
+      return;
+    }
+    try {
+      await agent.clearHistory(this.#record.runId);
+      if (this.#isClosed) return;
+      this.#log.add({ historyCleared: true });
+    } catch (error) {
+      if (this.#isClosed) return;
+      this.#worker.onError(Fault.from(error));
+      await this.#sleep(this.#worker.clock.now() + clearAgainMs);
+    }
+    this.#isClearing = false;
+    if (!this.#isClosed && this.#state.ended) this.finish();
   }
 
   /** Closes the run once the store has written the last commit and released the run with it. */

@@ -45,6 +45,8 @@ export class StepExecutor implements FlushableLog {
   #open: Call | undefined;
   /** E4: events that the code has emitted since its last step. */
   #events: EventDraft[] = [];
+  /** The value of `#events` for which the idle flusher waits. */
+  #watched: EventDraft[] | undefined;
   /** Number of events that the code has emitted in this scope. */
   #emitted = 0;
   /** Number of the scope's first events that are in the log already, because an earlier owner was idle after them. */
@@ -79,13 +81,22 @@ export class StepExecutor implements FlushableLog {
    */
   emit(draft: EventDraft): void {
     if (++this.#emitted <= this.#inLog) return;
-    if (this.#events.push(draft) === 1) this.runner.worker.idleFlusher.add(this);
+    this.#events.push(draft);
+    if (this.#watched === undefined) this.#watch();
+  }
+
+  #watch(): void {
+    this.#watched = this.#events;
+    this.runner.worker.idleFlusher.add(this);
   }
 
   /** E4: emits the pending events, with a mark that keeps a replay from emitting them again. */
   writeIfIdle(): void {
     const { runner, scope } = this;
+    const watched = this.#watched;
+    this.#watched = undefined;
     if (this.#events.length === 0 || this.#isOver || !runner.journal.isPastReplay(scope)) return;
+    if (this.#events !== watched) return this.#watch();
     let seq = -1;
     for (const draft of this.takeEvents()) seq = runner.journal.emit(draft);
     const address = earlyEventsAddress(scope, this.#emitted);

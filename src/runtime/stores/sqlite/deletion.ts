@@ -63,7 +63,7 @@ export class Deletion {
   #findEnded({ endedBefore, except }: CollectOptions): Doomed[] {
     return this.#options.tables.database.all<Doomed>(
       `SELECT run_id AS runId, session_id AS sessionId FROM runs
-       WHERE ended_at < ? AND run_id IS NOT NULL AND owner IS NULL
+       WHERE ended_at < ? AND run_id IS NOT NULL AND owner IS NULL AND state <> ${RunState.READY}
          AND NOT EXISTS (SELECT 1 FROM mail WHERE run = runs.id)
          AND run_id NOT IN (SELECT value FROM json_each(?))
        ORDER BY ended_at LIMIT ${mostRuns}`,
