@@ -4,6 +4,7 @@ import { systemClock } from "./runtime/index.ts";
 export {
   Agent,
   type AgentOptions,
+  type ContinueOptions,
   type InvokeOptions,
   type RunUntilOptions,
   type StreamOptions,
@@ -79,6 +80,7 @@ export {
   type WorkflowRouter,
   type AgentInput,
   type AgentRequest,
+  type ContinueRequest,
   type AgentStream,
   type AgentToolOptions,
   type PromptHistoryOptions,

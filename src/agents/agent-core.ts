@@ -74,6 +74,9 @@ export interface StreamOptions extends InvokeOptions {
   readonly cancelOnBreak?: boolean;
 }
 
+/** Options of `continue`. */
+export type ContinueOptions = Omit<InvokeOptions, "sessionId">;
+
 /**
  * The model role of summaries, so that middleware can tell them from answers and `route` may choose a cheaper model.
  */
@@ -133,10 +136,10 @@ export class AgentCore implements HostedAgent {
           `invalid ${option} ${value} of agent ${name}: expected an integer from 1`,
         );
     const tools = toolsIn(this.#tools);
+    const toolSpecs = new ToolSpecs(tools);
     this.subAgents = subAgentsOf(this.architecture, [...agentsOf(subAgents), ...agentsBehind(tools)]);
     if (this.subAgents.length > 0) refuseDuplicateNamesBelow(this);
     this.models = modelsOf(this.architecture, options);
-    const toolSpecs = new ToolSpecs(tools);
     refuseTwice(name, tools);
     const pipeline = new MiddlewarePipeline(middlewareOf(options, home));
     const callPath = callPathOf(pipeline, options);
@@ -195,7 +198,7 @@ export class AgentCore implements HostedAgent {
   async #invoke(ctx: RunContext): Promise<JsonValue> {
     const given = readInput(ctx.input);
     if (given === undefined) throw refusedInput(this.name);
-    if (ctx.taskId === rootTaskId) checkRootInput(this.name, given);
+    if (ctx.taskId === rootTaskId) checkRootInput(this.name, given, this.architecture);
     return invokeIn(this.#plan, ctx, given);
   }
 
@@ -213,6 +216,14 @@ export class AgentCore implements HostedAgent {
   async invoke(input: AgentInput, options: InvokeOptions = {}): Promise<RunResult<JsonValue>> {
     const run = await this.submit(input, options);
     return cancelWithCaller(run, () => run.result());
+  }
+
+  /**
+   * Continues a session without a new message, for example after a run that ended with `max_turns` or was cancelled. The
+   * run fails with `invalid_argument` if the session has no messages or ends with an answer.
+   */
+  continue(sessionId: string, options: ContinueOptions = {}): Promise<RunResult<JsonValue>> {
+    return this.invoke({ continue: true }, { ...options, sessionId });
   }
 
   /** Like `invoke`, but returns the events and text deltas while the run proceeds. */
@@ -266,7 +277,7 @@ export class AgentCore implements HostedAgent {
       timeoutMs == null ? budget.deadlineMs : Math.min(timeoutMs, budget.deadlineMs ?? Infinity);
     const read = readInput(input as JsonValue);
     if (read === undefined) throw refusedInput(this.name);
-    checkRootInput(this.name, read);
+    checkRootInput(this.name, read, this.architecture);
     const schema = output ?? read.output;
     if (schema !== undefined) {
       acceptForm(this, this.architecture);
@@ -313,7 +324,7 @@ export class AgentCore implements HostedAgent {
 }
 
 function requestOf(input: AgentInput): Exclude<AgentInput, string | readonly unknown[]> {
-  return typeof input === "object" && "prompt" in input ? input : { prompt: input };
+  return typeof input === "object" && ("prompt" in input || "continue" in input) ? input : { prompt: input };
 }
 
 function architectureOf({ name, architecture = "react" }: AgentOptions): Architecture {
