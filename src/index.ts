@@ -80,6 +80,7 @@ export {
   type AgentInput,
   type AgentRequest,
   type AgentStream,
+  type AgentToolOptions,
   type PromptHistoryOptions,
   type RoundState,
   type StopHook,
