@@ -5,6 +5,8 @@ import {
   type Architecture,
   type JsonSchema,
   type JsonValue,
+  type RunContext,
+  type Turn,
   type UserMessage,
   type UserPart,
   type WorkerBrief,
@@ -131,6 +133,17 @@ export function checkRootInput(
         "invalid_argument",
         `invalid input of agent ${name}: ${key} is accepted only from a parent agent; ${rootAlternatives[key]}`,
       );
+}
+
+/** Refuses to continue a conversation in which the model has nothing to answer. */
+export function checkContinuation({ agentId, facts: { sessionId } }: RunContext, { history }: Turn): void {
+  const last = history.at(-1);
+  if (last?.role === "user" || last?.role === "tool") return;
+  const problem = last === undefined ? "has no messages" : "ends with an answer";
+  throw new Fault(
+    "invalid_argument",
+    `agent ${agentId} cannot continue session ${sessionId}: it ${problem}; use invoke() with a message`,
+  );
 }
 
 const rootAlternatives = {

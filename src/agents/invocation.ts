@@ -28,7 +28,7 @@ import {
   type TurnOpening,
   type TurnPlan,
 } from "../kernel/index.ts";
-import { openings, type ReadInput } from "./agent-input.ts";
+import { checkContinuation, openings, type ReadInput } from "./agent-input.ts";
 import { acceptForm, acceptSchema, fitAnswer, formatOf, withFormat } from "./answer-format.ts";
 import { isBlank } from "./architectures/answer-text.ts";
 import { closeInvocation, stopOf, type Closing, type Place } from "./close-invocation.ts";
@@ -59,17 +59,6 @@ export function invokeIn(
       if (given.message === undefined) checkContinuation(ctx, turn);
       return new Invocation(plan, ctx, given, turn, place).run();
     });
-}
-
-/** Refuses to continue a conversation in which the model has nothing to answer. */
-function checkContinuation({ agentId, facts: { sessionId } }: RunContext, { history }: Turn): void {
-  const last = history.at(-1);
-  if (last?.role === "user" || last?.role === "tool") return;
-  const problem = last === undefined ? "has no messages" : "ends with an answer";
-  throw new Fault(
-    "invalid_argument",
-    `agent ${agentId} cannot continue session ${sessionId}: it ${problem}; use invoke() with a message`,
-  );
 }
 
 /** Determines what an invocation starts with. It is synchronous unless instructions or a history have to be loaded. */
