@@ -80,6 +80,8 @@ export {
   type AgentInput,
   type AgentRequest,
   type AgentStream,
+  type PartialValue,
+  type TextOptions,
   type PromptHistoryOptions,
   type RoundState,
   type StopHook,

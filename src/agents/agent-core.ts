@@ -230,7 +230,8 @@ export class AgentCore implements HostedAgent {
     shape: (result: RunResult<JsonValue>) => Result | Promise<Result>,
   ): AgentStream<Result> {
     checkInvokeOptions(this.name, options);
-    return new AgentStream(() => this.submit(input, { ...options, streaming: true }), shape, cancelOnBreak);
+    const start = (): Promise<RunHandle> => this.submit(input, { ...options, streaming: true });
+    return new AgentStream({ start, shape, cancelOnBreak, output: options.output });
   }
 
   /** Resumes a run that ended on a fault, was paused, or was left by a process that died. */

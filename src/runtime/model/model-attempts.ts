@@ -217,7 +217,8 @@ export class ModelAttempts implements CallBody {
       if (this.#round > 1)
         step.emit({ type: "retry_end", data: { attempt: this.#round - 1, success: true } });
       const durationMs = step.durationSince(this.#sentAt);
-      const reply = new PendingReply(step, model, grant, response, durationMs, this.#earlierUsage);
+      const { role } = this.#outgoing;
+      const reply = new PendingReply(step, model, grant, response, role, durationMs, this.#earlierUsage);
       this.#outgoing.onReply?.(reply);
       this.#resolve(reply);
     } catch (error) {
