@@ -82,6 +82,7 @@ export {
   type AgentStream,
   type PartialValue,
   type TextOptions,
+  type AgentToolOptions,
   type PromptHistoryOptions,
   type RoundState,
   type StopHook,

@@ -57,6 +57,8 @@ import { MiddlewarePipeline } from "./middleware/pipeline.ts";
 import { tracing } from "./middleware/tracing.ts";
 import { refuseDuplicateNamesBelow } from "./duplicate-names.ts";
 import { checkRunUntilOptions, runUntil, type RunUntilOptions } from "./run-until.ts";
+import { agentTool, type AgentToolOptions } from "./agent-tool.ts";
+import { agentsBehind } from "./handed-answers.ts";
 import { agentsOf, withHandoffs } from "./sub-agents.ts";
 import { toolsIn, type ToolList } from "./tool-list.ts";
 import { ToolSpecs } from "./tool-specs.ts";
@@ -137,10 +139,10 @@ export class AgentCore implements HostedAgent {
           "invalid_argument",
           `invalid ${option} ${value} of agent ${name}: expected an integer from 1`,
         );
-    this.subAgents = subAgentsOf(this.architecture, agentsOf(subAgents));
+    const tools = toolsIn(this.#tools);
+    this.subAgents = subAgentsOf(this.architecture, [...agentsOf(subAgents), ...agentsBehind(tools)]);
     if (this.subAgents.length > 0) refuseDuplicateNamesBelow(this);
     this.models = modelsOf(this.architecture, options);
-    const tools = toolsIn(this.#tools);
     const toolSpecs = new ToolSpecs(tools);
     refuseTwice(name, tools);
     const pipeline = new MiddlewarePipeline(middlewareOf(options, home));
@@ -177,6 +179,15 @@ export class AgentCore implements HostedAgent {
   /** Returns an agent with the same options except for `changes`. */
   with(changes: Partial<AgentOptions>): AgentCore {
     return new AgentCore({ ...this.#options, ...changes }, this.#home);
+  }
+
+  /**
+   * Returns a tool whose calls run this agent as a child task of the calling agent: the child takes a seat, counts
+   * against the caller's budget and continues where it was after a crash. The model writes the task. The agent is
+   * registered with each agent that is created with the tool.
+   */
+  asTool(options: AgentToolOptions = {}): Tool {
+    return agentTool(this, options);
   }
 
   messageOf(input: JsonValue): UserMessage | undefined {

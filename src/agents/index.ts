@@ -5,6 +5,7 @@ export type { InvokeOptions } from "./invoke-options.ts";
 export type { AgentInput, AgentRequest } from "./agent-input.ts";
 export { AgentStream, type TextOptions } from "./agent-stream.ts";
 export type { PartialValue } from "./partial-json.ts";
+export type { AgentToolOptions } from "./agent-tool.ts";
 export { ConditionalFlow, type ConditionalFlowOptions } from "./flows/conditional.ts";
 export { ParallelFlow, type Merge, type ParallelFlowOptions } from "./flows/parallel.ts";
 export { SequentialFlow } from "./flows/sequential.ts";
