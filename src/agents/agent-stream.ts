@@ -114,7 +114,7 @@ export class AgentStream<Result = RunResult<JsonValue>, Value = never> implement
         "invalid_argument",
         "partialObject() needs a schema: pass the option `output` to stream(), or read text()",
       );
-    const opensWith = openings[typeof schema === "object" ? String(schema["type"]) : ""];
+    const opensWith = openingOf(schema);
     let parser = new PartialJson(opensWith);
     for await (const change of this.#answer()) {
       if (change.type === "reset" || (change.type === "text" && change.isFirst))
@@ -163,4 +163,9 @@ export class AgentStream<Result = RunResult<JsonValue>, Value = never> implement
   }
 }
 
-const openings: Readonly<Record<string, string>> = { object: "{", array: "[" };
+/** The characters with which an answer by this schema may start. */
+function openingOf(schema: JsonSchema): string {
+  const type = typeof schema === "object" ? schema["type"] : undefined;
+  if (type === "object") return "{";
+  return type === "array" ? "[" : "{[";
+}

@@ -16,7 +16,7 @@ function speaker(name: string, script: readonly ScriptStep[]): Agent {
 }
 
 /** The text of a stream, and the output of its run. */
-async function read(stream: AgentStream<{ readonly output: unknown }, never>) {
+async function read(stream: AgentStream<{ readonly output: unknown }>) {
   const text = (await all(stream.text())).join("");
   return { text, output: (await stream.result()).output };
 }
