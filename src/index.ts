@@ -82,6 +82,8 @@ export {
   type AgentRequest,
   type ContinueRequest,
   type AgentStream,
+  type PartialValue,
+  type TextOptions,
   type AgentToolOptions,
   type PromptHistoryOptions,
   type RoundState,
