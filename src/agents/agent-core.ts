@@ -9,6 +9,7 @@ import {
   executionBudget,
   Fault,
   formatAgentId,
+  modelTimeouts,
   spawnBudget,
   type HostedAgent,
   type AgentId,
@@ -20,6 +21,7 @@ import {
   type InboxMode,
   type Message,
   type Model,
+  type ModelTimeouts,
   rootTaskId,
   type RunContext,
   type RunHandle,
@@ -49,6 +51,8 @@ import { MiddlewarePipeline } from "./middleware/pipeline.ts";
 import { tracing } from "./middleware/tracing.ts";
 import { refuseDuplicateNamesBelow } from "./duplicate-names.ts";
 import { checkRunUntilOptions, runUntil, type RunUntilOptions } from "./run-until.ts";
+import { agentTool, type AgentToolOptions } from "./agent-tool.ts";
+import { agentsBehind } from "./handed-answers.ts";
 import { agentsOf, withHandoffs } from "./sub-agents.ts";
 import { toolsIn, type ToolList } from "./tool-list.ts";
 import { ToolSpecs } from "./tool-specs.ts";
@@ -86,6 +90,7 @@ export class AgentCore implements HostedAgent {
   readonly budget: Partial<ExecutionBudget>;
   readonly inbox: InboxMode;
   declare readonly spawnBudget?: Partial<SpawnBudget>;
+  declare readonly modelTimeouts?: Partial<ModelTimeouts>;
   declare readonly version?: string;
   declare readonly callPath?: CallPath;
   declare readonly clearHistory?: NonNullable<HostedAgent["clearHistory"]>;
@@ -115,6 +120,10 @@ export class AgentCore implements HostedAgent {
       spawnBudget(options.spawnBudget);
       this.spawnBudget = options.spawnBudget;
     }
+    if (options.modelTimeouts !== undefined) {
+      modelTimeouts(`agent ${name}`, options.modelTimeouts);
+      this.modelTimeouts = options.modelTimeouts;
+    }
     if (options.version !== undefined) this.version = options.version;
     const { history } = options;
     if (history !== undefined) this.clearHistory = (runId) => history.clearRun(runId);
@@ -124,10 +133,10 @@ export class AgentCore implements HostedAgent {
           "invalid_argument",
           `invalid ${option} ${value} of agent ${name}: expected an integer from 1`,
         );
-    this.subAgents = subAgentsOf(this.architecture, agentsOf(subAgents));
+    const tools = toolsIn(this.#tools);
+    this.subAgents = subAgentsOf(this.architecture, [...agentsOf(subAgents), ...agentsBehind(tools)]);
     if (this.subAgents.length > 0) refuseDuplicateNamesBelow(this);
     this.models = modelsOf(this.architecture, options);
-    const tools = toolsIn(this.#tools);
     const toolSpecs = new ToolSpecs(tools);
     refuseTwice(name, tools);
     const pipeline = new MiddlewarePipeline(middlewareOf(options, home));
@@ -164,6 +173,15 @@ export class AgentCore implements HostedAgent {
   /** Returns an agent with the same options except for `changes`. */
   with(changes: Partial<AgentOptions>): AgentCore {
     return new AgentCore({ ...this.#options, ...changes }, this.#home);
+  }
+
+  /**
+   * Returns a tool whose calls run this agent as a child task of the calling agent: the child takes a seat, counts
+   * against the caller's budget and continues where it was after a crash. The model writes the task. The agent is
+   * registered with each agent that is created with the tool.
+   */
+  asTool(options: AgentToolOptions = {}): Tool {
+    return agentTool(this, options);
   }
 
   messageOf(input: JsonValue): UserMessage | undefined {
@@ -217,7 +235,8 @@ export class AgentCore implements HostedAgent {
     shape: (result: RunResult<JsonValue>) => Result | Promise<Result>,
   ): AgentStream<Result> {
     checkInvokeOptions(this.name, options);
-    return new AgentStream(() => this.submit(input, { ...options, streaming: true }), shape, cancelOnBreak);
+    const start = (): Promise<RunHandle> => this.submit(input, { ...options, streaming: true });
+    return new AgentStream({ start, shape, cancelOnBreak, output: options.output });
   }
 
   /** Resumes a run that ended on a fault, was paused, or was left by a process that died. */
