@@ -80,6 +80,8 @@ export {
   type AgentInput,
   type AgentRequest,
   type AgentStream,
+  type PartialValue,
+  type TextOptions,
   type AgentToolOptions,
   type PromptHistoryOptions,
   type RoundState,

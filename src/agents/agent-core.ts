@@ -9,6 +9,7 @@ import {
   executionBudget,
   Fault,
   formatAgentId,
+  modelTimeouts,
   spawnBudget,
   type HostedAgent,
   type AgentId,
@@ -20,6 +21,7 @@ import {
   type InboxMode,
   type Message,
   type Model,
+  type ModelTimeouts,
   rootTaskId,
   type RunContext,
   type RunHandle,
@@ -94,6 +96,7 @@ export class AgentCore implements HostedAgent {
   readonly budget: Partial<ExecutionBudget>;
   readonly inbox: InboxMode;
   declare readonly spawnBudget?: Partial<SpawnBudget>;
+  declare readonly modelTimeouts?: Partial<ModelTimeouts>;
   declare readonly version?: string;
   declare readonly callPath?: CallPath;
   declare readonly clearHistory?: NonNullable<HostedAgent["clearHistory"]>;
@@ -122,6 +125,10 @@ export class AgentCore implements HostedAgent {
     if (options.spawnBudget !== undefined) {
       spawnBudget(options.spawnBudget);
       this.spawnBudget = options.spawnBudget;
+    }
+    if (options.modelTimeouts !== undefined) {
+      modelTimeouts(`agent ${name}`, options.modelTimeouts);
+      this.modelTimeouts = options.modelTimeouts;
     }
     if (options.version !== undefined) this.version = options.version;
     const { history } = options;
@@ -234,7 +241,8 @@ export class AgentCore implements HostedAgent {
     shape: (result: RunResult<JsonValue>) => Result | Promise<Result>,
   ): AgentStream<Result> {
     checkInvokeOptions(this.name, options);
-    return new AgentStream(() => this.submit(input, { ...options, streaming: true }), shape, cancelOnBreak);
+    const start = (): Promise<RunHandle> => this.submit(input, { ...options, streaming: true });
+    return new AgentStream({ start, shape, cancelOnBreak, output: options.output });
   }
 
   /** Resumes a run that ended on a fault, was paused, or was left by a process that died. */
