@@ -36,14 +36,8 @@ import { cancelWithCaller } from "./cancel-with-caller.ts";
 import { checkAgentOptions } from "./agent-check.ts";
 import type { AgentOptions } from "./agent-options.ts";
 import { checkArchitecture } from "./part-check.ts";
-import {
-  checkRootInput,
-  readInput,
-  readMessage,
-  refusedInput,
-  type AgentInput,
-  type ReadInput,
-} from "./agent-input.ts";
+import { checkRootInput, readInput, readMessage, type AgentInput, type ReadInput } from "./agent-input.ts";
+import { checkInputKeys, refusedInput } from "./input-problem.ts";
 import { AgentStream } from "./agent-stream.ts";
 import { acceptForm, acceptSchema, type SchemaCheck } from "./answer-format.ts";
 import { createArchitecture } from "./architectures/registry.ts";
@@ -204,7 +198,7 @@ export class AgentCore implements HostedAgent {
 
   async #invoke(ctx: RunContext): Promise<JsonValue> {
     const given = readInput(ctx.input);
-    if (given === undefined) throw refusedInput(this.name);
+    if (given === undefined) throw refusedInput(this.name, ctx.input);
     if (ctx.taskId === rootTaskId) checkRootInput(this.name, given, this.architecture);
     return invokeIn(this.#plan, ctx, given);
   }
@@ -284,7 +278,8 @@ export class AgentCore implements HostedAgent {
     const deadlineMs =
       timeoutMs == null ? budget.deadlineMs : Math.min(timeoutMs, budget.deadlineMs ?? Infinity);
     const read = readInput(input as JsonValue);
-    if (read === undefined) throw refusedInput(this.name);
+    checkInputKeys(this.name, input);
+    if (read === undefined) throw refusedInput(this.name, input);
     checkRootInput(this.name, read, this.architecture);
     const schema = output ?? read.output;
     if (schema !== undefined) {

@@ -11,6 +11,7 @@ import {
   type UserPart,
   type WorkerBrief,
 } from "../kernel/index.ts";
+import { isUserPart } from "./input-problem.ts";
 
 /**
  * The input of an agent: a text, a text with images and files, a request that also describes the answer, or a request
@@ -68,13 +69,6 @@ const continuation: ReadInput = { prompt: "", attachments: [], message: undefine
 /** Reads the message of another agent. A body that is not an input is converted to JSON text. */
 export function readMessage(body: JsonValue): ReadInput {
   return readInput(body) ?? ofParts(JSON.stringify(body));
-}
-
-export function refusedInput(name: string): Fault {
-  return new Fault(
-    "invalid_argument",
-    `invalid input of agent ${name}: expected a text, a list of text, image and file parts, or { prompt, output } with one of these as the prompt`,
-  );
 }
 
 function ofParts(content: string | readonly UserPart[]): ReadInput {
@@ -152,20 +146,7 @@ const rootAlternatives = {
 };
 
 function isParts(value: unknown): value is readonly UserPart[] {
-  return Array.isArray(value) && value.length > 0 && value.every(isPart);
-}
-
-function isPart(part: unknown): boolean {
-  if (!isRecord(part)) return false;
-  const { type, text, mediaType, source } = part;
-  if (type === "text") return isText(text);
-  return (type === "image" || type === "file") && isText(mediaType) && isSource(source);
-}
-
-function isSource(source: unknown): boolean {
-  if (!isRecord(source)) return false;
-  const { kind, data, url } = source;
-  return (kind === "base64" && isText(data)) || (kind === "url" && isText(url));
+  return Array.isArray(value) && value.length > 0 && value.every(isUserPart);
 }
 
 function isHistory(value: unknown): value is NonNullable<WorkerBrief["history"]> {

@@ -35,8 +35,22 @@ export function checkArchitecture(architecture: Architecture, agent: string): Ar
   return architecture;
 }
 
+/** Refuses tools that are keyed by name, as the AI SDK and Mastra write them, instead of listed. */
+export function checkToolList(owner: string, tools: unknown): void {
+  if (tools === undefined || tools === null || typeof tools === "function" || Array.isArray(tools)) return;
+  throw new Fault(
+    "invalid_argument",
+    `invalid tools of ${owner}: expected a list of tools, not ${describeValue(tools)}; use tools: [tool({ name, description, inputSchema, execute })]`,
+  );
+}
+
 /** Refuses a tool that could not be called. */
 export function checkTool(tool: Tool): void {
+  if (tool !== null && typeof tool === "object" && !("parse" in tool) && "execute" in tool)
+    throw new Fault(
+      "invalid_argument",
+      `invalid tool ${describeName(tool)}: it was not created by tool() of reeve; use tool({ name, description, inputSchema, execute }) imported from "reeve"`,
+    );
   checkMethods(
     `tool ${describeName(tool)}`,
     tool ?? {},
