@@ -168,6 +168,7 @@ export {
   type AssistantMessage,
   type AuditLog,
   type Budget,
+  type CallSettings,
   type ChatContext,
   type ChatMessage,
   type ChatMiddleware,

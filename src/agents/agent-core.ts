@@ -1,6 +1,9 @@
+import { AbortWatch } from "./abort-watch.ts";
 import {
   checkInvokeOptions,
   checkRuntimeChoice,
+  checkSubmitOptions,
+  type AgentSubmitOptions,
   type InvokeOptions,
   type RuntimeChoice,
 } from "./invoke-options.ts";
@@ -200,8 +203,14 @@ export class AgentCore implements HostedAgent {
 
   /** Runs the agent on an input and resolves with the result, whatever its status. */
   async invoke(input: AgentInput, options: InvokeOptions = {}): Promise<RunResult<JsonValue>> {
-    const run = await this.submit(input, options);
-    return cancelWithCaller(run, () => run.result());
+    checkInvokeOptions(this.name, options);
+    const { signal, ...rest } = options;
+    const watch = signal && new AbortWatch(signal);
+    watch?.assertNotAborted();
+    const run = await this.#submit(input, rest);
+    watch?.start(run);
+    const end = cancelWithCaller(run, () => run.result());
+    return watch === undefined ? end : watch.untilEnd(end);
   }
 
   /** Like `invoke`, but returns the events and text deltas while the run proceeds. */
@@ -223,7 +232,9 @@ export class AgentCore implements HostedAgent {
     shape: (result: RunResult<JsonValue>) => Result | Promise<Result>,
   ): AgentStream<Result> {
     checkInvokeOptions(this.name, options);
-    return new AgentStream(() => this.submit(input, { ...options, streaming: true }), shape, cancelOnBreak);
+    const { signal, ...rest } = options;
+    const start = (): Promise<RunHandle> => this.#submit(input, { ...rest, streaming: true });
+    return new AgentStream(start, shape, { cancelOnBreak, signal });
   }
 
   /** Resumes a run that ended on a fault, was paused, or was left by a process that died. */
@@ -242,12 +253,14 @@ export class AgentCore implements HostedAgent {
   }
 
   /** Starts a run and returns its handle without waiting for the result. */
-  async submit(
-    input: AgentInput,
-    given: InvokeOptions & { readonly streaming?: boolean } = {},
-  ): Promise<RunHandle> {
-    checkInvokeOptions(this.name, given);
+  async submit(input: AgentInput, options: AgentSubmitOptions = {}): Promise<RunHandle> {
+    checkSubmitOptions(this.name, options);
+    return this.#submit(input, options);
+  }
+
+  async #submit(input: AgentInput, given: AgentSubmitOptions): Promise<RunHandle> {
     const { runtime, timeoutMs, output, ...options } = given;
+    if (options.settings !== undefined) this.#requireOwnModel();
     const at = runtime ?? (await this.#runtime());
     // Callers without types may pass `budget: null` for no budget.
     const budget = options.budget ?? {};
@@ -266,6 +279,15 @@ export class AgentCore implements HostedAgent {
       ...options,
       budget: deadlineMs == null ? budget : { ...budget, deadlineMs },
     });
+  }
+
+  /** Refuses settings that would have no effect: they apply to the model calls of this agent, not of its sub-agents. */
+  #requireOwnModel(): void {
+    if (Object.keys(this.models).length > 0) return;
+    throw new Fault(
+      "invalid_argument",
+      `invalid settings of a run of agent ${this.name}: the agent calls no model itself; use withSettings() for the models of its sub-agents`,
+    );
   }
 
   /** Groups the inbox messages of this activation into inputs. By default each message is its own conversation. */

@@ -24,6 +24,7 @@ import {
   type ParallelOptions,
   type PersonQuestion,
   type RunContext,
+  type CallSettings,
   type RunFacts,
   type RunMeta,
   type RunSnapshot,
@@ -130,6 +131,10 @@ export class TaskContext implements RunContext {
 
   get streaming(): boolean {
     return this.#runner.task.record.streaming;
+  }
+
+  get settings(): CallSettings | null {
+    return this.#runner.task.record.settings ?? null;
   }
 
   get input(): JsonValue {

@@ -1,5 +1,6 @@
 import type { WorkerContext } from "../process/worker-context.ts";
 import {
+  type CallSettings,
   type HostedAgent,
   type Commit,
   type Event,
@@ -16,6 +17,7 @@ import {
   Supervision,
   type TaskRecord,
   assertJson,
+  callSettings,
   executionBudget,
   formatTaskId,
   tightenBudget,
@@ -33,6 +35,7 @@ export function newRun(
   const { clock, ids } = worker;
   const { id: agentId } = agent;
   const { metadata = noMetadata, messages = noMessages, userId = null, channel } = options;
+  const settings = options.settings && callSettings(`a run of ${agentId}`, options.settings);
   for (const name of ["userId", "tenantId", "channel"] as const) assertShort(name, options[name]);
   assertJson(input, `the input of ${agentId}`);
   worker.sizes?.assert(input, `the input of ${agentId}`);
@@ -75,7 +78,7 @@ export function newRun(
     number: 0,
     at,
     events: [start],
-    tasks: [{ type: "create", task: channel === undefined ? task : { ...task, channel } }],
+    tasks: [{ type: "create", task: withOptions(task, channel, settings) }],
     ledger: [openAccountCommand(worker, { taskId, parentId: null, budget, priority })],
   };
   const message = root.retention === HistoryRetention.NONE ? undefined : agent.messageOf?.(input);
@@ -93,6 +96,16 @@ export function newRun(
     },
     first: sessions === undefined ? first : { ...first, sessions },
   };
+}
+
+/** The record of a root task. Fields that the submission does not set are absent. */
+function withOptions(
+  task: TaskRecord,
+  channel: string | undefined,
+  settings: CallSettings | undefined,
+): TaskRecord {
+  if (channel === undefined && settings === undefined) return task;
+  return { ...task, ...(channel !== undefined && { channel }), ...(settings !== undefined && { settings }) };
 }
 
 /** A run that is not stored yet. */
