@@ -78,6 +78,7 @@ export {
   type WorkflowNode,
   type WorkflowRouter,
   type AgentInput,
+  type InputMessage,
   type AgentRequest,
   type AgentStream,
   type PromptHistoryOptions,

@@ -17,6 +17,7 @@ import {
   type AgentId,
   type Architecture,
   type CallPath,
+  type ChatMessage,
   type Clock,
   type ExecutionBudget,
   type JsonValue,
@@ -179,6 +180,10 @@ export class AgentCore implements HostedAgent {
     return readInput(input)?.message;
   }
 
+  historyOf(input: JsonValue): readonly ChatMessage[] | undefined {
+    return readInput(input)?.earlier;
+  }
+
   run(ctx: RunContext, inbox: TaskInbox): Promise<JsonValue> {
     if (inbox.messages.length > 0) return this.#answer(ctx, inbox);
     return this.#invoke(ctx);
@@ -186,7 +191,7 @@ export class AgentCore implements HostedAgent {
 
   async #invoke(ctx: RunContext): Promise<JsonValue> {
     const given = readInput(ctx.input);
-    if (given === undefined) throw refusedInput(this.name);
+    if (given === undefined) throw refusedInput(this.name, ctx.input);
     if (ctx.taskId === rootTaskId) checkRootInput(this.name, given);
     return invokeIn(this.#plan, ctx, given);
   }
@@ -267,7 +272,7 @@ export class AgentCore implements HostedAgent {
     const deadlineMs =
       timeoutMs == null ? budget.deadlineMs : Math.min(timeoutMs, budget.deadlineMs ?? Infinity);
     const read = readInput(input as JsonValue);
-    if (read === undefined) throw refusedInput(this.name);
+    if (read === undefined) throw refusedInput(this.name, input);
     checkRootInput(this.name, read);
     const schema = output ?? read.output;
     if (schema !== undefined) {

@@ -2,6 +2,7 @@ import {
   Fault,
   textOf,
   userMessage,
+  type ChatMessage,
   type JsonSchema,
   type JsonValue,
   type UserMessage,
@@ -9,11 +10,16 @@ import {
   type WorkerBrief,
 } from "../kernel/index.ts";
 
-/** The input of an agent: a text, a text with images and files, or a request that also describes the answer. */
-export type AgentInput = string | readonly UserPart[] | AgentRequest;
+import { isConversation, readConversation, type InputMessage } from "./input-messages.ts";
+
+/**
+ * The input of an agent: a text, a text with images and files, the messages of a conversation whose last one is the
+ * user's, or a request that also describes the answer.
+ */
+export type AgentInput = string | readonly UserPart[] | readonly InputMessage[] | AgentRequest;
 
 export interface AgentRequest {
-  readonly prompt: string | readonly UserPart[];
+  readonly prompt: string | readonly UserPart[] | readonly InputMessage[];
   /** A JSON Schema that the answer must match. */
   readonly output?: JsonSchema;
 }
@@ -28,15 +34,16 @@ export interface ReadInput {
   /** Instructions for this invocation. Only the parent of a worker can give them. */
   readonly instructions?: string;
   readonly history?: WorkerBrief["history"];
+  /** The messages before the last one, if the input is a list of messages. */
+  readonly earlier?: readonly ChatMessage[];
 }
 
 /** Reads an input. Returns `undefined` if it is not a valid input of an agent. */
 export function readInput(input: JsonValue): ReadInput | undefined {
-  if (typeof input === "string") return ofParts(input);
-  if (isParts(input)) return ofParts(input);
+  if (typeof input === "string" || Array.isArray(input)) return readPrompt(input);
   if (typeof input !== "object" || input === null) return undefined;
   const { prompt, output, instructions, history } = input as Readonly<Record<string, unknown>>;
-  const read = typeof prompt === "string" || isParts(prompt) ? ofParts(prompt) : undefined;
+  const read = readPrompt(prompt);
   const fits =
     isAbsentOr(isRecord, output) && isAbsentOr(isText, instructions) && isAbsentOr(isHistory, history);
   if (read === undefined || !fits) return undefined;
@@ -50,14 +57,32 @@ export function readInput(input: JsonValue): ReadInput | undefined {
 
 /** Reads the message of another agent. A body that is not an input is converted to JSON text. */
 export function readMessage(body: JsonValue): ReadInput {
-  return readInput(body) ?? ofParts(JSON.stringify(body));
+  const read = readInput(body);
+  // Only a submission starts a conversation with messages.
+  return read === undefined || read.earlier !== undefined ? ofParts(JSON.stringify(body)) : read;
 }
 
-export function refusedInput(name: string): Fault {
+export function refusedInput(name: string, input: unknown): Fault {
+  const prompt = isRecord(input) ? input["prompt"] : input;
+  const problem = isConversation(prompt) ? readConversation(prompt) : undefined;
+  if (typeof problem === "string")
+    return new Fault("invalid_argument", `invalid messages of agent ${name}: ${problem}`);
   return new Fault(
     "invalid_argument",
-    `invalid input of agent ${name}: expected a text, a list of text, image and file parts, or { prompt, output } with one of these as the prompt`,
+    `invalid input of agent ${name}: expected a text, a list of text, image and file parts, a list of messages, or { prompt, output } with one of these as the prompt`,
   );
+}
+
+function readPrompt(prompt: unknown): ReadInput | undefined {
+  if (typeof prompt === "string" || isParts(prompt)) return ofParts(prompt);
+  return isConversation(prompt) ? ofConversation(prompt) : undefined;
+}
+
+function ofConversation(input: readonly unknown[]): ReadInput | undefined {
+  const read = readConversation(input);
+  if (typeof read === "string") return undefined;
+  const { earlier, last } = read;
+  return { ...ofParts(last.content), message: last, earlier };
 }
 
 function ofParts(content: string | readonly UserPart[]): ReadInput {

@@ -3,6 +3,7 @@ export type { AgentOptions } from "./agent-options.ts";
 export { checkAgentOptions, checkKindOptions } from "./agent-check.ts";
 export type { InvokeOptions } from "./invoke-options.ts";
 export type { AgentInput, AgentRequest } from "./agent-input.ts";
+export type { InputMessage } from "./input-messages.ts";
 export { AgentStream } from "./agent-stream.ts";
 export { ConditionalFlow, type ConditionalFlowOptions } from "./flows/conditional.ts";
 export { ParallelFlow, type Merge, type ParallelFlowOptions } from "./flows/parallel.ts";

@@ -102,3 +102,19 @@ export async function called(): Promise<void> {
   // @ts-expect-error: a submitted run is cancelled by its handle
   await agent.submit("x", { signal });
 }
+
+/** A call takes messages of the roles user, assistant and tool. */
+export async function conversed(): Promise<void> {
+  await agent.invoke([{ role: "user", content: "Hi" }]);
+  await agent
+    .stream([
+      { role: "assistant", content: "Hi" },
+      { role: "user", content: "Hi" },
+    ])
+    .result();
+  await agent.submit([{ role: "user", content: [{ type: "text", text: "Hi" }] }]);
+  // @ts-expect-error: instructions are an option of the agent, not a system message
+  await agent.invoke([{ role: "system", content: "Hi" }]);
+  // @ts-expect-error: the results of calls are parts
+  await agent.invoke([{ role: "tool", content: "Hi" }]);
+}
