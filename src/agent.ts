@@ -134,11 +134,11 @@ export class Agent extends AgentCore {
   override stream<const Source extends Schema>(
     input: AgentInput,
     options: StreamOptions<Source> & { readonly output: Source },
-  ): AgentStream<ValueResult<Infer<Source>>>;
+  ): AgentStream<ValueResult<Infer<Source>>, Infer<Source>>;
   override stream<const Source extends Schema>(
     input: AgentInput,
     options?: StreamOptions<Source>,
-  ): AgentStream<RunResult | ValueResult<Infer<Source>>>;
+  ): AgentStream<RunResult | ValueResult<Infer<Source>>, Infer<Source>>;
   override stream(input: AgentInput, options: StreamOptions<Schema> = {}): never {
     const { output, ...rest } = options;
     if (output === undefined) return this.streamAs(input, rest, textual) as never;

@@ -9,6 +9,7 @@ const agentOptionNames = optionNames<AgentOptions>({
   description: true,
   model: true,
   models: true,
+  modelTimeouts: true,
   instructions: true,
   tools: true,
   architecture: true,

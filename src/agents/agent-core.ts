@@ -12,6 +12,7 @@ import {
   executionBudget,
   Fault,
   formatAgentId,
+  modelTimeouts,
   spawnBudget,
   type HostedAgent,
   type AgentId,
@@ -24,6 +25,7 @@ import {
   type InboxMode,
   type Message,
   type Model,
+  type ModelTimeouts,
   rootTaskId,
   type RunContext,
   type RunHandle,
@@ -59,6 +61,8 @@ import { MiddlewarePipeline } from "./middleware/pipeline.ts";
 import { tracing } from "./middleware/tracing.ts";
 import { refuseDuplicateNamesBelow } from "./duplicate-names.ts";
 import { checkRunUntilOptions, runUntil, type RunUntilOptions } from "./run-until.ts";
+import { agentTool, type AgentToolOptions } from "./agent-tool.ts";
+import { agentsBehind } from "./handed-answers.ts";
 import { agentsOf, withHandoffs } from "./sub-agents.ts";
 import { toolsIn, type ToolList } from "./tool-list.ts";
 import { ToolSpecs } from "./tool-specs.ts";
@@ -96,6 +100,7 @@ export class AgentCore implements HostedAgent {
   readonly budget: Partial<ExecutionBudget>;
   readonly inbox: InboxMode;
   declare readonly spawnBudget?: Partial<SpawnBudget>;
+  declare readonly modelTimeouts?: Partial<ModelTimeouts>;
   declare readonly version?: string;
   declare readonly callPath?: CallPath;
   declare readonly clearHistory?: NonNullable<HostedAgent["clearHistory"]>;
@@ -125,6 +130,10 @@ export class AgentCore implements HostedAgent {
       spawnBudget(options.spawnBudget);
       this.spawnBudget = options.spawnBudget;
     }
+    if (options.modelTimeouts !== undefined) {
+      modelTimeouts(`agent ${name}`, options.modelTimeouts);
+      this.modelTimeouts = options.modelTimeouts;
+    }
     if (options.version !== undefined) this.version = options.version;
     const { history } = options;
     if (history !== undefined) this.clearHistory = (runId) => history.clearRun(runId);
@@ -134,10 +143,10 @@ export class AgentCore implements HostedAgent {
           "invalid_argument",
           `invalid ${option} ${value} of agent ${name}: expected an integer from 1`,
         );
-    this.subAgents = subAgentsOf(this.architecture, agentsOf(subAgents));
+    const tools = toolsIn(this.#tools);
+    this.subAgents = subAgentsOf(this.architecture, [...agentsOf(subAgents), ...agentsBehind(tools)]);
     if (this.subAgents.length > 0) refuseDuplicateNamesBelow(this);
     this.models = modelsOf(this.architecture, options);
-    const tools = toolsIn(this.#tools);
     const toolSpecs = new ToolSpecs(tools);
     refuseTwice(name, tools);
     const pipeline = new MiddlewarePipeline(middlewareOf(options, home));
@@ -174,6 +183,15 @@ export class AgentCore implements HostedAgent {
   /** Returns an agent with the same options except for `changes`. */
   with(changes: Partial<AgentOptions>): AgentCore {
     return new AgentCore({ ...this.#options, ...changes }, this.#home);
+  }
+
+  /**
+   * Returns a tool whose calls run this agent as a child task of the calling agent: the child takes a seat, counts
+   * against the caller's budget and continues where it was after a crash. The model writes the task. The agent is
+   * registered with each agent that is created with the tool.
+   */
+  asTool(options: AgentToolOptions = {}): Tool {
+    return agentTool(this, options);
   }
 
   messageOf(input: JsonValue): UserMessage | undefined {
@@ -239,7 +257,7 @@ export class AgentCore implements HostedAgent {
     checkInvokeOptions(this.name, options);
     const { signal, ...rest } = options;
     const start = (): Promise<RunHandle> => this.#submit(input, { ...rest, streaming: true });
-    return new AgentStream(start, shape, { cancelOnBreak, signal });
+    return new AgentStream({ start, shape, cancelOnBreak, output: options.output, signal });
   }
 
   /** Resumes a run that ended on a fault, was paused, or was left by a process that died. */

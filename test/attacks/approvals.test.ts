@@ -169,10 +169,12 @@ describe("an answer to another question", () => {
     ["with a space", (id) => `${id} `],
     ["with the name of the wait", (id) => `approval ${id}`],
     ["that is empty", () => ""],
-  ])("does not run the tool: %s", async (_name, forge) => {
+  ])("is not_found and does not run the tool: %s", async (_name, forge) => {
     const run = await start(attacker(() => [wiper()], {}));
     const { approvalId } = await question(run);
-    await run.approve(forge(approvalId), { decision: "approved" });
+    await expect(run.approve(forge(approvalId), { decision: "approved" })).rejects.toMatchObject({
+      code: "not_found",
+    });
     await run.approve(approvalId, { decision: "denied" });
     expect((await run.result()).output).toMatchObject({ text: "[denied: by a person]" });
     expect(wiped).toEqual([]);

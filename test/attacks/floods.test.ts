@@ -219,7 +219,9 @@ describe("a flood from outside", () => {
     "steering inputs": (run, index) => run.steer(`steering ${index}`),
     "follow-ups": (run, index) => run.followUp(`follow-up ${index}`),
     "decisions on approvals that do not exist": (run, index) =>
-      run.approve(`approval-${index}`, { decision: "approved" }),
+      expect(run.approve(`approval-${index}`, { decision: "approved" })).rejects.toMatchObject({
+        code: "not_found",
+      }),
     "pauses and resumes": (run, index) => (index % 2 === 0 ? run.pause() : run.resume()),
   };
 

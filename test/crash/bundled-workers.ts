@@ -1,5 +1,4 @@
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { rolldown } from "rolldown";
@@ -19,7 +18,10 @@ const here = (path: string): string => fileURLToPath(new URL(path, import.meta.u
  * time that the separate sources need. The checkpointer is an entry, because it starts itself as a thread.
  */
 export async function setup(project: TestProject): Promise<() => Promise<void>> {
-  const dir = await mkdtemp(join(tmpdir(), "reeve-crash-workers-"));
+  // In the repository, so that the bundle finds the installed packages.
+  const cache = here("../../node_modules/.cache");
+  await mkdir(cache, { recursive: true });
+  const dir = await mkdtemp(join(cache, "crash-workers-"));
   const built = await rolldown({
     input: {
       worker: here("worker.ts"),
