@@ -67,7 +67,7 @@ export function callSettings(owner: string, settings: CallSettings): CallSetting
     copy[name] =
       name === "toolChoice" ? toolChoice(owner, value) : numeric(owner, name as NumericSetting, value);
   }
-  return Object.freeze(copy) as CallSettings;
+  return Object.freeze(copy);
 }
 
 function numeric(owner: string, name: NumericSetting, value: unknown): number {
