@@ -4,6 +4,7 @@ import { systemClock } from "./runtime/index.ts";
 export {
   Agent,
   type AgentOptions,
+  type ContinueOptions,
   type InvokeOptions,
   type RunUntilOptions,
   type StreamOptions,
@@ -80,6 +81,7 @@ export {
   type AgentInput,
   type InputMessage,
   type AgentRequest,
+  type ContinueRequest,
   type AgentStream,
   type PartialValue,
   type TextOptions,

@@ -40,14 +40,8 @@ import { cancelWithCaller } from "./cancel-with-caller.ts";
 import { checkAgentOptions } from "./agent-check.ts";
 import type { AgentOptions } from "./agent-options.ts";
 import { checkArchitecture } from "./part-check.ts";
-import {
-  checkRootInput,
-  readInput,
-  readMessage,
-  refusedInput,
-  type AgentInput,
-  type ReadInput,
-} from "./agent-input.ts";
+import { checkRootInput, readInput, readMessage, type AgentInput, type ReadInput } from "./agent-input.ts";
+import { checkInputKeys, refusedInput } from "./input-problem.ts";
 import { AgentStream } from "./agent-stream.ts";
 import { acceptForm, acceptSchema, type SchemaCheck } from "./answer-format.ts";
 import { createArchitecture } from "./architectures/registry.ts";
@@ -79,6 +73,9 @@ export interface StreamOptions extends InvokeOptions {
   /** C3: whether leaving the loop cancels the run. Default: `false`, the run continues. */
   readonly cancelOnBreak?: boolean;
 }
+
+/** Options of `continue`. */
+export type ContinueOptions = Omit<InvokeOptions, "sessionId">;
 
 /**
  * The model role of summaries, so that middleware can tell them from answers and `route` may choose a cheaper model.
@@ -144,10 +141,10 @@ export class AgentCore implements HostedAgent {
           `invalid ${option} ${value} of agent ${name}: expected an integer from 1`,
         );
     const tools = toolsIn(this.#tools);
+    const toolSpecs = new ToolSpecs(tools);
     this.subAgents = subAgentsOf(this.architecture, [...agentsOf(subAgents), ...agentsBehind(tools)]);
     if (this.subAgents.length > 0) refuseDuplicateNamesBelow(this);
     this.models = modelsOf(this.architecture, options);
-    const toolSpecs = new ToolSpecs(tools);
     refuseTwice(name, tools);
     const pipeline = new MiddlewarePipeline(middlewareOf(options, home));
     const callPath = callPathOf(pipeline, options);
@@ -210,7 +207,7 @@ export class AgentCore implements HostedAgent {
   async #invoke(ctx: RunContext): Promise<JsonValue> {
     const given = readInput(ctx.input);
     if (given === undefined) throw refusedInput(this.name, ctx.input);
-    if (ctx.taskId === rootTaskId) checkRootInput(this.name, given);
+    if (ctx.taskId === rootTaskId) checkRootInput(this.name, given, this.architecture);
     return invokeIn(this.#plan, ctx, given);
   }
 
@@ -234,6 +231,14 @@ export class AgentCore implements HostedAgent {
     watch?.start(run);
     const end = cancelWithCaller(run, () => run.result());
     return watch === undefined ? end : watch.untilEnd(end);
+  }
+
+  /**
+   * Continues a session without a new message, for example after a run that ended with `max_turns` or was cancelled. The
+   * run fails with `invalid_argument` if the session has no messages or ends with an answer.
+   */
+  continue(sessionId: string, options: ContinueOptions = {}): Promise<RunResult<JsonValue>> {
+    return this.invoke({ continue: true }, { ...options, sessionId });
   }
 
   /** Like `invoke`, but returns the events and text deltas while the run proceeds. */
@@ -290,8 +295,9 @@ export class AgentCore implements HostedAgent {
     const deadlineMs =
       timeoutMs == null ? budget.deadlineMs : Math.min(timeoutMs, budget.deadlineMs ?? Infinity);
     const read = readInput(input as JsonValue);
+    checkInputKeys(this.name, input);
     if (read === undefined) throw refusedInput(this.name, input);
-    checkRootInput(this.name, read);
+    checkRootInput(this.name, read, this.architecture);
     const schema = output ?? read.output;
     if (schema !== undefined) {
       acceptForm(this, this.architecture);
@@ -347,7 +353,7 @@ export class AgentCore implements HostedAgent {
 }
 
 function requestOf(input: AgentInput): Exclude<AgentInput, string | readonly unknown[]> {
-  return typeof input === "object" && "prompt" in input ? input : { prompt: input };
+  return typeof input === "object" && ("prompt" in input || "continue" in input) ? input : { prompt: input };
 }
 
 function architectureOf({ name, architecture = "react" }: AgentOptions): Architecture {

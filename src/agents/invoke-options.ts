@@ -12,6 +12,7 @@ import {
   type Runtime,
   type SubmitOptions,
 } from "../kernel/index.ts";
+import { foreignInvokeOptions } from "./foreign-options.ts";
 
 export interface InvokeOptions extends Omit<SubmitOptions, "streaming"> {
   /** Maximum time for the whole run in milliseconds; tightens the deadline of the budget. `null` sets no limit. */
@@ -53,7 +54,7 @@ export function checkRuntimeChoice(owner: string, options: RuntimeChoice): void 
 /** Refuses unknown options and invalid values before a run is created. */
 export function checkInvokeOptions(agent: string, options: InvokeOptions): void {
   const owner = `a run of agent ${agent}`;
-  checkOptions(owner, options, invokeOptionNames);
+  checkOptions(owner, options, invokeOptionNames, foreignInvokeOptions);
   checkMethods(
     `signal of ${owner}`,
     options.signal,
