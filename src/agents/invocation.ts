@@ -394,7 +394,7 @@ class Invocation {
 
   #dependencies(): Dependencies {
     const { agent, memory, permissions, hooks, telemetry, ephemeral, check } = this.#plan;
-    const { window, maxTurns, steering, followUps } = this.#plan;
+    const { window, maxTurns, steering, followUps, prepareStep, stopWhen } = this.#plan;
     const ctx = this.#ctx;
     const sessions = this.#sessions;
     const { output: schema } = this.#given;
@@ -430,6 +430,8 @@ class Invocation {
       maxTurns,
       steering,
       followUps,
+      prepareStep,
+      stopWhen,
       outputFormat: schema === undefined ? null : formatOf(schema),
     });
   }
