@@ -17,6 +17,7 @@ import {
   type ModelResponse,
   type ModelStreamPart,
   type ResponseFormat,
+  type ReplyReasons,
   type RunContext,
   type RunFacts,
   type SpawnOptions,
@@ -51,6 +52,8 @@ export interface InvocationParts extends Pick<
   readonly check: SchemaCheck;
   /** The tool specifications that were frozen when the invocation began. */
   readonly specs: readonly ToolSpec[];
+  /** Notes why the replies of `deps.model` ended, so that an answer that was cut is recognised. */
+  readonly replies: ReplyReasons;
 }
 
 interface ResultWatcher {
@@ -96,7 +99,7 @@ export class InvocationDependencies implements Dependencies {
   }
 
   get model(): Model {
-    return (this.#model ??= new JournaledModel(this.#parts.agent, this.#scope));
+    return (this.#model ??= new JournaledModel(this.#parts, this.#scope));
   }
 
   get tools(): ToolHost {
@@ -281,14 +284,18 @@ export function specOf({ name, description, inputSchema, foundBy }: Tool): ToolS
   return foundBy === undefined ? spec : { ...spec, foundBy };
 }
 
-/** A model whose calls are journaled. Its messages form a separate conversation; no session is changed. */
+/**
+ * A model whose calls are journaled. Its messages form a separate conversation. Only the finish reasons of the
+ * invocation's session note its replies.
+ */
 class JournaledModel implements Model {
   readonly provider: string;
   readonly modelId: string;
   readonly supportsStructuredOutput: boolean;
   readonly #scope: Scope;
+  readonly #replies: ReplyReasons;
 
-  constructor(agent: HostedAgent, scope: Scope) {
+  constructor({ agent, replies }: InvocationParts, scope: Scope) {
     const {
       provider = "",
       modelId = "",
@@ -298,6 +305,7 @@ class JournaledModel implements Model {
     this.provider = provider;
     this.modelId = modelId;
     this.#scope = scope;
+    this.#replies = replies;
   }
 
   async generate({ messages, ...rest }: ModelRequest): Promise<ModelResponse> {
@@ -306,6 +314,7 @@ class JournaledModel implements Model {
     const instructions = first?.role === "system" ? { instructions: first.content } : {};
     const transcript = Transcript.of(first?.role === "system" ? others : messages);
     const reply = await ctx.llm({ ...rest, ...instructions, transcript, role });
+    this.#replies.add(messageText(reply.message), reply.stopReason);
     const { costUsd, ...usage } = reply.usage;
     return {
       message: reply.message,

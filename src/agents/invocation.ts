@@ -407,6 +407,7 @@ class Invocation {
       layers: this.#plan.pipeline.names,
       specs: this.#turn.tools,
       streaming: ctx.streaming,
+      replies: this.#session.replies,
     };
     return new InvocationDependencies(parts, {
       ctx,
