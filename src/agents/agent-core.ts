@@ -9,6 +9,7 @@ import {
   executionBudget,
   Fault,
   formatAgentId,
+  modelTimeouts,
   spawnBudget,
   type HostedAgent,
   type AgentId,
@@ -20,6 +21,7 @@ import {
   type InboxMode,
   type Message,
   type Model,
+  type ModelTimeouts,
   rootTaskId,
   type RunContext,
   type RunHandle,
@@ -34,14 +36,8 @@ import { cancelWithCaller } from "./cancel-with-caller.ts";
 import { checkAgentOptions } from "./agent-check.ts";
 import type { AgentOptions } from "./agent-options.ts";
 import { checkArchitecture } from "./part-check.ts";
-import {
-  checkRootInput,
-  readInput,
-  readMessage,
-  refusedInput,
-  type AgentInput,
-  type ReadInput,
-} from "./agent-input.ts";
+import { checkRootInput, readInput, readMessage, type AgentInput, type ReadInput } from "./agent-input.ts";
+import { checkInputKeys, refusedInput } from "./input-problem.ts";
 import { AgentStream } from "./agent-stream.ts";
 import { acceptForm, acceptSchema, type SchemaCheck } from "./answer-format.ts";
 import { createArchitecture } from "./architectures/registry.ts";
@@ -55,6 +51,8 @@ import { MiddlewarePipeline } from "./middleware/pipeline.ts";
 import { tracing } from "./middleware/tracing.ts";
 import { refuseDuplicateNamesBelow } from "./duplicate-names.ts";
 import { checkRunUntilOptions, runUntil, type RunUntilOptions } from "./run-until.ts";
+import { agentTool, type AgentToolOptions } from "./agent-tool.ts";
+import { agentsBehind } from "./handed-answers.ts";
 import { agentsOf, withHandoffs } from "./sub-agents.ts";
 import { toolsIn, type ToolList } from "./tool-list.ts";
 import { ToolSpecs } from "./tool-specs.ts";
@@ -71,6 +69,9 @@ export interface StreamOptions extends InvokeOptions {
   /** C3: whether leaving the loop cancels the run. Default: `false`, the run continues. */
   readonly cancelOnBreak?: boolean;
 }
+
+/** Options of `continue`. */
+export type ContinueOptions = Omit<InvokeOptions, "sessionId">;
 
 /**
  * The model role of summaries, so that middleware can tell them from answers and `route` may choose a cheaper model.
@@ -92,6 +93,7 @@ export class AgentCore implements HostedAgent {
   readonly budget: Partial<ExecutionBudget>;
   readonly inbox: InboxMode;
   declare readonly spawnBudget?: Partial<SpawnBudget>;
+  declare readonly modelTimeouts?: Partial<ModelTimeouts>;
   declare readonly version?: string;
   declare readonly callPath?: CallPath;
   declare readonly clearHistory?: NonNullable<HostedAgent["clearHistory"]>;
@@ -121,6 +123,10 @@ export class AgentCore implements HostedAgent {
       spawnBudget(options.spawnBudget);
       this.spawnBudget = options.spawnBudget;
     }
+    if (options.modelTimeouts !== undefined) {
+      modelTimeouts(`agent ${name}`, options.modelTimeouts);
+      this.modelTimeouts = options.modelTimeouts;
+    }
     if (options.version !== undefined) this.version = options.version;
     const { history } = options;
     if (history !== undefined) this.clearHistory = (runId) => history.clearRun(runId);
@@ -130,11 +136,11 @@ export class AgentCore implements HostedAgent {
           "invalid_argument",
           `invalid ${option} ${value} of agent ${name}: expected an integer from 1`,
         );
-    this.subAgents = subAgentsOf(this.architecture, agentsOf(subAgents));
-    if (this.subAgents.length > 0) refuseDuplicateNamesBelow(this);
-    this.models = modelsOf(this.architecture, options);
     const tools = toolsIn(this.#tools);
     const toolSpecs = new ToolSpecs(tools);
+    this.subAgents = subAgentsOf(this.architecture, [...agentsOf(subAgents), ...agentsBehind(tools)]);
+    if (this.subAgents.length > 0) refuseDuplicateNamesBelow(this);
+    this.models = modelsOf(this.architecture, options);
     refuseTwice(name, tools);
     const pipeline = new MiddlewarePipeline(middlewareOf(options, home));
     const callPath = callPathOf(pipeline, options);
@@ -172,6 +178,15 @@ export class AgentCore implements HostedAgent {
     return new AgentCore({ ...this.#options, ...changes }, this.#home);
   }
 
+  /**
+   * Returns a tool whose calls run this agent as a child task of the calling agent: the child takes a seat, counts
+   * against the caller's budget and continues where it was after a crash. The model writes the task. The agent is
+   * registered with each agent that is created with the tool.
+   */
+  asTool(options: AgentToolOptions = {}): Tool {
+    return agentTool(this, options);
+  }
+
   messageOf(input: JsonValue): UserMessage | undefined {
     return readInput(input)?.message;
   }
@@ -183,8 +198,8 @@ export class AgentCore implements HostedAgent {
 
   async #invoke(ctx: RunContext): Promise<JsonValue> {
     const given = readInput(ctx.input);
-    if (given === undefined) throw refusedInput(this.name);
-    if (ctx.taskId === rootTaskId) checkRootInput(this.name, given);
+    if (given === undefined) throw refusedInput(this.name, ctx.input);
+    if (ctx.taskId === rootTaskId) checkRootInput(this.name, given, this.architecture);
     return invokeIn(this.#plan, ctx, given);
   }
 
@@ -202,6 +217,14 @@ export class AgentCore implements HostedAgent {
   async invoke(input: AgentInput, options: InvokeOptions = {}): Promise<RunResult<JsonValue>> {
     const run = await this.submit(input, options);
     return cancelWithCaller(run, () => run.result());
+  }
+
+  /**
+   * Continues a session without a new message, for example after a run that ended with `max_turns` or was cancelled. The
+   * run fails with `invalid_argument` if the session has no messages or ends with an answer.
+   */
+  continue(sessionId: string, options: ContinueOptions = {}): Promise<RunResult<JsonValue>> {
+    return this.invoke({ continue: true }, { ...options, sessionId });
   }
 
   /** Like `invoke`, but returns the events and text deltas while the run proceeds. */
@@ -223,7 +246,8 @@ export class AgentCore implements HostedAgent {
     shape: (result: RunResult<JsonValue>) => Result | Promise<Result>,
   ): AgentStream<Result> {
     checkInvokeOptions(this.name, options);
-    return new AgentStream(() => this.submit(input, { ...options, streaming: true }), shape, cancelOnBreak);
+    const start = (): Promise<RunHandle> => this.submit(input, { ...options, streaming: true });
+    return new AgentStream({ start, shape, cancelOnBreak, output: options.output });
   }
 
   /** Resumes a run that ended on a fault, was paused, or was left by a process that died. */
@@ -254,8 +278,9 @@ export class AgentCore implements HostedAgent {
     const deadlineMs =
       timeoutMs == null ? budget.deadlineMs : Math.min(timeoutMs, budget.deadlineMs ?? Infinity);
     const read = readInput(input as JsonValue);
-    if (read === undefined) throw refusedInput(this.name);
-    checkRootInput(this.name, read);
+    checkInputKeys(this.name, input);
+    if (read === undefined) throw refusedInput(this.name, input);
+    checkRootInput(this.name, read, this.architecture);
     const schema = output ?? read.output;
     if (schema !== undefined) {
       acceptForm(this, this.architecture);
@@ -302,7 +327,7 @@ export class AgentCore implements HostedAgent {
 }
 
 function requestOf(input: AgentInput): Exclude<AgentInput, string | readonly unknown[]> {
-  return typeof input === "object" && "prompt" in input ? input : { prompt: input };
+  return typeof input === "object" && ("prompt" in input || "continue" in input) ? input : { prompt: input };
 }
 
 function architectureOf({ name, architecture = "react" }: AgentOptions): Architecture {

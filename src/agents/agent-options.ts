@@ -11,6 +11,7 @@ import type {
   InboxMode,
   Memory,
   Model,
+  ModelTimeouts,
   Permissions,
   PromptSource,
   SpawnBudget,
@@ -36,6 +37,12 @@ export interface AgentOptions {
    * `model`.
    */
   readonly models?: Readonly<Record<string, Model>>;
+  /**
+   * Maximum times of one attempt of a model call: `firstChunkMs` until the first chunk of a streamed answer, `chunkMs`
+   * between two of its chunks, `totalMs` until any answer is complete. An attempt that exceeds one is retried like
+   * other faults of the provider. `null` sets no limit. Default: the timeouts of the runtime.
+   */
+  readonly modelTimeouts?: Partial<ModelTimeouts>;
   /** The system prompt, or a source that builds it. A source is asked once per invocation. */
   readonly instructions?: string | Pick<PromptSource, "build">;
   /**

@@ -1,35 +1,131 @@
-import type { Delta, Event, JsonValue, RunHandle, RunResult } from "../kernel/index.ts";
+import {
+  canonicalJson,
+  checkOptions,
+  Fault,
+  optionNames,
+  type Delta,
+  type Event,
+  type JsonSchema,
+  type JsonValue,
+  type RunHandle,
+  type RunResult,
+} from "../kernel/index.ts";
+import { AnswerReader, unsaid, type AnswerChange } from "./answer-reader.ts";
 import { cancelWithCaller } from "./cancel-with-caller.ts";
+import { PartialJson, type PartialValue } from "./partial-json.ts";
+
+/** Options of `AgentStream.text`. */
+export interface TextOptions {
+  /**
+   * Called when a new attempt of a model call restarts a message, with the text that stays valid: everything before that
+   * message. The text that follows continues it. If absent, an empty line separates the restarted text from the void one.
+   */
+  readonly onReset?: (validText: string) => void;
+}
+
+const textOptionNames = optionNames<TextOptions>({ onReset: true });
+
+/** What an `AgentStream` is made of. */
+export interface AgentStreamParts<Result> {
+  readonly start: () => Promise<RunHandle>;
+  /** Converts the result of the run to the type that `result()` returns. */
+  readonly shape: (result: RunResult<JsonValue>) => Result | Promise<Result>;
+  readonly cancelOnBreak: boolean;
+  /** The schema of the answer, if the caller requested one. */
+  readonly output?: JsonSchema | undefined;
+}
 
 /**
  * The events and text deltas of a run, from the first one on. The run starts when the stream is first read or its
- * result is requested.
+ * result is requested. `Value` is the type of a structured answer; `never` if the answer is a text.
  */
-export class AgentStream<Result = RunResult<JsonValue>> implements AsyncIterable<Event | Delta> {
-  readonly #start: () => Promise<RunHandle>;
-  readonly #shape: (result: RunResult<JsonValue>) => Result | Promise<Result>;
-  readonly #cancelOnBreak: boolean;
+export class AgentStream<Result = RunResult<JsonValue>, Value = never> implements AsyncIterable<
+  Event | Delta
+> {
+  readonly #parts: AgentStreamParts<Result>;
   #run: Promise<RunHandle> | undefined;
 
-  /** `shape` converts the result of the run to the type that `result()` returns. */
-  constructor(
-    start: () => Promise<RunHandle>,
-    shape: (result: RunResult<JsonValue>) => Result | Promise<Result>,
-    cancelOnBreak: boolean,
-  ) {
-    this.#start = start;
-    this.#shape = shape;
-    this.#cancelOnBreak = cancelOnBreak;
+  constructor(parts: AgentStreamParts<Result>) {
+    this.#parts = parts;
   }
 
   /** The handle of the run, with `cancel`, `steer`, `approve` and the like. */
   run(): Promise<RunHandle> {
-    return (this.#run ??= this.#start());
+    return (this.#run ??= this.#parts.start());
   }
 
   async result(): Promise<Result> {
     const run = await this.run();
-    return this.#shape(await cancelWithCaller(run, () => run.result()));
+    return this.#parts.shape(await cancelWithCaller(run, () => run.result()));
+  }
+
+  /**
+   * The answer as it is written: the text of the root agent, or of the agent to which a hand-over passed the
+   * conversation, such as the specialist of a router. Text of other agents of the run is left out. An empty line
+   * separates the texts of two turns. An answer that no model streamed is yielded at the end.
+   *
+   * @example
+   * ```ts
+   * import { Agent } from "reeve";
+   *
+   * const agent = new Agent({ name: "guide", model: "anthropic/claude-sonnet-5" });
+   * for await (const text of agent.stream("Which way?").text()) process.stdout.write(text);
+   * ```
+   */
+  async *text(options: TextOptions = {}): AsyncGenerator<string, void, undefined> {
+    checkOptions("text()", options, textOptionNames);
+    const { onReset } = options;
+    // The text before the current message, and the text of the current message.
+    let before = "";
+    let current = "";
+    let needsBreak = false;
+    for await (const change of this.#answer()) {
+      if (change.type === "reset") {
+        needsBreak = onReset === undefined || before !== "";
+        current = "";
+        onReset?.(before);
+        continue;
+      }
+      const text = change.type === "text" ? change.text : unsaid(change);
+      if (text === "") continue;
+      if (change.type === "output" || change.isFirst) {
+        before += current;
+        current = "";
+        needsBreak ||= before !== "";
+      }
+      const piece = needsBreak ? `\n\n${text}` : text;
+      needsBreak = false;
+      current += piece;
+      yield piece;
+    }
+  }
+
+  /**
+   * The structured answer as it grows: each value holds what has arrived so far and is not checked against the schema.
+   * Texts and lists grow; a number appears when it is complete. After a new attempt of a model call the value starts
+   * again. `result()` returns the complete, checked value. Requires the option `output`.
+   */
+  async *partialObject(
+    ..._missing: [Value] extends [never] ? [missingOptionOutput: never] : []
+  ): AsyncGenerator<PartialValue<Value>, void, undefined> {
+    const { output: schema } = this.#parts;
+    if (schema === undefined)
+      throw new Fault(
+        "invalid_argument",
+        "partialObject() needs a schema: pass the option `output` to stream(), or read text()",
+      );
+    const opensWith = openingOf(schema);
+    let parser = new PartialJson(opensWith);
+    for await (const change of this.#answer()) {
+      if (change.type === "reset" || (change.type === "text" && change.isFirst))
+        parser = new PartialJson(opensWith);
+      if (change.type === "output") {
+        const { output } = change;
+        const isKnown = parser.value !== undefined && canonicalJson(parser.value) === canonicalJson(output);
+        if (typeof output === "object" && output !== null && !isKnown) yield output as PartialValue<Value>;
+      } else if (change.type === "text" && parser.push(change.text))
+        yield parser.value as PartialValue<Value>;
+    }
   }
 
   /** C3: a reader that leaves the loop detaches, and the run continues, unless `cancelOnBreak` is set. */
@@ -46,14 +142,30 @@ export class AgentStream<Result = RunResult<JsonValue>> implements AsyncIterable
       },
       return: async () => {
         await events?.return?.();
-        if (this.#cancelOnBreak && this.#run !== undefined) await (await this.#run).cancel("its reader left");
+        if (this.#parts.cancelOnBreak && this.#run !== undefined)
+          await (await this.#run).cancel("its reader left");
         return { value: undefined, done: true };
       },
     };
+  }
+
+  async *#answer(): AsyncGenerator<AnswerChange, void, undefined> {
+    const reader = new AnswerReader();
+    for await (const part of this) {
+      const change = reader.read(part);
+      if (change !== undefined) yield change;
+    }
   }
 
   async #begin(): Promise<AsyncIterator<Event | Delta>> {
     const run = await this.run();
     return run.events()[Symbol.asyncIterator]();
   }
+}
+
+/** The characters with which an answer by this schema may start. */
+function openingOf(schema: JsonSchema): string {
+  const type = typeof schema === "object" ? schema["type"] : undefined;
+  if (type === "object") return "{";
+  return type === "array" ? "[" : "{[";
 }

@@ -17,12 +17,35 @@ export interface HandedAnswer {
   readonly text: string;
 }
 
-/** The hand-off tools of this process, with the name of their agent. */
-const handoffs = new WeakMap<Tool, string>();
+/** Key of the agent behind a tool. A symbol key is copied when a caller spreads the tool to change one of its fields. */
+const handoff = Symbol("handoff");
 
-export function markHandoff(tool: Tool, name: string): Tool {
-  handoffs.set(tool, name);
-  return tool;
+interface HandoffTarget {
+  /** Name by which the model knows the agent. */
+  readonly name: string;
+  readonly agent: HostedAgent;
+}
+
+interface HandoffTool extends Tool {
+  readonly [handoff]: HandoffTarget;
+}
+
+/** Marks a tool that hands its calls to an agent. */
+export function markHandoff(tool: Tool, target: HandoffTarget): Tool {
+  const marked: HandoffTool = { ...tool, [handoff]: target };
+  return marked;
+}
+
+/** The agents to which tools of the list hand their calls. */
+export function agentsBehind(tools: readonly Tool[]): readonly HostedAgent[] {
+  return tools.flatMap((tool) => targetOf(tool)?.agent ?? []);
+}
+
+/** The agent behind a tool, or behind the tool that it represents, as one of `toolSearch` does. */
+function targetOf(tool: Tool): HandoffTarget | undefined {
+  if (handoff in tool) return (tool as HandoffTool)[handoff];
+  const { represents } = tool;
+  return represents === undefined || represents === tool ? undefined : targetOf(represents);
 }
 
 /**
@@ -67,8 +90,8 @@ export function joinAnswers(said: string, answers: readonly HandedAnswer[]): str
 }
 
 function nameOf(tool: Tool): readonly (readonly [string, string])[] {
-  const name = handoffs.get(tool);
-  return name === undefined ? [] : [[tool.name, name]];
+  const target = targetOf(tool);
+  return target === undefined ? [] : [[tool.name, target.name]];
 }
 
 export function outputText(output: ToolOutput): string {

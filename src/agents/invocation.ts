@@ -28,7 +28,7 @@ import {
   type TurnOpening,
   type TurnPlan,
 } from "../kernel/index.ts";
-import { opening, type ReadInput } from "./agent-input.ts";
+import { checkContinuation, openings, type ReadInput } from "./agent-input.ts";
 import { acceptForm, acceptSchema, fitAnswer, formatOf, withFormat } from "./answer-format.ts";
 import { isBlank } from "./architectures/answer-text.ts";
 import { closeInvocation, stopOf, type Closing, type Place } from "./close-invocation.ts";
@@ -55,7 +55,10 @@ export function invokeIn(
 ): Promise<JsonValue> {
   return ctx
     .turn((start) => planTurn(plan, ctx, given, place, start))
-    .then((turn) => new Invocation(plan, ctx, given, turn, place).run());
+    .then((turn) => {
+      if (given.message === undefined) checkContinuation(ctx, turn);
+      return new Invocation(plan, ctx, given, turn, place).run();
+    });
 }
 
 /** Determines what an invocation starts with. It is synchronous unless instructions or a history have to be loaded. */
@@ -166,7 +169,7 @@ class Invocation {
     ctx.emitEvent(start, this.#turn);
     const guarded = guardrails.length === 0 ? undefined : new GuardedRun(guardrails, ctx);
     try {
-      const refused = guarded && (await guarded.input(this.#given.prompt));
+      const refused = guarded && (await guarded.input(this.#given.message && this.#given.prompt));
       let result =
         refused === undefined
           ? await runThrough(pipeline.agent, ctx, agent, () => this.#thinking())
@@ -302,7 +305,7 @@ class Invocation {
   #say(prompt: string, answer: string = this.#session.output): void {
     const session = this.#session;
     if (session.messages.length === this.#roundFrom)
-      session.messages = session.messages.append(opening(prompt, session.attachments));
+      session.messages = session.messages.append(...openings(prompt, session.attachments));
     if (answer !== "" && !this.#isAnswered)
       session.messages = session.messages.append(assistantMessage(answer));
     session.attachments = none;
@@ -333,7 +336,8 @@ class Invocation {
   /** The conversation for a result that middleware returned without running the agent, or after the agent failed. */
   #answeredInPlace({ output }: AgentRunResult): Transcript {
     const { messages, settled } = this.#session;
-    const asked = messages.length === this.#turn.history.length ? [this.#given.message] : [];
+    const { message } = this.#given;
+    const asked = message !== undefined && messages.length === this.#turn.history.length ? [message] : [];
     const open = unanswered(messages.at(-1), { reason: "answered in its place", settled });
     return messages.append(
       ...asked,

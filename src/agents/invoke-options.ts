@@ -8,6 +8,7 @@ import {
   type Runtime,
   type SubmitOptions,
 } from "../kernel/index.ts";
+import { foreignInvokeOptions } from "./foreign-options.ts";
 
 export interface InvokeOptions extends Omit<SubmitOptions, "streaming"> {
   /** Maximum time for the whole run in milliseconds; tightens the deadline of the budget. `null` sets no limit. */
@@ -35,7 +36,7 @@ export function checkRuntimeChoice(owner: string, options: RuntimeChoice): void 
 
 /** Refuses unknown options and an invalid budget before a run is created. */
 export function checkInvokeOptions(agent: string, options: InvokeOptions): void {
-  checkOptions(`a run of agent ${agent}`, options, invokeOptionNames);
+  checkOptions(`a run of agent ${agent}`, options, invokeOptionNames, foreignInvokeOptions);
   // Callers without types may pass `budget: null` for no budget.
   if (options.budget !== undefined && options.budget !== null) executionBudget(options.budget);
 }

@@ -109,7 +109,7 @@ export function withHandoffs(tools: ToolList | undefined, subAgents: readonly Su
     keys.set(key, config);
   }
   if (keys.size === 0) return tools ?? [];
-  const handoffs = [...keys].map(([key, config]) => markHandoff(handoffTool(key, config), key));
+  const handoffs = [...keys].map(([key, config]) => handoffTool(`handoff_${key}`, key, config));
   const isFree = ({ name }: Tool): boolean => !handoffs.some((handoff) => handoff.name === name);
   const taken = toolsIn(tools).find((tool) => !isFree(tool));
   if (taken !== undefined)
@@ -125,8 +125,13 @@ function isConfig(subAgent: SubAgent): subAgent is SubAgentConfig {
   return "agent" in subAgent;
 }
 
+/** The agent's id, with characters replaced that a tool name may not contain. */
+export function toolNameOf({ id }: HostedAgent): string {
+  return id.replaceAll(/[^A-Za-z0-9_-]/gu, "_").slice(0, 64);
+}
+
 function keyOf({ key, agent }: SubAgentConfig): string {
-  if (key === undefined) return agent.id.replaceAll(/[^A-Za-z0-9_-]/gu, "_").slice(0, 56);
+  if (key === undefined) return toolNameOf(agent).slice(0, 56);
   if (keyRule.test(key)) return key;
   throw new Fault(
     "invalid_argument",
@@ -134,7 +139,8 @@ function keyOf({ key, agent }: SubAgentConfig): string {
   );
 }
 
-function handoffTool(key: string, config: SubAgentConfig): Tool {
+/** Creates a tool that spawns an agent with the task that the model writes and returns its answer. */
+export function handoffTool(name: string, key: string, config: Omit<SubAgentConfig, "key">): Tool {
   const { agent, askTimeoutMs = defaultTimeoutMs, description = agent.description ?? "" } = config;
   if (askTimeoutMs !== null && !(askTimeoutMs > 0))
     throw new Fault(
@@ -142,13 +148,14 @@ function handoffTool(key: string, config: SubAgentConfig): Tool {
       `invalid askTimeoutMs ${askTimeoutMs} of sub-agent ${agent.id}: expected milliseconds above 0, or null`,
     );
   const about = description === "" ? "" : ` ${description}`;
-  return ownTool({
-    name: `handoff_${key}`,
+  const tool = ownTool({
+    name,
     description: `Hands a task to ${key} and returns its answer. ${key} knows only what the task says.${about}`,
     input: { task: { description: "The task, with everything that the agent needs to know" } },
     suspends: true,
     execute: ({ task }, { ctx }) => handOff(ctx, key, task, { ...config, askTimeoutMs }),
   });
+  return markHandoff(tool, { name: key, agent });
 }
 
 async function handOff(

@@ -150,6 +150,7 @@ export type {
   ToolChoice,
   ToolSpec,
 } from "./messages/model.ts";
+export { mergeModelTimeouts, modelTimeouts, type ModelTimeouts } from "./messages/model-timeouts.ts";
 export type { ModelPrice, PriceQuery, PriceTable } from "./messages/price-table.ts";
 export { priceUsage } from "./messages/price-usage.ts";
 export { finishReasonOf, type FinishReason, type StopReason } from "./messages/stop-reason.ts";

@@ -4,6 +4,7 @@ import {
   checkOptions,
   Fault,
   formatRunId,
+  modelTimeouts,
   optionNames,
   parseAgentId,
   parseRunId,
@@ -146,6 +147,7 @@ class LocalRuntime implements Runtime, OpenRuntime {
       unknownPrice: options.unknownPrice ?? "refuse",
       ...(options.warnAt === undefined ? {} : { warnAt: requireShare(options.warnAt) }),
       versionPolicy,
+      modelTimeouts: modelTimeouts("openRuntime()", options.modelTimeouts),
       retry: retrySettings(options.retry),
       runRetry: runRetry(options.runRetry),
       slots: new TaskSlots(concurrency),
@@ -282,6 +284,10 @@ class LocalRuntime implements Runtime, OpenRuntime {
   close(): Promise<void> {
     this.#closing ??= this.#close();
     return this.#closing;
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
   }
 
   async #close(): Promise<void> {

@@ -7,6 +7,7 @@ import {
   type Hash,
   type IdSource,
   type InboxSettings,
+  type ModelTimeouts,
   type PriceTable,
   type Random,
   type RetrySettings,
@@ -60,6 +61,13 @@ export interface RuntimeOptions {
    * `"pin"` it to a worker that hosts its version, or `"refuse"` it, so that it fails. Default: `"resume"`.
    */
   readonly versionPolicy?: VersionPolicy;
+  /**
+   * Maximum times of one attempt of a model call: until the first chunk of a streamed answer, between two of its chunks,
+   * and until any answer is complete. An attempt that exceeds one is retried as `retry` says. `null` sets no limit. The
+   * option `modelTimeouts` of an agent takes precedence. Default: `{ firstChunkMs: 300_000, chunkMs: 120_000,
+   * totalMs: 1_800_000 }`.
+   */
+  readonly modelTimeouts?: Partial<ModelTimeouts>;
   /**
    * How a failed model call is retried inside its step. Default: `{ enabled: true, maxRetries: 3, baseDelayMs: 2_000,
    * jitter: 0, maxDelayMs: 120_000 }`; the delay doubles with each retry.
@@ -152,6 +160,7 @@ const knownOptions = optionNames<RuntimeOptions>({
   unknownPrice: true,
   warnAt: true,
   versionPolicy: true,
+  modelTimeouts: true,
   retry: true,
   runRetry: true,
   concurrency: true,

@@ -16,6 +16,9 @@ import { dyingStore } from "../../src/testing/dying-store.ts";
 import { FakeClock, sequentialIds } from "../../src/testing/index.ts";
 import { readAll, until } from "./runtime-setup.ts";
 
+// The first check of a tool's arguments loads ajv. Loading takes real time, in which the fake clock would pass all deadlines.
+await import("ajv");
+
 /** A run to be repeated with a worker that crashes. */
 export interface Workload {
   /** Creates the agents of one worker. The first one is the agent of the run. */

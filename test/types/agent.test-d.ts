@@ -2,6 +2,7 @@
 import { z } from "zod";
 import {
   auditLog,
+  openRuntime,
   Sequential,
   type Agent,
   type InvokeOptions,
@@ -83,3 +84,31 @@ export async function ids(): Promise<void> {
 
 /** A flow can be assigned to `Agent`, also if its output has a schema. */
 export const flow: Agent = new Sequential({ name: "flow", steps: [agent] });
+
+/** Timeouts of model calls are options of the runtime and of an agent; each one has a name. */
+export async function timeouts(): Promise<void> {
+  const modelTimeouts = { firstChunkMs: 60_000, chunkMs: null, totalMs: 600_000 };
+  await openRuntime({ modelTimeouts });
+  agent.with({ modelTimeouts: { totalMs: 600_000 } });
+  // @ts-expect-error: modelTimeouts has no option firstTokenMs
+  await openRuntime({ modelTimeouts: { firstTokenMs: 60_000 } });
+  // @ts-expect-error: modelTimeouts.chunkMs is a number of milliseconds or null
+  agent.with({ modelTimeouts: { chunkMs: "1s" } });
+}
+
+/** `text()` yields strings; `partialObject()` yields partial values and needs the option `output`. */
+export async function streamed(schema: typeof place): Promise<void> {
+  for await (const text of agent.stream("x").text({ onReset: (valid) => valid.trim() }))
+    text satisfies string;
+  for await (const value of agent.stream("x", { output: schema }).partialObject()) {
+    value.town satisfies string | undefined;
+    // @ts-expect-error: the town may not have arrived yet
+    value.town satisfies string;
+    // @ts-expect-error: the schema has no such member
+    value.city satisfies unknown;
+  }
+  // @ts-expect-error: an argument for "missingOptionOutput" was not provided
+  agent.stream("x").partialObject();
+  // @ts-expect-error: text() has no option onRestart
+  agent.stream("x").text({ onRestart: () => undefined });
+}

@@ -19,7 +19,7 @@ import {
   type ToolResult,
   type Transcript,
 } from "../../kernel/index.ts";
-import { opening, readMessage } from "../agent-input.ts";
+import { openings, readMessage } from "../agent-input.ts";
 import { instructionsFor } from "../answer-format.ts";
 import { maxOutput } from "../interruption-status.ts";
 import { unanswered } from "../session-entries.ts";
@@ -44,6 +44,7 @@ const knownOptions = optionNames<ReActOptions>({ initialToolChoice: true });
  */
 export class ReAct implements Architecture {
   readonly name = "react";
+  readonly supportsContinue = true;
   readonly #options: ReActOptions;
 
   constructor(options: ReActOptions = {}) {
@@ -65,7 +66,7 @@ export class ReAct implements Architecture {
     const { ctx, maxTurns, history, tools } = deps;
     const steeringOptions = deps.steering && { mode: deps.steering };
     const followUpOptions = deps.followUps && { mode: deps.followUps };
-    session.messages = session.messages.append(opening(prompt, session.attachments));
+    session.messages = session.messages.append(...openings(prompt, session.attachments));
     session.attachments = [];
     const instructions = instructionsFor(deps.model, session.instructions, deps.outputFormat);
     let toolChoice = this.#options.initialToolChoice;
@@ -119,7 +120,9 @@ export class ReAct implements Architecture {
       const inputs: readonly JsonValue[] =
         canContinue && isIdle && followUpOptions !== null ? await ctx.followUps(followUpOptions) : steering;
       if (inputs.length > 0) {
-        session.messages = session.messages.append(...inputs.map((input) => readMessage(input).message));
+        session.messages = session.messages.append(
+          ...inputs.flatMap((input) => readMessage(input).message ?? []),
+        );
         const name = isIdle ? "react.follow_up_injected" : "react.steering_injected";
         ctx.emitEvent(eventDraft("architecture_event", { architecture: this.name, name, data: { inputs } }));
       } else if (endsLoop) {

@@ -96,7 +96,7 @@ export class Router implements Architecture {
     const result = await runWorker(deps, {
       worker: member.agent,
       input: this.#brief(promptContext),
-      options,
+      options: { ...options, handsOver: true },
       onPartialText: onPartialText,
     });
     if (!adoptWorkerResult(session, deps, chosen, result))

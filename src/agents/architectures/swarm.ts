@@ -191,7 +191,7 @@ export class Swarm implements Architecture {
       const result = await runWorker(deps, {
         worker: member.agent,
         input,
-        options: spawnOptionsOf(member),
+        options: { ...spawnOptionsOf(member), handsOver: true },
         onPartialText: onPartialText,
       });
       if (result.kind !== "answered")

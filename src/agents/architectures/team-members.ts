@@ -14,7 +14,7 @@ import { refuseDuplicateNames } from "../duplicate-names.ts";
 import type { PromptContext } from "./prompt-context.ts";
 
 /** An agent in a team, with the options to spawn it. */
-export interface Member extends Omit<SpawnOptions, "role"> {
+export interface Member extends Omit<SpawnOptions, "role" | "handsOver"> {
   /** The agent to spawn. */
   readonly agent: HostedAgent;
   /** What the agent is good at; models choose a member by its description. Default: the agent's own description. */
@@ -93,7 +93,7 @@ export class TeamMembers {
 
 /** The names of the settings of a member. */
 const memberNames: OptionNames = new Set(
-  [...spawnOptionNames, "agent", "description"].filter((name) => name !== "role"),
+  [...spawnOptionNames, "agent", "description"].filter((name) => name !== "role" && name !== "handsOver"),
 );
 
 function toMember(place: string, member: HostedAgent | Member, more: readonly string[]): Member {

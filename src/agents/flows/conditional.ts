@@ -57,7 +57,12 @@ export class ConditionalFlow implements Architecture {
     const step = worker.id;
     yield stepStart({ flow, step });
     const input = inFormWanted(briefOf(prompt, question), question);
-    const end = await runWorker(deps, { worker, input, onPartialText: keepPartialText(session) });
+    const end = await runWorker(deps, {
+      worker,
+      input,
+      options: { handsOver: true },
+      onPartialText: keepPartialText(session),
+    });
     yield stepEnd({ flow, step, status: endStatus(end) });
     adoptWorkerResult(session, deps, step, end);
   }

@@ -54,6 +54,7 @@ export class SequentialFlow implements Architecture {
       const result = await runWorker(deps, {
         worker,
         input: isLast ? inFormWanted(brief, question) : brief,
+        options: { handsOver: isLast },
         onPartialText: keepPartialText(session),
       });
       if (result.kind !== "refused") setAnswer(session, result.text);

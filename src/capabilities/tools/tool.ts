@@ -1,8 +1,10 @@
 import {
   checkChoice,
   checkOptions,
+  describeValue,
   Fault,
   optionNames,
+  type ForeignNames,
   type Infer,
   type JsonValue,
   type Schema,
@@ -66,6 +68,22 @@ const knownOptions = optionNames<ToolOptions<Schema>>({
   execute: true,
 });
 
+/** Options of tools in other libraries, each with what to use instead. */
+const foreignOptions: ForeignNames = {
+  parameters: "use `inputSchema`",
+  args: "use `inputSchema`",
+  schema: "use `inputSchema`",
+  input: "use `inputSchema`",
+  id: "use `name`",
+  outputSchema: "return the value from `execute`; its type needs no schema",
+  toModelOutput: 'return { output: { type: "text", text } } from `execute`',
+  strict: "remove it; arguments are always validated against `inputSchema`",
+  func: "use `execute`",
+  handler: "use `execute`",
+  run: "use `execute`",
+  callback: "use `execute`",
+};
+
 /** Tool names that every provider accepts. */
 const validName = /^[A-Za-z_][A-Za-z0-9_-]{0,63}$/;
 
@@ -100,19 +118,19 @@ export function tool<const Input extends Schema>(options: ToolOptions<Input>): T
       `invalid tool name ${JSON.stringify(name)}: expected 1 to 64 letters, digits, _ or -, starting with a letter or _`,
     );
   }
-  if (!("inputSchema" in options)) {
+  checkOptions(`tool ${name}`, options, knownOptions, foreignOptions);
+  if (options.inputSchema === undefined) {
     throw new Fault(
       "invalid_argument",
-      "input" in options
-        ? `invalid option "input" of tool ${name}: the schema of a tool is named inputSchema; use tool({ inputSchema: ... })`
-        : `tool ${name} has no inputSchema; use a Standard Schema such as z.object({ ... }), or a JSON Schema`,
+      `tool ${name} has no inputSchema; use a Standard Schema such as z.object({ ... }), or a JSON Schema`,
     );
   }
-  checkOptions(`tool ${name}`, options, knownOptions);
   if (typeof options.execute !== "function") {
     throw new Fault(
       "invalid_argument",
-      `tool ${name} has no execute; add the function that executes a call: tool({ execute: async (input) => ... })`,
+      options.execute === undefined
+        ? `tool ${name} has no execute; add the function that executes a call: tool({ execute: async (input, context) => ... })`
+        : `invalid execute ${describeValue(options.execute)} of tool ${name}: expected a function; use tool({ execute: async (input, context) => ... })`,
     );
   }
   const { timeoutMs = 120_000, edits = false, concurrency = "parallel" } = options;

@@ -5,6 +5,7 @@ import type { AgentId, RunId } from "../base/identity.ts";
 import type { InboxMode, TaskInbox } from "../stores/inbox.ts";
 import type { JsonValue } from "../base/json-value.ts";
 import type { Model } from "../messages/model.ts";
+import type { ModelTimeouts } from "../messages/model-timeouts.ts";
 import type { RunContext } from "./run-context.ts";
 import type { SpawnBudget } from "../limits/spawn-budget.ts";
 import type { Tool } from "./tool.ts";
@@ -39,6 +40,8 @@ export interface HostedAgent {
   readonly version?: string;
   /** Models that `ctx.llm` calls, by role. A request without a role, or with a role that has no model, uses `main`. */
   readonly models?: Readonly<Record<string, Model>>;
+  /** Timeouts of the agent's model calls. A timeout that is absent here is the runtime's. */
+  readonly modelTimeouts?: Partial<ModelTimeouts>;
   /** Tools that `ctx.tool` may call. */
   readonly tools?: readonly Tool[];
   /** Agents that this agent may spawn. They are registered together with it. */

@@ -67,6 +67,12 @@ export interface SpawnOptions {
    * user. If absent, all tasks of the child's agent in the run's session share one conversation per user.
    */
   readonly role?: string;
+  /**
+   * Whether the parent hands the conversation over to the child: the child's answer becomes the parent's answer.
+   * `AgentStream.text` and the result of the run then contain the child's messages, if they contain the parent's. The
+   * option is not part of the step's digest. Default: `false`.
+   */
+  readonly handsOver?: boolean;
   /** What happens to the child if the parent ends first. Default: `cancel`. */
   readonly onParentEnd?: OnParentEnd;
   /** H5: what the child does when it is preempted. Default: `suspend`. */

@@ -104,4 +104,6 @@ export interface Runtime {
    * runtime or its handles, and calls that still wait, fail with `closed`.
    */
   close(): Promise<void>;
+  /** Calls `close` at the end of the block that declares the runtime with `await using`. */
+  [Symbol.asyncDispose](): Promise<void>;
 }

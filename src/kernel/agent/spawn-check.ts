@@ -11,6 +11,7 @@ export const spawnOptionNames = optionNames<SpawnOptions>({
   budget: true,
   retention: true,
   role: true,
+  handsOver: true,
   onParentEnd: true,
   onPause: true,
   tools: true,

@@ -36,6 +36,8 @@ export interface EngineEvents {
   message_end: {
     readonly message: ChatMessage;
     readonly model?: { readonly provider: string; readonly modelId: string };
+    /** As in `message_start`. */
+    readonly modelRole?: string;
     readonly stopReason?: StopReason;
     readonly usage?: Usage;
     /** Duration of the successful attempt, in milliseconds. */

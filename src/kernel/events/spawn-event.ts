@@ -5,13 +5,21 @@ import type { Priority } from "../limits/priority.ts";
 /** Events of spawning and of seats. */
 export interface SpawnEvents {
   /** A task was spawned. */
-  spawn_start: { readonly childTaskId: TaskId; readonly agentId: AgentId; readonly priority: Priority };
+  spawn_start: {
+    readonly childTaskId: TaskId;
+    readonly agentId: AgentId;
+    readonly priority: Priority;
+    /** Present if the conversation was handed over to the child (`SpawnOptions.handsOver`). */
+    readonly handsOver?: true;
+  };
   /** A spawned task waits for the seat of `victim`, which must pause (H2). `null` means that it waits for any seat. */
   spawn_wait: {
     readonly childTaskId: TaskId;
     readonly agentId: AgentId;
     readonly priority: Priority;
     readonly victim: TaskId | null;
+    /** As in `spawn_start`. */
+    readonly handsOver?: true;
   };
   /** A spawn was refused. `holders` lists the tasks with seats (H4). */
   spawn_refuse: {

@@ -243,7 +243,9 @@ export class TaskContext implements RunContext {
   }
 
   spawn(agentId: AgentId, input: JsonValue, options: SpawnOptions = {}): Promise<SpawnOutcome> {
-    const step = this.#steps.identify("spawn", agentId, { input, options });
+    // Who speaks for the run does not change what the child does, so a run of an older version still replays.
+    const { handsOver: _handsOver, ...digested } = options;
+    const step = this.#steps.identify("spawn", agentId, { input, options: digested });
     return this.#steps.run<SpawnOutcome>(step, async () => {
       assertJson(input, `the input of ${agentId}`);
       this.#runner.worker.sizes.assert(input, `the input of ${agentId}`);

@@ -86,7 +86,7 @@ export async function callThroughMiddleware(chat: ChatMiddleware, call: ChatCall
   if (reply === undefined && streaming) publishWhole(step, context);
   const settle = (): LlmReply => {
     const usage = reply === undefined ? settledUsage : addUsage(settledUsage, settleReservation(step, reply));
-    return concludeReply(step, reply ?? { model: context.model }, result, usage);
+    return concludeReply(step, reply ?? { model: context.model, role }, result, usage);
   };
   return { settle, countedBy: isUnchanged && settledUsage === noUsage ? reply?.model : undefined };
 }

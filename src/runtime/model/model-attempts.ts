@@ -11,10 +11,18 @@ import {
 } from "../../kernel/index.ts";
 import type { ActiveStep } from "../task/active-step.ts";
 import type { CallBody } from "../task/in-flight-calls.ts";
+import { AttemptTimer } from "./attempt-timer.ts";
 import { CandidateModels } from "./candidate-models.ts";
 import { openDeltaSink, type DeltaSink } from "./delta-stream.ts";
 import { reserveCall, type Grant } from "./reservation.ts";
-import { emitFallback, nextRetryDelayMs, settleFailedAttempt, waitForRetry } from "./retry.ts";
+import {
+  emitFallback,
+  modelFault,
+  nextRetryDelayMs,
+  settleFailedAttempt,
+  waitForRetry,
+  withLastError,
+} from "./retry.ts";
 import { PendingReply, settleResponse } from "./settle-reply.ts";
 
 /** Result of a model call that went through middleware. */
@@ -71,6 +79,8 @@ export class ModelAttempts implements CallBody {
   #receivedParts = 0;
   /** Ends the attempt in flight with a fault. */
   #failAttempt: ((fault: Fault) => void) | undefined;
+  /** The failure of the round before. */
+  #lastError: Fault | undefined;
   #isAbandoned = false;
   #hasMalformedCall = false;
   /** Usage of replies that were not usable. */
@@ -88,7 +98,7 @@ export class ModelAttempts implements CallBody {
   run(): Promise<PendingReply> {
     return new Promise((resolve, reject) => {
       this.#resolve = resolve;
-      this.#reject = reject;
+      this.#reject = (error) => reject(withLastError(error, this.#lastError));
       this.#attempt();
     });
   }
@@ -146,11 +156,22 @@ export class ModelAttempts implements CallBody {
   #send(model: Model, grant: Grant): void {
     if (this.#step.runner.isDropped) return;
     this.#receivedParts = 0;
-    const onFailure = (error: unknown): void => this.#onFailure(model, grant, error);
-    const onResponse = (response: ModelResponse): void => this.#onResponse(model, grant, response);
+    // An attempt that timed out may still answer or fail. Only its first end counts.
+    const onFailure = (error: unknown): void => {
+      if (timer.isOver) return;
+      timer.end();
+      this.#onFailure(model, grant, error);
+    };
+    const onResponse = (response: ModelResponse): void => {
+      if (timer.isOver) return;
+      timer.end();
+      this.#onResponse(model, grant, response);
+    };
+    const { streaming } = this.#step.runner.task.record;
+    const timer = new AttemptTimer(this.#step, model, this.#sentAt, streaming, onFailure);
     this.#failAttempt = onFailure;
     try {
-      this.#call(model, withOutputLimit(this.#outgoing.request, grant)).then(onResponse, onFailure);
+      this.#call(model, withOutputLimit(this.#outgoing.request, grant), timer).then(onResponse, onFailure);
     } catch (error) {
       onFailure(error);
     }
@@ -162,21 +183,21 @@ export class ModelAttempts implements CallBody {
     this.#isAbandoned = true;
   }
 
-  #call(model: Model, request: ModelRequest): Promise<ModelResponse> {
-    const { runner, cancelScope } = this.#step;
-    if (runner.task.record.streaming) return this.#stream(model, request);
-    return Promise.resolve(model.generate(request, { signal: cancelScope.signal, meta: runner.meta }));
+  #call(model: Model, request: ModelRequest, timer: AttemptTimer): Promise<ModelResponse> {
+    const { runner } = this.#step;
+    if (runner.task.record.streaming) return this.#stream(model, request, timer);
+    return Promise.resolve(model.generate(request, timer.callOptions(runner.meta)));
   }
 
-  async #stream(model: Model, request: ModelRequest): Promise<ModelResponse> {
-    const { runner, cancelScope } = this.#step;
-    const { signal } = cancelScope;
+  async #stream(model: Model, request: ModelRequest, timer: AttemptTimer): Promise<ModelResponse> {
+    const { runner } = this.#step;
     let units = 0;
     const deltas = openDeltaSink(this.#step, this.#count.attempts, this.#outgoing.filters);
     this.#deltas = deltas;
     deltas.begin();
-    for await (const part of model.stream(request, { signal, meta: runner.meta })) {
-      if (this.#isAbandoned) throw new Error("the call was abandoned while its stream was read");
+    for await (const part of model.stream(request, timer.callOptions(runner.meta))) {
+      if (timer.isOver) throw new Error("the attempt ended while its stream was read");
+      timer.noteChunk();
       this.#receivedParts++;
       if (part.type === "finish") {
         deltas.flush();
@@ -205,7 +226,8 @@ export class ModelAttempts implements CallBody {
       if (this.#round > 1)
         step.emit({ type: "retry_end", data: { attempt: this.#round - 1, success: true } });
       const durationMs = step.durationSince(this.#sentAt);
-      const reply = new PendingReply(step, model, grant, response, durationMs, this.#earlierUsage);
+      const { role } = this.#outgoing;
+      const reply = new PendingReply(step, model, grant, response, role, durationMs, this.#earlierUsage);
       this.#outgoing.onReply?.(reply);
       this.#resolve(reply);
     } catch (error) {
@@ -227,7 +249,7 @@ export class ModelAttempts implements CallBody {
     const cause = new Error("the provider withheld the answer (content_filter)");
     const error = classifyError(cause, { now: this.#step.runner.worker.clock.now() });
     // The last part of a stream is its `finish`, which readers do not receive.
-    if (!this.#candidates.fallBack({ error, cause, isShown: this.#receivedParts > 1 })) return false;
+    if (!this.#candidates.fallBack({ model, error, cause, isShown: this.#receivedParts > 1 })) return false;
     emitFallback(this.#step, model, this.#candidates.model, error);
     return true;
   }
@@ -250,12 +272,14 @@ export class ModelAttempts implements CallBody {
     if (step.runner.isDropped || this.#isAbandoned) return;
     try {
       const received = { count: this.#receivedParts, text: this.#partialText };
-      const failed = settleFailedAttempt(step, grant, error, received);
+      const failed = settleFailedAttempt(step, model, grant, error, received);
       if (this.#candidates.fallBack(failed)) {
         emitFallback(step, model, this.#candidates.model, failed.error);
         this.#attempt();
       } else {
-        const delayMs = nextRetryDelayMs(step, this.#round++, this.#candidates.startRound());
+        const round = this.#candidates.startRound();
+        this.#lastError = modelFault(round);
+        const delayMs = nextRetryDelayMs(step, this.#round++, round, this.#lastError);
         this.#rejectWith(waitForRetry(step, delayMs).then(() => this.#attempt()));
       }
     } catch (fault) {

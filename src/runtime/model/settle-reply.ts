@@ -24,6 +24,8 @@ export class PendingReply {
   readonly model: Model;
   readonly grant: Grant;
   readonly response: ModelResponse;
+  /** Role whose model answered. */
+  readonly role: string;
   readonly durationMs: number;
   /** Usage of earlier replies to the same request that were not usable. Their reservations are settled. */
   readonly earlierUsage: Usage;
@@ -33,6 +35,7 @@ export class PendingReply {
     model: Model,
     grant: Grant,
     response: ModelResponse,
+    role: string,
     durationMs: number,
     earlierUsage: Usage,
   ) {
@@ -40,6 +43,7 @@ export class PendingReply {
     this.model = model;
     this.grant = grant;
     this.response = response;
+    this.role = role;
     this.durationMs = durationMs;
     this.earlierUsage = earlierUsage;
   }
@@ -80,7 +84,7 @@ export function settleResponse({ runner }: ActiveStep, grant: Grant, response: M
  */
 export function concludeReply(
   step: ActiveStep,
-  { model, grant, durationMs = 0 }: Pick<PendingReply, "model"> & Partial<PendingReply>,
+  { model, role, grant, durationMs = 0 }: Pick<PendingReply, "model" | "role"> & Partial<PendingReply>,
   { message, stopReason, modelId }: ModelResponse,
   usage: Usage,
 ): LlmReply {
@@ -88,12 +92,13 @@ export function concludeReply(
   const answeredBy =
     modelId === undefined || modelId === model.modelId ? name : { provider: model.provider, modelId };
   flattenText(message);
-  step.emit({ type: "message_end", data: { message, stopReason, usage, model: answeredBy, durationMs } });
+  const data = { message, stopReason, usage, model: answeredBy, durationMs };
+  step.emit({ type: "message_end", data: role === "main" ? data : { ...data, modelRole: role } });
   const text = messageText(message);
   const exhaustion = truncatedByBudget(step, grant, stopReason, text);
   if (exhaustion !== undefined) throw exhaustion;
   if (stopReason === "content_blocked" || stopReason === "malformed_call")
-    throw unusableReply(stopReason, text, usage);
+    throw unusableReply(answeredBy, stopReason, text, usage);
   return { message, stopReason, usage, model: answeredBy };
 }
 
@@ -117,17 +122,29 @@ export function truncatedByBudget(
 }
 
 /** The fault for a reply that is not an answer. Its call is paid, and its usage counts for the task. */
-function unusableReply(stopReason: "content_blocked" | "malformed_call", text: string, usage: Usage): Fault {
-  const details = { [faultStopReason]: stopReason, [faultUsage]: { ...usage }, [partialOutput]: text };
+function unusableReply(
+  { provider, modelId }: LlmReply["model"],
+  stopReason: "content_blocked" | "malformed_call",
+  text: string,
+  usage: Usage,
+): Fault {
+  const details = {
+    provider,
+    modelId,
+    [faultStopReason]: stopReason,
+    [faultUsage]: { ...usage },
+    [partialOutput]: text,
+  };
+  const model = `${provider}/${modelId}`;
   return stopReason === "content_blocked"
     ? new Fault(
         "model_content_blocked",
-        "the provider withheld the answer, or the model refused to give one: change the prompt or the model",
+        `${model} withheld the answer or refused to give one: change the prompt or the model`,
         { details },
       )
     : new Fault(
         "model_format_error",
-        "the model wrote a malformed tool call twice: simplify the schemas of its tools or change the model",
+        `${model} wrote a malformed tool call twice: simplify the schemas of its tools or change the model`,
         { details },
       );
 }

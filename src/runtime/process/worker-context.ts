@@ -7,6 +7,7 @@ import {
   type Hash,
   type IdSource,
   type Lease,
+  type ModelTimeouts,
   type PriceTable,
   type Random,
   type RetrySettings,
@@ -51,6 +52,7 @@ export interface WorkerContext {
   readonly unknownPrice: UnknownPrice;
   /** B5: share of a cap at which `budget_warning` is emitted. Default: 0.8. */
   readonly warnAt?: number;
+  readonly modelTimeouts: ModelTimeouts;
   readonly retry: RetrySettings;
   readonly runRetry: RunRetry;
   readonly slots: TaskSlots;

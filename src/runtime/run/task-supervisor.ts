@@ -143,7 +143,8 @@ export class TaskSupervisor implements TaskHost, SeatMoves {
       this.#log.emit(parentId, { type: "spawn_refuse", data: { agentId, priority, reason, holders } });
       return { kind: "refused", reason, holders };
     }
-    const data = { childTaskId: taskId, agentId, priority };
+    const handsOver = options.handsOver === true ? ({ handsOver: true } as const) : undefined;
+    const data = { childTaskId: taskId, agentId, priority, ...handsOver };
     this.#log.emit(
       parentId,
       outcome.kind === "pending"

@@ -1,6 +1,7 @@
 import { expect, it } from "vitest";
 import {
   formatTaskId,
+  modelTimeouts,
   retrySettings,
   type HostedAgent,
   type Lease,
@@ -38,6 +39,7 @@ function makeWorker({ store, clock, policy }: Hosting, name: string, ...hosted: 
     random: { next: () => 0.5 },
     prices: { find: () => null },
     unknownPrice: "refuse",
+    modelTimeouts: modelTimeouts("test"),
     retry: retrySettings(),
     runRetry: runRetry(),
     slots: new TaskSlots(8),

@@ -1,0 +1,29 @@
+/** Type tests, checked by the compiler and never run. Each `@ts-expect-error` precedes a line that must not compile. */
+import { z } from "zod";
+import { Agent, type AgentOptions } from "../../src/index.ts";
+
+declare const agent: Agent;
+
+/** `asTool` accepts its own options only. */
+export function asTool(): Agent {
+  const lead: AgentOptions = {
+    name: "lead",
+    tools: [agent.asTool(), agent.asTool({ name: "ask", budget: { maxTurns: 2 } })],
+  };
+  // @ts-expect-error: the option is `name`
+  agent.asTool({ toolName: "ask" });
+  // @ts-expect-error: `needsApproval` is a boolean
+  agent.asTool({ needsApproval: "yes" });
+  return new Agent(lead);
+}
+
+/** `continue` takes the session as its argument, and its output has the type of the schema. */
+export async function continued(): Promise<string> {
+  const { output } = await agent.continue("chat-42", { timeoutMs: 5 });
+  const typed = await agent.continue("chat-42", { output: z.object({ town: z.string() }) });
+  // @ts-expect-error: `sessionId` is the first argument
+  await agent.continue("chat-42", { sessionId: "chat-43" });
+  // @ts-expect-error: `continue` is `true`
+  await agent.invoke({ continue: false }, { sessionId: "chat-42" });
+  return typed.status === "completed" ? typed.output.town : output;
+}
