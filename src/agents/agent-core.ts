@@ -1,6 +1,9 @@
+import { AbortWatch } from "./abort-watch.ts";
 import {
   checkInvokeOptions,
   checkRuntimeChoice,
+  checkSubmitOptions,
+  type AgentSubmitOptions,
   type InvokeOptions,
   type RuntimeChoice,
 } from "./invoke-options.ts";
@@ -15,6 +18,7 @@ import {
   type AgentId,
   type Architecture,
   type CallPath,
+  type ChatMessage,
   type Clock,
   type ExecutionBudget,
   type JsonValue,
@@ -191,6 +195,10 @@ export class AgentCore implements HostedAgent {
     return readInput(input)?.message;
   }
 
+  historyOf(input: JsonValue): readonly ChatMessage[] | undefined {
+    return readInput(input)?.earlier;
+  }
+
   run(ctx: RunContext, inbox: TaskInbox): Promise<JsonValue> {
     if (inbox.messages.length > 0) return this.#answer(ctx, inbox);
     return this.#invoke(ctx);
@@ -215,8 +223,14 @@ export class AgentCore implements HostedAgent {
 
   /** Runs the agent on an input and resolves with the result, whatever its status. */
   async invoke(input: AgentInput, options: InvokeOptions = {}): Promise<RunResult<JsonValue>> {
-    const run = await this.submit(input, options);
-    return cancelWithCaller(run, () => run.result());
+    checkInvokeOptions(this.name, options);
+    const { signal, ...rest } = options;
+    const watch = signal && new AbortWatch(signal);
+    watch?.assertNotAborted();
+    const run = await this.#submit(input, rest);
+    watch?.start(run);
+    const end = cancelWithCaller(run, () => run.result());
+    return watch === undefined ? end : watch.untilEnd(end);
   }
 
   /**
@@ -246,8 +260,9 @@ export class AgentCore implements HostedAgent {
     shape: (result: RunResult<JsonValue>) => Result | Promise<Result>,
   ): AgentStream<Result> {
     checkInvokeOptions(this.name, options);
-    const start = (): Promise<RunHandle> => this.submit(input, { ...options, streaming: true });
-    return new AgentStream({ start, shape, cancelOnBreak, output: options.output });
+    const { signal, ...rest } = options;
+    const start = (): Promise<RunHandle> => this.#submit(input, { ...rest, streaming: true });
+    return new AgentStream({ start, shape, cancelOnBreak, output: options.output, signal });
   }
 
   /** Resumes a run that ended on a fault, was paused, or was left by a process that died. */
@@ -266,12 +281,14 @@ export class AgentCore implements HostedAgent {
   }
 
   /** Starts a run and returns its handle without waiting for the result. */
-  async submit(
-    input: AgentInput,
-    given: InvokeOptions & { readonly streaming?: boolean } = {},
-  ): Promise<RunHandle> {
-    checkInvokeOptions(this.name, given);
+  async submit(input: AgentInput, options: AgentSubmitOptions = {}): Promise<RunHandle> {
+    checkSubmitOptions(this.name, options);
+    return this.#submit(input, options);
+  }
+
+  async #submit(input: AgentInput, given: AgentSubmitOptions): Promise<RunHandle> {
     const { runtime, timeoutMs, output, ...options } = given;
+    if (options.settings !== undefined) this.#requireOwnModel();
     const at = runtime ?? (await this.#runtime());
     // Callers without types may pass `budget: null` for no budget.
     const budget = options.budget ?? {};
@@ -291,6 +308,15 @@ export class AgentCore implements HostedAgent {
       ...options,
       budget: deadlineMs == null ? budget : { ...budget, deadlineMs },
     });
+  }
+
+  /** Refuses settings that would have no effect: they apply to the model calls of this agent, not of its sub-agents. */
+  #requireOwnModel(): void {
+    if (Object.keys(this.models).length > 0) return;
+    throw new Fault(
+      "invalid_argument",
+      `invalid settings of a run of agent ${this.name}: the agent calls no model itself; use withSettings() for the models of its sub-agents`,
+    );
   }
 
   /** Groups the inbox messages of this activation into inputs. By default each message is its own conversation. */

@@ -3,6 +3,7 @@ import {
   textOf,
   userMessage,
   type Architecture,
+  type ChatMessage,
   type JsonSchema,
   type JsonValue,
   type RunContext,
@@ -11,13 +12,19 @@ import {
   type UserPart,
   type WorkerBrief,
 } from "../kernel/index.ts";
+import { isConversation, readConversation, type InputMessage } from "./input-messages.ts";
 import { isUserPart } from "./input-problem.ts";
 
 /**
- * The input of an agent: a text, a text with images and files, a request that also describes the answer, or a request
- * to continue a session.
+ * The input of an agent: a text, a text with images and files, the messages of a conversation whose last one is the
+ * user's, a request that also describes the answer, or a request to continue a session.
  */
-export type AgentInput = string | readonly UserPart[] | AgentRequest | ContinueRequest;
+export type AgentInput =
+  | string
+  | readonly UserPart[]
+  | readonly InputMessage[]
+  | AgentRequest
+  | ContinueRequest;
 
 /** The input of `Agent.continue`: the agent continues the session of the option `sessionId` without a new message. */
 export interface ContinueRequest {
@@ -27,7 +34,7 @@ export interface ContinueRequest {
 }
 
 export interface AgentRequest {
-  readonly prompt: string | readonly UserPart[];
+  readonly prompt: string | readonly UserPart[] | readonly InputMessage[];
   /** A JSON Schema that the answer must match. */
   readonly output?: JsonSchema;
 }
@@ -43,16 +50,16 @@ export interface ReadInput {
   /** Instructions for this invocation. Only the parent of a worker can give them. */
   readonly instructions?: string;
   readonly history?: WorkerBrief["history"];
+  /** The messages before the last one, if the input is a list of messages. */
+  readonly earlier?: readonly ChatMessage[];
 }
 
 /** Reads an input. Returns `undefined` if it is not a valid input of an agent. */
 export function readInput(input: JsonValue): ReadInput | undefined {
-  if (typeof input === "string") return ofParts(input);
-  if (isParts(input)) return ofParts(input);
+  if (typeof input === "string" || Array.isArray(input)) return readPrompt(input);
   if (typeof input !== "object" || input === null) return undefined;
   const { prompt, output, instructions, history, ...rest } = input as Readonly<Record<string, unknown>>;
-  const isPrompt = typeof prompt === "string" || isParts(prompt);
-  const read = isPrompt ? ofParts(prompt) : rest["continue"] === true ? continuation : undefined;
+  const read = readPrompt(prompt) ?? (rest["continue"] === true ? continuation : undefined);
   const fits =
     isAbsentOr(isRecord, output) && isAbsentOr(isText, instructions) && isAbsentOr(isHistory, history);
   if (read === undefined || !fits) return undefined;
@@ -68,7 +75,21 @@ const continuation: ReadInput = { prompt: "", attachments: [], message: undefine
 
 /** Reads the message of another agent. A body that is not an input is converted to JSON text. */
 export function readMessage(body: JsonValue): ReadInput {
-  return readInput(body) ?? ofParts(JSON.stringify(body));
+  const read = readInput(body);
+  // Only a submission starts a conversation with messages.
+  return read === undefined || read.earlier !== undefined ? ofParts(JSON.stringify(body)) : read;
+}
+
+function readPrompt(prompt: unknown): ReadInput | undefined {
+  if (typeof prompt === "string" || isParts(prompt)) return ofParts(prompt);
+  return isConversation(prompt) ? ofConversation(prompt) : undefined;
+}
+
+function ofConversation(input: readonly unknown[]): ReadInput | undefined {
+  const read = readConversation(input);
+  if (typeof read === "string") return undefined;
+  const { earlier, last } = read;
+  return { ...ofParts(last.content), message: last, earlier };
 }
 
 function ofParts(content: string | readonly UserPart[]): ReadInput {

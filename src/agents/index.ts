@@ -3,6 +3,7 @@ export type { AgentOptions } from "./agent-options.ts";
 export { checkAgentOptions, checkKindOptions } from "./agent-check.ts";
 export type { InvokeOptions } from "./invoke-options.ts";
 export type { AgentInput, AgentRequest, ContinueRequest } from "./agent-input.ts";
+export type { InputMessage } from "./input-messages.ts";
 export { AgentStream, type TextOptions } from "./agent-stream.ts";
 export type { PartialValue } from "./partial-json.ts";
 export type { AgentToolOptions } from "./agent-tool.ts";

@@ -8,6 +8,7 @@ import {
   type AgentContext,
   type AgentSession,
   type Budget,
+  type CallSettings,
   type Dependencies,
   type ExtraToolListener,
   type JsonSchema,
@@ -31,12 +32,13 @@ import {
 import type { SchemaCheck } from "./answer-format.ts";
 import type { TaskBudget } from "./task-budget.ts";
 import type { OpenSessions } from "./prompt-history.ts";
+import { samplingOf } from "./call-settings.ts";
 import { SearchedSpecs } from "./searched-specs.ts";
 
 /** The dependencies that are the same in every scope of an invocation. */
 export interface InvocationParts extends Pick<
   Dependencies,
-  "memory" | "permissions" | "hooks" | "telemetry" | "ephemeral" | "streaming"
+  "memory" | "permissions" | "hooks" | "telemetry" | "ephemeral" | "streaming" | "settings"
 > {
   readonly agent: HostedAgent;
   readonly sessionId: AgentSession["id"];
@@ -132,6 +134,12 @@ export class InvocationDependencies implements Dependencies {
 
   get streaming(): boolean {
     return this.#parts.streaming;
+  }
+
+  get settings(): Dependencies["settings"] {
+    const { settings } = this.#parts;
+    // Only the main loop of the invocation chooses a tool.
+    return settings !== null && this.#scope.steering === null ? samplingOf(settings) : settings;
   }
 
   get ephemeral(): Dependencies["ephemeral"] {
@@ -292,10 +300,11 @@ class JournaledModel implements Model {
   readonly provider: string;
   readonly modelId: string;
   readonly supportsStructuredOutput: boolean;
+  readonly #settings: CallSettings;
   readonly #scope: Scope;
   readonly #replies: ReplyReasons;
 
-  constructor({ agent, replies }: InvocationParts, scope: Scope) {
+  constructor({ agent, settings, replies }: InvocationParts, scope: Scope) {
     const {
       provider = "",
       modelId = "",
@@ -304,6 +313,7 @@ class JournaledModel implements Model {
     this.supportsStructuredOutput = supportsStructuredOutput;
     this.provider = provider;
     this.modelId = modelId;
+    this.#settings = samplingOf(settings);
     this.#scope = scope;
     this.#replies = replies;
   }
@@ -313,7 +323,7 @@ class JournaledModel implements Model {
     const [first, ...others] = messages;
     const instructions = first?.role === "system" ? { instructions: first.content } : {};
     const transcript = Transcript.of(first?.role === "system" ? others : messages);
-    const reply = await ctx.llm({ ...rest, ...instructions, transcript, role });
+    const reply = await ctx.llm({ ...this.#settings, ...rest, ...instructions, transcript, role });
     this.#replies.add(messageText(reply.message), reply.stopReason);
     const { costUsd, ...usage } = reply.usage;
     return {

@@ -73,10 +73,12 @@ function planTurn(
   // Instructions in the input are accepted from a parent task, not from a user.
   const brief = ctx.taskId === root ? undefined : given;
   const orders = brief?.instructions ?? "";
+  const { earlier: messages } = given;
+  const passed = brief?.history ?? (messages !== undefined && !isInSession(ctx) ? messages : undefined);
   const planned = (
     built: string,
     fromCache: boolean,
-    before = brief?.history,
+    before = passed,
     recalled?: RecalledMemory,
   ): TurnPlan => {
     const text = joined(joined(built, orders), recalled?.text ?? "");
@@ -96,14 +98,20 @@ function planTurn(
         : await instructions.build({ channel, sessionId, toolNames: tools.map(({ name }) => name) });
     const key = history && historyKey(ctx, sessionId, place);
     const isKept = key !== undefined && brief?.history === undefined;
-    const before = isKept ? await history?.read(key, ctx.meta) : undefined;
+    const read = isKept ? await history?.read(key, ctx.meta) : undefined;
+    const before = read && messages !== undefined ? [...read, ...messages] : read;
     const recalled = memory === null ? undefined : await recallMemory(memory, ctx, given.prompt, orders);
     const plan = planned(text, fromCache, before, recalled);
-    const earlier = key === undefined ? none : saidInRun(ctx, path);
+    const earlier = key === undefined ? none : (messages ?? saidInRun(ctx, path));
     return earlier.length === 0 ? plan : { ...plan, earlier };
   };
   const isLoaded = typeof instructions !== "string" || history !== undefined || memory !== null;
   return isLoaded ? asked() : planned(instructions, false);
+}
+
+/** Whether the messages of the input are entries of the session, for as long as the run can be resumed. */
+function isInSession({ taskId, meta }: RunContext): boolean {
+  return taskId === root && meta.supervision?.retention === HistoryRetention.PERMANENT;
 }
 
 /** What earlier tasks of this run have said in the session of a child that remembers. A root has no earlier task. */
@@ -412,6 +420,7 @@ class Invocation {
       specs: this.#turn.tools,
       streaming: ctx.streaming,
       replies: this.#session.replies,
+      settings: ctx.settings,
     };
     return new InvocationDependencies(parts, {
       ctx,

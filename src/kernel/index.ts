@@ -103,6 +103,7 @@ export { stopsTask } from "./errors/stopping-fault.ts";
 
 // Messages, models, prices and usage.
 export { findUnpaired } from "./messages/call-pairs.ts";
+export { callSettings, samplingNames, type CallSettings } from "./messages/call-settings.ts";
 export {
   assistantMessage,
   type AssistantMessage,

@@ -21,6 +21,7 @@ import {
 } from "../../kernel/index.ts";
 import { openings, readMessage } from "../agent-input.ts";
 import { instructionsFor } from "../answer-format.ts";
+import { checkToolChoice, laterToolChoice, samplingOf } from "../call-settings.ts";
 import { maxOutput } from "../interruption-status.ts";
 import { unanswered } from "../session-entries.ts";
 import { isBlank } from "./answer-text.ts";
@@ -69,7 +70,8 @@ export class ReAct implements Architecture {
     session.messages = session.messages.append(...openings(prompt, session.attachments));
     session.attachments = [];
     const instructions = instructionsFor(deps.model, session.instructions, deps.outputFormat);
-    let toolChoice = this.#options.initialToolChoice;
+    checkToolChoice(deps);
+    let toolChoice = deps.settings?.toolChoice ?? this.#options.initialToolChoice;
     // Text and number of the replies that the provider paused since the last complete one.
     let pausedText = "";
     let pauses = 0;
@@ -80,7 +82,7 @@ export class ReAct implements Architecture {
       const promptWindow = history.getPromptWindow(session.id);
       const transcript = promptWindow instanceof Promise ? await promptWindow : promptWindow;
       const reply = await ctx.llm(requestOf(instructions, deps, session, transcript, toolChoice));
-      toolChoice = undefined;
+      toolChoice = laterToolChoice(deps);
       session.messages = session.messages.append(reply.message);
       session.cumulativeUsage = addUsage(session.cumulativeUsage, reply.usage);
       const { stopReason } = reply;
@@ -160,15 +162,16 @@ export function react(options?: ReActOptions): ReAct {
 
 function requestOf(
   instructions: string,
-  { tools, ephemeral, role, outputFormat }: Dependencies,
+  { tools, ephemeral, role, outputFormat, settings }: Dependencies,
   { messages }: AgentSession,
   transcript: Transcript,
   toolChoice: ToolChoice | undefined,
 ): LlmRequest {
   const request = { transcript, instructions, tools: tools.list(messages), ephemeral, role };
-  if (toolChoice === undefined && outputFormat === null) return request;
+  if (toolChoice === undefined && outputFormat === null && settings === null) return request;
   return {
     ...request,
+    ...samplingOf(settings),
     ...(toolChoice !== undefined && { toolChoice }),
     ...(outputFormat && { responseFormat: outputFormat }),
   };

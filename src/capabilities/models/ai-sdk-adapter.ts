@@ -7,6 +7,7 @@ import type {
   LanguageModelV4StreamResult,
 } from "@ai-sdk/provider";
 import {
+  samplingNames,
   toolCallsOf,
   type AssistantPart,
   type Model,
@@ -122,7 +123,7 @@ export class AiSdkAdapter implements Model {
   }
 
   async #callOptions(request: ModelRequest, { signal }: ModelCallOptions): Promise<CallOptions> {
-    const { tools, toolChoice, temperature, stopSequences } = request;
+    const { tools, toolChoice, stopSequences } = request;
     const { responseFormat, providerOptions } = strictFormat(this.provider, request);
     const supportedUrls = (await this.#model.supportedUrls) ?? {};
     const target = {
@@ -147,7 +148,7 @@ export class AiSdkAdapter implements Model {
           }),
       ...(responseFormat === undefined ? {} : { responseFormat }),
       ...(maxOutputTokens === undefined ? {} : { maxOutputTokens }),
-      ...(temperature === undefined ? {} : { temperature }),
+      ...samplingOf(request),
       ...(stopSequences === undefined ? {} : { stopSequences: [...stopSequences] }),
       ...(providerOptions === undefined ? {} : { providerOptions }),
       ...(signal === undefined ? {} : { abortSignal: signal }),
@@ -168,4 +169,10 @@ export class AiSdkAdapter implements Model {
     const at = first < 0 ? messages.length : first;
     return [...messages.slice(0, at), schemaNote(responseFormat.schema), ...messages.slice(at)];
   }
+}
+
+/** The sampling settings that a request has. The AI SDK uses the same names. */
+function samplingOf(request: ModelRequest): Partial<CallOptions> {
+  const present = samplingNames.filter((name) => request[name] !== undefined);
+  return Object.fromEntries(present.map((name) => [name, request[name]]));
 }
