@@ -126,6 +126,7 @@ test.each(["generate", "stream"] as const)(
         else
           for await (const part of model.stream(request))
             if (part.type === "text_delta") session.output += part.text;
+        yield* [];
       },
     };
     const result = await resultOf(new Agent({ name: "asker", model: scriptedModel([cut]), architecture }));

@@ -23,7 +23,7 @@ async function sent(schema: JsonSchema, more: Partial<ModelRequest> = {}): Promi
   const provider = createOpenAI({
     apiKey: "key",
     fetch: async (_url, init) => {
-      body = String(init?.body);
+      body = init?.body as string;
       return Response.json(reply);
     },
   });
