@@ -59,7 +59,7 @@ import { agentTool, type AgentToolOptions } from "./agent-tool.ts";
 import { agentsBehind } from "./handed-answers.ts";
 import { agentsOf, withHandoffs } from "./sub-agents.ts";
 import { toolsIn, type ToolList } from "./tool-list.ts";
-import { anyOf, checkRoles } from "./turns/turn-control.ts";
+import { anyOf, checkRoles, requireTurnControl } from "./turns/turn-control.ts";
 import { ToolSpecs } from "./tool-specs.ts";
 
 /** The parts that the package injects, because the agents layer knows no runtime. */
@@ -361,16 +361,10 @@ function requestOf(input: AgentInput): Exclude<AgentInput, string | readonly unk
   return typeof input === "object" && ("prompt" in input || "continue" in input) ? input : { prompt: input };
 }
 
-function architectureOf({ name, architecture = "react", prepareStep, stopWhen }: AgentOptions): Architecture {
+function architectureOf(options: AgentOptions): Architecture {
+  const { name, architecture = "react" } = options;
   const created = typeof architecture === "string" ? createArchitecture(architecture) : architecture;
-  const checked = checkArchitecture(created, name);
-  const control = prepareStep ? "prepareStep" : stopWhen ? "stopWhen" : undefined;
-  if (control !== undefined && checked.supportsTurnControl !== true)
-    throw new Fault(
-      "unsupported",
-      `invalid option ${control} of agent ${name}: its architecture ${checked.name} does not support it; use react or deep-agent`,
-    );
-  return checked;
+  return requireTurnControl(checkArchitecture(created, `architecture of agent ${name}`), options);
 }
 
 function subAgentsOf(architecture: Architecture, more: readonly HostedAgent[]): readonly HostedAgent[] {

@@ -6,6 +6,7 @@ import {
   toolCallsOf,
   userMessage,
   type AgentSession,
+  type Architecture,
   type AssistantMessage,
   type Dependencies,
   type JsonObject,
@@ -75,6 +76,23 @@ export function checkRoles(agent: string, prepareStep: PrepareStep, roles: reado
       `invalid role ${JSON.stringify(role)} of prepareStep of agent ${agent}: expected one of ${roles.join(", ")}; add the model to the option \`models\``,
     );
   };
+}
+
+/** Refuses `prepareStep` and `stopWhen` if the architecture would ignore them. */
+export function requireTurnControl(
+  architecture: Architecture,
+  {
+    name,
+    prepareStep,
+    stopWhen,
+  }: { readonly name: string; readonly prepareStep?: unknown; readonly stopWhen?: unknown },
+): Architecture {
+  const option = prepareStep ? "prepareStep" : stopWhen ? "stopWhen" : undefined;
+  if (option === undefined || architecture.supportsTurnControl === true) return architecture;
+  throw new Fault(
+    "unsupported",
+    `invalid option ${option} of agent ${name}: its architecture ${architecture.name} does not support it; use react or deep-agent`,
+  );
 }
 
 /** Combines stop conditions: the loop ends if one of them returns `true`. */
