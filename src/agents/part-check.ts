@@ -35,9 +35,17 @@ export function checkArchitecture(architecture: Architecture, agent: string): Ar
   return architecture;
 }
 
-/** Refuses tools that are keyed by name, as the AI SDK and Mastra write them, instead of listed. */
+/**
+ * Refuses tools that are keyed by name, as the AI SDK and Mastra write them, instead of listed, and members of the list
+ * that are no objects.
+ */
 export function checkToolList(owner: string, tools: unknown): void {
-  if (tools === undefined || tools === null || typeof tools === "function" || Array.isArray(tools)) return;
+  if (tools === undefined || tools === null || typeof tools === "function") return;
+  if (Array.isArray(tools)) {
+    for (const each of tools as readonly Tool[])
+      if (typeof each !== "object" || each === null) checkTool(each);
+    return;
+  }
   throw new Fault(
     "invalid_argument",
     `invalid tools of ${owner}: expected a list of tools, not ${describeValue(tools)}; use tools: [tool({ name, description, inputSchema, execute })]`,

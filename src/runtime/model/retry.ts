@@ -76,8 +76,11 @@ function idOf({ provider, modelId }: Model): { readonly provider: string; readon
 export function modelFault({ model, error, cause }: FailedAttempt): Fault {
   const { kind, status, message } = error;
   const { provider, modelId } = model;
+  const name = `${provider}/${modelId} `;
   const failed = status === undefined ? "failed" : `failed with HTTP ${status}`;
-  return new Fault(`model_${kind}`, `${provider}/${modelId} ${failed}: ${message}`, {
+  // A timeout of an attempt names the model itself.
+  const text = message.startsWith(name) ? message : `${name}${failed}: ${message}`;
+  return new Fault(`model_${kind}`, text, {
     cause,
     details: { provider, modelId, ...(status !== undefined && { status }) },
   });
