@@ -35,7 +35,7 @@ export function prepareTurn(
     const toolNames = tools.list(messages).map(({ name }) => name);
     const start: TurnStart = { turn, messages, usage, toolNames, facts: ctx.facts };
     return readChanges((await prepareStep(start)) ?? {}, toolNames) as unknown as JsonObject;
-  }) as unknown as Promise<PreparedTurn>;
+  });
 }
 
 /** Asks `stopWhen` about a turn that ended with tool results, as a step. */
