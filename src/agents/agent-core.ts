@@ -2,6 +2,7 @@ import {
   checkInvokeOptions,
   checkRuntimeChoice,
   type InvokeOptions,
+  type ReturnOnApproval,
   type RuntimeChoice,
 } from "./invoke-options.ts";
 import {
@@ -31,6 +32,7 @@ import {
   type TaskInbox,
   type Tool,
   type UserMessage,
+  type WaitingResult,
 } from "../kernel/index.ts";
 import { cancelWithCaller } from "./cancel-with-caller.ts";
 import { checkAgentOptions } from "./agent-check.ts";
@@ -44,7 +46,7 @@ import {
   type AgentInput,
   type ReadInput,
 } from "./agent-input.ts";
-import { AgentStream } from "./agent-stream.ts";
+import { AgentStream, type StartedRun } from "./agent-stream.ts";
 import { acceptForm, acceptSchema, type SchemaCheck } from "./answer-format.ts";
 import { createArchitecture } from "./architectures/registry.ts";
 import { PromptWindow, type WindowChange } from "./compaction/prompt-window.ts";
@@ -55,6 +57,7 @@ import type { InvocationPlan } from "./invocation-plan.ts";
 import type { Layer, LevelMiddleware } from "./middleware/layer.ts";
 import { MiddlewarePipeline } from "./middleware/pipeline.ts";
 import { tracing } from "./middleware/tracing.ts";
+import { answering, checkOnApproval, resultOf } from "./on-approval.ts";
 import { refuseDuplicateNamesBelow } from "./duplicate-names.ts";
 import { checkRunUntilOptions, runUntil, type RunUntilOptions } from "./run-until.ts";
 import { agentTool, type AgentToolOptions } from "./agent-tool.ts";
@@ -69,6 +72,12 @@ export interface AgentHome {
   /** Clock of the durations that `AgentOptions.telemetry` receives. */
   readonly clock: Clock;
   readonly check: SchemaCheck;
+}
+
+/** Options of `submit`. */
+export interface SubmitRunOptions extends Omit<InvokeOptions, "onApproval"> {
+  /** Whether readers receive text while it is written (E2). Default: `false`. */
+  readonly streaming?: boolean;
 }
 
 export interface StreamOptions extends InvokeOptions {
@@ -216,10 +225,21 @@ export class AgentCore implements HostedAgent {
     return output;
   }
 
-  /** Runs the agent on an input and resolves with the result, whatever its status. */
-  async invoke(input: AgentInput, options: InvokeOptions = {}): Promise<RunResult<JsonValue>> {
-    const run = await this.submit(input, options);
-    return cancelWithCaller(run, () => run.result());
+  /**
+   * Runs the agent on an input and resolves with the result, whatever its status. With `onApproval: "return"` it also
+   * resolves when the run needs a person's answer.
+   */
+  invoke(input: AgentInput, options?: InvokeOptions): Promise<RunResult<JsonValue>>;
+  invoke(input: AgentInput, options: ReturnOnApproval): Promise<RunResult<JsonValue> | WaitingResult>;
+  async invoke(
+    input: AgentInput,
+    options: InvokeOptions | ReturnOnApproval = {},
+  ): Promise<RunResult<JsonValue> | WaitingResult> {
+    checkInvokeOptions(this.name, options);
+    const { onApproval = "wait", ...rest } = options;
+    checkOnApproval("invoke()", onApproval, ["wait", "return", "a function"]);
+    const run = await this.startRun(input, rest);
+    return cancelWithCaller(run, () => resultOf(run, onApproval));
   }
 
   /** Like `invoke`, but returns the events and text deltas while the run proceeds. */
@@ -241,7 +261,12 @@ export class AgentCore implements HostedAgent {
     shape: (result: RunResult<JsonValue>) => Result | Promise<Result>,
   ): AgentStream<Result> {
     checkInvokeOptions(this.name, options);
-    const start = (): Promise<RunHandle> => this.submit(input, { ...options, streaming: true });
+    const { onApproval = "wait", ...rest } = options;
+    checkOnApproval("stream()", onApproval, ["wait", "a function"]);
+    const start = async (): Promise<StartedRun> => {
+      const run = await this.startRun(input, { ...rest, streaming: true });
+      return { run, result: onApproval === "wait" ? () => run.result() : answering(run, onApproval) };
+    };
     return new AgentStream({ start, shape, cancelOnBreak, output: options.output });
   }
 
@@ -261,12 +286,21 @@ export class AgentCore implements HostedAgent {
   }
 
   /** Starts a run and returns its handle without waiting for the result. */
-  async submit(
-    input: AgentInput,
-    given: InvokeOptions & { readonly streaming?: boolean } = {},
-  ): Promise<RunHandle> {
+  submit(input: AgentInput, options: SubmitRunOptions = {}): Promise<RunHandle> {
+    return this.startRun(input, options);
+  }
+
+  /** Starts a run. `submit`, `invoke` and `stream` call it. */
+  protected async startRun(input: AgentInput, given: SubmitRunOptions): Promise<RunHandle> {
     checkInvokeOptions(this.name, given);
-    const { runtime, timeoutMs, output, ...options } = given;
+    const {
+      onApproval,
+      runtime,
+      timeoutMs,
+      output,
+      ...options
+    }: SubmitRunOptions & Pick<InvokeOptions, "onApproval"> = given;
+    checkOnApproval("submit()", onApproval, ["wait"]);
     const at = runtime ?? (await this.#runtime());
     // Callers without types may pass `budget: null` for no budget.
     const budget = options.budget ?? {};

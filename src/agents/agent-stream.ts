@@ -25,9 +25,15 @@ export interface TextOptions {
 
 const textOptionNames = optionNames<TextOptions>({ onReset: true });
 
+/** A run that has started. */
+export interface StartedRun {
+  readonly run: RunHandle;
+  readonly result: () => Promise<RunResult<JsonValue>>;
+}
+
 /** What an `AgentStream` is made of. */
 export interface AgentStreamParts<Result> {
-  readonly start: () => Promise<RunHandle>;
+  readonly start: () => Promise<StartedRun>;
   /** Converts the result of the run to the type that `result()` returns. */
   readonly shape: (result: RunResult<JsonValue>) => Result | Promise<Result>;
   readonly cancelOnBreak: boolean;
@@ -43,20 +49,20 @@ export class AgentStream<Result = RunResult<JsonValue>, Value = never> implement
   Event | Delta
 > {
   readonly #parts: AgentStreamParts<Result>;
-  #run: Promise<RunHandle> | undefined;
+  #started: Promise<StartedRun> | undefined;
 
   constructor(parts: AgentStreamParts<Result>) {
     this.#parts = parts;
   }
 
   /** The handle of the run, with `cancel`, `steer`, `approve` and the like. */
-  run(): Promise<RunHandle> {
-    return (this.#run ??= this.#parts.start());
+  async run(): Promise<RunHandle> {
+    return (await this.#start()).run;
   }
 
   async result(): Promise<Result> {
-    const run = await this.run();
-    return this.#parts.shape(await cancelWithCaller(run, () => run.result()));
+    const { run, result } = await this.#start();
+    return this.#parts.shape(await cancelWithCaller(run, result));
   }
 
   /**
@@ -142,8 +148,8 @@ export class AgentStream<Result = RunResult<JsonValue>, Value = never> implement
       },
       return: async () => {
         await events?.return?.();
-        if (this.#parts.cancelOnBreak && this.#run !== undefined)
-          await (await this.#run).cancel("its reader left");
+        if (this.#parts.cancelOnBreak && this.#started !== undefined)
+          await (await this.#started).run.cancel("its reader left");
         return { value: undefined, done: true };
       },
     };
@@ -157,8 +163,12 @@ export class AgentStream<Result = RunResult<JsonValue>, Value = never> implement
     }
   }
 
+  #start(): Promise<StartedRun> {
+    return (this.#started ??= this.#parts.start());
+  }
+
   async #begin(): Promise<AsyncIterator<Event | Delta>> {
-    const run = await this.run();
+    const { run } = await this.#start();
     return run.events()[Symbol.asyncIterator]();
   }
 }

@@ -1,7 +1,8 @@
-export { AgentCore, type AgentHome, type StreamOptions } from "./agent-core.ts";
+export { AgentCore, type AgentHome, type StreamOptions, type SubmitRunOptions } from "./agent-core.ts";
 export type { AgentOptions } from "./agent-options.ts";
 export { checkAgentOptions, checkKindOptions } from "./agent-check.ts";
-export type { InvokeOptions } from "./invoke-options.ts";
+export type { InvokeOptions, ReturnOnApproval } from "./invoke-options.ts";
+export type { OnApprovalHandler } from "./on-approval.ts";
 export type { AgentInput, AgentRequest } from "./agent-input.ts";
 export { AgentStream, type TextOptions } from "./agent-stream.ts";
 export type { PartialValue } from "./partial-json.ts";

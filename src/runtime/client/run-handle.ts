@@ -21,6 +21,7 @@ import {
   type JsonValue,
   type Mail,
   type MailBody,
+  type PendingApproval,
   type Priority,
   type RunHandle,
   type RunId,
@@ -36,6 +37,8 @@ import {
   type UnknownPrice,
 } from "../../kernel/index.ts";
 import { forkRun } from "./fork-run.ts";
+import { readPendingApprovals, untilPersonIsNeeded } from "./person-wait.ts";
+import { RunHistory } from "./run-history.ts";
 import { currentTask, type SlotYielder } from "../process/async-context.ts";
 import { RunState } from "../journal/run-state.ts";
 import { SizeLimit } from "../process/size-limit.ts";
@@ -63,7 +66,13 @@ export interface HandleOptions {
   readonly sizes?: SizeLimit;
   /** User in whose name commands are sent, for the audit log. Default: `user`. */
   readonly by?: string | undefined;
+  /** Converts the result of the run. If absent, `result` returns it unchanged. */
+  readonly convert?: Convert<unknown>;
 }
+
+type Convert<Converted> = (result: RunResult<JsonValue>) => Converted | Promise<Converted>;
+
+const nothingPending: readonly PendingApproval[] = Object.freeze([]);
 
 /** Watches runs that callers of this process await and that this process cannot drive. */
 interface UnhostedWatch {
@@ -93,7 +102,7 @@ function mayResume(mail: readonly Mail[]): boolean {
 }
 
 /** A run seen through the store. Works in every process that opens the store, not only in the owner's. */
-export class StoredRunHandle implements RunHandle {
+export class StoredRunHandle<Result = RunResult<JsonValue>> implements RunHandle<Result> {
   readonly runId: RunId;
   readonly sessionId: SessionId;
   readonly agentId: AgentId;
@@ -106,7 +115,7 @@ export class StoredRunHandle implements RunHandle {
     this.agentId = options.record.agentId;
   }
 
-  as(by: string): RunHandle {
+  as(by: string): RunHandle<Result> {
     if (by === "")
       throw new Fault(
         "invalid_argument",
@@ -128,10 +137,39 @@ export class StoredRunHandle implements RunHandle {
     return yieldingSlot(this.#watched(this.#tail(options)));
   }
 
-  result(): Promise<RunResult<JsonValue>> {
+  result(): Promise<Result> {
+    return this.#awaited(() => this.#result());
+  }
+
+  withResult<Converted>(convert: (result: Result) => Converted | Promise<Converted>): RunHandle<Converted> {
+    const before = this.#options.convert as Convert<Result> | undefined;
+    const chained: Convert<Converted> =
+      before === undefined
+        ? (convert as unknown as Convert<Converted>)
+        : async (result) => convert(await before(result));
+    return new StoredRunHandle<Converted>({ ...this.#options, convert: chained });
+  }
+
+  async pendingApprovals(): Promise<readonly PendingApproval[]> {
+    const { life, store } = this.#options;
+    life?.check();
+    return readPendingApprovals({ runId: this.runId, store });
+  }
+
+  untilPersonIsNeeded(): Promise<readonly PendingApproval[]> {
+    const { runId } = this;
+    const { store } = this.#options;
+    return this.#awaited(async () => {
+      this.#options.life?.check();
+      return untilPersonIsNeeded({ runId, store, tail: (options) => this.#tail(options) });
+    });
+  }
+
+  /** Waits on behalf of a caller: the run is not collected meanwhile, and a task of this process gives its slot back. */
+  #awaited<Value>(wait: () => Promise<Value>): Promise<Value> {
     const { awaited, unhosted, record } = this.#options;
     const unwatch = unhosted?.watch(record);
-    const own = unwatch === undefined ? this.#result() : this.#result().finally(unwatch);
+    const own = unwatch === undefined ? wait() : wait().finally(unwatch);
     const result = awaited === undefined ? own : awaited.during(this.runId, own);
     return currentTask()?.yieldSlotUnlessCancelled(result) ?? result;
   }
@@ -155,7 +193,7 @@ export class StoredRunHandle implements RunHandle {
   }
 
   /** Follows the run until it has ended and no command is left that may resume it. */
-  async #result(): Promise<RunResult<JsonValue>> {
+  async #result(): Promise<Result> {
     this.#options.life?.check();
     const found: EndEvents = {};
     const last = this.#options.store.events.lastSeq(this.runId);
@@ -176,17 +214,38 @@ export class StoredRunHandle implements RunHandle {
     }
     const observed = this.#options.observed?.(this.runId);
     if (observed !== undefined) await observed;
-    return this.#toResult(found);
+    const kept = this.#options.store.events.keep(this.runId);
+    const result = this.#toResult(found, kept instanceof Promise ? await kept : kept);
+    const { convert } = this.#options;
+    return (convert === undefined ? result : await convert(result)) as Result;
   }
 
-  #toResult({ runEnd, rootEnd }: EndEvents): RunResult<JsonValue> {
+  #toResult({ runEnd, rootEnd }: EndEvents, events: () => readonly Event[]): RunResult<JsonValue> {
     const { usage = noUsage, costUsd = 0, turns = 0, status = "failed" } = runEnd?.data ?? {};
     const { lost = { tokens: 0, costUsd: 0 } } = runEnd?.data ?? {};
     const failure = rootEnd?.data.failure ?? null;
+    const output = rootEnd?.data.output ?? null;
+    const history = new RunHistory(events, output);
     return {
-      output: rootEnd?.data.output ?? null,
+      output,
       status,
       finishReason: rootEnd?.data.finishReason ?? null,
+      get messages() {
+        return history.messages;
+      },
+      get steps() {
+        return history.steps;
+      },
+      get toolCalls() {
+        return history.toolCalls;
+      },
+      get reasoning() {
+        return history.reasoning;
+      },
+      get files() {
+        return history.files;
+      },
+      pendingApprovals: nothingPending,
       interruptionReason: rootEnd?.data.interruption?.reason ?? failure?.message ?? null,
       usage,
       costUsd,
@@ -258,7 +317,7 @@ export class StoredRunHandle implements RunHandle {
     return this.#send({ type: "approval", approvalId, decision }, decision.by);
   }
 
-  async fork(options: { readonly at: number; readonly runId?: string }): Promise<RunHandle> {
+  async fork(options: { readonly at: number; readonly runId?: string }): Promise<RunHandle<Result>> {
     checkOptions("fork()", options, forkOptionNames);
     const { at, runId } = options;
     const { store, clock, ids, record, by = anonymousUser, life } = this.#options;
