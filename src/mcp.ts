@@ -95,6 +95,7 @@ function collectingEndedRuns(runtime: Runtime): Runtime {
     redeliver: (agentId, messageIds) => runtime.redeliver(agentId, messageIds),
     deleteSession: (sessionId) => runtime.deleteSession(sessionId),
     close: () => runtime.close(),
+    [Symbol.asyncDispose]: () => runtime.close(),
     submit: async (agent, input, options) => {
       if (++begun % runsBetween === 0) await runtime.collect({ endedBefore: systemClock.now() - keptMs });
       return runtime.submit(agent, input, options);

@@ -26,7 +26,7 @@ const knownOptions = optionNames<OpenMemoryOptions>({ path: true, clock: true, i
  * const agent = new Agent({ name: "assistant", model: "anthropic/claude-sonnet-5", memory });
  * ```
  */
-export async function openMemory(options: OpenMemoryOptions): Promise<Memory> {
+export async function openMemory(options: OpenMemoryOptions): Promise<Memory & AsyncDisposable> {
   checkOptions("openMemory()", options, knownOptions);
   const { path, clock = systemClock, ids = uuidSource } = options;
   const file = await Database.open({ path, durability: "full", busyLimitMs: 10_000 });

@@ -1,6 +1,7 @@
 import { checkChoice, checkMethods, checkOptions, checkSpelling, optionNames } from "../kernel/index.ts";
 import type { AgentOptions } from "./agent-options.ts";
-import { checkGuardrail, describeName } from "./part-check.ts";
+import { foreignAgentOptions } from "./foreign-options.ts";
+import { checkGuardrail, checkToolList, describeName } from "./part-check.ts";
 
 /** The names of the options of an agent. */
 const agentOptionNames = optionNames<AgentOptions>({
@@ -48,7 +49,7 @@ export function checkKindOptions(
 ): void {
   const names = new Set([...agentOptionNames, ...added]);
   for (const name of removed) names.delete(name);
-  checkOptions(kind, options, names);
+  checkOptions(kind, options, names, foreignAgentOptions);
 }
 
 /** The methods that each part of an agent must have, and how to create such a part. */
@@ -72,7 +73,8 @@ const inboxModes: readonly string[] = ["each", "together"];
 export function checkAgentOptions(options: Omit<AgentOptions, "model" | "models">): void {
   const { name } = (options ?? {}) as Partial<AgentOptions>;
   const agent = typeof name === "string" ? `agent ${name}` : "Agent";
-  checkOptions(agent, options, agentOptionNames);
+  checkOptions(agent, options, agentOptionNames, foreignAgentOptions);
+  checkToolList(agent, options.tools);
   checkChoice(agent, "inbox", options.inbox, inboxModes);
   checkChoice(agent, "steering", options.steering, drainModes);
   checkChoice(agent, "followUps", options.followUps, drainModes);

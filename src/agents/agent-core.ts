@@ -1,6 +1,9 @@
+import { AbortWatch } from "./abort-watch.ts";
 import {
   checkInvokeOptions,
   checkRuntimeChoice,
+  checkSubmitOptions,
+  type AgentSubmitOptions,
   type InvokeOptions,
   type ReturnOnApproval,
   type RuntimeChoice,
@@ -16,6 +19,7 @@ import {
   type AgentId,
   type Architecture,
   type CallPath,
+  type ChatMessage,
   type Clock,
   type ExecutionBudget,
   type JsonValue,
@@ -38,14 +42,8 @@ import { cancelWithCaller } from "./cancel-with-caller.ts";
 import { checkAgentOptions } from "./agent-check.ts";
 import type { AgentOptions } from "./agent-options.ts";
 import { checkArchitecture } from "./part-check.ts";
-import {
-  checkRootInput,
-  readInput,
-  readMessage,
-  refusedInput,
-  type AgentInput,
-  type ReadInput,
-} from "./agent-input.ts";
+import { checkRootInput, readInput, readMessage, type AgentInput, type ReadInput } from "./agent-input.ts";
+import { checkInputKeys, refusedInput } from "./input-problem.ts";
 import { AgentStream, type StartedRun } from "./agent-stream.ts";
 import { acceptForm, acceptSchema, type SchemaCheck } from "./answer-format.ts";
 import { createArchitecture } from "./architectures/registry.ts";
@@ -74,16 +72,13 @@ export interface AgentHome {
   readonly check: SchemaCheck;
 }
 
-/** Options of `submit`. */
-export interface SubmitRunOptions extends Omit<InvokeOptions, "onApproval"> {
-  /** Whether readers receive text while it is written (E2). Default: `false`. */
-  readonly streaming?: boolean;
-}
-
 export interface StreamOptions extends InvokeOptions {
   /** C3: whether leaving the loop cancels the run. Default: `false`, the run continues. */
   readonly cancelOnBreak?: boolean;
 }
+
+/** Options of `continue`. */
+export type ContinueOptions = Omit<InvokeOptions, "sessionId">;
 
 /**
  * The model role of summaries, so that middleware can tell them from answers and `route` may choose a cheaper model.
@@ -149,10 +144,10 @@ export class AgentCore implements HostedAgent {
           `invalid ${option} ${value} of agent ${name}: expected an integer from 1`,
         );
     const tools = toolsIn(this.#tools);
+    const toolSpecs = new ToolSpecs(tools);
     this.subAgents = subAgentsOf(this.architecture, [...agentsOf(subAgents), ...agentsBehind(tools)]);
     if (this.subAgents.length > 0) refuseDuplicateNamesBelow(this);
     this.models = modelsOf(this.architecture, options);
-    const toolSpecs = new ToolSpecs(tools);
     refuseTwice(name, tools);
     const pipeline = new MiddlewarePipeline(middlewareOf(options, home));
     const callPath = callPathOf(pipeline, options);
@@ -203,6 +198,10 @@ export class AgentCore implements HostedAgent {
     return readInput(input)?.message;
   }
 
+  historyOf(input: JsonValue): readonly ChatMessage[] | undefined {
+    return readInput(input)?.earlier;
+  }
+
   run(ctx: RunContext, inbox: TaskInbox): Promise<JsonValue> {
     if (inbox.messages.length > 0) return this.#answer(ctx, inbox);
     return this.#invoke(ctx);
@@ -210,8 +209,8 @@ export class AgentCore implements HostedAgent {
 
   async #invoke(ctx: RunContext): Promise<JsonValue> {
     const given = readInput(ctx.input);
-    if (given === undefined) throw refusedInput(this.name);
-    if (ctx.taskId === rootTaskId) checkRootInput(this.name, given);
+    if (given === undefined) throw refusedInput(this.name, ctx.input);
+    if (ctx.taskId === rootTaskId) checkRootInput(this.name, given, this.architecture);
     return invokeIn(this.#plan, ctx, given);
   }
 
@@ -225,21 +224,34 @@ export class AgentCore implements HostedAgent {
     return output;
   }
 
-  /**
-   * Runs the agent on an input and resolves with the result, whatever its status. With `onApproval: "return"` it also
-   * resolves when the run needs a person's answer.
-   */
-  invoke(input: AgentInput, options?: InvokeOptions): Promise<RunResult<JsonValue>>;
-  invoke(input: AgentInput, options: ReturnOnApproval): Promise<RunResult<JsonValue> | WaitingResult>;
-  async invoke(
+  /** Runs the agent on an input and resolves with the result, whatever its status. */
+  async invoke(input: AgentInput, options: InvokeOptions = {}): Promise<RunResult<JsonValue>> {
+    checkOnApproval("invoke()", options.onApproval, ["wait", "a function"]);
+    return (await this.invokeOrReturn(input, options)) as RunResult<JsonValue>;
+  }
+
+  /** Like `invoke`. With `onApproval: "return"` it also resolves when the run needs a person's answer. */
+  protected async invokeOrReturn(
     input: AgentInput,
-    options: InvokeOptions | ReturnOnApproval = {},
+    options: InvokeOptions | ReturnOnApproval,
   ): Promise<RunResult<JsonValue> | WaitingResult> {
     checkInvokeOptions(this.name, options);
-    const { onApproval = "wait", ...rest } = options;
+    const { signal, onApproval = "wait", ...rest } = options;
     checkOnApproval("invoke()", onApproval, ["wait", "return", "a function"]);
+    const watch = signal && new AbortWatch(signal);
+    watch?.assertNotAborted();
     const run = await this.startRun(input, rest);
-    return cancelWithCaller(run, () => resultOf(run, onApproval));
+    watch?.start(run);
+    const end = cancelWithCaller(run, () => resultOf(run, onApproval));
+    return watch === undefined ? end : watch.untilEnd(end);
+  }
+
+  /**
+   * Continues a session without a new message, for example after a run that ended with `max_turns` or was cancelled. The
+   * run fails with `invalid_argument` if the session has no messages or ends with an answer.
+   */
+  continue(sessionId: string, options: ContinueOptions = {}): Promise<RunResult<JsonValue>> {
+    return this.invoke({ continue: true }, { ...options, sessionId });
   }
 
   /** Like `invoke`, but returns the events and text deltas while the run proceeds. */
@@ -261,13 +273,13 @@ export class AgentCore implements HostedAgent {
     shape: (result: RunResult<JsonValue>) => Result | Promise<Result>,
   ): AgentStream<Result> {
     checkInvokeOptions(this.name, options);
-    const { onApproval = "wait", ...rest } = options;
+    const { signal, onApproval = "wait", ...rest } = options;
     checkOnApproval("stream()", onApproval, ["wait", "a function"]);
     const start = async (): Promise<StartedRun> => {
       const run = await this.startRun(input, { ...rest, streaming: true });
       return { run, result: onApproval === "wait" ? () => run.result() : answering(run, onApproval) };
     };
-    return new AgentStream({ start, shape, cancelOnBreak, output: options.output });
+    return new AgentStream({ start, shape, cancelOnBreak, output: options.output, signal });
   }
 
   /** Resumes a run that ended on a fault, was paused, or was left by a process that died. */
@@ -286,29 +298,24 @@ export class AgentCore implements HostedAgent {
   }
 
   /** Starts a run and returns its handle without waiting for the result. */
-  submit(input: AgentInput, options: SubmitRunOptions = {}): Promise<RunHandle> {
+  async submit(input: AgentInput, options: AgentSubmitOptions = {}): Promise<RunHandle> {
+    checkSubmitOptions(this.name, options);
     return this.startRun(input, options);
   }
 
-  /** Starts a run. `submit`, `invoke` and `stream` call it. */
-  protected async startRun(input: AgentInput, given: SubmitRunOptions): Promise<RunHandle> {
-    checkInvokeOptions(this.name, given);
-    const {
-      onApproval,
-      runtime,
-      timeoutMs,
-      output,
-      ...options
-    }: SubmitRunOptions & Pick<InvokeOptions, "onApproval"> = given;
-    checkOnApproval("submit()", onApproval, ["wait"]);
+  /** Starts a run with options that were checked. `submit`, `invoke` and `stream` call it. */
+  protected async startRun(input: AgentInput, given: AgentSubmitOptions): Promise<RunHandle> {
+    const { runtime, timeoutMs, output, ...options } = given;
+    if (options.settings !== undefined) this.#requireOwnModel();
     const at = runtime ?? (await this.#runtime());
     // Callers without types may pass `budget: null` for no budget.
     const budget = options.budget ?? {};
     const deadlineMs =
       timeoutMs == null ? budget.deadlineMs : Math.min(timeoutMs, budget.deadlineMs ?? Infinity);
     const read = readInput(input as JsonValue);
-    if (read === undefined) throw refusedInput(this.name);
-    checkRootInput(this.name, read);
+    checkInputKeys(this.name, input);
+    if (read === undefined) throw refusedInput(this.name, input);
+    checkRootInput(this.name, read, this.architecture);
     const schema = output ?? read.output;
     if (schema !== undefined) {
       acceptForm(this, this.architecture);
@@ -319,6 +326,15 @@ export class AgentCore implements HostedAgent {
       ...options,
       budget: deadlineMs == null ? budget : { ...budget, deadlineMs },
     });
+  }
+
+  /** Refuses settings that would have no effect: they apply to the model calls of this agent, not of its sub-agents. */
+  #requireOwnModel(): void {
+    if (Object.keys(this.models).length > 0) return;
+    throw new Fault(
+      "invalid_argument",
+      `invalid settings of a run of agent ${this.name}: the agent calls no model itself; use withSettings() for the models of its sub-agents`,
+    );
   }
 
   /** Groups the inbox messages of this activation into inputs. By default each message is its own conversation. */
@@ -355,7 +371,7 @@ export class AgentCore implements HostedAgent {
 }
 
 function requestOf(input: AgentInput): Exclude<AgentInput, string | readonly unknown[]> {
-  return typeof input === "object" && "prompt" in input ? input : { prompt: input };
+  return typeof input === "object" && ("prompt" in input || "continue" in input) ? input : { prompt: input };
 }
 
 function architectureOf({ name, architecture = "react" }: AgentOptions): Architecture {

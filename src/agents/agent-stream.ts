@@ -3,6 +3,7 @@ import {
   checkOptions,
   Fault,
   optionNames,
+  type CancelSignal,
   type Delta,
   type Event,
   type JsonSchema,
@@ -10,6 +11,7 @@ import {
   type RunHandle,
   type RunResult,
 } from "../kernel/index.ts";
+import { AbortWatch } from "./abort-watch.ts";
 import { AnswerReader, unsaid, type AnswerChange } from "./answer-reader.ts";
 import { cancelWithCaller } from "./cancel-with-caller.ts";
 import { PartialJson, type PartialValue } from "./partial-json.ts";
@@ -39,6 +41,8 @@ export interface AgentStreamParts<Result> {
   readonly cancelOnBreak: boolean;
   /** The schema of the answer, if the caller requested one. */
   readonly output?: JsonSchema | undefined;
+  /** Cancels the run when it aborts, also after a reader has left the loop. */
+  readonly signal?: CancelSignal | undefined;
 }
 
 /**
@@ -49,10 +53,12 @@ export class AgentStream<Result = RunResult<JsonValue>, Value = never> implement
   Event | Delta
 > {
   readonly #parts: AgentStreamParts<Result>;
+  readonly #watch: AbortWatch | undefined;
   #started: Promise<StartedRun> | undefined;
 
   constructor(parts: AgentStreamParts<Result>) {
     this.#parts = parts;
+    this.#watch = parts.signal && new AbortWatch(parts.signal);
   }
 
   /** The handle of the run, with `cancel`, `steer`, `approve` and the like. */
@@ -62,7 +68,8 @@ export class AgentStream<Result = RunResult<JsonValue>, Value = never> implement
 
   async result(): Promise<Result> {
     const { run, result } = await this.#start();
-    return this.#parts.shape(await cancelWithCaller(run, result));
+    const end = cancelWithCaller(run, result);
+    return this.#parts.shape(await (this.#watch === undefined ? end : this.#watch.untilEnd(end)));
   }
 
   /**
@@ -164,12 +171,22 @@ export class AgentStream<Result = RunResult<JsonValue>, Value = never> implement
   }
 
   #start(): Promise<StartedRun> {
-    return (this.#started ??= this.#parts.start());
+    return (this.#started ??=
+      this.#watch === undefined ? this.#parts.start() : this.#startWatched(this.#watch));
+  }
+
+  async #startWatched(watch: AbortWatch): Promise<StartedRun> {
+    watch.assertNotAborted();
+    const started = await this.#parts.start();
+    watch.start(started.run);
+    return started;
   }
 
   async #begin(): Promise<AsyncIterator<Event | Delta>> {
     const { run } = await this.#start();
-    return run.events()[Symbol.asyncIterator]();
+    const events = run.events();
+    const watched = this.#watch === undefined ? events : watchedEvents(events, this.#watch);
+    return watched[Symbol.asyncIterator]();
   }
 }
 
@@ -178,4 +195,16 @@ function openingOf(schema: JsonSchema): string {
   const type = typeof schema === "object" ? schema["type"] : undefined;
   if (type === "object") return "{";
   return type === "array" ? "[" : "{[";
+}
+
+/** The events of a run with a signal. Stops watching the signal after the last event, not when a reader leaves. */
+async function* watchedEvents(
+  events: AsyncIterable<Event | Delta>,
+  watch: AbortWatch,
+): AsyncIterable<Event | Delta> {
+  for await (const event of events) {
+    watch.check();
+    yield event;
+  }
+  watch.stop();
 }

@@ -1,9 +1,10 @@
-export { AgentCore, type AgentHome, type StreamOptions, type SubmitRunOptions } from "./agent-core.ts";
+export { AgentCore, type AgentHome, type ContinueOptions, type StreamOptions } from "./agent-core.ts";
 export type { AgentOptions } from "./agent-options.ts";
 export { checkAgentOptions, checkKindOptions } from "./agent-check.ts";
-export type { InvokeOptions, ReturnOnApproval } from "./invoke-options.ts";
+export type { AgentSubmitOptions, InvokeOptions, ReturnOnApproval } from "./invoke-options.ts";
 export type { OnApprovalHandler } from "./on-approval.ts";
-export type { AgentInput, AgentRequest } from "./agent-input.ts";
+export type { AgentInput, AgentRequest, ContinueRequest } from "./agent-input.ts";
+export type { InputMessage } from "./input-messages.ts";
 export { AgentStream, type TextOptions } from "./agent-stream.ts";
 export type { PartialValue } from "./partial-json.ts";
 export type { AgentToolOptions } from "./agent-tool.ts";

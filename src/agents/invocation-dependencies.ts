@@ -8,6 +8,7 @@ import {
   type AgentContext,
   type AgentSession,
   type Budget,
+  type CallSettings,
   type Dependencies,
   type ExtraToolListener,
   type JsonSchema,
@@ -30,12 +31,13 @@ import {
 import type { SchemaCheck } from "./answer-format.ts";
 import type { TaskBudget } from "./task-budget.ts";
 import type { OpenSessions } from "./prompt-history.ts";
+import { samplingOf } from "./call-settings.ts";
 import { SearchedSpecs } from "./searched-specs.ts";
 
 /** The dependencies that are the same in every scope of an invocation. */
 export interface InvocationParts extends Pick<
   Dependencies,
-  "memory" | "permissions" | "hooks" | "telemetry" | "ephemeral" | "streaming"
+  "memory" | "permissions" | "hooks" | "telemetry" | "ephemeral" | "streaming" | "settings"
 > {
   readonly agent: HostedAgent;
   readonly sessionId: AgentSession["id"];
@@ -96,7 +98,7 @@ export class InvocationDependencies implements Dependencies {
   }
 
   get model(): Model {
-    return (this.#model ??= new JournaledModel(this.#parts.agent, this.#scope));
+    return (this.#model ??= new JournaledModel(this.#parts, this.#scope));
   }
 
   get tools(): ToolHost {
@@ -129,6 +131,12 @@ export class InvocationDependencies implements Dependencies {
 
   get streaming(): boolean {
     return this.#parts.streaming;
+  }
+
+  get settings(): Dependencies["settings"] {
+    const { settings } = this.#parts;
+    // Only the main loop of the invocation chooses a tool.
+    return settings !== null && this.#scope.steering === null ? samplingOf(settings) : settings;
   }
 
   get ephemeral(): Dependencies["ephemeral"] {
@@ -286,9 +294,10 @@ class JournaledModel implements Model {
   readonly provider: string;
   readonly modelId: string;
   readonly supportsStructuredOutput: boolean;
+  readonly #settings: CallSettings;
   readonly #scope: Scope;
 
-  constructor(agent: HostedAgent, scope: Scope) {
+  constructor({ agent, settings }: InvocationParts, scope: Scope) {
     const {
       provider = "",
       modelId = "",
@@ -297,6 +306,7 @@ class JournaledModel implements Model {
     this.supportsStructuredOutput = supportsStructuredOutput;
     this.provider = provider;
     this.modelId = modelId;
+    this.#settings = samplingOf(settings);
     this.#scope = scope;
   }
 
@@ -305,7 +315,7 @@ class JournaledModel implements Model {
     const [first, ...others] = messages;
     const instructions = first?.role === "system" ? { instructions: first.content } : {};
     const transcript = Transcript.of(first?.role === "system" ? others : messages);
-    const reply = await ctx.llm({ ...rest, ...instructions, transcript, role });
+    const reply = await ctx.llm({ ...this.#settings, ...rest, ...instructions, transcript, role });
     const { costUsd, ...usage } = reply.usage;
     return {
       message: reply.message,

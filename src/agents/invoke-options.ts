@@ -1,14 +1,19 @@
 import {
+  callSettings,
+  checkMethods,
   checkOptions,
   executionBudget,
+  Fault,
   optionNames,
   submitOptionNames,
+  type CancelSignal,
   type JsonSchema,
   type OptionNames,
   type Runtime,
   type SubmitOptions,
 } from "../kernel/index.ts";
-import type { OnApprovalHandler } from "./on-approval.ts";
+import { checkOnApproval, type OnApprovalHandler } from "./on-approval.ts";
+import { foreignInvokeOptions } from "./foreign-options.ts";
 
 export interface InvokeOptions extends Omit<SubmitOptions, "streaming"> {
   /** Maximum time for the whole run in milliseconds; tightens the deadline of the budget. `null` sets no limit. */
@@ -23,12 +28,25 @@ export interface InvokeOptions extends Omit<SubmitOptions, "streaming"> {
   readonly runtime?: Runtime;
   /** A JSON Schema that the answer must match. */
   readonly output?: JsonSchema | undefined;
+  /**
+   * Cancels the run when it aborts; the result then has the status `cancelled`. If it is aborted before the call, no run
+   * is created and the call fails with `cancelled`. Default: no signal.
+   */
+  readonly signal?: CancelSignal | undefined;
 }
 
 /** Options of `invoke` that make it return when the run needs a person's answer. */
 export interface ReturnOnApproval extends Omit<InvokeOptions, "onApproval"> {
   readonly onApproval: "return";
 }
+
+/**
+ * Options of `submit`. A submitted run outlives its caller, so `RunHandle.cancel` takes the place of a signal, and
+ * `RunHandle.untilPersonIsNeeded` and `approve` that of `onApproval`.
+ */
+export type AgentSubmitOptions = Omit<InvokeOptions, "signal" | "onApproval"> & {
+  readonly streaming?: boolean;
+};
 
 /** The names of the options of `invoke`. */
 export const invokeOptionNames: OptionNames = new Set([
@@ -38,6 +56,7 @@ export const invokeOptionNames: OptionNames = new Set([
     onApproval: true,
     runtime: true,
     output: true,
+    signal: true,
   }),
 ]);
 
@@ -50,9 +69,29 @@ export function checkRuntimeChoice(owner: string, options: RuntimeChoice): void 
   checkOptions(owner, options, runtimeChoiceNames);
 }
 
-/** Refuses unknown options and an invalid budget before a run is created. */
+/** Refuses unknown options and invalid values before a run is created. */
 export function checkInvokeOptions(agent: string, options: InvokeOptions | ReturnOnApproval): void {
-  checkOptions(`a run of agent ${agent}`, options, invokeOptionNames);
+  const owner = `a run of agent ${agent}`;
+  checkOptions(owner, options, invokeOptionNames, foreignInvokeOptions);
+  checkMethods(
+    `signal of ${owner}`,
+    options.signal,
+    ["addEventListener", "removeEventListener"],
+    "use the signal of an AbortController",
+  );
+  if (options.settings !== undefined) callSettings(owner, options.settings);
   // Callers without types may pass `budget: null` for no budget.
   if (options.budget !== undefined && options.budget !== null) executionBudget(options.budget);
+}
+
+/** Like `checkInvokeOptions`, for `submit`. */
+export function checkSubmitOptions(agent: string, options: AgentSubmitOptions): void {
+  if ("signal" in options)
+    throw new Fault(
+      "invalid_argument",
+      `invalid option signal of submit() of agent ${agent}: a submitted run outlives its caller; use cancel() of the run handle, or invoke() or stream() with a signal`,
+    );
+  const { onApproval }: InvokeOptions = options;
+  checkOnApproval("submit()", onApproval, ["wait"]);
+  checkInvokeOptions(agent, options);
 }

@@ -35,8 +35,30 @@ export function checkArchitecture(architecture: Architecture, agent: string): Ar
   return architecture;
 }
 
+/**
+ * Refuses tools that are keyed by name, as the AI SDK and Mastra write them, instead of listed, and members of the list
+ * that are no objects.
+ */
+export function checkToolList(owner: string, tools: unknown): void {
+  if (tools === undefined || tools === null || typeof tools === "function") return;
+  if (Array.isArray(tools)) {
+    for (const each of tools as readonly Tool[])
+      if (typeof each !== "object" || each === null) checkTool(each);
+    return;
+  }
+  throw new Fault(
+    "invalid_argument",
+    `invalid tools of ${owner}: expected a list of tools, not ${describeValue(tools)}; use tools: [tool({ name, description, inputSchema, execute })]`,
+  );
+}
+
 /** Refuses a tool that could not be called. */
 export function checkTool(tool: Tool): void {
+  if (tool !== null && typeof tool === "object" && !("parse" in tool) && "execute" in tool)
+    throw new Fault(
+      "invalid_argument",
+      `invalid tool ${describeName(tool)}: it was not created by tool() of reeve; use tool({ name, description, inputSchema, execute }) imported from "reeve"`,
+    );
   checkMethods(
     `tool ${describeName(tool)}`,
     tool ?? {},

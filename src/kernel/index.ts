@@ -103,6 +103,7 @@ export { stopsTask } from "./errors/stopping-fault.ts";
 
 // Messages, models, prices and usage.
 export { findUnpaired } from "./messages/call-pairs.ts";
+export { callSettings, samplingNames, type CallSettings } from "./messages/call-settings.ts";
 export {
   assistantMessage,
   type AssistantMessage,
@@ -229,6 +230,7 @@ export type { Resolution } from "./run/resolution.ts";
 export type { RunFacts, RunFactsStorage } from "./run/run-facts.ts";
 export { type ChildMetaOptions, RunMeta, type StandaloneOptions } from "./run/run-meta.ts";
 export { turnKey, type RunRecord } from "./run/run-record.ts";
+export { changedResult } from "./run/changed-result.ts";
 export type { RunStep, RunToolCall } from "./run/run-step.ts";
 export { type UnreportedSpend, type RunResult, type RunStatus, runStatuses } from "./run/run-result.ts";
 export * from "./run/run-standing.ts";
@@ -409,7 +411,7 @@ export type {
 } from "./agent/run-context.ts";
 export { checkSpawnOptions, spawnOptionNames } from "./agent/spawn-check.ts";
 export { answerIfLive } from "./agent/answer-approval.ts";
-export type { RunHandle, WaitingResult } from "./agent/run-handle.ts";
+export type { RunHandle, ToolResultOptions, WaitingResult } from "./agent/run-handle.ts";
 export { type Runtime, type SubmitOptions, submitOptionNames } from "./agent/runtime.ts";
 export { checkSkill, type Skill } from "./agent/skill.ts";
 export type { Attributes, Metric, Span, SpanOptions, Telemetry } from "./agent/telemetry.ts";

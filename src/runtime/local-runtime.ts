@@ -286,6 +286,10 @@ class LocalRuntime implements Runtime, OpenRuntime {
     return this.#closing;
   }
 
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
   async #close(): Promise<void> {
     this.#unsubscribe?.();
     openRuntimes.delete(this);

@@ -101,7 +101,9 @@ describe("an OrchestratorAgent", () => {
     const { result } = await runAlone(agent);
     expect(result).toMatchObject({ status: "completed", output: "Never mind." });
     const [failed, exhausted, outOfTurns] = resultsIn(model);
-    expect(failed).toContain("error: broken ended with status failed: bad key");
+    expect(failed).toContain(
+      "error: broken ended with status failed: scripted/script failed with HTTP 401: bad key",
+    );
     expect(exhausted).toMatch(
       /^error: poor ended with status budget_exhausted: .*Its output so far: So far so good\.$/u,
     );

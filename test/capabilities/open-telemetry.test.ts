@@ -256,7 +256,7 @@ describe("openTelemetry() spans with the real SDK", () => {
     await run(new Agent({ name: "scout", model, middleware: [tracing({ telemetry })] }));
     for (const name of ["chat script", "invoke_agent scout"]) {
       expect(named(name)).toMatchObject({
-        status: { code: 2, message: "bad key" },
+        status: { code: 2, message: "scripted/script failed with HTTP 401: bad key" },
         attributes: { "error.type": "model_auth" },
       });
     }

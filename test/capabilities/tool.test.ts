@@ -197,10 +197,7 @@ describe("a tool body that is an async generator", () => {
 });
 
 test.each([
-  [
-    { input: { type: "object" } },
-    'invalid option "input" of tool dig: the schema of a tool is named inputSchema',
-  ],
+  [{ input: { type: "object" } }, 'unknown option "input" of tool dig: use `inputSchema`'],
   [{}, "tool dig has no inputSchema"],
 ])("tool() refuses the options %j and names inputSchema", (options, message) => {
   expect(() => tool({ name: "dig", description: "x", execute: () => "", ...options } as never)).toThrow(

@@ -1,3 +1,6 @@
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { mkdir, mkdtemp, readFile, realpath, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -41,6 +44,17 @@ it("McpServers starts no server before its first use, and ends the programs at c
   await mcp.close();
   expect(lives(pid)).toBe(false);
   await expect(mcp.readResource("everything", "a://b")).rejects.toThrow("MCP server everything is closed");
+});
+
+it("`await using` ends the programs of McpServers at the end of the block", async () => {
+  let pid = 0;
+  {
+    await using mcp = mcpServers({ everything });
+    await mcp.tools();
+    pid = mcp.pid("everything") ?? 0;
+    expect(lives(pid)).toBe(true);
+  }
+  expect(lives(pid)).toBe(false);
 });
 
 it("tools() names each tool mcp__<server>__<tool> and names its origin, also if the tool's name is unique", async () => {
@@ -222,6 +236,43 @@ it("starts that fail are retried with increasing delays, then fail with the serv
   expect(failures[0]?.message).toMatch(/^MCP server crash did not start: .*no licence$/);
   // The delays are 0, 100 and 150 ms, in addition to the time that the programs themselves take.
   expect(clock.now() - begun).toBeGreaterThanOrEqual(250);
+});
+
+it("the error for an HTTP server that refuses the connection names its address and the reason", async () => {
+  // The port is free: its server has been closed.
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, "close");
+  const url = `http://127.0.0.1:${port}/mcp?token=abc123`;
+  const mcp = servers({ desk: { url } }, { backoff: { attempts: 1 } });
+  const fault = await mcp.tools().then(
+    () => undefined,
+    (error: Fault) => error,
+  );
+  expect(fault?.message).not.toContain("abc123");
+  expect(fault).toMatchObject({
+    code: "tool_failed",
+    message: expect.stringMatching(
+      new RegExp(
+        `^MCP server desk at http://127\\.0\\.0\\.1:${port}/mcp did not start a session: .*ECONNREFUSED`,
+        "u",
+      ),
+    ) as unknown,
+  });
+});
+
+it("the error for an HTTP server that answers with an error status names its address and the status", async () => {
+  const server = createServer((_request, response) => response.writeHead(502).end("bad gateway"));
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  open.push({ close: async () => void server.close() });
+  const { port } = server.address() as AddressInfo;
+  const mcp = servers({ desk: { url: `http://127.0.0.1:${port}/mcp` } }, { backoff: { attempts: 1 } });
+  await expect(mcp.tools()).rejects.toThrow(
+    new RegExp(`^MCP server desk at http://127\\.0\\.0\\.1:${port}/mcp did not start a session: .*502`, "u"),
+  );
 });
 
 it("a missing program is reported without a retry", async () => {

@@ -201,6 +201,11 @@ export class BrowserSession implements EphemeralSource {
     await started?.browser.close();
   }
 
+  /** Calls `close` at the end of the block that declares the session with `await using`. */
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
   #forget(): void {
     this.#starting = undefined;
     this.#tabs.clear();

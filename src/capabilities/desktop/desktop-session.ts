@@ -267,6 +267,11 @@ export class DesktopSession implements EphemeralSource {
     }
   }
 
+  /** Calls `close` at the end of the block that declares the session with `await using`. */
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
   async #moveTo(at: Point): Promise<void> {
     await this.#onScreen(at);
     await (await this.#open()).input.move(at.x, at.y);

@@ -10,7 +10,8 @@ import { needingPackage } from "../optional-package.ts";
 import { elicitResult, questionOf, type Elicitation } from "./elicitation.ts";
 import { StderrTail } from "./stderr-tail.ts";
 import { InFlightCalls, type ElicitationHandler } from "./in-flight-calls.ts";
-import type { ServerConfig } from "./server-config.ts";
+import { addressSuffix, failureText } from "./http-problem.ts";
+import { isStdio, type ServerConfig } from "./server-config.ts";
 import { reasonOf, delay, TimeLimit, unlessAborted } from "./time-limit.ts";
 import { trustingValidator } from "./trusting-validator.ts";
 import type * as Driver from "./transport.ts";
@@ -284,7 +285,7 @@ export class Connection {
     const { timeoutMs = 60_000, totalTimeoutMs = 600_000 } = this.config;
     const limit = (ms: number, problem: string): TimeLimit =>
       new TimeLimit(this.#options.clock, ms, () =>
-        over(new Fault("tool_timeout", `${what} of MCP server ${this.name} ${problem} ${ms} ms`)),
+        over(new Fault("tool_timeout", `${what} of ${this.#server} ${problem} ${ms} ms`)),
       );
     return [
       limit(timeoutMs, "sent neither a result nor progress for"),
@@ -320,10 +321,15 @@ export class Connection {
     this.#notBefore = clock.now() + pause;
   }
 
+  /** The server for messages: its name, and over HTTP its address. */
+  get #server(): string {
+    return `MCP server ${this.name}${addressSuffix(this.config)}`;
+  }
+
   #notStarted(error: unknown): Fault {
     if (Fault.is(error) && (error.code === "permission_denied" || error.code === "dependency_missing"))
       return error;
-    const { code, message, syscall } = error as Partial<NodeJS.ErrnoException>;
+    const { code, syscall } = error as Partial<NodeJS.ErrnoException>;
     if (code === "ENOENT" && syscall?.startsWith("spawn")) {
       return new Fault(
         "dependency_missing",
@@ -333,7 +339,7 @@ export class Connection {
     }
     return new Fault(
       "tool_failed",
-      `MCP server ${this.name} did not start: ${message}${this.#stderr.suffix}`,
+      `${this.#server} ${isStdio(this.config) ? "did not start" : "did not start a session"}: ${failureText(error)}${this.#stderr.suffix}`,
       {
         cause: error,
       },
@@ -343,8 +349,8 @@ export class Connection {
   /** T2: converts an error to a fault whose message tells the model what happened and what it can do. */
   #toFault(what: string, error: unknown): unknown {
     if (Fault.is(error)) return error;
-    const server = `MCP server ${this.name}`;
-    const { message } = error as Partial<Error>;
+    const server = this.#server;
+    const message = failureText(error);
     if (this.#driver?.isRefused(error))
       return new Fault("tool_failed", `${server} refused ${what}: ${message}`, { cause: error });
     if (this.#driver?.isLost(error)) {

@@ -191,6 +191,11 @@ export class McpExport {
     await this.#options.release?.();
   }
 
+  /** Calls `close` at the end of the block that declares the server with `await using`. */
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
   #newServer(): McpServer {
     const { name, version = "0.0.0", instructions, extend } = this.#options;
     const server = new McpServer(

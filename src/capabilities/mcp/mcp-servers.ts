@@ -227,6 +227,11 @@ export class McpServers {
     if (failed !== undefined) throw Fault.from(failed.reason);
   }
 
+  /** Calls `close` at the end of the block that declares the servers with `await using`. */
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
   #find(server: string): Connection {
     const connection = this.#connections.get(server);
     if (connection !== undefined) return connection;

@@ -14,6 +14,7 @@ import {
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { Fault } from "../../kernel/index.ts";
 import { boundedFetch } from "./bounded-fetch.ts";
+import { addressSuffix } from "./http-problem.ts";
 import type { StderrTail } from "./stderr-tail.ts";
 import {
   isStdio,
@@ -73,7 +74,7 @@ export async function signIn(
   if (callback === undefined || !(transport instanceof StreamableHTTPClientTransport)) {
     throw new Fault(
       "permission_denied",
-      `MCP server ${server} requires a sign-in: set an Authorization header, or set auth with a provider and a callback`,
+      `MCP server ${server}${addressSuffix(config)} requires a sign-in: set an Authorization header, or set auth with a provider and a callback`,
       { cause },
     );
   }

@@ -125,6 +125,11 @@ export class FullTextMemory implements Memory {
     this.#file.close();
   }
 
+  /** Calls `close` at the end of the block that declares the memory with `await using`. */
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
   #episodes(scopeId: number, text: string, limit: number): readonly Episode[] {
     const match = matchAny(scopeWord(scopeId), text);
     const rows =

@@ -19,15 +19,22 @@ export function toModel(value: ModelLike): Model {
   const version: unknown = Reflect.get(Object(value), "specificationVersion");
   if (version === "v3" || version === "v4") return new AiSdkAdapter(value);
   if (typeof version === "string") {
+    const { provider, modelId } = value as Partial<AiSdkModel>;
+    const name = modelId === undefined ? "" : ` ${provider}/${modelId}`;
     throw new Fault(
       "unsupported",
-      `an AI SDK model of specification ${version} is not supported: update its provider's package to one for AI SDK 6 or 7 (specification v3 or v4)`,
+      `invalid model${name}: an AI SDK model of specification ${version} is not supported; update the package of its provider to one for AI SDK 6 or 7 (specification v3 or v4)`,
     );
   }
-  throw new Fault(
-    "invalid_argument",
-    `invalid model of type ${typeof value}: expected a model of an AI SDK provider, a name such as "anthropic/claude-sonnet-5", or a Model`,
-  );
+  throw new Fault("invalid_argument", `invalid model of type ${typeof value}: ${expectedModel(value)}`);
+}
+
+function expectedModel(value: unknown): string {
+  // Providers of the AI SDK are functions with a method for each kind of model.
+  const isProvider = typeof Reflect.get(Object(value), "languageModel") === "function";
+  if (isProvider)
+    return 'a provider is not a model; call it with the id of a model, such as model: openai("gpt-5.2")';
+  return 'expected a model of an AI SDK provider, a name such as "anthropic/claude-sonnet-5", or a Model';
 }
 
 function isOurs(value: Model | AiSdkModel): value is Model {

@@ -1,4 +1,5 @@
 import type { HostedAgent } from "./hosted-agent.ts";
+import type { CallSettings } from "../messages/call-settings.ts";
 import type { Clock } from "../base/clock.ts";
 import type { ExecutionBudget } from "../limits/execution-budget.ts";
 import type { HistoryRetention } from "../limits/history-retention.ts";
@@ -34,6 +35,12 @@ export interface SubmitOptions {
   readonly timeoutWhileWaiting?: boolean;
   /** Spawn budget of the run. Overrides the agent's own. */
   readonly spawnBudget?: Partial<SpawnBudget>;
+  /**
+   * Settings for the model calls of the root task. They are stored with the run, so another worker uses them as well.
+   * `toolChoice` applies to the first call of the loop, and `"none"` to every call. Sub-agents, guardrails and
+   * summaries do not use them. If the input becomes steering, the settings of that run stay.
+   */
+  readonly settings?: CallSettings;
   /** Priority of the root task. Default: `Priority.NORMAL`. */
   readonly priority?: Priority;
   /** How long the run's history is kept. Default: `HistoryRetention.PERMANENT`. */
@@ -63,6 +70,7 @@ export const submitOptionNames = optionNames<SubmitOptions>({
   budget: true,
   timeoutWhileWaiting: true,
   spawnBudget: true,
+  settings: true,
   priority: true,
   retention: true,
   streaming: true,
@@ -110,4 +118,6 @@ export interface Runtime {
    * runtime or its handles, and calls that still wait, fail with `closed`.
    */
   close(): Promise<void>;
+  /** Calls `close` at the end of the block that declares the runtime with `await using`. */
+  [Symbol.asyncDispose](): Promise<void>;
 }

@@ -9,6 +9,9 @@ type NameIn<Options> = Options extends unknown ? Extract<keyof Options, string> 
 /** The names of the options of one function or class, for `checkOptions`. */
 export type OptionNames = ReadonlySet<string>;
 
+/** Names of options that other libraries use, each with the text that says what to use instead. */
+export type ForeignNames = Readonly<Record<string, string>>;
+
 /** Lists the names of the options in a type. The compiler reports a name that is missing here, and one too many. */
 export function optionNames<Options>(names: Readonly<Record<NameIn<Options>, true>>): OptionNames {
   return new Set(Object.keys(names));
@@ -16,14 +19,20 @@ export function optionNames<Options>(names: Readonly<Record<NameIn<Options>, tru
 
 /**
  * Throws `invalid_argument` if `options` is not an object or has an option without a meaning, because a misspelt limit
- * would otherwise not apply. `owner` is the function, class or object that takes the options.
+ * would otherwise not apply. `owner` is the function, class or object that takes the options. `foreign` says what to use
+ * instead of an option that users of other libraries expect.
  */
-export function checkOptions(owner: string, options: unknown, names: OptionNames): void {
+export function checkOptions(
+  owner: string,
+  options: unknown,
+  names: OptionNames,
+  foreign: ForeignNames = noNames,
+): void {
   let count = 0;
   // `for in` creates no list: the options of a method are checked in every turn.
   if (isRecord(options))
     for (const name in options) {
-      if (!names.has(name)) throw unknownOption(owner, name, names);
+      if (!names.has(name)) throw unknownOption(owner, name, names, foreign);
       count++;
     }
   if (count > 0 || (isRecord(options) && isPlain(options))) return;
@@ -49,7 +58,14 @@ function kindOf(value: unknown): string {
   return typeof name === "string" && name !== "" ? `an instance of ${name}` : describeValue(value);
 }
 
-function unknownOption(owner: string, name: string, names: OptionNames): Fault {
+const noNames: ForeignNames = {};
+
+function unknownOption(owner: string, name: string, names: OptionNames, foreign: ForeignNames): Fault {
+  if (Object.hasOwn(foreign, name))
+    return new Fault(
+      "invalid_argument",
+      `unknown option ${describeValue(name)} of ${owner}: ${foreign[name]}`,
+    );
   const nearest = nearestName(name, names);
   const known = names.size === 0 ? "it takes no options" : `expected one of ${list(names)}`;
   const fix = nearest === undefined ? known : `use ${describeValue(nearest)}`;

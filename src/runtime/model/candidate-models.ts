@@ -7,6 +7,8 @@ interface Candidate {
 }
 
 export interface FailedAttempt {
+  /** The model that was called. */
+  readonly model: Model;
   readonly error: ClassifiedError;
   readonly cause: unknown;
   /** Whether readers have received a part of the answer. */

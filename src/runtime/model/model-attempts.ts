@@ -15,7 +15,14 @@ import { AttemptTimer } from "./attempt-timer.ts";
 import { CandidateModels } from "./candidate-models.ts";
 import { openDeltaSink, type DeltaSink } from "./delta-stream.ts";
 import { reserveCall, type Grant } from "./reservation.ts";
-import { emitFallback, nextRetryDelayMs, settleFailedAttempt, waitForRetry } from "./retry.ts";
+import {
+  emitFallback,
+  modelFault,
+  nextRetryDelayMs,
+  settleFailedAttempt,
+  waitForRetry,
+  withLastError,
+} from "./retry.ts";
 import { PendingReply, settleResponse } from "./settle-reply.ts";
 
 /** Result of a model call that went through middleware. */
@@ -72,6 +79,8 @@ export class ModelAttempts implements CallBody {
   #receivedParts = 0;
   /** Ends the attempt in flight with a fault. */
   #failAttempt: ((fault: Fault) => void) | undefined;
+  /** The failure of the round before. */
+  #lastError: Fault | undefined;
   #isAbandoned = false;
   #hasMalformedCall = false;
   /** Usage of replies that were not usable. */
@@ -89,7 +98,7 @@ export class ModelAttempts implements CallBody {
   run(): Promise<PendingReply> {
     return new Promise((resolve, reject) => {
       this.#resolve = resolve;
-      this.#reject = reject;
+      this.#reject = (error) => reject(withLastError(error, this.#lastError));
       this.#attempt();
     });
   }
@@ -240,7 +249,7 @@ export class ModelAttempts implements CallBody {
     const cause = new Error("the provider withheld the answer (content_filter)");
     const error = classifyError(cause, { now: this.#step.runner.worker.clock.now() });
     // The last part of a stream is its `finish`, which readers do not receive.
-    if (!this.#candidates.fallBack({ error, cause, isShown: this.#receivedParts > 1 })) return false;
+    if (!this.#candidates.fallBack({ model, error, cause, isShown: this.#receivedParts > 1 })) return false;
     emitFallback(this.#step, model, this.#candidates.model, error);
     return true;
   }
@@ -263,12 +272,14 @@ export class ModelAttempts implements CallBody {
     if (step.runner.isDropped || this.#isAbandoned) return;
     try {
       const received = { count: this.#receivedParts, text: this.#partialText };
-      const failed = settleFailedAttempt(step, grant, error, received);
+      const failed = settleFailedAttempt(step, model, grant, error, received);
       if (this.#candidates.fallBack(failed)) {
         emitFallback(step, model, this.#candidates.model, failed.error);
         this.#attempt();
       } else {
-        const delayMs = nextRetryDelayMs(step, this.#round++, this.#candidates.startRound());
+        const round = this.#candidates.startRound();
+        this.#lastError = modelFault(round);
+        const delayMs = nextRetryDelayMs(step, this.#round++, round, this.#lastError);
         this.#rejectWith(waitForRetry(step, delayMs).then(() => this.#attempt()));
       }
     } catch (fault) {

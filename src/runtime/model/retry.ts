@@ -33,6 +33,7 @@ export interface ReceivedPart {
  */
 export function settleFailedAttempt(
   step: ActiveStep,
+  model: Model,
   grant: Grant,
   cause: unknown,
   received: ReceivedPart,
@@ -51,7 +52,7 @@ export function settleFailedAttempt(
     throw received.text === "" ? cancellation : withPartialText(cancellation, received.text);
   // A fault whose code does not start with `model_` is about the request or the configuration.
   if (Fault.is(cause) && !cause.code.startsWith("model_")) throw cause;
-  return { error, cause, isShown: received.count > 0 };
+  return { model, error, cause, isShown: received.count > 0 };
 }
 
 function withPartialText({ reason, status, cause }: CancellationError, partial: string): CancellationError {
@@ -71,15 +72,48 @@ function idOf({ provider, modelId }: Model): { readonly provider: string; readon
   return { provider, modelId };
 }
 
+/** The fault of a failed model call. Its message and its details name the provider, the model and the HTTP status. */
+export function modelFault({ model, error, cause }: FailedAttempt): Fault {
+  const { kind, status, message } = error;
+  const { provider, modelId } = model;
+  const name = `${provider}/${modelId} `;
+  const failed = status === undefined ? "failed" : `failed with HTTP ${status}`;
+  // A timeout of an attempt names the model itself.
+  const text = message.startsWith(name) ? message : `${name}${failed}: ${message}`;
+  return new Fault(`model_${kind}`, text, {
+    cause,
+    details: { provider, modelId, ...(status !== undefined && { status }) },
+  });
+}
+
+/**
+ * Adds the last error of a model to the fault with which a deadline ended its next attempt or the wait for it: the
+ * deadline alone does not say why no answer arrived. Returns any other fault unchanged.
+ */
+export function withLastError(fault: unknown, last: Fault | undefined): unknown {
+  if (last === undefined || !(fault instanceof CancellationError) || fault.status !== "deadline_exceeded")
+    return fault;
+  const { reason, status, partial } = fault;
+  return new CancellationError(`${reason}; the last error was: ${last.message}`, {
+    status,
+    partial,
+    cause: last,
+  });
+}
+
 /**
  * Milliseconds to wait before retry number `retry`, counted from 1. Emits `retry_end` for the retry before and
  * `retry_start` for this one. Throws if the failure may not be retried, or not again.
  */
-export function nextRetryDelayMs(step: ActiveStep, retry: number, { error, cause }: FailedAttempt): number {
-  const { kind, retryable, message, retryAfterMs } = error;
+export function nextRetryDelayMs(
+  step: ActiveStep,
+  retry: number,
+  failed: FailedAttempt,
+  fault: Fault,
+): number {
+  const { kind, retryable, retryAfterMs } = failed.error;
   const { runner } = step;
   const { retry: settings, random } = runner.worker;
-  const fault = new Fault(`model_${kind}`, message, { cause });
   const previousEnd = { type: "retry_end", data: { attempt: retry - 1, success: false } } as const;
   if (!settings.enabled || !retryable || fault.retry !== "backoff" || retry > settings.maxRetries) {
     if (retry > 1) step.emit(previousEnd);
@@ -87,7 +121,7 @@ export function nextRetryDelayMs(step: ActiveStep, retry: number, { error, cause
   }
   if (retry > 1) runner.journal.emit(previousEnd);
   const delayMs = retryDelayMs(retry, settings, random, retryAfterMs);
-  const start = { attempt: retry, maxAttempts: settings.maxRetries, delayMs, kind, message };
+  const start = { attempt: retry, maxAttempts: settings.maxRetries, delayMs, kind, message: fault.message };
   runner.journal.emit({ type: "retry_start", data: start });
   return delayMs;
 }

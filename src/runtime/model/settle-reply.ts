@@ -98,7 +98,7 @@ export function concludeReply(
   const exhaustion = truncatedByBudget(step, grant, stopReason, text);
   if (exhaustion !== undefined) throw exhaustion;
   if (stopReason === "content_blocked" || stopReason === "malformed_call")
-    throw unusableReply(stopReason, text, usage);
+    throw unusableReply(answeredBy, stopReason, text, usage);
   return { message, stopReason, usage, model: answeredBy };
 }
 
@@ -122,17 +122,29 @@ export function truncatedByBudget(
 }
 
 /** The fault for a reply that is not an answer. Its call is paid, and its usage counts for the task. */
-function unusableReply(stopReason: "content_blocked" | "malformed_call", text: string, usage: Usage): Fault {
-  const details = { [faultStopReason]: stopReason, [faultUsage]: { ...usage }, [partialOutput]: text };
+function unusableReply(
+  { provider, modelId }: LlmReply["model"],
+  stopReason: "content_blocked" | "malformed_call",
+  text: string,
+  usage: Usage,
+): Fault {
+  const details = {
+    provider,
+    modelId,
+    [faultStopReason]: stopReason,
+    [faultUsage]: { ...usage },
+    [partialOutput]: text,
+  };
+  const model = `${provider}/${modelId}`;
   return stopReason === "content_blocked"
     ? new Fault(
         "model_content_blocked",
-        "the provider withheld the answer, or the model refused to give one: change the prompt or the model",
+        `${model} withheld the answer or refused to give one: change the prompt or the model`,
         { details },
       )
     : new Fault(
         "model_format_error",
-        "the model wrote a malformed tool call twice: simplify the schemas of its tools or change the model",
+        `${model} wrote a malformed tool call twice: simplify the schemas of its tools or change the model`,
         { details },
       );
 }

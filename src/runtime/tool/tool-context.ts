@@ -1,10 +1,11 @@
-import type {
-  CancelSignal,
-  JsonValue,
-  RunFacts,
-  RunMeta,
-  ToolContext,
-  UpdateFilter,
+import {
+  Fault,
+  type CancelSignal,
+  type JsonValue,
+  type RunFacts,
+  type RunMeta,
+  type ToolContext,
+  type UpdateFilter,
 } from "../../kernel/index.ts";
 import type { GatedCallOptions } from "./gate-context.ts";
 import { AbandonableCall, type NestedContext } from "../task/nested-scope.ts";
@@ -75,3 +76,20 @@ export class ToolCallContext extends AbandonableCall implements ToolContext {
     };
   }
 }
+
+/** Members that tool contexts of other libraries have, each with the member to use instead. */
+const foreignMembers = {
+  abortSignal: "signal",
+  toolCallId: "callId",
+} as const;
+
+// On the prototype: reading `undefined` here would silently disable what the body does with the member.
+for (const [name, use] of Object.entries(foreignMembers))
+  Object.defineProperty(ToolCallContext.prototype, name, {
+    get: () => {
+      throw new Fault(
+        "invalid_argument",
+        `the second argument of execute has no ${name}; use ${use}: execute: async (input, { ${use} }) => ...`,
+      );
+    },
+  });

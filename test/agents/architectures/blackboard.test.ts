@@ -144,7 +144,9 @@ describe("blackboard()", () => {
       bob: [entry("answer", "Four.")],
     });
     expect((await runAlone(agent)).result.output).toBe("Four.");
-    expect(asked(model)[1]).toContain("## ada, problem\nada ended with status failed: bad key");
+    expect(asked(model)[1]).toContain(
+      "## ada, problem\nada ended with status failed: scripted/script failed with HTTP 401: bad key",
+    );
   });
 
   test("B5: the best entry is the output when the budget is exhausted", async () => {

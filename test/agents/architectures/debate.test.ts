@@ -139,7 +139,9 @@ describe("debate()", () => {
     const { agent, models } = forum({ ada: ["Tea", "Tea"], bob: [{ error }], eve: ["Milk", "Tea"] });
     const { result, events } = await runAlone(agent);
     expect(result).toMatchObject({ status: "completed", output: "Tea" });
-    expect(notesOf(events)[2]?.data["why"]).toContain("bob ended with status failed: bad key");
+    expect(notesOf(events)[2]?.data["why"]).toContain(
+      "bob ended with status failed: scripted/script failed with HTTP 401: bad key",
+    );
     expect(model(models["bob"]).calls).toHaveLength(1);
   });
 

@@ -231,7 +231,9 @@ describe("router()", () => {
     const { agent } = desk(["route: billing"], {}, {}, [broken, worker("guide", [])]);
     expect((await runAlone(agent)).result.error).toMatchObject({
       code: "child_failed",
-      message: expect.stringContaining("billing ended with status failed: bad key"),
+      message: expect.stringContaining(
+        "billing ended with status failed: scripted/script failed with HTTP 401: bad key",
+      ),
     });
     const full = desk(["route: billing"]);
     const { result } = await runAlone(full.agent, "Paid?", { spawnBudget: { maxAgents: 1 } });

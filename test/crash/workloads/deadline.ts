@@ -6,9 +6,9 @@ import { hired } from "./spawn-tree.ts";
 const runId = formatRunId("deadline");
 
 /**
- * A parent and its child have the same deadline. The parent only awaits the child, which works until then. The parent
- * must never complete, whichever of the two notices the deadline first, and whenever the worker dies. How much the
- * child has done by then depends on the time that the restarts take.
+ * A parent and its child have the same deadline. The parent only awaits the child, which works and then waits
+ * until the deadline. The parent must never complete, whichever of the two notices the deadline first, and whenever the
+ * worker dies. How much the child has done by then depends on the time that the restarts take.
  */
 export const deadline: Workload = {
   agents: (server) => {
@@ -16,10 +16,8 @@ export const deadline: Workload = {
       name: "digger",
       tools: ["dig"],
       run: async (ctx) => {
-        for (;;) {
-          await use(ctx, "dig");
-          await ctx.sleep(100);
-        }
+        for (let count = 0; count < 5; count++) await use(ctx, "dig");
+        await ctx.waitForSignal("never");
       },
     });
     const parent = servedAgent(server, {

@@ -78,6 +78,17 @@ describe.each(twoStores)("close() of a runtime on %s", (_name, prepare) => {
     await runtime.close();
   });
 
+  test("happens at the end of the block that declares the runtime with `await using`", async () => {
+    let handle: RunHandle | undefined;
+    {
+      const { runtime: opened, run } = await openWithRun();
+      await using runtime = opened;
+      handle = run;
+      expect((await runtime.list()).runs).toHaveLength(1);
+    }
+    await expect(handle.result()).rejects.toMatchObject(closed);
+  });
+
   test("lets a reader that is behind read the remaining events of an ended run", async () => {
     const { runtime, run } = await openWithRun();
     const events = run.events()[Symbol.asyncIterator]();

@@ -76,7 +76,7 @@ it("an API key that a provider quotes in an error appears in no result, event or
   await settle();
   await clock.advance(1_000);
   const result = await run.result();
-  expect(result.error?.message).toBe("overloaded for [secret]");
+  expect(result.error?.message).toBe("scripted/script failed with HTTP 503: overloaded for [secret]");
   const commits: Commit[] = [];
   for await (const commit of store.journal.read(run.runId)) commits.push(commit);
   for (const stored of [result, await events(run.runId), commits])
