@@ -56,7 +56,7 @@ export async function resultOf(
 export function answering(run: RunHandle, handler: OnApprovalHandler): () => Promise<RunResult<JsonValue>> {
   const failed = Promise.withResolvers<never>();
   const fail = (error: unknown): void => failed.reject(error);
-  // Nobody may wait for the result.
+  // A reader of a stream may never ask for the result.
   failed.promise.catch(() => undefined);
   answerAll(run, handler, fail).catch(fail);
   return () => Promise.race([run.result(), failed.promise]);
@@ -71,7 +71,8 @@ async function answerAll(
   const asked = new Set<string>();
   for await (const _event of run.events({ types: ["approval_request"] })) {
     for (const request of await run.pendingApprovals()) {
-      if (asked.has(request.approvalId)) continue;
+      // A call of a client-side tool needs a result (`run.toolResult`), not a decision.
+      if (asked.has(request.approvalId) || request.kind === "client_tool") continue;
       asked.add(request.approvalId);
       answer(run, handler, request).catch(fail);
     }

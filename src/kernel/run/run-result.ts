@@ -1,7 +1,7 @@
 import type { AgentId, RunId, SessionId } from "../base/identity.ts";
 import type { Failure } from "../base/fault.ts";
 import type { JsonValue } from "../base/json-value.ts";
-import type { ChatMessage } from "../messages/chat-message.ts";
+import type { AssistantMessage, ToolMessage } from "../messages/chat-message.ts";
 import type { FilePart } from "../messages/content.ts";
 import type { FinishReason } from "../messages/stop-reason.ts";
 import type { Usage } from "../messages/usage.ts";
@@ -77,7 +77,7 @@ export interface RunResult<Output = string> {
    * which it handed the conversation over, with the results of their tool calls. Computed when it is first read, like
    * `steps`, `toolCalls`, `reasoning` and `files`.
    */
-  readonly messages: readonly ChatMessage[];
+  readonly messages: readonly (AssistantMessage | ToolMessage)[];
   /** The model calls of the agents of `messages`, in order, with their tool calls and usage. */
   readonly steps: readonly RunStep[];
   /** The tool calls of the agents of `messages`, in order, with their results. */

@@ -7,7 +7,6 @@ import {
   toolMessage,
   toolResultPart,
   type AssistantMessage,
-  type ChatMessage,
   type Event,
   type FilePart,
   type JsonValue,
@@ -28,7 +27,7 @@ export class RunHistory {
   readonly #read: () => readonly Event[];
   readonly #output: JsonValue;
   #fold: Pick<RunResult, "steps" | "toolCalls"> | undefined;
-  #messages: readonly ChatMessage[] | undefined;
+  #messages: RunResult["messages"] | undefined;
 
   /** `read` returns the events of the run. `output` is the answer of the run. */
   constructor(read: () => readonly Event[], output: JsonValue) {
@@ -44,7 +43,7 @@ export class RunHistory {
     return this.#folded.toolCalls;
   }
 
-  get messages(): readonly ChatMessage[] {
+  get messages(): RunResult["messages"] {
     return (this.#messages ??= deepFreeze(messagesOf(this.#mainSteps, this.#output)));
   }
 
@@ -81,6 +80,7 @@ class StepFold {
   readonly #answering = new AnsweringTasks();
   /** Calls without a result, by task and call id. Servers repeat ids, so a key may have several calls (J2). */
   readonly #open = new Map<string, Writable<RunToolCall>[]>();
+  readonly #started = new Set<RunToolCall>();
 
   add(event: Event): void {
     if (!this.#answering.includes(event)) return;
@@ -115,9 +115,10 @@ class StepFold {
 
   /** Takes the arguments as executed. A call that no message contains, such as one of a plan, is added. */
   #startCall({ taskId, data }: Event<"tool_execution_start">): void {
-    const open = this.#open.get(keyOf(taskId, data.callId))?.[0];
-    if (open === undefined) this.#openCall(taskId, data);
-    else open.input = data.input;
+    const open = this.#open.get(keyOf(taskId, data.callId))?.find((call) => !this.#started.has(call));
+    const call = open ?? this.#openCall(taskId, data);
+    call.input = data.input;
+    this.#started.add(call);
   }
 
   #endCall({ taskId, data }: Event<"tool_execution_end">): void {
@@ -144,8 +145,8 @@ function reasoningOf({ content }: AssistantMessage): string {
 }
 
 /** The messages of the steps, each followed by the results of its calls. */
-function messagesOf(steps: readonly RunStep[], output: JsonValue): readonly ChatMessage[] {
-  const messages: ChatMessage[] = [];
+function messagesOf(steps: readonly RunStep[], output: JsonValue): RunResult["messages"] {
+  const messages: RunResult["messages"][number][] = [];
   for (const { message, toolCalls } of steps) {
     messages.push(message);
     const results = toolCalls.flatMap(({ output: result, status, ...call }) =>
