@@ -69,7 +69,8 @@ async function answerAll(
   fail: (error: unknown) => void,
 ): Promise<void> {
   const asked = new Set<string>();
-  for await (const _event of run.events({ types: ["approval_request"] })) {
+  for await (const event of run.events({ types: ["approval_request"] })) {
+    if (event.type !== "approval_request") continue;
     for (const request of await run.pendingApprovals()) {
       // A call of a client-side tool needs a result (`run.toolResult`), not a decision.
       if (asked.has(request.approvalId) || request.kind === "client_tool") continue;

@@ -92,12 +92,7 @@ export {
   type TerminationOptions,
 } from "./errors/middleware-termination.ts";
 export { RetryPolicy } from "./errors/retry-policy.ts";
-export {
-  requireRetryNumbers,
-  retryDelayMs,
-  retrySettings,
-  type RetrySettings,
-} from "./errors/retry-settings.ts";
+export * from "./errors/retry-settings.ts";
 export { reviveFault } from "./errors/revive-fault.ts";
 export { stopsTask } from "./errors/stopping-fault.ts";
 

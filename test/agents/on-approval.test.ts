@@ -75,7 +75,7 @@ describe('onApproval: "return"', () => {
       await result.run.approve(approvalId, { decision: "approved" });
     const end = await result.run.result();
     expect(end.status === "completed" && end.output.total).toBe(3);
-    expect(paid.toSorted()).toEqual([1, 2]);
+    expect(paid.toSorted((one, other) => one - other)).toEqual([1, 2]);
   });
 });
 

@@ -8,7 +8,6 @@ import {
   rootTaskId as root,
   isApprovalDecision,
   jsonText,
-  noUsage,
   optionNames,
   parseTaskId,
   spendOfTopUp,
@@ -41,7 +40,7 @@ import {
 import { findClientCall } from "./client-call.ts";
 import { forkRun } from "./fork-run.ts";
 import { readPendingApprovals, untilPersonIsNeeded } from "./person-wait.ts";
-import { RunHistory } from "./run-history.ts";
+import { endedResult, type EndEvents } from "./ended-result.ts";
 import { currentTask, type SlotYielder } from "../process/async-context.ts";
 import { RunState } from "../journal/run-state.ts";
 import { SizeLimit } from "../process/size-limit.ts";
@@ -75,8 +74,6 @@ export interface HandleOptions {
 
 type Convert<Converted> = (result: RunResult<JsonValue>) => Converted | Promise<Converted>;
 
-const nothingPending: readonly PendingApproval[] = Object.freeze([]);
-
 /** Watches runs that callers of this process await and that this process cannot drive. */
 interface UnhostedWatch {
   /** Watches the run until the returned function is called. Returns `undefined` if this process can drive the run. */
@@ -93,12 +90,6 @@ const endTypes = ["task_end", "run_end"] as const;
  * task.
  */
 const trailingEvents = 16;
-
-/** The last `run_end` of a run and the last `task_end` of its root task. */
-interface EndEvents {
-  runEnd?: Event<"run_end">;
-  rootEnd?: Event<"task_end">;
-}
 
 /** Whether the mail contains a command that may resume an ended run. */
 function mayResume(mail: readonly Mail[]): boolean {
@@ -219,48 +210,9 @@ export class StoredRunHandle<Result = RunResult<JsonValue>> implements RunHandle
     const observed = this.#options.observed?.(this.runId);
     if (observed !== undefined) await observed;
     const kept = this.#options.store.events.keep(this.runId);
-    const result = this.#toResult(found, kept instanceof Promise ? await kept : kept);
+    const result = endedResult(this, found, kept instanceof Promise ? await kept : kept);
     const { convert } = this.#options;
     return (convert === undefined ? result : await convert(result)) as Result;
-  }
-
-  #toResult({ runEnd, rootEnd }: EndEvents, events: () => readonly Event[]): RunResult<JsonValue> {
-    const { usage = noUsage, costUsd = 0, turns = 0, status = "failed" } = runEnd?.data ?? {};
-    const { lost = { tokens: 0, costUsd: 0 } } = runEnd?.data ?? {};
-    const failure = rootEnd?.data.failure ?? null;
-    const output = rootEnd?.data.output ?? null;
-    const history = new RunHistory(events, output);
-    return {
-      output,
-      status,
-      finishReason: rootEnd?.data.finishReason ?? null,
-      get messages() {
-        return history.messages;
-      },
-      get steps() {
-        return history.steps;
-      },
-      get toolCalls() {
-        return history.toolCalls;
-      },
-      get reasoning() {
-        return history.reasoning;
-      },
-      get files() {
-        return history.files;
-      },
-      pendingApprovals: nothingPending,
-      interruptionReason: rootEnd?.data.interruption?.reason ?? failure?.message ?? null,
-      usage,
-      costUsd,
-      unreported: lost,
-      turns,
-      runId: this.runId,
-      sessionId: this.sessionId,
-      agentId: this.agentId,
-      error: failure,
-      metadata: rootEnd?.data.metadata ?? {},
-    };
   }
 
   async snapshot(): Promise<RunSnapshot & Pick<RunSummary, "status" | "waitsFor">> {

@@ -157,9 +157,10 @@ function messagesOf(steps: readonly RunStep[], output: JsonValue): RunResult["me
     if (results.length > 0) messages.push(toolMessage(results));
   }
   const last = messages.findLast((message) => message.role === "assistant" && !isBlank(messageText(message)));
+  if (typeof output !== "string" || isBlank(output)) return messages;
   // An architecture, middleware or a guardrail may give an answer that no model call of the conversation gave.
-  const isSaid = last !== undefined && messageText(last).trim() === String(output).trim();
-  if (typeof output === "string" && !isBlank(output) && !isSaid) messages.push(assistantMessage(output));
+  if (last === undefined || messageText(last).trim() !== output.trim())
+    messages.push(assistantMessage(output));
   return messages;
 }
 
