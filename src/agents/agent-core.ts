@@ -62,6 +62,7 @@ import { agentTool, type AgentToolOptions } from "./agent-tool.ts";
 import { agentsBehind } from "./handed-answers.ts";
 import { agentsOf, withHandoffs } from "./sub-agents.ts";
 import { toolsIn, type ToolList } from "./tool-list.ts";
+import { anyOf, checkRoles, requireTurnControl } from "./turns/turn-control.ts";
 import { ToolSpecs } from "./tool-specs.ts";
 
 /** The parts that the package injects, because the agents layer knows no runtime. */
@@ -170,6 +171,10 @@ export class AgentCore implements HostedAgent {
       telemetry: options.telemetry ?? null,
       steering: options.steering ?? "one",
       followUps: options.followUps ?? "one",
+      prepareStep: options.prepareStep
+        ? checkRoles(name, options.prepareStep, ["main", ...Object.keys(this.models)])
+        : null,
+      stopWhen: options.stopWhen ? anyOf(options.stopWhen) : null,
       check: home?.check ?? unchecked,
       toolSpecs,
     };
@@ -374,9 +379,10 @@ function requestOf(input: AgentInput): Exclude<AgentInput, string | readonly unk
   return typeof input === "object" && ("prompt" in input || "continue" in input) ? input : { prompt: input };
 }
 
-function architectureOf({ name, architecture = "react" }: AgentOptions): Architecture {
+function architectureOf(options: AgentOptions): Architecture {
+  const { name, architecture = "react" } = options;
   const created = typeof architecture === "string" ? createArchitecture(architecture) : architecture;
-  return checkArchitecture(created, `architecture of agent ${name}`);
+  return requireTurnControl(checkArchitecture(created, `architecture of agent ${name}`), options);
 }
 
 function subAgentsOf(architecture: Architecture, more: readonly HostedAgent[]): readonly HostedAgent[] {
