@@ -125,4 +125,20 @@ describe("the published package", () => {
       "No answer was paid for twice.",
     );
   });
+
+  test("the demo of the published command line counts the files, classes and packages that it contains", async () => {
+    const said = await run("dist/surfaces/cli/main.js", "demo", "--pace", "10");
+    const kernel = join(installed, "dist/kernel");
+    const files = (await readdir(kernel, { recursive: true })).filter((file) => file.endsWith(".js"));
+    const texts = await Promise.all(files.map((file) => readFile(join(kernel, file), "utf8")));
+    const classes = texts.flatMap((text) => text.match(/^export class/gmu) ?? []);
+    const { dependencies } = JSON.parse(await readFile(join(installed, "package.json"), "utf8")) as {
+      readonly dependencies: Readonly<Record<string, string>>;
+    };
+    const names = Object.keys(dependencies);
+    expect(said).toContain(
+      `- ${files.length} files make its kernel, with ${classes.length} classes in them.`,
+    );
+    expect(said).toContain(`- It stands on ${names.length} packages (${names.join(", ")}).`);
+  });
 });
