@@ -4,6 +4,7 @@ import {
   type AgentHome,
   type AgentInput,
   type AgentOptions as BareAgentOptions,
+  type ContinueOptions as BareContinueOptions,
   type InvokeOptions as BareInvokeOptions,
   type AgentStream,
   type RunUntilOptions as BareRunUntilOptions,
@@ -38,6 +39,11 @@ export interface AgentOptions extends Omit<BareAgentOptions, "model" | "models">
  */
 export interface InvokeOptions<Source extends Schema = never> extends Omit<BareInvokeOptions, "output"> {
   /** The schema of the answer. If an answer does not match, the model is asked again, at most twice. */
+  readonly output?: Source | undefined;
+}
+
+/** Options of `continue`: those of `invoke` without `sessionId`. */
+export interface ContinueOptions<Source extends Schema = never> extends Omit<BareContinueOptions, "output"> {
   readonly output?: Source | undefined;
 }
 
@@ -128,6 +134,19 @@ export class Agent extends AgentCore {
     if (output === undefined) return textual(await super.invoke(input, rest)) as never;
     const reader = outputReader(output);
     return (await valued(await super.invoke(input, { ...rest, output: reader.jsonSchema }), reader)) as never;
+  }
+
+  /**
+   * Continues a session without a new message, for example after a run that ended with `max_turns` or was cancelled. The
+   * run fails with `invalid_argument` if the session has no messages or ends with an answer.
+   */
+  override continue(sessionId: string, options?: ContinueOptions): Promise<RunResult>;
+  override continue<const Source extends Schema>(
+    sessionId: string,
+    options: ContinueOptions<Source> & { readonly output: Source },
+  ): Promise<ValueResult<Infer<Source>>>;
+  override continue(sessionId: string, options: ContinueOptions<Schema> = {}): Promise<never> {
+    return this.invoke({ continue: true }, { ...options, sessionId }) as Promise<never>;
   }
 
   override stream(input: AgentInput, options?: StreamOptions): AgentStream<RunResult>;

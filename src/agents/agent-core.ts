@@ -1,6 +1,9 @@
+import { AbortWatch } from "./abort-watch.ts";
 import {
   checkInvokeOptions,
   checkRuntimeChoice,
+  checkSubmitOptions,
+  type AgentSubmitOptions,
   type InvokeOptions,
   type RuntimeChoice,
 } from "./invoke-options.ts";
@@ -15,6 +18,7 @@ import {
   type AgentId,
   type Architecture,
   type CallPath,
+  type ChatMessage,
   type Clock,
   type ExecutionBudget,
   type JsonValue,
@@ -69,6 +73,9 @@ export interface StreamOptions extends InvokeOptions {
   /** C3: whether leaving the loop cancels the run. Default: `false`, the run continues. */
   readonly cancelOnBreak?: boolean;
 }
+
+/** Options of `continue`. */
+export type ContinueOptions = Omit<InvokeOptions, "sessionId">;
 
 /**
  * The model role of summaries, so that middleware can tell them from answers and `route` may choose a cheaper model.
@@ -134,10 +141,10 @@ export class AgentCore implements HostedAgent {
           `invalid ${option} ${value} of agent ${name}: expected an integer from 1`,
         );
     const tools = toolsIn(this.#tools);
+    const toolSpecs = new ToolSpecs(tools);
     this.subAgents = subAgentsOf(this.architecture, [...agentsOf(subAgents), ...agentsBehind(tools)]);
     if (this.subAgents.length > 0) refuseDuplicateNamesBelow(this);
     this.models = modelsOf(this.architecture, options);
-    const toolSpecs = new ToolSpecs(tools);
     refuseTwice(name, tools);
     const pipeline = new MiddlewarePipeline(middlewareOf(options, home));
     const callPath = callPathOf(pipeline, options);
@@ -188,6 +195,10 @@ export class AgentCore implements HostedAgent {
     return readInput(input)?.message;
   }
 
+  historyOf(input: JsonValue): readonly ChatMessage[] | undefined {
+    return readInput(input)?.earlier;
+  }
+
   run(ctx: RunContext, inbox: TaskInbox): Promise<JsonValue> {
     if (inbox.messages.length > 0) return this.#answer(ctx, inbox);
     return this.#invoke(ctx);
@@ -196,7 +207,7 @@ export class AgentCore implements HostedAgent {
   async #invoke(ctx: RunContext): Promise<JsonValue> {
     const given = readInput(ctx.input);
     if (given === undefined) throw refusedInput(this.name, ctx.input);
-    if (ctx.taskId === rootTaskId) checkRootInput(this.name, given);
+    if (ctx.taskId === rootTaskId) checkRootInput(this.name, given, this.architecture);
     return invokeIn(this.#plan, ctx, given);
   }
 
@@ -212,8 +223,22 @@ export class AgentCore implements HostedAgent {
 
   /** Runs the agent on an input and resolves with the result, whatever its status. */
   async invoke(input: AgentInput, options: InvokeOptions = {}): Promise<RunResult<JsonValue>> {
-    const run = await this.submit(input, options);
-    return cancelWithCaller(run, () => run.result());
+    checkInvokeOptions(this.name, options);
+    const { signal, ...rest } = options;
+    const watch = signal && new AbortWatch(signal);
+    watch?.assertNotAborted();
+    const run = await this.#submit(input, rest);
+    watch?.start(run);
+    const end = cancelWithCaller(run, () => run.result());
+    return watch === undefined ? end : watch.untilEnd(end);
+  }
+
+  /**
+   * Continues a session without a new message, for example after a run that ended with `max_turns` or was cancelled. The
+   * run fails with `invalid_argument` if the session has no messages or ends with an answer.
+   */
+  continue(sessionId: string, options: ContinueOptions = {}): Promise<RunResult<JsonValue>> {
+    return this.invoke({ continue: true }, { ...options, sessionId });
   }
 
   /** Like `invoke`, but returns the events and text deltas while the run proceeds. */
@@ -235,8 +260,9 @@ export class AgentCore implements HostedAgent {
     shape: (result: RunResult<JsonValue>) => Result | Promise<Result>,
   ): AgentStream<Result> {
     checkInvokeOptions(this.name, options);
-    const start = (): Promise<RunHandle> => this.submit(input, { ...options, streaming: true });
-    return new AgentStream({ start, shape, cancelOnBreak, output: options.output });
+    const { signal, ...rest } = options;
+    const start = (): Promise<RunHandle> => this.#submit(input, { ...rest, streaming: true });
+    return new AgentStream({ start, shape, cancelOnBreak, output: options.output, signal });
   }
 
   /** Resumes a run that ended on a fault, was paused, or was left by a process that died. */
@@ -255,12 +281,14 @@ export class AgentCore implements HostedAgent {
   }
 
   /** Starts a run and returns its handle without waiting for the result. */
-  async submit(
-    input: AgentInput,
-    given: InvokeOptions & { readonly streaming?: boolean } = {},
-  ): Promise<RunHandle> {
-    checkInvokeOptions(this.name, given);
+  async submit(input: AgentInput, options: AgentSubmitOptions = {}): Promise<RunHandle> {
+    checkSubmitOptions(this.name, options);
+    return this.#submit(input, options);
+  }
+
+  async #submit(input: AgentInput, given: AgentSubmitOptions): Promise<RunHandle> {
     const { runtime, timeoutMs, output, ...options } = given;
+    if (options.settings !== undefined) this.#requireOwnModel();
     const at = runtime ?? (await this.#runtime());
     // Callers without types may pass `budget: null` for no budget.
     const budget = options.budget ?? {};
@@ -269,7 +297,7 @@ export class AgentCore implements HostedAgent {
     const read = readInput(input as JsonValue);
     checkInputKeys(this.name, input);
     if (read === undefined) throw refusedInput(this.name, input);
-    checkRootInput(this.name, read);
+    checkRootInput(this.name, read, this.architecture);
     const schema = output ?? read.output;
     if (schema !== undefined) {
       acceptForm(this, this.architecture);
@@ -280,6 +308,15 @@ export class AgentCore implements HostedAgent {
       ...options,
       budget: deadlineMs == null ? budget : { ...budget, deadlineMs },
     });
+  }
+
+  /** Refuses settings that would have no effect: they apply to the model calls of this agent, not of its sub-agents. */
+  #requireOwnModel(): void {
+    if (Object.keys(this.models).length > 0) return;
+    throw new Fault(
+      "invalid_argument",
+      `invalid settings of a run of agent ${this.name}: the agent calls no model itself; use withSettings() for the models of its sub-agents`,
+    );
   }
 
   /** Groups the inbox messages of this activation into inputs. By default each message is its own conversation. */
@@ -316,12 +353,12 @@ export class AgentCore implements HostedAgent {
 }
 
 function requestOf(input: AgentInput): Exclude<AgentInput, string | readonly unknown[]> {
-  return typeof input === "object" && "prompt" in input ? input : { prompt: input };
+  return typeof input === "object" && ("prompt" in input || "continue" in input) ? input : { prompt: input };
 }
 
 function architectureOf({ name, architecture = "react" }: AgentOptions): Architecture {
   const created = typeof architecture === "string" ? createArchitecture(architecture) : architecture;
-  return checkArchitecture(created, name);
+  return checkArchitecture(created, `architecture of agent ${name}`);
 }
 
 function subAgentsOf(architecture: Architecture, more: readonly HostedAgent[]): readonly HostedAgent[] {

@@ -2,19 +2,39 @@ import {
   Fault,
   textOf,
   userMessage,
+  type Architecture,
+  type ChatMessage,
   type JsonSchema,
   type JsonValue,
+  type RunContext,
+  type Turn,
   type UserMessage,
   type UserPart,
   type WorkerBrief,
 } from "../kernel/index.ts";
+import { isConversation, readConversation, type InputMessage } from "./input-messages.ts";
 import { isUserPart } from "./input-problem.ts";
 
-/** The input of an agent: a text, a text with images and files, or a request that also describes the answer. */
-export type AgentInput = string | readonly UserPart[] | AgentRequest;
+/**
+ * The input of an agent: a text, a text with images and files, the messages of a conversation whose last one is the
+ * user's, a request that also describes the answer, or a request to continue a session.
+ */
+export type AgentInput =
+  | string
+  | readonly UserPart[]
+  | readonly InputMessage[]
+  | AgentRequest
+  | ContinueRequest;
+
+/** The input of `Agent.continue`: the agent continues the session of the option `sessionId` without a new message. */
+export interface ContinueRequest {
+  readonly continue: true;
+  /** A JSON Schema that the answer must match. */
+  readonly output?: JsonSchema;
+}
 
 export interface AgentRequest {
-  readonly prompt: string | readonly UserPart[];
+  readonly prompt: string | readonly UserPart[] | readonly InputMessage[];
   /** A JSON Schema that the answer must match. */
   readonly output?: JsonSchema;
 }
@@ -24,20 +44,22 @@ export interface ReadInput {
   readonly prompt: string;
   /** All parts of an input that is more than one plain text, the texts included; otherwise empty. */
   readonly attachments: readonly UserPart[];
-  readonly message: UserMessage;
+  /** The new message. `undefined` if the input only continues a session; `prompt` is then empty. */
+  readonly message: UserMessage | undefined;
   readonly output?: JsonSchema;
   /** Instructions for this invocation. Only the parent of a worker can give them. */
   readonly instructions?: string;
   readonly history?: WorkerBrief["history"];
+  /** The messages before the last one, if the input is a list of messages. */
+  readonly earlier?: readonly ChatMessage[];
 }
 
 /** Reads an input. Returns `undefined` if it is not a valid input of an agent. */
 export function readInput(input: JsonValue): ReadInput | undefined {
-  if (typeof input === "string") return ofParts(input);
-  if (isParts(input)) return ofParts(input);
+  if (typeof input === "string" || Array.isArray(input)) return readPrompt(input);
   if (typeof input !== "object" || input === null) return undefined;
-  const { prompt, output, instructions, history } = input as Readonly<Record<string, unknown>>;
-  const read = typeof prompt === "string" || isParts(prompt) ? ofParts(prompt) : undefined;
+  const { prompt, output, instructions, history, ...rest } = input as Readonly<Record<string, unknown>>;
+  const read = readPrompt(prompt) ?? (rest["continue"] === true ? continuation : undefined);
   const fits =
     isAbsentOr(isRecord, output) && isAbsentOr(isText, instructions) && isAbsentOr(isHistory, history);
   if (read === undefined || !fits) return undefined;
@@ -49,9 +71,25 @@ export function readInput(input: JsonValue): ReadInput | undefined {
   };
 }
 
+const continuation: ReadInput = { prompt: "", attachments: [], message: undefined };
+
 /** Reads the message of another agent. A body that is not an input is converted to JSON text. */
 export function readMessage(body: JsonValue): ReadInput {
-  return readInput(body) ?? ofParts(JSON.stringify(body));
+  const read = readInput(body);
+  // Only a submission starts a conversation with messages.
+  return read === undefined || read.earlier !== undefined ? ofParts(JSON.stringify(body)) : read;
+}
+
+function readPrompt(prompt: unknown): ReadInput | undefined {
+  if (typeof prompt === "string" || isParts(prompt)) return ofParts(prompt);
+  return isConversation(prompt) ? ofConversation(prompt) : undefined;
+}
+
+function ofConversation(input: readonly unknown[]): ReadInput | undefined {
+  const read = readConversation(input);
+  if (typeof read === "string") return undefined;
+  const { earlier, last } = read;
+  return { ...ofParts(last.content), message: last, earlier };
 }
 
 function ofParts(content: string | readonly UserPart[]): ReadInput {
@@ -72,6 +110,11 @@ export function opening(prompt: string, attachments: readonly UserPart[]): UserM
   return attachments.length === 0 ? userMessage(prompt) : userMessage(promptParts(prompt, attachments));
 }
 
+/** Like `opening`. Empty if the prompt and the attachments are, because the invocation continues a session. */
+export function openings(prompt: string, attachments: readonly UserPart[]): readonly UserMessage[] {
+  return prompt === "" && attachments.length === 0 ? [] : [opening(prompt, attachments)];
+}
+
 /** The parts of a message with this prompt and these attachments. */
 export function promptParts(prompt: string, attachments: readonly UserPart[]): readonly UserPart[] {
   if (textOf(attachments) === prompt)
@@ -84,8 +127,17 @@ export function promptParts(prompt: string, attachments: readonly UserPart[]): r
  * Refuses an input that a caller may not start a run with: one without content, and one whose history or instructions
  * would be ignored, because only a parent agent may give them.
  */
-export function checkRootInput(name: string, { prompt, attachments, ...read }: ReadInput): void {
-  if (prompt.trim() === "" && attachments.every(({ type }) => type === "text"))
+export function checkRootInput(
+  name: string,
+  { prompt, attachments, ...read }: ReadInput,
+  { name: architecture, supportsContinue = false }: Architecture,
+): void {
+  if (read.message === undefined && !supportsContinue)
+    throw new Fault(
+      "unsupported",
+      `agent ${name} cannot continue a session without a message, because its architecture ${architecture} needs one; use invoke() with a message`,
+    );
+  if (read.message !== undefined && prompt.trim() === "" && attachments.every(({ type }) => type === "text"))
     throw new Fault(
       "invalid_argument",
       `invalid input of agent ${name}: it is empty; pass a text, an image or a file`,
@@ -96,6 +148,17 @@ export function checkRootInput(name: string, { prompt, attachments, ...read }: R
         "invalid_argument",
         `invalid input of agent ${name}: ${key} is accepted only from a parent agent; ${rootAlternatives[key]}`,
       );
+}
+
+/** Refuses to continue a conversation in which the model has nothing to answer. */
+export function checkContinuation({ agentId, facts: { sessionId } }: RunContext, { history }: Turn): void {
+  const last = history.at(-1);
+  if (last?.role === "user" || last?.role === "tool") return;
+  const problem = last === undefined ? "has no messages" : "ends with an answer";
+  throw new Fault(
+    "invalid_argument",
+    `agent ${agentId} cannot continue session ${sessionId}: it ${problem}; use invoke() with a message`,
+  );
 }
 
 const rootAlternatives = {

@@ -3,6 +3,7 @@ import {
   checkOptions,
   Fault,
   optionNames,
+  type CancelSignal,
   type Delta,
   type Event,
   type JsonSchema,
@@ -10,6 +11,7 @@ import {
   type RunHandle,
   type RunResult,
 } from "../kernel/index.ts";
+import { AbortWatch } from "./abort-watch.ts";
 import { AnswerReader, unsaid, type AnswerChange } from "./answer-reader.ts";
 import { cancelWithCaller } from "./cancel-with-caller.ts";
 import { PartialJson, type PartialValue } from "./partial-json.ts";
@@ -33,6 +35,8 @@ export interface AgentStreamParts<Result> {
   readonly cancelOnBreak: boolean;
   /** The schema of the answer, if the caller requested one. */
   readonly output?: JsonSchema | undefined;
+  /** Cancels the run when it aborts, also after a reader has left the loop. */
+  readonly signal?: CancelSignal | undefined;
 }
 
 /**
@@ -43,20 +47,30 @@ export class AgentStream<Result = RunResult<JsonValue>, Value = never> implement
   Event | Delta
 > {
   readonly #parts: AgentStreamParts<Result>;
+  readonly #watch: AbortWatch | undefined;
   #run: Promise<RunHandle> | undefined;
 
   constructor(parts: AgentStreamParts<Result>) {
     this.#parts = parts;
+    this.#watch = parts.signal && new AbortWatch(parts.signal);
   }
 
   /** The handle of the run, with `cancel`, `steer`, `approve` and the like. */
   run(): Promise<RunHandle> {
-    return (this.#run ??= this.#parts.start());
+    return (this.#run ??= this.#watch === undefined ? this.#parts.start() : this.#startWatched(this.#watch));
+  }
+
+  async #startWatched(watch: AbortWatch): Promise<RunHandle> {
+    watch.assertNotAborted();
+    const run = await this.#parts.start();
+    watch.start(run);
+    return run;
   }
 
   async result(): Promise<Result> {
     const run = await this.run();
-    return this.#parts.shape(await cancelWithCaller(run, () => run.result()));
+    const end = cancelWithCaller(run, () => run.result());
+    return this.#parts.shape(await (this.#watch === undefined ? end : this.#watch.untilEnd(end)));
   }
 
   /**
@@ -159,7 +173,9 @@ export class AgentStream<Result = RunResult<JsonValue>, Value = never> implement
 
   async #begin(): Promise<AsyncIterator<Event | Delta>> {
     const run = await this.run();
-    return run.events()[Symbol.asyncIterator]();
+    const events = run.events();
+    const watched = this.#watch === undefined ? events : watchedEvents(events, this.#watch);
+    return watched[Symbol.asyncIterator]();
   }
 }
 
@@ -168,4 +184,16 @@ function openingOf(schema: JsonSchema): string {
   const type = typeof schema === "object" ? schema["type"] : undefined;
   if (type === "object") return "{";
   return type === "array" ? "[" : "{[";
+}
+
+/** The events of a run with a signal. Stops watching the signal after the last event, not when a reader leaves. */
+async function* watchedEvents(
+  events: AsyncIterable<Event | Delta>,
+  watch: AbortWatch,
+): AsyncIterable<Event | Delta> {
+  for await (const event of events) {
+    watch.check();
+    yield event;
+  }
+  watch.stop();
 }

@@ -16,6 +16,7 @@ import {
   type Model,
   type ResponseFormat,
 } from "../kernel/index.ts";
+import { samplingOf } from "./call-settings.ts";
 import { answersIn } from "./json-in-text.ts";
 import { unanswered } from "./session-entries.ts";
 
@@ -112,7 +113,7 @@ export async function fitAnswer(
 
 async function repair(
   session: AgentSession,
-  { ctx, role, history, tools, model }: Dependencies,
+  { ctx, role, history, tools, model, settings }: Dependencies,
   schema: JsonSchema,
   problems: readonly string[],
 ): Promise<void> {
@@ -129,6 +130,7 @@ async function repair(
     ),
   );
   const { message, usage, stopReason } = await ctx.llm({
+    ...samplingOf(settings),
     transcript: await history.getPromptWindow(session.id),
     instructions: instructionsFor(model, session.instructions, format),
     // Providers refuse a conversation that contains tool calls but lists no tools.

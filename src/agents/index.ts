@@ -1,8 +1,9 @@
-export { AgentCore, type AgentHome, type StreamOptions } from "./agent-core.ts";
+export { AgentCore, type AgentHome, type ContinueOptions, type StreamOptions } from "./agent-core.ts";
 export type { AgentOptions } from "./agent-options.ts";
 export { checkAgentOptions, checkKindOptions } from "./agent-check.ts";
 export type { InvokeOptions } from "./invoke-options.ts";
-export type { AgentInput, AgentRequest } from "./agent-input.ts";
+export type { AgentInput, AgentRequest, ContinueRequest } from "./agent-input.ts";
+export type { InputMessage } from "./input-messages.ts";
 export { AgentStream, type TextOptions } from "./agent-stream.ts";
 export type { PartialValue } from "./partial-json.ts";
 export type { AgentToolOptions } from "./agent-tool.ts";

@@ -1,4 +1,5 @@
 import { describeValue, Fault } from "../kernel/index.ts";
+import { isConversation, readConversation } from "./input-messages.ts";
 
 /** Content parts of other APIs, each with the part to use instead. */
 const foreignParts: Readonly<Record<string, string>> = {
@@ -30,11 +31,15 @@ const foreignKeys: Readonly<Record<string, string>> = {
 
 /** The fault for a value that is no input of an agent. It names the part that is wrong, and what to use instead. */
 export function refusedInput(name: string, input: unknown): Fault {
-  const problem = partProblem(isRecord(input) ? input["prompt"] : input);
+  const prompt = isRecord(input) ? input["prompt"] : input;
+  const read = isConversation(prompt) ? readConversation(prompt) : undefined;
+  if (typeof read === "string")
+    return new Fault("invalid_argument", `invalid messages of agent ${name}: ${read}`);
+  const problem = partProblem(prompt);
   return problem === undefined
     ? new Fault(
         "invalid_argument",
-        `invalid input of agent ${name}: expected a text, a list of text, image and file parts, or { prompt, output } with one of these as the prompt`,
+        `invalid input of agent ${name}: expected a text, a list of text, image and file parts, a list of messages, or { prompt, output } with one of these as the prompt`,
       )
     : new Fault("invalid_argument", `agent ${name}: ${problem}`);
 }

@@ -8,6 +8,7 @@ import {
   type AgentContext,
   type AgentSession,
   type Budget,
+  type CallSettings,
   type Dependencies,
   type ExtraToolListener,
   type JsonSchema,
@@ -17,6 +18,7 @@ import {
   type ModelResponse,
   type ModelStreamPart,
   type ResponseFormat,
+  type ReplyReasons,
   type RunContext,
   type RunFacts,
   type SpawnOptions,
@@ -30,12 +32,13 @@ import {
 import type { SchemaCheck } from "./answer-format.ts";
 import type { TaskBudget } from "./task-budget.ts";
 import type { OpenSessions } from "./prompt-history.ts";
+import { samplingOf } from "./call-settings.ts";
 import { SearchedSpecs } from "./searched-specs.ts";
 
 /** The dependencies that are the same in every scope of an invocation. */
 export interface InvocationParts extends Pick<
   Dependencies,
-  "memory" | "permissions" | "hooks" | "telemetry" | "ephemeral" | "streaming"
+  "memory" | "permissions" | "hooks" | "telemetry" | "ephemeral" | "streaming" | "settings"
 > {
   readonly agent: HostedAgent;
   readonly sessionId: AgentSession["id"];
@@ -51,6 +54,8 @@ export interface InvocationParts extends Pick<
   readonly check: SchemaCheck;
   /** The tool specifications that were frozen when the invocation began. */
   readonly specs: readonly ToolSpec[];
+  /** Notes why the replies of `deps.model` ended, so that an answer that was cut is recognised. */
+  readonly replies: ReplyReasons;
 }
 
 interface ResultWatcher {
@@ -96,7 +101,7 @@ export class InvocationDependencies implements Dependencies {
   }
 
   get model(): Model {
-    return (this.#model ??= new JournaledModel(this.#parts.agent, this.#scope));
+    return (this.#model ??= new JournaledModel(this.#parts, this.#scope));
   }
 
   get tools(): ToolHost {
@@ -129,6 +134,12 @@ export class InvocationDependencies implements Dependencies {
 
   get streaming(): boolean {
     return this.#parts.streaming;
+  }
+
+  get settings(): Dependencies["settings"] {
+    const { settings } = this.#parts;
+    // Only the main loop of the invocation chooses a tool.
+    return settings !== null && this.#scope.steering === null ? samplingOf(settings) : settings;
   }
 
   get ephemeral(): Dependencies["ephemeral"] {
@@ -281,14 +292,19 @@ export function specOf({ name, description, inputSchema, foundBy }: Tool): ToolS
   return foundBy === undefined ? spec : { ...spec, foundBy };
 }
 
-/** A model whose calls are journaled. Its messages form a separate conversation; no session is changed. */
+/**
+ * A model whose calls are journaled. Its messages form a separate conversation. Only the finish reasons of the
+ * invocation's session note its replies.
+ */
 class JournaledModel implements Model {
   readonly provider: string;
   readonly modelId: string;
   readonly supportsStructuredOutput: boolean;
+  readonly #settings: CallSettings;
   readonly #scope: Scope;
+  readonly #replies: ReplyReasons;
 
-  constructor(agent: HostedAgent, scope: Scope) {
+  constructor({ agent, settings, replies }: InvocationParts, scope: Scope) {
     const {
       provider = "",
       modelId = "",
@@ -297,7 +313,9 @@ class JournaledModel implements Model {
     this.supportsStructuredOutput = supportsStructuredOutput;
     this.provider = provider;
     this.modelId = modelId;
+    this.#settings = samplingOf(settings);
     this.#scope = scope;
+    this.#replies = replies;
   }
 
   async generate({ messages, ...rest }: ModelRequest): Promise<ModelResponse> {
@@ -305,7 +323,8 @@ class JournaledModel implements Model {
     const [first, ...others] = messages;
     const instructions = first?.role === "system" ? { instructions: first.content } : {};
     const transcript = Transcript.of(first?.role === "system" ? others : messages);
-    const reply = await ctx.llm({ ...rest, ...instructions, transcript, role });
+    const reply = await ctx.llm({ ...this.#settings, ...rest, ...instructions, transcript, role });
+    this.#replies.add(messageText(reply.message), reply.stopReason);
     const { costUsd, ...usage } = reply.usage;
     return {
       message: reply.message,

@@ -28,7 +28,7 @@ import {
   type TurnOpening,
   type TurnPlan,
 } from "../kernel/index.ts";
-import { opening, type ReadInput } from "./agent-input.ts";
+import { checkContinuation, openings, type ReadInput } from "./agent-input.ts";
 import { acceptForm, acceptSchema, fitAnswer, formatOf, withFormat } from "./answer-format.ts";
 import { isBlank } from "./architectures/answer-text.ts";
 import { closeInvocation, stopOf, type Closing, type Place } from "./close-invocation.ts";
@@ -55,7 +55,10 @@ export function invokeIn(
 ): Promise<JsonValue> {
   return ctx
     .turn((start) => planTurn(plan, ctx, given, place, start))
-    .then((turn) => new Invocation(plan, ctx, given, turn, place).run());
+    .then((turn) => {
+      if (given.message === undefined) checkContinuation(ctx, turn);
+      return new Invocation(plan, ctx, given, turn, place).run();
+    });
 }
 
 /** Determines what an invocation starts with. It is synchronous unless instructions or a history have to be loaded. */
@@ -70,10 +73,12 @@ function planTurn(
   // Instructions in the input are accepted from a parent task, not from a user.
   const brief = ctx.taskId === root ? undefined : given;
   const orders = brief?.instructions ?? "";
+  const { earlier: messages } = given;
+  const passed = brief?.history ?? (messages !== undefined && !isInSession(ctx) ? messages : undefined);
   const planned = (
     built: string,
     fromCache: boolean,
-    before = brief?.history,
+    before = passed,
     recalled?: RecalledMemory,
   ): TurnPlan => {
     const text = joined(joined(built, orders), recalled?.text ?? "");
@@ -93,14 +98,20 @@ function planTurn(
         : await instructions.build({ channel, sessionId, toolNames: tools.map(({ name }) => name) });
     const key = history && historyKey(ctx, sessionId, place);
     const isKept = key !== undefined && brief?.history === undefined;
-    const before = isKept ? await history?.read(key, ctx.meta) : undefined;
+    const read = isKept ? await history?.read(key, ctx.meta) : undefined;
+    const before = read && messages !== undefined ? [...read, ...messages] : read;
     const recalled = memory === null ? undefined : await recallMemory(memory, ctx, given.prompt, orders);
     const plan = planned(text, fromCache, before, recalled);
-    const earlier = key === undefined ? none : saidInRun(ctx, path);
+    const earlier = key === undefined ? none : (messages ?? saidInRun(ctx, path));
     return earlier.length === 0 ? plan : { ...plan, earlier };
   };
   const isLoaded = typeof instructions !== "string" || history !== undefined || memory !== null;
   return isLoaded ? asked() : planned(instructions, false);
+}
+
+/** Whether the messages of the input are entries of the session, for as long as the run can be resumed. */
+function isInSession({ taskId, meta }: RunContext): boolean {
+  return taskId === root && meta.supervision?.retention === HistoryRetention.PERMANENT;
 }
 
 /** What earlier tasks of this run have said in the session of a child that remembers. A root has no earlier task. */
@@ -166,7 +177,7 @@ class Invocation {
     ctx.emitEvent(start, this.#turn);
     const guarded = guardrails.length === 0 ? undefined : new GuardedRun(guardrails, ctx);
     try {
-      const refused = guarded && (await guarded.input(this.#given.prompt));
+      const refused = guarded && (await guarded.input(this.#given.message && this.#given.prompt));
       let result =
         refused === undefined
           ? await runThrough(pipeline.agent, ctx, agent, () => this.#thinking())
@@ -302,7 +313,7 @@ class Invocation {
   #say(prompt: string, answer: string = this.#session.output): void {
     const session = this.#session;
     if (session.messages.length === this.#roundFrom)
-      session.messages = session.messages.append(opening(prompt, session.attachments));
+      session.messages = session.messages.append(...openings(prompt, session.attachments));
     if (answer !== "" && !this.#isAnswered)
       session.messages = session.messages.append(assistantMessage(answer));
     session.attachments = none;
@@ -333,7 +344,8 @@ class Invocation {
   /** The conversation for a result that middleware returned without running the agent, or after the agent failed. */
   #answeredInPlace({ output }: AgentRunResult): Transcript {
     const { messages, settled } = this.#session;
-    const asked = messages.length === this.#turn.history.length ? [this.#given.message] : [];
+    const { message } = this.#given;
+    const asked = message !== undefined && messages.length === this.#turn.history.length ? [message] : [];
     const open = unanswered(messages.at(-1), { reason: "answered in its place", settled });
     return messages.append(
       ...asked,
@@ -384,12 +396,11 @@ class Invocation {
     const { agent, memory, permissions, hooks, telemetry, ephemeral, check } = this.#plan;
     const { window, maxTurns, steering, followUps } = this.#plan;
     const ctx = this.#ctx;
-    const sessions = this.#sessions;
     const { output: schema } = this.#given;
     const historyIn = (scope: RunContext): PromptHistory =>
       new PromptHistory({
         agentId: ctx.agentId,
-        history: sessions,
+        history: this.#sessions,
         window: window && (() => window(scope)),
       });
     const parts: InvocationParts = {
@@ -402,11 +413,13 @@ class Invocation {
       check,
       historyIn,
       sessionId: ctx.facts.sessionId,
-      sessions,
+      sessions: this.#sessions,
       budget: new TaskBudget(ctx),
       layers: this.#plan.pipeline.names,
       specs: this.#turn.tools,
       streaming: ctx.streaming,
+      replies: this.#session.replies,
+      settings: ctx.settings,
     };
     return new InvocationDependencies(parts, {
       ctx,

@@ -1,8 +1,12 @@
 import {
+  callSettings,
+  checkMethods,
   checkOptions,
   executionBudget,
+  Fault,
   optionNames,
   submitOptionNames,
+  type CancelSignal,
   type JsonSchema,
   type OptionNames,
   type Runtime,
@@ -17,12 +21,25 @@ export interface InvokeOptions extends Omit<SubmitOptions, "streaming"> {
   readonly runtime?: Runtime;
   /** A JSON Schema that the answer must match. */
   readonly output?: JsonSchema | undefined;
+  /**
+   * Cancels the run when it aborts; the result then has the status `cancelled`. If it is aborted before the call, no run
+   * is created and the call fails with `cancelled`. Default: no signal.
+   */
+  readonly signal?: CancelSignal | undefined;
 }
+
+/** Options of `submit`. A submitted run outlives its caller, so `RunHandle.cancel` takes the place of a signal. */
+export type AgentSubmitOptions = Omit<InvokeOptions, "signal"> & { readonly streaming?: boolean };
 
 /** The names of the options of `invoke`. */
 export const invokeOptionNames: OptionNames = new Set([
   ...submitOptionNames,
-  ...optionNames<Omit<InvokeOptions, keyof SubmitOptions>>({ timeoutMs: true, runtime: true, output: true }),
+  ...optionNames<Omit<InvokeOptions, keyof SubmitOptions>>({
+    timeoutMs: true,
+    runtime: true,
+    output: true,
+    signal: true,
+  }),
 ]);
 
 /** Options of `resume` and `signal`. */
@@ -34,9 +51,27 @@ export function checkRuntimeChoice(owner: string, options: RuntimeChoice): void 
   checkOptions(owner, options, runtimeChoiceNames);
 }
 
-/** Refuses unknown options and an invalid budget before a run is created. */
+/** Refuses unknown options and invalid values before a run is created. */
 export function checkInvokeOptions(agent: string, options: InvokeOptions): void {
-  checkOptions(`a run of agent ${agent}`, options, invokeOptionNames, foreignInvokeOptions);
+  const owner = `a run of agent ${agent}`;
+  checkOptions(owner, options, invokeOptionNames, foreignInvokeOptions);
+  checkMethods(
+    `signal of ${owner}`,
+    options.signal,
+    ["addEventListener", "removeEventListener"],
+    "use the signal of an AbortController",
+  );
+  if (options.settings !== undefined) callSettings(owner, options.settings);
   // Callers without types may pass `budget: null` for no budget.
   if (options.budget !== undefined && options.budget !== null) executionBudget(options.budget);
+}
+
+/** Like `checkInvokeOptions`, for `submit`. */
+export function checkSubmitOptions(agent: string, options: AgentSubmitOptions): void {
+  if ("signal" in options)
+    throw new Fault(
+      "invalid_argument",
+      `invalid option signal of submit() of agent ${agent}: a submitted run outlives its caller; use cancel() of the run handle, or invoke() or stream() with a signal`,
+    );
+  checkInvokeOptions(agent, options);
 }

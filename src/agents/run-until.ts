@@ -125,6 +125,8 @@ export async function runUntil<Output>(
           ? "no_progress"
           : (guardOf(bill.exhausted) ?? (endsAt !== null && clock.now() >= endsAt ? "deadline" : undefined));
     if (guard !== undefined) return bill.of({ ...result, ...atGuard(guard) });
+    if (rest.signal?.aborted === true)
+      return bill.of({ ...result, status: "cancelled", interruptionReason: "the signal was aborted" });
   }
 }
 

@@ -103,6 +103,7 @@ export { stopsTask } from "./errors/stopping-fault.ts";
 
 // Messages, models, prices and usage.
 export { findUnpaired } from "./messages/call-pairs.ts";
+export { callSettings, samplingNames, type CallSettings } from "./messages/call-settings.ts";
 export {
   assistantMessage,
   type AssistantMessage,
@@ -407,7 +408,7 @@ export type {
 } from "./agent/run-context.ts";
 export { checkSpawnOptions, spawnOptionNames } from "./agent/spawn-check.ts";
 export { answerIfLive } from "./agent/answer-approval.ts";
-export type { RunHandle } from "./agent/run-handle.ts";
+export type { RunHandle, ToolResultOptions } from "./agent/run-handle.ts";
 export { type Runtime, type SubmitOptions, submitOptionNames } from "./agent/runtime.ts";
 export { checkSkill, type Skill } from "./agent/skill.ts";
 export type { Attributes, Metric, Span, SpanOptions, Telemetry } from "./agent/telemetry.ts";

@@ -308,7 +308,7 @@ describe("an agent without sub-agents", () => {
       error: {
         code: "invalid_argument",
         message:
-          "invalid input of agent scout: expected a text, a list of text, image and file parts, " +
+          "invalid input of agent scout: expected a text, a list of text, image and file parts, a list of messages, " +
           "or { prompt, output } with one of these as the prompt",
       },
     });

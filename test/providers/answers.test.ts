@@ -195,6 +195,22 @@ describe.each(providerKeys)("a model of %s", (key) => {
     expect(wire).toMatch(/"(?:tool_choice|toolConfig)":/u);
   });
 
+  test("receives the sampling settings that its API has", async () => {
+    await model().generate({
+      messages: [userMessage("hello")],
+      topP: 0.25,
+      topK: 41,
+      seed: 97,
+      presencePenalty: 0.125,
+      frequencyPenalty: 0.375,
+    });
+    const wire = JSON.stringify(providers.sent.at(-1));
+    expect(wire).toContain("0.25");
+    expect(wire.includes("41")).toBe(key === "anthropic" || key === "google");
+    const hasPenalties = key === "google" || key === "openai-compatible";
+    for (const value of ["97", "0.125", "0.375"]) expect(wire.includes(value)).toBe(hasPenalties);
+  });
+
   test("returns arguments that are not JSON unchanged, so that the tool's schema refuses them", async () => {
     const { message } = await model().generate({
       messages: [userMessage("broken arguments")],

@@ -85,6 +85,41 @@ export async function ids(): Promise<void> {
 /** A flow can be assigned to `Agent`, also if its output has a schema. */
 export const flow: Agent = new Sequential({ name: "flow", steps: [agent] });
 
+/** A call takes a signal and settings, and a wrong one is reported at its name. */
+export async function called(): Promise<void> {
+  const { signal } = new AbortController();
+  await agent.invoke("x", { signal, settings: { temperature: 0, toolChoice: { toolName: "look" } } });
+  await agent.stream("x", { signal, settings: { seed: 1 } }).result();
+  await agent.runUntil("x", { signal, until: () => true });
+  await runtime.submit(agent, "x", { settings: { topK: 40 } });
+  // @ts-expect-error: a controller is not a signal
+  await agent.invoke("x", { signal: new AbortController() });
+  // @ts-expect-error: the option is called maxOutputTokens
+  await agent.invoke("x", { settings: { maxTokens: 5 } });
+  // @ts-expect-error: a temperature is a number
+  await agent.invoke("x", { settings: { temperature: "0" } });
+  // @ts-expect-error: a tool choice has no value "any"
+  await agent.stream("x", { settings: { toolChoice: "any" } }).result();
+  // @ts-expect-error: a submitted run is cancelled by its handle
+  await agent.submit("x", { signal });
+}
+
+/** A call takes messages of the roles user, assistant and tool. */
+export async function conversed(): Promise<void> {
+  await agent.invoke([{ role: "user", content: "Hi" }]);
+  await agent
+    .stream([
+      { role: "assistant", content: "Hi" },
+      { role: "user", content: "Hi" },
+    ])
+    .result();
+  await agent.submit([{ role: "user", content: [{ type: "text", text: "Hi" }] }]);
+  // @ts-expect-error: instructions are an option of the agent, not a system message
+  await agent.invoke([{ role: "system", content: "Hi" }]);
+  // @ts-expect-error: the results of calls are parts
+  await agent.invoke([{ role: "tool", content: "Hi" }]);
+}
+
 /** Timeouts of model calls are options of the runtime and of an agent; each one has a name. */
 export async function timeouts(): Promise<void> {
   const modelTimeouts = { firstChunkMs: 60_000, chunkMs: null, totalMs: 600_000 };

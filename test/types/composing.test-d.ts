@@ -1,7 +1,10 @@
 /** Type tests, checked by the compiler and never run. Each `@ts-expect-error` precedes a line that must not compile. */
-import { Agent, type AgentOptions } from "../../src/index.ts";
+import { z } from "zod";
+import { Agent, tool, type AgentOptions } from "../../src/index.ts";
+import type { RunHandle } from "../../src/kernel/index.ts";
 
 declare const agent: Agent;
+declare const run: RunHandle;
 
 /** `asTool` accepts its own options only. */
 export function asTool(): Agent {
@@ -14,4 +17,33 @@ export function asTool(): Agent {
   // @ts-expect-error: `needsApproval` is a boolean
   agent.asTool({ needsApproval: "yes" });
   return new Agent(lead);
+}
+
+/** `continue` takes the session as its argument, and its output has the type of the schema. */
+export async function continued(): Promise<string> {
+  const { output } = await agent.continue("chat-42", { timeoutMs: 5 });
+  const typed = await agent.continue("chat-42", { output: z.object({ town: z.string() }) });
+  // @ts-expect-error: `sessionId` is the first argument
+  await agent.continue("chat-42", { sessionId: "chat-43" });
+  // @ts-expect-error: `continue` is `true`
+  await agent.invoke({ continue: false }, { sessionId: "chat-42" });
+  return typed.status === "completed" ? typed.output.town : output;
+}
+
+/** A client-side tool has a schema and no body. */
+export async function clientSide(): Promise<void> {
+  const base = { name: "locate", description: "Locates.", inputSchema: z.object({ exact: z.boolean() }) };
+  tool({ ...base, clientSide: true, needsApproval: ({ exact }) => exact });
+  tool({ ...base, execute: ({ exact }) => (exact ? "here" : "there") });
+  // @ts-expect-error: `execute` is missing
+  tool(base);
+  // @ts-expect-error: a client-side tool has no `execute`
+  tool({ ...base, clientSide: true, execute: () => "here" });
+  // @ts-expect-error: a client-side tool has no `timeoutMs`
+  tool({ ...base, clientSide: true, timeoutMs: 5 });
+  await run.toolResult("call-1", { town: "Lyon" }, { isError: false });
+  // @ts-expect-error: a result is JSON
+  await run.toolResult("call-1", () => "Lyon");
+  // @ts-expect-error: the option is `isError`
+  await run.toolResult("call-1", "Lyon", { error: true });
 }

@@ -55,6 +55,7 @@ export class HandoffArchitecture implements Architecture {
   readonly name: string;
   readonly base: Architecture;
   readonly requiresModel: boolean;
+  readonly supportsContinue: boolean;
   readonly #targets: readonly HandoffTarget[];
   readonly #passFullHistory: boolean;
 
@@ -62,6 +63,7 @@ export class HandoffArchitecture implements Architecture {
     this.name = base.name;
     this.base = base;
     this.requiresModel = base.requiresModel ?? true;
+    this.supportsContinue = base.supportsContinue ?? false;
     this.#targets = targets;
     this.#passFullHistory = passFullHistory;
   }

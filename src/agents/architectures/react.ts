@@ -19,8 +19,9 @@ import {
   type ToolResult,
   type Transcript,
 } from "../../kernel/index.ts";
-import { opening, readMessage } from "../agent-input.ts";
+import { openings, readMessage } from "../agent-input.ts";
 import { instructionsFor } from "../answer-format.ts";
+import { checkToolChoice, laterToolChoice, samplingOf } from "../call-settings.ts";
 import { maxOutput } from "../interruption-status.ts";
 import { unanswered } from "../session-entries.ts";
 import { isBlank } from "./answer-text.ts";
@@ -44,6 +45,7 @@ const knownOptions = optionNames<ReActOptions>({ initialToolChoice: true });
  */
 export class ReAct implements Architecture {
   readonly name = "react";
+  readonly supportsContinue = true;
   readonly #options: ReActOptions;
 
   constructor(options: ReActOptions = {}) {
@@ -65,10 +67,11 @@ export class ReAct implements Architecture {
     const { ctx, maxTurns, history, tools } = deps;
     const steeringOptions = deps.steering && { mode: deps.steering };
     const followUpOptions = deps.followUps && { mode: deps.followUps };
-    session.messages = session.messages.append(opening(prompt, session.attachments));
+    session.messages = session.messages.append(...openings(prompt, session.attachments));
     session.attachments = [];
     const instructions = instructionsFor(deps.model, session.instructions, deps.outputFormat);
-    let toolChoice = this.#options.initialToolChoice;
+    checkToolChoice(deps);
+    let toolChoice = deps.settings?.toolChoice ?? this.#options.initialToolChoice;
     // Text and number of the replies that the provider paused since the last complete one.
     let pausedText = "";
     let pauses = 0;
@@ -79,7 +82,7 @@ export class ReAct implements Architecture {
       const promptWindow = history.getPromptWindow(session.id);
       const transcript = promptWindow instanceof Promise ? await promptWindow : promptWindow;
       const reply = await ctx.llm(requestOf(instructions, deps, session, transcript, toolChoice));
-      toolChoice = undefined;
+      toolChoice = laterToolChoice(deps);
       session.messages = session.messages.append(reply.message);
       session.cumulativeUsage = addUsage(session.cumulativeUsage, reply.usage);
       const { stopReason } = reply;
@@ -119,7 +122,9 @@ export class ReAct implements Architecture {
       const inputs: readonly JsonValue[] =
         canContinue && isIdle && followUpOptions !== null ? await ctx.followUps(followUpOptions) : steering;
       if (inputs.length > 0) {
-        session.messages = session.messages.append(...inputs.map((input) => readMessage(input).message));
+        session.messages = session.messages.append(
+          ...inputs.flatMap((input) => readMessage(input).message ?? []),
+        );
         const name = isIdle ? "react.follow_up_injected" : "react.steering_injected";
         ctx.emitEvent(eventDraft("architecture_event", { architecture: this.name, name, data: { inputs } }));
       } else if (endsLoop) {
@@ -157,15 +162,16 @@ export function react(options?: ReActOptions): ReAct {
 
 function requestOf(
   instructions: string,
-  { tools, ephemeral, role, outputFormat }: Dependencies,
+  { tools, ephemeral, role, outputFormat, settings }: Dependencies,
   { messages }: AgentSession,
   transcript: Transcript,
   toolChoice: ToolChoice | undefined,
 ): LlmRequest {
   const request = { transcript, instructions, tools: tools.list(messages), ephemeral, role };
-  if (toolChoice === undefined && outputFormat === null) return request;
+  if (toolChoice === undefined && outputFormat === null && settings === null) return request;
   return {
     ...request,
+    ...samplingOf(settings),
     ...(toolChoice !== undefined && { toolChoice }),
     ...(outputFormat && { responseFormat: outputFormat }),
   };

@@ -11,6 +11,7 @@ import {
   type UserPart,
 } from "../../kernel/index.ts";
 import { opening } from "../agent-input.ts";
+import { samplingOf } from "../call-settings.ts";
 
 /** How often a turn that the provider paused is continued. */
 export const maxPauses = 5;
@@ -45,6 +46,7 @@ export async function askRole(session: AgentSession, deps: Dependencies, call: R
       transcript,
       instructions,
       role,
+      ...samplingOf(deps.settings),
       ...(format && { responseFormat: format }),
     });
     session.cumulativeUsage = addUsage(session.cumulativeUsage, usage);

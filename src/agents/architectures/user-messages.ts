@@ -39,5 +39,5 @@ export function appendUserMessages(
     session.messages = session.messages.append(opening(prompt, attachments));
     session.attachments = [];
   }
-  session.messages = session.messages.append(...inputs.map((input) => readMessage(input).message));
+  session.messages = session.messages.append(...inputs.flatMap((input) => readMessage(input).message ?? []));
 }

@@ -34,9 +34,10 @@ export class GuardedRun {
     this.#ctx = ctx;
   }
 
-  /** Checks the input before any call is paid. */
-  async input(input: JsonValue): Promise<TrippedGuardrail | undefined> {
+  /** Checks the input before any call is paid. `undefined` means that the invocation continues a session without one. */
+  async input(input: JsonValue | undefined): Promise<TrippedGuardrail | undefined> {
     for (const guardrail of this.#guardrails) this.#start(guardrail);
+    if (input === undefined) return undefined;
     const guardrails = this.#guardrails.filter((each) => each.onInput !== undefined);
     return this.#stage("input", guardrails, (guardrail, context) => guardrail.onInput?.(input, context));
   }

@@ -201,11 +201,17 @@ function whose({ agentName, agentId, runId, taskId, sessionId, tenantId }: Conte
 }
 
 function requested({ request, streaming }: ChatContext): Attributes {
-  const { maxOutputTokens, temperature, stopSequences, responseFormat }: ModelRequest = request;
+  const { maxOutputTokens, temperature, topP, topK, seed }: ModelRequest = request;
+  const { presencePenalty, frequencyPenalty, stopSequences, responseFormat }: ModelRequest = request;
   return {
     [genAi.requestStream]: streaming,
     ...(maxOutputTokens !== undefined && { [genAi.requestMaxTokens]: maxOutputTokens }),
     ...(temperature !== undefined && { [genAi.requestTemperature]: temperature }),
+    ...(topP !== undefined && { [genAi.requestTopP]: topP }),
+    ...(topK !== undefined && { [genAi.requestTopK]: topK }),
+    ...(seed !== undefined && { [genAi.requestSeed]: seed }),
+    ...(presencePenalty !== undefined && { [genAi.requestPresencePenalty]: presencePenalty }),
+    ...(frequencyPenalty !== undefined && { [genAi.requestFrequencyPenalty]: frequencyPenalty }),
     ...(stopSequences !== undefined && { [genAi.requestStopSequences]: stopSequences }),
     ...(responseFormat !== undefined && { [genAi.outputType]: responseFormat.type }),
   };

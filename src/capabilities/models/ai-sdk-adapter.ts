@@ -7,6 +7,7 @@ import type {
   LanguageModelV4StreamResult,
 } from "@ai-sdk/provider";
 import {
+  samplingNames,
   toolCallsOf,
   type AssistantPart,
   type Model,
@@ -26,6 +27,7 @@ import type { SupportedUrls } from "./inline-media.ts";
 import { modelLimits } from "./model-limits.ts";
 import { outputLimit } from "./output-limit.ts";
 import { StreamedAnswer, type StreamPart } from "./streamed-answer.ts";
+import { strictFormat } from "./strict-schema.ts";
 
 type CallOptions = LanguageModelV3CallOptions | LanguageModelV4CallOptions;
 
@@ -121,7 +123,8 @@ export class AiSdkAdapter implements Model {
   }
 
   async #callOptions(request: ModelRequest, { signal }: ModelCallOptions): Promise<CallOptions> {
-    const { tools, toolChoice, responseFormat, temperature, stopSequences, providerOptions } = request;
+    const { tools, toolChoice, stopSequences } = request;
+    const { responseFormat, providerOptions } = strictFormat(this.provider, request);
     const supportedUrls = (await this.#model.supportedUrls) ?? {};
     const target = {
       version: this.#version,
@@ -145,7 +148,7 @@ export class AiSdkAdapter implements Model {
           }),
       ...(responseFormat === undefined ? {} : { responseFormat }),
       ...(maxOutputTokens === undefined ? {} : { maxOutputTokens }),
-      ...(temperature === undefined ? {} : { temperature }),
+      ...samplingOf(request),
       ...(stopSequences === undefined ? {} : { stopSequences: [...stopSequences] }),
       ...(providerOptions === undefined ? {} : { providerOptions }),
       ...(signal === undefined ? {} : { abortSignal: signal }),
@@ -166,4 +169,10 @@ export class AiSdkAdapter implements Model {
     const at = first < 0 ? messages.length : first;
     return [...messages.slice(0, at), schemaNote(responseFormat.schema), ...messages.slice(at)];
   }
+}
+
+/** The sampling settings that a request has. The AI SDK uses the same names. */
+function samplingOf(request: ModelRequest): Partial<CallOptions> {
+  const present = samplingNames.filter((name) => request[name] !== undefined);
+  return Object.fromEntries(present.map((name) => [name, request[name]]));
 }

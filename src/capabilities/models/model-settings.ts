@@ -2,6 +2,7 @@ import {
   checkOptions,
   Fault,
   optionNames,
+  type CallSettings,
   type Model,
   type ModelCallOptions,
   type ModelChoice,
@@ -14,10 +15,7 @@ import { markPrefix } from "./prompt-cache.ts";
 import { toModel, type ModelLike } from "./to-model.ts";
 
 /** Settings that are sent with every request of a model, unless the request sets them itself. */
-export interface ModelSettings extends Pick<
-  ModelRequest,
-  "temperature" | "stopSequences" | "toolChoice" | "providerOptions"
-> {
+export interface ModelSettings extends CallSettings, Pick<ModelRequest, "stopSequences" | "providerOptions"> {
   /** Maximum number of tokens of one answer, including reasoning. B1: this number is reserved for a call. */
   readonly maxOutputTokens?: number;
   /** Size of the model's context window, in tokens. */
@@ -37,6 +35,11 @@ const knownOptions = optionNames<ModelSettings>({
   promptCache: true,
   countTokens: true,
   temperature: true,
+  topP: true,
+  topK: true,
+  seed: true,
+  presencePenalty: true,
+  frequencyPenalty: true,
   stopSequences: true,
   toolChoice: true,
   providerOptions: true,

@@ -44,6 +44,11 @@ export interface Architecture {
    * a request for structured output from an agent without a model is refused before any call is paid. Default: `true`.
    */
   readonly supportsStructuredOutput?: boolean;
+  /**
+   * Whether the architecture can continue a session without a new message. `run` then receives an empty `prompt` and no
+   * attachments, and adds no user message. If `false`, `Agent.continue` is refused. Default: `false`.
+   */
+  readonly supportsContinue?: boolean;
   /** The architecture that this one wraps, if any. */
   readonly base?: Architecture;
   /**

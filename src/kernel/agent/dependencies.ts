@@ -1,3 +1,4 @@
+import type { CallSettings } from "../messages/call-settings.ts";
 import type { AgentContext } from "./agent-context.ts";
 import type { AgentSession } from "./agent-session.ts";
 import type { HostedAgent } from "./hosted-agent.ts";
@@ -69,6 +70,11 @@ export interface Dependencies extends FastFlags {
    * the model calls of the whole task and all its descendants, and exceeding it is `budget_exhausted` (B6).
    */
   readonly maxTurns: number;
+  /**
+   * Settings of the submission for the model calls of this scope. `model` applies them except for `toolChoice`, which
+   * is for the first call of the loop; code that calls `ctx.llm` passes them itself. `null` if there are none.
+   */
+  readonly settings: CallSettings | null;
   /** Whether a reader streams the run. If `true`, emit events promptly instead of in batches. */
   readonly streaming: boolean;
   /** User, session and run of the invocation. */

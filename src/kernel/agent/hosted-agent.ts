@@ -1,5 +1,5 @@
 import type { CallPath } from "./call-path.ts";
-import type { UserMessage } from "../messages/chat-message.ts";
+import type { ChatMessage, UserMessage } from "../messages/chat-message.ts";
 import type { ExecutionBudget } from "../limits/execution-budget.ts";
 import type { AgentId, RunId } from "../base/identity.ts";
 import type { InboxMode, TaskInbox } from "../stores/inbox.ts";
@@ -69,6 +69,12 @@ export interface HostedAgent {
    * the input.
    */
   messageOf?(input: JsonValue): UserMessage | undefined;
+  /**
+   * Returns the messages before the user's, if the input is a conversation. S2: they commit with the submission as the
+   * first entries of the new session and are visible at once. If the method is absent or returns `undefined`, the input
+   * is one message.
+   */
+  historyOf?(input: JsonValue): readonly ChatMessage[] | undefined;
   /**
    * Deletes what the application's own history store keeps of a run. The owner of a root with `HistoryRetention.RUN`
    * calls it after the commit that ends the run, whatever its status. If it fails or the process dies, the next owner

@@ -1,4 +1,5 @@
 import type { Interruption, OnParentEnd, OnPause, TaskOutcome } from "../run/task-outcome.ts";
+import type { CallSettings } from "../messages/call-settings.ts";
 import type { LlmReply } from "../messages/llm-reply.ts";
 import type { ApprovalDecision, PersonQuestion } from "../run/approval.ts";
 import type { CancelSignal } from "../base/cancel-signal.ts";
@@ -199,6 +200,8 @@ export interface RunContext {
   readonly input: JsonValue;
   /** Whether a reader streams the text of this task while it is written (E2). */
   readonly streaming: boolean;
+  /** Settings of the submission for the model calls of this task. `null` if there are none, and for a child. */
+  readonly settings: CallSettings | null;
   /**
    * Aborted when the task is cancelled, and when this process drops the task because its worker lost the run, closes or
    * suspends the run.

@@ -1,4 +1,5 @@
 import type { HostedAgent } from "./hosted-agent.ts";
+import type { CallSettings } from "../messages/call-settings.ts";
 import type { Clock } from "../base/clock.ts";
 import type { ExecutionBudget } from "../limits/execution-budget.ts";
 import type { HistoryRetention } from "../limits/history-retention.ts";
@@ -29,6 +30,12 @@ export interface SubmitOptions {
   readonly budget?: Partial<ExecutionBudget>;
   /** Spawn budget of the run. Overrides the agent's own. */
   readonly spawnBudget?: Partial<SpawnBudget>;
+  /**
+   * Settings for the model calls of the root task. They are stored with the run, so another worker uses them as well.
+   * `toolChoice` applies to the first call of the loop, and `"none"` to every call. Sub-agents, guardrails and
+   * summaries do not use them. If the input becomes steering, the settings of that run stay.
+   */
+  readonly settings?: CallSettings;
   /** Priority of the root task. Default: `Priority.NORMAL`. */
   readonly priority?: Priority;
   /** How long the run's history is kept. Default: `HistoryRetention.PERMANENT`. */
@@ -57,6 +64,7 @@ export const submitOptionNames = optionNames<SubmitOptions>({
   metadata: true,
   budget: true,
   spawnBudget: true,
+  settings: true,
   priority: true,
   retention: true,
   streaming: true,

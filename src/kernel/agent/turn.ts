@@ -33,7 +33,10 @@ export interface TurnPlan {
    * leaf.
    */
   readonly history?: readonly ChatMessage[];
-  /** Messages that earlier tasks of this run said in the session of this task. Stored in full. Default: none. */
+  /**
+   * Messages that earlier tasks of this run said in the session of this task, or with which the run was submitted.
+   * Stored in full. Default: none.
+   */
   readonly earlier?: readonly ChatMessage[];
   /**
    * Maximum number of tool calls that are executed after one model call. Each further call gets an error result at its own position. If

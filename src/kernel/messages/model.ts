@@ -61,6 +61,16 @@ export interface ModelRequest {
   readonly maxOutputTokens?: number;
   /** Sampling temperature. Default: the provider's. */
   readonly temperature?: number;
+  /** Nucleus sampling: the model chooses among the tokens that hold this share of the probability, from 0 to 1. */
+  readonly topP?: number;
+  /** The model chooses among this many most probable tokens. */
+  readonly topK?: number;
+  /** Seed of the sampling, for providers that can repeat an answer. */
+  readonly seed?: number;
+  /** Makes tokens less probable that occur in the text already. Default: the provider's. */
+  readonly presencePenalty?: number;
+  /** Makes tokens less probable the more often they occur in the text. Default: the provider's. */
+  readonly frequencyPenalty?: number;
   /** Texts that end the answer when the model writes them. */
   readonly stopSequences?: readonly string[];
   /** Settings for the provider. */

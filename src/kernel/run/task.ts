@@ -1,3 +1,4 @@
+import type { CallSettings } from "../messages/call-settings.ts";
 import type { CancellationStatus } from "../errors/cancellation-error.ts";
 import type { ExecutionBudget } from "../limits/execution-budget.ts";
 import type { AgentId, TaskId } from "../base/identity.ts";
@@ -36,6 +37,8 @@ export interface TaskRecord {
   readonly streaming: boolean;
   /** Channel that the run's input came from. Absent if the submission named none. */
   readonly channel?: string;
+  /** Settings for the model calls of the task. Absent if the submission named none, and for a child. */
+  readonly settings?: CallSettings;
   /** What happens to the task when its parent ends first. */
   readonly onParentEnd: OnParentEnd;
   /** H5: what the task does when it is preempted. */

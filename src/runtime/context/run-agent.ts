@@ -11,7 +11,8 @@ import {
   type StopReason,
   type TaskOutcome,
 } from "../../kernel/index.ts";
-import { ContinueAsNew, TaskContext } from "./task-context.ts";
+import { ContinueAsNew } from "./continue-as-new.ts";
+import { TaskContext } from "./task-context.ts";
 import { cancelledOutcome, faultStopReason, isFinalFault, outputAt } from "../journal/task-end.ts";
 import { TaskInboxView } from "./task-inbox.ts";
 import type { TaskRunner } from "../task/task-runner.ts";

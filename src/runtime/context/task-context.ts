@@ -7,7 +7,6 @@ import {
   Fault,
   modelFor,
   sealMadeJson,
-  stepAt,
   type AgentId,
   type ApprovalDecision,
   type AskOutcome,
@@ -24,6 +23,7 @@ import {
   type ParallelOptions,
   type PersonQuestion,
   type RunContext,
+  type CallSettings,
   type RunFacts,
   type RunMeta,
   type RunSnapshot,
@@ -58,6 +58,7 @@ import {
 } from "./context-options.ts";
 import { raceBranches, runBranches, type RaceResult } from "./branches.ts";
 import { CallHistory } from "../tool/call-history.ts";
+import { ContinueAsNew, journalScope } from "./continue-as-new.ts";
 import { compactTranscript } from "./compaction-step.ts";
 import type { CallingScope } from "../tool/gate-context.ts";
 import { withChildOutput } from "./child-output.ts";
@@ -130,6 +131,10 @@ export class TaskContext implements RunContext {
 
   get streaming(): boolean {
     return this.#runner.task.record.streaming;
+  }
+
+  get settings(): CallSettings | null {
+    return this.#runner.task.record.settings ?? null;
   }
 
   get input(): JsonValue {
@@ -465,18 +470,4 @@ export class TaskContext implements RunContext {
 function assertTime(name: string, value: number, unit: string): void {
   if (!Number.isFinite(value))
     throw new Fault("invalid_argument", `invalid ${name} ${value}: expected a finite number of ${unit}`);
-}
-
-/** Thrown by `continueAsNew` to leave the agent's code. */
-export class ContinueAsNew {
-  readonly state: JsonValue;
-
-  constructor(state: JsonValue) {
-    this.state = state;
-  }
-}
-
-/** J8: each journal of a task has its own addresses, so that no idempotency key is used twice. */
-function journalScope(journal: number): StepScope {
-  return journal === 0 ? "" : branchScope(stepAt("", journal - 1), "continued");
 }

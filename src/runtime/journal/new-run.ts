@@ -1,5 +1,8 @@
 import type { WorkerContext } from "../process/worker-context.ts";
 import {
+  type AgentId,
+  type CallSettings,
+  type ChatMessage,
   type HostedAgent,
   type Commit,
   type Event,
@@ -11,11 +14,14 @@ import {
   type LedgerCommand,
   type Message,
   type RunRecord,
+  type SessionChange,
   type SpawnBudget,
   type SubmitOptions,
   Supervision,
   type TaskRecord,
+  type UserEntryFields,
   assertJson,
+  callSettings,
   executionBudget,
   formatTaskId,
   tightenBudget,
@@ -33,6 +39,7 @@ export function newRun(
   const { clock, ids } = worker;
   const { id: agentId } = agent;
   const { metadata = noMetadata, messages = noMessages, userId = null, channel } = options;
+  const settings = options.settings && callSettings(`a run of ${agentId}`, options.settings);
   for (const name of ["userId", "tenantId", "channel"] as const) assertShort(name, options[name]);
   assertJson(input, `the input of ${agentId}`);
   worker.sizes?.assert(input, `the input of ${agentId}`);
@@ -75,11 +82,14 @@ export function newRun(
     number: 0,
     at,
     events: [start],
-    tasks: [{ type: "create", task: channel === undefined ? task : { ...task, channel } }],
+    tasks: [{ type: "create", task: withOptions(task, channel, settings) }],
     ledger: [openAccountCommand(worker, { taskId, parentId: null, budget, priority })],
   };
   const message = root.retention === HistoryRetention.NONE ? undefined : agent.messageOf?.(input);
-  const sessions = message && [userEntry({ sessionId, agentId, runId, at, message }, "pending")];
+  const earlier = agent.historyOf?.(input);
+  if (earlier !== undefined && options.sessionId !== undefined)
+    throw secondHistory(agentId, options.sessionId);
+  const sessions = message && openingEntries({ sessionId, agentId, runId, at, message }, earlier);
   return {
     record: {
       runId,
@@ -93,6 +103,35 @@ export function newRun(
     },
     first: sessions === undefined ? first : { ...first, sessions },
   };
+}
+
+/**
+ * The entries of a new run: the messages before the user's, which are visible because nothing can change them any more,
+ * and the user's message, which is pending until the invocation is closed.
+ */
+function openingEntries(user: UserEntryFields, earlier: readonly ChatMessage[] = []): SessionChange[] {
+  const opening = userEntry(user, "pending");
+  if (earlier.length === 0) return [opening];
+  const { sessionId, agentId, runId, at } = user;
+  const batch = { runId, taskId, at, parentId: null, stem: `${runId}/history`, from: 0, messages: earlier };
+  return [{ type: "say", sessionId, agentId, batch, visibility: "visible" }, opening];
+}
+
+function secondHistory(agentId: AgentId, sessionId: string): Fault {
+  return new Fault(
+    "invalid_argument",
+    `invalid messages of agent ${agentId}: messages start a new session, but sessionId is "${sessionId}"; omit sessionId, or pass only the new input to continue that session`,
+  );
+}
+
+/** The record of a root task. Fields that the submission does not set are absent. */
+function withOptions(
+  task: TaskRecord,
+  channel: string | undefined,
+  settings: CallSettings | undefined,
+): TaskRecord {
+  if (channel === undefined && settings === undefined) return task;
+  return { ...task, ...(channel !== undefined && { channel }), ...(settings !== undefined && { settings }) };
 }
 
 /** A run that is not stored yet. */

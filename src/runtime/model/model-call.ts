@@ -2,6 +2,7 @@ import {
   checkOptions,
   optionNames,
   Fault,
+  samplingNames,
   systemMessage,
   type ChatMessage,
   type ChatMiddleware,
@@ -98,6 +99,11 @@ const llmNames = optionNames<LlmRequest>({
   responseFormat: true,
   maxOutputTokens: true,
   temperature: true,
+  topP: true,
+  topK: true,
+  seed: true,
+  presencePenalty: true,
+  frequencyPenalty: true,
   stopSequences: true,
   providerOptions: true,
 });
@@ -221,15 +227,14 @@ function modelRequest(request: LlmRequest, ephemeral: readonly ChatMessage[]): M
   const durable =
     instructions === "" ? transcript.slice() : transcript.precededBy(systemMessage(instructions));
   const messages = ephemeral.length === 0 ? durable : [...durable, ...ephemeral];
-  const { tools, toolChoice, responseFormat, maxOutputTokens, temperature, stopSequences, providerOptions } =
-    request;
+  const { tools, toolChoice, responseFormat, maxOutputTokens, stopSequences, providerOptions } = request;
   const result: { -readonly [Key in keyof ModelRequest]: ModelRequest[Key] } =
     tools === undefined ? { messages } : { messages, tools };
   // Assigned one by one, because most requests have none of them.
   if (toolChoice !== undefined) result.toolChoice = toolChoice;
   if (responseFormat !== undefined) result.responseFormat = responseFormat;
   if (maxOutputTokens !== undefined) result.maxOutputTokens = maxOutputTokens;
-  if (temperature !== undefined) result.temperature = temperature;
+  for (const name of samplingNames) if (request[name] !== undefined) result[name] = request[name];
   if (stopSequences !== undefined) result.stopSequences = stopSequences;
   if (providerOptions !== undefined) result.providerOptions = providerOptions;
   return result;

@@ -1,0 +1,90 @@
+import { describeValue } from "../base/describe-value.ts";
+import { Fault } from "../base/fault.ts";
+import { checkOptions, optionNames } from "../base/option-check.ts";
+import { readProperty } from "../base/read-property.ts";
+import type { ModelRequest, ToolChoice } from "./model.ts";
+
+/**
+ * Settings for the model calls of one invocation. They take precedence over the settings of the model
+ * (`withSettings()`). A setting that the provider does not know has no effect or is refused by the provider.
+ */
+export interface CallSettings extends Pick<
+  ModelRequest,
+  | "temperature"
+  | "topP"
+  | "topK"
+  | "seed"
+  | "presencePenalty"
+  | "frequencyPenalty"
+  | "maxOutputTokens"
+  | "toolChoice"
+> {}
+
+const names = optionNames<CallSettings>({
+  temperature: true,
+  topP: true,
+  topK: true,
+  seed: true,
+  presencePenalty: true,
+  frequencyPenalty: true,
+  maxOutputTokens: true,
+  toolChoice: true,
+});
+
+/** The settings that control how the model samples. */
+export const samplingNames = [
+  "temperature",
+  "topP",
+  "topK",
+  "seed",
+  "presencePenalty",
+  "frequencyPenalty",
+] as const satisfies readonly (keyof CallSettings)[];
+
+type NumericSetting = Exclude<keyof CallSettings, "toolChoice">;
+
+/** What each numeric setting accepts, in words and as a test. */
+const numbers: Readonly<Record<NumericSetting, readonly [string, (value: number) => boolean]>> = {
+  temperature: ["a number from 0", (value: number) => value >= 0],
+  topP: ["a number from 0 to 1", (value: number) => value >= 0 && value <= 1],
+  topK: ["an integer from 1", (value: number) => Number.isSafeInteger(value) && value >= 1],
+  seed: ["an integer", Number.isSafeInteger],
+  presencePenalty: ["a number", Number.isFinite],
+  frequencyPenalty: ["a number", Number.isFinite],
+  maxOutputTokens: ["an integer from 1", (value: number) => Number.isSafeInteger(value) && value >= 1],
+};
+
+/**
+ * Returns a copy of settings without absent values. Throws `invalid_argument` for an unknown setting and for an invalid
+ * value, before a call is paid. `owner` is the function or run that the settings are for.
+ */
+export function callSettings(owner: string, settings: CallSettings): CallSettings {
+  checkOptions(`settings of ${owner}`, settings, names);
+  const copy: Record<string, unknown> = {};
+  for (const name of names) {
+    const value = readProperty(settings, name);
+    if (value === undefined) continue;
+    copy[name] =
+      name === "toolChoice" ? toolChoice(owner, value) : numeric(owner, name as NumericSetting, value);
+  }
+  return Object.freeze(copy);
+}
+
+function numeric(owner: string, name: NumericSetting, value: unknown): number {
+  const [expected, isValid] = numbers[name];
+  if (typeof value === "number" && Number.isFinite(value) && isValid(value)) return value;
+  throw new Fault(
+    "invalid_argument",
+    `invalid settings.${name} ${describeValue(value)} of ${owner}: expected ${expected}`,
+  );
+}
+
+function toolChoice(owner: string, value: unknown): ToolChoice {
+  if (value === "auto" || value === "none" || value === "required") return value;
+  const toolName = readProperty(value, "toolName");
+  if (typeof toolName === "string") return Object.freeze({ toolName });
+  throw new Fault(
+    "invalid_argument",
+    `invalid settings.toolChoice ${describeValue(value)} of ${owner}: expected "auto", "none", "required" or { toolName }`,
+  );
+}
