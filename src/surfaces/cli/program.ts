@@ -6,7 +6,7 @@ import { printDeadLetters, redeliverLetters, type DeadLettersOptions } from "./d
 import type { DemoOptions } from "./demo/demo-command.ts";
 import type { RunCommandOptions } from "./run/run-command.ts";
 import { exitCodes, exitCodeTable, exitKindOf, type ExitKind } from "./exit-code.ts";
-import { packageVersion } from "./package-version.ts";
+import { packageVersion } from "./package-root.ts";
 import { addRunCommands } from "./runs-program.ts";
 import { defaultStore, type StoreOptions } from "./stored-runs.ts";
 import type { Terminal } from "./terminal.ts";
