@@ -4,7 +4,7 @@ import { requestLines } from "./run-watcher.ts";
 
 const explanation = [
   "    y  allows this call",
-  "    n  denies it; the model is told so and continues",
+  "    n  denies it; the model receives the refusal and continues",
   "    a  allows it, and later calls of this tool without asking again",
   "    ?  shows this explanation",
   "    Ctrl-C cancels; Ctrl-D leaves the request open for reeve approve.",

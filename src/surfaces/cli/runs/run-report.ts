@@ -25,7 +25,7 @@ export interface TaskReport {
 }
 
 /** The model calls of one agent with one model. */
-export interface CallReport {
+interface CallReport {
   readonly agentId: string;
   readonly model: string;
   calls: number;
