@@ -2,12 +2,12 @@ import {
   mergeModelTimeouts,
   type Clock,
   type Model,
-  type ModelCallMeta,
   type ModelCallOptions,
   type ModelTimeouts,
 } from "../../kernel/index.ts";
 import { CallTimeout, type CallTimeouts } from "../process/call-timeouts.ts";
 import type { ActiveStep } from "../task/active-step.ts";
+import type { TaskRunner } from "../task/task-runner.ts";
 
 /**
  * An attempt exceeded one of its `ModelTimeouts`. Not a `Fault`, because the request was sent and may be billed (B3). The
@@ -62,14 +62,17 @@ export class AttemptTimer {
     this.#arm();
   }
 
-  /** Options of the model call. The signal is created when the model reads it: many models in tests never do. */
-  callOptions(meta: ModelCallMeta): ModelCallOptions {
+  /** Options of the model call. Signal and cache key are created when the model reads them: many models never do. */
+  callOptions(runner: Pick<TaskRunner, "meta" | "promptCacheKey">): ModelCallOptions {
     const readSignal = (): AbortSignal => this.#signal;
     return {
+      get promptCacheKey() {
+        return runner.promptCacheKey;
+      },
       get signal() {
         return readSignal();
       },
-      meta,
+      meta: runner.meta,
     };
   }
 
