@@ -330,13 +330,7 @@ export type {
   CompactionStep,
 } from "./agent/compaction.ts";
 export type { CompactionGoal, CompactionStrategy } from "./agent/compaction-strategy.ts";
-export type {
-  Dependencies,
-  ExtraToolListener,
-  FastFlags,
-  WorkerBrief,
-  WorkerInput,
-} from "./agent/dependencies.ts";
+export type * from "./agent/dependencies.ts";
 export type { Engine, DriveResult, RunHost } from "./agent/engine.ts";
 export type { EphemeralSource } from "./agent/ephemeral-source.ts";
 export type { Command, Extension, ExtensionApi, ExtensionHandler } from "./agent/extension.ts";
