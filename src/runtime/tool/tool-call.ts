@@ -26,6 +26,7 @@ import type { ActiveStep } from "../task/active-step.ts";
 import { stopAtOverrun } from "../task/budget-stop.ts";
 import { CallTimeout } from "../process/call-timeouts.ts";
 import { coerceInput, parsedArguments } from "./call-arguments.ts";
+import { repairedCall } from "./call-repair.ts";
 import {
   withGateContext,
   type CallingScope,
@@ -102,8 +103,23 @@ export function callTool(open: ActiveStep, step: ToolStep): ToolResult | Promise
   stopAtOverrun(open);
   const { exceededLimit } = step;
   if (exceededLimit !== undefined) return told(options, pastLimit(exceededLimit));
+  const { only } = step.options;
+  const repair = open.runner.agent.callPath?.repair;
+  if (repair === undefined) return callFound(options, only);
+  const tools = [...(options.extra ?? []), ...(open.runner.agent.tools ?? [])];
   const tool = findTool(open.runner.agent, call.toolName, options.extra);
-  const refusal = tool === undefined ? notThere(options) : findRefusal(options);
+  return repairedCall({ ...options, tool, tools }, repair).then((repaired) =>
+    callFound({ ...options, call: repaired }, only),
+  );
+}
+
+function callFound(
+  options: ToolCallOptions,
+  only: readonly string[] | undefined,
+): ToolResult | Promise<ToolResult> {
+  const { open, call } = options;
+  const tool = findTool(open.runner.agent, call.toolName, options.extra);
+  const refusal = tool === undefined ? notThere(options) : findRefusal(options, only);
   if (tool !== undefined && refusal === undefined) return execute(options, tool);
   const result = refusal ?? nothing;
   return wasAsked(open) ? withdrawAsked(options).then(() => told(options, result)) : told(options, result);
@@ -131,13 +147,23 @@ function notThere({ open, call, extra = [] }: ToolCallOptions): ToolResult {
   return failure(`there is no tool ${call.toolName}; there are: ${known || "none"}`);
 }
 
-function findRefusal({ open, call: { callId, toolName } }: ToolCallOptions): ToolResult | undefined {
-  const { tools: allowed } = open.runner.task.record;
-  if (allowed === null || allowed.includes(toolName)) return undefined;
-  const reason = "not one of this task's tools";
+function findRefusal(options: ToolCallOptions, only: readonly string[] | undefined): ToolResult | undefined {
+  const { tools } = options.open.runner.task.record;
+  return refusedBy(options, tools ?? undefined, "task") ?? refusedBy(options, only, "turn");
+}
+
+function refusedBy(
+  { open, call: { callId, toolName } }: ToolCallOptions,
+  allowed: readonly string[] | undefined,
+  where: "task" | "turn",
+): ToolResult | undefined {
+  if (allowed === undefined || allowed.includes(toolName)) return undefined;
+  const reason = `not one of this ${where}'s tools`;
   open.emit({ type: "permission_deny", data: { callId, toolName, by: "whitelist", reason } });
   open.isDenied = true;
-  return failure(`${toolName} may not be called by this task; it may call: ${allowed.join(", ") || "none"}`);
+  return failure(
+    `${toolName} may not be called ${where === "task" ? "by this task; it" : "in this turn; you"} may call: ${allowed.join(", ") || "none"}`,
+  );
 }
 
 function execute(options: ToolCallOptions, tool: Tool): ToolResult | Promise<ToolResult> {
