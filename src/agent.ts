@@ -3,6 +3,7 @@ import {
   checkAgentOptions,
   type AgentHome,
   type AgentInput,
+  type AgentSubmitOptions as BareSubmitOptions,
   type AgentOptions as BareAgentOptions,
   type ContinueOptions as BareContinueOptions,
   type InvokeOptions as BareInvokeOptions,
@@ -14,10 +15,12 @@ import { JsonSchemaCheck, SchemaReader, toModel, type ModelLike } from "./capabi
 import {
   Fault,
   jsonText,
+  type HostedAgent,
   type Infer,
   type JsonSchema,
   type JsonValue,
   type Model,
+  type RunHandle,
   type RunResult,
   type RunStatus,
   type Runtime,
@@ -26,7 +29,11 @@ import {
 import { openRuntime } from "./open-runtime.ts";
 import { systemClock } from "./runtime/index.ts";
 
-export interface AgentOptions extends Omit<BareAgentOptions, "model" | "models"> {
+/**
+ * Options of an agent. `Context` is the type of the live value that tools, instructions, hooks and guardrails receive. It
+ * follows from the tools and the instructions that declare it.
+ */
+export interface AgentOptions<Context = unknown> extends Omit<BareAgentOptions<Context>, "model" | "models"> {
   /** The model: one of an AI SDK provider, a name such as `"anthropic/claude-sonnet-5"`, or your own `Model`. */
   readonly model?: ModelLike;
   /** Models for single roles. A role without an entry uses `model`. */
@@ -37,21 +44,33 @@ export interface AgentOptions extends Omit<BareAgentOptions, "model" | "models">
  * Options of `invoke`. `Source` is a Standard Schema that can convert itself to JSON Schema (such as one of zod), or a
  * JSON Schema written `as const`. Without a schema the answer is a text.
  */
-export interface InvokeOptions<Source extends Schema = never> extends Omit<BareInvokeOptions, "output"> {
+export interface InvokeOptions<Source extends Schema = never, Context = unknown> extends Omit<
+  BareInvokeOptions<Context>,
+  "output"
+> {
   /** The schema of the answer. If an answer does not match, the model is asked again, at most twice. */
   readonly output?: Source | undefined;
 }
 
 /** Options of `continue`: those of `invoke` without `sessionId`. */
-export interface ContinueOptions<Source extends Schema = never> extends Omit<BareContinueOptions, "output"> {
+export interface ContinueOptions<Source extends Schema = never, Context = unknown> extends Omit<
+  BareContinueOptions<Context>,
+  "output"
+> {
   readonly output?: Source | undefined;
 }
 
-export interface StreamOptions<Source extends Schema = never> extends Omit<BareStreamOptions, "output"> {
+export interface StreamOptions<Source extends Schema = never, Context = unknown> extends Omit<
+  BareStreamOptions<Context>,
+  "output"
+> {
   readonly output?: Source | undefined;
 }
 
-export type RunUntilOptions = Omit<BareRunUntilOptions<string>, "output">;
+export type RunUntilOptions<Context = unknown> = Omit<BareRunUntilOptions<string, Context>, "output">;
+
+/** Options of `submit`: those of `invoke`, with a JSON Schema as `output` and without `signal`. */
+export type AgentSubmitOptions<Context = unknown> = BareSubmitOptions<Context>;
 
 /** The result of a run with an output schema. `output` has the schema's type only if the run completed. */
 export type ValueResult<Value> =
@@ -105,31 +124,33 @@ function checkFor(schema: JsonSchema): JsonSchemaCheck {
  * const { status, output } = await agent.invoke("Which licence does this project use?");
  * ```
  */
-export class Agent extends AgentCore {
+export class Agent<Context = unknown> extends AgentCore implements HostedAgent<Context> {
+  declare readonly contextType?: Context;
   readonly #given: AgentOptions;
 
-  constructor(options: AgentOptions) {
-    super(withModels(options), home);
-    this.#given = options;
+  constructor(options: AgentOptions<Context>) {
+    // The compiler has checked that the parts accept the context. From here on it is a value of unknown type.
+    super(withModels(options as AgentOptions), home);
+    this.#given = options as AgentOptions;
   }
 
   /** Returns an agent with the same options except for `changes`. */
-  override with(changes: Partial<AgentOptions>): Agent {
-    return new Agent({ ...this.#given, ...changes });
+  override with(changes: Partial<AgentOptions<Context>>): Agent<Context> {
+    return new Agent<Context>({ ...(this.#given as AgentOptions<Context>), ...changes });
   }
 
   /** Runs the agent on an input and resolves with the result, whatever its status. */
-  override invoke(input: AgentInput, options?: InvokeOptions): Promise<RunResult>;
+  override invoke(input: AgentInput, options?: InvokeOptions<never, Context>): Promise<RunResult>;
   override invoke<const Source extends Schema>(
     input: AgentInput,
-    options: InvokeOptions<Source> & { readonly output: Source },
+    options: InvokeOptions<Source, Context> & { readonly output: Source },
   ): Promise<ValueResult<Infer<Source>>>;
   /** Accepts options with or without a schema. */
   override invoke<const Source extends Schema>(
     input: AgentInput,
-    options?: InvokeOptions<Source>,
+    options?: InvokeOptions<Source, Context>,
   ): Promise<RunResult | ValueResult<Infer<Source>>>;
-  override async invoke(input: AgentInput, options: InvokeOptions<Schema> = {}): Promise<never> {
+  override async invoke(input: AgentInput, options: InvokeOptions<Schema, Context> = {}): Promise<never> {
     const { output, ...rest } = options;
     if (output === undefined) return textual(await super.invoke(input, rest)) as never;
     const reader = outputReader(output);
@@ -140,25 +161,25 @@ export class Agent extends AgentCore {
    * Continues a session without a new message, for example after a run that ended with `max_turns` or was cancelled. The
    * run fails with `invalid_argument` if the session has no messages or ends with an answer.
    */
-  override continue(sessionId: string, options?: ContinueOptions): Promise<RunResult>;
+  override continue(sessionId: string, options?: ContinueOptions<never, Context>): Promise<RunResult>;
   override continue<const Source extends Schema>(
     sessionId: string,
-    options: ContinueOptions<Source> & { readonly output: Source },
+    options: ContinueOptions<Source, Context> & { readonly output: Source },
   ): Promise<ValueResult<Infer<Source>>>;
-  override continue(sessionId: string, options: ContinueOptions<Schema> = {}): Promise<never> {
+  override continue(sessionId: string, options: ContinueOptions<Schema, Context> = {}): Promise<never> {
     return this.invoke({ continue: true }, { ...options, sessionId }) as Promise<never>;
   }
 
-  override stream(input: AgentInput, options?: StreamOptions): AgentStream<RunResult>;
+  override stream(input: AgentInput, options?: StreamOptions<never, Context>): AgentStream<RunResult>;
   override stream<const Source extends Schema>(
     input: AgentInput,
-    options: StreamOptions<Source> & { readonly output: Source },
+    options: StreamOptions<Source, Context> & { readonly output: Source },
   ): AgentStream<ValueResult<Infer<Source>>, Infer<Source>>;
   override stream<const Source extends Schema>(
     input: AgentInput,
-    options?: StreamOptions<Source>,
+    options?: StreamOptions<Source, Context>,
   ): AgentStream<RunResult | ValueResult<Infer<Source>>, Infer<Source>>;
-  override stream(input: AgentInput, options: StreamOptions<Schema> = {}): never {
+  override stream(input: AgentInput, options: StreamOptions<Schema, Context> = {}): never {
     const { output, ...rest } = options;
     if (output === undefined) return this.streamAs(input, rest, textual) as never;
     const reader = outputReader(output);
@@ -167,9 +188,13 @@ export class Agent extends AgentCore {
   }
 
   /** Invokes the agent repeatedly until `until` accepts the answer. The output of each iteration is a text. */
-  override runUntil(input: AgentInput, options: RunUntilOptions): Promise<RunResult> {
-    const asked = options as unknown as BareRunUntilOptions<JsonValue>;
+  override runUntil(input: AgentInput, options: RunUntilOptions<Context>): Promise<RunResult> {
+    const asked = options as unknown as BareRunUntilOptions<JsonValue, never>;
     return super.runUntil(input, asked) as Promise<RunResult>;
+  }
+
+  override submit(input: AgentInput, options?: AgentSubmitOptions<Context>): Promise<RunHandle> {
+    return super.submit(input, options);
   }
 
   override async resume(runId: string, options?: Pick<BareInvokeOptions, "runtime">): Promise<RunResult> {

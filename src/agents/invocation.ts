@@ -21,6 +21,8 @@ import {
   type HistoryProvider,
   type Interruption,
   type JsonValue,
+  type PromptQuery,
+  type PromptSource,
   type RunContext,
   type RunStatus,
   type Transcript,
@@ -92,10 +94,8 @@ function planTurn(
     };
   };
   const asked = async (): Promise<TurnPlan> => {
-    const { text, fromCache } =
-      typeof instructions === "string"
-        ? { text: instructions, fromCache: false }
-        : await instructions.build({ channel, sessionId, toolNames: tools.map(({ name }) => name) });
+    const toolNames = tools.map(({ name }) => name);
+    const { text, fromCache } = await builtPrompt(instructions, ctx, { channel, sessionId, toolNames });
     const key = history && historyKey(ctx, sessionId, place);
     const isKept = key !== undefined && brief?.history === undefined;
     const read = isKept ? await history?.read(key, ctx.meta) : undefined;
@@ -107,6 +107,21 @@ function planTurn(
   };
   const isLoaded = typeof instructions !== "string" || history !== undefined || memory !== null;
   return isLoaded ? asked() : planned(instructions, false);
+}
+
+async function builtPrompt(
+  instructions: InvocationPlan["instructions"],
+  { facts, agentId }: RunContext,
+  query: PromptQuery,
+): Promise<Awaited<ReturnType<PromptSource["build"]>>> {
+  if (typeof instructions === "string") return { text: instructions, fromCache: false };
+  if (typeof instructions === "object") return instructions.build(query);
+  const text: unknown = await instructions(facts);
+  if (typeof text === "string") return { text, fromCache: false };
+  throw new Fault(
+    "invalid_argument",
+    `invalid instructions of agent ${agentId}: the function returned ${describeValue(text)}; expected a text`,
+  );
 }
 
 /** Whether the messages of the input are entries of the session, for as long as the run can be resumed. */

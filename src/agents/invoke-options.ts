@@ -14,7 +14,7 @@ import {
 } from "../kernel/index.ts";
 import { foreignInvokeOptions } from "./foreign-options.ts";
 
-export interface InvokeOptions extends Omit<SubmitOptions, "streaming"> {
+export interface InvokeOptions<Context = unknown> extends Omit<SubmitOptions<Context>, "streaming"> {
   /** Maximum time for the whole run in milliseconds; tightens the deadline of the budget. `null` sets no limit. */
   readonly timeoutMs?: number | null;
   /** The runtime that executes the run. Default: the default runtime of the package. */
@@ -29,7 +29,9 @@ export interface InvokeOptions extends Omit<SubmitOptions, "streaming"> {
 }
 
 /** Options of `submit`. A submitted run outlives its caller, so `RunHandle.cancel` takes the place of a signal. */
-export type AgentSubmitOptions = Omit<InvokeOptions, "signal"> & { readonly streaming?: boolean };
+export type AgentSubmitOptions<Context = unknown> = Omit<InvokeOptions<Context>, "signal"> & {
+  readonly streaming?: boolean;
+};
 
 /** The names of the options of `invoke`. */
 export const invokeOptionNames: OptionNames = new Set([

@@ -19,7 +19,7 @@ import { SchemaReader, toolSchema } from "./schema-reader.ts";
 import { runBody, type ToolBody } from "./tool-body.ts";
 
 /** Options of `tool()`. */
-export interface ToolOptions<Input extends Schema> {
+export interface ToolOptions<Input extends Schema, Context = unknown> {
   /** Name by which the model calls the tool: 1 to 64 letters, digits, `_` and `-`, starting with a letter or `_`. */
   readonly name: string;
   /** Text by which the model decides when to call the tool. */
@@ -49,8 +49,11 @@ export interface ToolOptions<Input extends Schema> {
    * value. If absent, the value is `null` for every call.
    */
   readonly approvalScope?: (input: Infer<Input>) => string | null;
-  /** Body of the tool: returns the result. An async generator yields progress updates and returns the result. */
-  readonly execute: ToolBody<Infer<Input>>;
+  /**
+   * Body of the tool: returns the result. An async generator yields progress updates and returns the result. A tool that
+   * uses the context of the run declares its type: `execute: (input, { context }: ToolContext<Shop>) => ...`.
+   */
+  readonly execute: ToolBody<Infer<Input>, Context>;
 }
 
 const knownOptions = optionNames<ToolOptions<Schema>>({
@@ -110,7 +113,9 @@ const validName = /^[A-Za-z_][A-Za-z0-9_-]{0,63}$/;
  * });
  * ```
  */
-export function tool<const Input extends Schema>(options: ToolOptions<Input>): Tool<Infer<Input>> {
+export function tool<const Input extends Schema, Context = unknown>(
+  options: ToolOptions<Input, Context>,
+): Tool<Infer<Input>, Context> {
   const { name, description, risk = "safe", suspends = false, needsApproval = false } = options;
   if (typeof name !== "string" || !validName.test(name)) {
     throw new Fault(
@@ -161,17 +166,17 @@ export function tool<const Input extends Schema>(options: ToolOptions<Input>): T
     parse: parsed,
     execute: executed,
     [toolParts]: { name, reader, body: options.execute, needsApproval },
-  } satisfies CreatedTool<Infer<Input>>);
+  } satisfies CreatedTool<Infer<Input>, Context>);
 }
 
 /** Key of a tool's parts. A symbol key is copied when a caller spreads a tool to change one of its fields. */
 const toolParts = Symbol("made");
 
-interface CreatedTool<Input> extends Tool<Input> {
+interface CreatedTool<Input, Context = unknown> extends Tool<Input, Context> {
   readonly [toolParts]: {
     readonly name: string;
     readonly reader: SchemaReader<Input>;
-    readonly body: ToolBody<Input>;
+    readonly body: ToolBody<Input, Context>;
     readonly needsApproval: boolean | ((input: Input) => boolean | Promise<boolean>);
   };
 }
