@@ -11,5 +11,5 @@ export function unsupportedNode(version: string): string | undefined {
   const isSupported = line === undefined ? major > 24 : minor >= line[1];
   return isSupported
     ? undefined
-    : `Reeve needs Node 22.19 or newer, or Node 24.5 or newer, and this is Node ${version}; install a newer Node`;
+    : `Reeve needs Node 22.19 or a later 22, or Node 24.5 or newer, and this is Node ${version}; install one of these`;
 }

@@ -361,7 +361,7 @@ function requestOf(input: AgentInput): Exclude<AgentInput, string | readonly unk
 
 function architectureOf({ name, architecture = "react" }: AgentOptions): Architecture {
   const created = typeof architecture === "string" ? createArchitecture(architecture) : architecture;
-  return checkArchitecture(created, name);
+  return checkArchitecture(created, `architecture of agent ${name}`);
 }
 
 function subAgentsOf(architecture: Architecture, more: readonly HostedAgent[]): readonly HostedAgent[] {

@@ -18,6 +18,7 @@ import {
   type ModelResponse,
   type ModelStreamPart,
   type ResponseFormat,
+  type ReplyReasons,
   type RunContext,
   type RunFacts,
   type SpawnOptions,
@@ -53,6 +54,8 @@ export interface InvocationParts extends Pick<
   readonly check: SchemaCheck;
   /** The tool specifications that were frozen when the invocation began. */
   readonly specs: readonly ToolSpec[];
+  /** Notes why the replies of `deps.model` ended, so that an answer that was cut is recognised. */
+  readonly replies: ReplyReasons;
 }
 
 interface ResultWatcher {
@@ -289,15 +292,19 @@ export function specOf({ name, description, inputSchema, foundBy }: Tool): ToolS
   return foundBy === undefined ? spec : { ...spec, foundBy };
 }
 
-/** A model whose calls are journaled. Its messages form a separate conversation; no session is changed. */
+/**
+ * A model whose calls are journaled. Its messages form a separate conversation. Only the finish reasons of the
+ * invocation's session note its replies.
+ */
 class JournaledModel implements Model {
   readonly provider: string;
   readonly modelId: string;
   readonly supportsStructuredOutput: boolean;
   readonly #settings: CallSettings;
   readonly #scope: Scope;
+  readonly #replies: ReplyReasons;
 
-  constructor({ agent, settings }: InvocationParts, scope: Scope) {
+  constructor({ agent, settings, replies }: InvocationParts, scope: Scope) {
     const {
       provider = "",
       modelId = "",
@@ -308,6 +315,7 @@ class JournaledModel implements Model {
     this.modelId = modelId;
     this.#settings = samplingOf(settings);
     this.#scope = scope;
+    this.#replies = replies;
   }
 
   async generate({ messages, ...rest }: ModelRequest): Promise<ModelResponse> {
@@ -316,6 +324,7 @@ class JournaledModel implements Model {
     const instructions = first?.role === "system" ? { instructions: first.content } : {};
     const transcript = Transcript.of(first?.role === "system" ? others : messages);
     const reply = await ctx.llm({ ...this.#settings, ...rest, ...instructions, transcript, role });
+    this.#replies.add(messageText(reply.message), reply.stopReason);
     const { costUsd, ...usage } = reply.usage;
     return {
       message: reply.message,

@@ -411,12 +411,11 @@ class Invocation {
     const { agent, memory, permissions, hooks, telemetry, ephemeral, check } = this.#plan;
     const { window, maxTurns, steering, followUps } = this.#plan;
     const ctx = this.#ctx;
-    const sessions = this.#sessions;
     const { output: schema } = this.#given;
     const historyIn = (scope: RunContext): PromptHistory =>
       new PromptHistory({
         agentId: ctx.agentId,
-        history: sessions,
+        history: this.#sessions,
         window: window && (() => window(scope)),
       });
     const parts: InvocationParts = {
@@ -429,11 +428,12 @@ class Invocation {
       check,
       historyIn,
       sessionId: ctx.facts.sessionId,
-      sessions,
+      sessions: this.#sessions,
       budget: new TaskBudget(ctx),
       layers: this.#plan.pipeline.names,
       specs: this.#turn.tools,
       streaming: ctx.streaming,
+      replies: this.#session.replies,
       settings: ctx.settings,
     };
     return new InvocationDependencies(parts, {

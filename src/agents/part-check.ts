@@ -24,10 +24,10 @@ export function checkGuardrail(guardrail: Guardrail, owner: string): void {
   checkChoice(place, "onError", guardrail.onError, ["block", "allow"]);
 }
 
-/** Refuses an architecture without the methods of the contract. */
-export function checkArchitecture(architecture: Architecture, agent: string): Architecture {
+/** Refuses an architecture without the methods of the contract. `place` names the option that holds it. */
+export function checkArchitecture(architecture: Architecture, place: string): Architecture {
   checkMethods(
-    `architecture of agent ${agent}`,
+    place,
     architecture,
     ["run", "declaredWorkers"],
     "expected { name, run, declaredWorkers }; an architecture without workers has declaredWorkers: () => ({})",

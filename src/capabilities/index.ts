@@ -19,4 +19,4 @@ export {
   type MediaOptions,
   type ToolReturn,
 } from "./tools/tool-result.ts";
-export { tool, type ToolOptions } from "./tools/tool.ts";
+export { tool, type ClientToolOptions, type ToolOptions } from "./tools/tool.ts";

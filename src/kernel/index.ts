@@ -408,7 +408,7 @@ export type {
 } from "./agent/run-context.ts";
 export { checkSpawnOptions, spawnOptionNames } from "./agent/spawn-check.ts";
 export { answerIfLive } from "./agent/answer-approval.ts";
-export type { RunHandle } from "./agent/run-handle.ts";
+export type { RunHandle, ToolResultOptions } from "./agent/run-handle.ts";
 export {
   type RegisterOptions,
   type Runtime,

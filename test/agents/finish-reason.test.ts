@@ -1,7 +1,13 @@
 import { describe, expect, test } from "vitest";
 import { react, router, selfRefine } from "../../src/agents/architectures/index.ts";
-import { Agent, openRuntime, Sequential, tool } from "../../src/index.ts";
-import { Transcript, userMessage, type HostedAgent, type RunContext } from "../../src/kernel/index.ts";
+import { Agent, openRuntime, Sequential, tool, type Architecture } from "../../src/index.ts";
+import {
+  messageText,
+  Transcript,
+  userMessage,
+  type HostedAgent,
+  type RunContext,
+} from "../../src/kernel/index.ts";
 import { scriptedModel, type ScriptStep } from "../../src/testing/index.ts";
 import { agent as hosted, readAll } from "../runtime/runtime-setup.ts";
 import { removeStoresAfterEach, twoStores } from "../runtime/two-stores.ts";
@@ -106,6 +112,31 @@ test("finishReason of a custom agent is the reason of its last model call", asyn
   };
   const result = await resultOf(hosted("asker", code, { models: { main: model } }));
   expect(result).toMatchObject({ status: "completed", output: "length", finishReason: "length" });
+});
+
+test.each(["generate", "stream"] as const)(
+  "an answer that was cut in deps.model.%s() of a custom architecture is max_output",
+  async (method) => {
+    const architecture: Architecture = {
+      name: "single",
+      declaredWorkers: () => ({}),
+      async *run(session, { model }, prompt) {
+        const request = { messages: [userMessage(prompt)] };
+        if (method === "generate") session.output = messageText((await model.generate(request)).message);
+        else
+          for await (const part of model.stream(request))
+            if (part.type === "text_delta") session.output += part.text;
+        yield* [];
+      },
+    };
+    const result = await resultOf(new Agent({ name: "asker", model: scriptedModel([cut]), architecture }));
+    expect(result).toMatchObject({ status: "max_output", output: "Half an", finishReason: "length" });
+  },
+);
+
+test("finishReason of a tree without thoughts is that of the cut reply, not stop", async () => {
+  const agent = new Agent({ name: "thinker", model: scriptedModel([cut]), architecture: "tree-of-thoughts" });
+  expect(await resultOf(agent)).toMatchObject({ status: "failed", output: "", finishReason: "length" });
 });
 
 test("finishReason is tool_calls if a tool ends the run", async () => {

@@ -18,6 +18,13 @@ import {
   withSettings,
   type AgentOptions,
 } from "../../src/index.ts";
+import {
+  debate,
+  planAndExecute,
+  reflexion,
+  router,
+  selfRefine,
+} from "../../src/agents/architectures/index.ts";
 import { scriptedModel } from "../../src/testing/index.ts";
 import { scout } from "./scout.ts";
 
@@ -31,6 +38,27 @@ function untyped(options: object): Agent {
 function refusal(message: string): unknown {
   return expect.objectContaining({ code: "invalid_argument", message: expect.stringContaining(message) });
 }
+
+describe("options of an architecture", () => {
+  const members = ["a", "b"].map((name) => new Agent({ name, model }));
+  test.each<[string, (options: never) => unknown, object, string]>([
+    ["reflexion()", reflexion, { maxTrials: 2 }, "invalid base of reflexion(): it has no method run"],
+    ["selfRefine()", selfRefine, { maxRounds: 2 }, "invalid base of selfRefine(): it has no method run"],
+    [
+      "planAndExecute()",
+      planAndExecute,
+      { base: { name: "mine", run: () => {} } },
+      "invalid base of planAndExecute(): it has no method declaredWorkers",
+    ],
+    ["router()", router, { routes: members }, "invalid routes of router: expected an object"],
+    ["debate()", debate, { debaters: members }, "invalid debaters of debate: expected an object"],
+  ])(
+    "%s refuses a base that is no architecture and members without names",
+    (_name, create, options, message) => {
+      expect(() => create(options as never)).toThrow(refusal(message));
+    },
+  );
+});
 
 describe("options of an agent", () => {
   test.each([
@@ -52,6 +80,16 @@ describe("options of an agent", () => {
       "steering: ALL",
       { steering: "ALL" },
       'invalid steering "ALL" of agent scout: expected one of one, all; use "all"',
+    ],
+    [
+      "middleware with a level and without process",
+      { middleware: [{ name: "log", level: "chat" }] },
+      "invalid middleware log: it has no method process",
+    ],
+    [
+      "middleware that is no array",
+      { middleware: { chat: () => {} } },
+      "invalid middleware: expected an array, not an object",
     ],
     ["budget: maxToken", { budget: { maxToken: 1 } }, 'unknown option "maxToken" of budget: use "maxTokens"'],
     [

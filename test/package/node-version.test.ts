@@ -13,7 +13,7 @@ test.each(["18.20.0", "20.20.2", "22.13.0", "22.18.9", "23.11.0", "24.4.1"])(
   "Reeve says which Node it needs on Node %s",
   (version) => {
     expect(unsupportedNode(version)).toBe(
-      `Reeve needs Node 22.19 or newer, or Node 24.5 or newer, and this is Node ${version}; install a newer Node`,
+      `Reeve needs Node 22.19 or a later 22, or Node 24.5 or newer, and this is Node ${version}; install one of these`,
     );
   },
 );

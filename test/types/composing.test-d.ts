@@ -1,8 +1,10 @@
 /** Type tests, checked by the compiler and never run. Each `@ts-expect-error` precedes a line that must not compile. */
 import { z } from "zod";
-import { Agent, type AgentOptions } from "../../src/index.ts";
+import { Agent, tool, type AgentOptions } from "../../src/index.ts";
+import type { RunHandle } from "../../src/kernel/index.ts";
 
 declare const agent: Agent;
+declare const run: RunHandle;
 
 /** `asTool` accepts its own options only. */
 export function asTool(): Agent {
@@ -26,4 +28,22 @@ export async function continued(): Promise<string> {
   // @ts-expect-error: `continue` is `true`
   await agent.invoke({ continue: false }, { sessionId: "chat-42" });
   return typed.status === "completed" ? typed.output.town : output;
+}
+
+/** A client-side tool has a schema and no body. */
+export async function clientSide(): Promise<void> {
+  const base = { name: "locate", description: "Locates.", inputSchema: z.object({ exact: z.boolean() }) };
+  tool({ ...base, clientSide: true, needsApproval: ({ exact }) => exact });
+  tool({ ...base, execute: ({ exact }) => (exact ? "here" : "there") });
+  // @ts-expect-error: `execute` is missing
+  tool(base);
+  // @ts-expect-error: a client-side tool has no `execute`
+  tool({ ...base, clientSide: true, execute: () => "here" });
+  // @ts-expect-error: a client-side tool has no `timeoutMs`
+  tool({ ...base, clientSide: true, timeoutMs: 5 });
+  await run.toolResult("call-1", { town: "Lyon" }, { isError: false });
+  // @ts-expect-error: a result is JSON
+  await run.toolResult("call-1", () => "Lyon");
+  // @ts-expect-error: the option is `isError`
+  await run.toolResult("call-1", "Lyon", { error: true });
 }

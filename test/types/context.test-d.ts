@@ -74,9 +74,9 @@ export async function contexts(): Promise<void> {
   // @ts-expect-error: `context` has a wrong type
   await runtime.submit(inferred, "x", { context: { balance: 1 } });
   // @ts-expect-error: `tools` contains a tool that needs a Shop
-  new Agent<Bank>({ name: "a", model, tools: [shopTool] });
+  void new Agent<Bank>({ name: "a", model, tools: [shopTool] });
   // @ts-expect-error: `instructions` reads what the context does not have
-  new Agent<Bank>({ name: "a", model, instructions: ({ context }) => context.language });
+  void new Agent<Bank>({ name: "a", model, instructions: ({ context }) => context.language });
   // @ts-expect-error: `instructions` returns no text
-  new Agent<Bank>({ name: "a", model, instructions: ({ context }) => context.balance });
+  void new Agent<Bank>({ name: "a", model, instructions: ({ context }) => context.balance });
 }

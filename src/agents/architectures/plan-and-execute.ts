@@ -9,6 +9,7 @@ import {
   type JsonObject,
   type Tool,
 } from "../../kernel/index.ts";
+import { checkArchitecture } from "../part-check.ts";
 import { requireCount } from "./option-checks.ts";
 import { runInner } from "./inner-run.ts";
 import { parseTextList } from "./list-parsing.ts";
@@ -93,7 +94,7 @@ export class PlanAndExecute implements Architecture {
   constructor(options: PlanAndExecuteOptions = {}) {
     checkOptions("planAndExecute()", options, knownOptions);
     const { maxSteps = 8, base = react(), maxTurnsPerStep, maxReplans = 3, maxPlanAttempts = 3 } = options;
-    this.base = base;
+    this.base = checkArchitecture(base, "base of planAndExecute()");
     this.#maxReplans = requireCount("planAndExecute", "maxReplans", maxReplans, 0);
     this.#maxPlanAttempts = requireCount("planAndExecute", "maxPlanAttempts", maxPlanAttempts);
     this.#maxSteps = requireCount("planAndExecute", "maxSteps", maxSteps);

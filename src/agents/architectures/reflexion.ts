@@ -10,6 +10,7 @@ import {
   type JsonObject,
   type Memory,
 } from "../../kernel/index.ts";
+import { checkArchitecture } from "../part-check.ts";
 import { requireCount, requireScore } from "./option-checks.ts";
 import { runInner } from "./inner-run.ts";
 import {
@@ -70,7 +71,7 @@ export class Reflexion implements Architecture {
   constructor(base: Architecture = react(), options: ReflexionOptions = {}) {
     checkOptions("reflexion()", options, knownOptions);
     const { maxAttempts = 3, threshold = 0.8, maxLessons = 5, maxTurnsPerAttempt } = options;
-    this.base = base;
+    this.base = checkArchitecture(base, "base of reflexion()");
     this.#maxAttempts = requireCount("reflexion", "maxAttempts", maxAttempts);
     this.#threshold = requireScore("reflexion", "threshold", threshold);
     this.#maxLessons = requireCount("reflexion", "maxLessons", maxLessons);

@@ -7,6 +7,7 @@ import {
   type Dependencies,
   type EmittableEvent,
 } from "../../kernel/index.ts";
+import { checkArchitecture } from "../part-check.ts";
 import { withAnswer } from "../guardrails/guarded-run.ts";
 import { requireCount } from "./option-checks.ts";
 import {
@@ -51,7 +52,7 @@ export class SelfRefine implements Architecture {
   constructor(base: Architecture = react(), options: SelfRefineOptions = {}) {
     checkOptions("selfRefine()", options, knownOptions);
     const { maxRounds = 3, stopPhrase = "no issues" } = options;
-    this.base = base;
+    this.base = checkArchitecture(base, "base of selfRefine()");
     this.#maxRounds = requireCount("selfRefine", "maxRounds", maxRounds);
     this.#stopPhrase = stopPhrase.trim();
     if (this.#stopPhrase === "")

@@ -41,6 +41,11 @@ export class TeamMembers {
   readonly #members: ReadonlyMap<string, Member>;
 
   constructor(where: string, option: string, members: Members, minimum = 1, more: readonly string[] = []) {
+    if (Array.isArray(members))
+      throw new Fault(
+        "invalid_argument",
+        `invalid ${option} of ${where}: expected an object with the agents by name, not an array; use { ${option}: { writer: agent } }`,
+      );
     this.names = Object.keys(members);
     if (this.names.length < minimum)
       throw new Fault(

@@ -74,7 +74,7 @@ export function readLayer(entry: Layer | LevelMiddleware, index: number): ReadLa
 
 /** Reads an object with `process` and `level`. */
 function atOwnLevel(entry: Layer | LevelMiddleware, place: string): ReadLayer | undefined {
-  if (!("process" in entry) || entry.level === undefined) return undefined;
+  if (!("level" in entry) || entry.level === undefined) return undefined;
   const { name, level } = entry;
   checkChoice(place, "level", level, levels);
   checkMethods(place, entry, ["process"]);

@@ -1,4 +1,11 @@
-import type { AgentMiddleware, CallPath, ChatMiddleware, FunctionMiddleware } from "../../kernel/index.ts";
+import {
+  describeValue,
+  Fault,
+  type AgentMiddleware,
+  type CallPath,
+  type ChatMiddleware,
+  type FunctionMiddleware,
+} from "../../kernel/index.ts";
 import {
   readLayer,
   type Layer,
@@ -23,6 +30,11 @@ export class MiddlewarePipeline {
   readonly names: ReadonlySet<string>;
 
   constructor(middleware: readonly (Layer | LevelMiddleware)[]) {
+    if (!Array.isArray(middleware))
+      throw new Fault(
+        "invalid_argument",
+        `invalid middleware: expected an array, not ${describeValue(middleware)}`,
+      );
     const layers = middleware.map(readLayer);
     this.names = new Set(layers.flatMap(({ name }) => name ?? []));
     const agent = at(layers, "agent", (layer) => layer.agent);

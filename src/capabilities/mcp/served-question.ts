@@ -23,7 +23,7 @@ const textAnswer: FormSchema = { type: "object", properties: { answer: { type: "
 export function hostQuestion(request: ApprovalRequest): InputRequest {
   const { kind, toolName, reason } = request;
   if (kind === "elicitation") return elicitation(request);
-  if (kind === "question")
+  if (kind === "question" || kind === "client_tool")
     return inputRequired.elicit({
       message: `${toolName} asks: ${reason}\n${argumentsText(request)}`,
       requestedSchema: textAnswer,
@@ -70,7 +70,7 @@ export function hostDecision(
 /** Returns the content of an answer. An approval of a tool call has none: the host cannot change the arguments. */
 function answerOf(kind: ApprovalKind, content: JsonObject = {}): JsonValue | undefined {
   if (kind === "elicitation") return content;
-  return kind === "question" ? content["answer"] : undefined;
+  return kind === "question" || kind === "client_tool" ? content["answer"] : undefined;
 }
 
 function isObject(value: JsonValue | undefined): value is JsonObject {

@@ -27,6 +27,7 @@ import type { SupportedUrls } from "./inline-media.ts";
 import { modelLimits } from "./model-limits.ts";
 import { outputLimit } from "./output-limit.ts";
 import { StreamedAnswer, type StreamPart } from "./streamed-answer.ts";
+import { strictFormat } from "./strict-schema.ts";
 
 type CallOptions = LanguageModelV3CallOptions | LanguageModelV4CallOptions;
 
@@ -122,7 +123,8 @@ export class AiSdkAdapter implements Model {
   }
 
   async #callOptions(request: ModelRequest, { signal }: ModelCallOptions): Promise<CallOptions> {
-    const { tools, toolChoice, responseFormat, stopSequences, providerOptions } = request;
+    const { tools, toolChoice, stopSequences } = request;
+    const { responseFormat, providerOptions } = strictFormat(this.provider, request);
     const supportedUrls = (await this.#model.supportedUrls) ?? {};
     const target = {
       version: this.#version,

@@ -70,7 +70,8 @@ export function toolResult(value: ToolReturn): ToolResult {
   return isResult(value) ? value : { output: toolOutput(resultJson(value ?? "")), isError: false };
 }
 
-function toolOutput(value: JsonValue): ToolOutput {
+/** The output that the model sees for a value. */
+export function toolOutput(value: JsonValue): ToolOutput {
   return typeof value === "string" ? { type: "text", text: value } : { type: "json", value };
 }
 

@@ -14,12 +14,13 @@ import {
   type ToolResult,
   type ToolRisk,
 } from "../../kernel/index.ts";
+import { clientBody } from "./client-tool.ts";
 import { coerceInput } from "./coercion.ts";
 import { SchemaReader, toolSchema } from "./schema-reader.ts";
 import { runBody, type ToolBody } from "./tool-body.ts";
 
-/** Options of `tool()`. */
-export interface ToolOptions<Input extends Schema, Context = unknown> {
+/** Options of every tool. */
+interface CommonToolOptions<Input extends Schema> {
   /** Name by which the model calls the tool: 1 to 64 letters, digits, `_` and `-`, starting with a letter or `_`. */
   readonly name: string;
   /** Text by which the model decides when to call the tool. */
@@ -38,10 +39,6 @@ export interface ToolOptions<Input extends Schema, Context = unknown> {
   readonly edits?: boolean;
   /** How calls of the tool run relative to other calls of the same turn. Default: `parallel`. */
   readonly concurrency?: ToolConcurrency;
-  /** Maximum duration of a call, in milliseconds. `null` means unlimited. Default: 120_000. */
-  readonly timeoutMs?: number | null;
-  /** Whether the body waits durably, for a person or another agent. Such a call has no timeout. Default: `false`. */
-  readonly suspends?: boolean;
   /** Whether a call needs a person's approval, or a function that decides this from the input. Default: `false`. */
   readonly needsApproval?: boolean | ((input: Infer<Input>) => boolean | Promise<boolean>);
   /**
@@ -49,6 +46,16 @@ export interface ToolOptions<Input extends Schema, Context = unknown> {
    * value. If absent, the value is `null` for every call.
    */
   readonly approvalScope?: (input: Infer<Input>) => string | null;
+}
+
+/** Options of `tool()` for a tool that the run executes. */
+export interface ToolOptions<Input extends Schema, Context = unknown> extends CommonToolOptions<Input> {
+  /** A tool with a body is executed by the run. */
+  readonly clientSide?: false;
+  /** Maximum duration of a call, in milliseconds. `null` means unlimited. Default: 120_000. */
+  readonly timeoutMs?: number | null;
+  /** Whether the body waits durably, for a person or another agent. Such a call has no timeout. Default: `false`. */
+  readonly suspends?: boolean;
   /**
    * Body of the tool: returns the result. An async generator yields progress updates and returns the result. A tool that
    * uses the context of the run declares its type: `execute: (input, { context }: ToolContext<Shop>) => ...`.
@@ -56,7 +63,21 @@ export interface ToolOptions<Input extends Schema, Context = unknown> {
   readonly execute: ToolBody<Infer<Input>, Context>;
 }
 
-const knownOptions = optionNames<ToolOptions<Schema>>({
+/** Options of `tool()` for a tool that a program outside the run executes, such as the page of a user. */
+export interface ClientToolOptions<Input extends Schema> extends CommonToolOptions<Input> {
+  /**
+   * Marks a client-side tool. A call waits durably, under its call id, until `RunHandle.toolResult` sends the result. The
+   * task's clock stops meanwhile.
+   */
+  readonly clientSide: true;
+  /** A client-side tool has no body. */
+  readonly execute?: never;
+  /** A client-side tool has no timeout: the run waits until the result arrives or the run is cancelled. */
+  readonly timeoutMs?: never;
+  readonly suspends?: never;
+}
+
+const knownOptions = optionNames<ToolOptions<Schema> | ClientToolOptions<Schema>>({
   name: true,
   description: true,
   inputSchema: true,
@@ -69,6 +90,7 @@ const knownOptions = optionNames<ToolOptions<Schema>>({
   needsApproval: true,
   approvalScope: true,
   execute: true,
+  clientSide: true,
 });
 
 /** Options of tools in other libraries, each with what to use instead. */
@@ -114,9 +136,10 @@ const validName = /^[A-Za-z_][A-Za-z0-9_-]{0,63}$/;
  * ```
  */
 export function tool<const Input extends Schema, Context = unknown>(
-  options: ToolOptions<Input, Context>,
+  options: ToolOptions<Input, Context> | ClientToolOptions<Input>,
 ): Tool<Infer<Input>, Context> {
-  const { name, description, risk = "safe", suspends = false, needsApproval = false } = options;
+  const { name, description, risk = "safe", clientSide = false, needsApproval = false } = options;
+  const { suspends = clientSide } = options;
   if (typeof name !== "string" || !validName.test(name)) {
     throw new Fault(
       "invalid_argument",
@@ -130,14 +153,7 @@ export function tool<const Input extends Schema, Context = unknown>(
       `tool ${name} has no inputSchema; use a Standard Schema such as z.object({ ... }), or a JSON Schema`,
     );
   }
-  if (typeof options.execute !== "function") {
-    throw new Fault(
-      "invalid_argument",
-      options.execute === undefined
-        ? `tool ${name} has no execute; add the function that executes a call: tool({ execute: async (input, context) => ... })`
-        : `invalid execute ${describeValue(options.execute)} of tool ${name}: expected a function; use tool({ execute: async (input, context) => ... })`,
-    );
-  }
+  const body = bodyOf(options);
   const { timeoutMs = 120_000, edits = false, concurrency = "parallel" } = options;
   // A misspelt risk must not count as harmless.
   checkChoice(`tool ${name}`, "risk", risk, risks);
@@ -165,8 +181,32 @@ export function tool<const Input extends Schema, Context = unknown>(
     coerce: coerced,
     parse: parsed,
     execute: executed,
-    [toolParts]: { name, reader, body: options.execute, needsApproval },
+    [toolParts]: { name, reader, body, needsApproval },
   } satisfies CreatedTool<Infer<Input>, Context>);
+}
+
+/** The body of a tool. Refuses a tool without one, and a client-side tool with options of a body. */
+function bodyOf<Input extends Schema, Context>(
+  options: ToolOptions<Input, Context> | ClientToolOptions<Input>,
+): ToolBody<Infer<Input>, Context> {
+  const { name } = options;
+  if (options.clientSide === true) {
+    for (const option of ["execute", "timeoutMs", "suspends"] as const)
+      if (options[option] !== undefined)
+        throw new Fault(
+          "invalid_argument",
+          `invalid option ${option} of tool ${name}: the client executes a tool with clientSide: true; remove ${option}`,
+        );
+    return clientBody(name);
+  }
+  const execute: unknown = options.execute;
+  if (typeof execute === "function") return options.execute;
+  throw new Fault(
+    "invalid_argument",
+    execute === undefined
+      ? `tool ${name} has no execute; add the function that executes a call: tool({ execute: async (input, context) => ... }), or clientSide: true if another program executes it`
+      : `invalid execute ${describeValue(execute)} of tool ${name}: expected a function; use tool({ execute: async (input, context) => ... })`,
+  );
 }
 
 /** Key of a tool's parts. A symbol key is copied when a caller spreads a tool to change one of its fields. */

@@ -22,8 +22,12 @@ export class ReplyReasons {
     for (const [text, reason] of replies.#others) this.#others.set(text, reason);
   }
 
-  /** Why the reply with this text ended. `null` if the session has no replies. */
+  /**
+   * Why the reply with this text ended. `null` if the session has no replies, or the text is empty and no reply that was
+   * cut is.
+   */
   reasonOf(text: string): FinishReason | null {
-    return this.#isEmpty ? null : (this.#others.get(text) ?? "stop");
+    const otherwise = this.#isEmpty || text === "" ? null : "stop";
+    return this.#others.get(text) ?? otherwise;
   }
 }

@@ -10,6 +10,12 @@ import type { RunResult } from "../run/run-result.ts";
 import type { RunSnapshot } from "../limits/run-snapshot.ts";
 import type { RunSummary } from "../run/run-summary.ts";
 
+/** Options of `RunHandle.toolResult`. */
+export interface ToolResultOptions {
+  /** Whether the call failed. Default: `false`. */
+  readonly isError?: boolean;
+}
+
 /**
  * A submitted run. A handle works in any process that has opened the store. Every command is a mailbox message to the
  * run's owner and is durable when its promise resolves; the owner applies it later.
@@ -86,6 +92,13 @@ export interface RunHandle {
    * ended, or no request of the run has this id. The first answer counts. Costs O(events of the run).
    */
   approve(approvalId: string, decision: ApprovalDecision): Promise<void>;
+  /**
+   * Sends the result of a call of a client-side tool, for which the run waits. The call id is in the event
+   * `approval_request` with the kind `client_tool`. With `isError` the model receives the value as an error. The first
+   * result counts; a later one has no effect. Rejects with `not_found` if the run has ended, or no such call has this
+   * id. Costs O(events of the run).
+   */
+  toolResult(callId: string, value: JsonValue, options?: ToolResultOptions): Promise<void>;
   /**
    * Creates a run that shares all events up to and including `at` (an event's `seq`) with this run. The fork has a
    * separate session: a copy of this run's session at that event. Later messages of this run are not visible to the

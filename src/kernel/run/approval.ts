@@ -3,9 +3,10 @@ import { optionNames } from "../base/option-check.ts";
 
 /**
  * What a person is asked. `tool_call`: whether a tool call may run. `question`: what code asks with `ctx.approval`.
- * `elicitation`: a form or a URL visit that an MCP server requests; `input` is the request.
+ * `elicitation`: a form or a URL visit that an MCP server requests; `input` is the request. `client_tool`: a call of a
+ * client-side tool, which a program outside the run executes; `RunHandle.toolResult` answers it.
  */
-export type ApprovalKind = "tool_call" | "question" | "elicitation";
+export type ApprovalKind = "tool_call" | "question" | "elicitation" | "client_tool";
 
 /** A question to a person. It is durable until it is answered. */
 export interface ApprovalRequest {

@@ -1,7 +1,7 @@
 /**
  * What a run waits for:
  *
- * - `person`: an approval or the answer to a question.
+ * - `person`: an approval, the answer to a question, or the result of a client-side tool.
  * - `signal`: a signal, by `RunHandle.signal`.
  * - `time`: the end of a sleep or of a timeout.
  * - `message`: the reply of an agent that was asked.

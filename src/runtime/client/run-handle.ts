@@ -7,6 +7,7 @@ import {
   Fault,
   rootTaskId as root,
   isApprovalDecision,
+  jsonText,
   noUsage,
   optionNames,
   parseTaskId,
@@ -32,9 +33,11 @@ import {
   type Store,
   type TailOptions,
   type TaskId,
+  type ToolResultOptions,
   type TopUp,
   type UnknownPrice,
 } from "../../kernel/index.ts";
+import { findClientCall } from "./client-call.ts";
 import { forkRun } from "./fork-run.ts";
 import { currentTask, type SlotYielder } from "../process/async-context.ts";
 import { RunState } from "../journal/run-state.ts";
@@ -73,6 +76,7 @@ interface UnhostedWatch {
 
 const tailOptionNames = optionNames<TailOptions>({ fromSeq: true, types: true, signal: true, life: true });
 const forkOptionNames = optionNames<Parameters<RunHandle["fork"]>[0]>({ at: true, runId: true });
+const toolResultNames = optionNames<ToolResultOptions>({ isError: true });
 const defaultSizes = new SizeLimit();
 const endTypes = ["task_end", "run_end"] as const;
 /**
@@ -256,6 +260,19 @@ export class StoredRunHandle implements RunHandle {
     await this.#refuseIfOver(`approval ${approvalId}`);
     await this.#refuseUnknownApproval(approvalId);
     return this.#send({ type: "approval", approvalId, decision }, decision.by);
+  }
+
+  async toolResult(callId: string, value: JsonValue, options: ToolResultOptions = {}): Promise<void> {
+    checkOptions("toolResult()", options, toolResultNames);
+    assertJson(value, `the result of call ${callId}`);
+    await this.#refuseIfOver(`result of call ${callId}`);
+    const events = this.#options.store.events.read(this.runId);
+    const approvalId = await findClientCall(this.runId, callId, events);
+    const decision: ApprovalDecision =
+      options.isError === true
+        ? { decision: "denied", reason: jsonText(value) }
+        : { decision: "approved", input: value };
+    return this.#send({ type: "approval", approvalId, decision });
   }
 
   async fork(options: { readonly at: number; readonly runId?: string }): Promise<RunHandle> {

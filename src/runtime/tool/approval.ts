@@ -117,10 +117,10 @@ export function askPerson(steps: StepExecutor, question: PersonQuestion): Promis
 
 /** Refuses a question that pretends to be a tool approval. Only the gate asks for those. */
 function assertQuestion(kind: string): void {
-  if (kind === "question" || kind === "elicitation") return;
+  if (kind === "question" || kind === "elicitation" || kind === "client_tool") return;
   throw new Fault(
     "invalid_argument",
-    `invalid kind ${JSON.stringify(kind)} of ctx.approval: expected question or elicitation`,
+    `invalid kind ${JSON.stringify(kind)} of ctx.approval: expected question, elicitation or client_tool`,
   );
 }
 

@@ -295,15 +295,15 @@ describe("instructions as a function", () => {
       tools: [price],
       instructions: async (facts: RunFacts<Shop>) => {
         asked.push(facts);
-        return `For ${facts.userId}, ${String(facts.metadata["tier"])}.`;
+        return `For ${facts.userId}, ${JSON.stringify(facts.metadata)}.`;
       },
     });
     await agent.invoke("x", { userId: "ann", metadata: { tier: "gold" }, context: shop });
     await agent.invoke("y", { userId: "bob", metadata: { tier: "tin" }, context: shop });
     expect(model.calls.map(({ messages: [first] }) => first?.content)).toEqual([
-      "For ann, gold.",
-      "For ann, gold.",
-      "For bob, tin.",
+      'For ann, {"tier":"gold"}.',
+      'For ann, {"tier":"gold"}.',
+      'For bob, {"tier":"tin"}.',
     ]);
     expect(asked.map(({ context }) => context)).toEqual([shop, shop]);
   });

@@ -1,0 +1,80 @@
+import { createOpenAI } from "@ai-sdk/openai";
+import { describe, expect, test } from "vitest";
+import { z } from "zod";
+import { toModel } from "../../../src/capabilities/index.ts";
+import {
+  userMessage,
+  type JsonObject,
+  type JsonSchema,
+  type ModelRequest,
+} from "../../../src/kernel/index.ts";
+
+const reply = {
+  id: "1",
+  created: 1,
+  model: "gpt-4o",
+  choices: [{ index: 0, message: { role: "assistant", content: "{}" }, finish_reason: "stop" }],
+  usage: { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 },
+};
+
+/** The `json_schema` of the request that OpenAI receives for an output schema. */
+async function sent(schema: JsonSchema, more: Partial<ModelRequest> = {}): Promise<JsonObject> {
+  let body = "";
+  const provider = createOpenAI({
+    apiKey: "key",
+    fetch: async (_url, init) => {
+      body = init?.body as string;
+      return Response.json(reply);
+    },
+  });
+  await toModel(provider.chat("gpt-4o")).generate({
+    messages: [userMessage("hello")],
+    responseFormat: { type: "json", schema },
+    ...more,
+  });
+  const { response_format } = JSON.parse(body) as { response_format: { json_schema: JsonObject } };
+  return response_format.json_schema;
+}
+
+const text = { type: "string" };
+
+describe("the output schema of a request to OpenAI", () => {
+  test("closes every object of a zod schema, because OpenAI refuses an open object in a strict schema", async () => {
+    const inner = z.object({ town: z.string(), days: z.number().nullable() });
+    const schema = z.toJSONSchema(z.object({ stops: z.array(inner) }), { io: "input" }) as JsonSchema;
+    expect(await sent(schema)).toMatchObject({
+      strict: true,
+      schema: {
+        additionalProperties: false,
+        properties: { stops: { items: { additionalProperties: false, required: ["town", "days"] } } },
+      },
+    });
+  });
+
+  test.each<[string, JsonSchema]>([
+    ["an optional property", { type: "object", properties: { a: text, b: text }, required: ["a"] }],
+    [
+      "a map",
+      { type: "object", properties: { a: { type: "object", additionalProperties: text } }, required: ["a"] },
+    ],
+    ["an object without properties", { type: "object" }],
+    ["oneOf", { type: "object", properties: { a: { oneOf: [text] } }, required: ["a"] }],
+    [
+      "an optional property inside anyOf",
+      {
+        type: "object",
+        properties: { a: { anyOf: [{ type: "object", properties: { b: text } }] } },
+        required: ["a"],
+      },
+    ],
+    ["a root that is an array", { type: "array", items: text }],
+  ])("is sent unchanged and without strictness if it has %s", async (_case, schema) => {
+    expect(await sent(schema)).toMatchObject({ strict: false, schema });
+  });
+
+  test("keeps the strictness that the caller chose", async () => {
+    const schema = { type: "object", properties: { a: text } };
+    const chosen = { providerOptions: { openai: { strictJsonSchema: true } } };
+    expect(await sent(schema, chosen)).toMatchObject({ strict: true, schema });
+  });
+});
