@@ -1,4 +1,4 @@
-import { AbortWatch } from "./abort-watch.ts";
+import { AbortWatch } from "./calling/abort-watch.ts";
 import {
   checkInvokeOptions,
   checkRuntimeChoice,

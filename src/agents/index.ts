@@ -3,7 +3,7 @@ export type { AgentOptions, InstructionsFunction } from "./agent-options.ts";
 export { checkAgentOptions, checkKindOptions } from "./agent-check.ts";
 export type { AgentSubmitOptions, InvokeOptions } from "./invoke-options.ts";
 export type { AgentInput, AgentRequest, ContinueRequest } from "./agent-input.ts";
-export type { InputMessage } from "./input-messages.ts";
+export type { InputMessage } from "./calling/input-messages.ts";
 export { AgentStream, type TextOptions } from "./agent-stream.ts";
 export type { PartialValue } from "./partial-json.ts";
 export type { AgentToolOptions } from "./agent-tool.ts";

@@ -409,12 +409,7 @@ export type {
 export { checkSpawnOptions, spawnOptionNames } from "./agent/spawn-check.ts";
 export { answerIfLive } from "./agent/answer-approval.ts";
 export type { RunHandle, ToolResultOptions } from "./agent/run-handle.ts";
-export {
-  type RegisterOptions,
-  type Runtime,
-  type SubmitOptions,
-  submitOptionNames,
-} from "./agent/runtime.ts";
+export * from "./agent/runtime.ts";
 export { checkSkill, type Skill } from "./agent/skill.ts";
 export type { Attributes, Metric, Span, SpanOptions, Telemetry } from "./agent/telemetry.ts";
 export type { Tool, ToolConcurrency, ToolContext, ToolOrigin, ToolRisk } from "./agent/tool.ts";
