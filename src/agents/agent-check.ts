@@ -1,4 +1,12 @@
-import { checkChoice, checkMethods, checkOptions, checkSpelling, optionNames } from "../kernel/index.ts";
+import {
+  checkChoice,
+  checkMethods,
+  checkOptions,
+  checkSpelling,
+  describeValue,
+  Fault,
+  optionNames,
+} from "../kernel/index.ts";
 import type { AgentOptions } from "./agent-options.ts";
 import { foreignAgentOptions } from "./foreign-options.ts";
 import { checkGuardrail, checkToolList, describeName } from "./part-check.ts";
@@ -35,6 +43,8 @@ const agentOptionNames = optionNames<AgentOptions>({
   followUps: true,
   inbox: true,
   version: true,
+  prepareStep: true,
+  stopWhen: true,
 });
 
 /**
@@ -78,6 +88,7 @@ export function checkAgentOptions(options: Omit<AgentOptions, "model" | "models"
   checkChoice(agent, "inbox", options.inbox, inboxModes);
   checkChoice(agent, "steering", options.steering, drainModes);
   checkChoice(agent, "followUps", options.followUps, drainModes);
+  checkTurnControl(agent, options);
   for (const [part, methods, fix] of parts) checkMethods(`${part} of ${agent}`, options[part], methods, fix);
   for (const each of options.stopHooks ?? []) checkMethods(`stop hook of ${agent}`, each, ["shouldContinue"]);
   for (const each of options.ephemeral ?? [])
@@ -85,4 +96,18 @@ export function checkAgentOptions(options: Omit<AgentOptions, "model" | "models"
   for (const each of options.extensions ?? [])
     checkSpelling(`extension ${describeName(each)} of ${agent}`, each, ["toolCall", "toolResult"]);
   for (const each of options.guardrails ?? []) checkGuardrail(each, agent);
+}
+
+function checkTurnControl(
+  agent: string,
+  { prepareStep, stopWhen }: Pick<AgentOptions, "prepareStep" | "stopWhen">,
+): void {
+  const options = { prepareStep: [prepareStep ?? []].flat(), stopWhen: [stopWhen ?? []].flat() };
+  for (const [option, values] of Object.entries<readonly unknown[]>(options))
+    for (const value of values)
+      if (typeof value !== "function")
+        throw new Fault(
+          "invalid_argument",
+          `invalid ${option} ${describeValue(value)} of ${agent}: expected a function${option === "stopWhen" ? ", such as hasToolCall(name)" : ""}`,
+        );
 }

@@ -13,9 +13,11 @@ import type {
   Model,
   ModelTimeouts,
   Permissions,
+  PrepareStep,
   PromptSource,
   RunFacts,
   SpawnBudget,
+  StopCondition,
   Telemetry,
 } from "../kernel/index.ts";
 import type { Summarizer } from "./compaction/summarizer.ts";
@@ -70,6 +72,17 @@ export interface AgentOptions<Context = unknown> {
    * number is frozen when an invocation starts. Default: 128.
    */
   readonly maxToolCallsPerTurn?: number;
+  /**
+   * Chooses the model role, the tools and additional messages of each turn. Its result is journaled, so a replay does not
+   * ask again. Only architectures with `supportsTurnControl` accept it.
+   */
+  readonly prepareStep?: PrepareStep;
+  /**
+   * Ends the loop after a turn with tool results if the condition, or one of several, returns `true`. The run completes
+   * with the latest text as its output. The decision is journaled. Only architectures with `supportsTurnControl` accept
+   * it.
+   */
+  readonly stopWhen?: StopCondition | readonly StopCondition[];
   readonly budget?: Partial<ExecutionBudget>;
   /** Limits on the agents of runs in which this agent is the root. */
   readonly spawnBudget?: Partial<SpawnBudget>;

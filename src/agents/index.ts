@@ -2,11 +2,13 @@ export { AgentCore, type AgentHome, type ContinueOptions, type StreamOptions } f
 export type { AgentOptions, InstructionsFunction } from "./agent-options.ts";
 export { checkAgentOptions, checkKindOptions } from "./agent-check.ts";
 export type { AgentSubmitOptions, InvokeOptions } from "./invoke-options.ts";
+export type { OnApprovalHandler } from "./on-approval.ts";
 export type { AgentInput, AgentRequest, ContinueRequest } from "./agent-input.ts";
 export type { InputMessage } from "./calling/input-messages.ts";
 export { AgentStream, type TextOptions } from "./agent-stream.ts";
 export type { PartialValue } from "./partial-json.ts";
 export type { AgentToolOptions } from "./agent-tool.ts";
+export { hasToolCall } from "./turns/turn-control.ts";
 export { ConditionalFlow, type ConditionalFlowOptions } from "./flows/conditional.ts";
 export { ParallelFlow, type Merge, type ParallelFlowOptions } from "./flows/parallel.ts";
 export { SequentialFlow } from "./flows/sequential.ts";

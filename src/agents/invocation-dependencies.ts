@@ -63,7 +63,10 @@ interface ResultWatcher {
   readonly onResult: ExtraToolListener;
 }
 
-interface Scope extends Pick<Dependencies, "steering" | "followUps" | "outputFormat"> {
+interface Scope extends Pick<
+  Dependencies,
+  "steering" | "followUps" | "prepareStep" | "stopWhen" | "outputFormat"
+> {
   readonly ctx: RunContext;
   readonly history: AgentContext;
   readonly role: string;
@@ -154,6 +157,14 @@ export class InvocationDependencies implements Dependencies {
     return this.#scope.followUps;
   }
 
+  get prepareStep(): Dependencies["prepareStep"] {
+    return this.#scope.prepareStep;
+  }
+
+  get stopWhen(): Dependencies["stopWhen"] {
+    return this.#scope.stopWhen;
+  }
+
   get outputFormat(): ResponseFormat | null {
     return this.#scope.outputFormat;
   }
@@ -191,7 +202,13 @@ export class InvocationDependencies implements Dependencies {
   scopeForWorker(role: string, ctx: RunContext = this.#scope.ctx): Dependencies {
     const { historyIn } = this.#parts;
     const isElsewhere = ctx !== this.#scope.ctx;
-    const unheard = { steering: null, followUps: null, outputFormat: null };
+    const unheard = {
+      steering: null,
+      followUps: null,
+      prepareStep: null,
+      stopWhen: null,
+      outputFormat: null,
+    };
     const elsewhere = isElsewhere ? { history: historyIn(ctx), extra: [], watchers: [] } : {};
     return new InvocationDependencies(this.#parts, { ...this.#scope, ...unheard, ...elsewhere, role, ctx });
   }
@@ -262,7 +279,8 @@ class JournaledTools implements ToolHost {
     const { ctx, extra, watchers } = this.#scope;
     if (extra.length === 0) return ctx.tools(calls, options);
     const onResult = inOrder(calls, watchers, options.onResult);
-    return ctx.tools(calls, { extra, ...(onResult && { onResult }) });
+    const { only } = options;
+    return ctx.tools(calls, { extra, ...(only && { only }), ...(onResult && { onResult }) });
   }
 }
 

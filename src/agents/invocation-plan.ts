@@ -11,8 +11,10 @@ import type {
   EphemeralSource,
   Guardrail,
   HistoryProvider,
+  PrepareStep,
   PromptSource,
   RunContext,
+  StopCondition,
 } from "../kernel/index.ts";
 
 /** The settings of an agent that every invocation uses. */
@@ -30,6 +32,8 @@ export interface InvocationPlan extends Pick<
   readonly guardrails: readonly Guardrail[];
   readonly pipeline: MiddlewarePipeline;
   readonly stopHooks: readonly StopHook[];
+  readonly prepareStep: PrepareStep | null;
+  readonly stopWhen: StopCondition | null;
   readonly window: ((ctx: RunContext) => PromptWindow) | undefined;
   readonly history: HistoryProvider | undefined;
   readonly check: SchemaCheck;

@@ -15,10 +15,8 @@ import {
   type FinishReason,
   type HistoryKey,
   type HistoryProvider,
-  type Interruption,
   type JsonValue,
   type RunContext,
-  type RunStatus,
   type Transcript,
   type Turn,
 } from "../kernel/index.ts";
@@ -31,7 +29,7 @@ import { GuardedRun, withAnswer, type TrippedGuardrail } from "./guardrails/guar
 import { InvocationDependencies, type InvocationParts } from "./invocation-dependencies.ts";
 import { outputWithAnswers } from "./handed-answers.ts";
 import { runThrough, type AgentRunResult } from "./middleware/agent-run.ts";
-import { interruptionStatus, maxOutput } from "./interruption-status.ts";
+import { interruptionStatus, isInterruption, maxOutput } from "./interruption-status.ts";
 import { OpenSessions, PromptHistory } from "./prompt-history.ts";
 import { unanswered } from "./session-entries.ts";
 import { continuationFromHooks, hookEvent } from "./stop-hook.ts";
@@ -312,7 +310,7 @@ class Invocation {
 
   #dependencies(): Dependencies {
     const { agent, memory, permissions, hooks, telemetry, ephemeral, check } = this.#plan;
-    const { window, maxTurns, steering, followUps } = this.#plan;
+    const { window, maxTurns, steering, followUps, prepareStep, stopWhen } = this.#plan;
     const ctx = this.#ctx;
     const { output: schema } = this.#given;
     const historyIn = (scope: RunContext): PromptHistory =>
@@ -348,6 +346,8 @@ class Invocation {
       maxTurns,
       steering,
       followUps,
+      prepareStep,
+      stopWhen,
       outputFormat: schema === undefined ? null : formatOf(schema),
     });
   }
@@ -365,17 +365,6 @@ function requireTextOutput(session: AgentSession, { name }: Architecture): void 
     `invalid session.output ${describeValue(output)} of architecture ${name}: expected a string; use JSON.stringify for other values`,
   );
 }
-
-function isInterruption(status: RunStatus): status is Interruption["status"] {
-  return interruptions.has(status);
-}
-
-const interruptions: ReadonlySet<RunStatus> = new Set<Interruption["status"]>([
-  "max_turns",
-  "max_output",
-  "guardrail_tripped",
-  "failed",
-]);
 
 function tripped({ reason }: TrippedGuardrail, output: string): AgentRunResult {
   return { output, status: "guardrail_tripped", interruptionReason: reason };

@@ -13,9 +13,14 @@ const walkthroughs = Object.entries(await readDocuments()).flatMap(([document, m
   codeBlocks(markdown).some(({ title }) => title !== undefined) ? [{ document, markdown }] : [],
 );
 
-test("getting-started.md and testing.md are walkthroughs", () => {
-  const names = walkthroughs.map(({ document }) => document);
-  expect(names).toEqual(expect.arrayContaining(["docs/getting-started.md", "docs/testing.md"]));
+test.for([
+  { document: "docs/coming-from.md", count: 5 },
+  { document: "docs/getting-started.md", count: 6 },
+  { document: "docs/streaming.md", count: 2 },
+  { document: "docs/testing.md", count: 1 },
+])("$document has at least $count commands that are run", ({ document, count }) => {
+  const markdown = walkthroughs.find((page) => page.document === document)?.markdown ?? "";
+  expect(commands(markdown).length).toBeGreaterThanOrEqual(count);
 });
 
 test.for(walkthroughs)(

@@ -1,6 +1,6 @@
 /** Type tests, checked by the compiler and never run. Each `@ts-expect-error` precedes a line that must not compile. */
 import { z } from "zod";
-import { Agent, tool, type AgentOptions } from "../../src/index.ts";
+import { Agent, hasToolCall, tool, type AgentOptions } from "../../src/index.ts";
 import type { RunHandle } from "../../src/kernel/index.ts";
 
 declare const agent: Agent;
@@ -46,4 +46,27 @@ export async function clientSide(): Promise<void> {
   await run.toolResult("call-1", () => "Lyon");
   // @ts-expect-error: the option is `isError`
   await run.toolResult("call-1", "Lyon", { error: true });
+}
+
+/** `prepareStep` and `stopWhen` have typed turns and results. */
+export const controlled: readonly Omit<AgentOptions, "name">[] = [
+  { prepareStep: ({ turn, messages }) => ({ messages: [`${turn} of ${messages.length}`], tools: ["look"] }) },
+  { prepareStep: () => undefined, stopWhen: hasToolCall("look", "finish") },
+  { stopWhen: [({ turn }) => turn > 3, async ({ usage }) => usage.outputTokens > 100] },
+  // @ts-expect-error: the field is `tools`
+  { prepareStep: () => ({ activeTools: ["look"] }) },
+  // @ts-expect-error: `role` is a text
+  { prepareStep: () => ({ role: 7 }) },
+  // @ts-expect-error: `stopWhen` is a function or a list of functions
+  { stopWhen: 5 },
+  // @ts-expect-error: a condition of `stopWhen` returns a boolean
+  { stopWhen: () => "yes" },
+];
+
+/** `returnDirect` is a boolean. */
+export function returnDirect(): void {
+  const base = { name: "price", description: "Price.", inputSchema: z.object({}), execute: () => 7 };
+  tool({ ...base, returnDirect: true });
+  // @ts-expect-error: `returnDirect` is a boolean
+  tool({ ...base, returnDirect: "always" });
 }

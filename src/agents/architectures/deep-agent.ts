@@ -51,6 +51,7 @@ const knownOptions = optionNames<DeepAgentOptions>({
 export class DeepAgent implements Architecture {
   readonly name = "deep-agent";
   readonly supportsContinue = true;
+  readonly supportsTurnControl = true;
   readonly base = react();
   readonly #subAgents: Readonly<Record<string, SubAgent>>;
   readonly #general: boolean;

@@ -56,6 +56,7 @@ export class HandoffArchitecture implements Architecture {
   readonly base: Architecture;
   readonly requiresModel: boolean;
   readonly supportsContinue: boolean;
+  readonly supportsTurnControl: boolean;
   readonly #targets: readonly HandoffTarget[];
   readonly #passFullHistory: boolean;
 
@@ -64,6 +65,7 @@ export class HandoffArchitecture implements Architecture {
     this.base = base;
     this.requiresModel = base.requiresModel ?? true;
     this.supportsContinue = base.supportsContinue ?? false;
+    this.supportsTurnControl = base.supportsTurnControl ?? false;
     this.#targets = targets;
     this.#passFullHistory = passFullHistory;
   }

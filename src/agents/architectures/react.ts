@@ -14,6 +14,7 @@ import {
   type EmittableEvent,
   type JsonValue,
   type LlmRequest,
+  type StopReason,
   type ToolCallPart,
   type ToolChoice,
   type ToolResult,
@@ -23,7 +24,9 @@ import { openings, readMessage } from "../agent-input.ts";
 import { instructionsFor } from "../answer-format.ts";
 import { checkToolChoice, laterToolChoice, samplingOf } from "../calling/call-settings.ts";
 import { maxOutput } from "../interruption-status.ts";
+import { outputText } from "../handed-answers.ts";
 import { unanswered } from "../session-entries.ts";
+import { prepareTurn, stopsAfter, type PreparedTurn } from "../turns/turn-control.ts";
 import { isBlank } from "./answer-text.ts";
 import { maxPauses } from "./role-call.ts";
 
@@ -46,6 +49,7 @@ const knownOptions = optionNames<ReActOptions>({ initialToolChoice: true });
 export class ReAct implements Architecture {
   readonly name = "react";
   readonly supportsContinue = true;
+  readonly supportsTurnControl = true;
   readonly #options: ReActOptions;
 
   constructor(options: ReActOptions = {}) {
@@ -64,7 +68,7 @@ export class ReAct implements Architecture {
 
   /** Runs the loop, for architectures that are built on it. `onTurn` is called at the end of each turn. */
   async loop(session: AgentSession, deps: Dependencies, prompt: string, onTurn?: () => void): Promise<void> {
-    const { ctx, maxTurns, history, tools } = deps;
+    const { ctx, maxTurns, history, tools, prepareStep, stopWhen } = deps;
     const steeringOptions = deps.steering && { mode: deps.steering };
     const followUpOptions = deps.followUps && { mode: deps.followUps };
     session.messages = session.messages.append(...openings(prompt, session.attachments));
@@ -79,9 +83,14 @@ export class ReAct implements Architecture {
       ctx.check();
       const turn = ++session.turns;
       ctx.emitEvent(eventDraft("turn_start", { turn }));
+      const prepared = prepareStep === null ? undefined : await prepareTurn(prepareStep, deps, session);
+      if (prepared?.messages !== undefined) session.messages = session.messages.append(...prepared.messages);
       const promptWindow = history.getPromptWindow(session.id);
       const transcript = promptWindow instanceof Promise ? await promptWindow : promptWindow;
-      const reply = await ctx.llm(requestOf(instructions, deps, session, transcript, toolChoice));
+      const request = requestOf(instructions, deps, session, transcript, toolChoice);
+      const reply = await ctx.llm(
+        prepared === undefined ? request : applied(prepared, request, deps, session),
+      );
       toolChoice = laterToolChoice(deps);
       session.messages = session.messages.append(reply.message);
       session.cumulativeUsage = addUsage(session.cumulativeUsage, reply.usage);
@@ -107,13 +116,21 @@ export class ReAct implements Architecture {
       if (calls.length > 0) {
         // A single call needs no tracking: a partial state exists only if one call has its result and another has not.
         const onResult = calls.length > 1 ? trackSettled(session, calls) : undefined;
-        results = await tools.callAll(calls, onResult && { onResult });
+        const only = prepared?.tools;
+        results = await tools.callAll(
+          calls,
+          only === undefined ? onResult && { onResult } : { only, ...(onResult && { onResult }) },
+        );
         session.messages = session.messages.append(toolResultsMessage(calls, results));
         session.settled = emptyList;
       }
       ctx.emitEvent(eventDraft("turn_end", { turn, stopReason, toolCalls: calls.length }));
       onTurn?.();
-      const endsLoop = endLoop(results);
+      const isStopped =
+        stopWhen !== null &&
+        calls.length > 0 &&
+        (await stopsAfter(stopWhen, deps, session, reply.message, results));
+      const endsLoop = isStopped || endLoop(results);
       // After the last turn no input is read: the model could not react to it, so it stays queued.
       const canContinue = session.turns < maxTurns;
       const steering: readonly JsonValue[] =
@@ -128,7 +145,9 @@ export class ReAct implements Architecture {
         const name = isIdle ? "react.follow_up_injected" : "react.steering_injected";
         ctx.emitEvent(eventDraft("architecture_event", { architecture: this.name, name, data: { inputs } }));
       } else if (endsLoop) {
-        session.output = text;
+        const answer = results.find(({ terminate }) => terminate === "answer");
+        if (answer !== undefined) setAnswer(session, outputText(answer.output), stopReason);
+        else if (!isStopped) session.output = text;
         return;
       }
     }
@@ -177,6 +196,31 @@ function requestOf(
   };
 }
 
+/** The request with the changes of `prepareStep`. */
+function applied(
+  { role, tools, toolChoice }: PreparedTurn,
+  request: LlmRequest,
+  deps: Dependencies,
+  { instructions }: AgentSession,
+): LlmRequest {
+  const offered = request.tools?.filter(({ name }) => tools?.includes(name));
+  return {
+    ...request,
+    ...(role !== undefined && {
+      role,
+      instructions: instructionsFor(deps.scopeForWorker(role).model, instructions, deps.outputFormat),
+    }),
+    ...(toolChoice !== undefined && { toolChoice }),
+    // Providers refuse a conversation that contains tool calls but lists no tools.
+    ...(tools !== undefined && (tools.length === 0 ? { toolChoice: "none" } : { tools: offered ?? [] })),
+  };
+}
+
+function setAnswer(session: AgentSession, answer: string, stopReason: StopReason): void {
+  session.output = answer;
+  session.replies.add(answer, stopReason);
+}
+
 function interrupt(session: AgentSession, reason: string): void {
   session.interrupted = true;
   session.interruptionReason = reason;
@@ -216,12 +260,12 @@ function toolResultsMessage(
 
 /**
  * Whether the loop ends after these results: no tool was called, every result has `terminate: true`, or one has
- * `terminate: "always"`.
+ * `terminate: "always"` or `"answer"`.
  */
 function endLoop(results: readonly ToolResult[]): boolean {
   let allTerminate = true;
   for (const { terminate } of results) {
-    if (terminate === "always") return true;
+    if (terminate === "always" || terminate === "answer") return true;
     if (terminate !== true) allTerminate = false;
   }
   return allTerminate;

@@ -46,6 +46,11 @@ interface CommonToolOptions<Input extends Schema> {
    * value. If absent, the value is `null` for every call.
    */
   readonly approvalScope?: (input: Infer<Input>) => string | null;
+  /**
+   * Whether the result of a call is the answer of the agent, without another model call. An error is shown to the model
+   * instead. Default: `false`.
+   */
+  readonly returnDirect?: boolean;
 }
 
 /** Options of `tool()` for a tool that the run executes. */
@@ -91,6 +96,7 @@ const knownOptions = optionNames<ToolOptions<Schema> | ClientToolOptions<Schema>
   approvalScope: true,
   execute: true,
   clientSide: true,
+  returnDirect: true,
 });
 
 /** Options of tools in other libraries, each with what to use instead. */
@@ -181,7 +187,7 @@ export function tool<const Input extends Schema, Context = unknown>(
     coerce: coerced,
     parse: parsed,
     execute: executed,
-    [toolParts]: { name, reader, body, needsApproval },
+    [toolParts]: { name, reader, body, needsApproval, returnDirect: options.returnDirect === true },
   } satisfies CreatedTool<Infer<Input>, Context>);
 }
 
@@ -217,6 +223,7 @@ interface CreatedTool<Input, Context = unknown> extends Tool<Input, Context> {
     readonly name: string;
     readonly reader: SchemaReader<Input>;
     readonly body: ToolBody<Input, Context>;
+    readonly returnDirect: boolean;
     readonly needsApproval: boolean | ((input: Input) => boolean | Promise<boolean>);
   };
 }
@@ -237,8 +244,14 @@ function parsed<Input>(this: CreatedTool<Input>, input: JsonValue): Input | Prom
 }
 
 function executed<Input>(this: CreatedTool<Input>, input: Input, context: ToolContext): Promise<ToolResult> {
-  const { name, body } = this[toolParts];
-  return runBody(name, body, input, context);
+  const { name, body, returnDirect } = this[toolParts];
+  const running = runBody(name, body, input, context);
+  return returnDirect ? running.then(asAnswer) : running;
+}
+
+/** Makes a result the answer of the agent. An error is for the model. */
+function asAnswer(result: ToolResult): ToolResult {
+  return result.isError ? result : { ...result, terminate: "answer" };
 }
 
 const risks: readonly string[] = ["safe", "high", "critical"] satisfies ToolRisk[];

@@ -49,6 +49,11 @@ export interface Architecture {
    * attachments, and adds no user message. If `false`, `Agent.continue` is refused. Default: `false`.
    */
   readonly supportsContinue?: boolean;
+  /**
+   * Whether the architecture calls `deps.prepareStep` before and `deps.stopWhen` after each of its turns. If `false`, an
+   * agent with the option `prepareStep` or `stopWhen` is refused. Default: `false`.
+   */
+  readonly supportsTurnControl?: boolean;
   /** The architecture that this one wraps, if any. */
   readonly base?: Architecture;
   /**

@@ -19,6 +19,7 @@ import type { Telemetry } from "./telemetry.ts";
 import type { ToolHost } from "./tool-host.ts";
 import type { ToolCall } from "../messages/tool-call.ts";
 import type { Tool } from "./tool.ts";
+import type { PrepareStep, StopCondition } from "./turn-control.ts";
 import type { ToolResult } from "../messages/tool-result.ts";
 
 /**
@@ -88,6 +89,10 @@ export interface Dependencies extends FastFlags {
   readonly steering: DrainMode | null;
   /** How many waiting follow-ups one drain takes. `null` in the scope of a worker, as for `steering`. */
   readonly followUps: DrainMode | null;
+  /** Called before each turn of the main loop. `null` if it is not configured, and in the scope of a worker. */
+  readonly prepareStep: PrepareStep | null;
+  /** Called after each turn of the main loop that has tool results. `null` as for `prepareStep`. */
+  readonly stopWhen: StopCondition | null;
   /** Required format of the final answer. `null` means text. Intermediate work is always text. */
   readonly outputFormat: ResponseFormat | null;
 

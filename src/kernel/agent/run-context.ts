@@ -61,7 +61,7 @@ export interface SpawnOptions {
    * applies.
    */
   readonly budget?: Partial<ExecutionBudget>;
-  /** How long the child's history is kept. Default: `HistoryRetention.RUN`. */
+  /** How long the child's history is kept. Default: `HistoryRetention.RUN`. A child of a task with `NONE` is `NONE`. */
   readonly retention?: HistoryRetention;
   /**
    * Role in which the parent spawns the child, for a child that keeps history. Each role has a separate session per
@@ -154,6 +154,8 @@ export interface StepContext {
 export interface ToolsOptions {
   /** Tools in addition to the agent's own. On equal names they take precedence. They pass the same gate. */
   readonly extra?: readonly Tool[];
+  /** Names of the tools that may be called. A call of another tool gets an error result. If absent, all tools may be. */
+  readonly only?: readonly string[];
   /**
    * Called with each result and the position of its call as soon as the result is available. Results thus reach the
    * caller before later calls of the batch start, and even if a cancel ends the rest of the batch.

@@ -23,6 +23,9 @@ export interface ToolHost {
   /** Calls several tools, like `RunContext.tools`. Returns the results in the order of the calls. */
   callAll(
     calls: readonly ToolCall[],
-    options?: { readonly onResult?: (result: ToolResult, index: number) => void },
+    options?: {
+      readonly only?: readonly string[];
+      readonly onResult?: (result: ToolResult, index: number) => void;
+    },
   ): Promise<readonly ToolResult[]>;
 }

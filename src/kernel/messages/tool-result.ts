@@ -11,7 +11,8 @@ export interface ToolResult {
   readonly metadata?: JsonObject;
   /**
    * Requests that the loop ends without another model call. `true` has an effect only if all calls of the batch request
-   * it. `"always"` ends the loop in any case; the other calls of the batch are executed first.
+   * it. `"always"` ends the loop in any case; the other calls of the batch are executed first. `"answer"` ends it like
+   * `"always"`, and the output of the first such result is the answer.
    */
-  readonly terminate?: boolean | "always";
+  readonly terminate?: boolean | "always" | "answer";
 }

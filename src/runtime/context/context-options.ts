@@ -28,7 +28,7 @@ export interface StepOptions {
 const waitNames = optionNames<WaitOptions>({ timeoutMs: true });
 const drainNames = optionNames<DrainOptions>({ mode: true });
 const stepNames = optionNames<StepOptions>({ input: true });
-const toolsNames = optionNames<ToolsOptions>({ extra: true, onResult: true });
+const toolsNames = optionNames<ToolsOptions>({ extra: true, only: true, onResult: true });
 const parallelNames = optionNames<ParallelOptions>({ stopOnFault: true });
 const reportNames = optionNames<TaskReport>({
   output: true,

@@ -55,6 +55,11 @@ export function newRun(
     retention: options.retention,
   });
   const { runId, sessionId, priority, executionBudget: budget } = root;
+  if (options.timeoutWhileWaiting === true && budget.deadlineMs === null)
+    throw new Fault(
+      "invalid_argument",
+      `timeoutWhileWaiting of a run of ${agentId} has no effect without a deadline: set timeoutMs or budget.deadlineMs`,
+    );
   const supervision = root.toJSON();
   const at = clock.now();
   const by = messages[0]?.from ?? userId;
@@ -64,6 +69,7 @@ export function newRun(
     parentId: null,
     supervision,
     budget,
+    ...(options.timeoutWhileWaiting === true && { timeoutWhileWaiting: true }),
     input,
     messages,
     userId,

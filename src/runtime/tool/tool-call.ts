@@ -103,7 +103,7 @@ export function callTool(open: ActiveStep, step: ToolStep): ToolResult | Promise
   const { exceededLimit } = step;
   if (exceededLimit !== undefined) return told(options, pastLimit(exceededLimit));
   const tool = findTool(open.runner.agent, call.toolName, options.extra);
-  const refusal = tool === undefined ? notThere(options) : findRefusal(options);
+  const refusal = tool === undefined ? notThere(options) : findRefusal(options, step.options.only);
   if (tool !== undefined && refusal === undefined) return execute(options, tool);
   const result = refusal ?? nothing;
   return wasAsked(open) ? withdrawAsked(options).then(() => told(options, result)) : told(options, result);
@@ -131,13 +131,23 @@ function notThere({ open, call, extra = [] }: ToolCallOptions): ToolResult {
   return failure(`there is no tool ${call.toolName}; there are: ${known || "none"}`);
 }
 
-function findRefusal({ open, call: { callId, toolName } }: ToolCallOptions): ToolResult | undefined {
-  const { tools: allowed } = open.runner.task.record;
-  if (allowed === null || allowed.includes(toolName)) return undefined;
-  const reason = "not one of this task's tools";
+function findRefusal(options: ToolCallOptions, only: readonly string[] | undefined): ToolResult | undefined {
+  const { tools } = options.open.runner.task.record;
+  return refusedBy(options, tools ?? undefined, "task") ?? refusedBy(options, only, "turn");
+}
+
+function refusedBy(
+  { open, call: { callId, toolName } }: ToolCallOptions,
+  allowed: readonly string[] | undefined,
+  where: "task" | "turn",
+): ToolResult | undefined {
+  if (allowed === undefined || allowed.includes(toolName)) return undefined;
+  const reason = `not one of this ${where}'s tools`;
   open.emit({ type: "permission_deny", data: { callId, toolName, by: "whitelist", reason } });
   open.isDenied = true;
-  return failure(`${toolName} may not be called by this task; it may call: ${allowed.join(", ") || "none"}`);
+  return failure(
+    `${toolName} may not be called ${where === "task" ? "by this task; it" : "in this turn; you"} may call: ${allowed.join(", ") || "none"}`,
+  );
 }
 
 function execute(options: ToolCallOptions, tool: Tool): ToolResult | Promise<ToolResult> {
