@@ -3,6 +3,7 @@ import {
   checkAgentOptions,
   type AgentHome,
   type AgentInput,
+  type AgentSubmitOptions as BareSubmitOptions,
   type AgentOptions as BareAgentOptions,
   type ContinueOptions as BareContinueOptions,
   type InvokeOptions as BareInvokeOptions,
@@ -12,16 +13,19 @@ import {
 } from "./agents/index.ts";
 import { JsonSchemaCheck, SchemaReader, toModel, type ModelLike } from "./capabilities/index.ts";
 import {
+  changedResult,
   Fault,
   jsonText,
   type Infer,
   type JsonSchema,
   type JsonValue,
   type Model,
+  type RunHandle,
   type RunResult,
   type RunStatus,
   type Runtime,
   type Schema,
+  type WaitingResult,
 } from "./kernel/index.ts";
 import { openRuntime } from "./open-runtime.ts";
 import { systemClock } from "./runtime/index.ts";
@@ -52,6 +56,26 @@ export interface StreamOptions<Source extends Schema = never> extends Omit<BareS
 }
 
 export type RunUntilOptions = Omit<BareRunUntilOptions<string>, "output">;
+
+/** Options of `invoke` that make it return when the run needs a person's answer. */
+export interface ReturnOnApproval<Source extends Schema = never> extends Omit<
+  InvokeOptions<Source>,
+  "onApproval" | "output"
+> {
+  readonly output?: Source | undefined;
+  /** Resolves with a `WaitingResult` when the run needs a person's answer. The run waits durably. */
+  readonly onApproval: "return";
+}
+
+/** Options of `submit`. */
+export interface SubmitRunOptions<Source extends Schema = never> extends Omit<BareSubmitOptions, "output"> {
+  readonly output?: Source | undefined;
+}
+
+/** The result of a run with an output schema, or without one if `Source` is `never`. */
+export type AnswerOf<Source extends Schema> = [Source] extends [never]
+  ? RunResult
+  : ValueResult<Infer<Source>>;
 
 /** The result of a run with an output schema. `output` has the schema's type only if the run completed. */
 export type ValueResult<Value> =
@@ -129,11 +153,30 @@ export class Agent extends AgentCore {
     input: AgentInput,
     options?: InvokeOptions<Source>,
   ): Promise<RunResult | ValueResult<Infer<Source>>>;
-  override async invoke(input: AgentInput, options: InvokeOptions<Schema> = {}): Promise<never> {
-    const { output, ...rest } = options;
-    if (output === undefined) return textual(await super.invoke(input, rest)) as never;
-    const reader = outputReader(output);
-    return (await valued(await super.invoke(input, { ...rest, output: reader.jsonSchema }), reader)) as never;
+  /** With `onApproval: "return"`, also resolves when the run needs a person's answer. */
+  override invoke<const Source extends Schema = never>(
+    input: AgentInput,
+    options: ReturnOnApproval<Source>,
+  ): Promise<AnswerOf<Source> | WaitingResult<AnswerOf<Source>>>;
+  override async invoke(
+    input: AgentInput,
+    options: InvokeOptions<Schema> | ReturnOnApproval<Schema> = {},
+  ): Promise<never> {
+    const { options: bare, shape } = shaped(options);
+    const result = await this.invokeOrReturn(input, bare);
+    if (result.status !== "waiting") return (await shape(result)) as never;
+    return { ...result, run: result.run.withResult(shape) } as never;
+  }
+
+  /** Starts a run and returns its handle without waiting for the result. The result has the type that `invoke` returns. */
+  override submit(input: AgentInput, options?: SubmitRunOptions): Promise<RunHandle<RunResult>>;
+  override submit<const Source extends Schema>(
+    input: AgentInput,
+    options: SubmitRunOptions<Source> & { readonly output: Source },
+  ): Promise<RunHandle<ValueResult<Infer<Source>>>>;
+  override async submit(input: AgentInput, options: SubmitRunOptions<Schema> = {}): Promise<never> {
+    const { options: bare, shape } = shaped(options);
+    return (await super.submit(input, bare)).withResult(shape) as never;
   }
 
   /**
@@ -159,11 +202,8 @@ export class Agent extends AgentCore {
     options?: StreamOptions<Source>,
   ): AgentStream<RunResult | ValueResult<Infer<Source>>, Infer<Source>>;
   override stream(input: AgentInput, options: StreamOptions<Schema> = {}): never {
-    const { output, ...rest } = options;
-    if (output === undefined) return this.streamAs(input, rest, textual) as never;
-    const reader = outputReader(output);
-    const settings = { ...rest, output: reader.jsonSchema };
-    return this.streamAs(input, settings, (result) => valued(result, reader)) as never;
+    const { options: bare, shape } = shaped(options);
+    return this.streamAs(input, bare, shape) as never;
   }
 
   /** Invokes the agent repeatedly until `until` accepts the answer. The output of each iteration is a text. */
@@ -188,6 +228,20 @@ function withModels(options: AgentOptions): BareAgentOptions {
   };
 }
 
+/** Options with the schema of the output as a JSON Schema, and the function that gives a result its type. */
+function shaped<Options extends { readonly output?: Schema | undefined }>(
+  options: Options,
+): {
+  readonly options: Omit<Options, "output"> & { readonly output?: JsonSchema };
+  readonly shape: (result: RunResult<JsonValue>) => RunResult | Promise<RunResult<unknown>>;
+} {
+  const { output, ...rest } = options;
+  if (output === undefined) return { options: rest, shape: textual };
+  const reader = outputReader(output);
+  const shape = (result: RunResult<JsonValue>): Promise<RunResult<unknown>> => valued(result, reader);
+  return { options: { ...rest, output: reader.jsonSchema }, shape };
+}
+
 function outputReader(schema: Schema): SchemaReader<unknown> {
   return new SchemaReader({ schemaName: "the schema of the output", refuse: refusedAnswer }, schema);
 }
@@ -206,15 +260,18 @@ async function valued(
 ): Promise<RunResult<unknown>> {
   if (result.status !== "completed") return textual(result);
   try {
-    return { ...result, output: await reader.parse(result.output) };
+    return changedResult(result, { output: await reader.parse(result.output) });
   } catch (error) {
     const fault = Fault.from(error);
     if (fault.code !== "model_format_error") throw error;
     const { message: interruptionReason } = fault;
-    return { ...textual(result), status: "failed", interruptionReason, error: fault.toJSON() };
+    const failed = { status: "failed", interruptionReason, error: fault.toJSON() } as const;
+    return changedResult(textual(result), failed);
   }
 }
 
 function textual(result: RunResult<JsonValue>): RunResult {
-  return { ...result, output: jsonText(result.output) };
+  const { output } = result;
+  if (typeof output === "string") return result as RunResult;
+  return changedResult(result, { output: jsonText(output) });
 }

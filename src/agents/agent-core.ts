@@ -5,6 +5,7 @@ import {
   checkSubmitOptions,
   type AgentSubmitOptions,
   type InvokeOptions,
+  type ReturnOnApproval,
   type RuntimeChoice,
 } from "./invoke-options.ts";
 import {
@@ -35,6 +36,7 @@ import {
   type TaskInbox,
   type Tool,
   type UserMessage,
+  type WaitingResult,
 } from "../kernel/index.ts";
 import { cancelWithCaller } from "./cancel-with-caller.ts";
 import { checkAgentOptions } from "./agent-check.ts";
@@ -42,7 +44,7 @@ import type { AgentOptions } from "./agent-options.ts";
 import { checkArchitecture } from "./part-check.ts";
 import { checkRootInput, readInput, readMessage, type AgentInput, type ReadInput } from "./agent-input.ts";
 import { checkInputKeys, refusedInput } from "./input-problem.ts";
-import { AgentStream } from "./agent-stream.ts";
+import { AgentStream, type StartedRun } from "./agent-stream.ts";
 import { acceptForm, acceptSchema, type SchemaCheck } from "./answer-format.ts";
 import { createArchitecture } from "./architectures/registry.ts";
 import { PromptWindow, type WindowChange } from "./compaction/prompt-window.ts";
@@ -53,6 +55,7 @@ import type { InvocationPlan } from "./invocation-plan.ts";
 import type { Layer, LevelMiddleware } from "./middleware/layer.ts";
 import { MiddlewarePipeline } from "./middleware/pipeline.ts";
 import { tracing } from "./middleware/tracing.ts";
+import { answering, checkOnApproval, resultOf } from "./on-approval.ts";
 import { refuseDuplicateNamesBelow } from "./duplicate-names.ts";
 import { checkRunUntilOptions, runUntil, type RunUntilOptions } from "./run-until.ts";
 import { agentTool, type AgentToolOptions } from "./agent-tool.ts";
@@ -228,13 +231,23 @@ export class AgentCore implements HostedAgent {
 
   /** Runs the agent on an input and resolves with the result, whatever its status. */
   async invoke(input: AgentInput, options: InvokeOptions = {}): Promise<RunResult<JsonValue>> {
+    checkOnApproval("invoke()", options.onApproval, ["wait", "a function"]);
+    return (await this.invokeOrReturn(input, options)) as RunResult<JsonValue>;
+  }
+
+  /** Like `invoke`. With `onApproval: "return"` it also resolves when the run needs a person's answer. */
+  protected async invokeOrReturn(
+    input: AgentInput,
+    options: InvokeOptions | ReturnOnApproval,
+  ): Promise<RunResult<JsonValue> | WaitingResult> {
     checkInvokeOptions(this.name, options);
-    const { signal, ...rest } = options;
+    const { signal, onApproval = "wait", ...rest } = options;
+    checkOnApproval("invoke()", onApproval, ["wait", "return", "a function"]);
     const watch = signal && new AbortWatch(signal);
     watch?.assertNotAborted();
-    const run = await this.#submit(input, rest);
+    const run = await this.startRun(input, rest);
     watch?.start(run);
-    const end = cancelWithCaller(run, () => run.result());
+    const end = cancelWithCaller(run, () => resultOf(run, onApproval));
     return watch === undefined ? end : watch.untilEnd(end);
   }
 
@@ -265,8 +278,12 @@ export class AgentCore implements HostedAgent {
     shape: (result: RunResult<JsonValue>) => Result | Promise<Result>,
   ): AgentStream<Result> {
     checkInvokeOptions(this.name, options);
-    const { signal, ...rest } = options;
-    const start = (): Promise<RunHandle> => this.#submit(input, { ...rest, streaming: true });
+    const { signal, onApproval = "wait", ...rest } = options;
+    checkOnApproval("stream()", onApproval, ["wait", "a function"]);
+    const start = async (): Promise<StartedRun> => {
+      const run = await this.startRun(input, { ...rest, streaming: true });
+      return { run, result: onApproval === "wait" ? () => run.result() : answering(run, onApproval) };
+    };
     return new AgentStream({ start, shape, cancelOnBreak, output: options.output, signal });
   }
 
@@ -288,10 +305,11 @@ export class AgentCore implements HostedAgent {
   /** Starts a run and returns its handle without waiting for the result. */
   async submit(input: AgentInput, options: AgentSubmitOptions = {}): Promise<RunHandle> {
     checkSubmitOptions(this.name, options);
-    return this.#submit(input, options);
+    return this.startRun(input, options);
   }
 
-  async #submit(input: AgentInput, given: AgentSubmitOptions): Promise<RunHandle> {
+  /** Starts a run with options that were checked. `submit`, `invoke` and `stream` call it. */
+  protected async startRun(input: AgentInput, given: AgentSubmitOptions): Promise<RunHandle> {
     const { runtime, timeoutMs, output, ...options } = given;
     if (options.settings !== undefined) this.#requireOwnModel();
     const at = runtime ?? (await this.#runtime());

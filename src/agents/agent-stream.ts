@@ -27,9 +27,15 @@ export interface TextOptions {
 
 const textOptionNames = optionNames<TextOptions>({ onReset: true });
 
+/** A run that has started. */
+export interface StartedRun {
+  readonly run: RunHandle;
+  readonly result: () => Promise<RunResult<JsonValue>>;
+}
+
 /** What an `AgentStream` is made of. */
 export interface AgentStreamParts<Result> {
-  readonly start: () => Promise<RunHandle>;
+  readonly start: () => Promise<StartedRun>;
   /** Converts the result of the run to the type that `result()` returns. */
   readonly shape: (result: RunResult<JsonValue>) => Result | Promise<Result>;
   readonly cancelOnBreak: boolean;
@@ -48,7 +54,7 @@ export class AgentStream<Result = RunResult<JsonValue>, Value = never> implement
 > {
   readonly #parts: AgentStreamParts<Result>;
   readonly #watch: AbortWatch | undefined;
-  #run: Promise<RunHandle> | undefined;
+  #started: Promise<StartedRun> | undefined;
 
   constructor(parts: AgentStreamParts<Result>) {
     this.#parts = parts;
@@ -56,20 +62,13 @@ export class AgentStream<Result = RunResult<JsonValue>, Value = never> implement
   }
 
   /** The handle of the run, with `cancel`, `steer`, `approve` and the like. */
-  run(): Promise<RunHandle> {
-    return (this.#run ??= this.#watch === undefined ? this.#parts.start() : this.#startWatched(this.#watch));
-  }
-
-  async #startWatched(watch: AbortWatch): Promise<RunHandle> {
-    watch.assertNotAborted();
-    const run = await this.#parts.start();
-    watch.start(run);
-    return run;
+  async run(): Promise<RunHandle> {
+    return (await this.#start()).run;
   }
 
   async result(): Promise<Result> {
-    const run = await this.run();
-    const end = cancelWithCaller(run, () => run.result());
+    const { run, result } = await this.#start();
+    const end = cancelWithCaller(run, result);
     return this.#parts.shape(await (this.#watch === undefined ? end : this.#watch.untilEnd(end)));
   }
 
@@ -156,8 +155,8 @@ export class AgentStream<Result = RunResult<JsonValue>, Value = never> implement
       },
       return: async () => {
         await events?.return?.();
-        if (this.#parts.cancelOnBreak && this.#run !== undefined)
-          await (await this.#run).cancel("its reader left");
+        if (this.#parts.cancelOnBreak && this.#started !== undefined)
+          await (await this.#started).run.cancel("its reader left");
         return { value: undefined, done: true };
       },
     };
@@ -171,8 +170,20 @@ export class AgentStream<Result = RunResult<JsonValue>, Value = never> implement
     }
   }
 
+  #start(): Promise<StartedRun> {
+    return (this.#started ??=
+      this.#watch === undefined ? this.#parts.start() : this.#startWatched(this.#watch));
+  }
+
+  async #startWatched(watch: AbortWatch): Promise<StartedRun> {
+    watch.assertNotAborted();
+    const started = await this.#parts.start();
+    watch.start(started.run);
+    return started;
+  }
+
   async #begin(): Promise<AsyncIterator<Event | Delta>> {
-    const run = await this.run();
+    const { run } = await this.#start();
     const events = run.events();
     const watched = this.#watch === undefined ? events : watchedEvents(events, this.#watch);
     return watched[Symbol.asyncIterator]();

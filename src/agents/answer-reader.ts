@@ -1,4 +1,5 @@
 import {
+  AnsweringTasks,
   messageText,
   rootTaskId,
   type Delta,
@@ -28,19 +29,14 @@ interface OpenMessage {
  * is left out.
  */
 export class AnswerReader {
-  /** The root, and the tasks that took over the conversation from a task in this set. */
-  readonly #answering = new Set<TaskId>([rootTaskId]);
+  readonly #answering = new AnsweringTasks();
   readonly #open = new Map<TaskId, OpenMessage>();
   #said = "";
 
   /** Reads the next part. Returns `undefined` if it does not change the answer. */
   read(part: Event | Delta): AnswerChange | undefined {
-    if (!this.#answering.has(part.taskId)) return undefined;
+    if (!this.#answering.includes(part)) return undefined;
     switch (part.type) {
-      case "spawn_start":
-      case "spawn_wait":
-        if (part.data.handsOver === true) this.#answering.add(part.data.childTaskId);
-        return undefined;
       case "message_start":
         if (part.data.modelRole === undefined) this.#open.set(part.taskId, { seq: part.seq, shown: "" });
         return undefined;

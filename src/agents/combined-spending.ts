@@ -1,6 +1,7 @@
 import {
   addUsage,
   addUsd,
+  changedResult,
   fromNanoUsd,
   noUsage,
   toNanoUsd,
@@ -67,7 +68,7 @@ export class CombinedSpending {
   }
 
   of<Output>(result: RunResult<Output>): RunResult<Output> {
-    return { ...result, ...this.#total };
+    return changedResult(result, this.#total);
   }
 }
 

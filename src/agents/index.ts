@@ -1,7 +1,8 @@
 export { AgentCore, type AgentHome, type ContinueOptions, type StreamOptions } from "./agent-core.ts";
 export type { AgentOptions } from "./agent-options.ts";
 export { checkAgentOptions, checkKindOptions } from "./agent-check.ts";
-export type { InvokeOptions } from "./invoke-options.ts";
+export type { AgentSubmitOptions, InvokeOptions } from "./invoke-options.ts";
+export type { OnApprovalHandler } from "./on-approval.ts";
 export type { AgentInput, AgentRequest, ContinueRequest } from "./agent-input.ts";
 export type { InputMessage } from "./input-messages.ts";
 export { AgentStream, type TextOptions } from "./agent-stream.ts";

@@ -12,11 +12,18 @@ import {
   type Runtime,
   type SubmitOptions,
 } from "../kernel/index.ts";
+import { checkOnApproval, type OnApprovalHandler } from "./on-approval.ts";
 import { foreignInvokeOptions } from "./foreign-options.ts";
 
 export interface InvokeOptions extends Omit<SubmitOptions, "streaming"> {
   /** Maximum time for the whole run in milliseconds; tightens the deadline of the budget. `null` sets no limit. */
   readonly timeoutMs?: number | null;
+  /**
+   * What happens when the run needs a person's answer. `"wait"`: `invoke` waits until the run has ended. A handler: it
+   * answers in this process. `invoke` also accepts `"return"`: it resolves with a `WaitingResult`, and the run waits
+   * durably. Default: `"wait"`.
+   */
+  readonly onApproval?: "wait" | OnApprovalHandler;
   /** The runtime that executes the run. Default: the default runtime of the package. */
   readonly runtime?: Runtime;
   /** A JSON Schema that the answer must match. */
@@ -28,14 +35,25 @@ export interface InvokeOptions extends Omit<SubmitOptions, "streaming"> {
   readonly signal?: CancelSignal | undefined;
 }
 
-/** Options of `submit`. A submitted run outlives its caller, so `RunHandle.cancel` takes the place of a signal. */
-export type AgentSubmitOptions = Omit<InvokeOptions, "signal"> & { readonly streaming?: boolean };
+/** Options of `invoke` that make it return when the run needs a person's answer. */
+export interface ReturnOnApproval extends Omit<InvokeOptions, "onApproval"> {
+  readonly onApproval: "return";
+}
+
+/**
+ * Options of `submit`. A submitted run outlives its caller, so `RunHandle.cancel` takes the place of a signal, and
+ * `RunHandle.untilPersonIsNeeded` and `approve` that of `onApproval`.
+ */
+export type AgentSubmitOptions = Omit<InvokeOptions, "signal" | "onApproval"> & {
+  readonly streaming?: boolean;
+};
 
 /** The names of the options of `invoke`. */
 export const invokeOptionNames: OptionNames = new Set([
   ...submitOptionNames,
   ...optionNames<Omit<InvokeOptions, keyof SubmitOptions>>({
     timeoutMs: true,
+    onApproval: true,
     runtime: true,
     output: true,
     signal: true,
@@ -52,7 +70,7 @@ export function checkRuntimeChoice(owner: string, options: RuntimeChoice): void 
 }
 
 /** Refuses unknown options and invalid values before a run is created. */
-export function checkInvokeOptions(agent: string, options: InvokeOptions): void {
+export function checkInvokeOptions(agent: string, options: InvokeOptions | ReturnOnApproval): void {
   const owner = `a run of agent ${agent}`;
   checkOptions(owner, options, invokeOptionNames, foreignInvokeOptions);
   checkMethods(
@@ -73,5 +91,7 @@ export function checkSubmitOptions(agent: string, options: AgentSubmitOptions): 
       "invalid_argument",
       `invalid option signal of submit() of agent ${agent}: a submitted run outlives its caller; use cancel() of the run handle, or invoke() or stream() with a signal`,
     );
+  const { onApproval }: InvokeOptions = options;
+  checkOnApproval("submit()", onApproval, ["wait"]);
   checkInvokeOptions(agent, options);
 }

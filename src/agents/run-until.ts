@@ -11,6 +11,7 @@ import {
   type ExecutionBudget,
   type OptionNames,
   type RunResult,
+  changedResult,
 } from "../kernel/index.ts";
 import type { AgentInput } from "./agent-input.ts";
 import { invokeOptionNames, type InvokeOptions } from "./invoke-options.ts";
@@ -124,9 +125,11 @@ export async function runUntil<Output>(
         : unchanged >= maxUnchanged
           ? "no_progress"
           : (guardOf(bill.exhausted) ?? (endsAt !== null && clock.now() >= endsAt ? "deadline" : undefined));
-    if (guard !== undefined) return bill.of({ ...result, ...atGuard(guard) });
+    if (guard !== undefined) return bill.of(changedResult(result, atGuard(guard)));
     if (rest.signal?.aborted === true)
-      return bill.of({ ...result, status: "cancelled", interruptionReason: "the signal was aborted" });
+      return bill.of(
+        changedResult(result, { status: "cancelled", interruptionReason: "the signal was aborted" } as const),
+      );
   }
 }
 

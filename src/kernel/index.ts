@@ -92,12 +92,7 @@ export {
   type TerminationOptions,
 } from "./errors/middleware-termination.ts";
 export { RetryPolicy } from "./errors/retry-policy.ts";
-export {
-  requireRetryNumbers,
-  retryDelayMs,
-  retrySettings,
-  type RetrySettings,
-} from "./errors/retry-settings.ts";
+export * from "./errors/retry-settings.ts";
 export { reviveFault } from "./errors/revive-fault.ts";
 export { stopsTask } from "./errors/stopping-fault.ts";
 
@@ -230,6 +225,8 @@ export type { Resolution } from "./run/resolution.ts";
 export type { RunFacts, RunFactsStorage } from "./run/run-facts.ts";
 export { type ChildMetaOptions, RunMeta, type StandaloneOptions } from "./run/run-meta.ts";
 export { turnKey, type RunRecord } from "./run/run-record.ts";
+export { changedResult } from "./run/changed-result.ts";
+export type { RunStep, RunToolCall } from "./run/run-step.ts";
 export { type UnreportedSpend, type RunResult, type RunStatus, runStatuses } from "./run/run-result.ts";
 export * from "./run/run-standing.ts";
 export * from "./run/run-summary.ts";
@@ -258,6 +255,7 @@ export type { BudgetEvents } from "./events/budget-event.ts";
 export { assertEmittable, type EmittableEvent, type TurnEvent } from "./events/emittable-event.ts";
 export type { EngineEvents } from "./events/engine-event.ts";
 export { type Event, type EventData, eventDraft, type EventDraft, type EventType } from "./events/event.ts";
+export { AnsweringTasks } from "./events/answering-tasks.ts";
 export { chainHead, type ChainLink, chainStart } from "./events/event-chain.ts";
 export type { FlowEvents } from "./events/flow-event.ts";
 export type { GuardrailEvents } from "./events/guardrail-event.ts";
@@ -408,7 +406,7 @@ export type {
 } from "./agent/run-context.ts";
 export { checkSpawnOptions, spawnOptionNames } from "./agent/spawn-check.ts";
 export { answerIfLive } from "./agent/answer-approval.ts";
-export type { RunHandle, ToolResultOptions } from "./agent/run-handle.ts";
+export type { RunHandle, ToolResultOptions, WaitingResult } from "./agent/run-handle.ts";
 export { type Runtime, type SubmitOptions, submitOptionNames } from "./agent/runtime.ts";
 export { checkSkill, type Skill } from "./agent/skill.ts";
 export type { Attributes, Metric, Span, SpanOptions, Telemetry } from "./agent/telemetry.ts";

@@ -44,6 +44,18 @@ export function eventLogContract({ test, expect, open }: ContractHarness): void 
     expect(await store.events.lastSeq(lease.runId)).toBe(3);
   });
 
+  test("E1: keep() returns the events so far, which stay readable after later commits and after the store is closed", async () => {
+    const store = await open();
+    const lease = await ownRun(store);
+    await put(store, lease, 1, turnStart(lease.runId, 1), turnStart(lease.runId, 2));
+    const before = await all(store.events.read(lease.runId));
+    const kept = await store.events.keep(lease.runId);
+    await put(store, lease, 2, turnStart(lease.runId, 3));
+    await store.close();
+    expect(kept()).toEqual(before);
+    expect(seqs(kept())).toEqual([0, 1, 2]);
+  });
+
   test("E1: verify() accepts the current and earlier heads of the chain and rejects an unknown head", async () => {
     const store = await open();
     const lease = await ownRun(store);

@@ -6,10 +6,22 @@ import {
   Sequential,
   type Agent,
   type InvokeOptions,
+  type PendingApproval,
   type RunUntilOptions,
   type StreamOptions,
 } from "../../src/index.ts";
-import type { RunHandle, Runtime, Schema, Store } from "../../src/kernel/index.ts";
+import {
+  userMessage,
+  type ChatMessage,
+  type FilePart,
+  type FinishReason,
+  type RunHandle,
+  type RunStep,
+  type RunToolCall,
+  type Runtime,
+  type Schema,
+  type Store,
+} from "../../src/kernel/index.ts";
 
 declare const agent: Agent;
 declare const runtime: Runtime;
@@ -146,4 +158,69 @@ export async function streamed(schema: typeof place): Promise<void> {
   agent.stream("x").partialObject();
   // @ts-expect-error: text() has no option onRestart
   agent.stream("x").text({ onRestart: () => undefined });
+}
+
+/** The result has typed messages, steps and tool calls. */
+export async function history(): Promise<void> {
+  const result = await agent.invoke("x");
+  result.messages satisfies readonly ChatMessage[];
+  result.steps satisfies readonly RunStep[];
+  result.toolCalls satisfies readonly RunToolCall[];
+  result.steps[0]?.toolCalls satisfies readonly RunToolCall[] | undefined;
+  result.reasoning satisfies string;
+  result.files satisfies readonly FilePart[];
+  result.pendingApprovals satisfies readonly PendingApproval[];
+  result.finishReason satisfies FinishReason | null;
+  // @ts-expect-error: the messages of a result cannot be changed
+  result.messages.push(userMessage("x"));
+}
+
+/** The type of the output survives `submit().result()`. */
+export async function submitted(schema: typeof place): Promise<void> {
+  (await (await agent.submit("x")).result()).output satisfies string;
+  const handle = await agent.submit("x", { output: schema, streaming: true });
+  const result = await handle.as("ann").result();
+  const text: string = result.status === "completed" ? result.output.town : result.output;
+  text satisfies string;
+  // @ts-expect-error: the output is the parsed value only if the run completed
+  result.output.town satisfies string;
+  handle satisfies RunHandle<unknown>;
+  // @ts-expect-error: submit() has no option onApproval
+  await agent.submit("x", { onApproval: "return" });
+}
+
+/** `onApproval: "return"` adds a waiting result; a handler does not. */
+export async function approvals(schema: typeof place): Promise<void> {
+  const result = await agent.invoke("x", { onApproval: "return", output: schema });
+  if (result.status === "waiting") {
+    result.pendingApprovals satisfies readonly PendingApproval[];
+    const end = await result.run.result();
+    if (end.status === "completed") end.output.town satisfies string;
+    // @ts-expect-error: a run that waits has no output yet
+    result.output satisfies unknown;
+  } else if (result.status === "completed") result.output.town satisfies string;
+  const plain = await agent.invoke("x", { onApproval: "return" });
+  if (plain.status !== "waiting") plain.output satisfies string;
+  // @ts-expect-error: the run may wait, so the output is not known to exist
+  plain.output satisfies string;
+  const handled = await agent.invoke("x", {
+    onApproval: ({ toolName }, { runId }) =>
+      runId === "run_1" ? { decision: "denied", reason: toolName } : { decision: "approved" },
+  });
+  handled.output satisfies string;
+  agent.stream("x", { onApproval: () => ({ decision: "approved" }) });
+  // @ts-expect-error: onApproval is "wait", "return" or a function
+  await agent.invoke("x", { onApproval: "ask" });
+  // @ts-expect-error: a handler returns a decision
+  await agent.invoke("x", { onApproval: () => true });
+  // @ts-expect-error: onApproval "return" is an option of invoke() only
+  agent.stream("x", { onApproval: "return" });
+}
+
+/** `timeoutWhileWaiting` is an option of `invoke`, `stream` and `submit`. */
+export async function waiting(): Promise<void> {
+  await agent.invoke("x", { timeoutMs: 1_000, timeoutWhileWaiting: true });
+  await runtime.submit(agent, "x", { budget: { deadlineMs: 1_000 }, timeoutWhileWaiting: true });
+  // @ts-expect-error: timeoutWhileWaiting is a boolean
+  await agent.invoke("x", { timeoutMs: 1_000, timeoutWhileWaiting: 5 });
 }

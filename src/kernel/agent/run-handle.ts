@@ -1,4 +1,4 @@
-import type { ApprovalDecision } from "../run/approval.ts";
+import type { ApprovalDecision, PendingApproval } from "../run/approval.ts";
 import type { Delta } from "../messages/delta.ts";
 import type { Event } from "../events/event.ts";
 import type { TailOptions } from "../stores/event-log.ts";
@@ -34,7 +34,7 @@ export interface ToolResultOptions {
  * await runtime.close();
  * ```
  */
-export interface RunHandle {
+export interface RunHandle<Result = RunResult<JsonValue>> {
   /** Id of the run. */
   readonly runId: RunId;
   /** Id of the session that the run belongs to. */
@@ -42,7 +42,7 @@ export interface RunHandle {
   /** Id of the agent of the root task. */
   readonly agentId: AgentId;
   /** Returns a handle of the same run whose commands carry this name. The events that they cause contain the name. */
-  as(by: string): RunHandle;
+  as(by: string): RunHandle<Result>;
   /**
    * Reads the run's events and deltas until the run ends. If an ended run has a pending `resume` or `topUp`, further
    * events appear only after the owner has applied that command. C3: leaving the loop does not affect the run.
@@ -52,7 +52,16 @@ export interface RunHandle {
    * Resolves with the result when the run has ended. For a custom `HostedAgent`, `output` is the value that its `run`
    * returned.
    */
-  result(): Promise<RunResult<JsonValue>>;
+  result(): Promise<Result>;
+  /** Returns a handle of the same run whose `result` is converted, for example to the type of its output schema. */
+  withResult<Converted>(convert: (result: Result) => Converted | Promise<Converted>): RunHandle<Converted>;
+  /** Reads the questions that wait for a person's answer. Costs O(events of the run). */
+  pendingApprovals(): Promise<readonly PendingApproval[]>;
+  /**
+   * Resolves with the pending questions when the run cannot continue without a person: every live task waits, and at
+   * least one waits for an answer. Resolves with an empty list when the run has ended.
+   */
+  untilPersonIsNeeded(): Promise<readonly PendingApproval[]>;
   /**
    * Reads the current status, seats and ledger from the store, whichever worker drives the run. The status and what the
    * run waits for are the words that `Runtime.list` returns. Costs O(commits of the run).
@@ -105,5 +114,20 @@ export interface RunHandle {
    * fork, and its messages are not visible here. Forking again at the same event with the same `runId` returns the same
    * fork.
    */
-  fork(options: { readonly at: number; readonly runId?: string }): Promise<RunHandle>;
+  fork(options: { readonly at: number; readonly runId?: string }): Promise<RunHandle<Result>>;
+}
+
+/** The result of `invoke` with `onApproval: "return"` for a run that cannot continue without a person. */
+export interface WaitingResult<Result = RunResult<JsonValue>> {
+  readonly status: "waiting";
+  /** The questions that wait for an answer; at least one. Answer with `run.approve(approvalId, decision)`. */
+  readonly pendingApprovals: readonly PendingApproval[];
+  /** The run. It waits durably: any process may answer, and `run.result()` resolves when the run has ended. */
+  readonly run: RunHandle<Result>;
+  /** Id of the run. */
+  readonly runId: RunId;
+  /** Id of the session. */
+  readonly sessionId: SessionId;
+  /** Id of the root agent. */
+  readonly agentId: AgentId;
 }

@@ -28,6 +28,11 @@ export interface SubmitOptions {
    * run. The `maxTurns` option of an agent counts only the turns of that agent's loop.
    */
   readonly budget?: Partial<ExecutionBudget>;
+  /**
+   * Whether the deadline of the run also passes while the run waits for a person. If not, the clock of the deadline stops
+   * meanwhile (B5). It always stops while the run is paused. Default: `false`.
+   */
+  readonly timeoutWhileWaiting?: boolean;
   /** Spawn budget of the run. Overrides the agent's own. */
   readonly spawnBudget?: Partial<SpawnBudget>;
   /**
@@ -63,6 +68,7 @@ export const submitOptionNames = optionNames<SubmitOptions>({
   channel: true,
   metadata: true,
   budget: true,
+  timeoutWhileWaiting: true,
   spawnBudget: true,
   settings: true,
   priority: true,

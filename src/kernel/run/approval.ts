@@ -1,3 +1,4 @@
+import type { AgentId, TaskId } from "../base/identity.ts";
 import type { JsonValue } from "../base/json-value.ts";
 import { optionNames } from "../base/option-check.ts";
 
@@ -34,6 +35,16 @@ export interface ApprovalRequest {
   readonly toolDigest?: string;
   /** Why a person is asked: the permission rule, tool, guardrail or MCP server that requires the approval. */
   readonly reason: string;
+}
+
+/** A question of a run that no person has answered yet. */
+export interface PendingApproval extends ApprovalRequest {
+  /** The task that asks. */
+  readonly taskId: TaskId;
+  /** The agent that asks. */
+  readonly agentId: AgentId;
+  /** When the person was asked, in epoch milliseconds. */
+  readonly requestedAt: number;
 }
 
 /** A person's answer to an `ApprovalRequest`. `by` names the person. */

@@ -1,8 +1,12 @@
 import type { AgentId, RunId, SessionId } from "../base/identity.ts";
 import type { Failure } from "../base/fault.ts";
 import type { JsonValue } from "../base/json-value.ts";
+import type { AssistantMessage, ToolMessage } from "../messages/chat-message.ts";
+import type { FilePart } from "../messages/content.ts";
 import type { FinishReason } from "../messages/stop-reason.ts";
 import type { Usage } from "../messages/usage.ts";
+import type { PendingApproval } from "./approval.ts";
+import type { RunStep, RunToolCall } from "./run-step.ts";
 
 /**
  * How a run ended. A closed list, so a `switch` over it can be exhaustive. Stores keep the index of a status in this
@@ -68,6 +72,22 @@ export interface RunResult<Output = string> {
    * Why the model stopped that gave the final answer. `null` if the root agent made no model call.
    */
   readonly finishReason: FinishReason | null;
+  /**
+   * The messages that the run added to the conversation, without its input: those of the root agent and of the agents to
+   * which it handed the conversation over, with the results of their tool calls. Computed when it is first read, like
+   * `steps`, `toolCalls`, `reasoning` and `files`.
+   */
+  readonly messages: readonly (AssistantMessage | ToolMessage)[];
+  /** The model calls of the agents of `messages`, in order, with their tool calls and usage. */
+  readonly steps: readonly RunStep[];
+  /** The tool calls of the agents of `messages`, in order, with their results. */
+  readonly toolCalls: readonly RunToolCall[];
+  /** The reasoning of the turns of `messages`, separated by empty lines. Empty if the providers returned none. */
+  readonly reasoning: string;
+  /** The files that the models of `messages` made. */
+  readonly files: readonly FilePart[];
+  /** Questions that wait for a person. Always empty here: `WaitingResult` has the questions of a run that waits. */
+  readonly pendingApprovals: readonly PendingApproval[];
   /**
    * Why the run did not complete: the reason of the architecture, or the message of the fault. `null` for a completed
    * run.

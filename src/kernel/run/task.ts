@@ -25,6 +25,8 @@ export interface TaskRecord {
    * which counts the turns of one loop, is not part of it.
    */
   readonly budget: ExecutionBudget;
+  /** B5: present if the clock of the task's deadline also runs while the task waits for a person. */
+  readonly timeoutWhileWaiting?: true;
   /** The input of the task, or the state that `continueAsNew` passed. */
   readonly input: JsonValue;
   /** The inbox messages that started the task. Empty if an input started it. */

@@ -46,6 +46,12 @@ export interface TailOptions {
 export interface EventLog {
   /** Reads the events that exist at the time of the call, then ends. */
   read(runId: RunId, fromSeq?: number): AsyncIterable<Event>;
+  /**
+   * Keeps the events that exist at the time of the call and returns a function that reads them, also after the run was
+   * deleted or the store was closed. Decoding is left to that function. It throws `too_large` if the store would have to
+   * keep more than 64 MiB of text.
+   */
+  keep(runId: RunId): MaybePromise<() => readonly Event[]>;
   /** Yields the existing events and then new ones, without gaps or repeats. Ends after `run_end`. */
   tail(runId: RunId, options?: TailOptions): AsyncIterable<Event | Delta>;
   /** Returns the seq of the run's last event, or -1 if the run has no events. */

@@ -8,7 +8,6 @@ import {
   rootTaskId as root,
   isApprovalDecision,
   jsonText,
-  noUsage,
   optionNames,
   parseTaskId,
   spendOfTopUp,
@@ -22,6 +21,7 @@ import {
   type JsonValue,
   type Mail,
   type MailBody,
+  type PendingApproval,
   type Priority,
   type RunHandle,
   type RunId,
@@ -39,6 +39,8 @@ import {
 } from "../../kernel/index.ts";
 import { findClientCall } from "./client-call.ts";
 import { forkRun } from "./fork-run.ts";
+import { readPendingApprovals, untilPersonIsNeeded } from "./person-wait.ts";
+import { endedResult, type EndEvents } from "./ended-result.ts";
 import { currentTask, type SlotYielder } from "../process/async-context.ts";
 import { RunState } from "../journal/run-state.ts";
 import { SizeLimit } from "../process/size-limit.ts";
@@ -66,7 +68,11 @@ export interface HandleOptions {
   readonly sizes?: SizeLimit;
   /** User in whose name commands are sent, for the audit log. Default: `user`. */
   readonly by?: string | undefined;
+  /** Converts the result of the run. If absent, `result` returns it unchanged. */
+  readonly convert?: Convert<unknown>;
 }
+
+type Convert<Converted> = (result: RunResult<JsonValue>) => Converted | Promise<Converted>;
 
 /** Watches runs that callers of this process await and that this process cannot drive. */
 interface UnhostedWatch {
@@ -85,19 +91,13 @@ const endTypes = ["task_end", "run_end"] as const;
  */
 const trailingEvents = 16;
 
-/** The last `run_end` of a run and the last `task_end` of its root task. */
-interface EndEvents {
-  runEnd?: Event<"run_end">;
-  rootEnd?: Event<"task_end">;
-}
-
 /** Whether the mail contains a command that may resume an ended run. */
 function mayResume(mail: readonly Mail[]): boolean {
   return mail.some(({ body }) => body.type === "resume" || body.type === "top_up");
 }
 
 /** A run seen through the store. Works in every process that opens the store, not only in the owner's. */
-export class StoredRunHandle implements RunHandle {
+export class StoredRunHandle<Result = RunResult<JsonValue>> implements RunHandle<Result> {
   readonly runId: RunId;
   readonly sessionId: SessionId;
   readonly agentId: AgentId;
@@ -110,7 +110,7 @@ export class StoredRunHandle implements RunHandle {
     this.agentId = options.record.agentId;
   }
 
-  as(by: string): RunHandle {
+  as(by: string): RunHandle<Result> {
     if (by === "")
       throw new Fault(
         "invalid_argument",
@@ -132,10 +132,39 @@ export class StoredRunHandle implements RunHandle {
     return yieldingSlot(this.#watched(this.#tail(options)));
   }
 
-  result(): Promise<RunResult<JsonValue>> {
+  result(): Promise<Result> {
+    return this.#awaited(() => this.#result());
+  }
+
+  withResult<Converted>(convert: (result: Result) => Converted | Promise<Converted>): RunHandle<Converted> {
+    const before = this.#options.convert as Convert<Result> | undefined;
+    const chained: Convert<Converted> =
+      before === undefined
+        ? (convert as unknown as Convert<Converted>)
+        : async (result) => convert(await before(result));
+    return new StoredRunHandle<Converted>({ ...this.#options, convert: chained });
+  }
+
+  async pendingApprovals(): Promise<readonly PendingApproval[]> {
+    const { life, store } = this.#options;
+    life?.check();
+    return readPendingApprovals({ runId: this.runId, store });
+  }
+
+  untilPersonIsNeeded(): Promise<readonly PendingApproval[]> {
+    const { runId } = this;
+    const { store } = this.#options;
+    return this.#awaited(async () => {
+      this.#options.life?.check();
+      return untilPersonIsNeeded({ runId, store, tail: (options) => this.#tail(options) });
+    });
+  }
+
+  /** Waits on behalf of a caller: the run is not collected meanwhile, and a task of this process gives its slot back. */
+  #awaited<Value>(wait: () => Promise<Value>): Promise<Value> {
     const { awaited, unhosted, record } = this.#options;
     const unwatch = unhosted?.watch(record);
-    const own = unwatch === undefined ? this.#result() : this.#result().finally(unwatch);
+    const own = unwatch === undefined ? wait() : wait().finally(unwatch);
     const result = awaited === undefined ? own : awaited.during(this.runId, own);
     return currentTask()?.yieldSlotUnlessCancelled(result) ?? result;
   }
@@ -159,7 +188,7 @@ export class StoredRunHandle implements RunHandle {
   }
 
   /** Follows the run until it has ended and no command is left that may resume it. */
-  async #result(): Promise<RunResult<JsonValue>> {
+  async #result(): Promise<Result> {
     this.#options.life?.check();
     const found: EndEvents = {};
     const last = this.#options.store.events.lastSeq(this.runId);
@@ -180,28 +209,10 @@ export class StoredRunHandle implements RunHandle {
     }
     const observed = this.#options.observed?.(this.runId);
     if (observed !== undefined) await observed;
-    return this.#toResult(found);
-  }
-
-  #toResult({ runEnd, rootEnd }: EndEvents): RunResult<JsonValue> {
-    const { usage = noUsage, costUsd = 0, turns = 0, status = "failed" } = runEnd?.data ?? {};
-    const { lost = { tokens: 0, costUsd: 0 } } = runEnd?.data ?? {};
-    const failure = rootEnd?.data.failure ?? null;
-    return {
-      output: rootEnd?.data.output ?? null,
-      status,
-      finishReason: rootEnd?.data.finishReason ?? null,
-      interruptionReason: rootEnd?.data.interruption?.reason ?? failure?.message ?? null,
-      usage,
-      costUsd,
-      unreported: lost,
-      turns,
-      runId: this.runId,
-      sessionId: this.sessionId,
-      agentId: this.agentId,
-      error: failure,
-      metadata: rootEnd?.data.metadata ?? {},
-    };
+    const kept = this.#options.store.events.keep(this.runId);
+    const result = endedResult(this, found, kept instanceof Promise ? await kept : kept);
+    const { convert } = this.#options;
+    return (convert === undefined ? result : await convert(result)) as Result;
   }
 
   async snapshot(): Promise<RunSnapshot & Pick<RunSummary, "status" | "waitsFor">> {
@@ -275,7 +286,7 @@ export class StoredRunHandle implements RunHandle {
     return this.#send({ type: "approval", approvalId, decision });
   }
 
-  async fork(options: { readonly at: number; readonly runId?: string }): Promise<RunHandle> {
+  async fork(options: { readonly at: number; readonly runId?: string }): Promise<RunHandle<Result>> {
     checkOptions("fork()", options, forkOptionNames);
     const { at, runId } = options;
     const { store, clock, ids, record, by = anonymousUser, life } = this.#options;

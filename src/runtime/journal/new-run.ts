@@ -57,6 +57,11 @@ export function newRun(
     retention: options.retention,
   });
   const { runId, sessionId, priority, executionBudget: budget } = root;
+  if (options.timeoutWhileWaiting === true && budget.deadlineMs === null)
+    throw new Fault(
+      "invalid_argument",
+      `timeoutWhileWaiting of a run of ${agentId} has no effect without a deadline: set timeoutMs or budget.deadlineMs`,
+    );
   const supervision = root.toJSON();
   const at = clock.now();
   const by = messages[0]?.from ?? userId;
@@ -66,6 +71,7 @@ export function newRun(
     parentId: null,
     supervision,
     budget,
+    ...(options.timeoutWhileWaiting === true && { timeoutWhileWaiting: true }),
     input,
     messages,
     userId,

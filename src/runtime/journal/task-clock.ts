@@ -34,19 +34,24 @@ export class TaskClock {
 
 /** What decides whether the clock of a task runs. */
 interface ClockedTask {
+  readonly record: Pick<TaskRecord, "timeoutWhileWaiting">;
   readonly clock: TaskClock;
   readonly outcome: TaskOutcome | null;
   readonly unseated: boolean;
   readonly opened: ReadonlyMap<StepAddress, number>;
 }
 
-/** H5, B5: the clock of a task stops while the run or the task is paused, while the task waits for a person, and once it has ended. */
+/**
+ * H5, B5: the clock of a task stops while the run or the task is paused, while the task waits for a person (unless
+ * `timeoutWhileWaiting` is set), and once it has ended.
+ */
 export function updateClock(
-  { clock, outcome, unseated, opened }: ClockedTask,
+  { record, clock, outcome, unseated, opened }: ClockedTask,
   isRunPaused: boolean,
   at: number,
 ): void {
-  clock.set(!isRunPaused && !unseated && outcome === null && ![...opened.keys()].some(asksPerson), at);
+  const isAsking = record.timeoutWhileWaiting !== true && [...opened.keys()].some(asksPerson);
+  clock.set(!isRunPaused && !unseated && outcome === null && !isAsking, at);
 }
 
 /** B5: when the task passes its deadline, in epoch milliseconds, if its clock does not stop again. `null` means no deadline. */

@@ -41,6 +41,7 @@ export function childTaskRecord(parent: TaskState, options: ChildTaskOptions): T
     parentId: record.taskId,
     supervision: supervision.toJSON(),
     budget,
+    ...(record.timeoutWhileWaiting === true && { timeoutWhileWaiting: true }),
     input,
     messages: [],
     userId: record.userId,

@@ -30,6 +30,14 @@ export class MemoryEventLog implements EventLog {
     for (const event of events.slice(fromSeq)) yield deepFreeze(event);
   }
 
+  keep(runId: RunId): MaybePromise<() => readonly Event[]> {
+    return attempt(() => {
+      const { events } = this.#tables.run(runId);
+      const { length } = events;
+      return () => deepFreeze(events.slice(0, length));
+    });
+  }
+
   tail(runId: RunId, options: TailOptions = {}): AsyncIterable<Event | Delta> {
     return new MemoryTail(this.#tables, this.#tables.run(runId), options);
   }

@@ -1,4 +1,5 @@
 import {
+  Fault,
   type Delta,
   type Event,
   type EventLog,
@@ -11,6 +12,7 @@ import {
 } from "../../../kernel/index.ts";
 import { WakeFlag } from "../wake-flag.ts";
 import { TailFilter } from "../tail-filter.ts";
+import type { CommitRow } from "./db/commit-row.ts";
 import type { ChangeWatch } from "./db/change-watch.ts";
 import type { CommitRows } from "./rows/commit-rows.ts";
 import type { DeltaBoard } from "./tail/delta-board.ts";
@@ -48,6 +50,17 @@ interface JoinedFeed {
   readonly leave: () => void;
 }
 
+/** Maximum length of the text that `keep` holds in memory, in UTF-16 code units. */
+const mostKept = 64 * 1_024 * 1_024;
+
+function tooLarge(runId: RunId): never {
+  throw new Fault(
+    "too_large",
+    `the history of run ${runId} is larger than ${mostKept} characters: read run.events() instead`,
+    { details: { runId } },
+  );
+}
+
 export class SqliteEventLog implements EventLog {
   readonly #tables: Tables;
   readonly #rows: CommitRows;
@@ -71,6 +84,21 @@ export class SqliteEventLog implements EventLog {
       return { run: key, end: this.#rows.end(key).seq };
     });
     yield* this.#between(run, fromSeq, end);
+  }
+
+  async keep(runId: RunId): Promise<() => readonly Event[]> {
+    const { run, end } = await this.#tables.read(() => {
+      const key = this.#tables.run(runId);
+      return { run: key, end: this.#rows.end(key).number };
+    });
+    const kept: CommitRow[] = [];
+    let units = 0;
+    for await (const page of this.#rows.eventPages(run, 0, end)) {
+      for (const row of page) units += row.body.length;
+      if (units > mostKept) return () => tooLarge(runId);
+      kept.push(...page);
+    }
+    return () => kept.flatMap((row) => this.#rows.events(run, row));
   }
 
   /** A single generator from the feed to the reader: each nested generator would add three promises per item. */
