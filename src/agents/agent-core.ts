@@ -419,7 +419,7 @@ function middlewareOf(
 
 function callPathOf(
   pipeline: MiddlewarePipeline,
-  { guardrails = [], extensions = [], permissions, toolHooks, hooks: observer }: AgentOptions,
+  { guardrails = [], extensions = [], permissions, toolHooks, hooks: observer, repairToolCall }: AgentOptions,
 ): CallPath | undefined {
   const gate = composeGate({
     guardrails,
@@ -427,7 +427,11 @@ function callPathOf(
     ...(permissions && { permissions }),
     ...(toolHooks && { hooks: toolHooks }),
   });
-  return pipeline.callPath({ ...(gate && { gate }), ...(observer && { observer }) });
+  return pipeline.callPath({
+    ...(gate && { gate }),
+    ...(observer && { observer }),
+    ...(repairToolCall && { repair: repairToolCall }),
+  });
 }
 
 /** Refuses two tools of one name. For tools that are added later, the first one with a name is used (`ToolSpecs`). */

@@ -15,6 +15,7 @@ import type {
   Permissions,
   PrepareStep,
   PromptSource,
+  RepairToolCall,
   SpawnBudget,
   StopCondition,
   Telemetry,
@@ -64,6 +65,11 @@ export interface AgentOptions {
    * number is frozen when an invocation starts. Default: 128.
    */
   readonly maxToolCallsPerTurn?: number;
+  /**
+   * Corrects a tool call whose tool does not exist or whose arguments do not match the schema, before the gate. Its
+   * result is journaled. If absent, the model receives the problem as an error result.
+   */
+  readonly repairToolCall?: RepairToolCall;
   /**
    * Chooses the model role, the tools and additional messages of each turn. Its result is journaled, so a replay does not
    * ask again. Only architectures with `supportsTurnControl` accept it.

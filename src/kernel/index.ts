@@ -328,13 +328,7 @@ export type {
   CompactionStep,
 } from "./agent/compaction.ts";
 export type { CompactionGoal, CompactionStrategy } from "./agent/compaction-strategy.ts";
-export type {
-  Dependencies,
-  ExtraToolListener,
-  FastFlags,
-  WorkerBrief,
-  WorkerInput,
-} from "./agent/dependencies.ts";
+export type * from "./agent/dependencies.ts";
 export type { Engine, DriveResult, RunHost } from "./agent/engine.ts";
 export type { EphemeralSource } from "./agent/ephemeral-source.ts";
 export type { Command, Extension, ExtensionApi, ExtensionHandler } from "./agent/extension.ts";
@@ -414,4 +408,5 @@ export type { Tool, ToolConcurrency, ToolContext, ToolOrigin, ToolRisk } from ".
 export type * from "./agent/tool-gate.ts";
 export type { ToolHost } from "./agent/tool-host.ts";
 export type { Turn, TurnOpening, TurnPlan } from "./agent/turn.ts";
+export type { MalformedCall, RepairedCall, RepairToolCall } from "./agent/tool-repair.ts";
 export type { EndedTurn, PrepareStep, StopCondition, TurnChanges, TurnStart } from "./agent/turn-control.ts";

@@ -61,7 +61,7 @@ export interface SpawnOptions {
    * applies.
    */
   readonly budget?: Partial<ExecutionBudget>;
-  /** How long the child's history is kept. Default: `HistoryRetention.RUN`. */
+  /** How long the child's history is kept. Default: `HistoryRetention.RUN`. A child of a task with `NONE` is `NONE`. */
   readonly retention?: HistoryRetention;
   /**
    * Role in which the parent spawns the child, for a child that keeps history. Each role has a separate session per

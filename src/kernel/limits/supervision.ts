@@ -50,7 +50,7 @@ export interface ChildOptions {
   readonly parentId: AgentId;
   /** If absent, the child has its parent's budget. If present, it is tightened by the parent's (B6). */
   readonly executionBudget?: Partial<ExecutionBudget>;
-  /** Default: `RUN`. */
+  /** Default: `RUN`. Always `NONE` for a child of a task with `NONE`, whose content the child's input would repeat. */
   readonly retention?: HistoryRetention;
   /** Default: `NORMAL`. A child does not inherit its parent's priority. */
   readonly priority?: Priority;
@@ -137,7 +137,7 @@ export class Supervision {
         options.executionBudget === undefined
           ? this.executionBudget
           : tightenBudget(this.executionBudget, options.executionBudget),
-      retention: parseHistoryRetention(retention),
+      retention: parseHistoryRetention(this.retention === HistoryRetention.NONE ? this.retention : retention),
       priority: parsePriority(priority),
     });
   }

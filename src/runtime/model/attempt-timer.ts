@@ -1,13 +1,12 @@
 import {
   mergeModelTimeouts,
-  type Clock,
   type Model,
-  type ModelCallMeta,
   type ModelCallOptions,
   type ModelTimeouts,
 } from "../../kernel/index.ts";
-import { CallTimeout, type CallTimeouts } from "../process/call-timeouts.ts";
+import type { PendingTimeout } from "../process/call-timeouts.ts";
 import type { ActiveStep } from "../task/active-step.ts";
+import type { TaskRunner } from "../task/task-runner.ts";
 
 /**
  * An attempt exceeded one of its `ModelTimeouts`. Not a `Fault`, because the request was sent and may be billed (B3). The
@@ -18,25 +17,20 @@ class ModelTimeoutError extends Error {
 }
 
 /**
- * Limits the time of one attempt of a model call, and gives the attempt a signal that aborts with the step or at the
- * timeout.
+ * Limits the time of one attempt of a model call, and aborts the signal of the attempt at the timeout.
  *
  * The timer is set to the earliest timeout and checked when it fires: a chunk only notes its time.
  */
-export class AttemptTimer {
+export class AttemptTimer implements PendingTimeout {
   readonly #step: ActiveStep;
   readonly #model: Model;
-  readonly #timeouts: ModelTimeouts;
-  readonly #isStreamed: boolean;
-  readonly #onTimeout: (error: Error) => void;
-  readonly #clock: Clock;
-  readonly #pending: CallTimeouts;
   readonly #startedAt: number;
+  readonly #isStreamed: boolean;
+  readonly #onFailure: (error: Error) => void;
   /** Epoch milliseconds. 0 before the first chunk. */
   #lastChunkAt = 0;
-  #timeout: CallTimeout | undefined;
-  #controller: AbortController | undefined;
-  #unfollow: (() => void) | undefined;
+  at = Number.POSITIVE_INFINITY;
+  index = -1;
   /** The attempt has ended, by a response, a failure or a timeout. */
   isOver = false;
 
@@ -45,37 +39,30 @@ export class AttemptTimer {
     model: Model,
     startedAt: number,
     isStreamed: boolean,
-    onTimeout: (error: Error) => void,
+    onFailure: (error: Error) => void,
   ) {
-    const { worker, agent } = step.runner;
     this.#step = step;
     this.#model = model;
-    this.#timeouts =
-      agent.modelTimeouts === undefined
-        ? worker.modelTimeouts
-        : mergeModelTimeouts(worker.modelTimeouts, agent.modelTimeouts);
-    this.#isStreamed = isStreamed;
-    this.#onTimeout = onTimeout;
-    this.#clock = worker.clock;
-    this.#pending = worker.callTimeouts;
     this.#startedAt = startedAt;
+    this.#isStreamed = isStreamed;
+    this.#onFailure = onFailure;
     this.#arm();
   }
 
-  /** Options of the model call. The signal is created when the model reads it: many models in tests never do. */
-  callOptions(meta: ModelCallMeta): ModelCallOptions {
-    const readSignal = (): AbortSignal => this.#signal;
+  /** Options of the model call. The cache key is computed when the model reads it: most models never do. */
+  callOptions(runner: Pick<TaskRunner, "meta" | "promptCacheKey">): ModelCallOptions {
     return {
-      get signal() {
-        return readSignal();
+      get promptCacheKey() {
+        return runner.promptCacheKey;
       },
-      meta,
+      signal: this.#step.cancelScope.attemptSignal,
+      meta: runner.meta,
     };
   }
 
   noteChunk(): void {
     const isFirst = this.#lastChunkAt === 0;
-    this.#lastChunkAt = this.#clock.now();
+    this.#lastChunkAt = this.#step.runner.worker.clock.now();
     // The time between chunks may end earlier than the time until the first chunk would have.
     if (isFirst) this.#arm();
   }
@@ -84,53 +71,48 @@ export class AttemptTimer {
   end(): void {
     this.isOver = true;
     this.#disarm();
-    this.#unfollow?.();
   }
 
-  get #signal(): AbortSignal {
-    if (this.#controller === undefined) {
-      const controller = new AbortController();
-      this.#controller = controller;
-      this.#unfollow = this.#step.cancelScope.token.onCancel((error) => controller.abort(error));
-    }
-    return this.#controller.signal;
+  get #timeouts(): ModelTimeouts {
+    const { worker, agent } = this.#step.runner;
+    return agent.modelTimeouts === undefined
+      ? worker.modelTimeouts
+      : mergeModelTimeouts(worker.modelTimeouts, agent.modelTimeouts);
   }
 
-  /** The timeout that ends first, and when. Epoch milliseconds. */
-  #next(): { readonly name: keyof ModelTimeouts; readonly at: number } {
-    const total = { name: "totalMs", at: after(this.#startedAt, this.#timeouts.totalMs) } as const;
-    if (!this.#isStreamed) return total;
-    const chunk =
-      this.#lastChunkAt === 0
-        ? ({ name: "firstChunkMs", at: after(this.#startedAt, this.#timeouts.firstChunkMs) } as const)
-        : ({ name: "chunkMs", at: after(this.#lastChunkAt, this.#timeouts.chunkMs) } as const);
-    return chunk.at < total.at ? chunk : total;
+  /** The timeout of the attempt that ends first. */
+  #first(): keyof ModelTimeouts {
+    if (!this.#isStreamed) return "totalMs";
+    const chunk = this.#lastChunkAt === 0 ? "firstChunkMs" : "chunkMs";
+    return this.#endOf(chunk) < this.#endOf("totalMs") ? chunk : "totalMs";
+  }
+
+  #endOf(name: keyof ModelTimeouts): number {
+    const ms = this.#timeouts[name];
+    const from = name === "chunkMs" ? this.#lastChunkAt : this.#startedAt;
+    return ms === null ? Number.POSITIVE_INFINITY : from + ms;
   }
 
   #arm(): void {
     this.#disarm();
-    const { at } = this.#next();
-    if (at === Number.POSITIVE_INFINITY) return;
-    this.#timeout = new CallTimeout(at, () => this.#onTimer());
-    this.#pending.add(this.#timeout);
+    this.at = this.#endOf(this.#first());
+    if (this.at !== Number.POSITIVE_INFINITY) this.#step.runner.worker.callTimeouts.add(this);
   }
 
   #disarm(): void {
-    if (this.#timeout !== undefined) this.#pending.remove(this.#timeout);
-    this.#timeout = undefined;
+    if (this.index >= 0) this.#step.runner.worker.callTimeouts.remove(this);
   }
 
-  #onTimer(): void {
-    this.#timeout = undefined;
+  onTimeout(): void {
     if (this.isOver) return;
-    const { name, at } = this.#next();
-    if (at > this.#clock.now()) {
+    const name = this.#first();
+    if (this.#endOf(name) > this.#step.runner.worker.clock.now()) {
       this.#arm();
       return;
     }
     const error = new ModelTimeoutError(this.#describe(name));
-    this.#onTimeout(error);
-    this.#controller?.abort(error);
+    this.#onFailure(error);
+    this.#step.cancelScope.abortAttempt(error);
   }
 
   #describe(name: keyof ModelTimeouts): string {
@@ -144,7 +126,3 @@ const missing: Readonly<Record<keyof ModelTimeouts, string>> = {
   chunkMs: "no further chunk of its answer arrived",
   totalMs: "its answer was not complete",
 };
-
-function after(from: number, ms: number | null): number {
-  return ms === null ? Number.POSITIVE_INFINITY : from + ms;
-}

@@ -1,11 +1,18 @@
 import type { Clock } from "../../kernel/index.ts";
 
-/** The timeout of one call. */
-export class CallTimeout {
+/** A timeout that can be added to `CallTimeouts`. */
+export interface PendingTimeout {
   /** When the call times out. Epoch milliseconds. */
   readonly at: number;
-  readonly onTimeout: () => void;
   /** Index in the list of pending timeouts; -1 if the timeout is not pending. */
+  index: number;
+  onTimeout(): void;
+}
+
+/** The timeout of one call. */
+export class CallTimeout implements PendingTimeout {
+  readonly at: number;
+  readonly onTimeout: () => void;
   index = -1;
 
   constructor(at: number, onTimeout: () => void) {
@@ -21,7 +28,7 @@ export class CallTimeout {
  */
 export class CallTimeouts {
   readonly #clock: Clock;
-  readonly #pending: CallTimeout[] = [];
+  readonly #pending: PendingTimeout[] = [];
   /** The time to which the timer is set. Epoch milliseconds. */
   #timerAt = Number.POSITIVE_INFINITY;
   #clearTimer: (() => void) | undefined;
@@ -31,12 +38,12 @@ export class CallTimeouts {
     this.#clock = clock;
   }
 
-  add(timeout: CallTimeout): void {
+  add(timeout: PendingTimeout): void {
     timeout.index = this.#pending.push(timeout) - 1;
     if (timeout.at < this.#timerAt) this.#setTimer(timeout.at);
   }
 
-  remove(timeout: CallTimeout): void {
+  remove(timeout: PendingTimeout): void {
     this.#delete(timeout);
     if (this.#pending.length > 0 || this.#isCheckScheduled) return;
     this.#isCheckScheduled = true;
@@ -49,7 +56,7 @@ export class CallTimeouts {
   }
 
   /** Moves the last timeout to the index of the deleted one. */
-  #delete(timeout: CallTimeout): void {
+  #delete(timeout: PendingTimeout): void {
     if (this.#pending[timeout.index] !== timeout) return;
     const last = this.#pending.pop();
     if (last !== undefined && last !== timeout) {

@@ -23,6 +23,7 @@ export class CancellationScope {
   /** The call whose body runs in this scope. */
   readonly #call: InFlightCall | undefined;
   #signal: AbortSignal | undefined;
+  #attempt: AbortController | undefined;
   #isAbandoned = false;
 
   constructor(above: CancellationScope | CancellationRoot, call?: InFlightCall) {
@@ -45,6 +46,25 @@ export class CancellationScope {
       this.#signal = controller.signal;
     }
     return this.#signal;
+  }
+
+  /**
+   * The signal of the model call that the code of this scope awaits. It follows the token and aborts with
+   * `abortAttempt`. A scope awaits one call at a time, so its attempts share the signal until it aborts.
+   */
+  get attemptSignal(): AbortSignal {
+    if (this.#attempt === undefined) {
+      this.#attempt = new AbortController();
+      this.token.onCancel((error) => this.#attempt?.abort(error));
+    } else if (this.#attempt.signal.aborted && this.token.error === undefined) {
+      this.#attempt = new AbortController();
+    }
+    return this.#attempt.signal;
+  }
+
+  /** Aborts the attempt of a model call alone, because it timed out. The next attempt gets another signal. */
+  abortAttempt(error: Error): void {
+    this.#attempt?.abort(error);
   }
 
   /** C2: throws if the scope is cancelled or the deadline of the task has passed. */

@@ -254,3 +254,24 @@ describe("the journal and the event log after retention NONE", () => {
     await expect(run.fork({ at: 0 })).rejects.toMatchObject({ code: "invalid_argument" });
   });
 });
+
+test("a child of a root with retention NONE leaves no content in the log, although it was spawned as PERMANENT", async () => {
+  const { runtime } = await setUp();
+  const child = agent("child", async (ctx) =>
+    ctx.step("note", async () => "private note").then(() => "done"),
+  );
+  const parent = agent(
+    "parent",
+    async (ctx) => {
+      const spawned = await ctx.spawn(child.id, "private task", { retention: HistoryRetention.PERMANENT });
+      return spawned.kind === "spawned" ? (await ctx.join(spawned.handle)).status : "refused";
+    },
+    { subAgents: [child] },
+  );
+  const run = await runtime.submit(parent, "private question", { retention: HistoryRetention.NONE });
+  expect(await run.result()).toMatchObject({ output: "completed" });
+  const events: unknown[] = [];
+  for await (const event of run.events()) events.push(event);
+  expect(JSON.stringify(events)).toContain('"taskId":"t1"');
+  expect(JSON.stringify(events)).not.toContain("private");
+});
