@@ -1,4 +1,4 @@
-import { AbortWatch } from "./abort-watch.ts";
+import { AbortWatch } from "./calling/abort-watch.ts";
 import {
   checkInvokeOptions,
   checkRuntimeChoice,
@@ -73,13 +73,13 @@ export interface AgentHome {
   readonly check: SchemaCheck;
 }
 
-export interface StreamOptions extends InvokeOptions {
+export interface StreamOptions<Context = unknown> extends InvokeOptions<Context> {
   /** C3: whether leaving the loop cancels the run. Default: `false`, the run continues. */
   readonly cancelOnBreak?: boolean;
 }
 
 /** Options of `continue`. */
-export type ContinueOptions = Omit<InvokeOptions, "sessionId">;
+export type ContinueOptions<Context = unknown> = Omit<InvokeOptions<Context>, "sessionId">;
 
 /**
  * The model role of summaries, so that middleware can tell them from answers and `route` may choose a cheaper model.
@@ -265,7 +265,10 @@ export class AgentCore implements HostedAgent {
   }
 
   /** Invokes the agent repeatedly in one session until the `until` predicate accepts the answer. */
-  async runUntil(input: AgentInput, options: RunUntilOptions<JsonValue>): Promise<RunResult<JsonValue>> {
+  async runUntil(
+    input: AgentInput,
+    options: RunUntilOptions<JsonValue, never>,
+  ): Promise<RunResult<JsonValue>> {
     checkRunUntilOptions(options);
     const { clock } = options.runtime ?? (await this.#runtime());
     const deadlineMs = this.budget?.deadlineMs ?? null;

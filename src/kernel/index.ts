@@ -222,7 +222,7 @@ export type { GuardrailDecision, GuardrailStage, OnGuardrailError } from "./run/
 export type { DrainMode, InputQueue } from "./run/input-queue.ts";
 export { outcomeStatus } from "./run/outcome-status.ts";
 export type { Resolution } from "./run/resolution.ts";
-export type { RunFacts, RunFactsStorage } from "./run/run-facts.ts";
+export type { ContextFactory, RunFacts, RunFactsStorage } from "./run/run-facts.ts";
 export { type ChildMetaOptions, RunMeta, type StandaloneOptions } from "./run/run-meta.ts";
 export { turnKey, type RunRecord } from "./run/run-record.ts";
 export { changedResult } from "./run/changed-result.ts";
@@ -401,7 +401,7 @@ export type {
 export { checkSpawnOptions, spawnOptionNames } from "./agent/spawn-check.ts";
 export { answerIfLive } from "./agent/answer-approval.ts";
 export type { RunHandle, ToolResultOptions, WaitingResult } from "./agent/run-handle.ts";
-export { type Runtime, type SubmitOptions, submitOptionNames } from "./agent/runtime.ts";
+export * from "./agent/runtime.ts";
 export { checkSkill, type Skill } from "./agent/skill.ts";
 export type { Attributes, Metric, Span, SpanOptions, Telemetry } from "./agent/telemetry.ts";
 export type { Tool, ToolConcurrency, ToolContext, ToolOrigin, ToolRisk } from "./agent/tool.ts";

@@ -11,7 +11,7 @@ import {
   type RunHandle,
   type RunResult,
 } from "../../kernel/index.ts";
-import { AbortWatch } from "../abort-watch.ts";
+import { AbortWatch } from "../calling/abort-watch.ts";
 import { AnswerReader, unsaid, type AnswerChange } from "./answer-reader.ts";
 import { cancelWithCaller } from "../cancel-with-caller.ts";
 import { PartialJson, type PartialValue } from "./partial-json.ts";
