@@ -11,25 +11,26 @@ import {
 } from "./agents/index.ts";
 import type { RunResult } from "./kernel/index.ts";
 
-export interface ReActAgentOptions extends Omit<AgentOptions, "architecture">, ReActOptions {}
+export interface ReActAgentOptions<Context = unknown>
+  extends Omit<AgentOptions<Context>, "architecture">, ReActOptions {}
 
 /** An agent that alternates model calls and tool calls until the model answers. `Agent` does the same by default. */
-export class ReActAgent extends Agent {
-  constructor(options: ReActAgentOptions) {
+export class ReActAgent<Context = unknown> extends Agent<Context> {
+  constructor(options: ReActAgentOptions<Context>) {
     checkKindOptions("ReActAgent", options, ["architecture"], ["initialToolChoice"]);
     const { initialToolChoice, ...rest } = options;
     super({ ...rest, architecture: react(initialToolChoice === undefined ? {} : { initialToolChoice }) });
   }
 }
 
-export interface OrchestratorOptions extends AgentOptions {
+export interface OrchestratorOptions<Context = unknown> extends AgentOptions<Context> {
   /** Each sub-agent becomes the tool `handoff_<key>` and is registered with the orchestrator. */
   readonly subAgents: readonly SubAgent[];
 }
 
 /** An agent that hands tasks to others. */
-export class OrchestratorAgent extends Agent {
-  constructor(options: OrchestratorOptions) {
+export class OrchestratorAgent<Context = unknown> extends Agent<Context> {
+  constructor(options: OrchestratorOptions<Context>) {
     checkKindOptions("OrchestratorAgent", options, []);
     super(orchestration(options));
   }

@@ -16,6 +16,7 @@ import {
   changedResult,
   Fault,
   jsonText,
+  type HostedAgent,
   type Infer,
   type JsonSchema,
   type JsonValue,
@@ -30,7 +31,11 @@ import {
 import { openRuntime } from "./open-runtime.ts";
 import { systemClock } from "./runtime/index.ts";
 
-export interface AgentOptions extends Omit<BareAgentOptions, "model" | "models"> {
+/**
+ * Options of an agent. `Context` is the type of the live value that tools, instructions, hooks and guardrails receive. It
+ * follows from the tools and the instructions that declare it.
+ */
+export interface AgentOptions<Context = unknown> extends Omit<BareAgentOptions<Context>, "model" | "models"> {
   /** The model: one of an AI SDK provider, a name such as `"anthropic/claude-sonnet-5"`, or your own `Model`. */
   readonly model?: ModelLike;
   /** Models for single roles. A role without an entry uses `model`. */
@@ -41,25 +46,34 @@ export interface AgentOptions extends Omit<BareAgentOptions, "model" | "models">
  * Options of `invoke`. `Source` is a Standard Schema that can convert itself to JSON Schema (such as one of zod), or a
  * JSON Schema written `as const`. Without a schema the answer is a text.
  */
-export interface InvokeOptions<Source extends Schema = never> extends Omit<BareInvokeOptions, "output"> {
+export interface InvokeOptions<Source extends Schema = never, Context = unknown> extends Omit<
+  BareInvokeOptions<Context>,
+  "output"
+> {
   /** The schema of the answer. If an answer does not match, the model is asked again, at most twice. */
   readonly output?: Source | undefined;
 }
 
 /** Options of `continue`: those of `invoke` without `sessionId`. */
-export interface ContinueOptions<Source extends Schema = never> extends Omit<BareContinueOptions, "output"> {
+export interface ContinueOptions<Source extends Schema = never, Context = unknown> extends Omit<
+  BareContinueOptions<Context>,
+  "output"
+> {
   readonly output?: Source | undefined;
 }
 
-export interface StreamOptions<Source extends Schema = never> extends Omit<BareStreamOptions, "output"> {
+export interface StreamOptions<Source extends Schema = never, Context = unknown> extends Omit<
+  BareStreamOptions<Context>,
+  "output"
+> {
   readonly output?: Source | undefined;
 }
 
-export type RunUntilOptions = Omit<BareRunUntilOptions<string>, "output">;
+export type RunUntilOptions<Context = unknown> = Omit<BareRunUntilOptions<string, Context>, "output">;
 
 /** Options of `invoke` that make it return when the run needs a person's answer. */
-export interface ReturnOnApproval<Source extends Schema = never> extends Omit<
-  InvokeOptions<Source>,
+export interface ReturnOnApproval<Source extends Schema = never, Context = unknown> extends Omit<
+  InvokeOptions<Source, Context>,
   "onApproval" | "output"
 > {
   readonly output?: Source | undefined;
@@ -68,7 +82,10 @@ export interface ReturnOnApproval<Source extends Schema = never> extends Omit<
 }
 
 /** Options of `submit`. */
-export interface SubmitRunOptions<Source extends Schema = never> extends Omit<BareSubmitOptions, "output"> {
+export interface SubmitRunOptions<Source extends Schema = never, Context = unknown> extends Omit<
+  BareSubmitOptions<Context>,
+  "output"
+> {
   readonly output?: Source | undefined;
 }
 
@@ -129,38 +146,40 @@ function checkFor(schema: JsonSchema): JsonSchemaCheck {
  * const { status, output } = await agent.invoke("Which licence does this project use?");
  * ```
  */
-export class Agent extends AgentCore {
+export class Agent<Context = unknown> extends AgentCore implements HostedAgent<Context> {
+  declare readonly contextType?: Context;
   readonly #given: AgentOptions;
 
-  constructor(options: AgentOptions) {
-    super(withModels(options), home);
-    this.#given = options;
+  constructor(options: AgentOptions<Context>) {
+    // The compiler has checked that the parts accept the context. From here on it is a value of unknown type.
+    super(withModels(options as AgentOptions), home);
+    this.#given = options as AgentOptions;
   }
 
   /** Returns an agent with the same options except for `changes`. */
-  override with(changes: Partial<AgentOptions>): Agent {
-    return new Agent({ ...this.#given, ...changes });
+  override with(changes: Partial<AgentOptions<Context>>): Agent<Context> {
+    return new Agent<Context>({ ...(this.#given as AgentOptions<Context>), ...changes });
   }
 
   /** Runs the agent on an input and resolves with the result, whatever its status. */
-  override invoke(input: AgentInput, options?: InvokeOptions): Promise<RunResult>;
+  override invoke(input: AgentInput, options?: InvokeOptions<never, Context>): Promise<RunResult>;
   override invoke<const Source extends Schema>(
     input: AgentInput,
-    options: InvokeOptions<Source> & { readonly output: Source },
+    options: InvokeOptions<Source, Context> & { readonly output: Source },
   ): Promise<ValueResult<Infer<Source>>>;
   /** Accepts options with or without a schema. */
   override invoke<const Source extends Schema>(
     input: AgentInput,
-    options?: InvokeOptions<Source>,
+    options?: InvokeOptions<Source, Context>,
   ): Promise<RunResult | ValueResult<Infer<Source>>>;
   /** With `onApproval: "return"`, also resolves when the run needs a person's answer. */
   override invoke<const Source extends Schema = never>(
     input: AgentInput,
-    options: ReturnOnApproval<Source>,
+    options: ReturnOnApproval<Source, Context>,
   ): Promise<AnswerOf<Source> | WaitingResult<AnswerOf<Source>>>;
   override async invoke(
     input: AgentInput,
-    options: InvokeOptions<Schema> | ReturnOnApproval<Schema> = {},
+    options: InvokeOptions<Schema, Context> | ReturnOnApproval<Schema, Context> = {},
   ): Promise<never> {
     const { options: bare, shape } = shaped(options);
     const result = await this.invokeOrReturn(input, bare);
@@ -169,12 +188,15 @@ export class Agent extends AgentCore {
   }
 
   /** Starts a run and returns its handle without waiting for the result. The result has the type that `invoke` returns. */
-  override submit(input: AgentInput, options?: SubmitRunOptions): Promise<RunHandle<RunResult>>;
+  override submit(
+    input: AgentInput,
+    options?: SubmitRunOptions<never, Context>,
+  ): Promise<RunHandle<RunResult>>;
   override submit<const Source extends Schema>(
     input: AgentInput,
-    options: SubmitRunOptions<Source> & { readonly output: Source },
+    options: SubmitRunOptions<Source, Context> & { readonly output: Source },
   ): Promise<RunHandle<ValueResult<Infer<Source>>>>;
-  override async submit(input: AgentInput, options: SubmitRunOptions<Schema> = {}): Promise<never> {
+  override async submit(input: AgentInput, options: SubmitRunOptions<Schema, Context> = {}): Promise<never> {
     const { options: bare, shape } = shaped(options);
     return (await super.submit(input, bare)).withResult(shape) as never;
   }
@@ -183,32 +205,32 @@ export class Agent extends AgentCore {
    * Continues a session without a new message, for example after a run that ended with `max_turns` or was cancelled. The
    * run fails with `invalid_argument` if the session has no messages or ends with an answer.
    */
-  override continue(sessionId: string, options?: ContinueOptions): Promise<RunResult>;
+  override continue(sessionId: string, options?: ContinueOptions<never, Context>): Promise<RunResult>;
   override continue<const Source extends Schema>(
     sessionId: string,
-    options: ContinueOptions<Source> & { readonly output: Source },
+    options: ContinueOptions<Source, Context> & { readonly output: Source },
   ): Promise<ValueResult<Infer<Source>>>;
-  override continue(sessionId: string, options: ContinueOptions<Schema> = {}): Promise<never> {
+  override continue(sessionId: string, options: ContinueOptions<Schema, Context> = {}): Promise<never> {
     return this.invoke({ continue: true }, { ...options, sessionId }) as Promise<never>;
   }
 
-  override stream(input: AgentInput, options?: StreamOptions): AgentStream<RunResult>;
+  override stream(input: AgentInput, options?: StreamOptions<never, Context>): AgentStream<RunResult>;
   override stream<const Source extends Schema>(
     input: AgentInput,
-    options: StreamOptions<Source> & { readonly output: Source },
+    options: StreamOptions<Source, Context> & { readonly output: Source },
   ): AgentStream<ValueResult<Infer<Source>>, Infer<Source>>;
   override stream<const Source extends Schema>(
     input: AgentInput,
-    options?: StreamOptions<Source>,
+    options?: StreamOptions<Source, Context>,
   ): AgentStream<RunResult | ValueResult<Infer<Source>>, Infer<Source>>;
-  override stream(input: AgentInput, options: StreamOptions<Schema> = {}): never {
+  override stream(input: AgentInput, options: StreamOptions<Schema, Context> = {}): never {
     const { options: bare, shape } = shaped(options);
     return this.streamAs(input, bare, shape) as never;
   }
 
   /** Invokes the agent repeatedly until `until` accepts the answer. The output of each iteration is a text. */
-  override runUntil(input: AgentInput, options: RunUntilOptions): Promise<RunResult> {
-    const asked = options as unknown as BareRunUntilOptions<JsonValue>;
+  override runUntil(input: AgentInput, options: RunUntilOptions<Context>): Promise<RunResult> {
+    const asked = options as unknown as BareRunUntilOptions<JsonValue, never>;
     return super.runUntil(input, asked) as Promise<RunResult>;
   }
 

@@ -45,6 +45,7 @@ const agentOptionNames = optionNames<AgentOptions>({
   version: true,
   prepareStep: true,
   stopWhen: true,
+  repairToolCall: true,
 });
 
 /**
@@ -88,7 +89,7 @@ export function checkAgentOptions(options: Omit<AgentOptions, "model" | "models"
   checkChoice(agent, "inbox", options.inbox, inboxModes);
   checkChoice(agent, "steering", options.steering, drainModes);
   checkChoice(agent, "followUps", options.followUps, drainModes);
-  checkTurnControl(agent, options);
+  checkFunctions(agent, options);
   for (const [part, methods, fix] of parts) checkMethods(`${part} of ${agent}`, options[part], methods, fix);
   for (const each of options.stopHooks ?? []) checkMethods(`stop hook of ${agent}`, each, ["shouldContinue"]);
   for (const each of options.ephemeral ?? [])
@@ -98,11 +99,19 @@ export function checkAgentOptions(options: Omit<AgentOptions, "model" | "models"
   for (const each of options.guardrails ?? []) checkGuardrail(each, agent);
 }
 
-function checkTurnControl(
+function checkFunctions(
   agent: string,
-  { prepareStep, stopWhen }: Pick<AgentOptions, "prepareStep" | "stopWhen">,
+  {
+    prepareStep,
+    stopWhen,
+    repairToolCall,
+  }: Pick<AgentOptions, "prepareStep" | "stopWhen" | "repairToolCall">,
 ): void {
-  const options = { prepareStep: [prepareStep ?? []].flat(), stopWhen: [stopWhen ?? []].flat() };
+  const options = {
+    prepareStep: [prepareStep ?? []].flat(),
+    stopWhen: [stopWhen ?? []].flat(),
+    repairToolCall: [repairToolCall ?? []].flat(),
+  };
   for (const [option, values] of Object.entries<readonly unknown[]>(options))
     for (const value of values)
       if (typeof value !== "function")

@@ -1,4 +1,4 @@
-import { AbortWatch } from "./abort-watch.ts";
+import { AbortWatch } from "./calling/abort-watch.ts";
 import {
   checkInvokeOptions,
   checkRuntimeChoice,
@@ -44,7 +44,7 @@ import type { AgentOptions } from "./agent-options.ts";
 import { checkArchitecture } from "./part-check.ts";
 import { checkRootInput, readInput, readMessage, type AgentInput, type ReadInput } from "./agent-input.ts";
 import { checkInputKeys, refusedInput } from "./input-problem.ts";
-import { AgentStream, type StartedRun } from "./agent-stream.ts";
+import { AgentStream, type StartedRun } from "./streaming/agent-stream.ts";
 import { acceptForm, acceptSchema, type SchemaCheck } from "./answer-format.ts";
 import { createArchitecture } from "./architectures/registry.ts";
 import { PromptWindow, type WindowChange } from "./compaction/prompt-window.ts";
@@ -73,13 +73,13 @@ export interface AgentHome {
   readonly check: SchemaCheck;
 }
 
-export interface StreamOptions extends InvokeOptions {
+export interface StreamOptions<Context = unknown> extends InvokeOptions<Context> {
   /** C3: whether leaving the loop cancels the run. Default: `false`, the run continues. */
   readonly cancelOnBreak?: boolean;
 }
 
 /** Options of `continue`. */
-export type ContinueOptions = Omit<InvokeOptions, "sessionId">;
+export type ContinueOptions<Context = unknown> = Omit<InvokeOptions<Context>, "sessionId">;
 
 /**
  * The model role of summaries, so that middleware can tell them from answers and `route` may choose a cheaper model.
@@ -265,7 +265,10 @@ export class AgentCore implements HostedAgent {
   }
 
   /** Invokes the agent repeatedly in one session until the `until` predicate accepts the answer. */
-  async runUntil(input: AgentInput, options: RunUntilOptions<JsonValue>): Promise<RunResult<JsonValue>> {
+  async runUntil(
+    input: AgentInput,
+    options: RunUntilOptions<JsonValue, never>,
+  ): Promise<RunResult<JsonValue>> {
     checkRunUntilOptions(options);
     const { clock } = options.runtime ?? (await this.#runtime());
     const deadlineMs = this.budget?.deadlineMs ?? null;
@@ -419,7 +422,7 @@ function middlewareOf(
 
 function callPathOf(
   pipeline: MiddlewarePipeline,
-  { guardrails = [], extensions = [], permissions, toolHooks, hooks: observer }: AgentOptions,
+  { guardrails = [], extensions = [], permissions, toolHooks, hooks: observer, repairToolCall }: AgentOptions,
 ): CallPath | undefined {
   const gate = composeGate({
     guardrails,
@@ -427,7 +430,11 @@ function callPathOf(
     ...(permissions && { permissions }),
     ...(toolHooks && { hooks: toolHooks }),
   });
-  return pipeline.callPath({ ...(gate && { gate }), ...(observer && { observer }) });
+  return pipeline.callPath({
+    ...(gate && { gate }),
+    ...(observer && { observer }),
+    ...(repairToolCall && { repair: repairToolCall }),
+  });
 }
 
 /** Refuses two tools of one name. For tools that are added later, the first one with a name is used (`ToolSpecs`). */

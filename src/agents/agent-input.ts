@@ -12,7 +12,7 @@ import {
   type UserPart,
   type WorkerBrief,
 } from "../kernel/index.ts";
-import { isConversation, readConversation, type InputMessage } from "./input-messages.ts";
+import { isConversation, readConversation, type InputMessage } from "./calling/input-messages.ts";
 import { isUserPart } from "./input-problem.ts";
 
 /**

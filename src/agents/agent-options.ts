@@ -15,6 +15,8 @@ import type {
   Permissions,
   PrepareStep,
   PromptSource,
+  RunFacts,
+  RepairToolCall,
   SpawnBudget,
   StopCondition,
   Telemetry,
@@ -26,7 +28,14 @@ import type { StopHook } from "./stop-hook.ts";
 import type { SubAgent } from "./sub-agents.ts";
 import type { ToolList } from "./tool-list.ts";
 
-export interface AgentOptions {
+/**
+ * Builds the system prompt of an invocation from its user, metadata and context. It is called once per invocation; the
+ * text is journaled, so a resumed invocation does not call it again.
+ */
+export type InstructionsFunction<Context = unknown> = (facts: RunFacts<Context>) => string | Promise<string>;
+
+/** Options of an agent. `Context` is the type of the live value that its tools and instructions receive. */
+export interface AgentOptions<Context = unknown> {
   readonly name: string;
   /** Distinguishes several instances of one agent. The id is then `name/key`. */
   readonly key?: string;
@@ -45,13 +54,13 @@ export interface AgentOptions {
    * other faults of the provider. `null` sets no limit. Default: the timeouts of the runtime.
    */
   readonly modelTimeouts?: Partial<ModelTimeouts>;
-  /** The system prompt, or a source that builds it. A source is asked once per invocation. */
-  readonly instructions?: string | Pick<PromptSource, "build">;
+  /** The system prompt, or a function or source that builds it once per invocation. Default: empty. */
+  readonly instructions?: string | InstructionsFunction<Context> | Pick<PromptSource, "build">;
   /**
    * A list of tools, which may change over time as that of `mcpServers` does, or a function that returns the current
    * list.
    */
-  readonly tools?: ToolList;
+  readonly tools?: ToolList<Context>;
   /** The architecture, or the name of a registered one. Default: `"react"`. */
   readonly architecture?: Architecture | string;
   /**
@@ -64,6 +73,11 @@ export interface AgentOptions {
    * number is frozen when an invocation starts. Default: 128.
    */
   readonly maxToolCallsPerTurn?: number;
+  /**
+   * Corrects a tool call whose tool does not exist or whose arguments do not match the schema, before the gate. Its
+   * result is journaled. If absent, the model receives the problem as an error result.
+   */
+  readonly repairToolCall?: RepairToolCall;
   /**
    * Chooses the model role, the tools and additional messages of each turn. Its result is journaled, so a replay does not
    * ask again. Only architectures with `supportsTurnControl` accept it.
@@ -88,7 +102,7 @@ export interface AgentOptions {
   /** An observer of the agent's events, usually a `HookManager`. */
   readonly hooks?: EventObserver;
   /** Guardrails, called in this order at the stages that they implement. */
-  readonly guardrails?: readonly Guardrail[];
+  readonly guardrails?: readonly Guardrail<Context>[];
   readonly permissions?: Permissions;
   /** Extensions that may block a tool call or change its result at the tool gate. */
   readonly extensions?: readonly ToolExtension[];

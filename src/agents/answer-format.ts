@@ -16,7 +16,7 @@ import {
   type Model,
   type ResponseFormat,
 } from "../kernel/index.ts";
-import { samplingOf } from "./call-settings.ts";
+import { samplingOf } from "./calling/call-settings.ts";
 import { answersIn } from "./json-in-text.ts";
 import { unanswered } from "./session-entries.ts";
 

@@ -1,12 +1,12 @@
 export { AgentCore, type AgentHome, type ContinueOptions, type StreamOptions } from "./agent-core.ts";
-export type { AgentOptions } from "./agent-options.ts";
+export type { AgentOptions, InstructionsFunction } from "./agent-options.ts";
 export { checkAgentOptions, checkKindOptions } from "./agent-check.ts";
 export type { AgentSubmitOptions, InvokeOptions } from "./invoke-options.ts";
 export type { OnApprovalHandler } from "./on-approval.ts";
 export type { AgentInput, AgentRequest, ContinueRequest } from "./agent-input.ts";
-export type { InputMessage } from "./input-messages.ts";
-export { AgentStream, type TextOptions } from "./agent-stream.ts";
-export type { PartialValue } from "./partial-json.ts";
+export type { InputMessage } from "./calling/input-messages.ts";
+export { AgentStream, type TextOptions } from "./streaming/agent-stream.ts";
+export type { PartialValue } from "./streaming/partial-json.ts";
 export type { AgentToolOptions } from "./agent-tool.ts";
 export { hasToolCall } from "./turns/turn-control.ts";
 export { ConditionalFlow, type ConditionalFlowOptions } from "./flows/conditional.ts";

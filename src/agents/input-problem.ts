@@ -1,5 +1,5 @@
 import { describeValue, Fault } from "../kernel/index.ts";
-import { isConversation, readConversation } from "./input-messages.ts";
+import { isConversation, readConversation } from "./calling/input-messages.ts";
 
 /** Content parts of other APIs, each with the part to use instead. */
 const foreignParts: Readonly<Record<string, string>> = {

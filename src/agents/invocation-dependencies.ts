@@ -32,7 +32,7 @@ import {
 import type { SchemaCheck } from "./answer-format.ts";
 import type { TaskBudget } from "./task-budget.ts";
 import type { OpenSessions } from "./prompt-history.ts";
-import { samplingOf } from "./call-settings.ts";
+import { samplingOf } from "./calling/call-settings.ts";
 import { SearchedSpecs } from "./searched-specs.ts";
 
 /** The dependencies that are the same in every scope of an invocation. */

@@ -1,3 +1,4 @@
+import type { InstructionsFunction } from "./agent-options.ts";
 import type { SchemaCheck } from "./answer-format.ts";
 import type { MiddlewarePipeline } from "./middleware/pipeline.ts";
 import type { PromptWindow } from "./compaction/prompt-window.ts";
@@ -24,7 +25,7 @@ export interface InvocationPlan extends Pick<
   readonly steering: DrainMode;
   readonly followUps: DrainMode;
   readonly architecture: Architecture;
-  readonly instructions: string | Pick<PromptSource, "build">;
+  readonly instructions: string | InstructionsFunction | Pick<PromptSource, "build">;
   readonly maxTurns: number;
   readonly maxToolCallsPerTurn: number;
   readonly ephemeral: readonly EphemeralSource[];

@@ -3,18 +3,14 @@ import {
   agentSession,
   assistantMessage,
   CancellationError,
-  contextMessages,
   describeValue,
   eventDraft,
   Fault,
   HistoryRetention,
   jsonText,
   modelFor,
-  rootTaskId as root,
-  sessionWithin,
   type AgentSession,
   type Architecture,
-  type ChatMessage,
   type Dependencies,
   type FinishReason,
   type HistoryKey,
@@ -23,11 +19,10 @@ import {
   type RunContext,
   type Transcript,
   type Turn,
-  type TurnOpening,
-  type TurnPlan,
 } from "../kernel/index.ts";
+import { historyKey, planTurn } from "./calling/plan-turn.ts";
 import { checkContinuation, openings, type ReadInput } from "./agent-input.ts";
-import { acceptForm, acceptSchema, fitAnswer, formatOf, withFormat } from "./answer-format.ts";
+import { acceptForm, acceptSchema, fitAnswer, formatOf } from "./answer-format.ts";
 import { isBlank } from "./architectures/answer-text.ts";
 import { closeInvocation, stopOf, type Closing, type Place } from "./close-invocation.ts";
 import { GuardedRun, withAnswer, type TrippedGuardrail } from "./guardrails/guarded-run.ts";
@@ -36,7 +31,6 @@ import { outputWithAnswers } from "./handed-answers.ts";
 import { runThrough, type AgentRunResult } from "./middleware/agent-run.ts";
 import { interruptionStatus, isInterruption, maxOutput } from "./interruption-status.ts";
 import { OpenSessions, PromptHistory } from "./prompt-history.ts";
-import { recallMemory, type RecalledMemory } from "./recalled-memory.ts";
 import { unanswered } from "./session-entries.ts";
 import { continuationFromHooks, hookEvent } from "./stop-hook.ts";
 import { TaskBudget } from "./task-budget.ts";
@@ -57,82 +51,6 @@ export function invokeIn(
       if (given.message === undefined) checkContinuation(ctx, turn);
       return new Invocation(plan, ctx, given, turn, place).run();
     });
-}
-
-/** Determines what an invocation starts with. It is synchronous unless instructions or a history have to be loaded. */
-function planTurn(
-  { agent, instructions, history, memory, toolSpecs, maxToolCallsPerTurn }: InvocationPlan,
-  ctx: RunContext,
-  given: ReadInput,
-  place: Place,
-  { input, sessionId, channel, path }: TurnOpening,
-): TurnPlan | Promise<TurnPlan> {
-  const tools = toolSpecs.of(agent.tools ?? none);
-  // Instructions in the input are accepted from a parent task, not from a user.
-  const brief = ctx.taskId === root ? undefined : given;
-  const orders = brief?.instructions ?? "";
-  const { earlier: messages } = given;
-  const passed = brief?.history ?? (messages !== undefined && !isInSession(ctx) ? messages : undefined);
-  const planned = (
-    built: string,
-    fromCache: boolean,
-    before = passed,
-    recalled?: RecalledMemory,
-  ): TurnPlan => {
-    const text = joined(joined(built, orders), recalled?.text ?? "");
-    const words = given.output === undefined ? text : withFormat(text, given.output);
-    const plan = { input, instructions: words, fromCache, tools, maxToolCallsPerTurn };
-    if (before === undefined && recalled === undefined) return plan;
-    return {
-      ...plan,
-      ...(before !== undefined && { history: [...before] }),
-      ...(recalled !== undefined && { events: [recalled.event] }),
-    };
-  };
-  const asked = async (): Promise<TurnPlan> => {
-    const { text, fromCache } =
-      typeof instructions === "string"
-        ? { text: instructions, fromCache: false }
-        : await instructions.build({ channel, sessionId, toolNames: tools.map(({ name }) => name) });
-    const key = history && historyKey(ctx, sessionId, place);
-    const isKept = key !== undefined && brief?.history === undefined;
-    const read = isKept ? await history?.read(key, ctx.meta) : undefined;
-    const before = read && messages !== undefined ? [...read, ...messages] : read;
-    const recalled = memory === null ? undefined : await recallMemory(memory, ctx, given.prompt, orders);
-    const plan = planned(text, fromCache, before, recalled);
-    const earlier = key === undefined ? none : (messages ?? saidInRun(ctx, path));
-    return earlier.length === 0 ? plan : { ...plan, earlier };
-  };
-  const isLoaded = typeof instructions !== "string" || history !== undefined || memory !== null;
-  return isLoaded ? asked() : planned(instructions, false);
-}
-
-/** Whether the messages of the input are entries of the session, for as long as the run can be resumed. */
-function isInSession({ taskId, meta }: RunContext): boolean {
-  return taskId === root && meta.supervision?.retention === HistoryRetention.PERMANENT;
-}
-
-/** What earlier tasks of this run have said in the session of a child that remembers. A root has no earlier task. */
-function saidInRun({ taskId, facts }: RunContext, path: TurnOpening["path"]): readonly ChatMessage[] {
-  if (taskId === root) return none;
-  return contextMessages(path.filter(({ runId }) => runId === facts.runId));
-}
-
-function joined(text: string, orders: string): string {
-  return text === "" || orders === "" ? `${text}${orders}` : `${text}\n\n${orders}`;
-}
-
-/**
- * The key under which an application's own history store keeps a conversation, or `undefined` if it is not to be kept.
- * As in the runtime's sessions, workers and users are kept apart.
- */
-function historyKey(
-  { agentId }: RunContext,
-  sessionId: Turn["sessionId"],
-  { number }: Place,
-): HistoryKey | undefined {
-  if (sessionId === null) return undefined;
-  return { agentId, sessionId: number === 0 ? sessionId : sessionWithin(sessionId, `${number}`) };
 }
 
 class Invocation {

@@ -15,7 +15,7 @@ import {
 import { checkOnApproval, type OnApprovalHandler } from "./on-approval.ts";
 import { foreignInvokeOptions } from "./foreign-options.ts";
 
-export interface InvokeOptions extends Omit<SubmitOptions, "streaming"> {
+export interface InvokeOptions<Context = unknown> extends Omit<SubmitOptions<Context>, "streaming"> {
   /** Maximum time for the whole run in milliseconds; tightens the deadline of the budget. `null` sets no limit. */
   readonly timeoutMs?: number | null;
   /**
@@ -36,7 +36,7 @@ export interface InvokeOptions extends Omit<SubmitOptions, "streaming"> {
 }
 
 /** Options of `invoke` that make it return when the run needs a person's answer. */
-export interface ReturnOnApproval extends Omit<InvokeOptions, "onApproval"> {
+export interface ReturnOnApproval<Context = unknown> extends Omit<InvokeOptions<Context>, "onApproval"> {
   readonly onApproval: "return";
 }
 
@@ -44,7 +44,7 @@ export interface ReturnOnApproval extends Omit<InvokeOptions, "onApproval"> {
  * Options of `submit`. A submitted run outlives its caller, so `RunHandle.cancel` takes the place of a signal, and
  * `RunHandle.untilPersonIsNeeded` and `approve` that of `onApproval`.
  */
-export type AgentSubmitOptions = Omit<InvokeOptions, "signal" | "onApproval"> & {
+export type AgentSubmitOptions<Context = unknown> = Omit<InvokeOptions<Context>, "signal" | "onApproval"> & {
   readonly streaming?: boolean;
 };
 

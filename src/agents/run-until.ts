@@ -29,7 +29,7 @@ export interface RoundState<Output> {
 /**
  * `budget` and `timeoutMs` apply to all iterations together, including `until`. The agent's own budget applies to each.
  */
-export interface RunUntilOptions<Output> extends Omit<InvokeOptions, "runId"> {
+export interface RunUntilOptions<Output, Context = unknown> extends Omit<InvokeOptions<Context>, "runId"> {
   /**
    * Returns `true` to accept the answer, or the text to send next. `false` and a blank text continue with a standard
    * text.

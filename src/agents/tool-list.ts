@@ -1,7 +1,9 @@
 import type { Tool } from "../kernel/index.ts";
 
 /** A list of tools, or a function that returns the current list. */
-export type ToolList = readonly Tool[] | (() => readonly Tool[]);
+export type ToolList<Context = unknown> =
+  | readonly Tool<unknown, Context>[]
+  | (() => readonly Tool<unknown, Context>[]);
 
 const none: readonly Tool[] = [];
 

@@ -222,7 +222,7 @@ export type { GuardrailDecision, GuardrailStage, OnGuardrailError } from "./run/
 export type { DrainMode, InputQueue } from "./run/input-queue.ts";
 export { outcomeStatus } from "./run/outcome-status.ts";
 export type { Resolution } from "./run/resolution.ts";
-export type { RunFacts, RunFactsStorage } from "./run/run-facts.ts";
+export type { ContextFactory, RunFacts, RunFactsStorage } from "./run/run-facts.ts";
 export { type ChildMetaOptions, RunMeta, type StandaloneOptions } from "./run/run-meta.ts";
 export { turnKey, type RunRecord } from "./run/run-record.ts";
 export { changedResult } from "./run/changed-result.ts";
@@ -328,13 +328,7 @@ export type {
   CompactionStep,
 } from "./agent/compaction.ts";
 export type { CompactionGoal, CompactionStrategy } from "./agent/compaction-strategy.ts";
-export type {
-  Dependencies,
-  ExtraToolListener,
-  FastFlags,
-  WorkerBrief,
-  WorkerInput,
-} from "./agent/dependencies.ts";
+export type * from "./agent/dependencies.ts";
 export type { Engine, DriveResult, RunHost } from "./agent/engine.ts";
 export type { EphemeralSource } from "./agent/ephemeral-source.ts";
 export type { Command, Extension, ExtensionApi, ExtensionHandler } from "./agent/extension.ts";
@@ -407,11 +401,12 @@ export type {
 export { checkSpawnOptions, spawnOptionNames } from "./agent/spawn-check.ts";
 export { answerIfLive } from "./agent/answer-approval.ts";
 export type { RunHandle, ToolResultOptions, WaitingResult } from "./agent/run-handle.ts";
-export { type Runtime, type SubmitOptions, submitOptionNames } from "./agent/runtime.ts";
+export * from "./agent/runtime.ts";
 export { checkSkill, type Skill } from "./agent/skill.ts";
 export type { Attributes, Metric, Span, SpanOptions, Telemetry } from "./agent/telemetry.ts";
 export type { Tool, ToolConcurrency, ToolContext, ToolOrigin, ToolRisk } from "./agent/tool.ts";
 export type * from "./agent/tool-gate.ts";
 export type { ToolHost } from "./agent/tool-host.ts";
 export type { Turn, TurnOpening, TurnPlan } from "./agent/turn.ts";
+export type { MalformedCall, RepairedCall, RepairToolCall } from "./agent/tool-repair.ts";
 export type { EndedTurn, PrepareStep, StopCondition, TurnChanges, TurnStart } from "./agent/turn-control.ts";

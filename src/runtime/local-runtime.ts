@@ -2,6 +2,7 @@ import {
   agentIdOf,
   checkChoice,
   checkOptions,
+  describeValue,
   Fault,
   formatRunId,
   modelTimeouts,
@@ -12,6 +13,7 @@ import {
   retrySettings,
   submitOptionNames,
   type Clock,
+  type ContextFactory,
   type Delivery,
   type DriveResult,
   type Hash,
@@ -23,6 +25,7 @@ import {
   type RunPage,
   type RunQuery,
   type RunRecord,
+  type RegisterOptions,
   type Runtime,
   type Store,
   type SubmitOptions,
@@ -33,6 +36,7 @@ import { storeOf } from "./open-store.ts";
 import { AwaitedRuns } from "./process/awaited-runs.ts";
 import { CallTimeouts } from "./process/call-timeouts.ts";
 import { ContentHashes } from "./process/content-hashes.ts";
+import { LiveContexts } from "./process/live-contexts.ts";
 import { IdleFlusher } from "./process/idle-flusher.ts";
 import { openRuntimes, type OpenRuntime } from "./process/open-runtimes.ts";
 import { runRetry } from "./process/run-retry.ts";
@@ -79,7 +83,7 @@ const knownQueries = optionNames<RunQuery>({
 });
 
 const collectOptionNames = optionNames<Parameters<Runtime["collect"]>[0]>({ endedBefore: true });
-const registerOptionNames = optionNames<object>({});
+const registerOptionNames = optionNames<RegisterOptions>({ context: true });
 
 /** Options that say how long something is kept. */
 type RetentionOption = "keepEndedRunsMs" | "keepUnnamedSessionsMs";
@@ -92,6 +96,7 @@ class LocalRuntime implements Runtime, OpenRuntime {
   readonly #engine: LocalEngine;
   readonly #inbox: InboxDispatcher;
   readonly #agents: AgentRegistry;
+  readonly #contexts = new LiveContexts();
   readonly #owned = new Map<RunId, RunOwner>();
   /** Released runs whose hooks and other observers still process events. */
   readonly #observing = new Map<RunId, Promise<void>>();
@@ -160,6 +165,7 @@ class LocalRuntime implements Runtime, OpenRuntime {
       noteIdle: (by) => this.#engine.noteIdle(by),
       onError: (error) => this.#report(error),
       agents: this.#agents.hosted,
+      contexts: this.#contexts,
     };
     this.#keepAlive = options.keepAlive;
     this.#inbox = new InboxDispatcher({ worker: this.#worker, agents: this.#agents.hosted });
@@ -195,19 +201,29 @@ class LocalRuntime implements Runtime, OpenRuntime {
     return this.#keepAlive === true || this.#lifetime.isAwaited || isOnlyWorker;
   }
 
-  /** There are no options. An object that a caller passes nevertheless is refused, because it would have no effect. */
-  register(agent: HostedAgent, options?: object): void {
-    if (options !== undefined) checkOptions("register()", options, registerOptionNames);
+  register(agent: HostedAgent, options: RegisterOptions = {}): void {
+    checkOptions("register()", options, registerOptionNames);
+    // Before the agent: a worker may drive its runs synchronously.
+    if (options.context !== undefined) this.#registerContext(agent, options.context);
     if (!this.#agents.register(agent)) return;
     this.#engine.agentsChanged();
     this.#inbox.dispatch();
+  }
+
+  #registerContext(agent: HostedAgent, context: ContextFactory): void {
+    if (typeof context !== "function")
+      throw new Fault(
+        "invalid_argument",
+        `invalid context of register(): expected a function that returns the context of a run, not ${describeValue(context)}; pass a context itself to invoke() or submit()`,
+      );
+    this.#contexts.register(agent.id, agentTree(agent).keys(), context);
   }
 
   async submit(agent: HostedAgent, input: JsonValue, options: SubmitOptions = {}): Promise<RunHandle> {
     this.#lifetime.check();
     checkOptions("submit()", options, submitOptionNames);
     checkChoice("submit()", "whenBusy", options.whenBusy, ["refuse", "steer"]);
-    if (this.#agents.replacesSameName)
+    if (this.#agents.replacesSameName || options.context !== undefined)
       return this.#submitted(await this.#submitBound(agent, input, options), options);
     this.register(agent);
     const submitted = submitRun(this.#worker, this.#engine, agent, input, options);
@@ -220,17 +236,20 @@ class LocalRuntime implements Runtime, OpenRuntime {
   }
 
   /**
-   * Binds the run to the agents it is submitted with. The binding is removed if the submission created no run: it was
-   * refused, became steering for another run, or a run with this id already exists.
+   * Binds the run to its context, and to the agents it is submitted with if others may take their ids. The binding is
+   * removed if the submission created no run: it was refused, became steering for another run, or a run with this id
+   * already exists.
    */
   async #submitBound(agent: HostedAgent, input: JsonValue, options: SubmitOptions): Promise<RunRecord> {
     const agents = agentTree(agent);
     this.register(agent);
-    const { runId: wanted } = options;
+    const { runId: wanted, context } = options;
     const runId = wanted === undefined ? formatRunId(this.#worker.ids.next()) : parseRunId(wanted);
     const exists = wanted !== undefined && (await this.#store.journal.find(runId)) !== undefined;
     // Before the submission: a worker may start the run synchronously.
-    const isBound = !exists && this.#agents.bind(runId, agents);
+    const isBound = !exists && this.#agents.replacesSameName && this.#agents.bind(runId, agents);
+    const hasContext = !exists && context !== undefined;
+    if (hasContext) this.#contexts.set(runId, context);
     let createdId: RunId | undefined;
     try {
       const record = await submitRun(this.#worker, this.#engine, agent, input, { ...options, runId });
@@ -238,6 +257,7 @@ class LocalRuntime implements Runtime, OpenRuntime {
       return record;
     } finally {
       if (isBound && createdId !== runId) this.#agents.unbind(runId);
+      if (hasContext && createdId !== runId) this.#contexts.delete(runId);
     }
   }
 
@@ -341,8 +361,12 @@ class LocalRuntime implements Runtime, OpenRuntime {
         this.#release(runId, owner);
         if (result.rest.kind === "ended") {
           this.#agents.unbind(runId);
+          this.#contexts.delete(runId);
           this.#endedRuns?.note();
-        } else if (owner.hasEnded) this.#agents.noteResumable(runId);
+        } else if (owner.hasEnded) {
+          this.#agents.noteResumable(runId);
+          this.#contexts.noteEnded(runId);
+        }
         return result;
       },
       (fault: unknown) => {

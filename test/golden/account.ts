@@ -68,7 +68,17 @@ export async function findingsAfter(path: string): Promise<readonly Finding[]> {
 }
 
 async function cameTo(run: string, handle: RunHandle): Promise<readonly Finding[]> {
-  const { metadata: _metadata, ...result } = await handle.result();
+  const { metadata: _metadata, ...whole } = await handle.result();
+  // Computed from the events, which `findingsIn` compares.
+  const {
+    messages: _1,
+    steps: _2,
+    toolCalls: _3,
+    reasoning: _4,
+    files: _5,
+    pendingApprovals: _6,
+    ...result
+  } = whole;
   const { money } = numbersOf(await handle.snapshot());
   return [
     { run, what: "result", value: plain(result) },

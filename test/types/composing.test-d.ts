@@ -70,3 +70,13 @@ export function returnDirect(): void {
   // @ts-expect-error: `returnDirect` is a boolean
   tool({ ...base, returnDirect: "always" });
 }
+
+/** `repairToolCall` receives the call and returns corrected parts of it. */
+export const repaired: readonly Omit<AgentOptions, "name">[] = [
+  { repairToolCall: ({ call, tools }) => ({ toolName: tools[0]?.name ?? call.toolName }) },
+  { repairToolCall: async ({ problem }) => (problem === "" ? undefined : { input: { a: 1 } }) },
+  // @ts-expect-error: the field is `input`
+  { repairToolCall: () => ({ args: {} }) },
+  // @ts-expect-error: `repairToolCall` is a function
+  { repairToolCall: true },
+];

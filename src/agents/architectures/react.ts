@@ -22,7 +22,7 @@ import {
 } from "../../kernel/index.ts";
 import { openings, readMessage } from "../agent-input.ts";
 import { instructionsFor } from "../answer-format.ts";
-import { checkToolChoice, laterToolChoice, samplingOf } from "../call-settings.ts";
+import { checkToolChoice, laterToolChoice, samplingOf } from "../calling/call-settings.ts";
 import { maxOutput } from "../interruption-status.ts";
 import { outputText } from "../handed-answers.ts";
 import { unanswered } from "../session-entries.ts";

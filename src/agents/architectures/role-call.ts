@@ -11,7 +11,7 @@ import {
   type UserPart,
 } from "../../kernel/index.ts";
 import { opening } from "../agent-input.ts";
-import { samplingOf } from "../call-settings.ts";
+import { samplingOf } from "../calling/call-settings.ts";
 
 /** How often a turn that the provider paused is continued. */
 export const maxPauses = 5;

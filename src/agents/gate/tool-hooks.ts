@@ -10,8 +10,15 @@ import {
   type ToolResult,
 } from "../../kernel/index.ts";
 
-export type PreToolHook = (call: ToolCall, facts: RunFacts) => PreToolVerdict | Promise<PreToolVerdict>;
-export type PostToolHook = (call: ToolCall, result: ToolResult, facts: RunFacts) => void | Promise<void>;
+export type PreToolHook<Context = unknown> = (
+  call: ToolCall,
+  facts: RunFacts<Context>,
+) => PreToolVerdict | Promise<PreToolVerdict>;
+export type PostToolHook<Context = unknown> = (
+  call: ToolCall,
+  result: ToolResult,
+  facts: RunFacts<Context>,
+) => void | Promise<void>;
 
 export interface ToolHooksOptions {
   /** The clock for timeouts. */
@@ -47,12 +54,12 @@ export class ToolHooks implements HookRegistry {
   }
 
   /** Adds a hook. The returned function removes it. */
-  onPreTool(hook: PreToolHook): () => void {
-    return added(this.#before, { hook });
+  onPreTool<Context = unknown>(hook: PreToolHook<Context>): () => void {
+    return added(this.#before, { hook: hook as PreToolHook });
   }
 
-  onPostTool(hook: PostToolHook): () => void {
-    return added(this.#after, { hook });
+  onPostTool<Context = unknown>(hook: PostToolHook<Context>): () => void {
+    return added(this.#after, { hook: hook as PostToolHook });
   }
 
   async preTool(call: ToolCall, facts: RunFacts): Promise<PreToolVerdict> {

@@ -47,7 +47,7 @@ export class MiddlewarePipeline {
   }
 
   /** The middleware and gate that the runtime applies to an agent's calls, or `undefined` if there is none. */
-  callPath(more: Pick<CallPath, "gate" | "observer"> = {}): CallPath | undefined {
+  callPath(more: Pick<CallPath, "gate" | "observer" | "repair"> = {}): CallPath | undefined {
     const path: CallPath = {
       ...more,
       ...(this.chat && { chat: this.chat }),

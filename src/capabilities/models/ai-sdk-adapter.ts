@@ -27,6 +27,7 @@ import type { SupportedUrls } from "./inline-media.ts";
 import { modelLimits } from "./model-limits.ts";
 import { outputLimit } from "./output-limit.ts";
 import { StreamedAnswer, type StreamPart } from "./streamed-answer.ts";
+import { takesCacheKey, withCacheKey } from "./prompt-cache.ts";
 import { strictFormat } from "./strict-schema.ts";
 
 type CallOptions = LanguageModelV3CallOptions | LanguageModelV4CallOptions;
@@ -122,9 +123,13 @@ export class AiSdkAdapter implements Model {
     };
   }
 
-  async #callOptions(request: ModelRequest, { signal }: ModelCallOptions): Promise<CallOptions> {
+  async #callOptions(request: ModelRequest, call: ModelCallOptions): Promise<CallOptions> {
+    const { signal } = call;
     const { tools, toolChoice, stopSequences } = request;
-    const { responseFormat, providerOptions } = strictFormat(this.provider, request);
+    const { responseFormat, providerOptions: given } = strictFormat(this.provider, request);
+    const providerOptions = takesCacheKey(this.provider, this.#model)
+      ? withCacheKey(given, call.promptCacheKey)
+      : given;
     const supportedUrls = (await this.#model.supportedUrls) ?? {};
     const target = {
       version: this.#version,

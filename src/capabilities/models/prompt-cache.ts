@@ -1,4 +1,4 @@
-import type { ChatMessage, JsonObject } from "../../kernel/index.ts";
+import type { ChatMessage, JsonObject, ProviderOptions } from "../../kernel/index.ts";
 
 const mark: JsonObject = { cacheControl: { type: "ephemeral" } };
 
@@ -22,4 +22,29 @@ function marked(message: ChatMessage): ChatMessage {
     ...message,
     providerMetadata: { ...providerMetadata, anthropic: { ...mark, ...providerMetadata["anthropic"] } },
   };
+}
+
+/**
+ * Adds the key of the prompt cache to the options of OpenAI, whose servers use it to find the cached prompt of a session.
+ * A key of the caller wins. Other providers receive none: they have no such option, and a server that is only compatible
+ * may refuse it.
+ */
+export function withCacheKey(
+  options: ProviderOptions | undefined,
+  promptCacheKey: string | undefined,
+): ProviderOptions | undefined {
+  if (promptCacheKey === undefined) return options;
+  return { ...options, openai: { promptCacheKey, ...options?.["openai"] } };
+}
+
+/**
+ * Whether a model takes a key of the prompt cache, as those of `@ai-sdk/openai` do. A model of
+ * `@ai-sdk/openai-compatible` may have the same provider name; it differs by its flag for structured outputs, and would
+ * send the option to its server unchanged.
+ */
+export function takesCacheKey(
+  provider: string,
+  model: { readonly supportsStructuredOutputs?: boolean },
+): boolean {
+  return provider === "openai" && model.supportsStructuredOutputs === undefined;
 }

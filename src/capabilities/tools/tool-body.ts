@@ -7,9 +7,9 @@ export type ToolProgress = AsyncGenerator<JsonValue, ToolReturn, void>;
 /**
  * The function that executes a tool call. It returns the result, a promise of it, or a generator that yields progress.
  */
-export type ToolBody<Input> = (
+export type ToolBody<Input, Context = unknown> = (
   input: Input,
-  context: ToolContext,
+  context: ToolContext<Context>,
 ) => ToolReturn | Promise<ToolReturn> | ToolProgress;
 
 /**

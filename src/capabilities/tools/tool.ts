@@ -54,15 +54,18 @@ interface CommonToolOptions<Input extends Schema> {
 }
 
 /** Options of `tool()` for a tool that the run executes. */
-export interface ToolOptions<Input extends Schema> extends CommonToolOptions<Input> {
+export interface ToolOptions<Input extends Schema, Context = unknown> extends CommonToolOptions<Input> {
   /** A tool with a body is executed by the run. */
   readonly clientSide?: false;
   /** Maximum duration of a call, in milliseconds. `null` means unlimited. Default: 120_000. */
   readonly timeoutMs?: number | null;
   /** Whether the body waits durably, for a person or another agent. Such a call has no timeout. Default: `false`. */
   readonly suspends?: boolean;
-  /** Body of the tool: returns the result. An async generator yields progress updates and returns the result. */
-  readonly execute: ToolBody<Infer<Input>>;
+  /**
+   * Body of the tool: returns the result. An async generator yields progress updates and returns the result. A tool that
+   * uses the context of the run declares its type: `execute: (input, { context }: ToolContext<Shop>) => ...`.
+   */
+  readonly execute: ToolBody<Infer<Input>, Context>;
 }
 
 /** Options of `tool()` for a tool that a program outside the run executes, such as the page of a user. */
@@ -138,9 +141,9 @@ const validName = /^[A-Za-z_][A-Za-z0-9_-]{0,63}$/;
  * });
  * ```
  */
-export function tool<const Input extends Schema>(
-  options: ToolOptions<Input> | ClientToolOptions<Input>,
-): Tool<Infer<Input>> {
+export function tool<const Input extends Schema, Context = unknown>(
+  options: ToolOptions<Input, Context> | ClientToolOptions<Input>,
+): Tool<Infer<Input>, Context> {
   const { name, description, risk = "safe", clientSide = false, needsApproval = false } = options;
   const { suspends = clientSide } = options;
   if (typeof name !== "string" || !validName.test(name)) {
@@ -185,13 +188,13 @@ export function tool<const Input extends Schema>(
     parse: parsed,
     execute: executed,
     [toolParts]: { name, reader, body, needsApproval, returnDirect: options.returnDirect === true },
-  } satisfies CreatedTool<Infer<Input>>);
+  } satisfies CreatedTool<Infer<Input>, Context>);
 }
 
 /** The body of a tool. Refuses a tool without one, and a client-side tool with options of a body. */
-function bodyOf<Input extends Schema>(
-  options: ToolOptions<Input> | ClientToolOptions<Input>,
-): ToolBody<Infer<Input>> {
+function bodyOf<Input extends Schema, Context>(
+  options: ToolOptions<Input, Context> | ClientToolOptions<Input>,
+): ToolBody<Infer<Input>, Context> {
   const { name } = options;
   if (options.clientSide === true) {
     for (const option of ["execute", "timeoutMs", "suspends"] as const)
@@ -215,11 +218,11 @@ function bodyOf<Input extends Schema>(
 /** Key of a tool's parts. A symbol key is copied when a caller spreads a tool to change one of its fields. */
 const toolParts = Symbol("made");
 
-interface CreatedTool<Input> extends Tool<Input> {
+interface CreatedTool<Input, Context = unknown> extends Tool<Input, Context> {
   readonly [toolParts]: {
     readonly name: string;
     readonly reader: SchemaReader<Input>;
-    readonly body: ToolBody<Input>;
+    readonly body: ToolBody<Input, Context>;
     readonly returnDirect: boolean;
     readonly needsApproval: boolean | ((input: Input) => boolean | Promise<boolean>);
   };

@@ -6,6 +6,7 @@ import type { JsonValue } from "../base/json-value.ts";
 import type { ChatMiddleware, FunctionMiddleware } from "./middleware.ts";
 import type { RunFacts } from "../run/run-facts.ts";
 import type { ToolGate } from "./tool-gate.ts";
+import type { RepairToolCall } from "./tool-repair.ts";
 
 /**
  * The layers around an agent's model calls and tool calls. F1: the agent composes them from its configuration, and
@@ -18,6 +19,8 @@ export interface CallPath {
   readonly function?: FunctionMiddleware;
   /** The gate that every tool call must pass. */
   readonly gate?: ToolGate;
+  /** Corrects malformed tool calls before the gate. */
+  readonly repair?: RepairToolCall;
   /** The observer that receives the agent's events. */
   readonly observer?: EventObserver;
 }

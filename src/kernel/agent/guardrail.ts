@@ -12,13 +12,13 @@ import type { ToolResult } from "../messages/tool-result.ts";
 type Verdict = GuardrailDecision | Promise<GuardrailDecision>;
 
 /** The invocation that a guardrail checks. */
-export interface GuardrailContext {
+export interface GuardrailContext<Context = unknown> {
   /** Id of the agent. */
   readonly agentId: AgentId;
   /** Id of the task. */
   readonly taskId: TaskId;
-  /** User, session and run of the task. */
-  readonly facts: RunFacts;
+  /** User, session, run and context of the task. */
+  readonly facts: RunFacts<Context>;
   /**
    * Run context for steps of the guardrail, for example a model call that judges the text. Such a call is reserved,
    * paid and journaled.
@@ -27,7 +27,7 @@ export interface GuardrailContext {
 }
 
 /** The tool call that a guardrail checks. */
-export interface GuardedCall extends GuardrailContext {
+export interface GuardedCall<Context = unknown> extends GuardrailContext<Context> {
   /** The tool that the model called. */
   readonly tool: Tool;
   /** Arguments as the model sent them. `call.input` holds the parsed arguments, which are executed. */
@@ -60,7 +60,7 @@ export interface GuardedCall extends GuardrailContext {
  * const agent = new Agent({ name: "clerk", model: scriptedModel(["Done."]), guardrails: [noDeletes] });
  * ```
  */
-export interface Guardrail {
+export interface Guardrail<Context = unknown> {
   /** Name of the guardrail, as it appears in `guardrail_decision`. */
   readonly name: string;
   /**
@@ -75,13 +75,13 @@ export interface Guardrail {
    */
   readonly onError?: OnGuardrailError;
   /** Called at the start of every invocation, and again when another worker takes over the run. */
-  onTurnStart?(facts: RunFacts): void;
+  onTurnStart?(facts: RunFacts<Context>): void;
   /** Checks the input of an invocation before the first model call. */
-  onInput?(input: JsonValue, context: GuardrailContext): Verdict;
+  onInput?(input: JsonValue, context: GuardrailContext<Context>): Verdict;
   /** Checks a tool call before it is executed. `call.input` is the parsed arguments in JSON form. */
-  beforeCall?(call: ToolCall, context: GuardedCall): Verdict;
+  beforeCall?(call: ToolCall, context: GuardedCall<Context>): Verdict;
   /** Checks the result of an executed tool call before the model receives it. Called for failed calls as well. */
-  afterCall?(call: ToolCall, result: ToolResult, context: GuardedCall): Verdict;
+  afterCall?(call: ToolCall, result: ToolResult, context: GuardedCall<Context>): Verdict;
   /** Checks the final output of an invocation. */
-  onOutput?(output: string, context: GuardrailContext): Verdict;
+  onOutput?(output: string, context: GuardrailContext<Context>): Verdict;
 }

@@ -33,9 +33,11 @@ import type { Tool } from "./tool.ts";
  * await runtime.close();
  * ```
  */
-export interface HostedAgent {
+export interface HostedAgent<Context = unknown> {
   /** Address of the agent. Messages to this id reach the agent's inbox. */
   readonly id: AgentId;
+  /** The type of the context of the agent's runs. For the compiler only; no agent has this property. */
+  readonly contextType?: Context;
   /** J9: version of the agent's code. Change it when the order or the meaning of steps changes. */
   readonly version?: string;
   /** Models that `ctx.llm` calls, by role. A request without a role, or with a role that has no model, uses `main`. */

@@ -1,5 +1,6 @@
 import type { HostedAgent } from "./hosted-agent.ts";
 import type { CallSettings } from "../messages/call-settings.ts";
+import type { ContextFactory } from "../run/run-facts.ts";
 import type { Clock } from "../base/clock.ts";
 import type { ExecutionBudget } from "../limits/execution-budget.ts";
 import type { HistoryRetention } from "../limits/history-retention.ts";
@@ -12,7 +13,7 @@ import type { RunPage, RunQuery } from "../run/run-summary.ts";
 import type { SpawnBudget } from "../limits/spawn-budget.ts";
 
 /** Options of `Runtime.submit`. */
-export interface SubmitOptions {
+export interface SubmitOptions<Context = unknown> {
   /** Id of the session, in the form that `parseSessionId` accepts. If absent, the run gets a new session (S5). */
   readonly sessionId?: string;
   /** Id of the user. Commands through the returned handle carry this name; `RunHandle.as` changes it. */
@@ -41,6 +42,13 @@ export interface SubmitOptions {
    * summaries do not use them. If the input becomes steering, the settings of that run stay.
    */
   readonly settings?: CallSettings;
+  /**
+   * A live value for tools, instructions, hooks and guardrails of all agents of the run, such as a database connection.
+   * It is not stored: a worker that resumes the run asks the factory of `register`, and without one the run fails with
+   * `context_missing`. A repeated submission and steering do not change it. Default: the value of the factory, if there
+   * is one.
+   */
+  readonly context?: Context;
   /** Priority of the root task. Default: `Priority.NORMAL`. */
   readonly priority?: Priority;
   /** How long the run's history is kept. Default: `HistoryRetention.PERMANENT`. */
@@ -71,6 +79,7 @@ export const submitOptionNames = optionNames<SubmitOptions>({
   timeoutWhileWaiting: true,
   spawnBudget: true,
   settings: true,
+  context: true,
   priority: true,
   retention: true,
   streaming: true,
@@ -78,18 +87,32 @@ export const submitOptionNames = optionNames<SubmitOptions>({
   runId: true,
 });
 
+/** Options of `Runtime.register`. */
+export interface RegisterOptions<Context = unknown> {
+  /**
+   * Returns the context of a run that has none in this process. It applies to runs of the agent, and to runs of its
+   * sub-agents that have no factory of their own. If absent, a run that was submitted with a context cannot be resumed
+   * here.
+   */
+  readonly context?: ContextFactory<Context>;
+}
+
 /** Hosts agents and starts runs. `openRuntime` creates one. */
 export interface Runtime {
   /** The clock that deadlines use. */
   readonly clock: Clock;
   /** Registers an agent and its sub-agents. A runtime drives only runs of registered agents. */
-  register(agent: HostedAgent): void;
+  register<Context>(agent: HostedAgent<Context>, options?: RegisterOptions<NoInfer<Context>>): void;
   /**
    * Starts a run. The run is durable when the promise resolves. S5: if the input became steering for an unfinished run
    * of the session, returns that run. Throws `agent_busy`, with that run and what it waits for, if the session is busy
    * and cannot take the input.
    */
-  submit(agent: HostedAgent, input: JsonValue, options?: SubmitOptions): Promise<RunHandle>;
+  submit<Context>(
+    agent: HostedAgent<Context>,
+    input: JsonValue,
+    options?: SubmitOptions<NoInfer<Context>>,
+  ): Promise<RunHandle>;
   /** Returns a run of this store, whichever worker drives it, or `undefined` if there is none. */
   find(runId: string): Promise<RunHandle | undefined>;
   /** Returns runs of this store, newest first, whichever workers drive them. */

@@ -19,11 +19,13 @@ export type ToolRisk = "safe" | "high" | "critical";
 export type ToolConcurrency = "parallel" | "sequential";
 
 /** What a tool's body receives in addition to its input. */
-export interface ToolContext {
+export interface ToolContext<Context = unknown> {
   /** Run id, cancellation, deadline, trace and tenant of the task. */
   readonly meta: RunMeta;
   /** User, session, run and metadata of the task. */
-  readonly facts: RunFacts;
+  readonly facts: RunFacts<Context>;
+  /** The live context of the run (`facts.context`). `undefined` if the run has none. */
+  readonly context: Context;
   /**
    * Aborted like `RunContext.signal`, and when the call times out. What the body does after an abort is not recorded.
    */
@@ -73,7 +75,7 @@ export interface ToolOrigin {
  * });
  * ```
  */
-export interface Tool<Input = unknown> {
+export interface Tool<Input = unknown, Context = unknown> {
   /** Name by which the model calls the tool. */
   readonly name: string;
   /** Text by which the model decides when to call the tool. */
@@ -92,6 +94,8 @@ export interface Tool<Input = unknown> {
   readonly foundBy?: string;
   /** Server and original name of a remote tool, such as one of an MCP server. If absent, the tool is local code. */
   readonly origin?: ToolOrigin;
+  /** The type of the context that the tool needs. For the compiler only; no tool has this property. */
+  readonly contextType?: (context: Context) => void;
   /** How much damage a mistaken call can do. */
   readonly risk: ToolRisk;
   /** Whether the tool may change or delete data. Use `true` if that is unknown. */
@@ -123,5 +127,5 @@ export interface Tool<Input = unknown> {
   /** T1: validates the arguments and returns the input of `execute`. */
   parse(input: JsonValue): Input | Promise<Input>;
   /** Executes one call. */
-  execute(input: Input, context: ToolContext): Promise<ToolResult>;
+  execute(input: Input, context: ToolContext<Context>): Promise<ToolResult>;
 }

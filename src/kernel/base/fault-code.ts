@@ -36,6 +36,8 @@ const retryByCode = {
   version_mismatch: "never",
   /** The run ended its worker's process several times in a row without progress. No worker drives it again until it is resumed. */
   crash_loop: "never",
+  /** The run was submitted with a live context, and this worker has no factory for it. No step was executed. */
+  context_missing: "never",
   tool_failed: "never",
   tool_not_found: "never",
   tool_timeout: "never",

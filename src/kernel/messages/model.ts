@@ -99,6 +99,11 @@ export interface ModelCallMeta {
 export interface ModelCallOptions {
   /** Cancels the call when it aborts. */
   readonly signal?: CancelSignal;
+  /**
+   * Key under which a provider may keep the beginning of the prompt, the same for all calls of a session. It does not
+   * reveal the session. Absent for a call outside any run.
+   */
+  readonly promptCacheKey?: string;
   /** The run that makes the call, for tracing and tenants. Absent for a call outside any run. */
   readonly meta?: ModelCallMeta;
 }

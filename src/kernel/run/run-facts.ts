@@ -2,7 +2,7 @@ import type { RunId, SessionId } from "../base/identity.ts";
 import type { JsonObject } from "../base/json-value.ts";
 
 /** Whom a run is for. Read-only. Tools and hooks read it with `getRunContext()` anywhere inside the run. */
-export interface RunFacts {
+export interface RunFacts<Context = unknown> {
   /** Id of the user. Memory, permissions and caches are separate for each user. `null` for a run without a user. */
   readonly userId: string | null;
   /** Id of the session. */
@@ -11,7 +11,20 @@ export interface RunFacts {
   readonly runId: RunId;
   /** Data that the caller passed to `submit`. */
   readonly metadata: JsonObject;
+  /**
+   * The live value that the caller passed as `context`, or that the factory of `Runtime.register` returned. It is never
+   * stored and is part of no digest. `undefined` if the run has none.
+   */
+  readonly context: Context;
 }
+
+/**
+ * Returns the context of a run that was not submitted in this process, for example of one that a worker resumes. It is
+ * called once each time a worker loads the run, before the run's code.
+ */
+export type ContextFactory<Context = unknown> = (
+  facts: Omit<RunFacts, "context">,
+) => Context | Promise<Context>;
 
 /** The storage behind `getRunContext()`: the platform's asynchronous context, which the runtime injects. */
 export interface RunFactsStorage {

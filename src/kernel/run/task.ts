@@ -41,6 +41,11 @@ export interface TaskRecord {
   readonly channel?: string;
   /** Settings for the model calls of the task. Absent if the submission named none, and for a child. */
   readonly settings?: CallSettings;
+  /**
+   * Present on a root that was submitted with a live context, which is not stored. A worker that resumes the run needs a
+   * factory for it.
+   */
+  readonly hasContext?: true;
   /** What happens to the task when its parent ends first. */
   readonly onParentEnd: OnParentEnd;
   /** H5: what the task does when it is preempted. */

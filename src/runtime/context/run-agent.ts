@@ -37,6 +37,8 @@ export async function runAgentCode(runner: TaskRunner): Promise<CodeOutcome> {
   const { agent, cancelScope, state, host, taskId, worker } = runner;
   const ctx = new TaskContext(runner, runner.task.journal);
   try {
+    const opening = host.live?.open();
+    if (opening !== undefined) await runner.activity.whileAlive(opening);
     const ending = await runner.run(() => agent.run(ctx, inboxOf(runner, ctx)));
     if ("error" in ending) throw ending.error;
     const output = ending.value ?? null;

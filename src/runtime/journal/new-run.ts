@@ -1,7 +1,6 @@
 import type { WorkerContext } from "../process/worker-context.ts";
 import {
   type AgentId,
-  type CallSettings,
   type ChatMessage,
   type HostedAgent,
   type Commit,
@@ -38,8 +37,7 @@ export function newRun(
 ): NewRun {
   const { clock, ids } = worker;
   const { id: agentId } = agent;
-  const { metadata = noMetadata, messages = noMessages, userId = null, channel } = options;
-  const settings = options.settings && callSettings(`a run of ${agentId}`, options.settings);
+  const { metadata = noMetadata, messages = noMessages, userId = null } = options;
   for (const name of ["userId", "tenantId", "channel"] as const) assertShort(name, options[name]);
   assertJson(input, `the input of ${agentId}`);
   worker.sizes?.assert(input, `the input of ${agentId}`);
@@ -88,7 +86,7 @@ export function newRun(
     number: 0,
     at,
     events: [start],
-    tasks: [{ type: "create", task: withOptions(task, channel, settings) }],
+    tasks: [{ type: "create", task: withOptions(task, options) }],
     ledger: [openAccountCommand(worker, { taskId, parentId: null, budget, priority })],
   };
   const message = root.retention === HistoryRetention.NONE ? undefined : agent.messageOf?.(input);
@@ -130,14 +128,15 @@ function secondHistory(agentId: AgentId, sessionId: string): Fault {
   );
 }
 
-/** The record of a root task. Fields that the submission does not set are absent. */
-function withOptions(
-  task: TaskRecord,
-  channel: string | undefined,
-  settings: CallSettings | undefined,
-): TaskRecord {
-  if (channel === undefined && settings === undefined) return task;
-  return { ...task, ...(channel !== undefined && { channel }), ...(settings !== undefined && { settings }) };
+/** Adds the options to the record of a root task that most submissions do not set. */
+function withOptions(task: TaskRecord, { channel, settings, context }: SubmitOptions): TaskRecord {
+  if (channel === undefined && settings === undefined && context === undefined) return task;
+  return {
+    ...task,
+    ...(channel !== undefined && { channel }),
+    ...(settings !== undefined && { settings: callSettings(`a run of ${task.agentId}`, settings) }),
+    ...(context !== undefined && { hasContext: true }),
+  };
 }
 
 /** A run that is not stored yet. */

@@ -65,6 +65,11 @@ export function gateAddress(round: StepAddress): StepAddress {
   return branchScope(round, "gate") as StepAddress;
 }
 
+/** Address of the record of the repair of a malformed tool call. */
+export function repairAddress(call: StepAddress): StepAddress {
+  return branchScope(call, "repair") as StepAddress;
+}
+
 /** The step at this address asks a person for approval. */
 export function asksPerson(address: StepAddress): boolean {
   return address.endsWith(approvalEnd);

@@ -1,12 +1,12 @@
 import {
   mergeModelTimeouts,
   type Model,
-  type ModelCallMeta,
   type ModelCallOptions,
   type ModelTimeouts,
 } from "../../kernel/index.ts";
 import type { PendingTimeout } from "../process/call-timeouts.ts";
 import type { ActiveStep } from "../task/active-step.ts";
+import type { TaskRunner } from "../task/task-runner.ts";
 
 /**
  * An attempt exceeded one of its `ModelTimeouts`. Not a `Fault`, because the request was sent and may be billed (B3). The
@@ -49,8 +49,15 @@ export class AttemptTimer implements PendingTimeout {
     this.#arm();
   }
 
-  callOptions(meta: ModelCallMeta): ModelCallOptions {
-    return { signal: this.#step.cancelScope.attemptSignal, meta };
+  /** Options of the model call. The cache key is computed when the model reads it: most models never do. */
+  callOptions(runner: Pick<TaskRunner, "meta" | "promptCacheKey">): ModelCallOptions {
+    return {
+      get promptCacheKey() {
+        return runner.promptCacheKey;
+      },
+      signal: this.#step.cancelScope.attemptSignal,
+      meta: runner.meta,
+    };
   }
 
   noteChunk(): void {

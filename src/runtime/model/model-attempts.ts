@@ -186,7 +186,7 @@ export class ModelAttempts implements CallBody {
   #call(model: Model, request: ModelRequest, timer: AttemptTimer): Promise<ModelResponse> {
     const { runner } = this.#step;
     if (runner.task.record.streaming) return this.#stream(model, request, timer);
-    return Promise.resolve(model.generate(request, timer.callOptions(runner.meta)));
+    return Promise.resolve(model.generate(request, timer.callOptions(runner)));
   }
 
   async #stream(model: Model, request: ModelRequest, timer: AttemptTimer): Promise<ModelResponse> {
@@ -195,7 +195,7 @@ export class ModelAttempts implements CallBody {
     const deltas = openDeltaSink(this.#step, this.#count.attempts, this.#outgoing.filters);
     this.#deltas = deltas;
     deltas.begin();
-    for await (const part of model.stream(request, timer.callOptions(runner.meta))) {
+    for await (const part of model.stream(request, timer.callOptions(runner))) {
       if (timer.isOver) throw new Error("the attempt ended while its stream was read");
       timer.noteChunk();
       this.#receivedParts++;

@@ -56,12 +56,25 @@ function areEqual(one: RunFacts, other: RunFacts): boolean {
     one.runId === other.runId &&
     one.sessionId === other.sessionId &&
     one.userId === other.userId &&
-    one.metadata === other.metadata
+    one.metadata === other.metadata &&
+    one.context === other.context
   );
 }
 
-/** The facts of the run that a task belongs to. */
-export function factsOf({ supervision, userId, metadata }: TaskRecord): RunFacts {
+/** The facts of the run that a task belongs to. `live` holds the context of the run, which may be opened later. */
+export function factsOf(
+  { supervision, userId, metadata }: TaskRecord,
+  live?: { readonly value: unknown },
+): RunFacts {
   const { sessionId, runId } = supervision;
-  return { userId, sessionId, runId, metadata };
+  if (live === undefined) return { userId, sessionId, runId, metadata, context: undefined };
+  return {
+    userId,
+    sessionId,
+    runId,
+    metadata,
+    get context() {
+      return live.value;
+    },
+  };
 }

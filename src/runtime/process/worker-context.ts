@@ -17,6 +17,7 @@ import {
 import type { CallTimeouts } from "./call-timeouts.ts";
 import type { IdleFlusher } from "./idle-flusher.ts";
 import type { ContentHashes } from "./content-hashes.ts";
+import type { LiveContexts } from "./live-contexts.ts";
 import type { RunRetry } from "./run-retry.ts";
 import type { SizeLimit } from "./size-limit.ts";
 import type { TaskSlots } from "./task-slots.ts";
@@ -71,6 +72,8 @@ export interface WorkerContext {
   /** Receives errors that no caller can receive. */
   onError(error: Fault): void;
   readonly agents: AgentLookup;
+  /** If absent, no run has a context. */
+  readonly contexts?: LiveContexts;
 }
 
 /** The agent with this id. Throws `not_found` if it is not registered. */

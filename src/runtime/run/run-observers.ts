@@ -14,6 +14,7 @@ import {
   type TaskId,
 } from "../../kernel/index.ts";
 import type { WorkerContext } from "../process/worker-context.ts";
+import type { LiveContext } from "../process/live-contexts.ts";
 import { factsOf, withRunFacts } from "../process/async-context.ts";
 import type { RunState } from "../journal/run-state.ts";
 import { ProgressPublisher } from "./progress-publisher.ts";
@@ -24,6 +25,14 @@ export interface ObservedLog {
   emitObserved(taskId: TaskId, draft: EventDraft): boolean;
 }
 
+export interface RunObserversOptions {
+  readonly worker: WorkerContext;
+  readonly record: RunRecord;
+  readonly state: RunState;
+  readonly log: ObservedLog;
+  readonly live: LiveContext | undefined;
+}
+
 /**
  * Passes the durable events of one run to the observers of their agents in this process, and its progress to the
  * followers of its progress topic.
@@ -32,12 +41,13 @@ export class RunObservers {
   readonly #worker: WorkerContext;
   readonly #state: RunState;
   readonly #log: ObservedLog;
+  readonly #live: LiveContext | undefined;
   /** Observers that have received an event. A list, because there are few. */
   #notified: EventObserver[] | undefined;
   #tasks: Map<TaskId, ObservedTask> | undefined;
   readonly #progress: ProgressPublisher;
 
-  constructor(worker: WorkerContext, record: RunRecord, state: RunState, log: ObservedLog) {
+  constructor({ worker, record, state, log, live }: RunObserversOptions) {
     const { runId, tenantId } = record;
     const { store, idleFlusher } = worker;
     const sender = (): MessageSender => {
@@ -54,6 +64,7 @@ export class RunObservers {
     this.#worker = worker;
     this.#state = state;
     this.#log = log;
+    this.#live = live;
   }
 
   show(events: readonly Event[]): void {
@@ -90,7 +101,7 @@ export class RunObservers {
   #observedTask({ taskId, agentId }: Event): ObservedTask {
     const { record } = this.#state.task(taskId);
     return {
-      facts: factsOf(record),
+      facts: factsOf(record, this.#live),
       input: record.input,
       clock: this.#worker.clock,
       emitEvent: (draft) => {

@@ -94,12 +94,13 @@ export class RunOwner implements SupervisorListener, LogOwner, ObservedLog, Mail
     this.#state = state;
     const { store, clock, idleFlusher } = worker;
     const waits = new WaitRegistry(clock, state.resolutions);
-    const observers = new RunObservers(worker, record, state, this);
+    const live = worker.contexts?.forRun(state.task(root).record);
+    const observers = new RunObservers({ worker, record, state, log: this, live });
     const log = new RunLog({ store, lease, state, clock, idleFlusher, observers, owner: this });
     this.#waits = waits;
     this.#observers = observers;
     this.#log = log;
-    const supervisor = new TaskSupervisor({ worker, lease, record, state, log, waits, listener: this });
+    const supervisor = new TaskSupervisor({ worker, lease, record, state, log, waits, live, listener: this });
     this.#supervisor = supervisor;
     this.#mailbox = new MailboxReader({ store, state, log, supervisor, owner: this });
   }

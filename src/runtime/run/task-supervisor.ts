@@ -25,6 +25,7 @@ import { hostedAgent, type WorkerContext } from "../process/worker-context.ts";
 import { lostReservationEvent, RunLedger } from "./run-ledger.ts";
 import { parentEnded, type ResumedTask } from "../journal/resume-plan.ts";
 import type { RunLog } from "../journal/run-log.ts";
+import type { LiveContext } from "../process/live-contexts.ts";
 import { insideTask } from "../process/async-context.ts";
 import { restartDelayMs } from "../process/run-retry.ts";
 import type { RunState, TaskState } from "../journal/run-state.ts";
@@ -60,6 +61,7 @@ export interface TaskSupervisorOptions {
   readonly log: RunLog;
   readonly waits: WaitRegistry;
   readonly listener: SupervisorListener;
+  readonly live: LiveContext | undefined;
 }
 
 interface EndOptions {
@@ -86,6 +88,7 @@ export class TaskSupervisor implements TaskHost, SeatMoves {
   readonly turn: string;
   readonly ledger: RunLedger;
   readonly waits: WaitRegistry;
+  readonly live: LiveContext | undefined;
   readonly seats: RunHeadcount;
   readonly deliveries: DeliveryCounts;
   readonly listener: SupervisorListener;
@@ -99,10 +102,11 @@ export class TaskSupervisor implements TaskHost, SeatMoves {
   #ends: Map<TaskId, PromiseWithResolvers<TaskOutcome>> | undefined;
   #isClosed = false;
 
-  constructor({ worker, lease, record, state, log, waits, listener }: TaskSupervisorOptions) {
+  constructor({ worker, lease, record, state, log, waits, listener, live }: TaskSupervisorOptions) {
     this.tenantId = record.tenantId;
     this.turn = turnKey(record);
     this.waits = waits;
+    this.live = live;
     this.listener = listener;
     this.#worker = worker;
     this.#lease = lease;

@@ -13,6 +13,7 @@ import type {
   TaskId,
   TaskOutcome,
 } from "../../kernel/index.ts";
+import type { LiveContext } from "../process/live-contexts.ts";
 import type { AwaitedName, WaitRegistry } from "./wait-registry.ts";
 
 /** What a task uses of the run it belongs to. */
@@ -23,6 +24,8 @@ export interface TaskHost {
   /** Money of the run: every task reserves from and settles on this ledger. */
   readonly ledger: TaskLedger;
   readonly waits: WaitRegistry;
+  /** The live context of the run. `undefined` if the run has none. */
+  readonly live: LiveContext | undefined;
   readonly seats: TaskSeats;
   /** Counts how often each message of the run was delivered. */
   readonly deliveries: { note(deliveries: readonly Delivery[]): void };

@@ -68,6 +68,7 @@ export class TaskRunner implements CancellationRoot {
   /** Rejects the promise of `run`. Absent until `run` is called. */
   #fail: ((fault: Fault) => void) | undefined;
   #meta: RunMeta | undefined;
+  #promptCacheKey: string | undefined;
   #isEnded = false;
   #stop: CancellationError | undefined;
 
@@ -91,7 +92,7 @@ export class TaskRunner implements CancellationRoot {
     const { clock, hash, slots } = worker;
     const task = state.task(taskId);
     this.task = task;
-    this.facts = factsOf(task.record);
+    this.facts = factsOf(task.record, host.live);
     const onMismatch = (fault: Fault): void => {
       if (!this.isDropped) this.#fail?.(fault);
     };
@@ -129,6 +130,14 @@ export class TaskRunner implements CancellationRoot {
     const deadline = this.task.clock.isStopped ? null : deadlineOf(this.task);
     if (this.#meta?.deadline !== deadline) this.#meta = this.#newMeta(deadline);
     return this.#meta;
+  }
+
+  /**
+   * Key of the provider's prompt cache. All tasks of a session have the same one, because a child often starts with the
+   * prompt of its parent. It is a hash, because the provider must not learn the session.
+   */
+  get promptCacheKey(): string {
+    return (this.#promptCacheKey ??= this.worker.hash(`prompt cache ${this.facts.sessionId}`).slice(0, 32));
   }
 
   /** The cancellation that the code has received. */

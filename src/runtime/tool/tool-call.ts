@@ -26,6 +26,7 @@ import type { ActiveStep } from "../task/active-step.ts";
 import { stopAtOverrun } from "../task/budget-stop.ts";
 import { CallTimeout } from "../process/call-timeouts.ts";
 import { coerceInput, parsedArguments } from "./call-arguments.ts";
+import { repairedCall } from "./call-repair.ts";
 import {
   withGateContext,
   type CallingScope,
@@ -102,8 +103,23 @@ export function callTool(open: ActiveStep, step: ToolStep): ToolResult | Promise
   stopAtOverrun(open);
   const { exceededLimit } = step;
   if (exceededLimit !== undefined) return told(options, pastLimit(exceededLimit));
+  const { only } = step.options;
+  const repair = open.runner.agent.callPath?.repair;
+  if (repair === undefined) return callFound(options, only);
+  const tools = [...(options.extra ?? []), ...(open.runner.agent.tools ?? [])];
   const tool = findTool(open.runner.agent, call.toolName, options.extra);
-  const refusal = tool === undefined ? notThere(options) : findRefusal(options, step.options.only);
+  return repairedCall({ ...options, tool, tools }, repair).then((repaired) =>
+    callFound({ ...options, call: repaired }, only),
+  );
+}
+
+function callFound(
+  options: ToolCallOptions,
+  only: readonly string[] | undefined,
+): ToolResult | Promise<ToolResult> {
+  const { open, call } = options;
+  const tool = findTool(open.runner.agent, call.toolName, options.extra);
+  const refusal = tool === undefined ? notThere(options) : findRefusal(options, only);
   if (tool !== undefined && refusal === undefined) return execute(options, tool);
   const result = refusal ?? nothing;
   return wasAsked(open) ? withdrawAsked(options).then(() => told(options, result)) : told(options, result);

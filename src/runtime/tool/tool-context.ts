@@ -46,6 +46,10 @@ export class ToolCallContext extends AbandonableCall implements ToolContext {
     return this.#call.open.runner.facts;
   }
 
+  get context(): unknown {
+    return this.facts.context;
+  }
+
   get callId(): string {
     return this.#call.call.callId;
   }

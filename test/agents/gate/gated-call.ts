@@ -48,7 +48,13 @@ export function gatedCall(options: CallOptions = {}): GatedCall & { readonly tol
 }
 
 export function factsOf(userId: string | null): RunFacts {
-  return { userId, sessionId: formatSessionId("session"), runId: formatRunId("run"), metadata: {} };
+  return {
+    userId,
+    sessionId: formatSessionId("session"),
+    runId: formatRunId("run"),
+    metadata: {},
+    context: undefined,
+  };
 }
 
 export function settled(toolName: string, input: JsonValue, result: ToolResult): SettledCall {

@@ -1,4 +1,4 @@
-import type { JsonValue } from "../kernel/index.ts";
+import type { JsonValue } from "../../kernel/index.ts";
 
 /** A value of which only a part has arrived: members may be missing, texts and lists may be short. */
 export type PartialValue<Value> = Value extends readonly (infer Item)[]

@@ -1,4 +1,4 @@
-import { Fault, type CallSettings, type Dependencies, type ToolChoice } from "../kernel/index.ts";
+import { Fault, type CallSettings, type Dependencies, type ToolChoice } from "../../kernel/index.ts";
 
 /** The settings for every model call of an invocation: all except `toolChoice`. */
 export function samplingOf(settings: CallSettings | null): Omit<CallSettings, "toolChoice"> {

@@ -6,7 +6,7 @@ import {
   type Event,
   type JsonValue,
   type TaskId,
-} from "../kernel/index.ts";
+} from "../../kernel/index.ts";
 
 /** What a part of a stream changes in the answer of its run. */
 export type AnswerChange =

@@ -1,4 +1,4 @@
-import { CancellationError, Fault, type CancelSignal, type RunHandle } from "../kernel/index.ts";
+import { CancellationError, Fault, type CancelSignal, type RunHandle } from "../../kernel/index.ts";
 
 /** Cancels a run when the signal of its caller aborts. */
 export class AbortWatch {

@@ -12,7 +12,7 @@ import {
   type ToolResultPart,
   type UserMessage,
   type UserPart,
-} from "../kernel/index.ts";
+} from "../../kernel/index.ts";
 
 /** A message of a conversation that a call starts with. A text as content is short for one text part. */
 export type InputMessage =

@@ -10,10 +10,10 @@ import {
   type JsonValue,
   type RunHandle,
   type RunResult,
-} from "../kernel/index.ts";
-import { AbortWatch } from "./abort-watch.ts";
+} from "../../kernel/index.ts";
+import { AbortWatch } from "../calling/abort-watch.ts";
 import { AnswerReader, unsaid, type AnswerChange } from "./answer-reader.ts";
-import { cancelWithCaller } from "./cancel-with-caller.ts";
+import { cancelWithCaller } from "../cancel-with-caller.ts";
 import { PartialJson, type PartialValue } from "./partial-json.ts";
 
 /** Options of `AgentStream.text`. */

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
-import { debate, router, swarm } from "../../src/agents/architectures/index.ts";
-import { Agent, openRuntime, OrchestratorAgent, Sequential, type AgentStream } from "../../src/index.ts";
-import { scriptedModel, type ScriptStep } from "../../src/testing/index.ts";
-import { looks, scout } from "./scout.ts";
+import { debate, router, swarm } from "../../../src/agents/architectures/index.ts";
+import { Agent, openRuntime, OrchestratorAgent, Sequential, type AgentStream } from "../../../src/index.ts";
+import { scriptedModel, type ScriptStep } from "../../../src/testing/index.ts";
+import { looks, scout } from "../scout.ts";
 
 async function all<Value>(values: AsyncIterable<Value>): Promise<Value[]> {
   const found: Value[] = [];

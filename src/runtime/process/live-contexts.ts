@@ -1,0 +1,91 @@
+import { Fault, type AgentId, type ContextFactory, type RunId, type TaskRecord } from "../../kernel/index.ts";
+import { factsOf } from "./async-context.ts";
+
+/** Maximum number of runs that have ended and can be resumed whose contexts are kept. */
+const maxEnded = 100;
+
+/** The live contexts of the runs that were submitted in this process, and the factories for all other runs. */
+export class LiveContexts {
+  readonly #values = new Map<RunId, { readonly value: unknown }>();
+  /** Runs of `#values` that have ended and can be resumed, oldest first. */
+  readonly #ended = new Set<RunId>();
+  readonly #factories = new Map<AgentId, ContextFactory>();
+
+  /** Sets the factory for runs of an agent. It also applies to the agents below it that have no factory yet. */
+  register(agentId: AgentId, below: Iterable<AgentId>, factory: ContextFactory): void {
+    for (const each of below) if (!this.#factories.has(each)) this.#factories.set(each, factory);
+    this.#factories.set(agentId, factory);
+  }
+
+  set(runId: RunId, value: unknown): void {
+    this.#values.set(runId, { value });
+  }
+
+  delete(runId: RunId): void {
+    this.#values.delete(runId);
+    this.#ended.delete(runId);
+  }
+
+  /** The run has ended and can be resumed. */
+  noteEnded(runId: RunId): void {
+    if (!this.#values.has(runId)) return;
+    this.#ended.delete(runId);
+    this.#ended.add(runId);
+    const [oldest] = this.#ended;
+    if (this.#ended.size > maxEnded && oldest !== undefined) this.delete(oldest);
+  }
+
+  /** The context of a run. `undefined` if the run has none. `root` is the record of its root task. */
+  forRun(root: TaskRecord): LiveContext | undefined {
+    const known = this.#values.get(root.supervision.runId);
+    if (known !== undefined) return new LiveContext(root, async () => known.value, known);
+    const factory = this.#factories.get(root.agentId);
+    return factory === undefined && root.hasContext !== true ? undefined : new LiveContext(root, factory);
+  }
+}
+
+/** The context of one run for as long as this process drives it. */
+export class LiveContext {
+  readonly #root: TaskRecord;
+  readonly #factory: ContextFactory | undefined;
+  #opened: { readonly value: unknown } | undefined;
+  #opening: Promise<void> | undefined;
+
+  constructor(root: TaskRecord, factory: ContextFactory | undefined, opened?: { readonly value: unknown }) {
+    this.#root = root;
+    this.#factory = factory;
+    this.#opened = opened;
+  }
+
+  /** The context. `undefined` before it is opened. */
+  get value(): unknown {
+    return this.#opened?.value;
+  }
+
+  /**
+   * Opens the context before the code of a task starts. Returns `undefined` if it is open. If the factory fails, the
+   * next call asks it again. Throws `context_missing` if there is no factory.
+   */
+  open(): Promise<void> | undefined {
+    if (this.#opened !== undefined) return undefined;
+    const factory = this.#factory;
+    if (factory === undefined) throw missing(this.#root);
+    this.#opening ??= this.#build(factory).finally(() => {
+      this.#opening = undefined;
+    });
+    return this.#opening;
+  }
+
+  async #build(factory: ContextFactory): Promise<void> {
+    const { context: _, ...facts } = factsOf(this.#root);
+    this.#opened = { value: await factory(facts) };
+  }
+}
+
+function missing({ agentId, supervision: { runId } }: TaskRecord): Fault {
+  return new Fault(
+    "context_missing",
+    `${runId} has no context: it was submitted with one, which is not stored; call runtime.register(agent, { context: (facts) => ... }) for agent ${agentId}, then resume the run`,
+    { details: { runId, agentId } },
+  );
+}
