@@ -20,9 +20,9 @@ const calls: readonly Call[] = [
   {
     name: "a loop over agent.stream()",
     call: async (inner, runtime) => {
-      let events = 0;
-      for await (const _event of inner.stream("Think", { runtime })) events++;
-      return events;
+      const types: string[] = [];
+      for await (const { type } of inner.stream("Think", { runtime })) types.push(type);
+      return types;
     },
   },
   {
@@ -48,7 +48,8 @@ function silentModel(): { readonly model: Model; readonly isAsked: Promise<void>
   return { model: { provider: "test", modelId: "silent", generate, stream }, isAsked };
 }
 
-async function cancelledInnerRun(runtime: Runtime, { call }: Call): Promise<void> {
+/** Cancels a run whose tool calls another agent. Returns the results of both runs. */
+async function cancelDuring(runtime: Runtime, { call }: Call): Promise<readonly unknown[]> {
   const { model: silent, isAsked } = silentModel();
   const inner = new Agent({ name: "inner", model: silent });
   const consult = tool({
@@ -62,20 +63,20 @@ async function cancelledInnerRun(runtime: Runtime, { call }: Call): Promise<void
   const run = await outer.submit("go", { runtime });
   await isAsked;
   await run.cancel("no longer needed");
-  expect(await run.result()).toMatchObject({ status: "cancelled" });
+  const outerResult = await run.result();
   const [{ runId } = { runId: "" }] = (await runtime.list({ agentId: "inner" })).runs;
   const innerRun = await runtime.find(runId);
-  expect(await innerRun?.result()).toMatchObject({
-    status: "cancelled",
-    interruptionReason: "no longer needed",
-  });
+  return [outerResult, await innerRun?.result()];
 }
 
 describe.each(twoStores)("on a %s store", (_name, prepare) => {
   test.each(calls)("$name inside a tool is cancelled with the run that called the tool", async (way) => {
     const open = await prepare();
     const runtime = await openRuntime({ store: await open(), unknownPrice: "ignore", stopGraceMs: 10 });
-    await cancelledInnerRun(runtime, way);
+    expect(await cancelDuring(runtime, way)).toMatchObject([
+      { status: "cancelled" },
+      { status: "cancelled", interruptionReason: "no longer needed" },
+    ]);
     await runtime.close();
   });
 });
@@ -90,13 +91,13 @@ test("a loop over agent.stream() that is busy when its tool is cancelled cancels
     description: "Asks another agent",
     inputSchema: z.object({}),
     execute: async (_input, { signal }) => {
-      let events = 0;
-      for await (const _event of inner.stream("Think", { runtime })) {
-        if (++events > 1) continue;
+      const types: string[] = [];
+      for await (const { type } of inner.stream("Think", { runtime })) {
+        if (types.push(type) > 1) continue;
         isBusy.resolve();
         await new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve()));
       }
-      return events;
+      return types;
     },
   });
   const model = scriptedModel([{ toolCalls: [{ name: "consult", input: {} }] }, "unreached"]);

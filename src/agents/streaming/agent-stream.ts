@@ -177,7 +177,9 @@ export class AgentStream<Result = RunResult<JsonValue>, Value = never> implement
 
   /** Handles an error of the run's iterator. */
   readonly #cancelWithReader = async (error: unknown): Promise<never> =>
-    cancelWithCaller(await this.run(), () => Promise.reject(error));
+    cancelWithCaller(await this.run(), async () => {
+      throw error;
+    });
 
   #start(): Promise<StartedRun> {
     return (this.#started ??=
