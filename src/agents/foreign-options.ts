@@ -34,6 +34,8 @@ export const foreignAgentOptions: ForeignNames = {
   ...loop,
   ...answer,
   ...observers,
+  stopWhen: "use `maxTurns`, or `stopHooks`",
+  prepareStep: "use `middleware` of level `chat`",
   system: "use `instructions`",
   systemPrompt: "use `instructions`",
   prompt: "pass the prompt to invoke(): agent.invoke(prompt); the system prompt is `instructions`",
@@ -82,5 +84,5 @@ export const foreignInvokeOptions: ForeignNames = {
   maxTokens: "use `settings: { maxOutputTokens }`, or `budget: { maxTokens }` for the whole run",
   maxOutputTokens: "use `settings: { maxOutputTokens }`",
   toolChoice: "use `settings: { toolChoice }`",
-  experimental_context: "use `context`",
+  experimental_context: "use `metadata`, which tools read as facts.metadata",
 };

@@ -22,6 +22,7 @@ const forms: Readonly<Record<string, string>> = {
 
 /** Options of other APIs that are no part of an input, each with what to use instead. */
 const foreignKeys: Readonly<Record<string, string>> = {
+  messages: "pass the list itself: agent.invoke(messages)",
   system: "use `instructions` of the agent",
   maxSteps: "use `maxTurns` of the agent",
   model: "use `model` of the agent",

@@ -106,6 +106,16 @@ const mistakes: readonly (readonly [mistake: string, attempt: () => unknown, mes
     'unknown option "abortSignal" of a run of agent eye: use `signal`',
   ],
   [
+    "`temperature` of invoke()",
+    () => invoked("Hello", { temperature: 0 }),
+    'unknown option "temperature" of a run of agent eye: use `settings: { temperature }`',
+  ],
+  [
+    "`messages` in the input of invoke()",
+    () => invoked({ messages: [{ role: "user", content: "Hello" }] }),
+    'invalid input of agent eye: "messages" is no part of an input; pass the list itself: agent.invoke(messages)',
+  ],
+  [
     "`schema` of invoke()",
     () => invoked("Hello", { schema: inputSchema }),
     'unknown option "schema" of a run of agent eye: use `output` of invoke()',

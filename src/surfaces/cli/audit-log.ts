@@ -1,6 +1,7 @@
-import { parseRunId, type AuditEntry } from "../../kernel/index.ts";
+import type { AuditEntry } from "../../kernel/index.ts";
 import { auditLog } from "../../runtime/index.ts";
 import type { ExitKind } from "./exit-code.ts";
+import { findRunId } from "./runs/find-run.ts";
 import { withStore, type StoreOptions } from "./stored-runs.ts";
 import { printable, type Terminal } from "./terminal.ts";
 
@@ -12,9 +13,9 @@ export interface AuditLogOptions extends StoreOptions {
 
 /** Prints who did what in a run. */
 export function printAudit(name: string, options: AuditLogOptions, terminal: Terminal): Promise<ExitKind> {
-  const runId = parseRunId(name);
   const { full = false, outside: outsideOnly = false, json = false } = options;
   return withStore(options, terminal, async (store): Promise<ExitKind> => {
+    const runId = await findRunId(store, name);
     for await (const entry of auditLog(store).read(runId, { full, outsideOnly }))
       await terminal.out(json ? JSON.stringify(entry) : textLine(entry));
     if (!full) terminal.say("Texts over 500 characters are shortened; --full prints them whole.");

@@ -8,6 +8,7 @@ import {
 } from "../../kernel/index.ts";
 import { auditLog } from "../../runtime/index.ts";
 import type { ExitKind } from "./exit-code.ts";
+import { findRunId } from "./runs/find-run.ts";
 import { allRuns, withStore, type StoreOptions } from "./stored-runs.ts";
 import { printable, type Terminal } from "./terminal.ts";
 
@@ -33,7 +34,7 @@ export async function auditVerify(
   const named = names.map(parseRunId);
   const heads = new Map((options.head ?? []).map(parseHead));
   return withStore(options, terminal, async (store) => {
-    const runIds = named.length > 0 ? named : await allRuns(store);
+    const runIds = named.length > 0 ? await namedRuns(store, named) : await allRuns(store);
     const audit = auditLog(store);
     const findings: Finding[] = [];
     for (const runId of new Set([...runIds, ...heads.keys()])) {
@@ -44,6 +45,18 @@ export async function auditVerify(
     for (const line of closingWords(findings, options)) terminal.say(line);
     return worst(findings);
   });
+}
+
+/** The runs that the names mean. A name that no run has is kept, because the absence of the run is a finding. */
+function namedRuns(store: Store, names: readonly RunId[]): Promise<readonly RunId[]> {
+  return Promise.all(
+    names.map((name) =>
+      findRunId(store, name).catch((error: unknown) => {
+        if (Fault.is(error) && error.code === "not_found") return name;
+        throw error;
+      }),
+    ),
+  );
 }
 
 async function verify(

@@ -6,6 +6,8 @@ import { printDeadLetters, redeliverLetters, type DeadLettersOptions } from "./d
 import type { DemoOptions } from "./demo/demo-command.ts";
 import type { RunCommandOptions } from "./run/run-command.ts";
 import { exitCodes, exitCodeTable, exitKindOf, type ExitKind } from "./exit-code.ts";
+import { packageVersion } from "./package-root.ts";
+import { addRunCommands } from "./runs-program.ts";
 import { defaultStore, type StoreOptions } from "./stored-runs.ts";
 import type { Terminal } from "./terminal.ts";
 
@@ -42,7 +44,7 @@ Examples:
 
 const runHelp = `
 The answer goes to stdout, everything else to stderr. With --mode json every event is a line of JSON on
-stdout, and the last line is the result. The run is stored while it proceeds: if the process dies,
+stdout, and the last line is the result. The first line on stderr is the id of the run. The run is stored while it proceeds: if the process dies,
 --resume RUN continues where it stopped, and no answered model call is paid again.
 
 Providers are those of the AI SDK: install the package (npm i @ai-sdk/anthropic) and set its API key
@@ -103,6 +105,7 @@ export async function runCommandLine(args: readonly string[], terminal: Terminal
 function commandLine(terminal: Terminal, onEnd: (kind: ExitKind) => void): Command {
   const program = new Command("reeve")
     .description("A durable runtime for agents that spawn other agents, with enforced budgets and policy.")
+    .version(packageVersion(), "-V, --version", "print the version of reeve")
     .addHelpText("after", `\n${exitCodeTable()}`)
     .showHelpAfterError("(use --help for a list of commands and options)")
     .configureOutput({ writeErr: (text) => terminal.say(text.trimEnd()) })
@@ -142,6 +145,7 @@ function commandLine(terminal: Terminal, onEnd: (kind: ExitKind) => void): Comma
       const { demoCommand } = await import("./demo/demo-command.ts");
       onEnd(await demoCommand(options, terminal));
     });
+  addRunCommands(program, terminal, onEnd);
   const audit = program.command("audit").description("show who did what in a run, and verify its log");
   audit
     .command("verify")

@@ -11,11 +11,18 @@ export interface Terminal {
   put(text: string): void;
   /** Whether a person reads the data as it is written. */
   readonly isWatched: boolean;
+  /** Whether there is a terminal at which a person can be asked. */
+  readonly canAsk: boolean;
   /**
-   * Asks a question. Resolves to an empty text if the person leaves without an answer, and to `undefined` if there is
-   * no terminal.
+   * Asks a question. Resolves to `null` if the person leaves without an answer (Ctrl-C, Ctrl-D), and to `undefined` if
+   * there is no terminal. `signal` withdraws the question, which then resolves to `null`.
    */
-  ask(question: string): Promise<string | undefined>;
+  ask(question: string, signal?: AbortSignal): Promise<string | null | undefined>;
+  /**
+   * Shows a line below the output until the next call or output replaces it. An empty text removes it. Absent if no
+   * person sees stderr.
+   */
+  readonly status?: (line: string) => void;
   /** Reads stdin to its end; empty if nothing is piped in. */
   input(): Promise<string>;
   /** Calls back when the person interrupts the command. The returned function stops listening. */
@@ -38,9 +45,11 @@ export function processTerminal(): Terminal {
   stderr.on("error", () => {
     isHeard = false;
   });
+  const line = new StatusLine();
   return {
-    async out(line) {
-      if (!isRead || stdout.write(`${line}\n`)) return;
+    async out(text) {
+      line.clear();
+      if (!isRead || stdout.write(`${text}\n`)) return;
       await new Promise<void>((resolve) => {
         stdout
           .once("drain", resolve)
@@ -48,33 +57,78 @@ export function processTerminal(): Terminal {
           .once("error", () => resolve());
       });
     },
-    put: (text) => void (isRead && stdout.write(text)),
+    put: (text) => {
+      line.clear();
+      // A status would be appended to an unfinished line of the answer.
+      line.isHeld = stdout.isTTY && !text.endsWith("\n");
+      if (isRead) stdout.write(text);
+    },
     isWatched: stdout.isTTY,
-    ask,
+    canAsk: process.stdin.isTTY && stderr.isTTY,
+    ask: async (question, signal) => {
+      line.clear();
+      line.isHeld = true;
+      try {
+        return await ask(question, signal);
+      } finally {
+        line.isHeld = false;
+      }
+    },
+    ...(stderr.isTTY && env["TERM"] !== "dumb" && { status: (text) => void (isHeard && line.show(text)) }),
     input,
     onInterrupt(callback) {
       process.on("SIGINT", callback);
       return () => void process.off("SIGINT", callback);
     },
-    say: (line) => void (isHeard && stderr.write(`${line}\n`)),
+    say: (text) => {
+      line.clear();
+      if (isHeard) stderr.write(`${text}\n`);
+    },
     env,
   };
 }
 
-async function ask(question: string): Promise<string | undefined> {
+/** The line below the output of a terminal. */
+class StatusLine {
+  /** Whether no status may be shown at the moment. */
+  isHeld = false;
+  #isShown = false;
+
+  show(text: string): void {
+    this.clear();
+    if (this.isHeld || text === "") return;
+    // A longer line would wrap, and only its last row would be removed.
+    process.stderr.write(text.slice(0, Math.max(0, process.stderr.columns - 1)));
+    this.#isShown = true;
+  }
+
+  clear(): void {
+    if (this.#isShown) process.stderr.write("\r\u{1b}[K");
+    this.#isShown = false;
+  }
+}
+
+async function ask(question: string, signal?: AbortSignal): Promise<string | null | undefined> {
   if (!process.stdin.isTTY || !process.stderr.isTTY) return undefined;
+  if (signal?.aborted === true) return null;
   const lines = createInterface({ input: process.stdin, output: process.stderr });
   // While readline reads keys, it receives Ctrl-C; it is handled like an interrupt. So is a line that ends without an
   // answer.
-  const left = Promise.withResolvers<string>();
-  lines.once("close", () => left.resolve(""));
+  const left = Promise.withResolvers<null>();
+  lines.once("close", () => left.resolve(null));
+  const withdraw = (): void => left.resolve(null);
+  signal?.addEventListener("abort", withdraw, { once: true });
   lines.once("SIGINT", () => {
     process.emit("SIGINT");
-    left.resolve("");
+    left.resolve(null);
   });
   try {
-    return await Promise.race([left.promise, lines.question(question)]);
+    const answer = await Promise.race([left.promise, lines.question(question)]);
+    // Without an answer, the cursor is still in the line of the question.
+    if (answer === null) process.stderr.write("\n");
+    return answer;
   } finally {
+    signal?.removeEventListener("abort", withdraw);
     lines.close();
   }
 }
@@ -94,4 +148,12 @@ export function printable(text: string): string {
     /[\p{Cc}\p{Cf}\u2028\u2029]/gu,
     (char) => `\\u{${(char.codePointAt(0) ?? 0).toString(16)}}`,
   );
+}
+
+/** Keeps the line breaks of a model's text and removes other control characters. */
+export function shownText(text: string): string {
+  return text
+    .split(/(\n|\t)/u)
+    .map((piece) => (piece === "\n" || piece === "\t" ? piece : printable(piece)))
+    .join("");
 }

@@ -38,6 +38,7 @@ function screen(isWatched = false) {
     say: (line) => void said.push(line),
     put: (text) => void put.push(text),
     isWatched,
+    canAsk: false,
     ask: async () => undefined,
     input: async () => "",
     onInterrupt: () => () => undefined,

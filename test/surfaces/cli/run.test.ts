@@ -22,7 +22,8 @@ describe("reeve run", () => {
     const { run, requests } = await setUp(looksThenAnswers);
     const { code, out, talk } = await run("Which colour is the lamp?");
     expect({ code, out }).toEqual({ code: 0, out: ["It is green."] });
-    expect(talk).toContain('read {"path":"notes.txt"}');
+    expect(talk).toMatch(/^run_\S+ of session ses_\S+\n/u);
+    expect(talk).toContain('  read {"path":"notes.txt"}\n  = read: The lamp is green.\n');
     expect(talk).toMatch(/completed · 2 turns · 2,200 tokens · .* · run_/);
     expect(JSON.stringify(requests[1])).toContain("The lamp is green.");
   });

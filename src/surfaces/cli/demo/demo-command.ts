@@ -4,10 +4,10 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
-import { fileURLToPath } from "node:url";
 import { Fault, type Event } from "../../../kernel/index.ts";
 import { openStore } from "../../../runtime/index.ts";
 import type { ExitKind } from "../exit-code.ts";
+import { packageRoot } from "../package-root.ts";
 import { paintFor } from "../paint.ts";
 import type { Terminal } from "../terminal.ts";
 import { demoAct, demoBook, demoRun, demoStore } from "./demo-act.ts";
@@ -23,8 +23,6 @@ export interface DemoOptions {
   /** The folder of the run, for processes that the demo starts. */
   readonly act?: string;
 }
-
-const packageRoot = fileURLToPath(new URL("../../../..", import.meta.url));
 
 /**
  * The demo: a lead spawns agents, a HIGH task preempts a LOW one, the process is killed in the middle, and another one
@@ -106,9 +104,8 @@ async function closing(folder: string, keep: boolean, terminal: Terminal): Promi
 }
 
 function actIn(folder: string, paceMs: number): ChildProcess {
-  const main = fileURLToPath(
-    new URL(import.meta.url.endsWith(".ts") ? "../main.ts" : "../main.js", import.meta.url),
-  );
+  const file = import.meta.url.endsWith(".ts") ? "src/surfaces/cli/main.ts" : "dist/surfaces/cli/main.js";
+  const main = join(packageRoot, file);
   const args = [main, "demo", "--act", folder, "--pace", String(paceMs)];
   return spawn(process.execPath, args, { stdio: ["ignore", "pipe", "inherit"] });
 }

@@ -8,23 +8,26 @@ import {
   Fault,
   formatRunId,
   formatSessionId,
-  parseRunId,
   parseSessionId,
   type ApprovalRequest,
   type ExecutionBudget,
   type RunHandle,
+  type RunId,
   type RunSummaryStatus,
   type SessionId,
   type Store,
 } from "../../../kernel/index.ts";
 import { openStore } from "../../../runtime/index.ts";
 import { exitKindOfRun, type ExitKind } from "../exit-code.ts";
+import { findRunId } from "../runs/find-run.ts";
 import { printable, type Terminal } from "../terminal.ts";
 import { obeyedOrders } from "./obeyed-orders.ts";
 import { agentName, runAgent } from "./run-agent.ts";
 import { checkSandbox, sandboxModes } from "./run-sandbox.ts";
 import { fromMetadata, toMetadata, toolSets, type RunSettings, type ToolSet } from "./run-settings.ts";
-import { JsonWatcher, requestLines, TextWatcher, type RunWatcher } from "./run-watcher.ts";
+import { answeredElsewhere } from "./answered-elsewhere.ts";
+import { askDecision } from "./approval-prompt.ts";
+import { JsonWatcher, TextWatcher, type RunWatcher } from "./run-watcher.ts";
 
 /** The options as the command line passes them: texts. */
 export interface RunCommandOptions {
@@ -65,8 +68,9 @@ export async function runCommand(
     const { yes = false } = options;
     const following =
       settings === undefined
-        ? await resumed(store, runtime, parseRunId(resume ?? ""), { budget, yes, terminal })
+        ? await resumed(store, runtime, await findRunId(store, resume ?? ""), { budget, yes, terminal })
         : await started(store, runtime, prompt, { ...options, settings, budget });
+    terminal.say(`${following.run.runId} of session ${following.run.sessionId}`);
     const { status } = await follow(following, watcher, { terminal, yes });
     return exitKindOfRun(status);
   } finally {
@@ -134,7 +138,7 @@ const notResumable: readonly string[] = ["max_turns", "max_output", "guardrail_t
 async function resumed(
   store: Store,
   runtime: OpenRuntime,
-  runId: ReturnType<typeof parseRunId>,
+  runId: RunId,
   { budget, ...person }: Person & { readonly budget: Partial<ExecutionBudget> },
 ): Promise<Following> {
   const run = await runtime.find(runId);
@@ -210,10 +214,11 @@ async function follow(
       });
   });
   try {
-    for (const request of asked) await decide(run, request, watcher, person);
+    for (const request of asked) await decide(run, { request, fromSeq }, watcher, person);
     for await (const event of run.events({ fromSeq })) {
       await watcher.see(event);
-      if (event.type === "approval_request") await decide(run, event.data, watcher, person);
+      if (event.type === "approval_request")
+        await decide(run, { request: event.data, fromSeq: event.seq }, watcher, person);
     }
     const result = await run.result();
     await watcher.end(result);
@@ -223,27 +228,30 @@ async function follow(
   }
 }
 
+/** Answers a request of the run. Events that may answer it elsewhere are read from `fromSeq` on. */
 async function decide(
   run: RunHandle,
-  request: ApprovalRequest,
+  { request, fromSeq }: { readonly request: ApprovalRequest; readonly fromSeq: number },
   watcher: RunWatcher,
   { terminal, yes }: Person,
 ): Promise<void> {
-  const { approvalId, toolName, reason } = request;
+  const { approvalId, toolName } = request;
   // The approval was requested by a process that did not have --yes.
   if (yes) return answerIfLive(run.as("person"), approvalId, { decision: "approved" });
-  const call = watcher.hasShown(request) ? "" : `${requestLines(request).join("\n")}\n`;
-  const answer = await terminal.ask(`${call}  ${printable(reason)}. Allow it? [y/N/a(lways)] `);
-  const said = answer?.trim().toLowerCase() ?? "";
-  const isAlways = said === "a" || said === "always";
-  if (isAlways || said === "y" || said === "yes") {
-    const always = isAlways ? { remember: true } : {};
-    await answerIfLive(run.as("person"), approvalId, { decision: "approved", ...always });
-    return;
+  if (!terminal.canAsk) {
+    const reason = "no terminal to ask; --yes allows every call";
+    terminal.say(`  denied ${printable(toolName)}: ${reason}`);
+    return answerIfLive(run.as("person"), approvalId, { decision: "denied", reason });
   }
-  const why = answer === undefined ? "no terminal to ask; --yes allows every call" : "by the person";
-  if (answer === undefined) terminal.say(`  denied ${printable(toolName)}: ${why}`);
-  await answerIfLive(run.as("person"), approvalId, { decision: "denied", reason: why });
+  const elsewhere = answeredElsewhere(run, approvalId, fromSeq);
+  try {
+    const { signal } = elsewhere;
+    const decision = await askDecision(request, terminal, { isShown: watcher.hasShown(request), signal });
+    if (decision !== undefined) return await answerIfLive(run.as("person"), approvalId, decision);
+    if (!signal.aborted) terminal.say(`  the request stays open; answer it with reeve approve ${run.runId}`);
+  } finally {
+    elsewhere.stop();
+  }
 }
 
 async function sessionOf(

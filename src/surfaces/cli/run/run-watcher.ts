@@ -9,7 +9,9 @@ import {
   type JsonValue,
   type RunResult,
 } from "../../../kernel/index.ts";
-import { printable, type Terminal } from "../terminal.ts";
+import { counted, dollars, short, shortResult } from "../format.ts";
+import { printable, shownText, type Terminal } from "../terminal.ts";
+import { Spinner } from "./spinner.ts";
 
 /** Displays the events of a run. */
 export interface RunWatcher {
@@ -49,12 +51,21 @@ export class TextWatcher implements RunWatcher {
   #shown = "";
   #lastText = "";
   #lastLine = "";
+  readonly #spinner: Spinner;
 
   constructor(terminal: Terminal) {
     this.#terminal = terminal;
+    this.#spinner = new Spinner(terminal);
   }
 
   async see(event: Event | Delta): Promise<void> {
+    await this.#show(event);
+    const activity = activityOf(event);
+    if (activity === null) this.#spinner.stop();
+    else if (activity !== undefined) this.#spinner.start(activity);
+  }
+
+  async #show(event: Event | Delta): Promise<void> {
     if (event.type === "message_update") this.#write(event);
     else if (event.type === "message_reset") this.#breakOff();
     else if (event.type === "message_end") this.#finish(event);
@@ -82,6 +93,7 @@ export class TextWatcher implements RunWatcher {
     error: failure,
     interruptionReason,
   }: RunResult<JsonValue>): Promise<void> {
+    this.#spinner.stop();
     const onScreen = this.#shown === "" ? this.#lastText : this.#shown;
     this.#breakOff();
     const text = jsonText(output);
@@ -93,7 +105,7 @@ export class TextWatcher implements RunWatcher {
     const tokens = `${counted(usage.inputTokens + usage.outputTokens)} tokens`;
     // B3: tokens of calls that ended without reported usage.
     const unreported = lost.tokens === 0 ? "" : ` · up to ${counted(lost.tokens)} charged as lost`;
-    const cost = costUsd === null ? "price unknown" : dollars(costUsd);
+    const cost = dollars(costUsd);
     this.#terminal.say(
       `${status} · ${turns} ${turns === 1 ? "turn" : "turns"} · ${tokens}${unreported} · ${cost} · ${runId}`,
     );
@@ -117,6 +129,24 @@ export class TextWatcher implements RunWatcher {
   }
 }
 
+/** What the run does after an event; `null` if it waits for a person or has ended, `undefined` if nothing changes. */
+function activityOf(event: Event | Delta): string | null | undefined {
+  switch (event.type) {
+    case "message_start":
+      return event.data.model === undefined ? "model" : printable(event.data.model.modelId);
+    case "tool_execution_start":
+      return printable(event.data.toolName);
+    case "retry_start":
+      return "waiting to retry";
+    case "approval_request":
+    case "message_end":
+    case "run_end":
+      return null;
+    default:
+      return undefined;
+  }
+}
+
 /** Advice for faults that can be solved with a command-line option. */
 function adviceOn({ code, details }: Failure): string | undefined {
   if (code !== "unknown_price") return undefined;
@@ -124,10 +154,6 @@ function adviceOn({ code, details }: Failure): string | undefined {
   const isNamed = typeof provider === "string" && typeof modelId === "string";
   const model = isNamed ? `${provider}/${modelId}` : "the model";
   return `${model} has no known price, so --max-budget-usd cannot be enforced; limit the run with --max-tokens or --max-turns instead`;
-}
-
-function counted(tokens: number): string {
-  return tokens.toLocaleString("en");
 }
 
 /** The call that a person is asked about: the tool and its arguments, also as they are executed if that differs. */
@@ -143,29 +169,13 @@ function callLine(who: string, toolName: string, input: string): string {
   return `  ${who}${printable(toolName)} ${printable(input)}`;
 }
 
-/** Formats dollars with four decimals, or with two significant digits for smaller amounts. */
-function dollars(costUsd: number): string {
-  const places = costUsd > 0 && costUsd < 0.01 ? 2 - Math.floor(Math.log10(costUsd)) : 4;
-  return `$${costUsd.toFixed(Math.max(4, Math.min(places, 9)))}`;
-}
-
-/** Keeps the line breaks of a model's text and removes other control characters. */
-function shownText(text: string): string {
-  return text
-    .split(/(\n|\t)/u)
-    .map((piece) => (piece === "\n" || piece === "\t" ? piece : printable(piece)))
-    .join("");
-}
-
 function progressLine(event: Event): string | undefined {
   const who = event.taskId === root ? "" : `${printable(event.agentId)}: `;
   switch (event.type) {
     case "tool_execution_start":
       return callLine(who, event.data.toolName, short(event.data.input));
     case "tool_execution_end":
-      return event.data.result.isError
-        ? `  ${who}! ${printable(event.data.toolName)}: ${printable(short(event.data.result.output))}`
-        : undefined;
+      return `  ${who}${event.data.result.isError ? "!" : "="} ${printable(event.data.toolName)}: ${shortResult(event.data.result)}`;
     case "spawn_start":
       return `  ${who}hires ${printable(event.data.agentId)}`;
     case "retry_start":
@@ -177,9 +187,4 @@ function progressLine(event: Event): string | undefined {
     default:
       return undefined;
   }
-}
-
-function short(value: unknown): string {
-  const text = typeof value === "string" ? value : JSON.stringify(value);
-  return text.length > 100 ? `${text.slice(0, 99)}…` : text;
 }

@@ -1,0 +1,45 @@
+import type { ApprovalDecision, ApprovalRequest } from "../../../kernel/index.ts";
+import { printable, type Terminal } from "../terminal.ts";
+import { requestLines } from "./run-watcher.ts";
+
+const explanation = [
+  "    y  allows this call",
+  "    n  denies it; the model receives the refusal and continues",
+  "    a  allows it, and later calls of this tool without asking again",
+  "    ?  shows this explanation",
+  "    Ctrl-C cancels; Ctrl-D leaves the request open for reeve approve.",
+];
+
+/**
+ * Asks a person for a decision until the answer is one. Only `n` denies: an empty or unknown answer asks again. Resolves
+ * to `undefined` if there is no terminal, or if the person leaves without an answer. `isShown` says that the call is on
+ * the screen already; `signal` withdraws the question.
+ */
+export async function askDecision(
+  request: ApprovalRequest,
+  terminal: Pick<Terminal, "ask" | "say">,
+  { isShown = false, signal }: { readonly isShown?: boolean; readonly signal?: AbortSignal } = {},
+): Promise<ApprovalDecision | undefined> {
+  let shown = isShown ? "" : `${requestLines(request).join("\n")}\n`;
+  for (;;) {
+    const answer = await terminal.ask(`${shown}  ${printable(request.reason)}. Allow it? [y/n/a/?] `, signal);
+    if (answer === undefined || answer === null) return undefined;
+    shown = "";
+    switch (answer.trim().toLowerCase()) {
+      case "y":
+      case "yes":
+        return { decision: "approved" };
+      case "a":
+      case "always":
+        return { decision: "approved", remember: true };
+      case "n":
+      case "no":
+        return { decision: "denied", reason: "by the person" };
+      case "?":
+        for (const line of explanation) terminal.say(line);
+        break;
+      default:
+        terminal.say("    Answer y, n or a; ? explains them.");
+    }
+  }
+}

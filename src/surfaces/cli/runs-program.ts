@@ -1,0 +1,115 @@
+import type { Command } from "commander";
+import { exitCodeTable, type ExitKind } from "./exit-code.ts";
+import type { ApproveOptions, CancelOptions } from "./runs/answer-runs.ts";
+import type { ListRunsOptions } from "./runs/list-runs.ts";
+import type { LogOptions } from "./runs/print-log.ts";
+import type { ReportOptions } from "./runs/show-run.ts";
+import { defaultStore } from "./stored-runs.ts";
+import type { Terminal } from "./terminal.ts";
+
+const runArgument = "the run: its id, or enough of its first characters";
+
+const psHelp = `
+Prints one line per run, newest first: id, status with what the run waits for, when it started, how long it
+took, and its agent. A run whose process died keeps its status until another process finds it.
+
+${exitCodeTable()}
+
+Examples:
+  $ reeve ps
+  $ reeve ps --status waiting
+  $ reeve ps --all --json | jq -r 'select(.status == "failed") | .runId'`;
+
+const logsHelp = `
+Prints one line per event: time, agent and what happened. Long values are shortened; --json prints every event
+in full. Leaving with Ctrl-C does not stop the run.
+
+${exitCodeTable()}
+
+Examples:
+  $ reeve logs run_7f
+  $ reeve logs -f run_7f                     # until the run ends`;
+
+const approveHelp = `
+Without RUN, prints the open requests of all runs. With RUN, asks about each open request of that run at the
+terminal; --yes and --deny answer without asking. The process that drives the run continues at once. If there is
+none, the answer is kept until the run is resumed (reeve run --resume RUN).
+
+${exitCodeTable()}
+
+Examples:
+  $ reeve approve
+  $ reeve approve run_7f
+  $ reeve approve run_7f --deny "not on a Friday"`;
+
+const cancelHelp = `
+Asks the process that drives the run to cancel it with all its tasks, and prints the id. If there is no such
+process, the run is cancelled when it is next driven. An ended run is left as it is.
+
+${exitCodeTable()}`;
+
+/** Adds the commands that inspect and control stored runs. */
+export function addRunCommands(program: Command, terminal: Terminal, onEnd: (kind: ExitKind) => void): void {
+  stored(program, "ps", "list the runs of the store that have not ended")
+    .option("-a, --all", "list ended runs, too")
+    .option("--status <status>", "list only runs with this status")
+    .option("--limit <n>", "maximum number of runs", "50")
+    .option("--json", "print one JSON object per line")
+    .addHelpText("after", psHelp)
+    .action(async (options: ListRunsOptions) => {
+      const { printRuns } = await import("./runs/list-runs.ts");
+      onEnd(await printRuns(options, terminal));
+    });
+  for (const [name, description] of reports)
+    stored(program, name, description)
+      .argument("<RUN>", runArgument)
+      .option("--json", "print one JSON object")
+      .addHelpText("after", `\n${exitCodeTable()}`)
+      .action(async (run: string, options: ReportOptions) => {
+        const { showRun, showTree, showCost } = await import("./runs/show-run.ts");
+        const show = { show: showRun, tree: showTree, cost: showCost }[name];
+        onEnd(await show(run, options, terminal));
+      });
+  stored(program, "logs", "print the events of a run, oldest first")
+    .argument("<RUN>", runArgument)
+    .option("-f, --follow", "print new events until the run ends")
+    .option("--json", "print every event as a line of JSON")
+    .addHelpText("after", logsHelp)
+    .action(async (run: string, options: LogOptions) => {
+      const { printLog } = await import("./runs/print-log.ts");
+      onEnd(await printLog(run, options, terminal));
+    });
+  stored(program, "cancel", "cancel runs")
+    .argument("<RUN...>", runArgument)
+    .option("--reason <text>", "the reason that the run records", "cancelled at the command line")
+    .addHelpText("after", cancelHelp)
+    .action(async (runs: string[], options: CancelOptions) => {
+      const { cancelRuns } = await import("./runs/answer-runs.ts");
+      onEnd(await cancelRuns(runs, options, terminal));
+    });
+  stored(program, "approve", "list the requests that wait for a person, or answer those of a run")
+    .argument("[RUN]", `${runArgument} (default: list the requests of all runs)`)
+    .option("--id <approval>", "answer only this request")
+    .option("-y, --yes", "allow without asking")
+    .option("--remember", "with --yes: allow later calls of the tool, too")
+    .option("--deny [reason]", "deny without asking")
+    .option("--json", "print the list as one JSON object per line")
+    .addHelpText("after", approveHelp)
+    .action(async (run: string | undefined, options: ApproveOptions) => {
+      const { approveRuns } = await import("./runs/answer-runs.ts");
+      onEnd(await approveRuns(run, options, terminal));
+    });
+}
+
+const reports = [
+  ["show", "show a run: status, cost, open requests and answer"],
+  ["tree", "show the tasks of a run as a tree"],
+  ["cost", "show what a run cost, by agent and model"],
+] as const;
+
+function stored(program: Command, name: string, description: string): Command {
+  return program
+    .command(name)
+    .description(description)
+    .option("--store <address>", "the store, as sqlite:PATH", defaultStore);
+}

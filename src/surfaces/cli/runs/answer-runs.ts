@@ -1,0 +1,162 @@
+import {
+  Fault,
+  type ApprovalDecision,
+  type ApprovalRequest,
+  type Runtime,
+  type RunHandle,
+  type RunId,
+  type Store,
+} from "../../../kernel/index.ts";
+import { openRuntime } from "../../../open-runtime.ts";
+import type { ExitKind } from "../exit-code.ts";
+import { askDecision } from "../run/approval-prompt.ts";
+import { requestLines } from "../run/run-watcher.ts";
+import { withStore, type StoreOptions } from "../stored-runs.ts";
+import { printable, type Terminal } from "../terminal.ts";
+import { eachRun, findRunId } from "./find-run.ts";
+import { readReport } from "./run-report.ts";
+
+export interface ApproveOptions extends StoreOptions {
+  readonly id?: string;
+  readonly yes?: boolean;
+  readonly deny?: string | boolean;
+  readonly remember?: boolean;
+  readonly json?: boolean;
+}
+
+export interface CancelOptions extends StoreOptions {
+  readonly reason: string;
+}
+
+/** Cancels runs, whichever processes drive them. */
+export function cancelRuns(
+  names: readonly string[],
+  options: CancelOptions,
+  terminal: Terminal,
+): Promise<ExitKind> {
+  return withRuns(options, terminal, async (store, runtime): Promise<ExitKind> => {
+    const runIds = await Promise.all(names.map((name) => findRunId(store, name)));
+    for (const runId of runIds) await cancelRun(await handleOf(runtime, runId), options.reason, terminal);
+    return "ok";
+  });
+}
+
+async function cancelRun(run: RunHandle, reason: string, terminal: Terminal): Promise<void> {
+  const { status, waitsFor } = await run.snapshot();
+  await run.as("person").cancel(reason);
+  const { status: now } = await run.snapshot();
+  if (!["pending", "running", "waiting", "paused"].includes(status)) {
+    terminal.say(`${run.runId} has ended already (${now}).`);
+    return;
+  }
+  await terminal.out(run.runId);
+  if (waitsFor.includes("worker"))
+    terminal.say(`No process drives ${run.runId} now; it is cancelled when one resumes it.`);
+}
+
+/** Lists the open requests of all runs, or answers those of one run. */
+export function approveRuns(
+  name: string | undefined,
+  options: ApproveOptions,
+  terminal: Terminal,
+): Promise<ExitKind> {
+  const { yes = false, deny, id } = options;
+  if (yes && deny !== undefined)
+    throw new Fault("invalid_argument", "--yes and --deny cannot be combined; use one of them");
+  if (name === undefined) {
+    if (yes || deny !== undefined || id !== undefined)
+      throw new Fault(
+        "invalid_argument",
+        "missing RUN; use reeve approve RUN, reeve approve lists the open requests",
+      );
+    return withStore(options, terminal, (store) => listRequests(store, options, terminal));
+  }
+  return withRuns(options, terminal, async (store, runtime): Promise<ExitKind> => {
+    const runId = await findRunId(store, name);
+    const requests = await requestsOf(store, runId, id);
+    const run = (await handleOf(runtime, runId)).as("person");
+    for (const request of requests) await answer(run, request, options, terminal);
+    if (requests.length === 0) terminal.say(`${runId} has no open request.`);
+    return "ok";
+  });
+}
+
+async function listRequests(
+  store: Store,
+  { json = false }: ApproveOptions,
+  terminal: Terminal,
+): Promise<ExitKind> {
+  let count = 0;
+  for await (const { runId, endedAt } of eachRun(store, {
+    status: ["pending", "running", "waiting", "paused"],
+  })) {
+    if (endedAt !== null) continue;
+    const { approvals } = await readReport(store, runId);
+    for (const request of approvals) {
+      count++;
+      const line = `${runId}  ${printable(request.approvalId)}  ${printable(request.reason)}`;
+      await terminal.out(json ? JSON.stringify({ runId, ...request }) : line);
+      if (!json) for (const call of requestLines(request)) await terminal.out(call);
+    }
+  }
+  terminal.say(
+    count === 0 ? "No run waits for an approval." : `Open requests: ${count}. Answer with reeve approve RUN.`,
+  );
+  return "ok";
+}
+
+async function requestsOf(
+  store: Store,
+  runId: RunId,
+  approvalId: string | undefined,
+): Promise<readonly ApprovalRequest[]> {
+  const { approvals } = await readReport(store, runId);
+  if (approvalId === undefined) return approvals;
+  const wanted = approvals.filter((request) => request.approvalId === approvalId);
+  if (wanted.length > 0) return wanted;
+  throw new Fault(
+    "not_found",
+    `${runId} has no open request ${printable(approvalId)}; reeve approve lists them`,
+  );
+}
+
+async function answer(
+  run: RunHandle,
+  request: ApprovalRequest,
+  { yes = false, deny, remember = false }: ApproveOptions,
+  terminal: Terminal,
+): Promise<void> {
+  const { approvalId } = request;
+  let decision: ApprovalDecision | undefined;
+  if (yes) decision = { decision: "approved", ...(remember && { remember }) };
+  else if (deny === undefined) decision = await askDecision(request, terminal);
+  else decision = { decision: "denied", reason: typeof deny === "string" ? deny : "by the person" };
+  if (decision === undefined) {
+    terminal.say(`  ${printable(approvalId)} stays open; --yes allows it, --deny refuses it`);
+    return;
+  }
+  await run.approve(approvalId, decision);
+  await terminal.out(`${run.runId}  ${printable(approvalId)}  ${decision.decision}`);
+}
+
+/** Opens a store with a runtime that hosts no agents, so that it drives no run. */
+function withRuns(
+  options: StoreOptions,
+  terminal: Terminal,
+  use: (store: Store, runtime: Runtime) => Promise<ExitKind>,
+): Promise<ExitKind> {
+  return withStore(options, terminal, async (store) => {
+    const runtime = await openRuntime({ store, keepAlive: false });
+    try {
+      return await use(store, runtime);
+    } finally {
+      await runtime.close();
+    }
+  });
+}
+
+async function handleOf(runtime: Runtime, runId: RunId): Promise<RunHandle> {
+  const run = await runtime.find(runId);
+  if (run === undefined) throw new Fault("not_found", `run ${runId} not found in this store`);
+  return run;
+}

@@ -1,0 +1,229 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { Agent, openRuntime, OrchestratorAgent, tool, type RunHandle } from "../../../src/index.ts";
+import { scriptedModel } from "../../../src/testing/index.ts";
+import { reeve } from "./reeve-process.ts";
+
+const prices = { find: () => ({ inputUsd: 1e-6, outputUsd: 2e-6 }) };
+const erase = tool({
+  name: "erase",
+  description: "Erases a disk",
+  inputSchema: { type: "object", properties: { disk: { type: "string" } }, required: ["disk"] } as const,
+  needsApproval: true,
+  execute: ({ disk }) => `erased ${disk}\nand checked it`,
+});
+const erasing = { toolCalls: [{ name: "erase", input: { disk: "sda" } }] };
+
+/** A store with a runtime of this process that drives its runs, and the command line on the same store. */
+async function desk() {
+  const folder = await mkdtemp(join(tmpdir(), "reeve-runs-"));
+  const store = `sqlite:${join(folder, "reeve.db")}` as const;
+  const runtime = await openRuntime({ store, prices });
+  onTestFinished(async () => {
+    await runtime.close();
+    await rm(folder, { recursive: true, force: true });
+  });
+  const cli = (...args: string[]): ReturnType<typeof reeve> => reeve([...args, "--store", store]);
+  let count = 0;
+  /** Starts a run that waits for approval. */
+  const waiting = async (runId: string): Promise<RunHandle> => {
+    const model = scriptedModel([erasing, "Done."]);
+    const agent = new Agent({ name: `clerk${++count}`, model, tools: [erase] });
+    const run = await agent.submit("Erase the disk", { runtime, runId });
+    for await (const event of run.events()) if (event.type === "task_suspend") break;
+    return run;
+  };
+  return { runtime, cli, waiting };
+}
+
+test("reeve --version prints the version of the package", async () => {
+  const { code, out } = await reeve(["--version"]);
+  expect({ code, out }).toEqual({ code: 0, out: ["0.0.0"] });
+});
+
+describe("reeve ps", () => {
+  test("lists the runs that have not ended with what they wait for, and with --all ended ones, too", async () => {
+    const { cli, waiting, runtime } = await desk();
+    await waiting("run_waits");
+    await new Agent({ name: "quick", model: scriptedModel(["Yes."]) }).invoke("?", {
+      runtime,
+      runId: "run_done",
+    });
+    const open = await cli("ps");
+    expect(open.code).toBe(0);
+    expect(open.out).toEqual([expect.stringMatching(/^run_waits {2}waiting \(person\) {2}.* clerk1$/u)]);
+    const all = await cli("ps", "--all", "--json");
+    expect(all.out.map((line) => (JSON.parse(line) as { status: string }).status)).toEqual([
+      "completed",
+      "waiting",
+    ]);
+    expect((await cli("ps", "--status", "completed")).out).toEqual([expect.stringContaining("run_done")]);
+    expect((await cli("ps", "--all", "--limit", "1")).talk).toContain("Only the newest 1 are shown");
+  });
+
+  test("refuses an unknown status and names the nearest one", async () => {
+    const { cli } = await desk();
+    const { code, talk } = await cli("ps", "--status", "wait");
+    expect(code).toBe(2);
+    expect(talk).toContain('use "waiting"');
+  });
+});
+
+describe("the id of a run", () => {
+  test("may be shortened to a prefix that no other run has", async () => {
+    const { cli, waiting } = await desk();
+    await waiting("run_alpha");
+    await waiting("run_alps");
+    expect((await cli("show", "run_alpha")).out[0]).toBe("run      run_alpha");
+    expect((await cli("show", "run_alph")).out[0]).toBe("run      run_alpha");
+    const ambiguous = await cli("show", "run_alp");
+    expect(ambiguous.code).toBe(2);
+    expect(ambiguous.talk).toContain("run_alp is ambiguous: run_alps, run_alpha; use more characters");
+    const unknown = await cli("audit", "log", "run_beta");
+    expect(unknown.code).toBe(3);
+    expect(unknown.talk).toContain("run run_beta not found in this store; reeve ps --all lists its runs");
+    expect((await cli("audit", "log", "run_alph")).code).toBe(0);
+    expect((await cli("audit", "verify", "run_alph")).out[0]).toMatch(/^run_alpha {2}ok/u);
+  });
+
+  test("is whole if one run has it, although it is a prefix of another one", async () => {
+    const { cli, waiting } = await desk();
+    await waiting("run_a");
+    await waiting("run_ab");
+    expect((await cli("show", "run_a")).out[0]).toBe("run      run_a");
+  });
+});
+
+describe("reeve show, tree and cost", () => {
+  test("agree with the result of a run of a team", async () => {
+    const { cli, runtime } = await desk();
+    const helper = new Agent({ name: "helper", model: scriptedModel(["Seven."], { modelId: "small" }) });
+    const handOff = { toolCalls: [{ name: "handoff_helper", input: { task: "How many?" } }] };
+    const lead = new OrchestratorAgent({
+      name: "lead",
+      model: scriptedModel([handOff, "It is seven."]),
+      subAgents: [helper],
+    });
+    const { costUsd, usage } = await lead.invoke("How many?", { runtime, runId: "run_team" });
+    const { total, byAgent } = JSON.parse((await cli("cost", "run_team", "--json")).out[0] ?? "") as {
+      readonly total: { readonly calls: number; readonly costUsd: number; readonly usage: typeof usage };
+      readonly byAgent: readonly {
+        readonly agentId: string;
+        readonly calls: number;
+        readonly model: string;
+      }[];
+    };
+    expect(total.costUsd).toBeCloseTo(costUsd ?? Number.NaN, 12);
+    expect(total.usage).toMatchObject({ inputTokens: usage.inputTokens, outputTokens: usage.outputTokens });
+    expect(byAgent.map(({ agentId, calls, model }) => [agentId, calls, model])).toEqual([
+      ["lead", 2, "scripted/script"],
+      ["helper", 1, "scripted/small"],
+    ]);
+    expect((await cli("cost", "run_team")).out.at(-1)).toMatch(/^total +3 /u);
+    expect((await cli("tree", "run_team")).out).toEqual(["lead  t0  completed", "└─ helper  t1  completed"]);
+    const shown = await cli("show", "run_team");
+    expect(shown.out).toContain("status   completed");
+    expect(shown.out.at(-1)).toBe("It is seven.");
+  });
+
+  test("show prints the request that a run waits for, and the error of a failed one", async () => {
+    const { cli, waiting, runtime } = await desk();
+    await waiting("run_waits");
+    const { out } = await cli("show", "run_waits");
+    expect(out).toContain("status   waiting (waits for: person)");
+    expect(out).toContain('  erase {"disk":"sda"}');
+    const error = Object.assign(new Error("bad key"), { status: 401 });
+    const broken = new Agent({ name: "broken", model: scriptedModel([{ error }]) });
+    await broken.invoke("?", { runtime, runId: "run_broken" });
+    expect((await cli("show", "run_broken")).out).toContain(
+      "error    model_auth: scripted/script failed with HTTP 401: bad key",
+    );
+  });
+});
+
+describe("reeve logs", () => {
+  test("prints what happened so far, and with -f also what happens until the run ends", async () => {
+    const { cli, waiting } = await desk();
+    const run = await waiting("run_waits");
+    const before = await cli("logs", "run_waits");
+    expect(before.out.at(-1)).toContain('erase {"disk":"sda"}');
+    const following = cli("logs", "-f", "run_waits");
+    await run.approve(await approvalOf(run), { decision: "approved" });
+    const { code, out } = await following;
+    expect(code).toBe(0);
+    expect(out.join("\n")).toMatch(
+      /erase returned: erased sda \(\+1 line\)[^]*says: Done\.[^]*ends \(completed\)/u,
+    );
+  });
+});
+
+describe("reeve cancel", () => {
+  test("cancels a run that another process drives, and leaves an ended one as it is", async () => {
+    const { cli, waiting } = await desk();
+    const run = await waiting("run_waits");
+    const { code, out } = await cli("cancel", "run_w", "--reason", "no longer needed");
+    expect({ code, out }).toEqual({ code: 0, out: ["run_waits"] });
+    expect(await run.result()).toMatchObject({ status: "cancelled", interruptionReason: "no longer needed" });
+    const again = await cli("cancel", "run_waits");
+    expect(again).toMatchObject({ code: 0, out: [], talk: "run_waits has ended already (cancelled).\n" });
+  });
+});
+
+describe("reeve approve", () => {
+  test("lists the open requests of all runs", async () => {
+    const { cli, waiting } = await desk();
+    expect((await cli("approve")).talk).toContain("No run waits for an approval.");
+    await waiting("run_one");
+    await waiting("run_two");
+    const { out, talk } = await cli("approve");
+    expect(out.filter((line) => line.startsWith("run_")).map((line) => line.split("  ")[0])).toEqual([
+      "run_two",
+      "run_one",
+    ]);
+    expect(talk).toContain("Open requests: 2.");
+    expect(
+      (await cli("approve", "--json")).out.map((line) => (JSON.parse(line) as { toolName: string }).toolName),
+    ).toEqual(["erase", "erase"]);
+  });
+
+  test.each([
+    { flags: ["--yes"], decision: "approved", result: "erased sda" },
+    { flags: ["--deny", "not today"], decision: "denied", result: "not today" },
+  ])("answers the requests of one run with $flags, in another process than the run's", async (example) => {
+    const { cli, waiting } = await desk();
+    const run = await waiting("run_one");
+    await waiting("run_two");
+    const { code, out } = await cli("approve", "run_one", ...example.flags);
+    expect(code).toBe(0);
+    expect(out).toEqual([expect.stringMatching(new RegExp(`^run_one .* ${example.decision}$`, "u"))]);
+    expect((await run.result()).status).toBe("completed");
+    const log = (await cli("logs", "run_one")).out.join("\n");
+    expect(log).toContain(example.result);
+    expect((await cli("ps")).out).toEqual([expect.stringContaining("run_two")]);
+  });
+
+  test("leaves a request open if there is no terminal to ask at and no answer is given", async () => {
+    const { cli, waiting } = await desk();
+    await waiting("run_one");
+    const { code, out, talk } = await cli("approve", "run_one");
+    expect({ code, out }).toEqual({ code: 0, out: [] });
+    expect(talk).toContain("stays open; --yes allows it, --deny refuses it");
+    expect((await cli("ps")).out).toEqual([expect.stringContaining("waiting (person)")]);
+  });
+
+  test.each([
+    { args: ["--yes"], says: "missing RUN" },
+    { args: ["run_one", "--yes", "--deny"], says: "--yes and --deny cannot be combined" },
+  ])("refuses $args", async ({ args, says }) => {
+    const { code, talk } = await (await desk()).cli("approve", ...args);
+    expect(code).toBe(2);
+    expect(talk).toContain(says);
+  });
+});
+
+async function approvalOf(run: RunHandle): Promise<string> {
+  for await (const event of run.events()) if (event.type === "approval_request") return event.data.approvalId;
+  throw new Error("the run asks nothing");
+}
