@@ -64,13 +64,27 @@ export function* blocksIn(text: string): Iterable<string> {
   }
 }
 
-const thinkingEnd = "</think>";
-
-/** Removes the model's thinking up to `</think>`, which some servers leave in the reply. */
+/**
+ * Removes the model's thinking, which some servers leave in the reply: each `<think>...</think>`, and everything before a
+ * `</think>` whose `<think>` is absent. Returns a reply that consists only of thinking as it is.
+ */
 export function withoutThinking(text: string): string {
-  const end = text.lastIndexOf(thinkingEnd);
-  const rest = end < 0 ? "" : text.slice(end + thinkingEnd.length);
-  return rest.trim() === "" ? text : rest;
+  if (!text.includes("</think>")) return text;
+  let kept = "";
+  // The start of the text that is not copied yet, and the start of the thinking in it.
+  let from = 0;
+  let thinking: number | undefined;
+  for (const { 0: tag, index } of text.matchAll(/<\/?think>/gu)) {
+    if (tag === "<think>") {
+      thinking ??= index;
+      continue;
+    }
+    kept = thinking === undefined ? "" : kept + text.slice(from, thinking);
+    from = index + tag.length;
+    thinking = undefined;
+  }
+  const answer = kept + text.slice(from);
+  return answer.trim() === "" ? text : answer;
 }
 
 /** Parses JSON. `undefined` means that the text is not JSON. */

@@ -21,6 +21,13 @@ const answers = [
   ["the JSON alone", json],
   ["the JSON after a byte order mark", `\uFEFF${json}`],
   ["the JSON after thinking", `<think>Maybe {"town":"Tours","days":9}?</think>\n${json}`],
+  ["the JSON before thinking", `${json}\n<think>Maybe {"town":"Tours","days":9}</think>`],
+  [
+    "the JSON between two thoughts and a closing remark",
+    `<think>{"town":"Tours","days":9}</think>${json}<think>Or {"town":"Lyon","days":1}?</think>Bye.`,
+  ],
+  ["the JSON after thinking that mentions its tag", `<think>No <think> {"town":"","days":0}</think>${json}`],
+  ["the JSON after thinking without an opening tag", `Maybe {"town":"Tours","days":9}</think>${json}`],
   ["prose before and after the JSON", `Here you are: ${json}. Enjoy [the trip]!`],
   ["a code block", `\`\`\`json\n${json}\n\`\`\``],
   ["a code block between sentences", `Sure.\n\`\`\`json\n${json}\n\`\`\`\nAnything else?`],

@@ -141,16 +141,21 @@ export class AgentStream<Result = RunResult<JsonValue>, Value = never> implement
     }
   }
 
-  /** C3: a reader that leaves the loop detaches, and the run continues, unless `cancelOnBreak` is set. */
+  /**
+   * C3: a reader that leaves the loop detaches, and the run continues, unless `cancelOnBreak` is set. If the reader is the
+   * code of a task that is cancelled, the run is cancelled as well.
+   */
   [Symbol.asyncIterator](): AsyncIterator<Event | Delta, undefined> {
     let events: AsyncIterator<Event | Delta> | undefined;
+    const read = (begun: AsyncIterator<Event | Delta>): Promise<IteratorResult<Event | Delta, undefined>> =>
+      begun.next().catch(this.#cancelWithReader) as Promise<IteratorResult<Event | Delta, undefined>>;
     return {
-      // Returns the promise of the run's own iterator once it exists, so that each delta is awaited only once.
+      // Does not await the run's own iterator once it exists, so that a delta costs few promises.
       next: () => {
-        if (events !== undefined) return events.next() as Promise<IteratorResult<Event | Delta, undefined>>;
+        if (events !== undefined) return read(events);
         return this.#begin().then((begun) => {
           events = begun;
-          return begun.next() as Promise<IteratorResult<Event | Delta, undefined>>;
+          return read(begun);
         });
       },
       return: async () => {
@@ -169,6 +174,12 @@ export class AgentStream<Result = RunResult<JsonValue>, Value = never> implement
       if (change !== undefined) yield change;
     }
   }
+
+  /** Handles an error of the run's iterator. */
+  readonly #cancelWithReader = async (error: unknown): Promise<never> =>
+    cancelWithCaller(await this.run(), async () => {
+      throw error;
+    });
 
   #start(): Promise<StartedRun> {
     return (this.#started ??=

@@ -3,6 +3,7 @@ import {
   approvalDecisionNames,
   assertJson,
   checkOptions,
+  CancellationError,
   describeValue,
   Fault,
   rootTaskId as root,
@@ -451,10 +452,20 @@ function watchedReader(
   };
 }
 
+/** Like `result`, a reader that a task started before it was cancelled rejects when the task is cancelled. */
 function readInTask(task: SlotYielder, tail: EventStream): AsyncIterator<Event | Delta> {
   const events = tail[Symbol.asyncIterator]();
+  const isCleanup = task.isCancelled;
   return {
-    next: () => task.yieldSlotWhile(events.next()),
+    next: async () => {
+      try {
+        return await task.yieldSlotUnlessCancelled(events.next(), isCleanup);
+      } catch (error) {
+        // Not awaited: a store may end the tail only with the next event of the run.
+        if (error instanceof CancellationError) void events.return?.();
+        throw error;
+      }
+    },
     return: async () => (await events.return?.()) ?? { value: undefined, done: true },
   };
 }

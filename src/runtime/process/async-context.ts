@@ -8,8 +8,12 @@ export interface SlotYielder {
    * continues.
    */
   yieldSlotWhile<Value>(work: Promise<Value>): Promise<Value>;
-  /** Like `yieldSlotWhile`, and rejects if the task is cancelled during the wait. */
-  yieldSlotUnlessCancelled<Value>(work: Promise<Value>): Promise<Value>;
+  /**
+   * Like `yieldSlotWhile`, and rejects if the task is cancelled, unless `work` is part of its cleanup. Default of
+   * `isCleanup`: whether the task is already cancelled.
+   */
+  yieldSlotUnlessCancelled<Value>(work: Promise<Value>, isCleanup?: boolean): Promise<Value>;
+  readonly isCancelled: boolean;
 }
 
 /** What agent code finds in its async context. */

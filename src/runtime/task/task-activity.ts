@@ -188,9 +188,12 @@ export class TaskActivity implements SlotYielder {
     }
   }
 
-  /** If the task is cancelled already, `work` is part of its cleanup and is awaited within the stop grace. */
-  yieldSlotUnlessCancelled<Value>(work: Promise<Value>): Promise<Value> {
-    const isCleanup = this.#token.cancelled;
+  get isCancelled(): boolean {
+    return this.#token.cancelled;
+  }
+
+  /** If `work` is part of the cleanup of a cancelled task, it is awaited within the stop grace. */
+  yieldSlotUnlessCancelled<Value>(work: Promise<Value>, isCleanup = this.isCancelled): Promise<Value> {
     return this.yieldSlotWhile(isCleanup ? work : this.whileAlive(unlessCancelled(work, this.#token)));
   }
 
