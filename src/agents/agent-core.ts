@@ -58,7 +58,7 @@ import { tracing } from "./middleware/tracing.ts";
 import { answering, checkOnApproval, resultOf } from "./on-approval.ts";
 import { refuseDuplicateNamesBelow } from "./duplicate-names.ts";
 import { checkRunUntilOptions, runUntil, type RunUntilOptions } from "./run-until.ts";
-import { agentTool, type AgentToolOptions } from "./agent-tool.ts";
+import { agentTool, type AgentToolOptions } from "./handoffs/agent-tool.ts";
 import { agentsBehind } from "./handed-answers.ts";
 import { agentsOf, withHandoffs } from "./sub-agents.ts";
 import { toolsIn, type ToolList } from "./tool-list.ts";

@@ -7,7 +7,7 @@ export type { AgentInput, AgentRequest, ContinueRequest } from "./agent-input.ts
 export type { InputMessage } from "./calling/input-messages.ts";
 export { AgentStream, type TextOptions } from "./streaming/agent-stream.ts";
 export type { PartialValue } from "./streaming/partial-json.ts";
-export type { AgentToolOptions } from "./agent-tool.ts";
+export type { AgentToolOptions } from "./handoffs/agent-tool.ts";
 export { hasToolCall } from "./turns/turn-control.ts";
 export { ConditionalFlow, type ConditionalFlowOptions } from "./flows/conditional.ts";
 export { ParallelFlow, type Merge, type ParallelFlowOptions } from "./flows/parallel.ts";

@@ -6,8 +6,8 @@ import {
   parsePriority,
   type HostedAgent,
   type Tool,
-} from "../kernel/index.ts";
-import { handoffTool, toolNameOf, type SubAgentConfig } from "./sub-agents.ts";
+} from "../../kernel/index.ts";
+import { handoffTool, toolNameOf, type SubAgentConfig } from "../sub-agents.ts";
 
 /** Options of `asTool`. */
 export interface AgentToolOptions extends Pick<
