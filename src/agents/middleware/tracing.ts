@@ -18,6 +18,7 @@ import {
   type PriceTable,
   type Span,
   type Telemetry,
+  type ReportedUsage,
   type Usage,
 } from "../../kernel/index.ts";
 import { cost, durations, genAi, tokenUsage, type Operation } from "./gen-ai.ts";
@@ -236,13 +237,13 @@ function answered({ usage, stopReason, modelId }: ModelResponse): Attributes {
   };
 }
 
-function tokens(usage: Omit<Usage, "costUsd">): Attributes {
+function tokens(usage: ReportedUsage | Usage): Attributes {
   return {
     [genAi.inputTokens]: usage.inputTokens,
     [genAi.outputTokens]: usage.outputTokens,
-    [genAi.cacheReadTokens]: usage.cacheReadTokens,
-    [genAi.cacheWriteTokens]: usage.cacheWriteTokens,
-    [genAi.reasoningTokens]: usage.reasoningTokens,
+    [genAi.cacheReadTokens]: usage.cacheReadTokens ?? 0,
+    [genAi.cacheWriteTokens]: usage.cacheWriteTokens ?? 0,
+    [genAi.reasoningTokens]: usage.reasoningTokens ?? 0,
   };
 }
 
@@ -290,7 +291,7 @@ class OpenSpans {
   add(context: ChatContext, response: ModelResponse, costUsd: number | null): void {
     const open = this.#byTask.get(nameOf(context));
     if (open === undefined) return;
-    open.usage = addUsage(open.usage, { ...response.usage, costUsd });
+    open.usage = addUsage(open.usage, { ...noUsage, ...response.usage, costUsd });
     open.last = response;
   }
 

@@ -114,17 +114,20 @@ export interface ModelResponse {
   readonly message: AssistantMessage;
   /** Why the model stopped. */
   readonly stopReason: StopReason;
-  /** Usage that the provider reported. */
+  /** Usage that the provider reported. A response without it fails the call, which is charged as unreported (B3). */
   readonly usage: ReportedUsage;
   /** Id of the model that answered, as the provider reports it. May differ from the requested id. */
   readonly modelId?: string;
 }
 
 /**
- * Usage that a provider reported. `costUsd` is present only if the provider reports it; otherwise the price table gives
- * the cost.
+ * Usage that a provider reported. Default of the cache and reasoning tokens: 0. `costUsd` is present only if the provider
+ * reports it; otherwise the price table gives the cost.
  */
-export type ReportedUsage = Omit<Usage, "costUsd"> & { readonly costUsd?: number };
+export type ReportedUsage = Pick<Usage, "inputTokens" | "outputTokens"> &
+  Partial<Pick<Usage, "cacheReadTokens" | "cacheWriteTokens" | "reasoningTokens">> & {
+    readonly costUsd?: number;
+  };
 
 /** One piece of a streamed answer. Every successful stream ends with exactly one `finish`. */
 export type ModelStreamPart =

@@ -13,7 +13,7 @@ export function priceUsage(price: ModelPrice | null, usage: ReportedUsage): numb
     reasoningUsd = outputUsd,
     requestUsd = 0,
   } = price;
-  const { inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens, reasoningTokens } = usage;
+  const { inputTokens, outputTokens, cacheReadTokens = 0, cacheWriteTokens = 0, reasoningTokens = 0 } = usage;
   return (
     requestUsd +
     Math.max(0, inputTokens - cacheReadTokens - cacheWriteTokens) * inputUsd +

@@ -1,10 +1,12 @@
 import {
   assertMadeJson,
+  Fault,
   sealJson,
   type ChatMessage,
   type SessionChange,
   type TaskReport,
 } from "../../kernel/index.ts";
+import { isPromise, refusedPromise } from "../task/refused-promise.ts";
 import { checkReport } from "./context-options.ts";
 
 /** J10: checks that a report is JSON. */
@@ -13,10 +15,18 @@ export function assertReported(report: TaskReport): void {
   for (const member in report) {
     const value = report[member as keyof TaskReport];
     if (member === "sessions" || typeof value === "string" || value === undefined) continue;
-    if (typeof value === "function") continue;
-    sealJson(value, `the ${member} that the task reports`);
+    const where = `the ${member} that the task reports`;
+    if (isPromise(value)) throw refusedPromise(value, where);
+    if (typeof value === "function") assertSynchronous(value, where);
+    else sealJson(value, where);
   }
   if (report.sessions !== undefined) assertEntries(report.sessions);
+}
+
+/** Refuses an async function, because the runtime needs its result at the end of the task and cannot wait for it. */
+function assertSynchronous(callback: object, where: string): void {
+  if (Object.prototype.toString.call(callback) === "[object AsyncFunction]")
+    throw new Fault("invalid_argument", `${where} is an async function: pass a synchronous one`);
 }
 
 /** Checks reported session changes. Most contain replies and results, which were checked when they were recorded. */

@@ -23,6 +23,7 @@ import {
   waitForRetry,
   withLastError,
 } from "./retry.ts";
+import { requireUsage } from "./required-usage.ts";
 import { PendingReply, settleResponse } from "./settle-reply.ts";
 
 /** Result of a model call that went through middleware. */
@@ -216,6 +217,7 @@ export class ModelAttempts implements CallBody {
     const { runner } = step;
     if (runner.isDropped || this.#isAbandoned) return;
     try {
+      requireUsage(step, model, grant, response);
       this.#count.turns = 0;
       if (this.#isRepeated(model, response)) {
         this.#earlierUsage = addUsage(this.#earlierUsage, settleResponse(step, grant, response));

@@ -66,7 +66,13 @@ export function settleReservation(step: ActiveStep, { response, grant, earlierUs
 export function settleResponse({ runner }: ActiveStep, grant: Grant, response: ModelResponse): Usage {
   const { taskId, host } = runner;
   const reported = response.usage;
-  const { inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens, reasoningTokens } = reported;
+  const {
+    inputTokens,
+    outputTokens,
+    cacheReadTokens = 0,
+    cacheWriteTokens = 0,
+    reasoningTokens = 0,
+  } = reported;
   const priced = priceUsage(grant.priceOf(inputTokens), reported);
   // Rounded to nano-USD like the ledger, so that the costs of the calls add up to what was spent.
   const costUsd = priced === null ? null : fromNanoUsd(toNanoUsd(priced));

@@ -21,6 +21,7 @@ import type { WorkerContext } from "../process/worker-context.ts";
 import { CancellationScope, type CancellationRoot } from "./cancellation-scope.ts";
 import { StepJournal } from "./step-journal.ts";
 import { TaskActivity } from "./task-activity.ts";
+import { isPromise, refusedPromise } from "./refused-promise.ts";
 import type { TaskHost } from "./task-host.ts";
 import { TaskResources } from "./task-resources.ts";
 
@@ -113,6 +114,7 @@ export class TaskRunner implements CancellationRoot {
     try {
       const { output } = this.report;
       const value = typeof output === "function" ? output() : output;
+      if (isPromise(value)) throw refusedPromise(value, "the output that the task reports");
       if (value !== undefined) assertJson(value, "the output that the task reports");
       return value;
     } catch (error) {

@@ -9,6 +9,7 @@ const unreadable: readonly (readonly [string, () => string])[] = [
     },
   ],
   ["is not JSON", () => 5n as unknown as string],
+  ["is a promise", () => Promise.reject(new Error("late")) as unknown as string],
 ];
 
 test.each(unreadable)("a task ends without an output if its reported output %s", async (_what, output) => {
@@ -29,4 +30,31 @@ test.each(unreadable)("a task ends without an output if its reported output %s",
   expect(await run.result()).toMatchObject({ status: "cancelled", output: null });
   const hooks = (await events(run.runId)).filter(({ type }) => type === "hook_error");
   expect(hooks).toMatchObject([{ data: { hook: "report" } }]);
+});
+
+const refused: readonly (readonly [string, () => object, string])[] = [
+  ["a promise as the output", () => ({ output: Promise.reject(new Error("late")) }), "output.*is a promise"],
+  [
+    "an async function as the output",
+    () => ({
+      output: async () => {
+        throw new Error("late");
+      },
+    }),
+    "output.*is an async function",
+  ],
+  [
+    "an async function as `abandoned`",
+    () => ({ abandoned: async () => "late" }),
+    "abandoned.*async function",
+  ],
+];
+
+test.each(refused)("ctx.report() refuses %s", async (_what, report, message) => {
+  const { runtime } = await setUp();
+  const reporting = agent("reporting", async (ctx) => ctx.report(report()));
+  expect(await (await runtime.submit(reporting, null)).result()).toMatchObject({
+    status: "failed",
+    error: { code: "invalid_argument", message: expect.stringMatching(message) as string },
+  });
 });
