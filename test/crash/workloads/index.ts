@@ -5,11 +5,13 @@ import { changingTool } from "./changing-tool.ts";
 import { countedReservation } from "./counted-reservation.ts";
 import { deadline } from "./deadline.ts";
 import { fork } from "./fork.ts";
+import { lostRace } from "./lost-race.ts";
 import { preemption } from "./preemption.ts";
 import { sleep } from "./sleep.ts";
 import { spawnTree } from "./spawn-tree.ts";
 import { tightBudget } from "./tight-budget.ts";
 import { toolLoop } from "./tool-loop.ts";
+import { unreadableOutput } from "./unreadable-output.ts";
 
 /** Workloads that must keep every promise, by the name that a worker receives. */
 export const workloads: Readonly<Record<string, Workload>> = {
@@ -24,4 +26,6 @@ export const workloads: Readonly<Record<string, Workload>> = {
   fork,
   tightBudget,
   countedReservation,
+  lostRace,
+  unreadableOutput,
 };
