@@ -84,5 +84,5 @@ export const foreignInvokeOptions: ForeignNames = {
   maxTokens: "use `settings: { maxOutputTokens }`, or `budget: { maxTokens }` for the whole run",
   maxOutputTokens: "use `settings: { maxOutputTokens }`",
   toolChoice: "use `settings: { toolChoice }`",
-  experimental_context: "use `metadata`, which tools read as facts.metadata",
+  experimental_context: "use `context`, which tools receive as context",
 };

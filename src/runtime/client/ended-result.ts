@@ -16,6 +16,31 @@ export interface EndEvents {
 
 const nothingPending: readonly PendingApproval[] = Object.freeze([]);
 
+type LazyField = "messages" | "steps" | "toolCalls" | "reasoning" | "files";
+
+const historyKey = Symbol("history");
+
+/**
+ * The fields that are computed when they are read. All results share these getters: a getter in an object literal would
+ * belong to a hidden class of its own, which keeps the events of the run in memory until the next full garbage collection.
+ */
+const lazyFields: Readonly<Record<LazyField, PropertyDescriptor>> = {
+  messages: lazyField("messages"),
+  steps: lazyField("steps"),
+  toolCalls: lazyField("toolCalls"),
+  reasoning: lazyField("reasoning"),
+  files: lazyField("files"),
+};
+
+function lazyField(name: LazyField): PropertyDescriptor {
+  return {
+    enumerable: true,
+    get(this: { readonly [historyKey]: RunHistory }) {
+      return this[historyKey][name];
+    },
+  };
+}
+
 /** The result of a run that has ended. `events` reads all events of the run. */
 export function endedResult(
   { runId, sessionId, agentId }: Pick<RunHandle, "runId" | "sessionId" | "agentId">,
@@ -26,26 +51,10 @@ export function endedResult(
   const { lost = { tokens: 0, costUsd: 0 } } = runEnd?.data ?? {};
   const failure = rootEnd?.data.failure ?? null;
   const output = rootEnd?.data.output ?? null;
-  const history = new RunHistory(events, output);
-  return {
+  const own = {
     output,
     status,
     finishReason: rootEnd?.data.finishReason ?? null,
-    get messages() {
-      return history.messages;
-    },
-    get steps() {
-      return history.steps;
-    },
-    get toolCalls() {
-      return history.toolCalls;
-    },
-    get reasoning() {
-      return history.reasoning;
-    },
-    get files() {
-      return history.files;
-    },
     pendingApprovals: nothingPending,
     interruptionReason: rootEnd?.data.interruption?.reason ?? failure?.message ?? null,
     usage,
@@ -58,4 +67,6 @@ export function endedResult(
     error: failure,
     metadata: rootEnd?.data.metadata ?? {},
   };
+  Object.defineProperty(own, historyKey, { value: new RunHistory(events, output) });
+  return Object.defineProperties(own, lazyFields) as typeof own & Pick<RunResult, LazyField>;
 }

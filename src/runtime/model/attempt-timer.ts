@@ -49,15 +49,8 @@ export class AttemptTimer implements PendingTimeout {
     this.#arm();
   }
 
-  /** Options of the model call. The cache key is computed when the model reads it: most models never do. */
-  callOptions(runner: Pick<TaskRunner, "meta" | "promptCacheKey">): ModelCallOptions {
-    return {
-      get promptCacheKey() {
-        return runner.promptCacheKey;
-      },
-      signal: this.#step.cancelScope.attemptSignal,
-      meta: runner.meta,
-    };
+  callOptions({ meta, promptCacheKey }: Pick<TaskRunner, "meta" | "promptCacheKey">): ModelCallOptions {
+    return { promptCacheKey, signal: this.#step.cancelScope.attemptSignal, meta };
   }
 
   noteChunk(): void {

@@ -62,7 +62,7 @@ describe("an inbox message whose run fails", () => {
     const output = (await run.result()).output as unknown as Record<string, AskOutcome>;
     expect(output).toMatchObject({
       a: { kind: "replied", body: "answer to one" },
-      b: { kind: "target_failed", failure: { message: "bad request" } },
+      b: { kind: "target_failed", failure: { message: "scripted/script failed with HTTP 400: bad request" } },
       c: { kind: "replied", body: "answer to three" },
     });
     expect(calls.toSorted()).toEqual(["one", "poison", "three"]);
