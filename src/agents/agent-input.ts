@@ -1,6 +1,5 @@
 import {
   Fault,
-  textOf,
   userMessage,
   type Architecture,
   type ChatMessage,
@@ -94,17 +93,22 @@ function ofConversation(input: readonly unknown[]): ReadInput | undefined {
 
 function ofParts(content: string | readonly UserPart[]): ReadInput {
   if (typeof content === "string") return { prompt: content, attachments: [], message: userMessage(content) };
-  const prompt = textOf(content);
+  const prompt = promptOf(content);
   const [only, ...others] = content;
   const isPlain = others.length === 0 && only?.type === "text" && only.providerMetadata === undefined;
   const attachments = isPlain ? [] : content;
   return { prompt, attachments, message: opening(prompt, attachments) };
 }
 
+/** The texts of an input with several parts, each on its own line. */
+function promptOf(parts: readonly UserPart[]): string {
+  return parts.flatMap((part) => (part.type === "text" && part.text !== "" ? [part.text] : [])).join("\n");
+}
+
 /**
  * The first message of an invocation. If the prompt is the text of the parts, the message has the parts as they are, in
- * their order. If an architecture has changed the prompt, it replaces the texts. An empty text is left out, because
- * providers refuse it.
+ * their order. If an architecture has written a prompt around that text, the parts take the place of the text. Any other
+ * prompt replaces the texts. An empty text is left out, because providers refuse it.
  */
 export function opening(prompt: string, attachments: readonly UserPart[]): UserMessage {
   return attachments.length === 0 ? userMessage(prompt) : userMessage(promptParts(prompt, attachments));
@@ -117,10 +121,23 @@ export function openings(prompt: string, attachments: readonly UserPart[]): read
 
 /** The parts of a message with this prompt and these attachments. */
 export function promptParts(prompt: string, attachments: readonly UserPart[]): readonly UserPart[] {
-  if (textOf(attachments) === prompt)
-    return attachments.filter((part) => part.type !== "text" || part.text !== "");
-  const text = prompt === "" ? [] : [{ type: "text", text: prompt } as const];
-  return [...text, ...attachments.filter(({ type }) => type !== "text")];
+  const asked = promptOf(attachments);
+  const at = asked === "" ? -1 : indexOfLines(prompt, asked);
+  if (at < 0) return [...textParts(prompt), ...attachments.filter(({ type }) => type !== "text")];
+  return [
+    ...textParts(prompt.slice(0, at)),
+    ...attachments.filter((part) => part.type !== "text" || part.text !== ""),
+    ...textParts(prompt.slice(at + asked.length)),
+  ];
+}
+
+function textParts(text: string): readonly UserPart[] {
+  return text === "" ? [] : [{ type: "text", text }];
+}
+
+/** The index at which `lines` occur as whole lines of a text, or -1. */
+function indexOfLines(text: string, lines: string): number {
+  return text === lines ? 0 : `\n${text}\n`.indexOf(`\n${lines}\n`);
 }
 
 /**

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { planAndExecute, router } from "../../src/agents/architectures/index.ts";
+import { promptParts } from "../../src/agents/agent-input.ts";
 import { Agent, openRuntime } from "../../src/index.ts";
 import type { UserPart } from "../../src/kernel/index.ts";
 import { scriptedModel } from "../../src/testing/index.ts";
@@ -51,13 +52,49 @@ test("a worker receives the parts of its parent's input in their order", async (
   expect(model.calls[0]?.messages.at(-1)).toEqual({ role: "user", content: parts });
 });
 
-test("a prompt that an architecture writes replaces the texts and keeps the images", async () => {
+test("a prompt that an architecture writes around the input keeps its parts in their order", async () => {
   const model = scriptedModel(['["look"]', "seen", "A dot."]);
   const agent = new Agent({ name: "planner", model, architecture: planAndExecute() });
   await agent.invoke(parts);
   const [, step] = model.calls;
-  const content = step?.messages.at(-1)?.content as readonly UserPart[];
-  expect(content.filter(({ type }) => type === "image")).toEqual([image]);
+  expect(step?.messages.at(-1)?.content).toEqual([
+    { type: "text", text: "# Task\n" },
+    ...parts,
+    { type: "text", text: expect.stringContaining("# Plan") as string },
+  ]);
+});
+
+describe("promptParts()", () => {
+  const text = (value: string): UserPart => ({ type: "text", text: value });
+
+  test("puts the parts where whole lines of the prompt are their texts", () => {
+    const given = [text("a"), image, text("b")];
+    expect(promptParts("# Task a\na\nb\n\n# Plan\na\nb", given)).toEqual([
+      text("# Task a\n"),
+      ...given,
+      text("\n\n# Plan\na\nb"),
+    ]);
+  });
+
+  test("replaces the texts by a prompt that does not contain them, and keeps the images", () => {
+    expect(promptParts("ab", [text("a"), image, text("b")])).toEqual([text("ab"), image]);
+  });
+
+  test("leaves out empty texts, and keeps an image without a text after the prompt", () => {
+    expect(promptParts("a", [text(""), image, text("a")])).toEqual([image, text("a")]);
+    expect(promptParts("Look", [text(""), image])).toEqual([text("Look"), image]);
+  });
+});
+
+test("a prompt of an architecture does not join the texts of the input without a separator", async () => {
+  const model = scriptedModel(["route: clerk\nconfidence: 1"]);
+  const clerk = new Agent({ name: "clerk", description: "Looks", model: scriptedModel(["A dot."]) });
+  await new Agent({ name: "desk", model, architecture: router({ routes: { clerk } }) }).invoke([
+    { type: "text", text: "Left" },
+    image,
+    { type: "text", text: "Right" },
+  ]);
+  expect(JSON.stringify(model.calls[0]?.messages)).not.toContain("LeftRight");
 });
 
 test.each([
