@@ -57,13 +57,13 @@ describe("a runtime and its handles", () => {
     await run.result();
   });
 
-  test("refuse options of register(), which has none", async () => {
+  test("refuse a misspelt option of register()", async () => {
     const runtime = await reeve.openRuntime();
     onTestFinished(() => runtime.close());
     const register = runtime.register.bind(runtime) as Untyped;
     register(agent, {});
-    expect(() => register(agent, { context: () => ({}) })).toThrow(
-      'unknown option "context" of register(): it takes no options',
+    expect(() => register(agent, { contexts: () => ({}) })).toThrow(
+      'unknown option "contexts" of register(): use "context"',
     );
   });
 

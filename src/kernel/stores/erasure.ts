@@ -55,10 +55,15 @@ export function eraseCommit(commit: Commit, erasures: readonly Erasure[]): Commi
   return isChanged ? erased : commit;
 }
 
-/** Keeps what the fold of a run needs: the usage of a model call, and the number of items that a drain returned. */
+/**
+ * Keeps what the fold of a run needs: the usage of a model call, the number of items that a drain returned, and the name
+ * of the branch that won a race.
+ */
 function erasedOutcome({ kind, name, outcome }: StepRecord): StepOutcome {
   if (outcome.kind === "failed") return { kind: "failed", failure: erasedFailure(outcome.failure) };
   if (kind === "drain") return { kind: "ok", value: erasedDrain(name, outcome.value) };
+  if (kind === "race" && isObject(outcome.value))
+    return { kind: "ok", value: { winner: outcome.value["winner"] ?? null, value: null } };
   if (kind !== "llm" || !isObject(outcome.value)) return { kind: "ok", value: null };
   const reply = outcome.value as unknown as LlmReply;
   const value = { ...reply, message: erasedMessage(reply.message) };

@@ -93,6 +93,24 @@ describe.each(twoStores)("%s: retention NONE", (_name, prepare) => {
     await runtime.close();
   });
 
+  test("keeps the winner of a race, which the state of the run needs, and erases its value", async () => {
+    const open = await prepare();
+    const store = await open();
+    const runtime = await createRuntime({ store });
+    const racer = agent("racer", async (ctx) => {
+      const { winner } = await ctx.race({
+        fast: async () => secret,
+        slow: async (branch) => ((await branch.waitForSignal("never")) as string | undefined) ?? "",
+      });
+      return winner;
+    });
+    const run = await runtime.submit(racer, null, { retention: NONE });
+    expect((await run.result()).output).toBe("fast");
+    expect(await storedText(store, run.runId)).not.toContain(secret);
+    expect((await run.snapshot()).status).toBe("completed");
+    await runtime.close();
+  });
+
   test("S5: steering that was drained and erased is not submitted again as a new run", async () => {
     const open = await prepare();
     const store = await open();
