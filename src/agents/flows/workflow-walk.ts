@@ -160,9 +160,9 @@ export class WorkflowWalk {
     const prompt = wordsOf(given);
     const isFirst = visit === 1 && this.#graph.ways.some(({ from, to }) => from === START && to === node);
     const question = this.#question;
-    const told =
+    const brief =
       question === undefined ? prompt : briefOf(prompt, isFirst ? question : laterQuestion(question));
-    const input = question !== undefined && this.#graph.answers(node) ? inFormWanted(told, question) : told;
+    const input = question !== undefined && this.#graph.answers(node) ? inFormWanted(brief, question) : brief;
     const heard = (words: string): void => {
       this.#heard.set(node, words);
       this.#show();

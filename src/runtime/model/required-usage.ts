@@ -2,8 +2,8 @@ import { describeValue, Fault, type Model, type ModelResponse } from "../../kern
 import type { ActiveStep } from "../task/active-step.ts";
 import type { Grant } from "./reservation.ts";
 
-const requiredCounts = ["inputTokens", "outputTokens"] as const;
-const optionalCounts = ["cacheReadTokens", "cacheWriteTokens", "reasoningTokens"] as const;
+const optionalCounts: ReadonlySet<string> = new Set(["cacheReadTokens", "cacheWriteTokens", "reasoningTokens"]);
+const countNames = ["inputTokens", "outputTokens", ...optionalCounts];
 
 /**
  * B3: charges a response without valid usage in full as unreported, and throws. Another attempt could not fix it, because
@@ -30,11 +30,11 @@ function usageProblem(usage: unknown): string | undefined {
   if (typeof usage !== "object" || usage === null)
     return `usage ${describeValue(usage)}: expected { inputTokens, outputTokens }`;
   const counts = usage as Readonly<Record<string, unknown>>;
-  const isRefused = (name: string): boolean => !isCount(counts[name]);
-  const name =
-    requiredCounts.find(isRefused) ??
-    optionalCounts.find((optional) => counts[optional] !== undefined && isRefused(optional));
-  if (name !== undefined) return `usage.${name} ${describeValue(counts[name])}: expected an integer from 0`;
+  for (const name of countNames) {
+    const count = counts[name];
+    if (count === undefined && optionalCounts.has(name)) continue;
+    if (!isCount(count)) return `usage.${name} ${describeValue(count)}: expected an integer from 0`;
+  }
   const { costUsd } = counts;
   const isCost = costUsd === undefined || (typeof costUsd === "number" && costUsd >= 0 && costUsd < Infinity);
   return isCost ? undefined : `usage.costUsd ${describeValue(costUsd)}: expected a number from 0`;

@@ -102,7 +102,7 @@ export function callTool(open: ActiveStep, step: ToolStep): ToolResult | Promise
   const options = { open, call, from, extra: step.options.extra };
   stopAtOverrun(open);
   const { exceededLimit } = step;
-  if (exceededLimit !== undefined) return told(options, pastLimit(exceededLimit));
+  if (exceededLimit !== undefined) return emitEnd(options, pastLimit(exceededLimit));
   const { only } = step.options;
   const repair = open.runner.agent.callPath?.repair;
   if (repair === undefined) return callFound(options, only);
@@ -122,12 +122,12 @@ function callFound(
   const refusal = tool === undefined ? notThere(options) : findRefusal(options, only);
   if (tool !== undefined && refusal === undefined) return execute(options, tool);
   const result = refusal ?? nothing;
-  return wasAsked(open) ? withdrawAsked(options).then(() => told(options, result)) : told(options, result);
+  return wasAsked(open) ? withdrawAsked(options).then(() => emitEnd(options, result)) : emitEnd(options, result);
 }
 
 const nothing: ToolResult = failure("");
 
-function told({ open, call }: ToolCallOptions, result: ToolResult): ToolResult {
+function emitEnd({ open, call }: ToolCallOptions, result: ToolResult): ToolResult {
   const { callId, toolName } = call;
   const durationMs = open.durationSince(open.startedAt);
   const status = open.isDenied ? "denied" : result.isError ? "error" : "ok";
@@ -210,7 +210,7 @@ async function executeGated(
         const passed = await passGate({ ...options, ...judged, currentTool });
         if ("refusal" in passed) {
           open.isDenied = true;
-          return told(options, failure(passed.refusal));
+          return emitEnd(options, failure(passed.refusal));
         }
         judged = passed;
       }
@@ -225,7 +225,7 @@ async function executeGated(
   } catch (error) {
     throw withheld(options, error);
   }
-  return told(options, result);
+  return emitEnd(options, result);
 }
 
 /** Converts the outcome of the body to a result. T2: also if it failed. */

@@ -200,8 +200,8 @@ export class MemoryJournal implements Journal {
   /** S5: returns the outcome if an unfinished run of the agent in the session gets the input, or refuses it. */
   #steer(run: RunRecord, { steering, always }: SingleFlight): Creation | undefined {
     const { agentId, sessionId } = run;
-    const told = this.#tables.submitted.get(steering.id);
-    if (told !== undefined) return { kind: "steered", runId: told.record.runId };
+    const receiver = this.#tables.submitted.get(steering.id);
+    if (receiver !== undefined) return { kind: "steered", runId: receiver.record.runId };
     const row = this.#tables.ofSession
       .get(sessionId)
       ?.findLast(({ record, end }) => end === null && record.agentId === agentId);

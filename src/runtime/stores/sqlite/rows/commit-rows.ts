@@ -243,8 +243,8 @@ export class CommitRows {
   /** Returns the commits of one page that have events. `next` is the number after the last commit of the page. */
   eventPage(run: RunKey, from: number, end: number): { readonly rows: CommitRow[]; readonly next: number } {
     const found = this.#page(placedMarks, run, from, end);
-    const told = found.filter(({ nextEvent }, index) => nextEvent > (found[index - 1]?.nextEvent ?? 0));
-    const ids = told.map(({ id }) => id);
+    const withEvents = found.filter(({ nextEvent }, index) => nextEvent > (found[index - 1]?.nextEvent ?? 0));
+    const ids = withEvents.map(({ id }) => id);
     return {
       rows: this.#whole(wholeRows, run, wholeRows.lying(this.#database, ids)),
       next: (found.at(-1)?.number ?? end) + 1,
