@@ -41,20 +41,23 @@ import {
 import { cancelWithCaller } from "./cancel-with-caller.ts";
 import { checkAgentOptions } from "./agent-check.ts";
 import type { AgentOptions } from "./agent-options.ts";
-import { checkArchitecture } from "./part-check.ts";
+import {
+  architectureOf,
+  callPathOf,
+  middlewareOf,
+  modelsOf,
+  refuseDuplicateTools,
+  subAgentsOf,
+  summaryRole,
+} from "./agent-parts.ts";
 import { checkRootInput, readInput, readMessage, type AgentInput, type ReadInput } from "./agent-input.ts";
 import { checkInputKeys, refusedInput } from "./input-problem.ts";
 import { AgentStream, type StartedRun } from "./streaming/agent-stream.ts";
 import { acceptForm, acceptSchema, type SchemaCheck } from "./answer-format.ts";
-import { createArchitecture } from "./architectures/registry.ts";
 import { PromptWindow, type WindowChange } from "./compaction/prompt-window.ts";
-import { composeGate } from "./gate/compose-gate.ts";
-import { withGuardrailModels } from "./guardrails/guarded-run.ts";
 import { invokeIn } from "./invocation.ts";
 import type { InvocationPlan } from "./invocation-plan.ts";
-import type { Layer, LevelMiddleware } from "./middleware/layer.ts";
 import { MiddlewarePipeline } from "./middleware/pipeline.ts";
-import { tracing } from "./middleware/tracing.ts";
 import { answering, checkOnApproval, resultOf } from "./on-approval.ts";
 import { refuseDuplicateNamesBelow } from "./duplicate-names.ts";
 import { checkRunUntilOptions, runUntil, type RunUntilOptions } from "./run-until.ts";
@@ -62,7 +65,7 @@ import { agentTool, type AgentToolOptions } from "./handoffs/agent-tool.ts";
 import { agentsBehind } from "./handed-answers.ts";
 import { agentsOf, withHandoffs } from "./sub-agents.ts";
 import { toolsIn, type ToolList } from "./tool-list.ts";
-import { anyOf, checkRoles, requireTurnControl } from "./turns/turn-control.ts";
+import { anyOf, checkRoles } from "./turns/turn-control.ts";
 import { ToolSpecs } from "./tool-specs.ts";
 
 /** The parts that the package injects, because the agents layer knows no runtime. */
@@ -80,11 +83,6 @@ export interface StreamOptions<Context = unknown> extends InvokeOptions<Context>
 
 /** Options of `continue`. */
 export type ContinueOptions<Context = unknown> = Omit<InvokeOptions<Context>, "sessionId">;
-
-/**
- * The model role of summaries, so that middleware can tell them from answers and `route` may choose a cheaper model.
- */
-const summaryRole = "summary";
 
 /**
  * An agent: its model, instructions and tools, its architecture, and its policy (budget, guardrails, permissions,
@@ -149,8 +147,8 @@ export class AgentCore implements HostedAgent {
     this.subAgents = subAgentsOf(this.architecture, [...agentsOf(subAgents), ...agentsBehind(tools)]);
     if (this.subAgents.length > 0) refuseDuplicateNamesBelow(this);
     this.models = modelsOf(this.architecture, options);
-    refuseTwice(name, tools);
-    const pipeline = new MiddlewarePipeline(middlewareOf(options, home));
+    refuseDuplicateTools(name, tools);
+    const pipeline = new MiddlewarePipeline(middlewareOf(options, home?.clock));
     const callPath = callPathOf(pipeline, options);
     if (callPath !== undefined) this.callPath = callPath;
     this.#plan = {
@@ -380,71 +378,6 @@ export class AgentCore implements HostedAgent {
 
 function requestOf(input: AgentInput): Exclude<AgentInput, string | readonly unknown[]> {
   return typeof input === "object" && ("prompt" in input || "continue" in input) ? input : { prompt: input };
-}
-
-function architectureOf(options: AgentOptions): Architecture {
-  const { name, architecture = "react" } = options;
-  const created = typeof architecture === "string" ? createArchitecture(architecture) : architecture;
-  return requireTurnControl(checkArchitecture(created, `architecture of agent ${name}`), options);
-}
-
-function subAgentsOf(architecture: Architecture, more: readonly HostedAgent[]): readonly HostedAgent[] {
-  return [...new Set([...Object.values(architecture.declaredWorkers()), ...more])];
-}
-
-function modelsOf(
-  { name: architecture, requiresModel: thinks = true }: Architecture,
-  { name, model, models = {}, compaction, guardrails = [] }: AgentOptions,
-): Readonly<Record<string, Model>> {
-  if (model === undefined && models["main"] === undefined && thinks) {
-    throw new Fault(
-      "invalid_argument",
-      `agent ${name} has no model, but its architecture ${architecture} requires one; set the option \`model\``,
-    );
-  }
-  const main = model ?? models["main"];
-  const own = { ...(main && compaction && { [summaryRole]: main }), ...models, ...(main && { main }) };
-  return withGuardrailModels(own, guardrails);
-}
-
-/** The agent's middleware. A `telemetry` adds `tracing` as the outermost layer, unless the agent has that layer. */
-function middlewareOf(
-  { name, telemetry, middleware = [] }: AgentOptions,
-  home: AgentHome | undefined,
-): readonly (Layer | LevelMiddleware)[] {
-  if (telemetry === undefined || middleware.some((layer) => layer.name === "tracing")) return middleware;
-  if (home !== undefined) return [tracing({ telemetry, clock: home.clock }), ...middleware];
-  throw new Fault(
-    "invalid_argument",
-    `agent ${name} has no clock for its telemetry; use the Agent class of the package reeve, or the middleware tracing`,
-  );
-}
-
-function callPathOf(
-  pipeline: MiddlewarePipeline,
-  { guardrails = [], extensions = [], permissions, toolHooks, hooks: observer, repairToolCall }: AgentOptions,
-): CallPath | undefined {
-  const gate = composeGate({
-    guardrails,
-    extensions,
-    ...(permissions && { permissions }),
-    ...(toolHooks && { hooks: toolHooks }),
-  });
-  return pipeline.callPath({
-    ...(gate && { gate }),
-    ...(observer && { observer }),
-    ...(repairToolCall && { repair: repairToolCall }),
-  });
-}
-
-/** Refuses two tools of one name. For tools that are added later, the first one with a name is used (`ToolSpecs`). */
-function refuseTwice(agent: string, tools: readonly Tool[]): void {
-  const names = new Set<string>();
-  for (const { name } of tools) {
-    if (names.has(name))
-      throw new Fault("invalid_argument", `agent ${agent} has two tools named ${name}; rename one of them`);
-    names.add(name);
-  }
 }
 
 /**

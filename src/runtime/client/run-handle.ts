@@ -3,7 +3,6 @@ import {
   approvalDecisionNames,
   assertJson,
   checkOptions,
-  CancellationError,
   describeValue,
   Fault,
   rootTaskId as root,
@@ -33,7 +32,6 @@ import {
   type RunSummary,
   type Store,
   type TailOptions,
-  type TaskId,
   type ToolResultOptions,
   type TopUp,
   type UnknownPrice,
@@ -42,8 +40,9 @@ import { findClientCall } from "./client-call.ts";
 import { forkRun } from "./fork-run.ts";
 import { readPendingApprovals, untilPersonIsNeeded } from "./person-wait.ts";
 import { endedResult, type EndEvents } from "./ended-result.ts";
-import { currentTask, type SlotYielder } from "../process/async-context.ts";
-import { RunState } from "../journal/run-state.ts";
+import { watchedReader, yieldingSlot, type EventStream } from "./event-readers.ts";
+import { mayResume, StoredRun } from "./stored-run.ts";
+import { currentTask } from "../process/async-context.ts";
 import { SizeLimit } from "../process/size-limit.ts";
 import { anonymousUser } from "../process/worker-context.ts";
 import type { RuntimeLifetime } from "../process/runtime-lifetime.ts";
@@ -92,11 +91,6 @@ const endTypes = ["task_end", "run_end"] as const;
  */
 const trailingEvents = 16;
 
-/** Whether the mail contains a command that may resume an ended run. */
-function mayResume(mail: readonly Mail[]): boolean {
-  return mail.some(({ body }) => body.type === "resume" || body.type === "top_up");
-}
-
 /** A run seen through the store. Works in every process that opens the store, not only in the owner's. */
 export class StoredRunHandle<Result = RunResult<JsonValue>> implements RunHandle<Result> {
   readonly runId: RunId;
@@ -109,6 +103,17 @@ export class StoredRunHandle<Result = RunResult<JsonValue>> implements RunHandle
     this.runId = options.record.runId;
     this.sessionId = options.record.sessionId;
     this.agentId = options.record.agentId;
+  }
+
+  get #stored(): StoredRun {
+    const { store, unknownPrice } = this.#options;
+    return new StoredRun(this.runId, store, unknownPrice);
+  }
+
+  /** The stored run, for a command. Throws `closed` if the runtime was closed. */
+  #live(): StoredRun {
+    this.#options.life?.check();
+    return this.#stored;
   }
 
   as(by: string): RunHandle<Result> {
@@ -218,17 +223,17 @@ export class StoredRunHandle<Result = RunResult<JsonValue>> implements RunHandle
 
   async snapshot(): Promise<RunSnapshot & Pick<RunSummary, "status" | "waitsFor">> {
     this.#options.life?.check();
-    const { headcount, ledger } = await this.#readState();
-    const { status, waitsFor } = await this.#summary();
+    const { headcount, ledger } = await this.#stored.readState();
+    const { status, waitsFor } = await this.#stored.summary();
     return { status, waitsFor, headcount, ledger };
   }
 
   async cancel(reason = "cancelled"): Promise<void> {
-    if (!(await this.#isOver())) await this.#send({ type: "cancel", taskId: root, reason });
+    if (!(await this.#live().isOver())) await this.#send({ type: "cancel", taskId: root, reason });
   }
 
   async pause(): Promise<void> {
-    if (!(await this.#isOver())) await this.#send({ type: "pause" });
+    if (!(await this.#live().isOver())) await this.#send({ type: "pause" });
   }
 
   resume(): Promise<void> {
@@ -255,9 +260,9 @@ export class StoredRunHandle<Result = RunResult<JsonValue>> implements RunHandle
 
   async signal(name: string, value: JsonValue = null, taskId: string = root): Promise<void> {
     const target = parseTaskId(taskId);
-    await this.#refuseIfOver(`signal ${JSON.stringify(name)}`);
+    await this.#live().refuseIfOver(`signal ${JSON.stringify(name)}`);
     // The root lives as long as its run, so that the usual signal does not read the journal.
-    if (target !== root) await this.#refuseUnlessLive(target);
+    if (target !== root) await this.#stored.refuseUnlessLive(target);
     return this.#send({ type: "resolve", taskId: target, wait: signalWait(name), value });
   }
 
@@ -269,15 +274,15 @@ export class StoredRunHandle<Result = RunResult<JsonValue>> implements RunHandle
       );
     }
     checkOptions(`the decision on ${approvalId}`, decision, approvalDecisionNames);
-    await this.#refuseIfOver(`approval ${approvalId}`);
-    await this.#refuseUnknownApproval(approvalId);
+    await this.#live().refuseIfOver(`approval ${approvalId}`);
+    await this.#stored.refuseUnknownApproval(approvalId);
     return this.#send({ type: "approval", approvalId, decision }, decision.by);
   }
 
   async toolResult(callId: string, value: JsonValue, options: ToolResultOptions = {}): Promise<void> {
     checkOptions("toolResult()", options, toolResultNames);
     assertJson(value, `the result of call ${callId}`);
-    await this.#refuseIfOver(`result of call ${callId}`);
+    await this.#live().refuseIfOver(`result of call ${callId}`);
     const events = this.#options.store.events.read(this.runId);
     const approvalId = await findClientCall(this.runId, callId, events);
     const decision: ApprovalDecision =
@@ -295,67 +300,6 @@ export class StoredRunHandle<Result = RunResult<JsonValue>> implements RunHandle
     const named = runId === undefined ? {} : { runId };
     const fork = await forkRun({ store, clock, ids, origin: record, at, by, ...named });
     return new StoredRunHandle({ ...this.#options, record: fork });
-  }
-
-  async #readState(): Promise<RunState> {
-    const state = new RunState(this.#options.unknownPrice ?? "refuse");
-    for await (const commit of this.#options.store.journal.read(this.runId)) state.fold(commit);
-    return state;
-  }
-
-  async #summary(): Promise<RunSummary> {
-    const summary = await this.#options.store.journal.summary(this.runId);
-    if (summary === undefined) throw new Fault("not_found", `run ${this.runId} does not exist in this store`);
-    return summary;
-  }
-
-  /** Whether the run has ended, and no command in its mailbox may resume it. */
-  async #isOver(): Promise<boolean> {
-    this.#options.life?.check();
-    if (await this.#isToBeResumed()) return false;
-    return (await this.#summary()).endedAt !== null;
-  }
-
-  /**
-   * Whether a command that may resume the run is unread. Read before the state of the run: one commit consumes the command and reopens
-   * the run, so a state that is read later contains either the effect or no such command.
-   */
-  async #isToBeResumed(): Promise<boolean> {
-    return mayResume(await this.#options.store.mailbox.read(this.runId));
-  }
-
-  async #refuseIfOver(command: string): Promise<void> {
-    if (!(await this.#isOver())) return;
-    const { status } = await this.#summary();
-    throw new Fault(
-      "not_found",
-      `the ${command} does not reach run ${this.runId}, because the run has ended (${status}); resume the run first, or start another one`,
-      { details: { runId: this.runId, status } },
-    );
-  }
-
-  async #refuseUnlessLive(taskId: TaskId): Promise<void> {
-    const { runId } = this;
-    const isToBeResumed = await this.#isToBeResumed();
-    const task = (await this.#readState()).tasks.get(taskId);
-    if (task?.outcome === null || (task !== undefined && isToBeResumed)) return;
-    const problem = task === undefined ? "does not exist" : `has ended (${task.outcome?.status})`;
-    throw new Fault(
-      "not_found",
-      `task ${taskId} of run ${runId} ${problem}; use the taskId of a task_start event of a live task`,
-      { details: { runId, taskId } },
-    );
-  }
-
-  async #refuseUnknownApproval(approvalId: string): Promise<void> {
-    const { runId } = this;
-    for await (const event of this.#options.store.events.read(runId))
-      if (event.type === "approval_request" && event.data.approvalId === approvalId) return;
-    throw new Fault(
-      "not_found",
-      `run ${runId} has no approval request ${JSON.stringify(approvalId)}; use the approvalId of an approval_request event`,
-      { details: { runId, approvalId } },
-    );
   }
 
   /**
@@ -417,55 +361,4 @@ function valueIn(body: MailBody): JsonValue {
     default:
       return null;
   }
-}
-
-type EventStream = AsyncIterable<Event | Delta>;
-
-/**
- * If the caller is the code of a task, returns a stream that gives the slot of the task back while it waits for an
- * event.
- */
-function yieldingSlot(tail: EventStream): EventStream {
-  const task = currentTask();
-  return task === undefined ? tail : { [Symbol.asyncIterator]: () => readInTask(task, tail) };
-}
-
-function watchedReader(
-  reader: AsyncIterator<Event | Delta>,
-  unwatch: () => void,
-): AsyncIterator<Event | Delta> {
-  return {
-    next: async () => {
-      let isOver = true;
-      try {
-        const item = await reader.next();
-        isOver = item.done === true;
-        return item;
-      } finally {
-        if (isOver) unwatch();
-      }
-    },
-    return: async () => {
-      unwatch();
-      return (await reader.return?.()) ?? { value: undefined, done: true };
-    },
-  };
-}
-
-/** Like `result`, a reader that a task started before it was cancelled rejects when the task is cancelled. */
-function readInTask(task: SlotYielder, tail: EventStream): AsyncIterator<Event | Delta> {
-  const events = tail[Symbol.asyncIterator]();
-  const isCleanup = task.isCancelled;
-  return {
-    next: async () => {
-      try {
-        return await task.yieldSlotUnlessCancelled(events.next(), isCleanup);
-      } catch (error) {
-        // Not awaited: a store may end the tail only with the next event of the run.
-        if (error instanceof CancellationError) void events.return?.();
-        throw error;
-      }
-    },
-    return: async () => (await events.return?.()) ?? { value: undefined, done: true },
-  };
 }

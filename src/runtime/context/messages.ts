@@ -12,7 +12,7 @@ import {
   type TaskOutcome,
   type TopicId,
 } from "../../kernel/index.ts";
-import type { TaskState } from "../journal/run-state.ts";
+import type { TaskState } from "../journal/task-state.ts";
 import type { Body, StepExecutor } from "../task/step-executor.ts";
 import { joinWait, replyWait, signalWait } from "../journal/wait-names.ts";
 import type { Due } from "../task/wait-registry.ts";

@@ -1,5 +1,5 @@
 import type { StepAddress, StepKind } from "../../kernel/index.ts";
-import type { TaskState } from "./run-state.ts";
+import type { TaskState } from "./task-state.ts";
 import { isCall } from "./wait-names.ts";
 
 const none: readonly never[] = [];

@@ -6,7 +6,8 @@ import {
   type StepRecord,
   type TaskId,
 } from "../../kernel/index.ts";
-import type { RunState, TaskState } from "./run-state.ts";
+import type { RunState } from "./run-state.ts";
+import type { TaskState } from "./task-state.ts";
 
 /** Reason with which the end of a parent cancels its children. */
 export const parentEnded = "its parent has ended";

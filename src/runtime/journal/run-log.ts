@@ -18,7 +18,8 @@ import {
   type TaskId,
 } from "../../kernel/index.ts";
 import type { IdleFlusher, FlushableLog } from "../process/idle-flusher.ts";
-import type { RunState, TaskState } from "./run-state.ts";
+import type { RunState } from "./run-state.ts";
+import type { TaskState } from "./task-state.ts";
 
 /** What `RunLog.add` can put into the next commit. */
 export type Addition = Omit<Partial<Commit>, "number" | "at" | "events" | "headcount" | "ledger">;

@@ -8,7 +8,6 @@ import {
   openHeadcount,
   openLedger,
   seatHeadcount,
-  type CancellationStatus,
   type Commit,
   type Event,
   type Headcount,
@@ -25,18 +24,16 @@ import {
   type StepRecord,
   type TaskChange,
   type TaskId,
-  type TaskOutcome,
   type TaskRecord,
   type RunStanding,
-  type TokenCount,
   type UnknownPrice,
   type Usage,
-  type WaitCause,
 } from "../../kernel/index.ts";
 import { SharedContents, type TurnRecord } from "./shared-contents.ts";
-import { Resolutions, type ArrivedValue } from "./resolutions.ts";
+import { Resolutions } from "./resolutions.ts";
 import { isSameStanding, running, standingOf } from "./run-standing.ts";
-import { TaskClock, updateClock } from "./task-clock.ts";
+import { updateClock } from "./task-clock.ts";
+import { newTaskState, noteFailedStart, type TakenValues, type TaskState } from "./task-state.ts";
 import {
   asksPerson,
   causesOf,
@@ -53,62 +50,6 @@ export type RunChange = Omit<Commit, "number" | "at" | "erases" | "mail" | "inbo
 interface RaceRecord {
   /** Name of the branch that settled first. */
   readonly winner: string;
-}
-
-/** Values of a wait that a step in a branch has taken. */
-interface TakenValues {
-  readonly address: StepAddress;
-  readonly wait: string;
-  readonly values: readonly ArrivedValue[];
-}
-
-/** The state of a task, as its commits give it. */
-export interface TaskState {
-  readonly record: TaskRecord;
-  readonly clock: TaskClock;
-  /** Records of the present journal, by address. */
-  readonly steps: Map<StepAddress, StepRecord>;
-  /** Steps that have begun and have no record yet. */
-  readonly opened: Map<StepAddress, number>;
-  /** Seq of the start of each tool call that failed with a fault, for the case that its record is voided (J5). */
-  readonly failedStarts: Map<StepAddress, number>;
-  /** B1: input tokens that a model counted for a step that has no record yet. */
-  readonly counts: Map<StepAddress, TokenCount>;
-  /** Values that steps in branches have taken, in the order of the records. They return if the branch loses a race. */
-  takenInBranches: readonly TakenValues[];
-  /** Messages that the task has drained from its agent's inbox. */
-  readonly drained: Message[];
-  /**
-   * Messages that the task has to acknowledge or answer: those it was started with and those it drained. In a fork, the origin answers
-   * the messages that both share.
-   */
-  messages: readonly Message[];
-  /** Ids of the messages that the task has answered. */
-  readonly replied: string[];
-  /** J8: number of `continueAsNew` calls, so also the ordinal of the present journal. */
-  journal: number;
-  /** Input of the present journal. */
-  input: JsonValue;
-  /** `null` while the task has not ended. */
-  outcome: TaskOutcome | null;
-  /** J5: addresses of the records whose fault ended the task. */
-  endedOn: readonly StepAddress[];
-  /** Usage of all recorded model calls. In a fork, of those after the fork. */
-  usage: Usage;
-  /** How often the task was resumed after it had ended. */
-  resumed: number;
-  /** `task_start` is emitted. */
-  isStarted: boolean;
-  /** How often the task's code has crashed since the task was last resumed. */
-  crashes: number;
-  /** When the task's code last crashed. Epoch milliseconds. */
-  crashedAt: number;
-  /** The first cancellation of the task since it was last resumed. `null` if there is none. */
-  cancelled: { readonly reason: string; readonly status: CancellationStatus } | null;
-  /** The task had a seat and was paused. */
-  unseated: boolean;
-  /** What the task waits for, as of its last `task_suspend`. */
-  waitsFor: readonly WaitCause[];
 }
 
 /** A task that has entries in a session. */
@@ -440,30 +381,7 @@ export class RunState {
     const ordinal = Number(record.taskId.slice(1));
     this.nextTask = Math.max(this.nextTask, ordinal + 1);
     this.liveTasks++;
-    this.tasks.set(record.taskId, {
-      record,
-      clock: new TaskClock(at),
-      steps: new Map(),
-      opened: new Map(),
-      failedStarts: new Map(),
-      counts: new Map(),
-      takenInBranches: empty,
-      drained: [],
-      messages: record.messages,
-      replied: [],
-      journal: 0,
-      input: record.input,
-      outcome: null,
-      endedOn: empty,
-      usage: noUsage,
-      resumed: 0,
-      isStarted: false,
-      crashes: 0,
-      crashedAt: 0,
-      cancelled: null,
-      unseated: false,
-      waitsFor: empty,
-    });
+    this.tasks.set(record.taskId, newTaskState(record, at));
     const { spawnBudget, priority } = record.supervision;
     if (record.parentId === null) this.#headcount ??= openHeadcount(spawnBudget, record.taskId, priority);
   }
@@ -474,9 +392,4 @@ export class RunState {
     const contents = turn?.contents ?? {};
     for (const hash in contents) this.contents.hold(hash, contents[hash] as JsonValue, lasts);
   }
-}
-
-function noteFailedStart({ opened, failedStarts }: TaskState, address: StepAddress): void {
-  const seq = opened.get(address);
-  if (seq !== undefined) failedStarts.set(address, seq);
 }

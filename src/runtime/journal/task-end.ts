@@ -17,7 +17,8 @@ import {
   type TaskReport,
 } from "../../kernel/index.ts";
 import type { Addition } from "./run-log.ts";
-import type { RunState, TaskState } from "./run-state.ts";
+import type { RunState } from "./run-state.ts";
+import type { TaskState } from "./task-state.ts";
 
 /** Restarting the task's code does not help: the fault is permanent. An `internal` fault is a crash, which a restart may fix. */
 export function isFinalFault(fault: Fault): boolean {

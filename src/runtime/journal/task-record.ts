@@ -10,7 +10,7 @@ import {
   type TaskId,
   type TaskRecord,
 } from "../../kernel/index.ts";
-import type { TaskState } from "./run-state.ts";
+import type { TaskState } from "./task-state.ts";
 import { deadlineOf } from "./task-clock.ts";
 
 export interface ChildTaskOptions extends SpawnOptions {

@@ -2,7 +2,11 @@ import { describeValue, Fault, type Model, type ModelResponse } from "../../kern
 import type { ActiveStep } from "../task/active-step.ts";
 import type { Grant } from "./reservation.ts";
 
-const optionalCounts: ReadonlySet<string> = new Set(["cacheReadTokens", "cacheWriteTokens", "reasoningTokens"]);
+const optionalCounts: ReadonlySet<string> = new Set([
+  "cacheReadTokens",
+  "cacheWriteTokens",
+  "reasoningTokens",
+]);
 const countNames = ["inputTokens", "outputTokens", ...optionalCounts];
 
 /**

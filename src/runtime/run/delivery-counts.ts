@@ -1,5 +1,5 @@
 import type { Delivery, EventDraft, Inbox } from "../../kernel/index.ts";
-import type { TaskState } from "../journal/run-state.ts";
+import type { TaskState } from "../journal/task-state.ts";
 
 /** I4: how often each message of the run's tasks was returned to the inbox, as of the owner's last read. The inbox has the exact count. */
 export class DeliveryCounts {

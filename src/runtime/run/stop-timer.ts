@@ -1,7 +1,7 @@
 import type { CancellationError, CancellationStatus, TaskId } from "../../kernel/index.ts";
 import { deadlineOf } from "../journal/task-clock.ts";
 import type { WorkerContext } from "../process/worker-context.ts";
-import type { TaskState } from "../journal/run-state.ts";
+import type { TaskState } from "../journal/task-state.ts";
 import type { TaskRunner } from "../task/task-runner.ts";
 import type { WaitRegistry } from "../task/wait-registry.ts";
 

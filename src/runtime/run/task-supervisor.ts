@@ -28,7 +28,8 @@ import type { RunLog } from "../journal/run-log.ts";
 import type { LiveContext } from "../process/live-contexts.ts";
 import { insideTask } from "../process/async-context.ts";
 import { restartDelayMs } from "../process/run-retry.ts";
-import type { RunState, TaskState } from "../journal/run-state.ts";
+import type { RunState } from "../journal/run-state.ts";
+import type { TaskState } from "../journal/task-state.ts";
 import { RunHeadcount, type SeatMoves } from "./run-headcount.ts";
 import { StopTimer } from "./stop-timer.ts";
 import {

@@ -10,7 +10,7 @@ import {
 } from "../../kernel/index.ts";
 import { ReplayProgress } from "../journal/replay-progress.ts";
 import type { RunLog } from "../journal/run-log.ts";
-import type { TaskState } from "../journal/run-state.ts";
+import type { TaskState } from "../journal/task-state.ts";
 import { findMismatch, type StepIdentity } from "../journal/step-identity.ts";
 import type { WaitRegistry } from "./wait-registry.ts";
 

@@ -14,7 +14,8 @@ import {
   type TaskReport,
 } from "../../kernel/index.ts";
 import type { RunLog } from "../journal/run-log.ts";
-import type { RunState, TaskState } from "../journal/run-state.ts";
+import type { RunState } from "../journal/run-state.ts";
+import type { TaskState } from "../journal/task-state.ts";
 import { deadlineOf } from "../journal/task-clock.ts";
 import { factsOf, type AsyncContext } from "../process/async-context.ts";
 import type { WorkerContext } from "../process/worker-context.ts";

@@ -122,7 +122,9 @@ function callFound(
   const refusal = tool === undefined ? notThere(options) : findRefusal(options, only);
   if (tool !== undefined && refusal === undefined) return execute(options, tool);
   const result = refusal ?? nothing;
-  return wasAsked(open) ? withdrawAsked(options).then(() => emitEnd(options, result)) : emitEnd(options, result);
+  return wasAsked(open)
+    ? withdrawAsked(options).then(() => emitEnd(options, result))
+    : emitEnd(options, result);
 }
 
 const nothing: ToolResult = failure("");
@@ -183,7 +185,7 @@ function execute(options: ToolCallOptions, tool: Tool): ToolResult | Promise<Too
   }
   if (asks !== false || gate !== undefined || callPath?.function !== undefined || wasAsked(open))
     return executeGated(options, tool, parsing, asks);
-  return performed(options, tool, call.input, parsing, told);
+  return performed(options, tool, call.input, parsing, emitEnd);
 }
 
 /** Executes a call that a gate or the tool itself may deny or hold for approval. */

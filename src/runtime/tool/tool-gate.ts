@@ -252,9 +252,9 @@ async function verdictOf(
   if (verdict.decision !== "ask" || recorded !== undefined) return verdict;
   const { answer, ...question } = verdict;
   // Emitted with the decision, because a process that takes over does not decide again.
-  const told = open.takeEvents(before);
+  const drafts = open.takeEvents(before);
   await from.steps.runInScope<RecordedAsk>(gateStep(passage, round), async (asking) => {
-    for (const draft of told) asking.emit(draft);
+    for (const draft of drafts) asking.emit(draft);
     return { ...question, handled: answer !== undefined, subject: subjectOf(passage) };
   });
   return verdict;

@@ -1,0 +1,91 @@
+import {
+  Fault,
+  type Architecture,
+  type CallPath,
+  type Clock,
+  type HostedAgent,
+  type Model,
+  type Tool,
+} from "../kernel/index.ts";
+import type { AgentOptions } from "./agent-options.ts";
+import { createArchitecture } from "./architectures/registry.ts";
+import { composeGate } from "./gate/compose-gate.ts";
+import { withGuardrailModels } from "./guardrails/guarded-run.ts";
+import type { Layer, LevelMiddleware } from "./middleware/layer.ts";
+import type { MiddlewarePipeline } from "./middleware/pipeline.ts";
+import { tracing } from "./middleware/tracing.ts";
+import { checkArchitecture } from "./part-check.ts";
+import { requireTurnControl } from "./turns/turn-control.ts";
+
+/**
+ * The model role of summaries, so that middleware can tell them from answers and `route` may choose a cheaper model.
+ */
+export const summaryRole = "summary";
+
+export function architectureOf(options: AgentOptions): Architecture {
+  const { name, architecture = "react" } = options;
+  const created = typeof architecture === "string" ? createArchitecture(architecture) : architecture;
+  return requireTurnControl(checkArchitecture(created, `architecture of agent ${name}`), options);
+}
+
+export function subAgentsOf(
+  architecture: Architecture,
+  more: readonly HostedAgent[],
+): readonly HostedAgent[] {
+  return [...new Set([...Object.values(architecture.declaredWorkers()), ...more])];
+}
+
+export function modelsOf(
+  { name: architecture, requiresModel = true }: Architecture,
+  { name, model, models = {}, compaction, guardrails = [] }: AgentOptions,
+): Readonly<Record<string, Model>> {
+  if (model === undefined && models["main"] === undefined && requiresModel) {
+    throw new Fault(
+      "invalid_argument",
+      `agent ${name} has no model, but its architecture ${architecture} requires one; set the option \`model\``,
+    );
+  }
+  const main = model ?? models["main"];
+  const own = { ...(main && compaction && { [summaryRole]: main }), ...models, ...(main && { main }) };
+  return withGuardrailModels(own, guardrails);
+}
+
+/** The agent's middleware. A `telemetry` adds `tracing` as the outermost layer, unless the agent has that layer. */
+export function middlewareOf(
+  { name, telemetry, middleware = [] }: AgentOptions,
+  clock: Clock | undefined,
+): readonly (Layer | LevelMiddleware)[] {
+  if (telemetry === undefined || middleware.some((layer) => layer.name === "tracing")) return middleware;
+  if (clock !== undefined) return [tracing({ telemetry, clock }), ...middleware];
+  throw new Fault(
+    "invalid_argument",
+    `agent ${name} has no clock for its telemetry; use the Agent class of the package reeve, or the middleware tracing`,
+  );
+}
+
+export function callPathOf(
+  pipeline: MiddlewarePipeline,
+  { guardrails = [], extensions = [], permissions, toolHooks, hooks: observer, repairToolCall }: AgentOptions,
+): CallPath | undefined {
+  const gate = composeGate({
+    guardrails,
+    extensions,
+    ...(permissions && { permissions }),
+    ...(toolHooks && { hooks: toolHooks }),
+  });
+  return pipeline.callPath({
+    ...(gate && { gate }),
+    ...(observer && { observer }),
+    ...(repairToolCall && { repair: repairToolCall }),
+  });
+}
+
+/** Refuses two tools of one name. For tools that are added later, the first one with a name is used (`ToolSpecs`). */
+export function refuseDuplicateTools(agent: string, tools: readonly Tool[]): void {
+  const names = new Set<string>();
+  for (const { name } of tools) {
+    if (names.has(name))
+      throw new Fault("invalid_argument", `agent ${agent} has two tools named ${name}; rename one of them`);
+    names.add(name);
+  }
+}

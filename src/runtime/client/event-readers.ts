@@ -1,0 +1,54 @@
+import { CancellationError, type Delta, type Event } from "../../kernel/index.ts";
+import { currentTask, type SlotYielder } from "../process/async-context.ts";
+
+export type EventStream = AsyncIterable<Event | Delta>;
+
+/**
+ * If the caller is the code of a task, returns a stream that gives the slot of the task back while it waits for an
+ * event.
+ */
+export function yieldingSlot(tail: EventStream): EventStream {
+  const task = currentTask();
+  return task === undefined ? tail : { [Symbol.asyncIterator]: () => readInTask(task, tail) };
+}
+
+/** A reader that calls `unwatch` when it has read the last event or its caller leaves. */
+export function watchedReader(
+  reader: AsyncIterator<Event | Delta>,
+  unwatch: () => void,
+): AsyncIterator<Event | Delta> {
+  return {
+    next: async () => {
+      let isOver = true;
+      try {
+        const item = await reader.next();
+        isOver = item.done === true;
+        return item;
+      } finally {
+        if (isOver) unwatch();
+      }
+    },
+    return: async () => {
+      unwatch();
+      return (await reader.return?.()) ?? { value: undefined, done: true };
+    },
+  };
+}
+
+/** Like `result`, a reader that a task started before it was cancelled rejects when the task is cancelled. */
+function readInTask(task: SlotYielder, tail: EventStream): AsyncIterator<Event | Delta> {
+  const events = tail[Symbol.asyncIterator]();
+  const isCleanup = task.isCancelled;
+  return {
+    next: async () => {
+      try {
+        return await task.yieldSlotUnlessCancelled(events.next(), isCleanup);
+      } catch (error) {
+        // Not awaited: a store may end the tail only with the next event of the run.
+        if (error instanceof CancellationError) void events.return?.();
+        throw error;
+      }
+    },
+    return: async () => (await events.return?.()) ?? { value: undefined, done: true },
+  };
+}

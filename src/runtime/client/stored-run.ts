@@ -1,0 +1,91 @@
+import {
+  Fault,
+  type Mail,
+  type RunId,
+  type RunSummary,
+  type Store,
+  type TaskId,
+  type UnknownPrice,
+} from "../../kernel/index.ts";
+import { RunState } from "../journal/run-state.ts";
+
+/** Whether the mail contains a command that may resume an ended run. */
+export function mayResume(mail: readonly Mail[]): boolean {
+  return mail.some(({ body }) => body.type === "resume" || body.type === "top_up");
+}
+
+/** Reads what the store knows of a run, and refuses commands that the run could not receive. */
+export class StoredRun {
+  readonly #runId: RunId;
+  readonly #store: Store;
+  readonly #unknownPrice: UnknownPrice;
+
+  constructor(runId: RunId, store: Store, unknownPrice: UnknownPrice = "refuse") {
+    this.#runId = runId;
+    this.#store = store;
+    this.#unknownPrice = unknownPrice;
+  }
+
+  /** Folds the journal of the run. Costs O(commits of the run). */
+  async readState(): Promise<RunState> {
+    const state = new RunState(this.#unknownPrice);
+    for await (const commit of this.#store.journal.read(this.#runId)) state.fold(commit);
+    return state;
+  }
+
+  async summary(): Promise<RunSummary> {
+    const summary = await this.#store.journal.summary(this.#runId);
+    if (summary === undefined)
+      throw new Fault("not_found", `run ${this.#runId} does not exist in this store`);
+    return summary;
+  }
+
+  /** Whether the run has ended, and no command in its mailbox may resume it. */
+  async isOver(): Promise<boolean> {
+    if (await this.#isToBeResumed()) return false;
+    return (await this.summary()).endedAt !== null;
+  }
+
+  async refuseIfOver(command: string): Promise<void> {
+    if (!(await this.isOver())) return;
+    const runId = this.#runId;
+    const { status } = await this.summary();
+    throw new Fault(
+      "not_found",
+      `the ${command} does not reach run ${runId}, because the run has ended (${status}); resume the run first, or start another one`,
+      { details: { runId, status } },
+    );
+  }
+
+  async refuseUnlessLive(taskId: TaskId): Promise<void> {
+    const runId = this.#runId;
+    const isToBeResumed = await this.#isToBeResumed();
+    const task = (await this.readState()).tasks.get(taskId);
+    if (task?.outcome === null || (task !== undefined && isToBeResumed)) return;
+    const problem = task === undefined ? "does not exist" : `has ended (${task.outcome?.status})`;
+    throw new Fault(
+      "not_found",
+      `task ${taskId} of run ${runId} ${problem}; use the taskId of a task_start event of a live task`,
+      { details: { runId, taskId } },
+    );
+  }
+
+  async refuseUnknownApproval(approvalId: string): Promise<void> {
+    const runId = this.#runId;
+    for await (const event of this.#store.events.read(runId))
+      if (event.type === "approval_request" && event.data.approvalId === approvalId) return;
+    throw new Fault(
+      "not_found",
+      `run ${runId} has no approval request ${JSON.stringify(approvalId)}; use the approvalId of an approval_request event`,
+      { details: { runId, approvalId } },
+    );
+  }
+
+  /**
+   * Whether a command that may resume the run is unread. Read before the state of the run: one commit consumes the command and reopens
+   * the run, so a state that is read later contains either the effect or no such command.
+   */
+  async #isToBeResumed(): Promise<boolean> {
+    return mayResume(await this.#store.mailbox.read(this.#runId));
+  }
+}
