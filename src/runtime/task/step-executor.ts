@@ -4,13 +4,8 @@ import {
   Fault,
   JsonDigest,
   reviveFault,
-  sealedOutcome,
-  sealJson,
-  sealMadeJson,
   stepAt,
   type EventDraft,
-  type JsonValue,
-  type LlmReply,
   type StepAddress,
   type StepKind,
   type StepOutcome,
@@ -20,7 +15,7 @@ import { pendingForever } from "../process/pending-forever.ts";
 import { earlyEventsAddress, earlyEventsIn } from "../journal/wait-names.ts";
 import type { FlushableLog } from "../process/idle-flusher.ts";
 import type { CancellationScope } from "./cancellation-scope.ts";
-import type { SizeLimit } from "../process/size-limit.ts";
+import { failureOf, none, noneOutcome, outcomeOf } from "./step-outcome.ts";
 import type { TaskRunner } from "./task-runner.ts";
 import type { StepIdentity } from "../journal/step-identity.ts";
 
@@ -416,44 +411,4 @@ function shown(call: Call): string {
   return typeof call === "string" ? call : `${call.kind} ${call.name}`;
 }
 
-/** The values of these steps consist of messages, signals and results whose sizes were checked when they were sent. */
-const received: ReadonlySet<StepKind> = new Set(["drain", "wait"]);
-
-/** J10: refuses a value that is not JSON or is too large before it is recorded. */
-function outcomeOf({ kind, name }: StepIdentity, done: unknown, sizes: SizeLimit): StepOutcome {
-  try {
-    const value = settled(done) ?? null;
-    // A tool's result was checked by its call, which reports problems to the model (T2). A turn was checked by its
-    // creator.
-    if (kind === "tool" || kind === "turn") return sealedOutcome(value as JsonValue);
-    if (value === none) return noneOutcome;
-    const where = kind === "llm" ? "the reply of the model" : `the value of ${kind} ${name}`;
-    if (kind === "llm") sealMadeJson(value, where);
-    else sealJson(value, where);
-    if (kind === "llm") sizes.assertReply(value as unknown as LlmReply, where);
-    else if (!received.has(kind)) sizes.assert(value, where);
-    return sealedOutcome(value);
-  } catch (error) {
-    return failureOf(error);
-  }
-}
-
-function settled(done: unknown): unknown {
-  return typeof done === "function" ? (done as () => unknown)() : done;
-}
-
-/** The value of a step that found nothing. */
-export const none: readonly never[] = Object.freeze([]);
 const foundNothing: Promise<readonly never[]> = Promise.resolve(none);
-const noneOutcome: StepOutcome = Object.freeze({ kind: "ok", value: none });
-
-/**
- * The recorded failure of a step. C2: a cancel is not an outcome, because a replay is cancelled again. Any other error
- * is recorded (J5).
- */
-function failureOf(error: unknown): StepOutcome {
-  const fault = Fault.from(error);
-  if (fault instanceof CancellationError || fault.code === "lease_lost" || fault.code === "journal_mismatch")
-    throw fault;
-  return { kind: "failed", failure: fault.toJSON() };
-}

@@ -3,6 +3,23 @@ import { setImmediate } from "node:timers/promises";
 import { chainStart, eraseCommit, Fault, type Commit, type Event } from "../../../../kernel/index.ts";
 import { decodeCommit } from "../codec/commit-codec.ts";
 import type { Database } from "../db/database.ts";
+import {
+  lastFreshMark,
+  lastFreshLink,
+  lastFreshRow,
+  pageRows,
+  wholeRows,
+  placedMarks,
+  commitTexts,
+  placedMark,
+  firstPlace,
+  placeOf,
+  fresh,
+  marks,
+  type Select,
+  type Mark,
+  type LinkMark,
+} from "./commit-selects.ts";
 import { erasuresOf } from "./erasures.ts";
 import { isApart, LargeBodies } from "./large-bodies.ts";
 import type { RunKey } from "../db/run-row.ts";
@@ -15,71 +32,6 @@ interface Place {
   readonly ids: readonly number[];
 }
 
-type Mark = Pick<CommitRow, "number" | "nextEvent">;
-type PlacedMark = Mark & Pick<CommitRow, "id">;
-type LinkMark = Mark & Pick<CommitRow, "link">;
-
-const columns = "id, number, at, next_event AS nextEvent, link, body, seal";
-const marks = "number, next_event AS nextEvent";
-const fresh = "FROM commits WHERE id > (SELECT through FROM placed) AND run = ?";
-const lastFreshMark = `SELECT ${marks} ${fresh} ORDER BY id DESC LIMIT 1`;
-const lastFreshLink = `SELECT ${marks}, link ${fresh} ORDER BY id DESC LIMIT 1`;
-const lastFreshRow = `SELECT ${columns} ${fresh} ORDER BY id DESC LIMIT 1`;
-
-/** Reads commit rows with one list of columns. */
-class Select<Row> {
-  readonly #read: (database: Database, sql: string, ...values: (number | string)[]) => Row[];
-  readonly #late: string;
-  readonly #between: string;
-  readonly #among: string;
-
-  constructor(
-    what: string,
-    read: (database: Database, sql: string, ...values: (number | string)[]) => Row[],
-  ) {
-    this.#read = read;
-    // SQLite plans a statement again for each value of a limit that is only a parameter. `? + 0` avoids that.
-    this.#late = `SELECT ${what} ${fresh} AND number >= ? AND number < ? ORDER BY id DESC LIMIT ? + 0`;
-    this.#between = `SELECT ${what} FROM commits WHERE id BETWEEN ? AND ? ORDER BY id`;
-    this.#among = `SELECT ${what} FROM commits WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id`;
-  }
-
-  /**
-   * Reads one page of the fresh commits, from the last one backwards: most readers want commits that were just written.
-   */
-  late(database: Database, { id }: RunKey, from: number, end: number): Row[] {
-    const most = Math.min(end - from, pageRows);
-    return this.#read(database, this.#late, id, from, from + most, most).toReversed();
-  }
-
-  /** Reads the rows with these ids, which must be in ascending order. */
-  lying(database: Database, ids: readonly number[]): Row[] {
-    const [first, last] = [ids[0] ?? 0, ids.at(-1) ?? 0];
-    return last - first < ids.length
-      ? this.#read(database, this.#between, first, last)
-      : this.#read(database, this.#among, JSON.stringify(ids));
-  }
-}
-
-/** Maximum number of rows per read. Between two reads the event loop serves other work. */
-const pageRows = 256;
-
-const wholeRows = new Select(columns, (database, sql, ...values) => database.all<CommitRow>(sql, ...values));
-const placedMarks = new Select(`id, ${marks}`, (database, sql, ...values) =>
-  database.all<PlacedMark>(sql, ...values),
-);
-const commitTexts = new Select("number, at, next_event, body", (database, sql, ...values) =>
-  database
-    .lists<[number, number, number, string]>(sql, ...values)
-    .map(([number, at, nextEvent, body]): CommitText => ({ number, at, nextEvent, body })),
-);
-
-const placedMark = `SELECT ${marks} FROM commits WHERE id =
-  (SELECT commit_ids ->> CAST(?2 - number AS INTEGER)
-   FROM places WHERE run = ?1 AND number <= ?2 ORDER BY number DESC LIMIT 1)`;
-const places = "SELECT number, commit_ids AS ids FROM places WHERE run = ?";
-const firstPlace = `${places} ORDER BY number LIMIT 1`;
-const placeOf = `${places} AND number <= ? ORDER BY number DESC LIMIT 1`;
 /**
  * Maximum number of fresh commits, i.e. commits that are not yet in `places`. Counts the commits that this process
  * wrote and those it found when it opened the file.

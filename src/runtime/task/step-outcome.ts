@@ -1,0 +1,54 @@
+import {
+  CancellationError,
+  Fault,
+  sealedOutcome,
+  sealJson,
+  sealMadeJson,
+  type JsonValue,
+  type LlmReply,
+  type StepKind,
+  type StepOutcome,
+} from "../../kernel/index.ts";
+import type { StepIdentity } from "../journal/step-identity.ts";
+import type { SizeLimit } from "../process/size-limit.ts";
+
+/** The values of these steps consist of messages, signals and results whose sizes were checked when they were sent. */
+const received: ReadonlySet<StepKind> = new Set(["drain", "wait"]);
+
+/** J10: refuses a value that is not JSON or is too large before it is recorded. */
+export function outcomeOf({ kind, name }: StepIdentity, done: unknown, sizes: SizeLimit): StepOutcome {
+  try {
+    const value = settled(done) ?? null;
+    // A tool's result was checked by its call, which reports problems to the model (T2). A turn was checked by its
+    // creator.
+    if (kind === "tool" || kind === "turn") return sealedOutcome(value as JsonValue);
+    if (value === none) return noneOutcome;
+    const where = kind === "llm" ? "the reply of the model" : `the value of ${kind} ${name}`;
+    if (kind === "llm") sealMadeJson(value, where);
+    else sealJson(value, where);
+    if (kind === "llm") sizes.assertReply(value as unknown as LlmReply, where);
+    else if (!received.has(kind)) sizes.assert(value, where);
+    return sealedOutcome(value);
+  } catch (error) {
+    return failureOf(error);
+  }
+}
+
+function settled(done: unknown): unknown {
+  return typeof done === "function" ? (done as () => unknown)() : done;
+}
+
+/** The value of a step that found nothing. */
+export const none: readonly never[] = Object.freeze([]);
+export const noneOutcome: StepOutcome = Object.freeze({ kind: "ok", value: none });
+
+/**
+ * The recorded failure of a step. C2: a cancel is not an outcome, because a replay is cancelled again. Any other error
+ * is recorded (J5).
+ */
+export function failureOf(error: unknown): StepOutcome {
+  const fault = Fault.from(error);
+  if (fault instanceof CancellationError || fault.code === "lease_lost" || fault.code === "journal_mismatch")
+    throw fault;
+  return { kind: "failed", failure: fault.toJSON() };
+}
