@@ -191,4 +191,4 @@ const migrations: readonly string[] = [
   `,
 ];
 
-export const storeSchema: FileSchema = { applicationId, migrations, unreleased: 10 };
+export const storeSchema: FileSchema = { applicationId, migrations, unreleased: 11 };
