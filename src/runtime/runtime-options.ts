@@ -200,13 +200,19 @@ const unhandledSignals: readonly string[] = ["SIGKILL", "SIGSTOP"];
 /** Refuses a signal on which the process could not close the runtime. */
 function checkSignals(closeOn: unknown): void {
   if (closeOn === undefined) return;
-  const isHandled = (name: unknown): boolean =>
-    typeof name === "string" && Object.hasOwn(constants.signals, name) && !unhandledSignals.includes(name);
-  if (Array.isArray(closeOn) && closeOn.every(isHandled)) return;
-  const wrong: unknown = Array.isArray(closeOn) ? closeOn.find((name) => !isHandled(name)) : closeOn;
+  if (Array.isArray(closeOn) && closeOn.every(canHandle)) return;
+  const wrong: unknown = Array.isArray(closeOn) ? closeOn.find((name) => !canHandle(name)) : closeOn;
   throw new Fault(
     "invalid_argument",
     `invalid closeOn ${describeValue(wrong)} of openRuntime(): expected a list of signals that a process can handle, such as ["SIGTERM", "SIGINT"]`,
+  );
+}
+
+function canHandle(signal: unknown): boolean {
+  return (
+    typeof signal === "string" &&
+    Object.hasOwn(constants.signals, signal) &&
+    !unhandledSignals.includes(signal)
   );
 }
 

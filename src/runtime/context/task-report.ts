@@ -3,7 +3,6 @@ import {
   Fault,
   sealJson,
   type ChatMessage,
-  type JsonValue,
   type SessionChange,
   type TaskReport,
 } from "../../kernel/index.ts";
@@ -26,7 +25,7 @@ export function assertReported(report: TaskReport, sizes: SizeLimit): void {
     if (typeof value === "function") assertSynchronous(value, where);
     else {
       sealJson(value, where);
-      sizes.assert(value as JsonValue, where);
+      sizes.assert(value, where);
     }
   }
   if (report.sessions !== undefined) assertEntries(report.sessions);
