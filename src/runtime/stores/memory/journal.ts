@@ -99,6 +99,7 @@ export class MemoryJournal implements Journal {
       line: undefined,
       watchers: nobody,
     };
+    sealJson(record.metadata);
     for (const change of first.tasks ?? noTasks) if (change.type === "create") freezeGiven(change.task);
     this.#write(row, first);
     this.#tables.runs.set(record.runId, row);
