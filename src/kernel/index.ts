@@ -310,6 +310,7 @@ export { inboxSettings, redeliveryDelayMs, type InboxSettings } from "./stores/i
 export type { CollectOptions, Creation, Journal, SingleFlight, Submission } from "./stores/journal.ts";
 export type { ClaimOptions, AgentVersion, Lease, Leases, Rest } from "./stores/lease.ts";
 export type { Mail, MailBody, Mailbox, PlacedMail } from "./stores/mailbox.ts";
+export * from "./stores/records.ts";
 export type { Store } from "./stores/store.ts";
 export type { TopicChange, Topics } from "./stores/topics.ts";
 

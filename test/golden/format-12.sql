@@ -151,6 +151,16 @@ CREATE TABLE followers (
     agent_id TEXT NOT NULL,
     UNIQUE (topic_id, agent_id)
   );
+CREATE TABLE records (
+    version INTEGER PRIMARY KEY AUTOINCREMENT,
+    namespace TEXT NOT NULL,
+    tenant TEXT NOT NULL,
+    key TEXT NOT NULL,
+    due_at INTEGER,
+    body TEXT NOT NULL
+  );
+CREATE UNIQUE INDEX records_by_key ON records (namespace, tenant, key);
+CREATE INDEX records_due ON records (namespace, due_at) WHERE due_at IS NOT NULL;
 INSERT INTO runs VALUES (1, 'run_told', 'clerk', 'conversation', '=house', 2, NULL, 1700000000000, 1, 3, NULL, NULL, NULL, 1700000000000002, 0, 'ada', NULL, 0, 1700000000000, 0, NULL, NULL, NULL, 0, 'How is the weather?', NULL, 0);
 INSERT INTO runs VALUES (2, 'run_asked', 'clerk', 'ses_run_asked.before-1', '-', 2, NULL, 1700000000000, 1, 0, NULL, NULL, NULL, 1700000000000011, 0, NULL, 'waiting person', NULL, NULL, 0, NULL, NULL, NULL, 0, 'Write a letter.', NULL, 0);
 INSERT INTO runs VALUES (3, 'run_halted', 'lead', 'ses_run_halted.before-2', '-', 2, NULL, 1700000000000, 1, 0, NULL, NULL, NULL, 1700000000000012, 0, NULL, 'waiting signal', NULL, NULL, 0, NULL, NULL, NULL, 0, NULL, NULL, 0);

@@ -44,6 +44,7 @@ export const isUnnamed = "session_id >= 'ses_run_' AND session_id < 'ses_run`'";
  *   reply. `died` orders the dead letters of an agent by the time at which they became dead letters.
  * - `entries`: one row holds `count` successive entries, the first named by `stem` and `number`. The rows of a session
  *   are stored together, in the order of arrival.
+ * - `records`: a write deletes the row and inserts another one, so that `version` is never reused.
  * - Deletion first sets the name to NULL (`run_id`, `session_id` or the blob's `run_id`). The rows are freed later.
  * - The indexes that find work contain no run that is suspended without a wake time.
  */
@@ -209,6 +210,17 @@ const migrations: readonly string[] = [
     agent_id TEXT NOT NULL,
     UNIQUE (topic_id, agent_id)
   );
+
+  CREATE TABLE records (
+    version INTEGER PRIMARY KEY AUTOINCREMENT,
+    namespace TEXT NOT NULL,
+    tenant TEXT NOT NULL,
+    key TEXT NOT NULL,
+    due_at INTEGER,
+    body TEXT NOT NULL
+  );
+  CREATE UNIQUE INDEX records_by_key ON records (namespace, tenant, key);
+  CREATE INDEX records_due ON records (namespace, due_at) WHERE due_at IS NOT NULL;
   `,
 ];
 

@@ -61,7 +61,7 @@ export function recordOf(row: RunRow): RunRecord {
     kind: runKinds[row.kind] ?? "invocation",
     agentId: row.agent_id,
     sessionId: row.session_id,
-    tenantId: row.tenant === noTenant ? null : row.tenant.slice(1),
+    tenantId: tenantOf(row.tenant),
     userId: row.user_id,
     priority: row.priority,
     agentVersion: row.agent_version,
@@ -86,6 +86,10 @@ export const runKeyColumns = `id, run_id AS runId, agent_id AS agentId, session_
 /** Returns a text that sorts all tenants, and the absence of a tenant, into one order. */
 export function tenantText(tenantId: string | null): string {
   return tenantId === null ? noTenant : `=${tenantId}`;
+}
+
+export function tenantOf(text: string): string | null {
+  return text === noTenant ? null : text.slice(1);
 }
 
 /** Stored standing of a paused run. */
