@@ -1,10 +1,13 @@
 import {
   addUsage,
+  agentNameOf,
   bookLedger,
+  clearTally,
   Fault,
   rootTaskId as root,
   HistoryRetention,
   noUsage,
+  noUsageDelta,
   openHeadcount,
   openLedger,
   seatHeadcount,
@@ -28,6 +31,8 @@ import {
   type RunStanding,
   type UnknownPrice,
   type Usage,
+  type UsageDelta,
+  utcDay,
 } from "../../kernel/index.ts";
 import { SharedContents, type TurnRecord } from "./shared-contents.ts";
 import { Resolutions } from "./resolutions.ts";
@@ -45,7 +50,7 @@ import {
 } from "./wait-names.ts";
 
 /** The part of a commit that changes the state of its run. */
-export type RunChange = Omit<Commit, "number" | "at" | "erases" | "mail" | "inbox" | "topics">;
+export type RunChange = Omit<Commit, "number" | "at" | "erases" | "mail" | "inbox" | "topics" | "usage">;
 
 interface RaceRecord {
   /** Name of the branch that settled first. */
@@ -103,6 +108,8 @@ export class RunState {
   usage: Usage = noUsage;
   /** K1: the last standing that a commit holds. */
   #standing: RunStanding = running;
+  /** U1: a commit has counted the run. */
+  #isCounted = false;
 
   constructor(unknownPrice: UnknownPrice) {
     this.ledger = openLedger(unknownPrice);
@@ -147,6 +154,7 @@ export class RunState {
     if (ledger !== undefined) for (const command of ledger) bookLedger(this.ledger, command);
     if (events !== undefined) this.#foldEvents(events, tasks !== undefined);
     if (commit.standing !== undefined) this.#standing = commit.standing;
+    if (commit.usage !== undefined) this.#noteUsage(commit.usage);
     // A step, a change of a task or a message from the mailbox is progress.
     if ((steps ?? tasks ?? mailThrough) !== undefined) this.recoveries = 0;
   }
@@ -213,6 +221,37 @@ export class RunState {
     const standing = standingOf(this);
     if (isSameStanding(standing, this.#standing)) return undefined;
     return (this.#standing = standing);
+  }
+
+  /**
+   * U1: returns what the run spent since the last call, if the run does not run after this commit. A run with calls in
+   * flight, such as one that was just paused, returns it with the commit that records the last of them. The first end or
+   * suspension with a model call counts the run.
+   */
+  takeUsage(): UsageDelta[] | undefined {
+    const isAtRest = this.ended || this.#standing.status !== "running";
+    const { open, tally } = this.ledger;
+    if (!isAtRest || open.length > 0) return undefined;
+    const rows = Object.values(tally);
+    if (rows.length === 0 && (this.#isCounted || !this.ended)) return undefined;
+    const usage = this.#isCounted ? rows : this.#withRun(rows);
+    this.#noteUsage(usage);
+    return usage;
+  }
+
+  /** Counts the run in the first row of its root agent, or in a row of its own if that agent has called no model. */
+  #withRun(rows: readonly UsageDelta[]): UsageDelta[] {
+    const { record, clock } = this.task(root);
+    const agent = agentNameOf(record.agentId);
+    const index = rows.findIndex((row) => row.agent === agent);
+    if (index >= 0) return rows.map((row, place) => (place === index ? { ...row, runs: 1 } : row));
+    return [...rows, { ...noUsageDelta, day: utcDay(clock.startedAt), agent, model: null, runs: 1 }];
+  }
+
+  /** A commit holds this usage. */
+  #noteUsage(usage: readonly UsageDelta[]): void {
+    this.#isCounted ||= usage.some(({ runs }) => runs > 0);
+    clearTally(this.ledger);
   }
 
   /**
