@@ -98,7 +98,7 @@ export { stopsTask } from "./errors/stopping-fault.ts";
 
 // Messages, models, prices and usage.
 export { findUnpaired } from "./messages/call-pairs.ts";
-export { callSettings, samplingNames, type CallSettings } from "./messages/call-settings.ts";
+export { callSettings, readToolChoice, samplingNames, type CallSettings } from "./messages/call-settings.ts";
 export {
   assistantMessage,
   type AssistantMessage,
@@ -255,7 +255,7 @@ export type { ApprovalEvents } from "./events/approval-event.ts";
 export type { ArchitectureEvents } from "./events/architecture-event.ts";
 export type { BudgetEvents } from "./events/budget-event.ts";
 export { assertEmittable, type EmittableEvent, type TurnEvent } from "./events/emittable-event.ts";
-export type { EngineEvents } from "./events/engine-event.ts";
+export type { EngineEvents, UserMessageSource } from "./events/engine-event.ts";
 export { type Event, type EventData, eventDraft, type EventDraft, type EventType } from "./events/event.ts";
 export { AnsweringTasks } from "./events/answering-tasks.ts";
 export { chainHead, type ChainLink, chainStart } from "./events/event-chain.ts";
