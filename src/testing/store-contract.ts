@@ -8,18 +8,20 @@ import { leaseContract } from "./lease-contract.ts";
 import { mailboxContract } from "./mailbox-contract.ts";
 import { recordContract } from "./record-contract.ts";
 import { runListContract } from "./run-list-contract.ts";
+import { runRecordContract } from "./run-record-contract.ts";
 import { sessionContract } from "./session-contract.ts";
 import { singleFlightContract } from "./single-flight-contract.ts";
 import { topicContract } from "./topic-contract.ts";
 import { usageContract } from "./usage-contract.ts";
 
 /**
- * The contract suites of a store by name. A store has ten contracts; the journal has three suites and the event log
+ * The contract suites of a store by name. A store has ten contracts; the journal has four suites and the event log
  * two.
  */
 export const storeContracts: Readonly<Record<string, (harness: ContractHarness) => void>> = Object.freeze({
   journal: journalContract,
   runs: runListContract,
+  runRecords: runRecordContract,
   flights: singleFlightContract,
   events: eventLogContract,
   erasures: erasureContract,

@@ -262,6 +262,8 @@ export class RunLog implements FlushableLog {
     }
     const usage = this.#state.takeUsage();
     if (usage !== undefined) draft.usage = usage;
+    const spent = this.#state.takeSpend();
+    if (spent !== undefined) draft.spent = spent;
     this.#draft = {};
     this.#dirty = false;
     return draft as Commit;

@@ -1,13 +1,10 @@
 import {
   addUsage,
-  agentNameOf,
   bookLedger,
-  clearTally,
   Fault,
   rootTaskId as root,
   HistoryRetention,
   noUsage,
-  noUsageDelta,
   openHeadcount,
   openLedger,
   seatHeadcount,
@@ -28,15 +25,18 @@ import {
   type TaskChange,
   type TaskId,
   type TaskRecord,
+  type RunSpend,
   type RunStanding,
+  type Spend,
   type UnknownPrice,
   type Usage,
   type UsageDelta,
-  utcDay,
 } from "../../kernel/index.ts";
 import { SharedContents, type TurnRecord } from "./shared-contents.ts";
 import { Resolutions } from "./resolutions.ts";
+import { spendOf } from "./run-spend.ts";
 import { isSameStanding, running, standingOf } from "./run-standing.ts";
+import { RunUsage } from "./run-usage.ts";
 import { updateClock } from "./task-clock.ts";
 import { newTaskState, noteFailedStart, type TakenValues, type TaskState } from "./task-state.ts";
 import {
@@ -108,11 +108,13 @@ export class RunState {
   usage: Usage = noUsage;
   /** K1: the last standing that a commit holds. */
   #standing: RunStanding = running;
-  /** U1: a commit has counted the run. */
-  #isCounted = false;
+  readonly #usage: RunUsage;
+  /** K3: what the account of the root had spent when a commit last held it. */
+  #recordedSpend: Spend | undefined;
 
   constructor(unknownPrice: UnknownPrice) {
     this.ledger = openLedger(unknownPrice);
+    this.#usage = new RunUsage(this.ledger);
   }
 
   get headcount(): Headcount {
@@ -154,7 +156,8 @@ export class RunState {
     if (ledger !== undefined) for (const command of ledger) bookLedger(this.ledger, command);
     if (events !== undefined) this.#foldEvents(events, tasks !== undefined);
     if (commit.standing !== undefined) this.#standing = commit.standing;
-    if (commit.usage !== undefined) this.#noteUsage(commit.usage);
+    if (commit.usage !== undefined) this.#usage.note(commit.usage);
+    if (commit.spent !== undefined) this.#recordedSpend = this.ledger.accounts[root]?.spent;
     // A step, a change of a task or a message from the mailbox is progress.
     if ((steps ?? tasks ?? mailThrough) !== undefined) this.recoveries = 0;
   }
@@ -223,35 +226,23 @@ export class RunState {
     return (this.#standing = standing);
   }
 
-  /**
-   * U1: returns what the run spent since the last call, if the run does not run after this commit. A run with calls in
-   * flight, such as one that was just paused, returns it with the commit that records the last of them. The first end or
-   * suspension with a model call counts the run.
-   */
+  /** K3: returns what the run has used, if the run does not run and this has changed since the last call. */
+  takeSpend(): RunSpend | undefined {
+    if (this.#standing.status === "running" || this.ended) return undefined;
+    const spent = this.ledger.accounts[root]?.spent;
+    const isNothing = spent === undefined || (spent.tokens === 0 && spent.turns === 0);
+    if (isNothing || spent === this.#recordedSpend) return undefined;
+    this.#recordedSpend = spent;
+    return spendOf(this);
+  }
+
+  /** U1: returns what the run spent since the last call, if the run does not run after this commit. */
   takeUsage(): UsageDelta[] | undefined {
-    const isAtRest = this.ended || this.#standing.status !== "running";
-    const { open, tally } = this.ledger;
-    if (!isAtRest || open.length > 0) return undefined;
-    const rows = Object.values(tally);
-    if (rows.length === 0 && (this.#isCounted || !this.ended)) return undefined;
-    const usage = this.#isCounted ? rows : this.#withRun(rows);
-    this.#noteUsage(usage);
-    return usage;
-  }
-
-  /** Counts the run in the first row of its root agent, or in a row of its own if that agent has called no model. */
-  #withRun(rows: readonly UsageDelta[]): UsageDelta[] {
-    const { record, clock } = this.task(root);
-    const agent = agentNameOf(record.agentId);
-    const index = rows.findIndex((row) => row.agent === agent);
-    if (index >= 0) return rows.map((row, place) => (place === index ? { ...row, runs: 1 } : row));
-    return [...rows, { ...noUsageDelta, day: utcDay(clock.startedAt), agent, model: null, runs: 1 }];
-  }
-
-  /** A commit holds this usage. */
-  #noteUsage(usage: readonly UsageDelta[]): void {
-    this.#isCounted ||= usage.some(({ runs }) => runs > 0);
-    clearTally(this.ledger);
+    if (!this.ended && this.#standing.status === "running") return undefined;
+    return this.#usage.take(this.ended, () => {
+      const { record, clock } = this.task(root);
+      return { agentId: record.agentId, createdAt: clock.startedAt };
+    });
   }
 
   /**
