@@ -23,12 +23,12 @@ interface Owner {
   readonly userId?: string | null;
 }
 
-/** Creates a run of this user and returns the lease of worker `w1`. */
-async function ownRunOf(store: Store, name: string, owner: Owner = {}): Promise<Lease> {
+/** Creates a run of this user and returns the lease of the worker. */
+async function ownRunOf(store: Store, name: string, owner: Owner = {}, worker = "w1"): Promise<Lease> {
   const record = { ...runRecord(name), tenantId: null, userId: null, ...owner };
   await store.journal.create(record, { number: 0, at: 1 });
-  await store.leases.enlist("w1");
-  const lease = await store.leases.seize(record.runId, "w1");
+  await store.leases.enlist(worker);
+  const lease = await store.leases.seize(record.runId, worker);
   if (lease === undefined) throw new Error(`the new run ${record.runId} could not be seized`);
   return lease;
 }
