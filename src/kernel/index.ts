@@ -280,13 +280,21 @@ export {
   type ContextEntry,
 } from "./sessions/session-context.ts";
 export type { EntryVisibility, SessionEntry } from "./sessions/session-entry.ts";
-export { leafOf, pathTo, rootLeafOf } from "./sessions/session-path.ts";
+export { checkEntry } from "./sessions/entry-check.ts";
+export { leafOf, PathCollector, pathTo, rootLeafOf } from "./sessions/session-path.ts";
+export { sessionTitle } from "./sessions/session-title.ts";
 export type {
-  StoredEntry,
+  ApplyOptions,
+  EntryQuery,
+  PathQuery,
   SessionChange,
+  SessionOwner,
+  SessionPage,
+  SessionPath,
   SessionQuery,
   Sessions,
   SessionSummary,
+  StoredEntry,
 } from "./sessions/sessions.ts";
 export { userEntry, type UserEntryFields } from "./sessions/user-entry.ts";
 
