@@ -284,19 +284,7 @@ export type { EntryVisibility, SessionEntry } from "./sessions/session-entry.ts"
 export { checkEntry } from "./sessions/entry-check.ts";
 export { leafOf, PathCollector, pathTo, rootLeafOf } from "./sessions/session-path.ts";
 export { sessionTitle } from "./sessions/session-title.ts";
-export type {
-  ApplyOptions,
-  EntryQuery,
-  PathQuery,
-  SessionChange,
-  SessionOwner,
-  SessionPage,
-  SessionPath,
-  SessionQuery,
-  Sessions,
-  SessionSummary,
-  StoredEntry,
-} from "./sessions/sessions.ts";
+export type * from "./sessions/sessions.ts";
 export { userEntry, type UserEntryFields } from "./sessions/user-entry.ts";
 
 // What a store must implement.

@@ -229,7 +229,6 @@ export class SessionRow {
 
   /** Finds the leaves again. Most often the last entries decide. */
   #findLeaves(): void {
-    const isLeaf = (placed: Placed): boolean => placed.visibility === "visible" && movesLeaf(placed);
     const last = this.#placed.findLast(isLeaf);
     const ofRoot =
       last !== undefined && isOfRoot(writtenIn(last))
@@ -250,7 +249,7 @@ export class SessionRow {
   #hasGoneOn(index: number): boolean {
     for (let later = index + 1; later < this.#placed.length; later++) {
       const placed = this.#placed[later] as Placed;
-      if (placed.visibility === "visible" && movesLeaf(placed) && isOfRoot(writtenIn(placed))) return true;
+      if (isLeaf(placed) && isOfRoot(writtenIn(placed))) return true;
     }
     return false;
   }
@@ -267,6 +266,10 @@ function addBatch(path: PathCollector, said: MessageBatch, lastId: string): bool
   for (let index = indexInBatch(said, lastId); index >= 0; index--)
     if (!path.add(deepFreeze(batchEntry(said, index)))) return false;
   return true;
+}
+
+function isLeaf(placed: Placed): boolean {
+  return placed.visibility === "visible" && movesLeaf(placed);
 }
 
 /** Whether the conversation continues after the entry or batch. Labels and session names do not move the leaf. */

@@ -4,7 +4,6 @@ import {
   sessionTitle,
   type ChatMessage,
   type RunId,
-  type SessionEntry,
   type SessionId,
   type SessionOwner,
 } from "../../../kernel/index.ts";
@@ -106,7 +105,7 @@ export class SessionChanges {
     const { sessionId } = first;
     const session = this.#rows.find(sessionId);
     for (const rest of rests) {
-      const targetId = targetOf({ ...first.entry, ...rest } as SessionEntry);
+      const targetId = targetOf({ ...first.entry, ...rest });
       if (targetId === null) continue;
       const isStored = session !== undefined && this.#entries.isVisible(session.id, targetId);
       const shown = coming.filter(({ first: { visibility } }) => visibility === "visible");

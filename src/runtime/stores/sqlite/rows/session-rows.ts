@@ -128,11 +128,12 @@ function planOf(query: SessionQuery): { readonly index: string; readonly terms: 
     terms.push([`tenant = ? AND tenant <> '${noTenant}'`, tenantText(tenantId)]);
   if (userId === null) terms.push(["user_id IS NULL"]);
   else if (userId !== undefined) terms.push(["user_id = ? AND user_id IS NOT NULL", userId]);
-  if (text !== undefined) {
-    const contains = (column: string): string => `instr(lower(ifnull(${column}, '')), lower(?)) > 0`;
-    terms.push([`(${contains("name")} OR ${contains("title")})`, text, text]);
-  }
+  if (text !== undefined) terms.push([`(${contains("name")} OR ${contains("title")})`, text, text]);
   return { index: indexFor(query), terms };
+}
+
+function contains(column: string): string {
+  return `instr(lower(ifnull(${column}, '')), lower(?)) > 0`;
 }
 
 function indexFor({ agentId, under, tenantId, userId }: SessionQuery): string {
