@@ -229,6 +229,7 @@ export { longestTitle, runTitle } from "./run/run-title.ts";
 export { changedResult } from "./run/changed-result.ts";
 export type { RunStep, RunToolCall } from "./run/run-step.ts";
 export { type UnreportedSpend, type RunResult, type RunStatus, runStatuses } from "./run/run-result.ts";
+export { nothingSpent, type RunSpend } from "./run/run-spend.ts";
 export * from "./run/run-standing.ts";
 export * from "./run/run-summary.ts";
 export { sameCaller } from "./run/same-caller.ts";

@@ -41,6 +41,7 @@ export const isUnnamed = "session_id >= 'ses_run_' AND session_id < 'ses_run`'";
  *   update it.
  *   `recoveries_in_all` counts all recoveries.
  * - `runs.kind` is an index into `runKinds`. A run is scheduled while it is suspended until its `start_at` (L9).
+ * - `runs.spent` is the JSON of a `RunSpend` (K3). NULL means that the run has used nothing.
  * - `run_metadata`: the metadata of a run, apart from its row, because each change of a row writes the whole row.
  *   `run_labels` holds its short top-level strings, by which runs are listed.
  * - `runs.standing` is the last standing of a run that has not ended (`standingText`). NULL means running.
@@ -84,6 +85,7 @@ const migrations: readonly string[] = [
     kind INTEGER NOT NULL,
     title TEXT,
     start_at INTEGER,
+    spent TEXT,
     recoveries_in_all INTEGER NOT NULL DEFAULT 0
   );
   CREATE INDEX runs_ready ON runs (agent_id, tenant, priority DESC, ${turnUser}, ready_at) WHERE state = 0;
