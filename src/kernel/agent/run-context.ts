@@ -362,7 +362,7 @@ export interface RunContext {
   /**
    * Runs branches concurrently, each in a scope of its own, and waits for all of them. If branches fail, it then throws
    * the fault of the first failed branch in declaration order. With `stopOnFault` it throws the first fault without
-   * waiting for the other branches.
+   * waiting for the other branches; signals and inputs that these have taken are available to the next waits.
    *
    * @example
    * ```ts
