@@ -386,7 +386,7 @@ export interface RunContext {
   /**
    * Runs branches concurrently. The first branch to settle wins; the winner is recorded and the other branches are
    * cancelled. Signals and queued inputs that a losing branch took are available to the next waits. If the first branch
-   * to settle fails, the race fails, and values that branches took stay consumed.
+   * to settle fails, the race fails with its fault.
    */
   race<Value>(
     branches: Readonly<Record<string, Branch<Value>>>,
