@@ -57,6 +57,8 @@ export type Creation =
  *   the last commit with a `standing` says, and is `pending` while it is ready and not paused. `list` and `summary` report the status
  *   from that commit on, with the same words.
  * - K2 `list` returns the newest runs first, and each run once, however many runs are created or deleted between two pages.
+ * - K3 `list` and `summary` report what a run has used as the last commit with `spent` or `run_end` says. That costs the same for every
+ *   length of the run.
  */
 export interface Journal {
   /**
@@ -74,7 +76,7 @@ export interface Journal {
     flight: SingleFlight | undefined,
     claim: ClaimOptions,
   ): Promise<Creation>;
-  /** Returns what never changes about a run. */
+  /** Returns the record of a run. Only its `recoveries` grow, and an erasure of the root task empties its `metadata`. */
   find(runId: RunId): Promise<RunRecord | undefined>;
   /** K1: returns the run as `list` does, with its current status. Costs the same for every length of the run. */
   summary(runId: RunId): Promise<RunSummary | undefined>;

@@ -25,12 +25,15 @@ import {
   type TaskChange,
   type TaskId,
   type TaskRecord,
+  type RunSpend,
   type RunStanding,
+  type Spend,
   type UnknownPrice,
   type Usage,
 } from "../../kernel/index.ts";
 import { SharedContents, type TurnRecord } from "./shared-contents.ts";
 import { Resolutions } from "./resolutions.ts";
+import { spendOf } from "./run-spend.ts";
 import { isSameStanding, running, standingOf } from "./run-standing.ts";
 import { updateClock } from "./task-clock.ts";
 import { abandonmentOf, BranchValues } from "./branch-values.ts";
@@ -99,6 +102,8 @@ export class RunState {
   usage: Usage = noUsage;
   /** K1: the last standing that a commit holds. */
   #standing: RunStanding = running;
+  /** K3: what the account of the root had spent when a commit last held it. */
+  #recordedSpend: Spend | undefined;
 
   constructor(unknownPrice: UnknownPrice) {
     this.ledger = openLedger(unknownPrice);
@@ -143,6 +148,7 @@ export class RunState {
     if (ledger !== undefined) for (const command of ledger) bookLedger(this.ledger, command);
     if (events !== undefined) this.#foldEvents(events, tasks !== undefined);
     if (commit.standing !== undefined) this.#standing = commit.standing;
+    if (commit.spent !== undefined) this.#recordedSpend = this.ledger.accounts[root]?.spent;
     // A step, a change of a task or a message from the mailbox is progress.
     if ((steps ?? tasks ?? mailThrough) !== undefined) this.recoveries = 0;
   }
@@ -209,6 +215,16 @@ export class RunState {
     const standing = standingOf(this);
     if (isSameStanding(standing, this.#standing)) return undefined;
     return (this.#standing = standing);
+  }
+
+  /** K3: returns what the run has used, if the run does not run and this has changed since the last call. */
+  takeSpend(): RunSpend | undefined {
+    if (this.#standing.status === "running" || this.ended) return undefined;
+    const spent = this.ledger.accounts[root]?.spent;
+    const isNothing = spent === undefined || (spent.tokens === 0 && spent.turns === 0);
+    if (isNothing || spent === this.#recordedSpend) return undefined;
+    this.#recordedSpend = spent;
+    return spendOf(this);
   }
 
   /**

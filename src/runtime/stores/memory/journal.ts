@@ -6,7 +6,10 @@ import {
   digestOf,
   eraseCommit,
   Fault,
+  nothingSpent,
+  rootTaskId,
   sameCaller,
+  startsLater,
   turnKey,
   type Commit,
   type Creation,
@@ -29,7 +32,7 @@ import {
   type CollectOptions,
 } from "../../../kernel/index.ts";
 import { cursorOf, pageOf } from "../run-cursor.ts";
-import { endIn } from "../run-end.ts";
+import { endIn, spendIn } from "../run-end.ts";
 import type { MemoryBlobs } from "./blobs.ts";
 import type { MemoryInbox } from "./inbox.ts";
 import type { MemoryMailbox } from "./mailbox.ts";
@@ -81,6 +84,7 @@ export class MemoryJournal implements Journal {
       place: this.#tables.tick(),
       end: null,
       standing: null,
+      spent: nothingSpent,
       commits: [],
       events: [],
       erasedContents: undefined,
@@ -92,11 +96,12 @@ export class MemoryJournal implements Journal {
       owner: null,
       recoveries: 0,
       recoveredAt: 0,
-      rest: ready,
+      rest: startsLater(record) ? { kind: "suspended", wakeAt: record.startAt } : ready,
       readyAt: this.#tables.tick(),
       line: undefined,
       watchers: nobody,
     };
+    sealJson(record.metadata);
     for (const change of first.tasks ?? noTasks) if (change.type === "create") freezeGiven(change.task);
     this.#write(row, first);
     this.#tables.runs.set(record.runId, row);
@@ -120,11 +125,11 @@ export class MemoryJournal implements Journal {
   async list(query: RunQuery = {}): Promise<RunPage> {
     const { before, limit, statuses } = cursorOf(query);
     const { sessionId, agentId, tenantId } = query;
-    const fits = ({ place, record, ...row }: RunRow): boolean =>
-      place < before &&
-      (sessionId === undefined || record.sessionId === sessionId) &&
-      (agentId === undefined || record.agentId === agentId) &&
-      (tenantId === undefined || record.tenantId === tenantId) &&
+    const fits = (row: RunRow): boolean =>
+      row.place < before &&
+      (sessionId === undefined || row.record.sessionId === sessionId) &&
+      (agentId === undefined || row.record.agentId === agentId) &&
+      (tenantId === undefined || row.record.tenantId === tenantId) &&
       (statuses?.includes(memoryStatusOf(row).status) ?? true);
     const found = [...this.#tables.runs.values()].filter(fits).toReversed();
     const { shown, next } = pageOf(found, limit);
@@ -229,6 +234,7 @@ export class MemoryJournal implements Journal {
     const end = endIn(commit);
     if (end !== undefined) this.#tables.setEnd(row, end);
     if (commit.standing !== undefined) row.standing = commit.standing;
+    row.spent = spendIn(commit) ?? row.spent;
     if (commit.erases !== undefined) this.#erase(row, commit.erases);
     if (mail !== undefined) for (const each of mail) this.#siblings.mailbox.putNow(each);
     if (inbox !== undefined) this.#siblings.inbox.applyNow(inbox, { runId: row.record.runId, at: commit.at });
@@ -239,6 +245,7 @@ export class MemoryJournal implements Journal {
 
   #erase(row: RunRow, erasures: readonly Erasure[]): void {
     const { commits, events } = row;
+    if (erasures.some(({ taskId }) => taskId === rootTaskId)) row.record = { ...row.record, metadata: {} };
     const erasedContents = (row.erasedContents ??= new Map<number, string>());
     for (const [number, commit] of commits.entries()) {
       const wordless = eraseCommit(commit, erasures);

@@ -8,11 +8,12 @@ import type {
   PlacedMail,
   Rest,
   RunRecord,
+  RunSpend,
   RunStanding,
 } from "../../../kernel/index.ts";
 
 export interface RunRow {
-  readonly record: RunRecord;
+  record: RunRecord;
   /** L5: `turnKey` of the run. */
   readonly turn: string;
   /** Position in the order of creation, from 1. */
@@ -21,6 +22,8 @@ export interface RunRow {
   end: RunEnd | null;
   /** K1: the last standing that a commit held. `null` means running. */
   standing: RunStanding | null;
+  /** K3: what the run has used, as of the last commit that says so. */
+  spent: RunSpend;
   commits: Commit[];
   events: Event[];
   /** By number of an erased commit: the hash that represents its original events in the chain. */
@@ -34,7 +37,7 @@ export interface RunRow {
   isLive: boolean;
   epoch: number;
   owner: string | null;
-  /** L7: number of recoveries in a row, valid while the run has `recoveredAt` commits. */
+  /** L7: number of recoveries in a row, valid while the run has `recoveredAt` commits. The record has the total. */
   recoveries: number;
   recoveredAt: number;
   rest: Rest;

@@ -1,5 +1,5 @@
-import { Fault, runStatuses, type Commit, type RunId } from "../../../kernel/index.ts";
-import { endIn, type RunEnd } from "../run-end.ts";
+import { Fault, runStatuses, type Commit, type RunId, type RunSpend } from "../../../kernel/index.ts";
+import { endIn, spendIn, type RunEnd } from "../run-end.ts";
 import type { SqliteBlobs } from "./blobs.ts";
 import type { CommitRows } from "./rows/commit-rows.ts";
 import type { DeltaBoard } from "./tail/delta-board.ts";
@@ -8,7 +8,7 @@ import type { Eraser } from "./retention/eraser.ts";
 import type { SqliteInbox } from "./inbox.ts";
 import type { SqliteMailbox } from "./mailbox.ts";
 import type { RunFeeds } from "./tail/run-feed.ts";
-import { standingText, type RunKey } from "./db/run-row.ts";
+import { spendText, standingText, type RunKey } from "./db/run-row.ts";
 import type { Precondition, SqliteSessions } from "./sessions.ts";
 import type { Position, Tables } from "./db/tables.ts";
 import type { SqliteTopics } from "./topics.ts";
@@ -25,6 +25,7 @@ export interface SiblingTables {
 }
 
 const setStanding = "UPDATE runs SET standing = ?2 WHERE id = ?1";
+const setSpent = "UPDATE runs SET spent = ?2 WHERE id = ?1";
 
 /** What is known about a commit when its effects are applied. */
 interface Change {
@@ -69,10 +70,10 @@ export class CommitEffects {
 
   /** Whether the commit changes more than its own row. */
   changesMore(runId: RunId, commit: Commit): boolean {
-    const { events, sessions, mail, inbox, topics, mailThrough, erases, standing } = commit;
+    const { events, sessions, mail, inbox, topics, mailThrough, erases, standing, spent } = commit;
     return (
       this.#rows.isCrowded ||
-      (mailThrough ?? sessions ?? mail ?? inbox ?? topics ?? erases ?? standing) !== undefined ||
+      (mailThrough ?? sessions ?? mail ?? inbox ?? topics ?? erases ?? standing ?? spent) !== undefined ||
       endIn(commit) !== undefined ||
       (events !== undefined && this.#siblings.deltas.isWritten(runId, events))
     );
@@ -89,18 +90,20 @@ export class CommitEffects {
     if (mailThrough !== undefined) mailbox.consumeNow(run, mailThrough);
     if (events !== undefined) deltas.removeNow(run, events);
     const end = endIn(commit);
-    if (end !== undefined && !isLast) this.#setEnd(run, end);
+    if (end !== undefined && !isLast) this.#setEnd(run, end, spendIn(commit));
     if (commit.standing !== undefined)
       this.#tables.database.run(setStanding, run.id, standingText(commit.standing));
+    if (commit.spent !== undefined) this.#tables.database.run(setSpent, run.id, spendText(commit.spent));
     if (commit.erases !== undefined) this.#eraser.markNow(run, commit.erases);
   }
 
-  #setEnd({ id }: RunKey, end: RunEnd | null): void {
+  #setEnd({ id }: RunKey, end: RunEnd | null, spent: RunSpend | undefined): void {
     this.#tables.database.run(
-      "UPDATE runs SET ended = ?2, ended_at = ?3 WHERE id = ?1",
+      "UPDATE runs SET ended = ?2, ended_at = ?3, spent = ifnull(?4, spent) WHERE id = ?1",
       id,
       end === null ? null : runStatuses.indexOf(end.status),
       end?.at ?? null,
+      spendText(spent),
     );
   }
 
