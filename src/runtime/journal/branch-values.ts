@@ -50,7 +50,7 @@ interface ReturnedValues extends TakenValues {
 export class BranchValues {
   readonly #taskId: TaskId;
   readonly #resolutions: Resolutions;
-  /** In the order of the records. */
+  /** The list has the order of the records. */
   #taken: readonly TakenValues[] = [];
   #returned: readonly ReturnedValues[] = [];
 
