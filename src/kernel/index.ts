@@ -216,7 +216,8 @@ export {
   type SupervisionJson,
 } from "./limits/supervision.ts";
 export { spendOfTopUp } from "./limits/top-up.ts";
-export { addUsageDelta, clearTally, noUsageDelta, type UsageDelta } from "./limits/usage-tally.ts";
+export { addUsageDelta, noUsageDelta, type UsageDelta } from "./limits/usage-delta.ts";
+export { clearTally } from "./limits/usage-tally.ts";
 
 // Runs, tasks and steps, and how they end.
 export * from "./run/approval.ts";

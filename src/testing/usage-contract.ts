@@ -108,18 +108,14 @@ function adding({ test, expect, open, reopen }: ContractHarness): void {
   test("U1: the commits of several runs through two connections at once all count", async () => {
     const store = await open();
     const other = await reopen();
-    const runs = Array.from(
-      { length: 20 },
-      (_, index) => [index % 2 === 0 ? store : other, `r${index}`] as const,
-    );
-    const leases: Lease[] = [];
-    for (const [each, name] of runs) leases.push(await ownRunOf(each, name));
+    const leases: [Store, Lease][] = [];
+    for (let index = 0; index < 10; index++) {
+      leases.push([store, await ownRunOf(store, `a${index}`)]);
+      leases.push([other, await ownRunOf(other, `b${index}`, {}, "w2")]);
+    }
+    const usage = [delta({ turns: 1, nanoUsd: 1 })];
     await Promise.all(
-      runs.map(([each], index) => {
-        const lease = leases[index];
-        if (lease === undefined) throw new Error("a run has no lease");
-        return each.journal.append(lease, { number: 1, at: 2, usage: [delta({ turns: 1, nanoUsd: 1 })] });
-      }),
+      leases.map(async ([each, lease]) => each.journal.append(lease, { number: 1, at: 2, usage })),
     );
     const [row] = await store.usage.sum({ by: "day" });
     expect([row?.turns, row?.costUsd]).toEqual([20, 20e-9]);

@@ -2,7 +2,7 @@ import type { BudgetDimension, RefusedReservation } from "../errors/budget-exhau
 import type { ExecutionBudget } from "./execution-budget.ts";
 import type { AgentId, TaskId } from "../base/identity.ts";
 import type { Priority } from "./priority.ts";
-import type { UsageDelta } from "./usage-tally.ts";
+import type { UsageDelta } from "./usage-delta.ts";
 
 /**
  * The money of a run, as a state machine: what is spent and what is reserved. `bookLedger` applies a command in place;

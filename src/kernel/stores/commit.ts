@@ -12,7 +12,7 @@ import type { StepAddress } from "../run/step-address.ts";
 import type { StepOpening, StepRecord, TokenCount } from "../run/step-record.ts";
 import type { TaskChange } from "../run/task.ts";
 import type { TopicChange } from "./topics.ts";
-import type { UsageDelta } from "../limits/usage-tally.ts";
+import type { UsageDelta } from "../limits/usage-delta.ts";
 
 /**
  * One atomic row of a run's journal. The state of a run is the fold of its commits. Seats and money are stored as
