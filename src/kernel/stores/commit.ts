@@ -5,12 +5,14 @@ import type { InboxChange } from "./inbox.ts";
 import type { LedgerCommand } from "../limits/ledger.ts";
 import type { Mail } from "./mailbox.ts";
 import type { Resolution } from "../run/resolution.ts";
+import type { RunSpend } from "../run/run-spend.ts";
 import type { RunStanding } from "../run/run-standing.ts";
 import type { SessionChange } from "../sessions/sessions.ts";
 import type { StepAddress } from "../run/step-address.ts";
 import type { StepOpening, StepRecord, TokenCount } from "../run/step-record.ts";
 import type { TaskChange } from "../run/task.ts";
 import type { TopicChange } from "./topics.ts";
+import type { UsageDelta } from "../limits/usage-delta.ts";
 
 /**
  * One atomic row of a run's journal. The state of a run is the fold of its commits. Seats and money are stored as
@@ -39,6 +41,11 @@ export interface Commit {
   /** K1: the status of the run from this commit on. Absent if it does not change. A new run is `running`. */
   readonly standing?: RunStanding;
   /**
+   * K3: what the run has used up to this commit. Present in a commit after which the run waits or is paused, if it has
+   * changed since the last one. The commit that ends the run has it in its `run_end` event instead.
+   */
+  readonly spent?: RunSpend;
+  /**
    * Tasks whose text is erased from the journal and the log: immediately for every reader, and soon afterwards from the
    * storage.
    */
@@ -47,6 +54,11 @@ export interface Commit {
   readonly historyCleared?: true;
   /** P3: consumes all mail up to this place. */
   readonly mailThrough?: number;
+  /**
+   * U1: what the run spent since the last commit with `usage`. Present in a commit that suspends, pauses or ends the run,
+   * if there is anything new.
+   */
+  readonly usage?: readonly UsageDelta[];
   /** Mail to other runs, such as a reply. Mail to a run that no longer exists is dropped. */
   readonly mail?: readonly Mail[];
   readonly inbox?: readonly InboxChange[];

@@ -6,6 +6,7 @@ import {
   digestOf,
   eraseCommit,
   Fault,
+  nothingSpent,
   rootTaskId,
   sameCaller,
   startsLater,
@@ -31,7 +32,7 @@ import {
   type CollectOptions,
 } from "../../../kernel/index.ts";
 import { cursorOf, pageOf } from "../run-cursor.ts";
-import { endIn } from "../run-end.ts";
+import { endIn, spendIn } from "../run-end.ts";
 import type { MemoryBlobs } from "./blobs.ts";
 import type { MemoryInbox } from "./inbox.ts";
 import type { MemoryMailbox } from "./mailbox.ts";
@@ -41,6 +42,7 @@ import { ShownDeltas } from "./shown-deltas.ts";
 import { type Tables, eventsContent } from "./tables.ts";
 import type { RunRow } from "./run-row.ts";
 import type { MemoryTopics } from "./topics.ts";
+import type { MemoryUsageTotals } from "./usage-totals.ts";
 
 /** The parts of the store that a commit changes besides its run. */
 interface SiblingTables {
@@ -49,6 +51,7 @@ interface SiblingTables {
   readonly inbox: MemoryInbox;
   readonly topics: MemoryTopics;
   readonly blobs: MemoryBlobs;
+  readonly usage: MemoryUsageTotals;
 }
 
 /** Shared empty arrays. Most runs never replace them, so a run needs no arrays of its own. */
@@ -83,6 +86,7 @@ export class MemoryJournal implements Journal {
       place: this.#tables.tick(),
       end: null,
       standing: null,
+      spent: nothingSpent,
       commits: [],
       events: [],
       erasedContents: undefined,
@@ -225,17 +229,19 @@ export class MemoryJournal implements Journal {
     }
     if (steps !== undefined) steps.forEach(sealOutcome);
     if (events !== undefined) refuseGap(events, row.events.length);
-    if (sessions !== undefined) this.#siblings.sessions.applyNow(sessions, commit.at);
+    if (sessions !== undefined) this.#siblings.sessions.applyNow(sessions, commit.at, row.record);
     row.commits.push(commit);
     if (events !== undefined)
       for (let index = 0; index < events.length; index++) row.events.push(events[index] as Event);
     const end = endIn(commit);
     if (end !== undefined) this.#tables.setEnd(row, end);
     if (commit.standing !== undefined) row.standing = commit.standing;
+    row.spent = spendIn(commit) ?? row.spent;
     if (commit.erases !== undefined) this.#erase(row, commit.erases);
     if (mail !== undefined) for (const each of mail) this.#siblings.mailbox.putNow(each);
     if (inbox !== undefined) this.#siblings.inbox.applyNow(inbox, { runId: row.record.runId, at: commit.at });
     if (topics !== undefined) this.#siblings.topics.applyNow(topics);
+    if (commit.usage !== undefined) this.#siblings.usage.addNow(row.record, commit.usage);
     if (mailThrough !== undefined) this.#siblings.mailbox.consumeNow(row, mailThrough);
     if (events !== undefined) row.deltas.recorded(events);
   }
