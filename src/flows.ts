@@ -39,7 +39,6 @@ const ofConditional: ForeignNames = {
   condition: "use `predicate`",
   if: "use `predicate`",
   when: "use `predicate`",
-  then: "use `ifTrue`",
   else: "use `ifFalse`",
 };
 

@@ -29,13 +29,8 @@ function workflowOf(options: object): unknown {
   return new Workflow({ name: "w", nodes: { a: member }, edges: [[START, "a"]], ...options } as never);
 }
 function toolOf(options: object): unknown {
-  return tool({
-    name: "weather",
-    description: "",
-    inputSchema: z.object({}),
-    execute: () => "",
-    ...options,
-  } as never);
+  const whole = { name: "weather", description: "", inputSchema: z.object({}), execute: () => "" };
+  return tool({ ...whole, ...options });
 }
 function invoked(input: unknown, options: object = {}): Promise<unknown> {
   return agentOf({}).invoke(input as never, options);

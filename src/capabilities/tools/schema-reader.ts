@@ -166,13 +166,12 @@ class JsonSource<Value> implements SchemaSource<Value> {
 }
 
 /** Keywords of which a JSON Schema that describes anything has at least one. */
-const keywords: readonly string[] = [
-  ...["type", "properties", "patternProperties", "additionalProperties", "required", "propertyNames"],
-  ...["enum", "const", "items", "prefixItems", "anyOf", "oneOf", "allOf", "not", "if"],
-  ...["$ref", "$dynamicRef", "$defs", "definitions", "$schema", "$id", "title", "description", "format"],
-  ...["minProperties", "maxProperties", "minItems", "maxItems", "minLength", "maxLength", "pattern"],
-  ...["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "dependentRequired"],
-];
+const keywords: ReadonlySet<string> = new Set(
+  `type properties patternProperties additionalProperties required propertyNames enum const items prefixItems
+   anyOf oneOf allOf not if $ref $dynamicRef $defs definitions $schema $id title description format
+   minProperties maxProperties minItems maxItems minLength maxLength pattern minimum maximum
+   exclusiveMinimum exclusiveMaximum multipleOf dependentRequired`.split(/\s+/u),
+);
 
 /** Refuses an object that is no JSON Schema, such as the properties of a schema, because every value would match it. */
 function requireJsonSchema(schemaName: string, schema: JsonSchema): void {
@@ -188,7 +187,7 @@ function requireJsonSchema(schemaName: string, schema: JsonSchema): void {
       "invalid_argument",
       `${schemaName} is an object of schemas; wrap it in an object schema: z.object({ ${validator}: ... })`,
     );
-  if (names.length === 0 || names.some((name) => keywords.includes(name))) return;
+  if (names.length === 0 || names.some((name) => keywords.has(name))) return;
   throw new Fault(
     "invalid_argument",
     `${schemaName} has no keyword of JSON Schema; use { type: "object", properties: { ${names[0]}: ... }, required: [...] }, or z.object({ ... })`,

@@ -202,18 +202,11 @@ export function tool<const Input extends Schema, Context = unknown>(
 }
 
 /** The types of JSON Schema besides `object`. */
-const otherTypes: ReadonlySet<JsonValue> = new Set([
-  "string",
-  "number",
-  "integer",
-  "boolean",
-  "array",
-  "null",
-]);
+const otherTypes: ReadonlySet<string> = new Set(["string", "number", "integer", "boolean", "array", "null"]);
 
 /** Refuses a schema whose values are no objects: providers send the arguments of a call as an object. */
 function requireObjectSchema(name: string, { type }: JsonSchema): void {
-  const types = [type ?? "object"].flat();
+  const types = [type ?? "object"].flat().map((each) => (typeof each === "string" ? each : ""));
   if (!types.every((each) => otherTypes.has(each))) return;
   throw new Fault(
     "invalid_argument",

@@ -108,7 +108,7 @@ describe.each(twoStores)("close() of a runtime on %s", (_name, prepare) => {
   test("L2: leaves a run that waits for a time to the runtime that is open at that time", async () => {
     const open = await prepare();
     const clock = new FakeClock();
-    const sleeper = agent("sleeper", async (ctx) => void (await ctx.sleep(60_000)));
+    const sleeper = agent("sleeper", (ctx) => ctx.sleep(60_000));
     const first = await createRuntime({ store: await open(), clock, closeGraceMs: 0 });
     const { runId } = await first.submit(sleeper, null);
     await until(async () => (await first.list({ status: "waiting" })).runs.length === 1);
