@@ -119,11 +119,19 @@ CREATE TABLE sessions (
     id INTEGER PRIMARY KEY,
     session_id TEXT UNIQUE,
     agent_id TEXT NOT NULL,
-    updated_at INTEGER NOT NULL
+    tenant TEXT NOT NULL,
+    user_id TEXT,
+    updated_at INTEGER NOT NULL,
+    leaf_id TEXT,
+    last_id TEXT,
+    name TEXT,
+    title TEXT
   );
 CREATE INDEX sessions_by_age ON sessions (updated_at) WHERE session_id IS NOT NULL;
 CREATE INDEX sessions_unnamed ON sessions (updated_at, session_id) WHERE session_id >= 'ses_run_' AND session_id < 'ses_run`';
 CREATE INDEX sessions_of_agent ON sessions (agent_id, updated_at) WHERE session_id IS NOT NULL;
+CREATE INDEX sessions_of_tenant ON sessions (tenant, updated_at) WHERE tenant <> '-' AND session_id IS NOT NULL;
+CREATE INDEX sessions_of_user ON sessions (user_id, updated_at) WHERE user_id IS NOT NULL AND session_id IS NOT NULL;
 CREATE TABLE entries (
     id INTEGER PRIMARY KEY CHECK (id / 4194304 = session),
     session INTEGER NOT NULL,
@@ -137,6 +145,7 @@ CREATE TABLE entries (
     body TEXT NOT NULL
   );
 CREATE INDEX entries_by_name ON entries (session, stem, number, count);
+CREATE INDEX entries_unseen ON entries (session, run_id) WHERE visibility < 2;
 CREATE TABLE blobs (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     run_id TEXT,
@@ -205,10 +214,10 @@ INSERT INTO commits VALUES (30, 7, 0, 1700000000000, 1, 'ERJ_ldnugAJ8ixSS8y24AJq
 INSERT INTO commits VALUES (31, 7, 1, 1700000000000, 8, 'iw32aOO0a3dtoMvOT6rzBxov1lrAtpqE5UNICvrIx88', '{"steps":[["0","turn","turn","47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU",null]],"opens":[["1",7]],"ledger":[["t0 1 1",1,915,0.0009149999999999999,8192,0.000004,1,"scripted","script"]],"events":[{"type":"task_start","data":{"priority":2,"budget":{"maxTokens":null,"maxCostUsd":null,"maxTurns":null,"deadlineMs":null}}},{"type":"input","data":{"input":null}},{"type":"before_agent_start","data":{"instructionsHash":"ITwi7XI06xERbh6I8xTHPLOgGbXIf-Ikts5WZb2exQ4","fromCache":false}},{"type":"context","data":{"sessionId":"ses_run_erased.before-7","leafId":null,"messages":0}},{"type":"agent_start","data":{"input":null,"architecture":"react","instructionsHash":"ITwi7XI06xERbh6I8xTHPLOgGbXIf-Ikts5WZb2exQ4"}},["turn_start",1],["message_start","assistant",1,{"provider":"scripted","modelId":"script"}]]}', '-506-ZbkfE9Ng_qjqHraQOLjcfqbOt6bu2oTn4qdK0k');
 INSERT INTO commits VALUES (32, 7, 2, 1700000000000, 15, 'EtPBwthp3xTlE4KDYku_AeeGajDLAtBPaIB0kB98jYo', '{"ledger":[["t0 1 1",110,0.00014]],"steps":[["1","llm","main","2GvaMqBOlO0tZPfZ6ofq2epgZwZ3DTHJsGA9DKq3Wxc",[{"role":"assistant","content":[]},"stop",100,10,0,0,0,0.00014,"scripted","script"]]],"tasks":[{"type":"end","taskId":"t0","outcome":{"status":"completed","output":"the answer to Forget this. after 2 messages","failure":null,"finishReason":"stop"}}],"erases":[{"taskId":"t0","agentId":"clerk"}],"events":[["message_end",0,0],["turn_end",1,"stop",0],{"type":"agent_end","data":{"status":"completed","output":"","turns":1,"usage":{"inputTokens":100,"outputTokens":10,"cacheReadTokens":0,"cacheWriteTokens":0,"reasoningTokens":0,"costUsd":0.00014},"interruptionReason":null}},{"type":"save_point","data":{"sessionId":"ses_run_erased.before-7","leafId":"run_erased/t0/1"}},{"type":"settled","data":{"sessionId":"ses_run_erased.before-7"}},{"type":"task_end","data":{"status":"completed","output":"the answer to Forget this. after 2 messages","usage":{"inputTokens":100,"outputTokens":10,"cacheReadTokens":0,"cacheWriteTokens":0,"reasoningTokens":0,"costUsd":0.00014},"finishReason":"stop"}},{"type":"run_end","data":{"status":"completed","usage":{"inputTokens":100,"outputTokens":10,"cacheReadTokens":0,"cacheWriteTokens":0,"reasoningTokens":0,"costUsd":0.00014},"costUsd":0.00014,"turns":1,"lost":{"tokens":0,"costUsd":0}}}]}', 'emoodX-gdlnOCfo5gT76l4i3ENqFjDNVxT8rwvWsFPU');
 INSERT INTO placed VALUES (0);
-INSERT INTO sessions VALUES (1, 'conversation', 'clerk', 1700000000000);
-INSERT INTO sessions VALUES (2, 'ses_run_asked.before-1', 'clerk', 1700000000000);
-INSERT INTO sessions VALUES (3, 'ses_run_crowded.before-4', 'panel', 1700000000000);
-INSERT INTO sessions VALUES (4, 'ses_run_spent.before-6', 'clerk', 1700000000000);
+INSERT INTO sessions VALUES (1, 'conversation', 'clerk', '=house', 'ada', 1700000000000, 'run_told/t0/3', 'run_told/t0/3', NULL, 'How is the weather?');
+INSERT INTO sessions VALUES (2, 'ses_run_asked.before-1', 'clerk', '-', NULL, 1700000000000, NULL, NULL, NULL, 'Write a letter.');
+INSERT INTO sessions VALUES (3, 'ses_run_crowded.before-4', 'panel', '-', NULL, 1700000000000, NULL, NULL, NULL, 'Who has a seat?');
+INSERT INTO sessions VALUES (4, 'ses_run_spent.before-6', 'clerk', '-', NULL, 1700000000000, 'run_spent/t0/stopped-0/2', 'run_spent/t0/stopped-0/2', NULL, 'How is the weather?');
 INSERT INTO entries VALUES (4194305, 1, 'run_told', -1, 1, 'run_told', 0, 2, 'message', '[{"parentId":null,"at":1700000000000,"message":{"role":"user","content":[{"type":"text","text":"How is the weather?"}]}}]');
 INSERT INTO entries VALUES (4194306, 1, 'run_told/t0/', 1, 3, 'run_told', 0, 2, 'message', '[{"parentId":"run_told","at":1700000000000,"message":{"role":"assistant","content":[{"type":"tool_call","callId":"call_1_0","toolName":"look","input":{"town":"Sens"}},{"type":"tool_call","callId":"call_1_1","toolName":"look","input":{"town":"Troyes"}}]}},{"message":{"role":"tool","content":[{"type":"tool_result","callId":"call_1_0","toolName":"look","output":{"type":"text","text":"rain in {\"town\":\"Sens\"}"},"isError":false},{"type":"tool_result","callId":"call_1_1","toolName":"look","output":{"type":"text","text":"rain in {\"town\":\"Troyes\"}"},"isError":false}]}},{"message":{"role":"assistant","content":[{"type":"text","text":"the answer to How is the weather? after 4 messages"}]}}]');
 INSERT INTO entries VALUES (8388609, 2, 'run_asked', -1, 1, 'run_asked', 0, 0, 'message', '[{"parentId":null,"at":1700000000000,"message":{"role":"user","content":[{"type":"text","text":"Write a letter."}]}}]');

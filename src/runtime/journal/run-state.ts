@@ -36,24 +36,20 @@ import { Resolutions } from "./resolutions.ts";
 import { spendOf } from "./run-spend.ts";
 import { isSameStanding, running, standingOf } from "./run-standing.ts";
 import { updateClock } from "./task-clock.ts";
-import { newTaskState, noteFailedStart, type TakenValues, type TaskState } from "./task-state.ts";
+import { abandonmentOf, BranchValues } from "./branch-values.ts";
+import { newTaskState, noteFailedStart, type TaskState } from "./task-state.ts";
 import {
   asksPerson,
   causesOf,
   inboxDrain,
   queueWait,
   resolutionsTaken,
-  signalOf,
+  isShared,
   type TakenWait,
 } from "./wait-names.ts";
 
 /** The part of a commit that changes the state of its run. */
 export type RunChange = Omit<Commit, "number" | "at" | "erases" | "mail" | "inbox" | "topics">;
-
-interface RaceRecord {
-  /** Name of the branch that settled first. */
-  readonly winner: string;
-}
 
 /** A task that has entries in a session. */
 interface SessionWriter {
@@ -254,6 +250,7 @@ export class RunState {
   /** J5: the step runs again. E4: a tool call that has begun does not emit its start again. */
   #void(task: TaskState, address: StepAddress): void {
     task.steps.delete(address);
+    task.branchValues?.takeBack(address);
     const seq = task.failedStarts.get(address);
     if (seq !== undefined) task.opened.set(address, seq);
   }
@@ -281,7 +278,10 @@ export class RunState {
     const taken = resolutionsTaken(step);
     if (taken !== undefined) this.#take(task, step, taken);
     if (outcome.kind === "failed") return;
-    if (kind === "race") this.#returnValues(task, address, outcome.value as unknown as RaceRecord);
+    if (task.branchValues !== undefined) {
+      const abandoned = abandonmentOf(step);
+      if (abandoned !== undefined) task.branchValues.giveBack(address, abandoned);
+    }
     if (kind === "turn") this.#holdContents(task.record, outcome.value as unknown as TurnRecord | null);
     if (kind === "send" && name.startsWith("reply ")) task.replied.push(name.slice("reply ".length));
     if (kind !== "drain" || name !== inboxDrain) return;
@@ -290,23 +290,13 @@ export class RunState {
     if (messages.length > 0) task.messages = [...task.messages, ...messages];
   }
 
-  #take(task: TaskState, { address, kind }: StepRecord, { wait, count }: TakenWait): void {
+  #take(task: TaskState, { address }: StepRecord, taken: TakenWait): void {
     const { taskId } = task.record;
+    const { wait, count } = taken;
     const values = this.resolutions.take(taskId, wait, count);
-    const isShared = kind === "drain" || signalOf(wait) !== undefined;
-    if (isShared && address.includes("/"))
-      task.takenInBranches = [...task.takenInBranches, { address, wait, values }];
-  }
-
-  /** W1: a race is recorded. The values that its losing branches took are available to the next waits, in their order. */
-  #returnValues(task: TaskState, race: StepAddress, { winner }: RaceRecord): void {
-    const isLost = ({ address }: TakenValues): boolean =>
-      address.startsWith(`${race}/`) && !address.startsWith(`${race}/${winner}/`);
-    const lost = task.takenInBranches.filter(isLost);
-    if (lost.length === 0) return;
-    task.takenInBranches = task.takenInBranches.filter((taken) => !isLost(taken));
-    for (const { wait, values } of lost.toReversed())
-      this.resolutions.putBack(task.record.taskId, wait, values);
+    if (!isShared(taken) || !address.includes("/")) return;
+    task.branchValues ??= new BranchValues(taskId, this.resolutions);
+    task.branchValues.note({ address, wait, values });
   }
 
   #addUsage(task: TaskState, usage: Usage): void {
@@ -385,7 +375,7 @@ export class RunState {
         task.opened.clear();
         task.counts.clear();
         task.failedStarts.clear();
-        task.takenInBranches = empty;
+        task.branchValues = undefined;
         task.journal++;
         task.input = change.input;
         break;

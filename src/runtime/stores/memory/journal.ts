@@ -233,7 +233,7 @@ export class MemoryJournal implements Journal {
     }
     if (steps !== undefined) steps.forEach(sealOutcome);
     if (events !== undefined) refuseGap(events, row.events.length);
-    if (sessions !== undefined) this.#siblings.sessions.applyNow(sessions, commit.at);
+    if (sessions !== undefined) this.#siblings.sessions.applyNow(sessions, commit.at, row.record);
     row.commits.push(commit);
     if (events !== undefined)
       for (let index = 0; index < events.length; index++) row.events.push(events[index] as Event);

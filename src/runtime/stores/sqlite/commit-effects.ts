@@ -9,7 +9,8 @@ import type { SqliteInbox } from "./inbox.ts";
 import type { SqliteMailbox } from "./mailbox.ts";
 import type { RunFeeds } from "./tail/run-feed.ts";
 import { spendText, standingText, type RunKey } from "./db/run-row.ts";
-import type { Precondition, SqliteSessions } from "./sessions.ts";
+import type { Precondition } from "./session-changes.ts";
+import type { SqliteSessions } from "./sessions.ts";
 import type { Position, Tables } from "./db/tables.ts";
 import type { SqliteTopics } from "./topics.ts";
 
@@ -83,7 +84,7 @@ export class CommitEffects {
   applyNow(run: RunKey, { commit, sessions }: Draft, { precondition, isLast = false }: Change): void {
     const { events, mail, inbox, topics, mailThrough } = commit;
     const { sessions: talks, mailbox, inbox: boxes, topics: subjects, deltas } = this.#siblings;
-    if (sessions.length > 0) talks.applyNow(sessions, precondition, commit.at);
+    if (sessions.length > 0) talks.applyNow(sessions, { precondition, at: commit.at, owner: run });
     if (mail !== undefined) for (const each of mail) mailbox.putNow(each);
     if (inbox !== undefined) boxes.applyNow(inbox, { runId: run.runId, at: commit.at });
     if (topics !== undefined) subjects.applyNow(topics);

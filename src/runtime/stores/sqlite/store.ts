@@ -101,7 +101,9 @@ export async function storeOn(database: Database, options: Omit<SqliteStoreOptio
   const checkpointer = new Checkpointer(database.path);
   const writer = new GroupCommit(database, database.durability === "normal" ? checkpointer : undefined);
   const tables = new Tables({ database, writer, clock });
-  const rows = new CommitRows(database, (sessionId, first, count) => sessions.find(sessionId, first, count));
+  const rows = new CommitRows(database, (sessionId, first, count) =>
+    sessions.findEntries(sessionId, first, count),
+  );
   await database.patiently(() => {
     migrate(database, storeSchema);
     rows.open();
