@@ -73,7 +73,7 @@ function checkName(name: string, value: unknown): void {
 
 function placeOf({ after }: RunQuery, isByTime: boolean): RunPlace {
   if (after === undefined) return beforeAll;
-  const [, place, createdAt] = /^([1-9][0-9]{0,15})(?:@([0-9]{1,16}))?$/.exec(String(after)) ?? [];
+  const [, place, createdAt] = /^([1-9][0-9]{0,15})(?:@([0-9]{1,16}))?$/.exec(after) ?? [];
   if (place === undefined || (createdAt !== undefined) !== isByTime)
     throw new Fault(
       "invalid_argument",
