@@ -50,7 +50,7 @@ export function cursorOf(query: RunQuery): RunCursor {
 }
 
 /** Throws `invalid_argument` if the value is no number of items of a page. */
-export function checkLimit(limit: number): void {
+function checkLimit(limit: number): void {
   if (Number.isSafeInteger(limit) && limit >= 1) return;
   throw new Fault("invalid_argument", `invalid limit ${limit}: expected an integer of at least 1`);
 }
