@@ -13,11 +13,9 @@ import { runRecordContract } from "./run-record-contract.ts";
 import { sessionContract } from "./session-contract.ts";
 import { singleFlightContract } from "./single-flight-contract.ts";
 import { topicContract } from "./topic-contract.ts";
+import { usageContract } from "./usage-contract.ts";
 
-/**
- * The contract suites of a store by name. A store has nine contracts; the journal has five suites and the event log
- * two.
- */
+/** The contract suites of a store by name. The journal and the event log have several suites. */
 export const storeContracts: Readonly<Record<string, (harness: ContractHarness) => void>> = Object.freeze({
   journal: journalContract,
   runs: runListContract,
@@ -33,4 +31,5 @@ export const storeContracts: Readonly<Record<string, (harness: ContractHarness) 
   leases: leaseContract,
   topics: topicContract,
   records: recordContract,
+  usage: usageContract,
 });
