@@ -95,6 +95,9 @@ const migrations: readonly string[] = [
   CREATE INDEX runs_of_session ON runs (session_id, ended) WHERE run_id IS NOT NULL;
   CREATE INDEX runs_of_agent ON runs (agent_id) WHERE run_id IS NOT NULL;
   CREATE INDEX runs_of_tenant ON runs (tenant) WHERE tenant <> '${noTenant}' AND run_id IS NOT NULL;
+  CREATE INDEX runs_of_user ON runs (user_id, tenant) WHERE user_id IS NOT NULL AND run_id IS NOT NULL;
+  CREATE INDEX runs_by_creation ON runs (created_at) WHERE run_id IS NOT NULL;
+  CREATE INDEX runs_of_kind ON runs (kind) WHERE kind > 0 AND run_id IS NOT NULL;
   CREATE INDEX runs_suspended ON runs (state) WHERE ${isSuspended} AND NOT ${isScheduled} AND run_id IS NOT NULL;
   CREATE INDEX runs_scheduled ON runs (state) WHERE ${isSuspended} AND ${isScheduled} AND run_id IS NOT NULL;
   CREATE INDEX runs_paused ON runs (standing) WHERE standing = '${pausedText}' AND ended IS NULL AND run_id IS NOT NULL;
