@@ -1,5 +1,6 @@
 import {
   agentIdOf,
+  approvalQueryNames,
   checkChoice,
   checkOptions,
   describeValue,
@@ -14,6 +15,8 @@ import {
   runQueryNames,
   startsLater,
   submitOptionNames,
+  type ApprovalPage,
+  type ApprovalQuery,
   type Clock,
   type ContextFactory,
   type Delivery,
@@ -275,6 +278,15 @@ class LocalRuntime implements Runtime, OpenRuntime {
   async usage(query: UsageQuery): Promise<readonly UsageRow[]> {
     this.#lifetime.check();
     return this.#store.usage.sum(query);
+  }
+
+  async approvals(query: ApprovalQuery = {}): Promise<ApprovalPage> {
+    this.#lifetime.check();
+    checkOptions("approvals()", query, approvalQueryNames);
+    const { runId, agentId } = query;
+    if (runId !== undefined) parseRunId(runId);
+    if (agentId !== undefined) parseAgentId(agentId);
+    return this.#store.journal.approvals(query);
   }
 
   async collect(options: { readonly endedBefore: number }): Promise<number> {

@@ -1,7 +1,9 @@
 import { Fault, runStatuses, type Commit, type RunId, type RunSpend } from "../../../kernel/index.ts";
+import { approvalChangesIn } from "../approval-changes.ts";
 import { endIn, spendIn, type RunEnd } from "../run-end.ts";
 import type { SqliteBlobs } from "./blobs.ts";
 import type { CommitRows } from "./rows/commit-rows.ts";
+import type { OpenApprovals } from "./rows/open-approvals.ts";
 import type { DeltaBoard } from "./tail/delta-board.ts";
 import type { Draft } from "./commit-draft.ts";
 import type { Eraser } from "./retention/eraser.ts";
@@ -24,6 +26,7 @@ export interface SiblingTables {
   readonly blobs: SqliteBlobs;
   readonly deltas: DeltaBoard;
   readonly feeds: RunFeeds;
+  readonly approvals: OpenApprovals;
   readonly usage: SqliteUsageTotals;
 }
 
@@ -79,6 +82,7 @@ export class CommitEffects {
       (mailThrough ?? sessions ?? mail ?? inbox ?? topics ?? erases ?? standing ?? spent ?? usage) !==
         undefined ||
       endIn(commit) !== undefined ||
+      approvalChangesIn(commit) !== undefined ||
       (events !== undefined && this.#siblings.deltas.isWritten(runId, events))
     );
   }
@@ -94,6 +98,8 @@ export class CommitEffects {
     if (commit.usage !== undefined) this.#siblings.usage.addNow(run, commit.usage);
     if (mailThrough !== undefined) mailbox.consumeNow(run, mailThrough);
     if (events !== undefined) deltas.removeNow(run, events);
+    const questions = approvalChangesIn(commit);
+    if (questions !== undefined) this.#siblings.approvals.applyNow(run.id, questions);
     const end = endIn(commit);
     if (end !== undefined && !isLast) this.#setEnd(run, end, spendIn(commit));
     if (commit.standing !== undefined)

@@ -153,6 +153,8 @@ async function doEverything(store: Store): Promise<void> {
   const blobId = await store.blobs.put(runId, new Uint8Array(10));
   await store.blobs.get(runId, blobId);
   await store.journal.find(runId);
+  await store.journal.approvals();
+  await store.journal.approvals({ runId, agentId, userId: "ann", tenantId: "acme" });
   await listEverything(store);
   await store.journal.collect({ endedBefore: 5 });
   const unnamed = unnamedSessionId(runId);
