@@ -3,6 +3,7 @@ import type { Branch, StepAddress } from "../../kernel/index.ts";
 import type { NestedContext } from "../task/nested-scope.ts";
 import type { StepExecutor } from "../task/step-executor.ts";
 import { CancellationScope } from "../task/cancellation-scope.ts";
+import { insideTask, ScopedContext } from "../process/async-context.ts";
 import { emittedAddress } from "../journal/wait-names.ts";
 
 interface Branches {
@@ -28,8 +29,11 @@ export async function runBranches(
   if (told.length > 0) openStep(steps.runner, emittedAddress(address), steps.cancelScope, told);
   const running = Object.values(branches).map(async (branch, index) => {
     const ctx = contexts[index] as NestedContext;
+    const { inside } = steps.runner;
     try {
-      return await branch(ctx);
+      // The branches can be cancelled alone if a fault stops them.
+      const scoped = stopOnFault ? new ScopedContext(inside, cancelScope) : undefined;
+      return await (scoped === undefined ? branch(ctx) : insideTask(scoped, () => branch(ctx)));
     } finally {
       for (const draft of ctx.takeEvents()) steps.emit(draft);
     }
@@ -65,7 +69,11 @@ export async function raceBranches<Value>(
   const entrants = Object.entries(branches).map(([name, branch]) => {
     const cancelScope = new CancellationScope(step.cancelScope);
     const ctx = contextOf(name, cancelScope);
-    const run = async (): Promise<RaceResult<Value>> => ({ winner: name, value: await branch(ctx) });
+    const inside = new ScopedContext(step.runner.inside, cancelScope);
+    const run = async (): Promise<RaceResult<Value>> => ({
+      winner: name,
+      value: await insideTask(inside, () => branch(ctx)),
+    });
     return { name, cancelScope, ctx, result: run() };
   });
   try {

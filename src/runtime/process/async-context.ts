@@ -1,5 +1,5 @@
 import { AsyncLocalStorage } from "node:async_hooks";
-import type { RunFacts, TaskRecord } from "../../kernel/index.ts";
+import type { CancellationToken, RunFacts, TaskRecord } from "../../kernel/index.ts";
 
 /** A task whose code may wait for the result of another run. */
 export interface SlotYielder {
@@ -14,13 +14,45 @@ export interface SlotYielder {
    */
   yieldSlotUnlessCancelled<Value>(work: Promise<Value>, isCleanup?: boolean): Promise<Value>;
   readonly isCancelled: boolean;
+  /** The task as code sees it that can be cancelled alone, by this token. */
+  withToken(token: CancellationToken): SlotYielder;
 }
 
 /** What agent code finds in its async context. */
 export interface AsyncContext {
   readonly facts: RunFacts;
+  readonly task: SlotYielder | undefined;
+}
+
+/** The async context of a task's code. */
+export interface TaskContext extends AsyncContext {
   /** The task, until it ends. Cleared then, because a socket or timer that the code made may keep this object alive. */
   task: SlotYielder | undefined;
+}
+
+/** The async context of code that can be cancelled without its task: a branch, or the body of a tool. */
+export class ScopedContext implements AsyncContext {
+  readonly #outer: AsyncContext;
+  #scope: { readonly token: CancellationToken } | undefined;
+
+  constructor(outer: AsyncContext, scope: { readonly token: CancellationToken }) {
+    this.#outer = outer;
+    this.#scope = scope;
+  }
+
+  get facts(): RunFacts {
+    return this.#outer.facts;
+  }
+
+  get task(): SlotYielder | undefined {
+    const { task } = this.#outer;
+    return this.#scope === undefined ? task : task?.withToken(this.#scope.token);
+  }
+
+  /** The code has ended. What it has left running belongs to the task. */
+  end(): void {
+    this.#scope = undefined;
+  }
 }
 
 const storage = new AsyncLocalStorage<AsyncContext>();
@@ -38,7 +70,7 @@ export function currentTask(): SlotYielder | undefined {
   return storage.getStore()?.task;
 }
 
-/** Runs the code of a task in its context. */
+/** Runs the code of a task, or a part of it, in its context. */
 export function insideTask<Result>(context: AsyncContext, body: () => Result): Result {
   return storage.run(context, body);
 }
