@@ -46,6 +46,7 @@ export function dyingStore(store: Store, { at, when, die = killProcess }: DyingS
       return writes;
     },
     events: store.events,
+    usage: store.usage,
     onChange: (listener) => store.onChange(listener),
     close: () => store.close(),
     journal: {
@@ -81,11 +82,13 @@ export function dyingStore(store: Store, { at, when, die = killProcess }: DyingS
       waiting: (agentIds) => inbox.waiting(agentIds),
     },
     sessions: {
-      apply: (changes) => counted("sessions.apply", () => sessions.apply(changes)),
+      apply: (changes, options) => counted("sessions.apply", () => sessions.apply(changes, options)),
       delete: (sessionId) => counted(`sessions.delete ${sessionId}`, () => sessions.delete(sessionId)),
       collect: (options) => counted("sessions.collect", () => sessions.collect(options)),
-      read: (sessionId, options) => sessions.read(sessionId, options),
-      list: (options) => sessions.list(options),
+      find: (sessionId) => sessions.find(sessionId),
+      read: (sessionId, query) => sessions.read(sessionId, query),
+      readPath: (sessionId, query) => sessions.readPath(sessionId, query),
+      list: (query) => sessions.list(query),
     },
     blobs: {
       put: (runId, bytes) => counted(`blobs.put ${runId}`, () => blobs.put(runId, bytes)),

@@ -1,15 +1,9 @@
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { Agent, openRuntime, tool } from "../../src/index.ts";
-import {
-  formatAgentId,
-  type HostedAgent,
-  type JsonValue,
-  type Model,
-  type RunContext,
-  type Runtime,
-} from "../../src/kernel/index.ts";
+import type { JsonValue, Model, Runtime } from "../../src/kernel/index.ts";
 import { scriptedModel } from "../../src/testing/index.ts";
+import { agent } from "../runtime/runtime-setup.ts";
 import { removeStoresAfterEach, twoStores } from "../runtime/two-stores.ts";
 
 removeStoresAfterEach();
@@ -86,71 +80,50 @@ describe.each(twoStores)("on a %s store", (_name, prepare) => {
     ]);
     await runtime.close();
   });
+
+  test.each(calls)("$name in a branch is cancelled when the branch is abandoned", async ({ call }) => {
+    const open = await prepare();
+    const runtime = await openRuntime({ store: await open(), unknownPrice: "ignore", stopGraceMs: 10 });
+    for (const construct of ["race", "parallel"]) {
+      const { model, isAsked } = silentModel();
+      const inner = new Agent({ name: `inner-${construct}`, model });
+      const outer = agent(`outer-${construct}`, async (ctx) => {
+        const slow = (): Promise<JsonValue> => call(inner, runtime);
+        if (construct === "race") return ctx.race({ slow, fast: () => isAsked.then(() => "fast") });
+        const failing = (): Promise<never> => isAsked.then(() => Promise.reject(new Error("no luck")));
+        return ctx.parallel({ slow, failing }, { stopOnFault: true }).catch(() => "failed");
+      });
+      const run = await runtime.submit(outer, null);
+      expect(await run.result()).toMatchObject({ status: "completed" });
+      const [{ runId } = { runId: "" }] = (await runtime.list({ agentId: inner.id })).runs;
+      expect(await (await runtime.find(runId))?.result()).toMatchObject({ status: "cancelled" });
+    }
+    await runtime.close();
+  });
 });
 
-/** Ways in which a part of a task stops while the rest of the task continues. `call` waits for another run. */
-const stops: readonly (readonly [
-  string,
-  (ctx: RunContext, call: () => Promise<JsonValue>, isAsked: Promise<void>) => Promise<JsonValue>,
-])[] = [
-  [
-    "a branch that has lost a race",
-    async (ctx, call, isAsked) =>
-      (await ctx.race({ slow: () => call(), fast: () => isAsked.then(() => "fast") })).winner,
-  ],
-  [
-    "a branch of parallel() beside a failed one",
-    async (ctx, call, isAsked) => {
-      const failing = (): Promise<never> =>
-        isAsked.then(() => {
-          throw new Error("no");
-        });
-      try {
-        await ctx.parallel({ slow: () => call(), failing }, { stopOnFault: true });
-        return "not stopped";
-      } catch (error) {
-        return (error as Error).message;
-      }
-    },
-  ],
-  ["a tool that takes too long", async (ctx) => (await ctx.tool(consults)).isError],
-];
-const consults = { callId: "call_1", toolName: "consult", input: {} };
-
-describe.each(twoStores)("a part of a task on a %s store", (_name, prepare) => {
-  test.each(stops.flatMap(([part, stop]) => calls.map((way) => ({ part, stop, way, call: way.name }))))(
-    "$part cancels the run that $call started for it",
-    async ({ stop, way }) => {
-      const open = await prepare();
-      await using runtime = await openRuntime({
-        store: await open(),
-        unknownPrice: "ignore",
-        stopGraceMs: 10,
-      });
-      const { model, isAsked } = silentModel();
-      const inner = new Agent({ name: "inner", model });
-      const call = (): Promise<JsonValue> => way.call(inner, runtime);
-      const consult = tool({
-        name: "consult",
-        description: "Asks another agent",
-        inputSchema: z.object({}),
-        timeoutMs: 50,
-        execute: call,
-      });
-      const outer: HostedAgent = {
-        id: formatAgentId({ name: "outer" }),
-        tools: [consult],
-        run: async (ctx) => {
-          const outcome = await stop(ctx, call, isAsked);
-          // The task continues until the inner run has ended.
-          const [{ runId } = { runId: "" }] = (await runtime.list({ agentId: "inner" })).runs;
-          return [outcome, (await (await runtime.find(runId))?.result())?.status ?? null];
-        },
-      };
-      const { output } = await (await runtime.submit(outer, null)).result();
-      expect(output).toEqual([expect.anything(), "cancelled"]);
-    },
-  );
+describe.each(twoStores)("a tool that takes too long on a %s store", (_name, prepare) => {
+  test.each(calls)("a tool that takes too long cancels the run of $name in its body", async (way) => {
+    const open = await prepare();
+    await using runtime = await openRuntime({ store: await open(), unknownPrice: "ignore", stopGraceMs: 10 });
+    const { model: silent } = silentModel();
+    const inner = new Agent({ name: "inner", model: silent });
+    const consult = tool({
+      name: "consult",
+      description: "Asks another agent",
+      inputSchema: z.object({}),
+      timeoutMs: 50,
+      execute: () => way.call(inner, runtime),
+    });
+    const model = scriptedModel([{ toolCalls: [{ name: "consult", input: {} }] }, "Done."]);
+    const { status } = await new Agent({ name: "outer", model, tools: [consult] }).invoke("go", { runtime });
+    expect(status).toBe("completed");
+    const [{ runId } = { runId: "" }] = (await runtime.list({ agentId: "inner" })).runs;
+    expect(await (await runtime.find(runId))?.result()).toMatchObject({
+      status: "cancelled",
+      interruptionReason: "consult took longer than 50 ms",
+    });
+  });
 });
 
 test("a loop over agent.stream() that is busy when its tool is cancelled cancels the inner run", async () => {

@@ -14,30 +14,32 @@ export interface SlotYielder {
    */
   yieldSlotUnlessCancelled<Value>(work: Promise<Value>, isCleanup?: boolean): Promise<Value>;
   readonly isCancelled: boolean;
-  /** The task as code sees it that can be cancelled alone, by this token. */
-  withToken(token: CancellationToken): SlotYielder;
+  /** The same task, for code that is also cancelled with `token`. */
+  within(token: CancellationToken): SlotYielder;
 }
 
 /** What agent code finds in its async context. */
 export interface AsyncContext {
   readonly facts: RunFacts;
+  /** The task, until it ends. */
   readonly task: SlotYielder | undefined;
 }
 
-/** The async context of a task's code. */
-export interface TaskContext extends AsyncContext {
-  /** The task, until it ends. Cleared then, because a socket or timer that the code made may keep this object alive. */
+/** The context of the code of a whole task. */
+export interface TaskAsyncContext extends AsyncContext {
+  /** Cleared when the task ends, because a socket or timer that the code made may keep this object alive. */
   task: SlotYielder | undefined;
 }
 
-/** The async context of code that can be cancelled without its task: a branch, or the body of a tool. */
-export class ScopedContext implements AsyncContext {
+/** The context of the body of a tool. What it awaits of other runs is cancelled with the body. */
+export class BodyContext implements AsyncContext {
   readonly #outer: AsyncContext;
-  #scope: { readonly token: CancellationToken } | undefined;
+  #body: { readonly token: CancellationToken } | undefined;
 
-  constructor(outer: AsyncContext, scope: { readonly token: CancellationToken }) {
+  /** The token of `body` is created with the first wait, because most bodies wait for no run. */
+  constructor(outer: AsyncContext, body: { readonly token: CancellationToken }) {
     this.#outer = outer;
-    this.#scope = scope;
+    this.#body = body;
   }
 
   get facts(): RunFacts {
@@ -46,12 +48,12 @@ export class ScopedContext implements AsyncContext {
 
   get task(): SlotYielder | undefined {
     const { task } = this.#outer;
-    return this.#scope === undefined ? task : task?.withToken(this.#scope.token);
+    return this.#body === undefined ? task : task?.within(this.#body.token);
   }
 
-  /** The code has ended. What it has left running belongs to the task. */
+  /** The body has ended. What it has left running belongs to the task. */
   end(): void {
-    this.#scope = undefined;
+    this.#body = undefined;
   }
 }
 
@@ -70,9 +72,25 @@ export function currentTask(): SlotYielder | undefined {
   return storage.getStore()?.task;
 }
 
-/** Runs the code of a task, or a part of it, in its context. */
+/** Runs the code of a task in its context. */
 export function insideTask<Result>(context: AsyncContext, body: () => Result): Result {
   return storage.run(context, body);
+}
+
+/** Runs a branch of a task's code. What it awaits of other runs is cancelled with `token`. */
+export function insideBranch<Result>(
+  inside: AsyncContext,
+  token: CancellationToken,
+  body: () => Result,
+): Result {
+  const { facts } = inside;
+  const branch: AsyncContext = {
+    facts,
+    get task() {
+      return inside.task?.within(token);
+    },
+  };
+  return storage.run(branch, body);
 }
 
 /** Runs code that observes a run, such as a hook, in the context of the run. The code belongs to no task. */

@@ -1,5 +1,5 @@
 import type { EventDraft, Fault, RunContext } from "../../kernel/index.ts";
-import type { ScopedContext } from "../process/async-context.ts";
+import type { BodyContext } from "../process/async-context.ts";
 import type { CancellationScope } from "./cancellation-scope.ts";
 import type { CallBody } from "./in-flight-calls.ts";
 
@@ -13,6 +13,11 @@ export abstract class NestedScope {
   #ctx: NestedContext | undefined;
 
   protected abstract createContext(): NestedContext;
+
+  /** Whether the step ended before its body did. */
+  get isAbandoned(): boolean {
+    return false;
+  }
 
   get ctx(): RunContext {
     this.#ctx ??= this.createContext();
@@ -28,29 +33,26 @@ export abstract class NestedScope {
 /** The body of a tool or of `ctx.step` that is executing, and the scope inside it. */
 export abstract class AbandonableCall extends NestedScope implements CallBody {
   #fail: ((fault: Fault) => void) | undefined;
+  #isAbandoned = false;
+
+  override get isAbandoned(): boolean {
+    return this.#isAbandoned;
+  }
 
   /** Scope of the body, which can be cancelled without cancelling the code around it. */
   abstract get cancelScope(): CancellationScope;
 
   /** Passes the result of the body on, unless `abandon` is called first. Ends the context of the body when it settles. */
-  unlessAbandoned<Value>(work: Promise<Value>, inside?: ScopedContext): Promise<Value> {
+  unlessAbandoned<Value>(work: Promise<Value>, inside?: BodyContext): Promise<Value> {
     return new Promise((resolve, reject) => {
       this.#fail = reject;
-      work.then(
-        (value) => {
-          inside?.end();
-          resolve(value);
-        },
-        (error: unknown) => {
-          inside?.end();
-          reject(error);
-        },
-      );
+      work.finally(() => inside?.end()).then(resolve, reject);
     });
   }
 
   /** Fails the call with `fault` and cancels the body. No call of the body settles after that. */
   abandon(fault: Fault): void {
+    this.#isAbandoned = true;
     this.#fail?.(fault);
     this.cancelScope.abandon(fault.message);
   }

@@ -24,7 +24,7 @@ import {
 } from "../../kernel/index.ts";
 import type { ActiveStep } from "../task/active-step.ts";
 import { stopAtOverrun } from "../task/budget-stop.ts";
-import { insideTask, ScopedContext } from "../process/async-context.ts";
+import { insideTask, BodyContext } from "../process/async-context.ts";
 import { CallTimeout } from "../process/call-timeouts.ts";
 import { coerceInput, parsedArguments } from "./call-arguments.ts";
 import { repairedCall } from "./call-repair.ts";
@@ -393,7 +393,7 @@ function runIn(
   options.open.nested = context;
   // `opened` is absent for a tool that suspends: it has no call in flight, and a cancel ends its waits.
   if (opened === undefined) return tool.execute(input, context);
-  const inside = new ScopedContext(options.open.runner.inside, context);
+  const inside = new BodyContext(options.open.runner.inside, context);
   const work = insideTask(inside, () => tool.execute(input, context));
   opened.body = context;
   if (tool.timeoutMs !== null) limitTime(options, tool.timeoutMs, context);

@@ -12,6 +12,11 @@ export function entriesOfSession(session: string): string {
   return `entries.id > ${session} * ${rowsPerSession} AND entries.id < (${session} + 1) * ${rowsPerSession}`;
 }
 
+/** SQL condition for rows of `sessions` within another session (`sessionWithin`). "$" is the character after "#". */
+export function isWithin(sessionId: string): string {
+  return `session_id > ${sessionId} || '#' AND session_id < ${sessionId} || '$'`;
+}
+
 /**
  * SQL condition for rows of `sessions` whose id may be generated from a run id (`unnamedSessionId`). "`" is the
  * character after "_".
@@ -43,8 +48,11 @@ export const isUnnamed = "session_id >= 'ses_run_' AND session_id < 'ses_run`'";
  * - `runs.ended` is the status with which a run ended, as an index into `runStatuses`.
  * - `messages`: for `state` see `MessageState`. `line` is the line of the sender. `asks` is 1 if the message wants a
  *   reply. `died` orders the dead letters of an agent by the time at which they became dead letters.
+ * - `sessions.leaf_id` is the leaf (N2), `last_id` the leaf of child tasks (N3). `name` and `title` repeat what entries
+ *   say, so that a list reads no entries.
  * - `entries`: one row holds `count` successive entries, the first named by `stem` and `number`. The rows of a session
  *   are stored together, in the order of arrival.
+ * - `usage_totals`: amounts of runs, also of deleted ones. Tenant, user and model are stored as `tenantText` returns them.
  * - `records`: a write deletes the row and inserts another one, so that `version` is never reused.
  * - Deletion first sets the name to NULL (`run_id`, `session_id` or the blob's `run_id`). The rows are freed later.
  * - The indexes that find work contain no run that is suspended without a wake time.
@@ -87,6 +95,9 @@ const migrations: readonly string[] = [
   CREATE INDEX runs_of_session ON runs (session_id, ended) WHERE run_id IS NOT NULL;
   CREATE INDEX runs_of_agent ON runs (agent_id) WHERE run_id IS NOT NULL;
   CREATE INDEX runs_of_tenant ON runs (tenant) WHERE tenant <> '${noTenant}' AND run_id IS NOT NULL;
+  CREATE INDEX runs_of_user ON runs (user_id, tenant) WHERE user_id IS NOT NULL AND run_id IS NOT NULL;
+  CREATE INDEX runs_by_creation ON runs (created_at) WHERE run_id IS NOT NULL;
+  CREATE INDEX runs_of_kind ON runs (kind) WHERE kind > 0 AND run_id IS NOT NULL;
   CREATE INDEX runs_suspended ON runs (state) WHERE ${isSuspended} AND NOT ${isScheduled} AND run_id IS NOT NULL;
   CREATE INDEX runs_scheduled ON runs (state) WHERE ${isSuspended} AND ${isScheduled} AND run_id IS NOT NULL;
   CREATE INDEX runs_paused ON runs (standing) WHERE standing = '${pausedText}' AND ended IS NULL AND run_id IS NOT NULL;
@@ -174,11 +185,19 @@ const migrations: readonly string[] = [
     id INTEGER PRIMARY KEY,
     session_id TEXT UNIQUE,
     agent_id TEXT NOT NULL,
-    updated_at INTEGER NOT NULL
+    tenant TEXT NOT NULL,
+    user_id TEXT,
+    updated_at INTEGER NOT NULL,
+    leaf_id TEXT,
+    last_id TEXT,
+    name TEXT,
+    title TEXT
   );
   CREATE INDEX sessions_by_age ON sessions (updated_at) WHERE session_id IS NOT NULL;
   CREATE INDEX sessions_unnamed ON sessions (updated_at, session_id) WHERE ${isUnnamed};
   CREATE INDEX sessions_of_agent ON sessions (agent_id, updated_at) WHERE session_id IS NOT NULL;
+  CREATE INDEX sessions_of_tenant ON sessions (tenant, updated_at) WHERE tenant <> '${noTenant}' AND session_id IS NOT NULL;
+  CREATE INDEX sessions_of_user ON sessions (user_id, updated_at) WHERE user_id IS NOT NULL AND session_id IS NOT NULL;
   CREATE TABLE entries (
     id INTEGER PRIMARY KEY CHECK (id / ${rowsPerSession} = session),
     session INTEGER NOT NULL,
@@ -192,6 +211,7 @@ const migrations: readonly string[] = [
     body TEXT NOT NULL
   );
   CREATE INDEX entries_by_name ON entries (session, stem, number, count);
+  CREATE INDEX entries_unseen ON entries (session, run_id) WHERE visibility < 2;
 
   CREATE TABLE blobs (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -212,6 +232,24 @@ const migrations: readonly string[] = [
     agent_id TEXT NOT NULL,
     UNIQUE (topic_id, agent_id)
   );
+
+  CREATE TABLE usage_totals (
+    day TEXT NOT NULL,
+    tenant TEXT NOT NULL,
+    user TEXT NOT NULL,
+    agent TEXT NOT NULL,
+    model TEXT NOT NULL,
+    input_tokens INTEGER NOT NULL,
+    output_tokens INTEGER NOT NULL,
+    cached_tokens INTEGER NOT NULL,
+    turns INTEGER NOT NULL,
+    nano_usd INTEGER NOT NULL,
+    lost_tokens INTEGER NOT NULL,
+    lost_nano_usd INTEGER NOT NULL,
+    unpriced INTEGER NOT NULL,
+    runs INTEGER NOT NULL,
+    PRIMARY KEY (day, tenant, user, agent, model)
+  ) WITHOUT ROWID;
 
   CREATE TABLE records (
     version INTEGER PRIMARY KEY AUTOINCREMENT,

@@ -4,8 +4,10 @@ import {
   formatRunId,
   formatTopicId,
   unnamedSessionId,
+  usageDimensions,
   userMessage,
   type RunId,
+  type RunQuery,
   type SessionId,
   type Store,
 } from "../../../../../src/kernel/index.ts";
@@ -98,6 +100,13 @@ async function doEverything(store: Store): Promise<void> {
   await store.sessions.list();
   await store.sessions.list({ agentId });
   await store.sessions.list({ agentId, under: sessionId });
+  await store.sessions.list({ tenantId: "acme", text: "plan", withWorkers: false });
+  await store.sessions.list({ tenantId: "acme", userId: "ann", agentId });
+  await store.sessions.list({ tenantId: null, userId: null, after: "5_1" });
+  await store.sessions.find(sessionId);
+  await store.sessions.read(sessionId, { after: "e", limit: 5, includeHidden: true });
+  await store.sessions.readPath(sessionId);
+  await store.sessions.readPath(sessionId, { leafId: "e", from: "compaction" });
   const later = { ...entry, id: "h", runId: null, taskId: null };
   const said = {
     runId,
@@ -113,6 +122,18 @@ async function doEverything(store: Store): Promise<void> {
     { type: "append", sessionId, agentId, entry: later, visibility: "visible" },
     { type: "reveal", sessionId, runId },
     { type: "say", sessionId, agentId, batch: said, visibility: "visible" },
+  ]);
+  const label = { type: "label", id: "l", parentId: "h", at: 1, runId: null, taskId: null } as const;
+  const info = { ...label, type: "session_info", id: "i", name: "plan" } as const;
+  await store.sessions.apply([
+    {
+      type: "append",
+      sessionId,
+      agentId,
+      entry: { ...label, targetId: "h", label: "x" },
+      visibility: "visible",
+    },
+    { type: "append", sessionId, agentId, entry: info, visibility: "visible" },
   ]);
   await store.sessions.apply([{ type: "remove", sessionId, runId }]);
   await store.leases.check(lease);
@@ -144,7 +165,7 @@ async function doEverything(store: Store): Promise<void> {
   await useRecords(store);
 }
 
-async function useRecords({ records }: Store): Promise<void> {
+async function useRecords({ records, usage }: Store): Promise<void> {
   const record = { namespace: "plans", key: "a", value: 1, dueAt: 1 };
   const stored = await records.put(record, "absent");
   await records.get({ namespace: "plans", key: "a" });
@@ -152,10 +173,26 @@ async function useRecords({ records }: Store): Promise<void> {
   await records.due("plans", 9);
   await records.nextDueAt("plans");
   if (stored.kind === "stored") await records.delete({ namespace: "plans", key: "a" }, stored.version);
+  for (const by of usageDimensions) {
+    await usage.sum({ by });
+    await usage.sum({ by, from: "2026-01-01", to: "2026-01-31", tenantId: "acme", userId: "ann" });
+  }
 }
 
 async function listEverything({ journal }: Store): Promise<void> {
-  const filters = [{}, { sessionId }, { agentId }, { tenantId: null }, { agentId, tenantId: "acme" }];
+  const filters = [
+    {},
+    { sessionId },
+    { agentId },
+    { tenantId: null },
+    { agentId, tenantId: "acme" },
+    { userId: "ann" },
+    { userId: "ann", tenantId: "acme" },
+    { kind: "compaction" as const },
+    { metadata: { team: "red", ticket: "42" } },
+    { createdAfter: 1 },
+    { createdAfter: 1, createdBefore: 9, agentId },
+  ];
   for (const filter of filters) {
     await journal.list(filter);
     await journal.list({
@@ -184,6 +221,40 @@ test("no statement scans all rows of a table, so that no call gets slower as the
   expect(scans).toEqual([]);
 });
 
+test("list() reads a page for one filter from an index, in order, and sorts nothing", async () => {
+  const database = await Database.open({ path: await newPath(), durability: "normal", busyLimitMs: 1_000 });
+  const store = await storeOn(database, { hash: sha256 });
+  onTestFinished(() => store.close());
+  const filters: readonly RunQuery[] = [
+    {},
+    { sessionId },
+    { agentId },
+    { tenantId: "acme" },
+    { userId: "ann", tenantId: "acme" },
+    { kind: "compaction" },
+    { metadata: { team: "red" } },
+    { createdAfter: 1 },
+    { createdBefore: 1 },
+    { createdAfter: 1, createdBefore: 9 },
+    { status: "completed" },
+    { status: "waiting" },
+  ];
+  for (const filter of filters) {
+    const statements = vi.spyOn(database, "statement");
+    await store.journal.list(filter);
+    const lists = statements.mock.calls.map(([sql]) => sql).filter((sql) => sql.includes("LIMIT ?"));
+    statements.mockRestore();
+    expect(lists.length).toBeGreaterThan(0);
+    // The runs of a session are few, and sorted by whether they have ended.
+    const sorts = filter.sessionId === undefined ? [] : ["USE TEMP B-TREE FOR ORDER BY"];
+    if (filter.status === "waiting") lists.splice(1);
+    for (const sql of lists) {
+      const plan = database.all<{ detail: string }>(`EXPLAIN QUERY PLAN ${sql}`).map(({ detail }) => detail);
+      expect([filter, plan.filter((detail) => detail.startsWith("USE TEMP"))]).toEqual([filter, sorts]);
+    }
+  }
+});
+
 test("collect() reads unnamed sessions from their index, page by page, and writes nothing if no session is removed", async () => {
   const database = await Database.open({ path: await newPath(), durability: "normal", busyLimitMs: 1_000 });
   const store = await storeOn(database, { hash: sha256 });
@@ -196,7 +267,7 @@ test("collect() reads unnamed sessions from their index, page by page, and write
     message: userMessage("hi"),
   } as const;
   const runId = formatRunId("r");
-  const say = (to: SessionId, by: RunId | null): Promise<void> =>
+  const say = (to: SessionId, by: RunId | null): Promise<unknown> =>
     store.sessions.apply([
       {
         type: "append",
