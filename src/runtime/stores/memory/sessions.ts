@@ -12,6 +12,7 @@ import {
   type Sessions,
   type SessionSummary,
 } from "../../../kernel/index.ts";
+import type { MemoryContents } from "./contents.ts";
 import { refuseOrphans } from "../orphan-entries.ts";
 import { summaryOf } from "./run-summary.ts";
 import { SessionRow } from "./session-row.ts";
@@ -22,9 +23,20 @@ const none: readonly StoredEntry[] = [];
 export class MemorySessions implements Sessions {
   readonly #rows = new Map<SessionId, SessionRow>();
   readonly #tables: Tables;
+  readonly #contents: MemoryContents;
 
-  constructor(tables: Tables) {
+  constructor(tables: Tables, contents: MemoryContents) {
     this.#tables = tables;
+    this.#contents = contents;
+  }
+
+  has(sessionId: SessionId): boolean {
+    return this.#rows.has(sessionId);
+  }
+
+  #drop(sessionId: SessionId): void {
+    this.#rows.delete(sessionId);
+    this.#contents.releaseNow({ sessionId });
   }
 
   async apply(changes: readonly SessionChange[]): Promise<void> {
@@ -57,10 +69,10 @@ export class MemorySessions implements Sessions {
       .get(sessionId)
       ?.find(({ end, mail }) => end === null || mail.length > 0);
     if (run !== undefined) return summaryOf(run);
-    this.#rows.delete(sessionId);
+    this.#drop(sessionId);
     const within = sessionWithin(sessionId, "");
     const workers = [...this.#rows].filter(([each]) => each.startsWith(within));
-    for (const [each] of workers) this.#rows.delete(each);
+    for (const [each] of workers) this.#drop(each);
     return undefined;
   }
 
@@ -81,7 +93,7 @@ export class MemorySessions implements Sessions {
     let count = 0;
     for (const [conversation, sessionIds] of over) {
       if (kept.has(conversation)) continue;
-      for (const sessionId of sessionIds) this.#rows.delete(sessionId);
+      for (const sessionId of sessionIds) this.#drop(sessionId);
       count += sessionIds.length;
     }
     return count;
@@ -103,7 +115,7 @@ export class MemorySessions implements Sessions {
     const row = this.#rows.get(sessionId);
     if (row === undefined) return;
     remove(row);
-    if (row.size === 0) this.#rows.delete(sessionId);
+    if (row.size === 0) this.#drop(sessionId);
   }
 
   #apply(change: SessionChange, at: number): void {

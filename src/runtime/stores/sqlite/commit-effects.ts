@@ -1,6 +1,6 @@
-import { Fault, runStatuses, type Commit, type RunId } from "../../../kernel/index.ts";
+import { Fault, runStatuses, type Commit, type RunId, type SessionChange } from "../../../kernel/index.ts";
 import { endIn, type RunEnd } from "../run-end.ts";
-import type { SqliteBlobs } from "./blobs.ts";
+import type { Collector } from "./retention/collector.ts";
 import type { CommitRows } from "./rows/commit-rows.ts";
 import type { DeltaBoard } from "./tail/delta-board.ts";
 import type { Draft } from "./commit-draft.ts";
@@ -19,7 +19,6 @@ export interface SiblingTables {
   readonly mailbox: SqliteMailbox;
   readonly inbox: SqliteInbox;
   readonly topics: SqliteTopics;
-  readonly blobs: SqliteBlobs;
   readonly deltas: DeltaBoard;
   readonly feeds: RunFeeds;
 }
@@ -36,6 +35,7 @@ interface Change {
 export interface CommitEffectsOptions {
   readonly tables: Tables;
   readonly rows: CommitRows;
+  readonly collector: Collector;
   readonly eraser: Eraser;
   readonly siblings: SiblingTables;
 }
@@ -44,12 +44,14 @@ export interface CommitEffectsOptions {
 export class CommitEffects {
   readonly #tables: Tables;
   readonly #rows: CommitRows;
+  readonly #collector: Collector;
   readonly #eraser: Eraser;
   readonly #siblings: SiblingTables;
 
-  constructor({ tables, rows, eraser, siblings }: CommitEffectsOptions) {
+  constructor({ tables, rows, collector, eraser, siblings }: CommitEffectsOptions) {
     this.#tables = tables;
     this.#rows = rows;
+    this.#collector = collector;
     this.#eraser = eraser;
     this.#siblings = siblings;
   }
@@ -68,9 +70,10 @@ export class CommitEffects {
   }
 
   /** Whether the commit changes more than its own row. */
-  changesMore(runId: RunId, commit: Commit): boolean {
+  changesMore(runId: RunId, { commit, values }: Draft): boolean {
     const { events, sessions, mail, inbox, topics, mailThrough, erases, standing } = commit;
     return (
+      values.length > 0 ||
       this.#rows.isCrowded ||
       (mailThrough ?? sessions ?? mail ?? inbox ?? topics ?? erases ?? standing) !== undefined ||
       endIn(commit) !== undefined ||
@@ -82,7 +85,8 @@ export class CommitEffects {
   applyNow(run: RunKey, { commit, sessions }: Draft, { precondition, isLast = false }: Change): void {
     const { events, mail, inbox, topics, mailThrough } = commit;
     const { sessions: talks, mailbox, inbox: boxes, topics: subjects, deltas } = this.#siblings;
-    if (sessions.length > 0) talks.applyNow(sessions, precondition, commit.at);
+    if (sessions.length > 0)
+      talks.applyNow(sessions, { precondition, at: commit.at, tenantId: run.tenantId });
     if (mail !== undefined) for (const each of mail) mailbox.putNow(each);
     if (inbox !== undefined) boxes.applyNow(inbox, { runId: run.runId, at: commit.at });
     if (topics !== undefined) subjects.applyNow(topics);
@@ -105,10 +109,16 @@ export class CommitEffects {
   }
 
   /** Notifies listeners after the commit is durable. */
-  announce({ mail, inbox, erases }: Commit): void {
+  announce({ mail, inbox, erases, sessions }: Commit): void {
     // If this fails or the process dies, the next erasure or the next process that opens the file completes it.
     if (erases !== undefined) this.#eraser.erase().catch(() => undefined);
+    // Removed entries may have been the last owners of contents.
+    if (sessions?.some(removesEntries) === true) this.#collector.collect().catch(() => undefined);
     if (mail !== undefined) for (const { runId } of mail) this.#tables.announce(runId);
     if (inbox !== undefined && inbox.length > 0) this.#tables.announce();
   }
+}
+
+function removesEntries({ type }: SessionChange): boolean {
+  return type === "remove";
 }

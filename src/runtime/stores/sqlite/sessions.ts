@@ -26,13 +26,14 @@ import {
   batchAt,
   batchChanges,
   type EntryName,
-  type EntryRest,
   type EntryBatch,
   type Say,
   type BatchedChange,
 } from "./codec/entry-batch.ts";
 import { entriesOfSession, rowsPerSession } from "./db/migrations.ts";
 import type { RunList } from "./rows/run-list.ts";
+import { tenantText } from "./db/run-row.ts";
+import { restsOf, type EntryContents, type EntryText } from "./rows/entry-contents.ts";
 import type { Tables } from "./db/tables.ts";
 import { deleteUnnamed } from "./retention/unnamed-sessions.ts";
 
@@ -41,7 +42,7 @@ const visibilities: readonly EntryVisibility[] = ["pending", "hidden", "visible"
 const visible = visibilities.indexOf("visible");
 const rootTask = 0;
 
-const rowColumns = "stem, number, count, run_id AS runId, task, visibility, type, body";
+const rowColumns = "stem, number, count, run_id AS runId, task, visibility, type, body, refs";
 
 const readEntries = `SELECT ${rowColumns} FROM sessions JOIN entries ON ${entriesOfSession("sessions.id")} WHERE session_id = ?`;
 const readAll = `${readEntries} ORDER BY entries.id`;
@@ -74,23 +75,18 @@ const placeAgain = `UPDATE entries SET body = json_set(body, '$[0].parentId', ?3
 const removeEntries = `DELETE FROM entries WHERE ${ofRun}`;
 const removeHidden = `DELETE FROM entries WHERE ${entriesOfSession("(SELECT id FROM sessions WHERE session_id = ?1)")}
     AND run_id = ?2 AND visibility < ${visible}`;
-const insertEntries = `INSERT INTO entries (id, session, stem, number, count, run_id, task, visibility, type, body)
+const insertEntries = `INSERT INTO entries (id, session, stem, number, count, run_id, task, visibility, type, body, refs)
   VALUES (1 + coalesce((SELECT id FROM entries WHERE ${entriesOfSession("?1")} ORDER BY id DESC LIMIT 1), ?1 * ${rowsPerSession}),
-    ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)`;
+    ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)`;
 
 /** A row holds a batch of entries. */
-interface EntryRow extends EntryName {
+interface EntryRow extends EntryName, EntryText {
   readonly count: number;
   readonly runId: RunId | null;
   /** Ordinal of the task in its run. */
   readonly task: number | null;
   readonly visibility: number;
   readonly type: SessionEntry["type"];
-  /**
-   * JSON array with the remaining members of each entry. The first has its `parentId`; each other entry is the child of
-   * the one before.
-   */
-  readonly body: string;
 }
 
 interface SessionRow {
@@ -101,6 +97,8 @@ interface SessionRow {
 /** A session that is being changed. */
 interface OpenSession extends SessionRow {
   readonly sessionId: SessionId;
+  /** Stored form of the tenant whose contents the session uses. */
+  readonly tenant: string;
   /** Time of the latest entry. */
   latest: number;
 }
@@ -111,25 +109,37 @@ export interface Precondition {
   readonly session: SessionRow;
 }
 
+/** What is known about the commit whose changes are applied. */
+interface Applied {
+  readonly precondition?: Precondition | undefined;
+  /** Time of the commit. Default: 0. */
+  readonly at?: number;
+  /** Tenant of the run. Default: `null`. */
+  readonly tenantId?: string | null;
+}
+
 export class SqliteSessions implements Sessions {
   readonly #tables: Tables;
   readonly #collector: Collector;
   readonly #runs: RunList;
+  readonly #contents: EntryContents;
 
-  constructor(tables: Tables, collector: Collector, runs: RunList) {
+  constructor(tables: Tables, collector: Collector, runs: RunList, contents: EntryContents) {
     this.#tables = tables;
     this.#collector = collector;
     this.#runs = runs;
+    this.#contents = contents;
   }
 
-  apply(changes: readonly SessionChange[]): Promise<void> {
-    return this.#tables.write({
+  async apply(changes: readonly SessionChange[]): Promise<void> {
+    await this.#tables.write({
       apply: () => {
         const batches = batchChanges(changes);
         this.refuseOrphans(batches);
         this.applyNow(batches);
       },
     });
+    if (changes.some(({ type }) => type === "remove")) await this.#collector.collect();
   }
 
   read(
@@ -140,10 +150,14 @@ export class SqliteSessions implements Sessions {
   }
 
   #read(sessionId: SessionId, sql: string): readonly StoredEntry[] {
-    return this.#tables.database.all<EntryRow>(sql, sessionId).flatMap((row) => {
+    return this.#rows(sql, sessionId).flatMap((row) => {
       const visibility = visibilities[row.visibility] ?? "hidden";
       return entriesOf(row).map((entry) => ({ entry, visibility }));
     });
+  }
+
+  #rows(sql: string, ...values: (string | number)[]): EntryRow[] {
+    return this.#contents.load(() => this.#tables.database.all<EntryRow>(sql, ...values));
   }
 
   async list({ agentId, under, limit = 50 }: SessionQuery = {}): Promise<readonly SessionSummary[]> {
@@ -177,8 +191,7 @@ export class SqliteSessions implements Sessions {
    * Returns `count` entries from this one on, without those that were removed. The journal uses it to decode commits.
    */
   find(sessionId: SessionId, { stem, number }: EntryName, count: number): readonly SessionEntry[] {
-    const rows = this.#tables.database.all<EntryRow>(findEntries, sessionId, stem, number, count);
-    return rows.flatMap((row) =>
+    return this.#rows(findEntries, sessionId, stem, number, count).flatMap((row) =>
       entriesOf(row).slice(Math.max(0, number - row.number), number + count - row.number),
     );
   }
@@ -205,9 +218,10 @@ export class SqliteSessions implements Sessions {
     return precondition;
   }
 
-  /** Applies the session changes of a commit, inside its transaction. `at` is the time of the commit. */
-  applyNow(changes: readonly BatchedChange[], precondition?: Precondition, at = 0): void {
+  /** Applies the session changes of a commit, inside its transaction. */
+  applyNow(changes: readonly BatchedChange[], { precondition, at = 0, tenantId = null }: Applied = {}): void {
     const { database } = this.#tables;
+    const tenant = tenantText(tenantId);
     const open: OpenSession[] = [];
     for (const change of changes) {
       const { sessionId } = isBatch(change) ? change.first : change;
@@ -219,7 +233,7 @@ export class SqliteSessions implements Sessions {
         isNew = row === undefined;
         const opened = row ?? this.#create(change, at);
         if (opened === undefined) continue;
-        session = { ...opened, sessionId, latest: opened.updatedAt };
+        session = { ...opened, sessionId, tenant, latest: opened.updatedAt };
         open.push(session);
       }
       if (isBatch(change)) {
@@ -227,7 +241,7 @@ export class SqliteSessions implements Sessions {
         const batches = isNew || say === undefined ? [change] : this.#placed(session.id, change, say);
         for (const batch of batches) {
           const isKnown = batch === change && (isNew || isFree);
-          const saidAt = isKnown ? this.#insert(session.id, batch, isNew) : this.#append(session.id, batch);
+          const saidAt = isKnown ? this.#insert(session, batch, isNew) : this.#append(session, batch);
           if (saidAt !== undefined && saidAt > session.latest) session.latest = saidAt;
         }
         continue;
@@ -265,9 +279,9 @@ export class SqliteSessions implements Sessions {
   /**
    * S2: adds the entries that are not stored yet. Returns the time of the latest one, or `undefined` if all are stored.
    */
-  #append(session: number, batch: EntryBatch): number | undefined {
+  #append(session: OpenSession, batch: EntryBatch): number | undefined {
     const { length } = batch.rests;
-    const before = this.#lastBefore(session, batch, length);
+    const before = this.#lastBefore(session.id, batch, length);
     if (before === undefined || before.number + before.count <= batch.number)
       return this.#insert(session, batch);
     // A stored entry implies that all entries before it in the batch are stored.
@@ -278,14 +292,15 @@ export class SqliteSessions implements Sessions {
   }
 
   /** Inserts a batch. Returns the time of its latest entry. */
-  #insert(session: number, batch: EntryBatch, isNew = false): number {
+  #insert({ id, tenant }: OpenSession, batch: EntryBatch, isNew = false): number {
     const { stem, number, first, rests } = batch;
     const { runId, taskId, type } = first.entry;
-    const leaf = first.atLeaf === true && !isNew ? this.#leaf(session, rootTask) : null;
+    const leaf = first.atLeaf === true && !isNew ? this.#leaf(id, rootTask) : null;
     const parentId = first.atLeaf === true ? leaf : first.entry.parentId;
-    this.#tables.database.run(
+    const split = this.#contents.split(rests.with(0, { parentId, ...rests[0] }));
+    const row = this.#tables.database.insert(
       insertEntries,
-      session,
+      id,
       stem,
       number,
       rests.length,
@@ -293,8 +308,10 @@ export class SqliteSessions implements Sessions {
       taskId === null ? null : ordinalOf(taskId),
       visibilities.indexOf(first.visibility),
       type,
-      JSON.stringify(rests.with(0, { parentId, ...rests[0] })),
+      split.text,
+      split.refs,
     );
+    this.#contents.keepNow(tenant, row, split);
     return latestOf(batch);
   }
 
@@ -324,7 +341,7 @@ export class SqliteSessions implements Sessions {
    * entry.
    */
   #leaf(session: number, task: number): string | null {
-    const last = this.#tables.database.get<EntryRow>(lastEntries, session, task);
+    const [last] = this.#rows(lastEntries, session, task);
     if (last === undefined) return null;
     if (last.type !== "leaf") return idAfter(last, last.count - 1);
     const entry = entriesOf(last).at(-1);
@@ -374,10 +391,10 @@ function comes(coming: readonly EntryBatch[], sessionId: SessionId, entryId: str
 }
 
 function entriesOf(row: EntryRow): SessionEntry[] {
-  const { runId, task, type, body } = row;
+  const { runId, task, type } = row;
   const taskId = task === null ? null : formatTaskId(task);
   let at: number | undefined;
-  return (JSON.parse(body) as EntryRest[]).map((rest, index) => {
+  return restsOf(row).map((rest, index) => {
     at = rest.at ?? at;
     const id = idAfter(row, index);
     return { parentId: idAfter(row, index - 1), at, ...rest, type, id, runId, taskId } as SessionEntry;

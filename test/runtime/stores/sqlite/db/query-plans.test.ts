@@ -129,8 +129,13 @@ async function doEverything(store: Store): Promise<void> {
   const tail = store.events.tail(runId)[Symbol.asyncIterator]();
   await tail.next();
   await tail.return?.();
-  const blobId = await store.blobs.put(runId, new Uint8Array(10));
-  await store.blobs.get(runId, blobId);
+  const hash = await store.contents.put({ runId }, new Uint8Array(10));
+  await store.contents.get({ runId }, hash);
+  await store.contents.share(hash, { from: { runId }, to: { sessionId } });
+  await store.contents.owners({ sessionId }, hash);
+  await store.contents.release({ sessionId }, hash);
+  await store.journal.append(lease, { number: 2, at: 1, steps: [stepRecord(1, "x".repeat(10_000))] });
+  await all(store.journal.read(runId));
   await store.journal.find(runId);
   await listEverything(store);
   await store.journal.collect({ endedBefore: 5 });
