@@ -1,5 +1,13 @@
 import { FullTextMemory, memorySchema } from "./capabilities/memory/index.ts";
-import { checkOptions, optionNames, type Clock, type IdSource, type Memory } from "./kernel/index.ts";
+import {
+  checkOptions,
+  describeValue,
+  Fault,
+  optionNames,
+  type Clock,
+  type IdSource,
+  type Memory,
+} from "./kernel/index.ts";
 import { Database } from "./runtime/stores/sqlite/db/database.ts";
 import { migrate } from "./runtime/stores/sqlite/db/migrate.ts";
 import { systemClock, uuidSource } from "./runtime/process/system-sources.ts";
@@ -29,6 +37,11 @@ const knownOptions = optionNames<OpenMemoryOptions>({ path: true, clock: true, i
 export async function openMemory(options: OpenMemoryOptions): Promise<Memory & AsyncDisposable> {
   checkOptions("openMemory()", options, knownOptions);
   const { path, clock = systemClock, ids = uuidSource } = options;
+  if (typeof path !== "string" || path === "")
+    throw new Fault(
+      "invalid_argument",
+      `invalid path ${describeValue(path)} of openMemory(): expected the path of a file, such as "./memory.db"`,
+    );
   const file = await Database.open({ path, durability: "full", busyLimitMs: 10_000 });
   try {
     // Y5: forgotten content, and an index that a migration replaces, is overwritten in the file.

@@ -17,7 +17,8 @@ import {
   type ResponseFormat,
 } from "../kernel/index.ts";
 import { samplingOf } from "./calling/call-settings.ts";
-import { answersIn } from "./json-in-text.ts";
+import { addUserMessages } from "./architectures/user-messages.ts";
+import { answersIn, plainAnswersIn } from "./json-in-text.ts";
 import { unanswered } from "./session-entries.ts";
 
 /** Returns what is wrong with a value according to a schema; an empty list if the value is valid. */
@@ -124,11 +125,10 @@ async function repair(
   ctx.emitEvent(eventDraft("turn_start", { turn }));
   if (session.messages.at(-1)?.role !== "assistant" && session.output !== "")
     session.messages = session.messages.append(assistantMessage(session.output));
-  session.messages = session.messages.append(
-    userMessage(
-      `That does not match the JSON Schema${schemaText}: ${problems.join("; ")}. Answer again with the complete JSON and nothing else.`,
-    ),
+  const request = userMessage(
+    `That does not match the JSON Schema${schemaText}: ${problems.join("; ")}. Answer again with the complete JSON and nothing else.`,
   );
+  addUserMessages(session, ctx, [request], "repair");
   const { message, usage, stopReason } = await ctx.llm({
     ...samplingOf(settings),
     transcript: await history.getPromptWindow(session.id),
@@ -160,5 +160,7 @@ async function readAnswer(
     if (problems.length === 0) return { value };
     first ??= problems;
   }
+  for (const value of plainAnswersIn(text))
+    if (value !== "" && (await check(schema, value)).length === 0) return { value };
   return { problems: first ?? ["it is not JSON and contains no JSON list or object"] };
 }

@@ -1,24 +1,6 @@
 import { describeValue, Fault } from "../kernel/index.ts";
+import { foreignParts, partForms } from "./calling/foreign-parts.ts";
 import { isConversation, readConversation } from "./calling/input-messages.ts";
-
-/** Content parts of other APIs, each with the part to use instead. */
-const foreignParts: Readonly<Record<string, string>> = {
-  input_text: '{ type: "text", text }',
-  image_url: '{ type: "image", mediaType, source: { kind: "url", url } }',
-  input_image: '{ type: "image", mediaType, source: { kind: "url", url } }',
-  input_file: '{ type: "file", mediaType, source: { kind: "base64", data } }',
-  document: '{ type: "file", mediaType, source: { kind: "base64", data } }',
-  input_audio: '{ type: "file", mediaType, source: { kind: "base64", data } }',
-};
-
-const media = 'mediaType, source: { kind: "base64", data } or { kind: "url", url }';
-
-/** The form of each part that an input may contain. */
-const forms: Readonly<Record<string, string>> = {
-  text: '{ type: "text", text }',
-  image: `{ type: "image", ${media} }`,
-  file: `{ type: "file", ${media} }`,
-};
 
 /** Options of other APIs that are no part of an input, each with what to use instead. */
 const foreignKeys: Readonly<Record<string, string>> = {
@@ -53,10 +35,10 @@ function partProblem(parts: unknown): string | undefined {
   const part: unknown = parts[index];
   const type = isRecord(part) ? part["type"] : undefined;
   const shown = isRecord(part) ? `{ type: ${describeValue(type)} }` : describeValue(part);
-  const form = typeof type === "string" ? forms[type] : undefined;
+  const form = typeof type === "string" ? partForms[type] : undefined;
   if (form !== undefined) return `part ${index + 1} (${shown}) is incomplete; use ${form}`;
   const use =
-    (typeof type === "string" ? foreignParts[type] : undefined) ?? Object.values(forms).join(", or ");
+    (typeof type === "string" ? foreignParts[type] : undefined) ?? Object.values(partForms).join(", or ");
   return `part ${index + 1} (${shown}) is not supported; use ${use}`;
 }
 

@@ -9,6 +9,7 @@ import {
   HistoryRetention,
   jsonText,
   modelFor,
+  userMessage,
   type AgentSession,
   type Architecture,
   type Dependencies,
@@ -196,6 +197,7 @@ class Invocation {
         break;
       }
       this.#say(this.#prompt);
+      ctx.emitEvent(eventDraft("user_message", { message: userMessage(said), source: "stop_hook" }));
       this.#prompt = said;
     }
     if (session.interrupted) return this.#interrupted(session.interruptionReason);

@@ -28,6 +28,16 @@ export function* answersIn(text: string): Iterable<JsonInText> {
   }
 }
 
+/**
+ * The texts that an answer may consist of if its schema describes a text: the content of the code block that the answer
+ * is, then the answer without thinking. Models often answer with a bare word.
+ */
+export function plainAnswersIn(text: string): readonly string[] {
+  const answer = withoutThinking(text.replace(/^\uFEFF/u, "").trim()).trim();
+  const block = unfenced(answer);
+  return block === answer ? [answer] : [block, answer];
+}
+
 function* candidatesIn(text: string): Iterable<string> {
   const whole = text.replace(/^\uFEFF/u, "").trim();
   yield whole;
@@ -66,10 +76,11 @@ export function* blocksIn(text: string): Iterable<string> {
 
 /**
  * Removes the model's thinking, which some servers leave in the reply: each `<think>...</think>`, and everything before a
- * `</think>` whose `<think>` is absent. Returns a reply that consists only of thinking as it is.
+ * `</think>` whose `<think>` is absent, and everything after a `<think>` whose `</think>` is absent. Returns a reply that
+ * consists only of thinking as it is.
  */
 export function withoutThinking(text: string): string {
-  if (!text.includes("</think>")) return text;
+  if (!text.includes("think>")) return text;
   let kept = "";
   // The start of the text that is not copied yet, and the start of the thinking in it.
   let from = 0;
@@ -83,7 +94,7 @@ export function withoutThinking(text: string): string {
     from = index + tag.length;
     thinking = undefined;
   }
-  const answer = kept + text.slice(from);
+  const answer = kept + text.slice(from, thinking);
   return answer.trim() === "" ? text : answer;
 }
 

@@ -98,7 +98,7 @@ export { stopsTask } from "./errors/stopping-fault.ts";
 
 // Messages, models, prices and usage.
 export { findUnpaired } from "./messages/call-pairs.ts";
-export { callSettings, samplingNames, type CallSettings } from "./messages/call-settings.ts";
+export { callSettings, readToolChoice, samplingNames, type CallSettings } from "./messages/call-settings.ts";
 export {
   assistantMessage,
   type AssistantMessage,
@@ -224,7 +224,8 @@ export { outcomeStatus } from "./run/outcome-status.ts";
 export type { Resolution } from "./run/resolution.ts";
 export type { ContextFactory, RunFacts, RunFactsStorage } from "./run/run-facts.ts";
 export { type ChildMetaOptions, RunMeta, type StandaloneOptions } from "./run/run-meta.ts";
-export { turnKey, type RunRecord } from "./run/run-record.ts";
+export { runKinds, startsLater, turnKey, type RunKind, type RunRecord } from "./run/run-record.ts";
+export { longestTitle, runTitle } from "./run/run-title.ts";
 export { changedResult } from "./run/changed-result.ts";
 export type { RunStep, RunToolCall } from "./run/run-step.ts";
 export { type UnreportedSpend, type RunResult, type RunStatus, runStatuses } from "./run/run-result.ts";
@@ -253,7 +254,7 @@ export type { ApprovalEvents } from "./events/approval-event.ts";
 export type { ArchitectureEvents } from "./events/architecture-event.ts";
 export type { BudgetEvents } from "./events/budget-event.ts";
 export { assertEmittable, type EmittableEvent, type TurnEvent } from "./events/emittable-event.ts";
-export type { EngineEvents } from "./events/engine-event.ts";
+export type { EngineEvents, UserMessageSource } from "./events/engine-event.ts";
 export { type Event, type EventData, eventDraft, type EventDraft, type EventType } from "./events/event.ts";
 export { AnsweringTasks } from "./events/answering-tasks.ts";
 export { chainHead, type ChainLink, chainStart } from "./events/event-chain.ts";
@@ -309,6 +310,7 @@ export { inboxSettings, redeliveryDelayMs, type InboxSettings } from "./stores/i
 export type { CollectOptions, Creation, Journal, SingleFlight, Submission } from "./stores/journal.ts";
 export type { ClaimOptions, AgentVersion, Lease, Leases, Rest } from "./stores/lease.ts";
 export type { Mail, MailBody, Mailbox, PlacedMail } from "./stores/mailbox.ts";
+export * from "./stores/records.ts";
 export type { Store } from "./stores/store.ts";
 export type { TopicChange, Topics } from "./stores/topics.ts";
 

@@ -11,6 +11,7 @@ import {
   parseRunId,
   parseSessionId,
   retrySettings,
+  startsLater,
   submitOptionNames,
   type Clock,
   type ContextFactory,
@@ -232,6 +233,7 @@ class LocalRuntime implements Runtime, OpenRuntime {
 
   #submitted(record: RunRecord, { userId }: SubmitOptions): RunHandle {
     this.#awaited.addSubmitted(record.runId);
+    if (startsLater(record)) this.#engine.wakeAt(record.startAt ?? 0);
     return this.#handle(record, userId);
   }
 

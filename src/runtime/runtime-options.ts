@@ -1,6 +1,8 @@
+import { constants } from "node:os";
 import {
   checkChoice,
   checkOptions,
+  describeValue,
   Fault,
   optionNames,
   type Clock,
@@ -189,6 +191,29 @@ export function checkRuntimeOptions(options: RuntimeOptions): void {
   checkOptions("openRuntime()", options, knownOptions);
   for (const [name, values] of Object.entries(choices))
     checkChoice("openRuntime()", name, options[name as keyof RuntimeOptions], values);
+  checkSignals(options.closeOn);
+}
+
+/** Signals that a process cannot handle. */
+const unhandledSignals: readonly string[] = ["SIGKILL", "SIGSTOP"];
+
+/** Refuses a signal on which the process could not close the runtime. */
+function checkSignals(closeOn: unknown): void {
+  if (closeOn === undefined) return;
+  if (Array.isArray(closeOn) && closeOn.every(canHandle)) return;
+  const wrong: unknown = Array.isArray(closeOn) ? closeOn.find((name) => !canHandle(name)) : closeOn;
+  throw new Fault(
+    "invalid_argument",
+    `invalid closeOn ${describeValue(wrong)} of openRuntime(): expected a list of signals that a process can handle, such as ["SIGTERM", "SIGINT"]`,
+  );
+}
+
+function canHandle(signal: unknown): boolean {
+  return (
+    typeof signal === "string" &&
+    Object.hasOwn(constants.signals, signal) &&
+    !unhandledSignals.includes(signal)
+  );
 }
 
 /** Returns `value`, or throws `invalid_argument` if it is below `min` or not a number. */

@@ -16,4 +16,9 @@ export interface ContractHarness {
   readonly expect: (actual: unknown) => Assertion;
   /** Opens a new, empty store. Each test calls it once. */
   readonly open: () => Promise<Store>;
+  /**
+   * Opens the store of the current test a second time, as another process would. A store that only one process can use
+   * is returned itself.
+   */
+  readonly reopen: () => Promise<Store>;
 }

@@ -40,7 +40,7 @@ export function dyingStore(store: Store, { at, when, die = killProcess }: DyingS
     const result = await write();
     return last ? end(name) : result;
   };
-  const { journal, mailbox, inbox, sessions, contents, leases, topics } = store;
+  const { journal, mailbox, inbox, sessions, contents, leases, topics, records } = store;
   return {
     get writes() {
       return writes;
@@ -114,6 +114,16 @@ export function dyingStore(store: Store, { at, when, die = killProcess }: DyingS
     topics: {
       apply: (changes) => counted("topics.apply", () => topics.apply(changes)),
       followers: (topicId) => topics.followers(topicId),
+    },
+    records: {
+      put: (record, expected) =>
+        counted(`records.put ${record.namespace} ${record.key}`, () => records.put(record, expected)),
+      delete: (key, expected) =>
+        counted(`records.delete ${key.namespace} ${key.key}`, () => records.delete(key, expected)),
+      get: (key) => records.get(key),
+      list: (query) => records.list(query),
+      due: (namespace, now, limit) => records.due(namespace, now, limit),
+      nextDueAt: (namespace) => records.nextDueAt(namespace),
     },
   };
 }

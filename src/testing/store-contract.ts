@@ -6,18 +6,21 @@ import { inboxContract } from "./inbox-contract.ts";
 import { journalContract } from "./journal-contract.ts";
 import { leaseContract } from "./lease-contract.ts";
 import { mailboxContract } from "./mailbox-contract.ts";
+import { recordContract } from "./record-contract.ts";
 import { runListContract } from "./run-list-contract.ts";
+import { runRecordContract } from "./run-record-contract.ts";
 import { sessionContract } from "./session-contract.ts";
 import { singleFlightContract } from "./single-flight-contract.ts";
 import { topicContract } from "./topic-contract.ts";
 
 /**
- * The contract suites of a store by name. A store has eight contracts; the journal has three suites and the event log
+ * The contract suites of a store by name. A store has nine contracts; the journal has four suites and the event log
  * two.
  */
 export const storeContracts: Readonly<Record<string, (harness: ContractHarness) => void>> = Object.freeze({
   journal: journalContract,
   runs: runListContract,
+  runRecords: runRecordContract,
   flights: singleFlightContract,
   events: eventLogContract,
   erasures: erasureContract,
@@ -27,4 +30,5 @@ export const storeContracts: Readonly<Record<string, (harness: ContractHarness) 
   contents: contentContract,
   leases: leaseContract,
   topics: topicContract,
+  records: recordContract,
 });

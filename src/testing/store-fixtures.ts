@@ -27,13 +27,18 @@ export const rootTask = rootTaskId;
 export function runRecord(name = "a"): RunRecord {
   return {
     runId: formatRunId(name),
+    kind: "invocation",
     agentId,
     sessionId,
     tenantId: null,
     userId: null,
     priority: Priority.NORMAL,
     agentVersion: null,
+    title: null,
+    metadata: {},
     createdAt: 1,
+    startAt: null,
+    recoveries: 0,
   };
 }
 

@@ -310,6 +310,17 @@ describe("options of runtimes, models, tools and permissions", () => {
     ],
     ["withSettings()", () => withSettings(model, { temprature: 0 } as never), 'use "temperature"'],
     [
+      "withSettings()",
+      () => withSettings(model, { temperature: Number.NaN }),
+      "invalid settings.temperature NaN of withSettings(): expected a number from 0",
+    ],
+    ["withSettings()", () => withSettings(model, { topP: 2 }), "invalid settings.topP 2 of withSettings()"],
+    [
+      "withSettings()",
+      () => withSettings(model, { toolChoice: "any" as never }),
+      'invalid settings.toolChoice "any" of withSettings()',
+    ],
+    [
       "permissions()",
       () => permissions({ Deny: ["*"] } as never),
       'unknown option "Deny" of permissions(): use "deny"',

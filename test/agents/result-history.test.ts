@@ -1,7 +1,8 @@
 import { describe, expect, test } from "vitest";
+import { z } from "zod";
 import { router } from "../../src/agents/architectures/index.ts";
 import { Agent, openRuntime, tool } from "../../src/index.ts";
-import { messageText, type ChatMessage } from "../../src/kernel/index.ts";
+import { messageText, type ChatMessage, type RunHandle } from "../../src/kernel/index.ts";
 import { scriptedModel, type ScriptStep } from "../../src/testing/index.ts";
 import { removeStoresAfterEach, twoStores } from "../runtime/two-stores.ts";
 
@@ -95,6 +96,60 @@ describe("the result of a run", () => {
       await second.close();
     },
   );
+
+  test.each(twoStores)(
+    "has the user messages that were added on the way, as the session has them (%s)",
+    async (_name, prepare) => {
+      const open = await prepare();
+      const first = await openRuntime({ store: await open() });
+      let run: RunHandle | undefined;
+      const steering = tool({
+        name: "add",
+        description: "Adds.",
+        inputSchema: { type: "object" },
+        execute: async () => {
+          await run?.steer("In French.");
+          await run?.followUp("And in German?");
+          return "3";
+        },
+      });
+      const model = scriptedModel([adds({ a: 1, b: 2 }), "Trois.", "Drei.", "3", "Yes.", "1"]);
+      const agent = new Agent({
+        name: "adder",
+        model,
+        tools: [steering],
+        stopHooks: [
+          {
+            name: "digits",
+            shouldContinue: ({ continued }) => (continued === 0 ? "As a digit." : undefined),
+          },
+        ],
+      });
+      run = await first.submit(agent, "Add.", { runId: "run_add" });
+      const { messages, sessionId } = await run.result();
+      expect(said(messages)).toEqual([
+        "assistant: I add.",
+        "tool: ",
+        "user: In French.",
+        "assistant: Trois.",
+        "user: And in German?",
+        "assistant: Drei.",
+        "user: As a digit.",
+        "assistant: 3",
+      ]);
+      await first.close();
+      await using second = await openRuntime({ store: await open() });
+      expect((await (await second.find("run_add"))?.result())?.messages).toEqual(messages);
+      await agent.invoke("Sure?", { runtime: second, sessionId });
+      expect(said(model.calls[4]?.messages ?? [])).toEqual(["user: Add.", ...said(messages), "user: Sure?"]);
+    },
+  );
+
+  test("has the request with which an answer was repaired", async () => {
+    const agent = new Agent({ name: "adder", model: scriptedModel(["four", "4"]) });
+    const { messages } = await agent.invoke("2 + 2?", { output: z.number() });
+    expect(messages.map(({ role }) => role)).toEqual(["assistant", "user", "assistant"]);
+  });
 
   test("its messages continue the conversation without a session", async () => {
     const model = scriptedModel([adds({ a: 1, b: 2 }), "3.", "Yes."]);

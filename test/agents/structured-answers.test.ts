@@ -28,6 +28,8 @@ const answers = [
   ],
   ["the JSON after thinking that mentions its tag", `<think>No <think> {"town":"","days":0}</think>${json}`],
   ["the JSON after thinking without an opening tag", `Maybe {"town":"Tours","days":9}</think>${json}`],
+  ["the JSON before thinking that breaks off", `${json}\n<think>Maybe {"town":"Tours","days":9}, or`],
+  ["the JSON after thinking that breaks off", `<think>Hm {"town":"Tours","days":9}, no: ${json}`],
   ["prose before and after the JSON", `Here you are: ${json}. Enjoy [the trip]!`],
   ["a code block", `\`\`\`json\n${json}\n\`\`\``],
   ["a code block between sentences", `Sure.\n\`\`\`json\n${json}\n\`\`\`\nAnything else?`],
@@ -53,6 +55,26 @@ describe("a structured answer", () => {
     );
     expect({ status, parsed: await layer.parse(output) }).toEqual({ status: "completed", parsed: value });
     expect(model.calls).toHaveLength(1);
+  });
+
+  test.each([
+    ["a bare word", z.enum(["red", "blue"]), "red", "red"],
+    ["a quoted word", z.enum(["red", "blue"]), '"red"', "red"],
+    ["a word after thinking", z.enum(["red", "blue"]), "<think>blue?</think>\nred\n", "red"],
+    ["a word in a code block", z.enum(["red", "blue"]), "```\nred\n```", "red"],
+    ["a sentence", z.string().min(3), "It is red.", "It is red."],
+  ] as const)("is read from %s if the schema describes a text", async (_name, output, text, expected) => {
+    const model = scriptedModel([text]);
+    const result = await new Agent({ name: "clerk", model }).invoke("Colour?", { output });
+    expect(result).toMatchObject({ status: "completed", output: expected });
+  });
+
+  test("is asked again if a bare word is not one of the schema's texts", async () => {
+    const model = scriptedModel(["green", "blue"]);
+    const output = z.enum(["red", "blue"]);
+    const result = await new Agent({ name: "clerk", model }).invoke("Colour?", { output });
+    expect(result).toMatchObject({ status: "completed", output: "blue" });
+    expect(model.calls).toHaveLength(2);
   });
 
   test("is asked again with the problems of the last JSON value if none fits", async () => {

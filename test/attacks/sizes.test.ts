@@ -130,6 +130,14 @@ const entryPoints: Readonly<Record<string, Attack>> = {
       runtime,
       hosted("returns", async () => value),
     ),
+  "the metadata of ctx.report": (runtime, value) =>
+    faultOf(
+      runtime,
+      hosted("reports", async (ctx) => {
+        ctx.report({ metadata: { text: value.slice(9) } });
+        return "done";
+      }),
+    ),
   "the input of a child task": (runtime, value) =>
     faultOf(runtime, {
       ...hosted("parent", async (ctx) => {

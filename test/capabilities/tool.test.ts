@@ -73,6 +73,25 @@ describe("tool()", () => {
     });
   });
 
+  test.each([
+    ["pattern", { type: "object", properties: { code: { type: "string", pattern: "[" } } }, "["],
+    ["pattern in a list", { anyOf: [{ type: "string" }, { type: "array", items: { pattern: "(" } }] }, "("],
+    ["name of patternProperties", { type: "object", patternProperties: { "a{2,1}": {} } }, "a{2,1}"],
+  ])("refuses a schema with a malformed %s when the tool is created", (_what, inputSchema, pattern) => {
+    expect(() =>
+      tool({ name: "bad", description: "x", inputSchema: inputSchema as never, execute: () => "" }),
+    ).toThrow(`invalid pattern ${JSON.stringify(pattern)} in the input schema of tool bad`);
+  });
+
+  test("accepts properties and values that are only named like a pattern", () => {
+    const inputSchema = {
+      type: "object",
+      properties: { pattern: { type: "string" }, patternProperties: { const: { pattern: "[" } } },
+      examples: [{ pattern: "[" }],
+    } as const;
+    expect(() => tool({ name: "ok", description: "x", inputSchema, execute: () => "" })).not.toThrow();
+  });
+
   test("converts a returned text, JSON or nothing to a result, and keeps a whole result", async () => {
     const returning = (value: unknown) =>
       tool({

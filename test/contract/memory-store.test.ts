@@ -5,6 +5,8 @@ import { storeContracts } from "../../src/testing/index.ts";
 
 for (const [name, contract] of Object.entries(storeContracts)) {
   describe(`memory store, ${name}`, () => {
-    contract({ test, expect, open: async () => memoryStore({ hash: sha256 }) });
+    let store = memoryStore({ hash: sha256 });
+    const open = async () => (store = memoryStore({ hash: sha256 }));
+    contract({ test, expect, open, reopen: async () => store });
   });
 }

@@ -4,6 +4,8 @@ import { newPath, openStore } from "../runtime/stores/sqlite/store-files.ts";
 
 for (const [name, contract] of Object.entries(storeContracts)) {
   describe(`SQLite store, ${name}`, () => {
-    contract({ test, expect, open: async () => openStore(await newPath()) });
+    let path = "";
+    const open = async () => openStore((path = await newPath()));
+    contract({ test, expect, open, reopen: () => openStore(path) });
   });
 }

@@ -23,7 +23,11 @@ CREATE TABLE runs (
     recoveries INTEGER NOT NULL DEFAULT 0,
     recovered_at INTEGER,
     erases TEXT,
-    erasing INTEGER
+    erasing INTEGER,
+    kind INTEGER NOT NULL,
+    title TEXT,
+    start_at INTEGER,
+    recoveries_in_all INTEGER NOT NULL DEFAULT 0
   );
 CREATE INDEX runs_ready ON runs (agent_id, tenant, priority DESC, ifnull(user_id, ''), ready_at) WHERE state = 0;
 CREATE INDEX runs_owned ON runs (owner) WHERE owner IS NOT NULL;
@@ -31,11 +35,23 @@ CREATE INDEX runs_waking ON runs (wake_at) WHERE wake_at IS NOT NULL;
 CREATE INDEX runs_of_session ON runs (session_id, ended) WHERE run_id IS NOT NULL;
 CREATE INDEX runs_of_agent ON runs (agent_id) WHERE run_id IS NOT NULL;
 CREATE INDEX runs_of_tenant ON runs (tenant) WHERE tenant <> '-' AND run_id IS NOT NULL;
-CREATE INDEX runs_suspended ON runs (state) WHERE state = 2 AND ended IS NULL AND run_id IS NOT NULL;
+CREATE INDEX runs_suspended ON runs (state) WHERE state = 2 AND ended IS NULL AND NOT ((wake_at = start_at) IS TRUE) AND run_id IS NOT NULL;
+CREATE INDEX runs_scheduled ON runs (state) WHERE state = 2 AND ended IS NULL AND ((wake_at = start_at) IS TRUE) AND run_id IS NOT NULL;
 CREATE INDEX runs_paused ON runs (standing) WHERE standing = 'paused' AND ended IS NULL AND run_id IS NOT NULL;
 CREATE INDEX runs_by_end ON runs (ended) WHERE ended IS NOT NULL AND run_id IS NOT NULL;
 CREATE INDEX runs_by_age_of_end ON runs (ended_at) WHERE ended_at IS NOT NULL AND run_id IS NOT NULL;
 CREATE INDEX runs_erasing ON runs (erasing) WHERE erasing = 1;
+CREATE TABLE run_metadata (
+    run INTEGER PRIMARY KEY,
+    body TEXT NOT NULL
+  );
+CREATE TABLE run_labels (
+    name TEXT NOT NULL,
+    value TEXT NOT NULL,
+    run INTEGER NOT NULL,
+    PRIMARY KEY (name, value, run)
+  ) WITHOUT ROWID;
+CREATE INDEX labels_of_run ON run_labels (run);
 CREATE TABLE commits (
     id INTEGER PRIMARY KEY,
     run INTEGER NOT NULL,
@@ -135,13 +151,23 @@ CREATE TABLE followers (
     agent_id TEXT NOT NULL,
     UNIQUE (topic_id, agent_id)
   );
-INSERT INTO runs VALUES (1, 'run_told', 'clerk', 'conversation', '=house', 2, NULL, 1700000000000, 1, 3, NULL, NULL, NULL, 1700000000000002, 0, 'ada', NULL, 0, 1700000000000, 0, NULL, NULL, NULL);
-INSERT INTO runs VALUES (2, 'run_asked', 'clerk', 'ses_run_asked.before-1', '-', 2, NULL, 1700000000000, 1, 0, NULL, NULL, NULL, 1700000000000011, 0, NULL, 'waiting person', NULL, NULL, 0, NULL, NULL, NULL);
-INSERT INTO runs VALUES (3, 'run_halted', 'lead', 'ses_run_halted.before-2', '-', 2, NULL, 1700000000000, 1, 0, NULL, NULL, NULL, 1700000000000012, 0, NULL, 'waiting signal', NULL, NULL, 0, NULL, NULL, NULL);
-INSERT INTO runs VALUES (4, 'run_crowded', 'panel', 'ses_run_crowded.before-4', '-', 2, NULL, 1700000000000, 1, 0, NULL, NULL, NULL, 1700000000000013, 0, NULL, 'waiting signal seat', NULL, NULL, 0, NULL, NULL, NULL);
-INSERT INTO runs VALUES (5, 'run_asleep', 'sleeper', 'ses_run_asleep.before-5', '-', 2, NULL, 1700000000000, 1, 0, NULL, NULL, NULL, 1700000000000014, 0, NULL, 'waiting time', NULL, NULL, 0, NULL, NULL, NULL);
-INSERT INTO runs VALUES (6, 'run_spent', 'clerk', 'ses_run_spent.before-6', '-', 2, NULL, 1700000000000, 1, 2, NULL, NULL, NULL, 1700000000000008, 0, NULL, NULL, 2, 1700000000000, 0, NULL, NULL, NULL);
-INSERT INTO runs VALUES (7, 'run_erased', 'clerk', 'ses_run_erased.before-7', '-', 2, NULL, 1700000000000, 1, 3, NULL, NULL, NULL, 1700000000000010, 0, NULL, NULL, 0, 1700000000000, 0, NULL, '[{"taskId":"t0","agentId":"clerk"}]', NULL);
+CREATE TABLE records (
+    version INTEGER PRIMARY KEY AUTOINCREMENT,
+    namespace TEXT NOT NULL,
+    tenant TEXT NOT NULL,
+    key TEXT NOT NULL,
+    due_at INTEGER,
+    body TEXT NOT NULL
+  );
+CREATE UNIQUE INDEX records_by_key ON records (namespace, tenant, key);
+CREATE INDEX records_due ON records (namespace, due_at) WHERE due_at IS NOT NULL;
+INSERT INTO runs VALUES (1, 'run_told', 'clerk', 'conversation', '=house', 2, NULL, 1700000000000, 1, 3, NULL, NULL, NULL, 1700000000000002, 0, 'ada', NULL, 0, 1700000000000, 0, NULL, NULL, NULL, 0, 'How is the weather?', NULL, 0);
+INSERT INTO runs VALUES (2, 'run_asked', 'clerk', 'ses_run_asked.before-1', '-', 2, NULL, 1700000000000, 1, 0, NULL, NULL, NULL, 1700000000000011, 0, NULL, 'waiting person', NULL, NULL, 0, NULL, NULL, NULL, 0, 'Write a letter.', NULL, 0);
+INSERT INTO runs VALUES (3, 'run_halted', 'lead', 'ses_run_halted.before-2', '-', 2, NULL, 1700000000000, 1, 0, NULL, NULL, NULL, 1700000000000012, 0, NULL, 'waiting signal', NULL, NULL, 0, NULL, NULL, NULL, 0, NULL, NULL, 0);
+INSERT INTO runs VALUES (4, 'run_crowded', 'panel', 'ses_run_crowded.before-4', '-', 2, NULL, 1700000000000, 1, 0, NULL, NULL, NULL, 1700000000000013, 0, NULL, 'waiting signal seat', NULL, NULL, 0, NULL, NULL, NULL, 0, 'Who has a seat?', NULL, 0);
+INSERT INTO runs VALUES (5, 'run_asleep', 'sleeper', 'ses_run_asleep.before-5', '-', 2, NULL, 1700000000000, 1, 0, NULL, NULL, NULL, 1700000000000014, 0, NULL, 'waiting time', NULL, NULL, 0, NULL, NULL, NULL, 0, NULL, NULL, 0);
+INSERT INTO runs VALUES (6, 'run_spent', 'clerk', 'ses_run_spent.before-6', '-', 2, NULL, 1700000000000, 1, 2, NULL, NULL, NULL, 1700000000000008, 0, NULL, NULL, 2, 1700000000000, 0, NULL, NULL, NULL, 0, 'How is the weather?', NULL, 0);
+INSERT INTO runs VALUES (7, 'run_erased', 'clerk', 'ses_run_erased.before-7', '-', 2, NULL, 1700000000000, 1, 3, NULL, NULL, NULL, 1700000000000010, 0, NULL, NULL, 0, 1700000000000, 0, NULL, '[{"taskId":"t0","agentId":"clerk"}]', NULL, 0, NULL, NULL, 0);
 INSERT INTO commits VALUES (1, 1, 0, 1700000000000, 1, 'CHfP4T9dcIYD1GLKD1c26zc6oRHM83x2ozcXnlHP03o', '{"events":[{"type":"run_start","data":{"sessionId":"conversation","by":"ada"},"from":[0]}],"tasks":[{"type":"create","task":{"taskId":"t0","agentId":"clerk","parentId":null,"supervision":{"runId":"run_told","sessionId":"conversation","rootId":"clerk","parentId":null,"depth":0,"spawnBudget":{"maxAgents":50,"allowPreempt":true},"executionBudget":{"maxTokens":null,"maxCostUsd":null,"maxTurns":null,"deadlineMs":null},"retention":"permanent","priority":2},"budget":{"maxTokens":null,"maxCostUsd":null,"maxTurns":null,"deadlineMs":null},"input":"How is the weather?","messages":[],"userId":"ada","metadata":{},"streaming":true,"onParentEnd":"wait","onPause":"suspend","tools":null}}],"ledger":[{"type":"open","taskId":"t0","parentId":null,"budget":{"maxTokens":null,"maxCostUsd":null,"maxTurns":null,"deadlineMs":null},"priority":2}],"sessions":[{"entryId":"run_told"}]}', NULL);
 INSERT INTO commits VALUES (2, 1, 1, 1700000000000, 8, '5k2HDH9rzB37jVVdOOYwd6Xnq9pTdSHboorZWcI5wZU', '{"steps":[["0","turn","turn","47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU",{"at":1700000000000,"input":"How is the weather?","instructions":"ITwi7XI06xERbh6I8xTHPLOgGbXIf-Ikts5WZb2exQ4","tools":"zzKYC0jj6W86tesXsYh8uihagu03XkJ9CckqOMNdMeI","sessionId":"conversation","leafId":null,"maxToolCallsPerTurn":128,"contents":{"ITwi7XI06xERbh6I8xTHPLOgGbXIf-Ikts5WZb2exQ4":"Be brief.","zzKYC0jj6W86tesXsYh8uihagu03XkJ9CckqOMNdMeI":[{"name":"look","description":"The weather in a town","inputSchema":{"type":"object","properties":{"town":{"type":"string"}}}},{"name":"send","description":"Sends a letter","inputSchema":{"type":"object"}}]}}]],"opens":[["1",7]],"ledger":[["t0 1 1",1,922,0.000922,8192,0.000004,1,"scripted","script"]],"events":[{"type":"task_start","data":{"priority":2,"budget":{"maxTokens":null,"maxCostUsd":null,"maxTurns":null,"deadlineMs":null}}},{"type":"input","data":{"input":"How is the weather?"}},{"type":"before_agent_start","data":{"instructionsHash":"ITwi7XI06xERbh6I8xTHPLOgGbXIf-Ikts5WZb2exQ4","fromCache":false}},{"type":"context","data":{"sessionId":"conversation","leafId":null,"messages":0}},{"type":"agent_start","data":{"input":"How is the weather?","architecture":"react","instructionsHash":"ITwi7XI06xERbh6I8xTHPLOgGbXIf-Ikts5WZb2exQ4"}},["turn_start",1],["message_start","assistant",1,{"provider":"scripted","modelId":"script"}]]}', NULL);
 INSERT INTO commits VALUES (3, 1, 2, 1700000000000, 11, 'kT-ZHVJNoMZ3QjPcAZDhUI3ueqio5sAnJsV_xUfGDG0', '{"ledger":[["t0 1 1",110,0.00014]],"steps":[["1","llm","main","l4F_TiNLtthMaypXp8pfR5nBfq8doXRRc-4IyDOwv88",[{"role":"assistant","content":[{"type":"tool_call","callId":"call_1_0","toolName":"look","input":{"town":"Sens"}},{"type":"tool_call","callId":"call_1_1","toolName":"look","input":{"town":"Troyes"}}]},"tool_calls",100,10,0,0,0,0.00014,"scripted","script"]]],"opens":[["1/0",9],["1/1",10]],"events":[["message_end",0,0],["tool_execution_start",0,0],["tool_execution_start",0,1]]}', NULL);

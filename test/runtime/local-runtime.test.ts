@@ -73,6 +73,16 @@ test("when createRuntime fails, a store of the caller stays open and no listener
   });
 });
 
+test.each([["SIGFOO"], ["SIGKILL"], "SIGTERM", [15]])(
+  "createRuntime() refuses closeOn %j and names the expected signals",
+  async (closeOn) => {
+    await expect(createRuntime({ closeOn: closeOn as never })).rejects.toMatchObject({
+      code: "invalid_argument",
+      message: expect.stringMatching(/^invalid closeOn .* of openRuntime\(\): expected a list of signals/u),
+    });
+  },
+);
+
 test("a run that is being loaded during close() is not started, and close() does not wait for it", async () => {
   const store = memoryStore({ hash: sha256 });
   const [reading, proceed] = [gate(), gate()];

@@ -253,7 +253,7 @@ export class PlanAndExecute implements Architecture {
     yield architectureEvent("plan", "step_completed", { number, ...done });
     const inputs = steering === null ? [] : await ctx.steering({ mode: steering });
     if (inputs.length > 0) yield architectureEvent("plan", "steering_injected", { inputs });
-    appendUserMessages(session, { ...promptContext, from: plan.from }, inputs);
+    appendUserMessages(session, ctx, { ...promptContext, from: plan.from }, inputs);
     plan.userAdditions.push(...inputs.map(inputText));
     return request ?? failureOf(done);
   }

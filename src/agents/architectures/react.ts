@@ -29,6 +29,7 @@ import { unanswered } from "../session-entries.ts";
 import { prepareTurn, stopsAfter, type PreparedTurn } from "../turns/turn-control.ts";
 import { isBlank } from "./answer-text.ts";
 import { maxPauses } from "./role-call.ts";
+import { addUserMessages } from "./user-messages.ts";
 
 /** Options of `react`. */
 export interface ReActOptions {
@@ -82,9 +83,10 @@ export class ReAct implements Architecture {
     while (session.turns < maxTurns) {
       ctx.check();
       const turn = ++session.turns;
-      ctx.emitEvent(eventDraft("turn_start", { turn }));
       const prepared = prepareStep === null ? undefined : await prepareTurn(prepareStep, deps, session);
-      if (prepared?.messages !== undefined) session.messages = session.messages.append(...prepared.messages);
+      const modelRole = prepared?.role === deps.role ? undefined : prepared?.role;
+      ctx.emitEvent(eventDraft("turn_start", modelRole === undefined ? { turn } : { turn, modelRole }));
+      if (prepared?.messages !== undefined) addUserMessages(session, ctx, prepared.messages, "prepare_step");
       const promptWindow = history.getPromptWindow(session.id);
       const transcript = promptWindow instanceof Promise ? await promptWindow : promptWindow;
       const request = requestOf(instructions, deps, session, transcript, toolChoice);
@@ -139,9 +141,8 @@ export class ReAct implements Architecture {
       const inputs: readonly JsonValue[] =
         canContinue && isIdle && followUpOptions !== null ? await ctx.followUps(followUpOptions) : steering;
       if (inputs.length > 0) {
-        session.messages = session.messages.append(
-          ...inputs.flatMap((input) => readMessage(input).message ?? []),
-        );
+        const messages = inputs.flatMap((input) => readMessage(input).message ?? []);
+        addUserMessages(session, ctx, messages, isIdle ? "follow_up" : "steering");
         const name = isIdle ? "react.follow_up_injected" : "react.steering_injected";
         ctx.emitEvent(eventDraft("architecture_event", { architecture: this.name, name, data: { inputs } }));
       } else if (endsLoop) {

@@ -1,8 +1,12 @@
 import {
+  eventDraft,
   messageText,
   type AgentSession,
   type ChatMessage,
   type JsonValue,
+  type RunContext,
+  type UserMessage,
+  type UserMessageSource,
   type UserPart,
 } from "../../kernel/index.ts";
 import { opening, readMessage } from "../agent-input.ts";
@@ -25,12 +29,24 @@ export interface AnsweredPrompt {
   readonly from: number;
 }
 
+/** Appends user messages to a session and emits them, so that the result of the run has them too. */
+export function addUserMessages(
+  session: AgentSession,
+  ctx: Pick<RunContext, "emitEvent">,
+  messages: readonly UserMessage[],
+  source: UserMessageSource,
+): void {
+  session.messages = session.messages.append(...messages);
+  for (const message of messages) ctx.emitEvent(eventDraft("user_message", { message, source }));
+}
+
 /**
  * Appends user input to the session of an architecture that keeps no conversation itself, after the prompt.
  * Architectures that wrap it and later invocations see the input there.
  */
 export function appendUserMessages(
   session: AgentSession,
+  ctx: Pick<RunContext, "emitEvent">,
   { prompt, attachments, from }: AnsweredPrompt,
   inputs: readonly JsonValue[],
 ): void {
@@ -39,5 +55,6 @@ export function appendUserMessages(
     session.messages = session.messages.append(opening(prompt, attachments));
     session.attachments = [];
   }
-  session.messages = session.messages.append(...inputs.flatMap((input) => readMessage(input).message ?? []));
+  const messages = inputs.flatMap((input) => readMessage(input).message ?? []);
+  addUserMessages(session, ctx, messages, "steering");
 }

@@ -13,6 +13,7 @@ import {
   type UserMessage,
   type UserPart,
 } from "../../kernel/index.ts";
+import { foreignParts } from "./foreign-parts.ts";
 
 /** A message of a conversation that a call starts with. A text as content is short for one text part. */
 export type InputMessage =
@@ -60,6 +61,13 @@ const partsOf: Readonly<Record<string, Readonly<Record<string, readonly string[]
   tool: { tool_result: ["callId", "toolName"] },
 };
 
+/** Reads a user message. Returns a description of the problem if the message is not one. */
+export function readUserMessage(message: unknown): UserMessage | string {
+  const read = readMessage(message);
+  if (typeof read === "string" || read.role === "user") return read;
+  return `has the role ${read.role}; expected user`;
+}
+
 function readMessage(message: unknown): ChatMessage | string {
   const role = readProperty(message, "role");
   const content = readProperty(message, "content");
@@ -67,8 +75,10 @@ function readMessage(message: unknown): ChatMessage | string {
   const parts = typeof role === "string" ? partsOf[role] : undefined;
   if (parts === undefined) return `has the role ${describeValue(role)}; expected user, assistant or tool`;
   if (typeof content !== "string" || role === "tool") {
+    if (content === undefined && Array.isArray(readProperty(message, "parts")))
+      return "has `parts` and no content; name the list `content`";
     if (!Array.isArray(content) || content.length === 0)
-      return `has the content ${describeValue(content)}; expected ${role === "tool" ? "" : "a text or "}a list of parts`;
+      return `has the content ${Array.isArray(content) ? "[]" : describeValue(content)}; expected ${role === "tool" ? "" : "a text or "}a list of parts`;
     for (const [index, part] of content.entries()) {
       const problem = problemOf(part, parts);
       if (problem !== undefined) return `has an invalid part ${index}: ${problem}`;
@@ -81,13 +91,19 @@ function problemOf(part: unknown, parts: Readonly<Record<string, readonly string
   const type = readProperty(part, "type");
   const fields = typeof type === "string" && Object.hasOwn(parts, type) ? parts[type] : undefined;
   if (fields === undefined)
-    return `its type is ${describeValue(type)}; expected one of ${Object.keys(parts).join(", ")}`;
+    return `its type is ${describeValue(type)}; expected one of ${Object.keys(parts).join(", ")}${insteadOf(type)}`;
   const missing = fields.find((field) => typeof readProperty(part, field) !== "string");
   if (missing !== undefined)
-    return `${missing} is ${describeValue(readProperty(part, missing))}; expected a text`;
+    return `${missing} of { type: ${JSON.stringify(type)} } is ${describeValue(readProperty(part, missing))}; expected a text`;
   if (type === "image" || type === "file") return sourceProblem(readProperty(part, "source"));
   if (type === "tool_call" && readProperty(part, "input") === undefined) return "input is missing";
   return type === "tool_result" ? resultProblem(part) : undefined;
+}
+
+/** What to use in place of a part of another API. Empty if that is not known. */
+function insteadOf(type: unknown): string {
+  const part = typeof type === "string" && Object.hasOwn(foreignParts, type) ? foreignParts[type] : undefined;
+  return part === undefined ? "" : `; use ${part}`;
 }
 
 function sourceProblem(source: unknown): string | undefined {

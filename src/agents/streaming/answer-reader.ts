@@ -38,14 +38,14 @@ export class AnswerReader {
     if (!this.#answering.includes(part)) return undefined;
     switch (part.type) {
       case "message_start":
-        if (part.data.modelRole === undefined) this.#open.set(part.taskId, { seq: part.seq, shown: "" });
+        if (this.#answering.isSpoken(part)) this.#open.set(part.taskId, { seq: part.seq, shown: "" });
         return undefined;
       case "message_update":
         return part.kind === "text" ? this.#show(part) : undefined;
       case "message_reset":
         return this.#reset(part);
       case "message_end":
-        return part.data.modelRole === undefined
+        return this.#answering.isSpoken(part)
           ? this.#end(part.taskId, messageText(part.data.message))
           : undefined;
       case "task_end":

@@ -3,6 +3,7 @@ import {
   describeValue,
   Fault,
   optionNames,
+  readToolChoice,
   toolCallsOf,
   userMessage,
   type AgentSession,
@@ -17,6 +18,7 @@ import {
   type TurnStart,
   type UserMessage,
 } from "../../kernel/index.ts";
+import { readUserMessage } from "../calling/input-messages.ts";
 
 /** The changes of one turn as they are journaled. */
 export interface PreparedTurn extends Omit<TurnChanges, "messages"> {
@@ -107,26 +109,45 @@ export function anyOf(conditions: StopCondition | readonly StopCondition[]): Sto
 /** Refuses changes that a turn could not apply, before the model is called. */
 function readChanges(changes: TurnChanges, toolNames: readonly string[]): PreparedTurn {
   checkOptions("the result of prepareStep", changes, changeNames);
-  const { tools, messages, ...rest } = changes;
-  for (const name of tools ?? [])
-    if (!toolNames.includes(name))
-      throw new Fault(
-        "invalid_argument",
-        `invalid tool ${JSON.stringify(name)} of prepareStep: expected names of this turn's tools: ${toolNames.join(", ") || "none"}`,
-      );
+  const { role, tools, toolChoice, messages } = changes;
+  for (const name of tools === undefined ? [] : listOf("tools", tools)) requireTool("tool", name, toolNames);
+  const choice =
+    toolChoice === undefined ? undefined : readToolChoice("toolChoice", "prepareStep", toolChoice);
+  if (typeof choice === "object") requireTool("toolChoice", choice.toolName, tools ?? toolNames);
   return {
-    ...rest,
+    ...(role !== undefined && { role }),
     ...(tools !== undefined && { tools }),
-    ...(messages !== undefined && { messages: messages.map(readMessage) }),
+    ...(choice !== undefined && { toolChoice: choice }),
+    ...(messages !== undefined && { messages: listOf("messages", messages).map(readMessage) }),
   };
 }
 
-function readMessage(message: string | UserMessage): UserMessage {
-  if (typeof message === "string") return userMessage(message);
-  if (message?.role === "user") return message;
+function listOf<Item>(name: string, value: readonly Item[]): readonly Item[] {
+  if (Array.isArray(value)) return value;
   throw new Fault(
     "invalid_argument",
-    `invalid message ${describeValue(message)} of prepareStep: expected a text or a message with the role user`,
+    `invalid ${name} ${describeValue(value)} of prepareStep: expected a list`,
+  );
+}
+
+function requireTool(field: string, name: string, toolNames: readonly string[]): void {
+  if (toolNames.includes(name)) return;
+  throw new Fault(
+    "invalid_argument",
+    `invalid ${field} ${JSON.stringify(name)} of prepareStep: expected names of this turn's tools: ${toolNames.join(", ") || "none"}`,
+  );
+}
+
+function readMessage(message: string | UserMessage): UserMessage {
+  const read = typeof message === "string" ? userMessage(message) : readUserMessage(message);
+  if (
+    typeof read === "object" &&
+    read.content.some((part) => part.type !== "text" || part.text.trim() !== "")
+  )
+    return read;
+  throw new Fault(
+    "invalid_argument",
+    `invalid message of prepareStep: expected a text or a message with the role user, but it ${typeof read === "string" ? read : "is empty"}`,
   );
 }
 

@@ -8,19 +8,27 @@ export type ModelLimits = Pick<Model, "contextWindow" | "maxOutputTokens">;
 const windows = new ListedModels(contextWindows);
 
 /**
- * Returns the limits of a model. The context window is that of the price list. The price list has no output limits, so
- * these are listed here; the output limit never exceeds the context window.
+ * Returns the limits of a model. The context window is that of the price list. The price list has no output limits and
+ * not all windows, so these are listed here; the output limit never exceeds the context window.
  */
 export function modelLimits(provider: string, modelId: string): ModelLimits {
-  const contextWindow = windows.find(provider, modelId)?.contextWindow;
   // A server of the user may serve another model under a known name.
-  const limits = windows.hasProvider(provider) ? outputLimits : [];
-  const limit = limits.find(([name]) => name.test(modelId.toLowerCase()))?.[1];
+  const isKnown = windows.hasProvider(provider);
+  const limitIn = (limits: typeof outputLimits): number | undefined =>
+    isKnown ? limits.find(([name]) => name.test(modelId.toLowerCase()))?.[1] : undefined;
+  const contextWindow = windows.find(provider, modelId)?.contextWindow ?? limitIn(missingWindows);
+  const limit = limitIn(outputLimits);
   return {
     ...(contextWindow !== undefined && { contextWindow }),
     ...(limit !== undefined && { maxOutputTokens: Math.min(limit, contextWindow ?? limit) }),
   };
 }
+
+/** Context windows that the price list lacks, as the providers document them; the first name that matches counts. */
+const missingWindows: readonly (readonly [name: RegExp, tokens: number])[] = [
+  [/gemini-(?:2\.5|3).*(?:image|tts|audio|live)/u, 32_768],
+  [/gemini-(?:2\.5|3)/u, 1_048_576],
+];
 
 /**
  * Maximum number of output tokens by model name, as the providers document it; the first name that matches counts.

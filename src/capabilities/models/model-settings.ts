@@ -1,4 +1,5 @@
 import {
+  callSettings,
   checkOptions,
   Fault,
   optionNames,
@@ -66,6 +67,7 @@ export function withSettings(model: ModelLike, settings: ModelSettings): Model {
         `invalid ${key} of withSettings(): ${limit}; use an integer above 0`,
       );
   }
+  checkCallSettings(settings);
   const whole = toModel(model);
   if (settings.countTokens !== undefined && whole.choice !== undefined)
     throw new Fault(
@@ -73,6 +75,18 @@ export function withSettings(model: ModelLike, settings: ModelSettings): Model {
       "invalid countTokens of withSettings(): the model chooses among several models, which count differently; use withSettings() on each of them",
     );
   return new ModelWithSettings(whole, settings);
+}
+
+/** Refuses the settings that a call could not have either, such as a temperature that is not a number. */
+function checkCallSettings({
+  contextWindow: _contextWindow,
+  promptCache: _promptCache,
+  countTokens: _countTokens,
+  stopSequences: _stopSequences,
+  providerOptions: _providerOptions,
+  ...settings
+}: ModelSettings): void {
+  callSettings("withSettings()", settings);
 }
 
 class ModelWithSettings implements Model {

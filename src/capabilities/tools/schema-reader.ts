@@ -9,6 +9,7 @@ import {
   type StandardSchema,
 } from "../../kernel/index.ts";
 import { JsonSchemaCheck } from "./json-schema-check.ts";
+import { assertPatterns } from "./pattern-syntax.ts";
 
 /** Names a schema in faults and creates the fault for an invalid value. */
 export interface SchemaOwner {
@@ -149,6 +150,7 @@ class JsonSource<Value> implements SchemaSource<Value> {
   readonly #check: JsonSchemaCheck;
 
   constructor({ schemaName }: SchemaOwner, schema: JsonSchema) {
+    assertPatterns(schemaName, schema);
     this.jsonSchema = schema;
     this.#check = new JsonSchemaCheck(schemaName, schema);
   }

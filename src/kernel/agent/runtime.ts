@@ -22,8 +22,17 @@ export interface SubmitOptions<Context = unknown> {
   readonly tenantId?: string;
   /** Name of the channel that the input came from. Selects the variant of the prompt. */
   readonly channel?: string;
-  /** Data of the caller. Available as `facts.metadata` inside the run. */
+  /**
+   * Data of the caller. Available as `facts.metadata` inside the run, and as `metadata` in lists of runs. `list` can
+   * select runs by its top-level strings.
+   */
   readonly metadata?: JsonObject;
+  /**
+   * L9: time before which the run does not start, in epoch milliseconds. Its deadline counts from there. Until then the
+   * run is `pending` and waits for `time`; it can be cancelled. A time that has passed starts the run at once. Default:
+   * the run starts at once.
+   */
+  readonly startAt?: number;
   /**
    * Budget of the whole run; tightens the agent's own (B6). Its `maxTurns` counts the model calls of all tasks of the
    * run. The `maxTurns` option of an agent counts only the turns of that agent's loop.
@@ -75,6 +84,7 @@ export const submitOptionNames = optionNames<SubmitOptions>({
   tenantId: true,
   channel: true,
   metadata: true,
+  startAt: true,
   budget: true,
   timeoutWhileWaiting: true,
   spawnBudget: true,

@@ -104,7 +104,9 @@ function replaced(_found: string, before: string, value: string): string {
   return before + hidden(value);
 }
 
-function replacedByName(_found: string, before: string, value: string): string {
+function replacedByName(found: string, before: string, value: string, offset: number, whole: string): string {
+  // The name of a file, as in `/etc/passwd: permission denied`, is followed by a message and not by a credential.
+  if (whole[offset - 1] === "/" && before.endsWith(": ")) return found;
   return before + (isPlainWord.test(value) ? value : mark);
 }
 

@@ -8,12 +8,28 @@ import type { Event } from "./event.ts";
  */
 export class AnsweringTasks {
   readonly #tasks = new Set<TaskId>([rootTaskId]);
+  /** The role that `prepareStep` chose for the current turn of a task. */
+  readonly #turnRoles = new Map<TaskId, string>();
 
   /** Whether the event or delta belongs to such a task. Pass the events of the run in their order. */
   includes(part: Event | Delta): boolean {
     if (!this.#tasks.has(part.taskId)) return false;
     if ((part.type === "spawn_start" || part.type === "spawn_wait") && part.data.handsOver === true)
       this.#tasks.add(part.data.childTaskId);
+    else if (part.type === "turn_start") this.#startTurn(part);
     return true;
+  }
+
+  /**
+   * Whether a message of such a task is part of the conversation: it is written in the role `main`, or in the role of the
+   * current turn. Messages in other roles, such as `classifier` or `judge`, only support the answer.
+   */
+  isSpoken({ taskId, data: { modelRole } }: Event<"message_start" | "message_end">): boolean {
+    return modelRole === undefined || modelRole === this.#turnRoles.get(taskId);
+  }
+
+  #startTurn({ taskId, data: { modelRole } }: Event<"turn_start">): void {
+    if (modelRole !== undefined) this.#turnRoles.set(taskId, modelRole);
+    else if (this.#turnRoles.size > 0) this.#turnRoles.delete(taskId);
   }
 }

@@ -6,6 +6,7 @@ const codeEventTypes = [
   "architecture_event",
   "turn_start",
   "turn_end",
+  "user_message",
   "handoff",
   "flow_start",
   "flow_step_start",

@@ -65,7 +65,9 @@ export function callSettings(owner: string, settings: CallSettings): CallSetting
     const value = readProperty(settings, name);
     if (value === undefined) continue;
     copy[name] =
-      name === "toolChoice" ? toolChoice(owner, value) : numeric(owner, name as NumericSetting, value);
+      name === "toolChoice"
+        ? readToolChoice("settings.toolChoice", owner, value)
+        : numeric(owner, name as NumericSetting, value);
   }
   return Object.freeze(copy);
 }
@@ -79,12 +81,13 @@ function numeric(owner: string, name: NumericSetting, value: unknown): number {
   );
 }
 
-function toolChoice(owner: string, value: unknown): ToolChoice {
+/** Returns a tool choice. Throws `invalid_argument` for another value. `place` and `owner` name it in the error. */
+export function readToolChoice(place: string, owner: string, value: unknown): ToolChoice {
   if (value === "auto" || value === "none" || value === "required") return value;
   const toolName = readProperty(value, "toolName");
   if (typeof toolName === "string") return Object.freeze({ toolName });
   throw new Fault(
     "invalid_argument",
-    `invalid settings.toolChoice ${describeValue(value)} of ${owner}: expected "auto", "none", "required" or { toolName }`,
+    `invalid ${place} ${describeValue(value)} of ${owner}: expected "auto", "none", "required" or { toolName }`,
   );
 }

@@ -1,7 +1,7 @@
 import type { AgentId, RunId, SessionId } from "../base/identity.ts";
 import type { Failure } from "../base/fault.ts";
 import type { JsonValue } from "../base/json-value.ts";
-import type { AssistantMessage, ToolMessage } from "../messages/chat-message.ts";
+import type { AssistantMessage, ToolMessage, UserMessage } from "../messages/chat-message.ts";
 import type { FilePart } from "../messages/content.ts";
 import type { FinishReason } from "../messages/stop-reason.ts";
 import type { Usage } from "../messages/usage.ts";
@@ -74,10 +74,10 @@ export interface RunResult<Output = string> {
   readonly finishReason: FinishReason | null;
   /**
    * The messages that the run added to the conversation, without its input: those of the root agent and of the agents to
-   * which it handed the conversation over, with the results of their tool calls. Computed when it is first read, like
-   * `steps`, `toolCalls`, `reasoning` and `files`.
+   * which it handed the conversation over, with the results of their tool calls, and the user messages that were added
+   * on the way, such as steering. Computed when it is first read, like `steps`, `toolCalls`, `reasoning` and `files`.
    */
-  readonly messages: readonly (AssistantMessage | ToolMessage)[];
+  readonly messages: readonly (UserMessage | AssistantMessage | ToolMessage)[];
   /** The model calls of the agents of `messages`, in order, with their tool calls and usage. */
   readonly steps: readonly RunStep[];
   /** The tool calls of the agents of `messages`, in order, with their results. */

@@ -50,6 +50,8 @@ export interface TaskRecord {
   readonly onParentEnd: OnParentEnd;
   /** H5: what the task does when it is preempted. */
   readonly onPause: OnPause;
+  /** L9: time before which the task does not start, in epoch milliseconds. Absent if it starts at once. */
+  readonly startAt?: number;
   /** Role in which the parent spawned the task. Absent if the parent named none. */
   readonly role?: string;
   /** Names of the tools that the task may call. `null` means all tools of its agent. */

@@ -15,6 +15,7 @@ const erasers: { readonly [Type in EventType]: Eraser<Type> | typeof wordless } 
   agent_start: (data) => ({ ...data, input: null }),
   agent_end: (data) => ({ ...data, output: "", interruptionReason: null }),
   agent_error: (data) => ({ ...data, failure: erasedFailure(data.failure) }),
+  user_message: (data) => ({ ...data, message: erasedMessage(data.message) }),
   message_end: (data) => ({ ...data, message: erasedMessage(data.message) }),
   tool_execution_start: (data) => ({ ...data, input: null }),
   tool_execution_end: ({ metadata: _metadata, ...data }) => ({

@@ -74,7 +74,7 @@ export interface Journal {
     flight: SingleFlight | undefined,
     claim: ClaimOptions,
   ): Promise<Creation>;
-  /** Returns what never changes about a run. */
+  /** Returns the record of a run. Only its `recoveries` grow, and an erasure of the root task empties its `metadata`. */
   find(runId: RunId): Promise<RunRecord | undefined>;
   /** K1: returns the run as `list` does, with its current status. Costs the same for every length of the run. */
   summary(runId: RunId): Promise<RunSummary | undefined>;

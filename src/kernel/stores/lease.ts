@@ -55,7 +55,10 @@ export interface ClaimOptions {
  * - L6 Runs belong to a worker process, not to its name: see `enlist`.
  * - L7 The store counts recoveries, so that a run that ends every process that drives it can be recognised: the count grows each time a
  *   dead worker leaves the run, and starts again after a new commit of the run. A release by a live worker does not change it.
+ *   `RunRecord.recoveries` is the total, which never starts again.
  * - L8 `nextWakeAt` returns the earliest `wakeAt` after `now` of all suspended runs, so that a worker can wake them on time.
+ * - L9 A run that is created with a later `startAt` is suspended until that time. Mail makes it ready earlier, so that it can be
+ *   cancelled; its owner starts no task before that time.
  */
 export interface Leases {
   /**

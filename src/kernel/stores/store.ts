@@ -5,10 +5,11 @@ import type { Inbox } from "./inbox.ts";
 import type { Journal } from "./journal.ts";
 import type { Leases } from "./lease.ts";
 import type { Mailbox } from "./mailbox.ts";
+import type { Records } from "./records.ts";
 import type { Sessions } from "../sessions/sessions.ts";
 import type { Topics } from "./topics.ts";
 
-/** Storage of runs and sessions: eight contracts over one set of data. Implementations: memory and one SQLite file. */
+/** Storage of runs and sessions: nine contracts over one set of data. Implementations: memory and one SQLite file. */
 export interface Store {
   readonly journal: Journal;
   readonly events: EventLog;
@@ -18,6 +19,7 @@ export interface Store {
   readonly contents: Contents;
   readonly leases: Leases;
   readonly topics: Topics;
+  readonly records: Records;
   /**
    * Calls the listener soon after any process wrote a change that may make a run ready or a message available. `runId`
    * is given if the change concerns exactly one run; a waiting message is announced without it. Returns a function that

@@ -65,7 +65,7 @@ export async function forkRun(options: ForkOptions): Promise<RunRecord> {
     throw new Fault("invalid_argument", `at is ${at}: the last event of ${origin.runId} so far is ${last}`);
   }
   const sessionId = newSession(options, runId);
-  const record: RunRecord = { ...origin, runId, sessionId, createdAt: clock.now() };
+  const record: RunRecord = { ...origin, runId, sessionId, createdAt: clock.now(), recoveries: 0 };
   const { agentId } = record;
   const commits = await commitsUpTo(store, origin.runId, at);
   const events = commits.flatMap((commit) => commit.events ?? []).map((event) => ({ ...event, runId }));

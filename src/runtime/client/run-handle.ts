@@ -338,13 +338,27 @@ export class StoredRunHandle<Result = RunResult<JsonValue>> implements RunHandle
     const { store, clock, ids, by = claimedName, life, sizes = defaultSizes } = this.#options;
     life?.check();
     const content: unknown = body;
-    const where = `the ${body.type.replace("_", " ")} of ${this.runId}`;
+    const where = `the ${commandNames[body.type]} for ${this.runId}`;
     assertJson(content, where);
     sizes.assert(valueIn(body), where);
     if (body.type === "resolve") sizes.assert(body.wait, `the name of ${where}`);
     await store.mailbox.put({ id: ids.next(), runId: this.runId, from: by, at: clock.now(), body });
   }
 }
+
+/** The commands of a handle, as errors name them. */
+const commandNames: Readonly<Record<MailBody["type"], string>> = {
+  resolve: "signal",
+  message: "message",
+  steer: "steering input",
+  follow_up: "follow-up",
+  approval: "answer to a question",
+  cancel: "reason of the cancel",
+  pause: "pause command",
+  resume: "resume command",
+  top_up: "top-up",
+  reprioritize: "new priority",
+};
 
 /** The part of a command that the caller chooses freely. */
 function valueIn(body: MailBody): JsonValue {

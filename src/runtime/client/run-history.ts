@@ -14,6 +14,7 @@ import {
   type RunStep,
   type RunToolCall,
   type ToolCallPart,
+  type UserMessage,
 } from "../../kernel/index.ts";
 
 type Writable<Value> = { -readonly [Key in keyof Value]: Value[Key] };
@@ -22,11 +23,16 @@ interface OpenStep extends Omit<RunStep, "toolCalls"> {
   readonly toolCalls: Writable<RunToolCall>[];
 }
 
+interface Fold extends Pick<RunResult, "steps" | "toolCalls"> {
+  /** The steps and the user messages of the conversation, in order. */
+  readonly conversation: readonly (RunStep | UserMessage)[];
+}
+
 /** The conversation of a run, computed from its events when it is first read. */
 export class RunHistory {
   readonly #read: () => readonly Event[];
   readonly #output: JsonValue;
-  #fold: Pick<RunResult, "steps" | "toolCalls"> | undefined;
+  #fold: Fold | undefined;
   #messages: RunResult["messages"] | undefined;
 
   /** `read` returns the events of the run. `output` is the answer of the run. */
@@ -44,32 +50,33 @@ export class RunHistory {
   }
 
   get messages(): RunResult["messages"] {
-    return (this.#messages ??= deepFreeze(messagesOf(this.#mainSteps, this.#output)));
+    return (this.#messages ??= deepFreeze(messagesOf(this.#folded.conversation, this.#output)));
   }
 
   get reasoning(): string {
-    return this.#mainSteps
+    return this.#spokenSteps
       .map(({ reasoning }) => reasoning)
       .filter((text) => text !== "")
       .join("\n\n");
   }
 
   get files(): readonly FilePart[] {
-    return this.#mainSteps.flatMap(({ message }) => message.content.filter((part) => part.type === "file"));
+    return this.#spokenSteps.flatMap(({ message }) => message.content.filter((part) => part.type === "file"));
   }
 
-  get #folded(): Pick<RunResult, "steps" | "toolCalls"> {
+  get #folded(): Fold {
     if (this.#fold === undefined) {
       const fold = new StepFold();
       for (const event of this.#read()) fold.add(event);
-      const { steps, toolCalls } = fold;
-      this.#fold = deepFreeze({ steps, toolCalls });
+      const { steps, toolCalls, conversation } = fold;
+      this.#fold = deepFreeze({ steps, toolCalls, conversation });
     }
     return this.#fold;
   }
 
-  get #mainSteps(): readonly RunStep[] {
-    return this.steps.filter(({ role }) => role === "main");
+  /** The steps whose messages are part of the conversation. */
+  get #spokenSteps(): readonly RunStep[] {
+    return this.#folded.conversation.filter((each) => "message" in each);
   }
 }
 
@@ -77,6 +84,7 @@ export class RunHistory {
 class StepFold {
   readonly steps: OpenStep[] = [];
   readonly toolCalls: Writable<RunToolCall>[] = [];
+  readonly conversation: (OpenStep | UserMessage)[] = [];
   readonly #answering = new AnsweringTasks();
   /** Calls without a result, by task and call id. Servers repeat ids, so a key may have several calls (J2). */
   readonly #open = new Map<string, Writable<RunToolCall>[]>();
@@ -85,18 +93,22 @@ class StepFold {
   add(event: Event): void {
     if (!this.#answering.includes(event)) return;
     if (event.type === "message_end") this.#addStep(event);
+    else if (event.type === "user_message") this.conversation.push(event.data.message);
     else if (event.type === "tool_execution_start") this.#startCall(event);
     else if (event.type === "tool_execution_end") this.#endCall(event);
   }
 
-  #addStep({ taskId, agentId, data }: Event<"message_end">): void {
+  #addStep(event: Event<"message_end">): void {
+    const { taskId, agentId, data } = event;
     const { message } = data;
     if (message.role !== "assistant") return;
     const { modelRole = "main", stopReason = null, usage = null, model = null, durationMs = 0 } = data;
     const toolCalls = toolCallsOf(message).map((part) => this.#openCall(taskId, part));
     const [text, reasoning] = [messageText(message), reasoningOf(message)];
     const place = { taskId, agentId, role: modelRole };
-    this.steps.push({ ...place, message, text, reasoning, toolCalls, stopReason, usage, model, durationMs });
+    const step = { ...place, message, text, reasoning, toolCalls, stopReason, usage, model, durationMs };
+    this.steps.push(step);
+    if (this.#answering.isSpoken(event)) this.conversation.push(step);
   }
 
   #openCall(
@@ -144,10 +156,15 @@ function reasoningOf({ content }: AssistantMessage): string {
   return text;
 }
 
-/** The messages of the steps, each followed by the results of its calls. */
-function messagesOf(steps: readonly RunStep[], output: JsonValue): RunResult["messages"] {
+/** The messages of a conversation, each followed by the results of its calls. */
+function messagesOf(conversation: Fold["conversation"], output: JsonValue): RunResult["messages"] {
   const messages: RunResult["messages"][number][] = [];
-  for (const { message, toolCalls } of steps) {
+  for (const each of conversation) {
+    if ("content" in each) {
+      messages.push(each);
+      continue;
+    }
+    const { message, toolCalls } = each;
     messages.push(message);
     const results = toolCalls.flatMap(({ output: result, status, ...call }) =>
       result === null

@@ -157,7 +157,7 @@ interface RunWaits {
 /** Reads from the journal of an unfinished run what it waits for. */
 async function readWaits(
   { store, unknownPrice }: WorkerContext,
-  { runId, status }: RunSummary,
+  { runId, status, waitsFor: causes }: RunSummary,
 ): Promise<RunWaits> {
   const state = new RunState(unknownPrice);
   const approvals = new Map<string, string>();
@@ -169,7 +169,8 @@ async function readWaits(
     }
   }
   const live = [...state.tasks.values()].filter(({ outcome }) => outcome === null);
-  if (status === "pending") return { onlyWaits: false, waitsFor: ["a worker"] };
+  if (status === "pending")
+    return { onlyWaits: false, waitsFor: [causes.includes("time") ? "its start time" : "a worker"] };
   if (state.paused) return { onlyWaits: true, waitsFor: ["resume"] };
   const waitsFor = live.flatMap(({ record, opened }) =>
     [...opened.keys()].filter(isCall).map((address) => {

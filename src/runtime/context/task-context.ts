@@ -151,7 +151,7 @@ export class TaskContext implements RunContext {
    * error.
    */
   report(report: TaskReport): void {
-    assertReported(report);
+    assertReported(report, this.#runner.worker.sizes);
     this.#runner.report = { ...this.#runner.report, ...report };
   }
 

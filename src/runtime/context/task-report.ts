@@ -6,19 +6,27 @@ import {
   type SessionChange,
   type TaskReport,
 } from "../../kernel/index.ts";
+import type { SizeLimit } from "../process/size-limit.ts";
 import { isPromise, refusedPromise } from "../task/refused-promise.ts";
 import { checkReport } from "./context-options.ts";
 
-/** J10: checks that a report is JSON. */
-export function assertReported(report: TaskReport): void {
+/** J10: checks that a report is JSON, and that none of its values is too large. */
+export function assertReported(report: TaskReport, sizes: SizeLimit): void {
   checkReport(report);
   for (const member in report) {
     const value = report[member as keyof TaskReport];
-    if (member === "sessions" || typeof value === "string" || value === undefined) continue;
+    if (member === "sessions" || value === undefined) continue;
     const where = `the ${member} that the task reports`;
+    if (typeof value === "string") {
+      sizes.assert(value, where);
+      continue;
+    }
     if (isPromise(value)) throw refusedPromise(value, where);
     if (typeof value === "function") assertSynchronous(value, where);
-    else sealJson(value, where);
+    else {
+      sealJson(value, where);
+      sizes.assert(value, where);
+    }
   }
   if (report.sessions !== undefined) assertEntries(report.sessions);
 }

@@ -12,6 +12,7 @@ import {
   type JsonValue,
   type LedgerCommand,
   type Message,
+  type RunKind,
   type RunRecord,
   type SessionChange,
   type SpawnBudget,
@@ -19,21 +20,32 @@ import {
   Supervision,
   type TaskRecord,
   type UserEntryFields,
+  type UserMessage,
   assertJson,
   callSettings,
+  describeValue,
   executionBudget,
   formatTaskId,
+  runTitle,
   tightenBudget,
   unlimitedBudget,
   userEntry,
 } from "../../kernel/index.ts";
+
+/** The options of a submission, and what only the runtime sets. */
+export interface NewRunOptions extends SubmitOptions {
+  /** The inbox messages that start the run. */
+  readonly messages?: readonly Message[];
+  /** Default: `"invocation"`. */
+  readonly kind?: RunKind;
+}
 
 /** Creates a run of `agent` and its first commit: `run_start`, the root task with its account, and the user's session entry (S2). */
 export function newRun(
   worker: Pick<WorkerContext, "clock" | "ids" | "warnAt"> & Partial<Pick<WorkerContext, "sizes">>,
   agent: HostedAgent,
   input: JsonValue,
-  options: SubmitOptions & { readonly messages?: readonly Message[] },
+  options: NewRunOptions,
 ): NewRun {
   const { clock, ids } = worker;
   const { id: agentId } = agent;
@@ -42,9 +54,10 @@ export function newRun(
   assertJson(input, `the input of ${agentId}`);
   worker.sizes?.assert(input, `the input of ${agentId}`);
   if (metadata !== noMetadata) {
-    assertJson(metadata, `the metadata of a run of ${agentId}`);
+    assertMetadata(metadata, agentId);
     worker.sizes?.assert(metadata, `the metadata of a run of ${agentId}`);
   }
+  const startAt = startTimeOf(options, agentId);
   const root = Supervision.root(agentId, {
     ids,
     runId: options.runId,
@@ -70,6 +83,7 @@ export function newRun(
     supervision,
     budget,
     ...(options.timeoutWhileWaiting === true && { timeoutWhileWaiting: true }),
+    ...(startAt !== null && { startAt }),
     input,
     messages,
     userId,
@@ -89,7 +103,8 @@ export function newRun(
     tasks: [{ type: "create", task: withOptions(task, options) }],
     ledger: [openAccountCommand(worker, { taskId, parentId: null, budget, priority })],
   };
-  const message = root.retention === HistoryRetention.NONE ? undefined : agent.messageOf?.(input);
+  const content = agent.messageOf?.(input);
+  const message = root.retention === HistoryRetention.NONE ? undefined : content;
   const earlier = agent.historyOf?.(input);
   if (earlier !== undefined && options.sessionId !== undefined)
     throw secondHistory(agentId, options.sessionId);
@@ -97,13 +112,18 @@ export function newRun(
   return {
     record: {
       runId,
+      kind: options.kind ?? "invocation",
       agentId,
       sessionId,
       tenantId: options.tenantId ?? null,
       userId,
       priority,
       agentVersion: agent.version ?? null,
+      title: root.retention === HistoryRetention.PERMANENT ? titleOf(input, content, messages) : null,
+      metadata,
       createdAt: at,
+      startAt,
+      recoveries: 0,
     },
     first: sessions === undefined ? first : { ...first, sessions },
   };
@@ -137,6 +157,37 @@ function withOptions(task: TaskRecord, { channel, settings, context }: SubmitOpt
     ...(settings !== undefined && { settings: callSettings(`a run of ${task.agentId}`, settings) }),
     ...(context !== undefined && { hasContext: true }),
   };
+}
+
+/** The title of a run: the text of the input, or of the inbox message that starts the run. */
+function titleOf(
+  input: JsonValue,
+  content: UserMessage | undefined,
+  [first]: readonly Message[],
+): string | null {
+  if (content !== undefined)
+    return runTitle(content.content.map((part) => (part.type === "text" ? part.text : "")).join(" "));
+  const text = input ?? first?.body;
+  return typeof text === "string" ? runTitle(text) : null;
+}
+
+function assertMetadata(metadata: JsonObject, agentId: AgentId): void {
+  if (typeof metadata !== "object" || metadata === null || Array.isArray(metadata))
+    throw new Fault(
+      "invalid_argument",
+      `invalid metadata of a run of ${agentId}: expected an object, not ${describeValue(metadata)}`,
+    );
+  assertJson(metadata, `the metadata of a run of ${agentId}`);
+}
+
+/** L9: the start time of a submission. `null` if it names none. */
+function startTimeOf({ startAt }: SubmitOptions, agentId: AgentId): number | null {
+  if (startAt === undefined) return null;
+  if (Number.isSafeInteger(startAt) && startAt >= 0) return startAt;
+  throw new Fault(
+    "invalid_argument",
+    `invalid startAt ${describeValue(startAt)} of a run of ${agentId}: expected a time in whole epoch milliseconds; use Date.now() plus a delay, or Date.parse()`,
+  );
 }
 
 /** A run that is not stored yet. */

@@ -3,7 +3,7 @@ import { asksPerson } from "./wait-names.ts";
 
 /** The clock by which the deadline and the timeouts of a task run. */
 export class TaskClock {
-  /** When the task was created. Epoch milliseconds. */
+  /** When the clock begins to run: the creation of the task, or its later start (L9). Epoch milliseconds. */
   readonly startedAt: number;
   #stoppedMs = 0;
   #stoppedSince: number | null = null;
@@ -23,10 +23,11 @@ export class TaskClock {
 
   /** Stops the clock or lets it run again at this time. Does nothing if the clock is in that state already. */
   set(isRunning: boolean, at: number): void {
+    const time = Math.max(at, this.startedAt);
     if (!isRunning) {
-      this.#stoppedSince ??= at;
+      this.#stoppedSince ??= time;
     } else if (this.#stoppedSince !== null) {
-      this.#stoppedMs += at - this.#stoppedSince;
+      this.#stoppedMs += time - this.#stoppedSince;
       this.#stoppedSince = null;
     }
   }

@@ -76,7 +76,7 @@ const empty: readonly never[] = [];
 export function newTaskState(record: TaskRecord, at: number): TaskState {
   return {
     record,
-    clock: new TaskClock(at),
+    clock: new TaskClock(Math.max(at, record.startAt ?? at)),
     steps: new Map(),
     opened: new Map(),
     failedStarts: new Map(),

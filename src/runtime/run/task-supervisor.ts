@@ -282,8 +282,8 @@ export class TaskSupervisor implements TaskHost, SeatMoves {
     this.#stopTimer.watchDeadline(task);
     if (!isSeated) return;
     const worker = this.#worker;
-    const startAt = task.crashedAt + (restartDelayMs(task.crashes, worker.runRetry) ?? 0);
-    if (task.crashes > 0 && startAt > worker.clock.now() && cancelled === null) {
+    const startAt = startTime(task, worker);
+    if (startAt > worker.clock.now() && cancelled === null) {
       this.waits.at(startAt, () => {
         this.listener.stayAwake();
         this.#start(taskId);
@@ -449,6 +449,12 @@ export class TaskSupervisor implements TaskHost, SeatMoves {
     const output = this.#runners.get(taskId)?.output ?? null;
     this.#end(taskId, { status: "paused", output, failure: null });
   }
+}
+
+/** Time before which the task does not start: its start time (L9), and the delay after a crash of its code. */
+function startTime({ record, crashes, crashedAt }: TaskState, { runRetry }: WorkerContext): number {
+  const restartAt = crashes === 0 ? 0 : crashedAt + (restartDelayMs(crashes, runRetry) ?? 0);
+  return Math.max(restartAt, record.startAt ?? 0);
 }
 
 function hasPausing({ tasks }: Headcount): boolean {

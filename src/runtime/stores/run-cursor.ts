@@ -8,6 +8,9 @@ import {
 
 const defaultLimit = 50;
 
+/** Maximum length of the name and the value of a top-level string of a run's metadata that `list` can select by, in characters. */
+export const longestLabel = 1_024;
+
 /**
  * A query with its defaults. A run's `place` is its position in the order of creation; only runs with a place lower
  * than `before` match.

@@ -1,11 +1,15 @@
 import type { RunStanding, RunSummary, WaitCause } from "../../kernel/index.ts";
 import type { RunEnd } from "./run-end.ts";
 
-/** Who has the run: a worker, no worker although it has work, or no worker because it waits. */
-type Holder = "owned" | "ready" | "suspended";
+/**
+ * Who has the run: a worker, no worker although it has work, no worker because it waits, or no worker because its start
+ * time lies ahead (L9).
+ */
+export type Holder = "owned" | "ready" | "suspended" | "scheduled";
 
 const nothing: readonly WaitCause[] = Object.freeze([]);
 const aWorker: readonly WaitCause[] = Object.freeze(["worker"]);
+const time: readonly WaitCause[] = Object.freeze(["time"]);
 
 /**
  * K1: the status of a run. A paused run is paused, whether or not a worker has it. A waiting run that received a message
@@ -19,6 +23,7 @@ export function statusOf(
   if (end !== null) return { status: end.status, waitsFor: nothing };
   if (standing?.status === "paused") return { status: "paused", waitsFor: nothing };
   if (holder === "ready") return { status: "pending", waitsFor: aWorker };
+  if (holder === "scheduled") return { status: "pending", waitsFor: time };
   if (holder === "owned" && standing?.status !== "waiting") return { status: "running", waitsFor: nothing };
   return { status: "waiting", waitsFor: standing?.waitsFor ?? nothing };
 }

@@ -104,6 +104,11 @@ export class LocalEngine implements Engine, RunClaimer {
     if (this.#reservedClaims === 0) this.#onClaimsCompleted?.();
   }
 
+  /** L9: looks for ready runs at this time, in epoch milliseconds. Without this call the next poll finds them. */
+  wakeAt(atMs: number): void {
+    this.#pollBy(atMs);
+  }
+
   /** The hosted agents or their versions have changed: runs that were not for this worker may be now. */
   agentsChanged(): void {
     this.#pinned.clear();

@@ -188,6 +188,34 @@ describe("messages", () => {
       'message 0 has an invalid part 0: its type is "tool-call"; expected one of text, file, reasoning, tool_call, opaque',
     ],
     [
+      "an image in the form of another library",
+      [
+        {
+          role: "user",
+          content: [
+            { type: "text", text: "x" },
+            { type: "image_url", image_url: "x" },
+          ],
+        },
+      ],
+      'message 0 has an invalid part 1: its type is "image_url"; expected one of text, image, file; use { type: "image", mediaType, source: { kind: "url", url } }',
+    ],
+    [
+      "an image without its type",
+      [{ role: "user", content: [{ type: "image", image: "https://a.example/a.png" }] }],
+      'message 0 has an invalid part 0: mediaType of { type: "image" } is undefined; expected a text',
+    ],
+    [
+      "a message of a page of the AI SDK",
+      [{ role: "user", parts: [{ type: "text", text: "x" }] }],
+      "message 0 has `parts` and no content; name the list `content`",
+    ],
+    [
+      "an empty list of parts",
+      [{ role: "user", content: [] }],
+      "message 0 has the content []; expected a text or a list of parts",
+    ],
+    [
       "a result without output",
       [{ role: "tool", content: [{ ...result, output: "x" }] }, user],
       'message 0 has an invalid part 0: output is "x"; expected { type: "text", text }',

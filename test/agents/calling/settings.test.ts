@@ -65,9 +65,9 @@ describe("settings", () => {
 
   test("settings apply to the roles of an architecture and to the repair of an answer", async () => {
     const plan = JSON.stringify({ steps: ["look"] });
-    const model = scriptedModel([plan, "Rain.", "no JSON", '"Rain."']);
+    const model = scriptedModel([plan, "Rain.", "no JSON", "7"]);
     const agent = new Agent({ name: "planner", model, architecture: planAndExecute() });
-    const output = { type: "string" } as const;
+    const output = { type: "number" } as const;
     const { status } = await agent.invoke("Weather?", { settings: { seed: 7 }, output });
     expect(status).toBe("completed");
     expect(model.calls.map(({ seed }) => seed)).toEqual([7, 7, 7, 7]);

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { Agent, hasToolCall, tool, type TurnStart } from "../../../src/index.ts";
+import { Agent, hasToolCall, openRuntime, tool, type TurnStart } from "../../../src/index.ts";
 import { planAndExecute } from "../../../src/agents/architectures/index.ts";
-import type { Event } from "../../../src/kernel/index.ts";
+import { messageText, type Event } from "../../../src/kernel/index.ts";
 import { scriptedModel } from "../../../src/testing/index.ts";
 import { removeStoresAfterEach, twoStores } from "../../runtime/two-stores.ts";
 import { company, resultsIn, runAlone, worker } from "../company.ts";
@@ -122,6 +122,44 @@ describe("prepareStep", () => {
     ]);
   });
 
+  test.each(twoStores)(
+    "the result and the streamed text have the turns of the role that prepareStep chose (%s)",
+    async (_name, prepare) => {
+      const writer = scriptedModel([calling("look"), { deltas: ["It ", "rains."] }, "never"]);
+      const judge = scriptedModel(["fine"]);
+      const { agent } = worker("scout", [{ ...calling("look"), text: "I look." }], {
+        tools,
+        models: { writer, judge },
+        prepareStep: ({ turn }) => (turn > 1 ? { role: "writer", messages: [`Turn ${turn}.`] } : undefined),
+      });
+      await using runtime = await openRuntime({ store: await (await prepare())() });
+      const stream = agent.stream("Weather?", { runtime });
+      const pieces: string[] = [];
+      for await (const text of stream.text()) pieces.push(text);
+      expect(pieces).toEqual(["I look.", "\n\ncalling look", "\n\nIt ", "rains."]);
+      const { messages, steps, toolCalls } = await stream.result();
+      expect(messages.map((message) => `${message.role}: ${messageText(message)}`)).toEqual([
+        "assistant: I look.",
+        "tool: ",
+        "user: Turn 2.",
+        "assistant: calling look",
+        "tool: ",
+        "user: Turn 3.",
+        "assistant: It rains.",
+      ]);
+      expect(steps.map(({ role }) => role)).toEqual(["main", "writer", "writer"]);
+      expect(toolCalls).toHaveLength(2);
+    },
+  );
+
+  test("a message of prepareStep may have a text as its content", async () => {
+    const { agent, model } = worker("scout", ["Done."], {
+      prepareStep: () => ({ messages: [{ role: "user", content: "Be brief." } as never] }),
+    });
+    expect((await runAlone(agent)).result.status).toBe("completed");
+    expect(model.calls[0]?.messages.at(-1)).toMatchObject({ content: [{ type: "text", text: "Be brief." }] });
+  });
+
   test("an empty list of prepareStep forbids all tools of the turn", async () => {
     const { agent, model } = worker("scout", ["Done."], { tools, prepareStep: () => ({ tools: [] }) });
     await runAlone(agent);
@@ -163,6 +201,25 @@ describe("prepareStep", () => {
       "of prepareStep: expected a text or a message",
     ],
     ["option", { activeTools: ["look"] }, "activeTools"],
+    ["tool choice", { toolChoice: "must" }, 'invalid toolChoice "must" of prepareStep: expected "auto"'],
+    [
+      "tool as the choice",
+      { toolChoice: { toolName: "lok" } },
+      'invalid toolChoice "lok" of prepareStep: expected names of this turn\'s tools: look, finish',
+    ],
+    [
+      "tool as the choice among its tools",
+      { tools: ["finish"], toolChoice: { toolName: "look" } },
+      'invalid toolChoice "look" of prepareStep: expected names of this turn\'s tools: finish',
+    ],
+    ["kind of list of tools", { tools: "look" }, 'invalid tools "look" of prepareStep: expected a list'],
+    ["kind of list of messages", { messages: "x" }, 'invalid messages "x" of prepareStep: expected a list'],
+    ["content of a message", { messages: [{ role: "user", content: 7 }] }, "it has the content 7"],
+    [
+      "text",
+      { messages: [" "] },
+      "of prepareStep: expected a text or a message with the role user, but it is empty",
+    ],
   ])(
     "a run fails before the model is called if prepareStep returns an unknown %s",
     async (_what, changes, message) => {

@@ -22,6 +22,10 @@ async function open(path = newPath(), name = "m"): Promise<{ memory: Memory; clo
 describe("FullTextMemory", () => {
   memoryContract({ test, expect, open: () => open() });
 
+  test("openMemory() refuses to open a memory without a path", async () => {
+    await expect(openMemory({} as never)).rejects.toThrow("invalid path undefined of openMemory()");
+  });
+
   test("keeps everything when its file is opened again, and shares it with every process that has the file open", async () => {
     const path = newPath();
     const { memory: one } = await open(path, "one");

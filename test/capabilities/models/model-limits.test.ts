@@ -29,10 +29,16 @@ describe("limits of a named model", () => {
     },
   );
 
-  test("google/gemini-2.5-pro knows its output limit, although the price list has no context window for it", () => {
-    const { contextWindow, maxOutputTokens } = namedModel("google/gemini-2.5-pro");
-    expect({ contextWindow, maxOutputTokens }).toEqual({ maxOutputTokens: 65_536 });
-  });
+  test.each(["google/gemini-2.5-pro", "google/gemini-3-pro-preview"] as const)(
+    "%s knows its context window, although the price list has none for it",
+    (name) => {
+      const { contextWindow, maxOutputTokens } = namedModel(name);
+      expect({ contextWindow, maxOutputTokens }).toEqual({
+        contextWindow: 1_048_576,
+        maxOutputTokens: 65_536,
+      });
+    },
+  );
 
   test("modelBudget() accepts a named model", () => {
     const model = namedModel("openai/gpt-5");

@@ -75,6 +75,8 @@ describe("secrets in error messages", () => {
     "the cookie banner covers 3 buttons",
     "-----BEGIN CERTIFICATE-----\nMIIB1234\n-----END CERTIFICATE-----",
     "npm_config_registry is not set",
+    "google does not fetch image/png from file:///etc/passwd: fetch it first",
+    "ENOENT: no such file: /run/secrets/credentials: create the file",
     "client id 12 and session key names",
   ])("a text without a secret stays unchanged: %s", (text) => {
     expect(withoutSecrets(text)).toBe(text);

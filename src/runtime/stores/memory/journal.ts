@@ -6,7 +6,9 @@ import {
   digestOf,
   eraseCommit,
   Fault,
+  rootTaskId,
   sameCaller,
+  startsLater,
   turnKey,
   type Commit,
   type Creation,
@@ -92,11 +94,12 @@ export class MemoryJournal implements Journal {
       owner: null,
       recoveries: 0,
       recoveredAt: 0,
-      rest: ready,
+      rest: startsLater(record) ? { kind: "suspended", wakeAt: record.startAt } : ready,
       readyAt: this.#tables.tick(),
       line: undefined,
       watchers: nobody,
     };
+    sealJson(record.metadata);
     for (const change of first.tasks ?? noTasks) if (change.type === "create") freezeGiven(change.task);
     this.#write(row, first);
     this.#tables.runs.set(record.runId, row);
@@ -120,11 +123,11 @@ export class MemoryJournal implements Journal {
   async list(query: RunQuery = {}): Promise<RunPage> {
     const { before, limit, statuses } = cursorOf(query);
     const { sessionId, agentId, tenantId } = query;
-    const fits = ({ place, record, ...row }: RunRow): boolean =>
-      place < before &&
-      (sessionId === undefined || record.sessionId === sessionId) &&
-      (agentId === undefined || record.agentId === agentId) &&
-      (tenantId === undefined || record.tenantId === tenantId) &&
+    const fits = (row: RunRow): boolean =>
+      row.place < before &&
+      (sessionId === undefined || row.record.sessionId === sessionId) &&
+      (agentId === undefined || row.record.agentId === agentId) &&
+      (tenantId === undefined || row.record.tenantId === tenantId) &&
       (statuses?.includes(memoryStatusOf(row).status) ?? true);
     const found = [...this.#tables.runs.values()].filter(fits).toReversed();
     const { shown, next } = pageOf(found, limit);
@@ -239,6 +242,7 @@ export class MemoryJournal implements Journal {
 
   #erase(row: RunRow, erasures: readonly Erasure[]): void {
     const { commits, events } = row;
+    if (erasures.some(({ taskId }) => taskId === rootTaskId)) row.record = { ...row.record, metadata: {} };
     const erasedContents = (row.erasedContents ??= new Map<number, string>());
     for (const [number, commit] of commits.entries()) {
       const wordless = eraseCommit(commit, erasures);

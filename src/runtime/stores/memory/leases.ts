@@ -100,6 +100,7 @@ export class MemoryLeases implements Leases {
 function noteRecovery(row: RunRow): void {
   row.recoveries = row.recoveredAt === row.commits.length ? row.recoveries + 1 : 1;
   row.recoveredAt = row.commits.length;
+  row.record = { ...row.record, recoveries: row.record.recoveries + 1 };
 }
 
 const ready: Rest = { kind: "ready" };

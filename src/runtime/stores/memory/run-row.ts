@@ -12,7 +12,7 @@ import type {
 } from "../../../kernel/index.ts";
 
 export interface RunRow {
-  readonly record: RunRecord;
+  record: RunRecord;
   /** L5: `turnKey` of the run. */
   readonly turn: string;
   /** Position in the order of creation, from 1. */
@@ -34,7 +34,7 @@ export interface RunRow {
   isLive: boolean;
   epoch: number;
   owner: string | null;
-  /** L7: number of recoveries in a row, valid while the run has `recoveredAt` commits. */
+  /** L7: number of recoveries in a row, valid while the run has `recoveredAt` commits. The record has the total. */
   recoveries: number;
   recoveredAt: number;
   rest: Rest;

@@ -1,17 +1,18 @@
 import type { RunSummary } from "../../../kernel/index.ts";
-import { statusOf } from "../run-status.ts";
+import { statusOf, type Holder } from "../run-status.ts";
 import type { RunRow } from "./run-row.ts";
 
 /** The status of a run and what it waits for. */
-export function memoryStatusOf({
-  end,
-  standing,
-  owner,
-  rest,
-  mail,
-}: Pick<RunRow, "end" | "standing" | "owner" | "rest" | "mail">): Pick<RunSummary, "status" | "waitsFor"> {
-  const isLeft = rest.kind === "suspended" && mail.length === 0;
-  return statusOf(end, standing, owner === null ? (isLeft ? "suspended" : "ready") : "owned");
+export function memoryStatusOf(row: StatusRow): Pick<RunSummary, "status" | "waitsFor"> {
+  return statusOf(row.end, row.standing, holderOf(row));
+}
+
+type StatusRow = Pick<RunRow, "record" | "end" | "standing" | "owner" | "rest" | "mail">;
+
+function holderOf({ record, owner, rest, mail }: StatusRow): Holder {
+  if (owner !== null) return "owned";
+  if (rest.kind !== "suspended" || mail.length > 0) return "ready";
+  return rest.wakeAt !== null && rest.wakeAt === record.startAt ? "scheduled" : "suspended";
 }
 
 export function summaryOf(row: RunRow): RunSummary {

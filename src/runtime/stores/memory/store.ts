@@ -12,6 +12,7 @@ import { MemoryInbox } from "./inbox.ts";
 import { MemoryJournal } from "./journal.ts";
 import { MemoryLeases } from "./leases.ts";
 import { MemoryMailbox } from "./mailbox.ts";
+import { MemoryRecords } from "./records.ts";
 import { MemorySessions } from "./sessions.ts";
 import { Tables } from "./tables.ts";
 import { MemoryTopics } from "./topics.ts";
@@ -43,6 +44,7 @@ export function memoryStore(options: MemoryStoreOptions): Store {
     contents,
     leases: new MemoryLeases(tables),
     topics,
+    records: new MemoryRecords(),
     onChange(listener) {
       tables.listeners.add(listener);
       return () => tables.listeners.delete(listener);

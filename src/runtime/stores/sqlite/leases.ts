@@ -2,6 +2,7 @@ import { setImmediate } from "node:timers/promises";
 import {
   andThen,
   runStatuses,
+  startsLater,
   type ClaimOptions,
   type AgentVersion,
   type Lease,
@@ -205,7 +206,9 @@ export class SqliteLeases implements Leases {
   }
 
   /** L5: whether a claim would select this new run. Call inside the transaction that creates it. */
-  wouldClaim({ runId, agentId, agentVersion }: RunRecord, { agents, except, now }: ClaimOptions): boolean {
+  wouldClaim(record: RunRecord, { agents, except, now }: ClaimOptions): boolean {
+    if (startsLater(record)) return false;
+    const { runId, agentId, agentVersion } = record;
     const isWanted =
       agents?.some(
         (hosted) =>
@@ -257,6 +260,7 @@ export class SqliteLeases implements Leases {
     for (const run of owned.values()) if (run.workerId === workerId) owned.delete(run.runId);
     return this.#tables.database.run(
       `UPDATE runs SET owner = NULL, holder = NULL, state = ${RunState.READY}, ready_at = ?2,
+         recoveries_in_all = recoveries_in_all + 1,
          recoveries = iif(recovered_at = ${lastCommit}, recoveries + 1, 1), recovered_at = ${lastCommit}
        WHERE id IN (SELECT id FROM runs WHERE owner = ?1 LIMIT ${mostWoken})`,
       workerId,

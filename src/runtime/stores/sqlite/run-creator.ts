@@ -1,6 +1,8 @@
 import {
   chainStart,
+  runKinds,
   sameCaller,
+  startsLater,
   type ClaimOptions,
   type Commit,
   type Creation,
@@ -18,6 +20,7 @@ import type { SqliteLeases } from "./leases.ts";
 import type { Chain } from "./rows/chain.ts";
 import type { CommitRows } from "./rows/commit-rows.ts";
 import type { RunList } from "./rows/run-list.ts";
+import { insertMetadata } from "./rows/run-metadata.ts";
 
 /** The outcome of creating a run. */
 export interface CreatedRun {
@@ -37,8 +40,8 @@ export interface RunCreatorOptions {
 }
 
 const insertRun = `INSERT INTO runs (run_id, agent_id, session_id, tenant, user_id, priority, agent_version, created_at,
-    ready_at, mail_count, epoch, state, owner, holder)
-  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?, ?, ?, ?)`;
+    ready_at, mail_count, epoch, state, owner, holder, kind, title, start_at, wake_at, recoveries_in_all)
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?, ?, ?, ?, ?, ?, ?, ?, ?)`;
 
 /** Creates runs for the journal, inside its transactions. */
 export class RunCreator {
@@ -98,6 +101,7 @@ export class RunCreator {
     const start: Position = { number: 0, seq: 0, link: chainStart(record) };
     const precondition = this.#effects.validate(draft, start);
     const { runId, agentId, sessionId, tenantId, userId, priority, agentVersion, createdAt } = record;
+    const isScheduled = startsLater(record);
     const workerId = claim !== undefined && this.#leases.wouldClaim(record, claim) ? claim.workerId : null;
     const isClaimed = workerId !== null;
     const id = database.insert(
@@ -112,10 +116,16 @@ export class RunCreator {
       createdAt,
       this.#tables.tick(),
       isClaimed ? 1 : 0,
-      isClaimed ? RunState.OWNED : RunState.READY,
+      isClaimed ? RunState.OWNED : isScheduled ? RunState.SUSPENDED : RunState.READY,
       workerId,
       isClaimed ? holder : null,
+      runKinds.indexOf(record.kind),
+      record.title,
+      record.startAt,
+      isScheduled ? record.startAt : null,
+      record.recoveries,
     );
+    const metadata = insertMetadata(database, id, record.metadata);
     const { body, refs, commit } = draft;
     const { number, at } = commit;
     const position = positionAfter(this.#chain, start, draft);
@@ -128,7 +138,7 @@ export class RunCreator {
     const first = isImmutable(commit)
       ? commit
       : { number, at, nextEvent: seq, body, refs, contents: contentsOf(draft) };
-    const beginning = { run: record, first };
+    const beginning = { run: { ...record, metadata }, first };
     return { ...key, epoch: 1, workerId, position, beginning };
   }
 

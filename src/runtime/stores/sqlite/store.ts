@@ -33,6 +33,7 @@ import { migrate } from "./db/migrate.ts";
 import { storeSchema } from "./db/migrations.ts";
 import { RunFeeds } from "./tail/run-feed.ts";
 import { RunList } from "./rows/run-list.ts";
+import { SqliteRecords } from "./records.ts";
 import { SqliteSessions } from "./sessions.ts";
 import { Tables } from "./db/tables.ts";
 import { SqliteTopics } from "./topics.ts";
@@ -173,6 +174,7 @@ export async function storeOn(database: Database, options: Omit<SqliteStoreOptio
     contents,
     leases,
     topics,
+    records: new SqliteRecords(tables),
     onChange(listener) {
       const unwatch = watch.hold();
       tables.listeners.add(listener);

@@ -1,6 +1,6 @@
 import type { FileSchema } from "./migrate.ts";
 import { OwnerKind } from "./owner-kind.ts";
-import { noTenant, pausedText, RunState, turnUser } from "./run-row.ts";
+import { isScheduled, isSuspended, noTenant, pausedText, turnUser } from "./run-row.ts";
 
 /** "Reev" in the header of the file. It distinguishes Reeve's files from other SQLite databases. */
 const applicationId = 0x52656576;
@@ -41,12 +41,17 @@ export const isUnnamed = "session_id >= 'ses_run_' AND session_id < 'ses_run`'";
  *   commit whose text was erased has a `seal`, which covers the link that its own `link` in the chain follows.
  * - `runs.recoveries` counts recoveries in a row (L7). It is valid while commit `recovered_at` is the last one, so that a commit need not
  *   update it.
+ *   `recoveries_in_all` counts all recoveries.
+ * - `runs.kind` is an index into `runKinds`. A run is scheduled while it is suspended until its `start_at` (L9).
+ * - `run_metadata`: the metadata of a run, apart from its row, because each change of a row writes the whole row.
+ *   `run_labels` holds its short top-level strings, by which runs are listed.
  * - `runs.standing` is the last standing of a run that has not ended (`standingText`). NULL means running.
  * - `runs.ended` is the status with which a run ended, as an index into `runStatuses`.
  * - `messages`: for `state` see `MessageState`. `line` is the line of the sender. `asks` is 1 if the message wants a
  *   reply. `died` orders the dead letters of an agent by the time at which they became dead letters.
  * - `entries`: one row holds `count` successive entries, the first named by `stem` and `number`. The rows of a session
  *   are stored together, in the order of arrival.
+ * - `records`: a write deletes the row and inserts another one, so that `version` is never reused.
  * - Deletion first sets the name to NULL (`run_id`, `session_id` or the content's `hash`). The rows are freed later.
  * - The indexes that find work contain no run that is suspended without a wake time.
  */
@@ -75,7 +80,11 @@ const migrations: readonly string[] = [
     recoveries INTEGER NOT NULL DEFAULT 0,
     recovered_at INTEGER,
     erases TEXT,
-    erasing INTEGER
+    erasing INTEGER,
+    kind INTEGER NOT NULL,
+    title TEXT,
+    start_at INTEGER,
+    recoveries_in_all INTEGER NOT NULL DEFAULT 0
   );
   CREATE INDEX runs_ready ON runs (agent_id, tenant, priority DESC, ${turnUser}, ready_at) WHERE state = 0;
   CREATE INDEX runs_owned ON runs (owner) WHERE owner IS NOT NULL;
@@ -83,11 +92,24 @@ const migrations: readonly string[] = [
   CREATE INDEX runs_of_session ON runs (session_id, ended) WHERE run_id IS NOT NULL;
   CREATE INDEX runs_of_agent ON runs (agent_id) WHERE run_id IS NOT NULL;
   CREATE INDEX runs_of_tenant ON runs (tenant) WHERE tenant <> '${noTenant}' AND run_id IS NOT NULL;
-  CREATE INDEX runs_suspended ON runs (state) WHERE state = ${RunState.SUSPENDED} AND ended IS NULL AND run_id IS NOT NULL;
+  CREATE INDEX runs_suspended ON runs (state) WHERE ${isSuspended} AND NOT ${isScheduled} AND run_id IS NOT NULL;
+  CREATE INDEX runs_scheduled ON runs (state) WHERE ${isSuspended} AND ${isScheduled} AND run_id IS NOT NULL;
   CREATE INDEX runs_paused ON runs (standing) WHERE standing = '${pausedText}' AND ended IS NULL AND run_id IS NOT NULL;
   CREATE INDEX runs_by_end ON runs (ended) WHERE ended IS NOT NULL AND run_id IS NOT NULL;
   CREATE INDEX runs_by_age_of_end ON runs (ended_at) WHERE ended_at IS NOT NULL AND run_id IS NOT NULL;
   CREATE INDEX runs_erasing ON runs (erasing) WHERE erasing = 1;
+
+  CREATE TABLE run_metadata (
+    run INTEGER PRIMARY KEY,
+    body TEXT NOT NULL
+  );
+  CREATE TABLE run_labels (
+    name TEXT NOT NULL,
+    value TEXT NOT NULL,
+    run INTEGER NOT NULL,
+    PRIMARY KEY (name, value, run)
+  ) WITHOUT ROWID;
+  CREATE INDEX labels_of_run ON run_labels (run);
 
   CREATE TABLE commits (
     id INTEGER PRIMARY KEY,
@@ -215,6 +237,17 @@ const migrations: readonly string[] = [
     agent_id TEXT NOT NULL,
     UNIQUE (topic_id, agent_id)
   );
+
+  CREATE TABLE records (
+    version INTEGER PRIMARY KEY AUTOINCREMENT,
+    namespace TEXT NOT NULL,
+    tenant TEXT NOT NULL,
+    key TEXT NOT NULL,
+    due_at INTEGER,
+    body TEXT NOT NULL
+  );
+  CREATE UNIQUE INDEX records_by_key ON records (namespace, tenant, key);
+  CREATE INDEX records_due ON records (namespace, due_at) WHERE due_at IS NOT NULL;
   `,
 ];
 

@@ -1,15 +1,23 @@
-import type {
-  AgentId,
-  Priority,
-  RunId,
-  RunRecord,
-  RunStanding,
-  SessionId,
-  WaitCause,
+import {
+  runKinds,
+  type AgentId,
+  type JsonObject,
+  type Priority,
+  type RunId,
+  type RunRecord,
+  type RunStanding,
+  type SessionId,
+  type WaitCause,
 } from "../../../../kernel/index.ts";
 
 /** Ownership of a run. A run whose owner has died stays `OWNED` until a claim notices the death. */
 export const RunState = Object.freeze({ READY: 0, OWNED: 1, SUSPENDED: 2, ENDED: 3 });
+
+/** SQL condition for the runs that no worker has, that have no work, and that have not ended. */
+export const isSuspended = `state = ${RunState.SUSPENDED} AND ended IS NULL`;
+
+/** L9: SQL condition for suspended runs whose start time lies ahead. A run that has started never waits for that time. */
+export const isScheduled = "((wake_at = start_at) IS TRUE)";
 
 /** The identity of a run, as other tables refer to it. */
 export interface RunKey {
@@ -33,22 +41,35 @@ export interface RunRow {
   readonly priority: Priority;
   readonly agent_version: string | null;
   readonly created_at: number;
+  readonly kind: number;
+  readonly title: string | null;
+  readonly start_at: number | null;
+  readonly recoveries_in_all: number;
+  /** JSON. `null` for a run without metadata. */
+  readonly metadata: string | null;
 }
 
 /** The columns of a `RunRow`. */
-export const runColumns =
-  "run_id, agent_id, session_id, tenant, user_id, priority, agent_version, created_at";
+export const runColumns = `run_id, agent_id, session_id, tenant, user_id, priority, agent_version, created_at,
+  kind, title, start_at, recoveries_in_all, (SELECT body FROM run_metadata WHERE run = runs.id) AS metadata`;
+
+const noMetadata: JsonObject = Object.freeze({});
 
 export function recordOf(row: RunRow): RunRecord {
   return {
     runId: row.run_id,
+    kind: runKinds[row.kind] ?? "invocation",
     agentId: row.agent_id,
     sessionId: row.session_id,
-    tenantId: row.tenant === noTenant ? null : row.tenant.slice(1),
+    tenantId: tenantOf(row.tenant),
     userId: row.user_id,
     priority: row.priority,
     agentVersion: row.agent_version,
+    title: row.title,
+    metadata: row.metadata === null ? noMetadata : (JSON.parse(row.metadata) as JsonObject),
     createdAt: row.created_at,
+    startAt: row.start_at,
+    recoveries: row.recoveries_in_all,
   };
 }
 
@@ -65,6 +86,10 @@ export const runKeyColumns = `id, run_id AS runId, agent_id AS agentId, session_
 /** Returns a text that sorts all tenants, and the absence of a tenant, into one order. */
 export function tenantText(tenantId: string | null): string {
   return tenantId === null ? noTenant : `=${tenantId}`;
+}
+
+export function tenantOf(text: string): string | null {
+  return text === noTenant ? null : text.slice(1);
 }
 
 /** Stored standing of a paused run. */

@@ -1,5 +1,12 @@
 import { setImmediate } from "node:timers/promises";
-import { chainStart, eraseCommit, Fault, type Erasure, type Hash } from "../../../../kernel/index.ts";
+import {
+  chainStart,
+  eraseCommit,
+  Fault,
+  rootTaskId,
+  type Erasure,
+  type Hash,
+} from "../../../../kernel/index.ts";
 import type { Chain } from "../rows/chain.ts";
 import { Chore } from "./chore.ts";
 import { encodeCommit } from "../codec/commit-codec.ts";
@@ -8,6 +15,7 @@ import type { LargeValues } from "../codec/large-values.ts";
 import type { Collector } from "./collector.ts";
 import type { CommitRows } from "../rows/commit-rows.ts";
 import type { CommitRow } from "../db/commit-row.ts";
+import { removeMetadata } from "../rows/run-metadata.ts";
 import { addErasures, erasuresOf } from "../rows/erasures.ts";
 import type { LogCheck } from "../rows/log-check.ts";
 import { runKeyColumns, type RunKey } from "../db/run-row.ts";
@@ -71,6 +79,8 @@ export class Eraser {
     );
     const erases = JSON.stringify(addErasures(erasuresOf(before ?? {}), erasures));
     database.run("UPDATE runs SET erases = ?2, erasing = 1 WHERE id = ?1", id, erases);
+    if (erasures.some(({ taskId }) => taskId === rootTaskId))
+      this.#tables.database.overwriting(() => removeMetadata(database, id));
   }
 
   /** Resolves when everything that was marked before the call is erased. */

@@ -9,9 +9,11 @@ import {
   type SessionId,
 } from "../../../../kernel/index.ts";
 import { cursorOf, pageOf } from "../../run-cursor.ts";
-import { statusOf } from "../../run-status.ts";
+import { statusOf, type Holder } from "../../run-status.ts";
 import type { CommitRows } from "./commit-rows.ts";
 import {
+  isScheduled,
+  isSuspended,
   noTenant,
   pausedText,
   recordOf,
@@ -30,9 +32,11 @@ interface ListedRow extends RunRow {
   readonly standing: string | null;
   readonly ended: number | null;
   readonly endedAt: number | null;
+  readonly isScheduled: number;
 }
 
-const listedColumns = `id AS place, ${runColumns}, state, standing, ended, ended_at AS endedAt`;
+const listedColumns = `id AS place, ${runColumns}, state, standing, ended, ended_at AS endedAt,
+  ${isScheduled} AS isScheduled`;
 
 const summaryOfRun = `SELECT ${listedColumns} FROM runs WHERE run_id = ?`;
 
@@ -59,6 +63,7 @@ const unfinished: Readonly<Partial<Record<RunSummaryStatus, readonly StatusRows[
       index: "runs_ready",
       isRare: true,
     },
+    { where: `${isSuspended} AND ${isScheduled}`, index: "runs_scheduled" },
   ],
   running: [
     {
@@ -69,7 +74,7 @@ const unfinished: Readonly<Partial<Record<RunSummaryStatus, readonly StatusRows[
   ],
   waiting: [
     {
-      where: `state = ${RunState.SUSPENDED} AND ended IS NULL AND standing IS NOT '${pausedText}'`,
+      where: `${isSuspended} AND NOT ${isScheduled} AND standing IS NOT '${pausedText}'`,
       index: "runs_suspended",
     },
     {
@@ -194,16 +199,16 @@ function indexFor(
   return rows === undefined ? "NOT INDEXED" : `INDEXED BY ${rows.index}`;
 }
 
-function presentStatus({
-  state,
-  standing,
-  ended,
-}: Pick<ListedRow, "state" | "standing" | "ended">): Pick<RunSummary, "status" | "waitsFor"> {
+type StatusRow = Pick<ListedRow, "state" | "standing" | "ended" | "isScheduled">;
+
+function presentStatus(row: StatusRow): Pick<RunSummary, "status" | "waitsFor"> {
+  const { standing, ended } = row;
   const end = ended === null ? null : { status: runStatuses[ended] ?? "completed" };
-  return statusOf(end, standingOf(standing), holders[state] ?? "suspended");
+  return statusOf(end, standingOf(standing), holderOf(row));
 }
 
-const holders: Readonly<Record<number, "ready" | "owned">> = {
-  [RunState.READY]: "ready",
-  [RunState.OWNED]: "owned",
-};
+function holderOf({ state, isScheduled: isLater }: StatusRow): Holder {
+  if (state === RunState.READY) return "ready";
+  if (state === RunState.OWNED) return "owned";
+  return isLater === 1 ? "scheduled" : "suspended";
+}

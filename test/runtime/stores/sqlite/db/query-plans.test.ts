@@ -146,6 +146,17 @@ async function doEverything(store: Store): Promise<void> {
   await store.journal.delete(runId);
   await store.sessions.delete(sessionId);
   await createRun(store, "b");
+  await useRecords(store);
+}
+
+async function useRecords({ records }: Store): Promise<void> {
+  const record = { namespace: "plans", key: "a", value: 1, dueAt: 1 };
+  const stored = await records.put(record, "absent");
+  await records.get({ namespace: "plans", key: "a" });
+  await records.list({ namespace: "plans", tenantId: "acme", prefix: "a", after: "a" });
+  await records.due("plans", 9);
+  await records.nextDueAt("plans");
+  if (stored.kind === "stored") await records.delete({ namespace: "plans", key: "a" }, stored.version);
 }
 
 async function listEverything({ journal }: Store): Promise<void> {

@@ -1,0 +1,93 @@
+import type { JsonValue } from "../base/json-value.ts";
+
+/** Maximum size of a record's value: bytes of its JSON text in UTF-8. */
+export const maxRecordBytes = 65_536;
+
+/** Default number of records on a page, and of due records. */
+export const recordsPerPage = 100;
+
+/** The address of a record. Records of different tenants are different records, also under the same key. */
+export interface RecordKey {
+  /** Kind of record, such as `schedules`: 1 to 64 lower-case letters, digits and `-`, starting with a letter. */
+  readonly namespace: string;
+  /** 1 to 512 printable ASCII characters without spaces. */
+  readonly key: string;
+  /** `null` or absent: the record belongs to no tenant. */
+  readonly tenantId?: string | null | undefined;
+}
+
+/** A record as `put` receives it. */
+export interface RecordDraft extends RecordKey {
+  readonly value: JsonValue;
+  /** Time in epoch milliseconds from which `due` returns the record. `null` or absent: never. */
+  readonly dueAt?: number | null | undefined;
+}
+
+/** A record as a store returns it. */
+export interface StoredRecord {
+  readonly namespace: string;
+  readonly key: string;
+  readonly tenantId: string | null;
+  readonly value: JsonValue;
+  readonly dueAt: number | null;
+  /** Changes with every write. A store never gives out the same version twice. */
+  readonly version: number;
+}
+
+/** The version that the caller expects a record to have, or `absent` if it expects that the record does not exist. */
+export type ExpectedVersion = number | "absent";
+
+/** The outcome of a write. After a conflict nothing has changed, and `current` is the record that exists, if any. */
+export type RecordWrite =
+  | { readonly kind: "stored"; readonly version: number }
+  | { readonly kind: "conflict"; readonly current: StoredRecord | undefined };
+
+/** The outcome of a deletion. After a conflict nothing has changed, and `current` is the record that exists, if any. */
+export type RecordDeletion =
+  | { readonly kind: "deleted" }
+  | { readonly kind: "conflict"; readonly current: StoredRecord | undefined };
+
+export interface RecordQuery {
+  readonly namespace: string;
+  /** `null` or absent: the records that belong to no tenant. */
+  readonly tenantId?: string | null | undefined;
+  /** Only records whose key starts with this text. */
+  readonly prefix?: string | undefined;
+  /** `next` of the previous page. */
+  readonly after?: string | undefined;
+  /** Maximum number of records. Default: 100. */
+  readonly limit?: number | undefined;
+}
+
+export interface RecordPage {
+  readonly records: readonly StoredRecord[];
+  /** Pass it as `after` to get the next page. `null` on the last page. */
+  readonly next: string | null;
+}
+
+/**
+ * Small JSON values by namespace, tenant and key, such as schedules, tokens and pairings. Every store passes
+ * `recordContract`, which checks:
+ *
+ * - R1 `get` returns what the last `put` stored. Later changes to the caller's objects have no effect.
+ * - R2 `put` with an expected version writes only if the record has that version; with `absent`, only if there is no record. Of
+ *   several writers with the same expectation, in any number of processes, exactly one succeeds.
+ * - R3 `delete` with an expected version deletes only if the record has that version.
+ * - R4 No two writes to a store return the same version, even if a record is deleted and created again.
+ * - R5 `list` returns the records of one namespace and one tenant in ascending order of their keys. Each record that exists from the
+ *   first page to the last is on exactly one page, whatever is written between two pages.
+ * - R6 `due` returns the records of all tenants whose `dueAt` is at most `now`, the earliest first. `nextDueAt` returns the earliest
+ *   `dueAt` of a namespace, past or future.
+ * - R7 An invalid namespace, key, tenant, version, time, limit or cursor is refused with `invalid_argument`, a value that is not JSON
+ *   with `not_json`, and a value larger than `maxRecordBytes` with `too_large`. Nothing changes.
+ * - R8 Records of different namespaces and tenants are independent of each other.
+ */
+export interface Records {
+  get(key: RecordKey): Promise<StoredRecord | undefined>;
+  put(record: RecordDraft, expected: ExpectedVersion): Promise<RecordWrite>;
+  delete(key: RecordKey, expected: number): Promise<RecordDeletion>;
+  list(query: RecordQuery): Promise<RecordPage>;
+  /** R6: `limit` is the maximum number of records. Default: 100. */
+  due(namespace: string, now: number, limit?: number): Promise<readonly StoredRecord[]>;
+  nextDueAt(namespace: string): Promise<number | undefined>;
+}

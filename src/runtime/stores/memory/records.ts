@@ -1,0 +1,97 @@
+import type {
+  ExpectedVersion,
+  JsonValue,
+  RecordDeletion,
+  RecordDraft,
+  RecordKey,
+  RecordPage,
+  RecordQuery,
+  Records,
+  RecordWrite,
+  StoredRecord,
+} from "../../../kernel/index.ts";
+import {
+  deletedVersion,
+  expectedVersion,
+  recordLimit,
+  recordNamespace,
+  recordPlace,
+  recordRange,
+  recordText,
+  recordTime,
+  type RecordPlace,
+} from "../record-check.ts";
+
+/** A record whose value is text, so that no caller can change it. */
+type MemoryRecord = Omit<StoredRecord, "value"> & { readonly body: string };
+
+export class MemoryRecords implements Records {
+  readonly #records = new Map<string, MemoryRecord>();
+  #lastVersion = 0;
+
+  async get(key: RecordKey): Promise<StoredRecord | undefined> {
+    return this.#current(recordPlace(key));
+  }
+
+  async put(draft: RecordDraft, expected: ExpectedVersion): Promise<RecordWrite> {
+    const record = recordText(draft);
+    const address = addressOf(record);
+    const version = this.#records.get(address)?.version ?? "absent";
+    if (version !== expectedVersion(expected)) return { kind: "conflict", current: this.#current(record) };
+    this.#records.set(address, { ...record, version: ++this.#lastVersion });
+    return { kind: "stored", version: this.#lastVersion };
+  }
+
+  async delete(key: RecordKey, expected: number): Promise<RecordDeletion> {
+    const place = recordPlace(key);
+    const address = addressOf(place);
+    if (this.#records.get(address)?.version !== deletedVersion(expected))
+      return { kind: "conflict", current: this.#current(place) };
+    this.#records.delete(address);
+    return { kind: "deleted" };
+  }
+
+  async list(query: RecordQuery): Promise<RecordPage> {
+    const { namespace, tenantId, prefix, after, limit } = recordRange(query);
+    const found = [...this.#records.values()]
+      .filter((record) => record.namespace === namespace && record.tenantId === tenantId)
+      .filter(({ key }) => key.startsWith(prefix) && key > after)
+      .toSorted((one, other) => (one.key < other.key ? -1 : 1));
+    const records = found.slice(0, limit).map(storedOf);
+    return { records, next: found.length > limit ? (records.at(-1)?.key ?? null) : null };
+  }
+
+  async due(namespace: string, now: number, limit?: number): Promise<readonly StoredRecord[]> {
+    recordTime("now", now);
+    return this.#scheduled(namespace)
+      .filter(({ dueAt }) => dueAt <= now)
+      .slice(0, recordLimit(limit))
+      .map(storedOf);
+  }
+
+  async nextDueAt(namespace: string): Promise<number | undefined> {
+    return this.#scheduled(namespace)[0]?.dueAt;
+  }
+
+  /** The records of a namespace that have a due time, the earliest first. */
+  #scheduled(namespace: string): readonly (MemoryRecord & { readonly dueAt: number })[] {
+    recordNamespace(namespace);
+    return [...this.#records.values()]
+      .filter((record) => record.namespace === namespace)
+      .filter((record): record is MemoryRecord & { readonly dueAt: number } => record.dueAt !== null)
+      .toSorted((one, other) => one.dueAt - other.dueAt || one.version - other.version);
+  }
+
+  #current(place: RecordPlace): StoredRecord | undefined {
+    const record = this.#records.get(addressOf(place));
+    return record === undefined ? undefined : storedOf(record);
+  }
+}
+
+function addressOf({ namespace, tenantId, key }: RecordPlace): string {
+  return JSON.stringify([namespace, tenantId, key]);
+}
+
+function storedOf({ namespace, key, tenantId, body, dueAt, version }: MemoryRecord): StoredRecord {
+  return { namespace, key, tenantId, value: JSON.parse(body) as JsonValue, dueAt, version };
+}

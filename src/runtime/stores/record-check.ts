@@ -1,0 +1,155 @@
+import {
+  assertJson,
+  checkOptions,
+  describeValue,
+  Fault,
+  maxRecordBytes,
+  optionNames,
+  recordsPerPage,
+  type ExpectedVersion,
+  type JsonValue,
+  type RecordDraft,
+  type RecordKey,
+  type RecordQuery,
+} from "../../kernel/index.ts";
+
+/** A checked record address. */
+export interface RecordPlace {
+  readonly namespace: string;
+  readonly tenantId: string | null;
+  readonly key: string;
+}
+
+/** A checked record, with its value as text. */
+export interface RecordText extends RecordPlace {
+  readonly body: string;
+  readonly dueAt: number | null;
+}
+
+/** A checked query with its defaults. */
+export interface RecordRange {
+  readonly namespace: string;
+  readonly tenantId: string | null;
+  readonly prefix: string;
+  /** Only keys greater than this text match. */
+  readonly after: string;
+  readonly limit: number;
+}
+
+const namespacePattern = /^[a-z][a-z0-9-]{0,63}$/;
+const keyPattern = /^[\x21-\x7e]{1,512}$/;
+const prefixPattern = /^[\x21-\x7e]{0,512}$/;
+const maxTenantUnits = 256;
+
+const keyNames = optionNames<RecordKey>({ namespace: true, key: true, tenantId: true });
+const draftNames = optionNames<RecordDraft>({
+  namespace: true,
+  key: true,
+  tenantId: true,
+  value: true,
+  dueAt: true,
+});
+const queryNames = optionNames<RecordQuery>({
+  namespace: true,
+  tenantId: true,
+  prefix: true,
+  after: true,
+  limit: true,
+});
+
+/** R7: throws `invalid_argument`. */
+export function recordPlace(key: RecordKey): RecordPlace {
+  checkOptions("a record key", key, keyNames);
+  return placeOf(key);
+}
+
+/** R7: throws `invalid_argument`, `not_json` or `too_large`. */
+export function recordText(record: RecordDraft): RecordText {
+  checkOptions("a record", record, draftNames);
+  const place = placeOf(record);
+  const { value, dueAt = null } = record;
+  if (dueAt !== null) recordTime("dueAt", dueAt);
+  return { ...place, body: bodyOf(value, `record ${place.namespace}/${place.key}`), dueAt };
+}
+
+/** R7: throws `invalid_argument`. */
+export function recordRange(query: RecordQuery): RecordRange {
+  checkOptions("list()", query, queryNames);
+  const { namespace, tenantId = null, prefix = "", after = "", limit } = query;
+  requireText("prefix", prefix, prefixPattern, "at most 512 printable ASCII characters without spaces");
+  requireText("cursor", after, prefixPattern, "the `next` of an earlier page of records");
+  return {
+    namespace: recordNamespace(namespace),
+    tenantId: recordTenant(tenantId),
+    prefix,
+    after,
+    limit: recordLimit(limit),
+  };
+}
+
+export function recordNamespace(namespace: string): string {
+  return requireText(
+    "namespace",
+    namespace,
+    namespacePattern,
+    "1 to 64 lower-case letters, digits and -, starting with a letter",
+  );
+}
+
+export function recordLimit(limit: number = recordsPerPage): number {
+  if (Number.isSafeInteger(limit) && limit >= 1) return limit;
+  throw refused("limit", limit, "an integer from 1");
+}
+
+export function recordTime(name: string, time: number): number {
+  if (Number.isSafeInteger(time) && time >= 0) return time;
+  throw refused(name, time, "a time in epoch milliseconds");
+}
+
+export function expectedVersion(expected: ExpectedVersion): ExpectedVersion {
+  return expected === "absent" ? expected : deletedVersion(expected);
+}
+
+export function deletedVersion(expected: number): number {
+  if (Number.isSafeInteger(expected) && expected >= 1) return expected;
+  throw refused("expected version", expected, 'the `version` of a record, or "absent" for a new record');
+}
+
+function placeOf({ namespace, key, tenantId = null }: RecordKey): RecordPlace {
+  return {
+    namespace: recordNamespace(namespace),
+    tenantId: recordTenant(tenantId),
+    key: requireText("key", key, keyPattern, "1 to 512 printable ASCII characters without spaces"),
+  };
+}
+
+function recordTenant(tenantId: string | null): string | null {
+  if (tenantId === null) return null;
+  if (typeof tenantId === "string" && tenantId.length > 0 && tenantId.length <= maxTenantUnits)
+    return tenantId;
+  throw refused("tenantId", tenantId, `a text of 1 to ${maxTenantUnits} characters, or null`);
+}
+
+function bodyOf(value: JsonValue, where: string): string {
+  assertJson(value, where);
+  const body = JSON.stringify(value);
+  const bytes = Buffer.byteLength(body);
+  if (bytes <= maxRecordBytes) return body;
+  throw new Fault(
+    "too_large",
+    `${where} is too large: it has ${bytes} bytes, and a record holds at most ${maxRecordBytes}; split it, or store a reference`,
+    { details: { bytes, max: maxRecordBytes } },
+  );
+}
+
+function requireText(name: string, text: unknown, pattern: RegExp, rule: string): string {
+  if (typeof text === "string" && pattern.test(text)) return text;
+  throw refused(name, text, rule);
+}
+
+function refused(name: string, value: unknown, rule: string): Fault {
+  return new Fault(
+    "invalid_argument",
+    `invalid ${name} ${describeValue(value)} of a record: expected ${rule}`,
+  );
+}
