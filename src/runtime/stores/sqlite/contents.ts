@@ -29,11 +29,11 @@ const findRun = "SELECT id, tenant FROM runs WHERE run_id = ?";
 const findSession = `SELECT id, '${noTenant}' AS tenant FROM sessions WHERE session_id = ?`;
 const isOwner = "SELECT 1 FROM content_owners WHERE content = ? AND kind = ? AND owner = ?";
 const removeOwner = "DELETE FROM content_owners WHERE content = ? AND kind = ? AND owner = ?";
-const listOwners = `SELECT run_id AS runId, session_id AS sessionId FROM
-  (SELECT run_id, NULL AS session_id FROM content_owners JOIN runs ON runs.id = content_owners.owner
-     WHERE content = ?1 AND kind = ${OwnerKind.RUN} AND run_id IS NOT NULL
-   UNION ALL SELECT NULL, session_id FROM content_owners JOIN sessions ON sessions.id = content_owners.owner
-     WHERE content = ?1 AND kind = ${OwnerKind.SESSION} AND session_id IS NOT NULL)`;
+const listOwners = `WITH held AS (SELECT kind AS of, owner AS row FROM content_owners WHERE content = ?)
+  SELECT run_id AS runId, NULL AS sessionId FROM held JOIN runs ON runs.id = row
+    WHERE of = ${OwnerKind.RUN} AND run_id IS NOT NULL
+  UNION ALL SELECT NULL, session_id FROM held JOIN sessions ON sessions.id = row
+    WHERE of = ${OwnerKind.SESSION} AND session_id IS NOT NULL`;
 
 export class SqliteContents implements Contents {
   readonly #tables: Tables;

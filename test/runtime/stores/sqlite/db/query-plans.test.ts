@@ -18,6 +18,7 @@ import {
   createRun,
   ownRun,
   rootTask,
+  runRecord,
   sessionId,
   stepRecord,
   turnStart,
@@ -134,8 +135,11 @@ async function doEverything(store: Store): Promise<void> {
   await store.contents.share(hash, { from: { runId }, to: { sessionId } });
   await store.contents.owners({ sessionId }, hash);
   await store.contents.release({ sessionId }, hash);
-  await store.journal.append(lease, { number: 2, at: 1, steps: [stepRecord(1, "x".repeat(10_000))] });
-  await all(store.journal.read(runId));
+  const largeStep = stepRecord(0, "x".repeat(10_000));
+  const erases = [{ taskId: rootTask, agentId }];
+  const other = runRecord("large");
+  await store.journal.create(other, { number: 0, at: 1, steps: [largeStep], erases });
+  await all(store.journal.read(other.runId));
   await store.journal.find(runId);
   await listEverything(store);
   await store.journal.collect({ endedBefore: 5 });
