@@ -229,6 +229,7 @@ export { longestTitle, runTitle } from "./run/run-title.ts";
 export { changedResult } from "./run/changed-result.ts";
 export type { RunStep, RunToolCall } from "./run/run-step.ts";
 export { type UnreportedSpend, type RunResult, type RunStatus, runStatuses } from "./run/run-result.ts";
+export { nothingSpent, type RunSpend } from "./run/run-spend.ts";
 export * from "./run/run-standing.ts";
 export * from "./run/run-summary.ts";
 export { sameCaller } from "./run/same-caller.ts";
@@ -281,14 +282,10 @@ export {
   type ContextEntry,
 } from "./sessions/session-context.ts";
 export type { EntryVisibility, SessionEntry } from "./sessions/session-entry.ts";
-export { leafOf, pathTo, rootLeafOf } from "./sessions/session-path.ts";
-export type {
-  StoredEntry,
-  SessionChange,
-  SessionQuery,
-  Sessions,
-  SessionSummary,
-} from "./sessions/sessions.ts";
+export { checkEntry } from "./sessions/entry-check.ts";
+export { leafOf, PathCollector, pathTo, rootLeafOf } from "./sessions/session-path.ts";
+export { sessionTitle } from "./sessions/session-title.ts";
+export type * from "./sessions/sessions.ts";
 export { userEntry, type UserEntryFields } from "./sessions/user-entry.ts";
 
 // What a store must implement.

@@ -81,11 +81,13 @@ export function dyingStore(store: Store, { at, when, die = killProcess }: DyingS
       waiting: (agentIds) => inbox.waiting(agentIds),
     },
     sessions: {
-      apply: (changes) => counted("sessions.apply", () => sessions.apply(changes)),
+      apply: (changes, options) => counted("sessions.apply", () => sessions.apply(changes, options)),
       delete: (sessionId) => counted(`sessions.delete ${sessionId}`, () => sessions.delete(sessionId)),
       collect: (options) => counted("sessions.collect", () => sessions.collect(options)),
-      read: (sessionId, options) => sessions.read(sessionId, options),
-      list: (options) => sessions.list(options),
+      find: (sessionId) => sessions.find(sessionId),
+      read: (sessionId, query) => sessions.read(sessionId, query),
+      readPath: (sessionId, query) => sessions.readPath(sessionId, query),
+      list: (query) => sessions.list(query),
     },
     contents: {
       put: (owner, bytes) => counted("contents.put", () => contents.put(owner, bytes)),

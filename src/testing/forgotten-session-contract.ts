@@ -30,7 +30,7 @@ export function forgottenSessionContract({ test, expect, open }: ContractHarness
       ...entry(`${name} ${by}`, null, at),
       runId: by === null ? null : formatRunId(by),
     });
-    const say = (session: SessionId, ...entries: SessionEntry[]): Promise<void> =>
+    const say = (session: SessionId, ...entries: SessionEntry[]): Promise<unknown> =>
       sessions.apply(entries.map((each) => append(each, session)));
     const worker = sessionWithin(unnamed("gone"), "worker");
     await say(unnamed("gone"), of("a", "gone"));
@@ -51,13 +51,13 @@ export function forgottenSessionContract({ test, expect, open }: ContractHarness
     expect(await sessions.collect({ unnamedBefore: 1 })).toBe(0);
     expect(await sessions.collect({ unnamedBefore: 5 })).toBe(3);
     expect(await sessions.read(worker)).toEqual([]);
-    const left = (await sessions.list()).map((each) => each.sessionId);
+    const left = (await sessions.list()).sessions.map((each) => each.sessionId);
     expect(left.toSorted()).toEqual(kept.map(([session]) => session).toSorted());
   });
 
   test("collect() deletes a session within an unnamed session together with it, and not before", async () => {
     const { sessions } = await open();
-    const say = (session: SessionId, by: string, at = 1): Promise<void> =>
+    const say = (session: SessionId, by: string, at = 1): Promise<unknown> =>
       sessions.apply([append({ ...entry(by, null, at), runId: formatRunId(by) }, session)]);
     const of = (name: string): [SessionId, SessionId] => {
       const whole = unnamedSessionId(formatRunId(name));
@@ -78,7 +78,7 @@ export function forgottenSessionContract({ test, expect, open }: ContractHarness
     const [, lone] = of("lone");
     await say(lone, "lone");
     const left = async (): Promise<readonly SessionId[]> =>
-      (await sessions.list()).map((each) => each.sessionId).toSorted();
+      (await sessions.list()).sessions.map((each) => each.sessionId).toSorted();
     expect(await sessions.collect({ unnamedBefore: 5 })).toBe(1);
     expect(await left()).toEqual([returned, idle, silent, busy, early, late].toSorted());
     expect(await sessions.collect({ unnamedBefore: 6 })).toBe(2);
@@ -95,7 +95,7 @@ export function forgottenSessionContract({ test, expect, open }: ContractHarness
       { number: 0, at: 50, sessions: [append(entry("a", null), begun)] },
     );
     const listed = async (): Promise<readonly unknown[]> =>
-      (await store.sessions.list()).map((each) => [each.sessionId, each.updatedAt]);
+      (await store.sessions.list()).sessions.map((each) => [each.sessionId, each.updatedAt]);
     expect(await listed()).toEqual([
       [begun, 50],
       [apart, 40],
@@ -116,6 +116,6 @@ export function forgottenSessionContract({ test, expect, open }: ContractHarness
       await sessions.apply([append({ ...entry("a", null), runId: by }, session)]);
     }
     expect(await sessions.collect({ unnamedBefore: 2 })).toBe(150);
-    expect((await sessions.list({ limit: 500 })).length).toBe(50);
+    expect((await sessions.list({ limit: 500 })).sessions.length).toBe(50);
   });
 }

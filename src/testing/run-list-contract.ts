@@ -1,9 +1,13 @@
 import {
+  eventDraft,
   formatAgentId,
   formatSessionId,
+  nothingSpent,
+  noUsage,
   type Lease,
   type RunQuery,
   type RunRecord,
+  type RunSpend,
   type SessionChange,
   type Store,
   type TaskChange,
@@ -15,7 +19,16 @@ import {
   type WaitCause,
 } from "../kernel/index.ts";
 import type { ContractHarness } from "./contract-harness.ts";
-import { agentId, ownRun, rootTask, runEnd, runRecord, sessionId, turnStart } from "./store-fixtures.ts";
+import {
+  agentId,
+  ownRun,
+  placed,
+  rootTask,
+  runEnd,
+  runRecord,
+  sessionId,
+  turnStart,
+} from "./store-fixtures.ts";
 
 /** Tests of the rules for `list` and `collect` that every implementation of `Journal` must keep. */
 export function runListContract({ test, expect, open }: ContractHarness): void {
@@ -35,9 +48,10 @@ export function runListContract({ test, expect, open }: ContractHarness): void {
     await create(store, "a");
     await store.journal.create(record, { number: 0, at: 9 });
     const { runs, next } = await store.journal.list();
+    const unstarted = { ...nothingSpent, status: "pending", waitsFor: ["worker"], endedAt: null };
     expect(runs).toEqual([
-      { ...record, status: "pending", waitsFor: ["worker"], updatedAt: 9, endedAt: null },
-      { ...runRecord("a"), status: "pending", waitsFor: ["worker"], updatedAt: 1, endedAt: null },
+      { ...record, ...unstarted, updatedAt: 9 },
+      { ...runRecord("a"), ...unstarted, updatedAt: 1 },
     ]);
     expect(next).toBe(null);
   });
@@ -178,6 +192,61 @@ export function runListContract({ test, expect, open }: ContractHarness): void {
     const body = { type: "pause" } as const;
     await store.mailbox.put({ id: "m", runId: lease.runId, from: "x", at: 9, body });
     expect(await shown()).toEqual({ status: "pending", waitsFor: ["worker"] });
+  });
+
+  const spend = (turns: number): RunSpend => ({
+    usage: { ...noUsage, inputTokens: 10 * turns, outputTokens: turns, costUsd: turns / 8 },
+    costUsd: turns / 4,
+    unreported: { tokens: 5 * turns, costUsd: turns / 8 },
+    turns,
+  });
+
+  const spentBy = async (store: Store, runId: RunId): Promise<RunSpend | undefined> => {
+    const summary = await store.journal.summary(runId);
+    expect((await store.journal.list()).runs[0]).toEqual(summary);
+    if (summary === undefined) return undefined;
+    const { usage, costUsd, unreported, turns } = summary;
+    return { usage, costUsd, unreported, turns };
+  };
+
+  test("K3: list() and summary() report what a run has used as its last commit with `spent` or run_end says", async () => {
+    const store = await open();
+    const lease = await ownRun(store);
+    const { runId } = lease;
+    expect(await spentBy(store, runId)).toEqual(nothingSpent);
+    const waiting: RunStanding = { status: "waiting", waitsFor: ["person"] };
+    await store.journal.append(lease, { number: 1, at: 2, standing: waiting, spent: spend(1) });
+    expect(await spentBy(store, runId)).toEqual(spend(1));
+    await store.journal.append(lease, { number: 2, at: 3, standing: { status: "running", waitsFor: [] } });
+    await store.journal.append(lease, { number: 3, at: 4, spent: spend(2) });
+    expect(await spentBy(store, runId)).toEqual(spend(2));
+    const { usage, costUsd, unreported: lost, turns } = spend(3);
+    const data = { status: "completed", usage, costUsd, turns, lost } as const;
+    const end = placed(runId, 1, eventDraft("run_end", data));
+    await store.journal.append(lease, { number: 4, at: 5, events: [end] });
+    expect(await spentBy(store, runId)).toEqual(spend(3));
+    await release(store, lease);
+    expect(await spentBy(store, runId)).toEqual(spend(3));
+  });
+
+  test("K3: a run that ends and is released in one transaction reports what it has used", async () => {
+    const store = await open();
+    const lease = await ownRun(store);
+    const { usage, costUsd, unreported: lost, turns } = { ...spend(1), costUsd: null };
+    const data = { status: "failed", usage, costUsd, turns, lost } as const;
+    const commit = { number: 1, at: 5, events: [placed(lease.runId, 1, eventDraft("run_end", data))] };
+    await (store.journal.appendAndRelease?.(lease, commit, undefined, { kind: "ended" }) ??
+      store.journal.append(lease, commit));
+    expect(await spentBy(store, lease.runId)).toEqual({ ...spend(1), costUsd: null });
+  });
+
+  test("K3: a refused commit does not change what a run has used", async () => {
+    const store = await open();
+    const lost = await ownRun(store);
+    await store.leases.seize(lost.runId, "w2");
+    const late = store.journal.append(lost, { number: 1, at: 2, spent: spend(1) });
+    await expect(late).rejects.toMatchObject({ code: "lease_lost" });
+    expect(await spentBy(store, lost.runId)).toEqual(nothingSpent);
   });
 
   test("K2: list() refuses an unknown status and names the nearest one", async () => {

@@ -22,6 +22,9 @@ import {
 } from "../kernel/index.ts";
 import type { ContractHarness } from "./contract-harness.ts";
 import { forgottenSessionContract } from "./forgotten-session-contract.ts";
+import { idleSessionContract } from "./idle-session-contract.ts";
+import { sessionListContract } from "./session-list-contract.ts";
+import { sessionPathContract } from "./session-path-contract.ts";
 import {
   agentId,
   ownRun,
@@ -36,6 +39,9 @@ import {
 export function sessionContract(harness: ContractHarness): void {
   const { test, expect, open } = harness;
   forgottenSessionContract(harness);
+  sessionPathContract(harness);
+  sessionListContract(harness);
+  idleSessionContract(harness);
   const runId = formatRunId("a");
   const append = (
     which: SessionEntry,
@@ -103,7 +109,7 @@ export function sessionContract(harness: ContractHarness): void {
     expect(await written()).toEqual([entry("a", null), ...entries.slice(0, 2)]);
     await sessions.apply([say(4, "a"), append(entry("b", `${stem}/4`))]);
     expect(await written()).toEqual([entry("a", null), ...entries, entry("b", `${stem}/4`)]);
-    expect((await sessions.list())[0]?.entries).toBe(6);
+    expect((await sessions.list()).sessions[0]?.entries).toBe(6);
     expect((await sessions.read(sessionId)).map((each) => each.entry.id)).toEqual(["a", "b"]);
     await sessions.apply([{ type: "reveal", sessionId, runId }]);
     expect((await sessions.read(sessionId)).length).toBe(6);
@@ -112,7 +118,7 @@ export function sessionContract(harness: ContractHarness): void {
     });
     await sessions.apply([{ type: "remove", sessionId, runId }]);
     expect(await written()).toEqual([]);
-    expect((await sessions.list())[0]?.entries ?? 0).toBe(0);
+    expect((await sessions.list()).sessions[0]?.entries ?? 0).toBe(0);
   });
 
   test("removing the entries of a run keeps all other entries", async () => {
@@ -278,7 +284,7 @@ export function sessionContract(harness: ContractHarness): void {
       ["b", "a"],
       [runId, "b"],
     ]);
-    expect((await sessions.list())[0]?.entries).toBe(4);
+    expect((await sessions.list()).sessions[0]?.entries).toBe(4);
   });
 
   test("N3: the batches of children that are applied together follow one another on one path", async () => {
@@ -307,10 +313,10 @@ export function sessionContract(harness: ContractHarness): void {
       return run && [run.runId, run.sessionId, run.status];
     };
     expect(await inTheWay()).toEqual([lease.runId, sessionId, "running"]);
-    expect((await store.sessions.list()).length).toBe(2);
+    expect((await store.sessions.list()).sessions.length).toBe(2);
     await store.journal.append(lease, { number: 1, at: 2, events: [runEnd(lease.runId, 1)] });
     expect(await inTheWay()).toBeUndefined();
-    expect(await store.sessions.list()).toEqual([]);
+    expect((await store.sessions.list()).sessions).toEqual([]);
   });
 
   test("S5: delete() keeps a session whose ended run has an unread order to resume", async () => {
@@ -357,11 +363,11 @@ export function sessionContract(harness: ContractHarness): void {
     const newer = formatSessionId("newer");
     await sessions.apply([append(entry("a", null, 1), "visible", older)]);
     await sessions.apply([append(entry("a", null, 5), "visible", newer)]);
-    expect((await sessions.list({ agentId })).map((each) => each.sessionId)).toEqual([newer, older]);
-    expect((await sessions.list({ limit: 1 })).length).toBe(1);
+    expect((await sessions.list({ agentId })).sessions.map((each) => each.sessionId)).toEqual([newer, older]);
+    expect((await sessions.list({ limit: 1 })).sessions.length).toBe(1);
     await sessions.delete(newer);
     expect(await sessions.read(newer)).toEqual([]);
-    expect((await sessions.list()).map((each) => each.sessionId)).toEqual([older]);
+    expect((await sessions.list()).sessions.map((each) => each.sessionId)).toEqual([older]);
   });
 
   test("deleting a session deletes the sessions within it and no other session with the same prefix", async () => {
@@ -372,7 +378,7 @@ export function sessionContract(harness: ContractHarness): void {
     const all = [whole, ...children, ...others];
     for (const each of all) await sessions.apply([append(entry("a", null, 3), "visible", each)]);
     const listed = async (query: SessionQuery) =>
-      (await sessions.list(query)).map((each) => each.sessionId).toSorted();
+      (await sessions.list(query)).sessions.map((each) => each.sessionId).toSorted();
     expect(await listed({ under: whole })).toEqual(children.toSorted());
     expect(await listed({ under: whole, agentId: formatAgentId({ name: "else" }) })).toEqual([]);
     await sessions.delete(whole);

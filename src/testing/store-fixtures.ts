@@ -9,13 +9,16 @@ import {
   Supervision,
   userMessage,
   type Commit,
+  type EntryVisibility,
   type Event,
   type EventDraft,
   type JsonValue,
   type Lease,
   type RunId,
   type RunRecord,
+  type SessionChange,
   type SessionEntry,
+  type SessionId,
   type StepRecord,
   type Store,
 } from "../kernel/index.ts";
@@ -103,4 +106,13 @@ export async function all<Item>(items: AsyncIterable<Item>): Promise<Item[]> {
   const list: Item[] = [];
   for await (const item of items) list.push(item);
   return list;
+}
+
+/** The change that appends an entry to a session. Default: a visible entry of `sessionId`. */
+export function appendEntry(
+  entry: SessionEntry,
+  visibility: EntryVisibility = "visible",
+  session: SessionId = sessionId,
+): SessionChange {
+  return { type: "append", sessionId: session, agentId, entry, visibility };
 }

@@ -3,6 +3,7 @@ import { z } from "zod";
 import { Agent, openRuntime, tool } from "../../src/index.ts";
 import type { JsonValue, Model, Runtime } from "../../src/kernel/index.ts";
 import { scriptedModel } from "../../src/testing/index.ts";
+import { agent } from "../runtime/runtime-setup.ts";
 import { removeStoresAfterEach, twoStores } from "../runtime/two-stores.ts";
 
 removeStoresAfterEach();
@@ -77,6 +78,26 @@ describe.each(twoStores)("on a %s store", (_name, prepare) => {
       { status: "cancelled" },
       { status: "cancelled", interruptionReason: "no longer needed" },
     ]);
+    await runtime.close();
+  });
+
+  test.each(calls)("$name in a branch is cancelled when the branch is abandoned", async ({ call }) => {
+    const open = await prepare();
+    const runtime = await openRuntime({ store: await open(), unknownPrice: "ignore", stopGraceMs: 10 });
+    for (const construct of ["race", "parallel"]) {
+      const { model, isAsked } = silentModel();
+      const inner = new Agent({ name: `inner-${construct}`, model });
+      const outer = agent(`outer-${construct}`, async (ctx) => {
+        const slow = (): Promise<JsonValue> => call(inner, runtime);
+        if (construct === "race") return ctx.race({ slow, fast: () => isAsked.then(() => "fast") });
+        const failing = (): Promise<never> => isAsked.then(() => Promise.reject(new Error("no luck")));
+        return ctx.parallel({ slow, failing }, { stopOnFault: true }).catch(() => "failed");
+      });
+      const run = await runtime.submit(outer, null);
+      expect(await run.result()).toMatchObject({ status: "completed" });
+      const [{ runId } = { runId: "" }] = (await runtime.list({ agentId: inner.id })).runs;
+      expect(await (await runtime.find(runId))?.result()).toMatchObject({ status: "cancelled" });
+    }
     await runtime.close();
   });
 });

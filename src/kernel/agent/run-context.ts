@@ -362,7 +362,7 @@ export interface RunContext {
   /**
    * Runs branches concurrently, each in a scope of its own, and waits for all of them. If branches fail, it then throws
    * the fault of the first failed branch in declaration order. With `stopOnFault` it throws the first fault without
-   * waiting for the other branches.
+   * waiting for the other branches; signals and inputs that these have taken are available to the next waits.
    *
    * @example
    * ```ts
@@ -386,7 +386,7 @@ export interface RunContext {
   /**
    * Runs branches concurrently. The first branch to settle wins; the winner is recorded and the other branches are
    * cancelled. Signals and queued inputs that a losing branch took are available to the next waits. If the first branch
-   * to settle fails, the race fails, and values that branches took stay consumed.
+   * to settle fails, the race fails with its fault.
    */
   race<Value>(
     branches: Readonly<Record<string, Branch<Value>>>,

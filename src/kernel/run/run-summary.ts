@@ -1,5 +1,6 @@
 import type { RunRecord } from "./run-record.ts";
 import { runStatuses } from "./run-result.ts";
+import type { RunSpend } from "./run-spend.ts";
 import type { WaitCause } from "./run-standing.ts";
 
 /** The statuses of a run: those of a run that has not ended, and those with which it may end. */
@@ -12,8 +13,11 @@ export const runSummaryStatuses = Object.freeze(["pending", "running", "waiting"
  */
 export type RunSummaryStatus = (typeof runSummaryStatuses)[number];
 
-/** One run in a list. */
-export interface RunSummary extends RunRecord {
+/**
+ * One run in a list. K3: `usage`, `costUsd`, `unreported` and `turns` are as of the last time that the run waited, was
+ * paused or ended. `RunHandle.snapshot` returns them for a run that is running.
+ */
+export interface RunSummary extends RunRecord, RunSpend {
   /** Status of the run. */
   readonly status: RunSummaryStatus;
   /** What a waiting run waits for; `worker` for a pending run. Empty for any other status. */

@@ -5,7 +5,10 @@ import { assertJson } from "../base/json.ts";
 import type { JsonValue } from "../base/json-value.ts";
 import type { StepAddress } from "./step-address.ts";
 
-/** The kind of call that a step records. */
+/**
+ * The kind of call that a step records. `abandon` is not a call: it records that a step ended without some of its
+ * branches, whose signals and inputs return to their queues (W1).
+ */
 export type StepKind =
   | "turn"
   | "llm"
@@ -19,6 +22,7 @@ export type StepKind =
   | "drain"
   | "compaction"
   | "race"
+  | "abandon"
   | "value";
 
 /** The result of a settled step. J10: the value is JSON. J5: a fault that code received is recorded like a value. */

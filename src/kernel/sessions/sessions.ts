@@ -55,22 +55,85 @@ export interface StoredEntry {
   readonly visibility: EntryVisibility;
 }
 
+/** For whom a session was created. A session belongs to its creator, also when others write to it later. */
+export interface SessionOwner {
+  /** Id of the tenant. `null` for a session without a tenant. */
+  readonly tenantId: string | null;
+  /** Id of the user. `null` for a session without a user. */
+  readonly userId: string | null;
+}
+
+/** Options of `Sessions.apply`. */
+export interface ApplyOptions {
+  /** Owner of the sessions that the changes create. Default: no tenant and no user. */
+  readonly owner?: SessionOwner;
+  /** S5: applies the changes only if this session is idle. */
+  readonly whenIdle?: SessionId;
+}
+
+/** Selects entries of a session. */
+export interface EntryQuery {
+  /** Whether pending and hidden entries are returned as well. Default: `false`. */
+  readonly includeHidden?: boolean;
+  /** Id of the last entry of the previous page. If absent, the first page is returned. */
+  readonly after?: string;
+  /** Maximum number of entries. If absent, all entries are returned. */
+  readonly limit?: number;
+}
+
+/** Selects the path of a session. */
+export interface PathQuery {
+  /** Last entry of the path. Default: the session's leaf. */
+  readonly leafId?: string;
+  /** Whether the default leaf is the leaf of child tasks (N3). Default: `false`. */
+  readonly ofChild?: boolean;
+  /**
+   * First entry of the path. `compaction`: the first entry that the newest compaction on the path keeps (S3), so that
+   * the cost does not depend on the entries before it. `root`: the first entry of the session. Default: `root`.
+   */
+  readonly from?: "root" | "compaction";
+}
+
+/** A path of visible entries. */
+export interface SessionPath {
+  /** Id of the last entry. `null` if the conversation is empty. */
+  readonly leafId: string | null;
+  /** The entries, oldest first. */
+  readonly entries: readonly SessionEntry[];
+}
+
 /** Selects sessions. A session must match all given fields. */
 export interface SessionQuery {
   /** Id of the agent that the session belongs to. */
   readonly agentId?: AgentId;
   /** Selects the sessions of workers within this session (`sessionWithin`). */
   readonly under?: SessionId;
-  /** Maximum number of sessions. Default: 50. */
+  /** Whether sessions of workers within other sessions are selected. Default: `true`. */
+  readonly withWorkers?: boolean;
+  /** Id of the owner's tenant. `null` selects sessions without a tenant. */
+  readonly tenantId?: string | null;
+  /** Id of the owner. `null` selects sessions without a user. */
+  readonly userId?: string | null;
+  /** Text that the name or the title contains. The case of ASCII letters is ignored. */
+  readonly text?: string;
+  /** Maximum number of sessions per page. Default: 50. */
   readonly limit?: number;
+  /** The `next` value of the previous page. If absent, the first page is returned. */
+  readonly after?: string;
 }
 
 /** One session in a list. */
-export interface SessionSummary {
+export interface SessionSummary extends SessionOwner {
   /** Id of the session. */
   readonly sessionId: SessionId;
   /** Id of the agent that the session belongs to. */
   readonly agentId: AgentId;
+  /** Name of the session, from its last visible `session_info` entry. `null` if it has none. */
+  readonly name: string | null;
+  /** The first 80 characters of the first message, if that is a user's message with text. Otherwise `null`. */
+  readonly title: string | null;
+  /** N2: the leaf. `null` for a session whose conversation is empty. */
+  readonly leafId: string | null;
   /** Number of entries. */
   readonly entries: number;
   /**
@@ -80,35 +143,60 @@ export interface SessionSummary {
   readonly updatedAt: number;
 }
 
+/** One page of a list of sessions. */
+export interface SessionPage {
+  /** The sessions, newest first. */
+  readonly sessions: readonly SessionSummary[];
+  /**
+   * Position of the next page, for `SessionQuery.after`. A session that changes between two pages moves to the front:
+   * no page repeats it, and a new first page contains it. `null` for the last page.
+   */
+  readonly next: string | null;
+}
+
 /**
  * Stores conversations as trees of entries. Every store passes `sessionContract`, which checks:
  *
  * - S1: `read` returns visible entries only, unless `includeHidden` is set.
  * - S2: appending an entry again changes nothing.
+ * - S5: a session is idle if every run of every agent in it has ended and has no unread mail that may resume it.
+ *   `apply` with `whenIdle`, and `delete`, change an idle session only. No run can start in the session between this
+ *   check and the change.
  * - N1: entries are returned in the order of appending and never change. An entry whose parent is not in its session is
  *   refused with `not_found`.
  * - N2: the leaf is the last visible entry that a root task or a caller outside any run appended, without labels and
  *   session names. If that entry has the type `leaf`, the leaf is its target.
  * - N3: a later change never removes a part of the conversation from the path. A batch (`say`) and pending entries are
  *   appended after the leaf at that time (`rebaseBatch`). For a child task, the leaf is the last entry of any task.
+ * - N4: an entry of type `leaf` or `label` whose target is not a visible entry of its session is refused with
+ *   `not_found`.
+ * - N5: `readPath` returns what `pathTo` returns for all visible entries; from the newest compaction on, if the query
+ *   says so. A path ends where its next entry was removed, is not visible, or is already on the path.
+ * - N6: a session has the owner that its first change had. A change of a run has the user and the tenant of the run.
  */
 export interface Sessions {
-  /** Applies all changes, or none if one of them is refused. */
-  apply(changes: readonly SessionChange[]): Promise<void>;
+  /**
+   * Applies all changes, or none if one of them is refused. S5: with `whenIdle`, returns the run that keeps the session
+   * busy and applies nothing.
+   */
+  apply(changes: readonly SessionChange[], options?: ApplyOptions): Promise<RunSummary | undefined>;
+  /** Returns one session. `undefined` if it does not exist. */
+  find(sessionId: SessionId): Promise<SessionSummary | undefined>;
   /**
    * Returns the visible entries of a session; with `includeHidden`, pending and hidden entries as well. A session that
-   * does not exist has no entries.
+   * does not exist has no entries. Throws `not_found` if the entry `after` does not exist.
    */
-  read(
-    sessionId: SessionId,
-    options?: { readonly includeHidden?: boolean },
-  ): MaybePromise<readonly StoredEntry[]>;
-  /** Returns sessions, newest first. */
-  list(options?: SessionQuery): Promise<readonly SessionSummary[]>;
+  read(sessionId: SessionId, query?: EntryQuery): MaybePromise<readonly StoredEntry[]>;
   /**
-   * Deletes a session with the sessions within it (`sessionWithin`). S5: while a run is in progress in the session, or
-   * has ended but has unread mail that may resume it, nothing is deleted and that run is returned. No run can start in
-   * the session between this check and the deletion.
+   * Returns a path of a session. `undefined` if `leafId` is given and is not a visible entry of the session. The path of
+   * a session that does not exist is empty.
+   */
+  readPath(sessionId: SessionId, query?: PathQuery): MaybePromise<SessionPath | undefined>;
+  /** Returns sessions, newest first. */
+  list(query?: SessionQuery): Promise<SessionPage>;
+  /**
+   * Deletes a session with the sessions within it (`sessionWithin`). S5: if the session is busy, nothing is deleted and
+   * the run that keeps it busy is returned.
    */
   delete(sessionId: SessionId): Promise<RunSummary | undefined>;
   /**

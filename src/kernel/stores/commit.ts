@@ -5,6 +5,7 @@ import type { InboxChange } from "./inbox.ts";
 import type { LedgerCommand } from "../limits/ledger.ts";
 import type { Mail } from "./mailbox.ts";
 import type { Resolution } from "../run/resolution.ts";
+import type { RunSpend } from "../run/run-spend.ts";
 import type { RunStanding } from "../run/run-standing.ts";
 import type { SessionChange } from "../sessions/sessions.ts";
 import type { StepAddress } from "../run/step-address.ts";
@@ -38,6 +39,11 @@ export interface Commit {
   readonly sessions?: readonly SessionChange[];
   /** K1: the status of the run from this commit on. Absent if it does not change. A new run is `running`. */
   readonly standing?: RunStanding;
+  /**
+   * K3: what the run has used up to this commit. Present in a commit after which the run waits or is paused, if it has
+   * changed since the last one. The commit that ends the run has it in its `run_end` event instead.
+   */
+  readonly spent?: RunSpend;
   /**
    * Tasks whose text is erased from the journal and the log: immediately for every reader, and soon afterwards from the
    * storage.

@@ -56,12 +56,13 @@ export function eraseCommit(commit: Commit, erasures: readonly Erasure[]): Commi
 }
 
 /**
- * Keeps what the fold of a run needs: the usage of a model call, the number of items that a drain returned, and the name
- * of the branch that won a race.
+ * Keeps what the fold of a run needs: the usage of a model call, the number of items that a drain returned, and the names
+ * of the branches that settled when the others were abandoned.
  */
 function erasedOutcome({ kind, name, outcome }: StepRecord): StepOutcome {
   if (outcome.kind === "failed") return { kind: "failed", failure: erasedFailure(outcome.failure) };
   if (kind === "drain") return { kind: "ok", value: erasedDrain(name, outcome.value) };
+  if (kind === "abandon") return outcome;
   if (kind === "race" && isObject(outcome.value))
     return { kind: "ok", value: { winner: outcome.value["winner"] ?? null, value: null } };
   if (kind !== "llm" || !isObject(outcome.value)) return { kind: "ok", value: null };

@@ -57,6 +57,8 @@ export type Creation =
  *   the last commit with a `standing` says, and is `pending` while it is ready and not paused. `list` and `summary` report the status
  *   from that commit on, with the same words.
  * - K2 `list` returns the newest runs first, and each run once, however many runs are created or deleted between two pages.
+ * - K3 `list` and `summary` report what a run has used as the last commit with `spent` or `run_end` says. That costs the same for every
+ *   length of the run.
  */
 export interface Journal {
   /**

@@ -13,6 +13,8 @@ import {
   type SessionChange,
   type SessionEntry,
   type SessionId,
+  type SessionPage,
+  type SessionSummary,
   type StepRecord,
   type Store,
 } from "../../kernel/index.ts";
@@ -107,8 +109,7 @@ export async function forkSession(cut: Cut): Promise<ForkedSession> {
   const opening = stored.find(({ entry }) => entry.id === origin.runId)?.entry;
   if (opening !== undefined && !path.includes(opening)) sessions.push(pendingOpening(opening, fork));
   const runs = new Set(path.flatMap(({ runId }) => runId ?? []));
-  const under = { under: origin.sessionId, limit: Number.MAX_SAFE_INTEGER };
-  for (const { sessionId, agentId } of await store.sessions.list(under)) {
+  for (const { sessionId, agentId } of await workerSessions(store, origin.sessionId)) {
     const entries = visibleOf(await store.sessions.read(sessionId));
     const last = entries.findLast(
       ({ id, runId, taskId }) =>
@@ -119,6 +120,18 @@ export async function forkSession(cut: Cut): Promise<ForkedSession> {
     sessions.push(...copyEntries(kept, renames, { sessionId: renames.session(sessionId), agentId }));
   }
   return { sessions, steps: steps.map((step) => renames.step(step)) };
+}
+
+/** Returns the sessions of workers within a session. */
+async function workerSessions(store: Store, under: SessionId): Promise<readonly SessionSummary[]> {
+  const found: SessionSummary[] = [];
+  let after: string | null = null;
+  do {
+    const page: SessionPage = await store.sessions.list({ under, ...(after !== null && { after }) });
+    found.push(...page.sessions);
+    after = page.next;
+  } while (after !== null);
+  return found;
 }
 
 /**

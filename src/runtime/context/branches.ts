@@ -1,8 +1,10 @@
 import { openStep, type ActiveStep } from "../task/active-step.ts";
-import type { Branch, StepAddress } from "../../kernel/index.ts";
+import { Fault, type Branch, type StepAddress } from "../../kernel/index.ts";
 import type { NestedContext } from "../task/nested-scope.ts";
 import type { StepExecutor } from "../task/step-executor.ts";
+import { insideBranch } from "../process/async-context.ts";
 import { CancellationScope } from "../task/cancellation-scope.ts";
+import { isOutcome } from "../task/step-outcome.ts";
 import { emittedAddress } from "../journal/wait-names.ts";
 
 interface Branches {
@@ -16,7 +18,7 @@ interface Branches {
 
 /**
  * Runs branches concurrently and returns how each settled. With `stopOnFault` the first fault is thrown, and the other
- * branches are abandoned.
+ * branches are abandoned. W1: the values that these have taken return to their waits.
  */
 export async function runBranches(
   steps: StepExecutor,
@@ -26,28 +28,27 @@ export async function runBranches(
   // Emitted now, because otherwise these events would come after those of the branches.
   const told = steps.takeEvents();
   if (told.length > 0) openStep(steps.runner, emittedAddress(address), steps.cancelScope, told);
-  const running = Object.values(branches).map(async (branch, index) => {
+  steps.runner.journal.passAbandonments(address);
+  const settled: string[] = [];
+  const running = Object.entries(branches).map(async ([name, branch], index) => {
     const ctx = contexts[index] as NestedContext;
     try {
-      return await branch(ctx);
+      return await insideBranch(steps.runner.inside, cancelScope.token, () => branch(ctx));
     } finally {
+      settled.push(name);
       for (const draft of ctx.takeEvents()) steps.emit(draft);
     }
   });
-  if (stopOnFault) await unlessFault(cancelScope, running);
-  return Promise.allSettled(running);
-}
-
-async function unlessFault(
-  cancelScope: CancellationScope,
-  running: readonly Promise<unknown>[],
-): Promise<void> {
+  if (!stopOnFault) return Promise.allSettled(running);
   try {
     await Promise.all(running);
   } catch (error) {
     cancelScope.abandon("another branch failed");
+    // A cancelled task runs the branches again when it is resumed, so they keep their values.
+    if (isOutcome(Fault.from(error))) steps.runner.journal.abandon(address, settled);
     throw error;
   }
+  return Promise.allSettled(running);
 }
 
 export interface RaceResult<Value> {
@@ -62,10 +63,17 @@ export async function raceBranches<Value>(
   branches: Readonly<Record<string, Branch<Value>>>,
   contextOf: (name: string, cancelScope: CancellationScope) => NestedContext,
 ): Promise<RaceResult<Value>> {
+  const { inside } = step.runner;
   const entrants = Object.entries(branches).map(([name, branch]) => {
     const cancelScope = new CancellationScope(step.cancelScope);
     const ctx = contextOf(name, cancelScope);
-    const run = async (): Promise<RaceResult<Value>> => ({ winner: name, value: await branch(ctx) });
+    const run = async (): Promise<RaceResult<Value>> => {
+      try {
+        return { winner: name, value: await insideBranch(inside, cancelScope.token, () => branch(ctx)) };
+      } finally {
+        step.firstBranch ??= name;
+      }
+    };
     return { name, cancelScope, ctx, result: run() };
   });
   try {

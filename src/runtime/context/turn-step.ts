@@ -3,19 +3,16 @@ import {
   andThen,
   Fault,
   HistoryRetention,
-  leafOf,
   sessionWithin,
-  rootLeafOf,
   contextMessages,
-  pathTo,
   sealJson,
   Transcript,
   type ChatMessage,
   type Hash,
   type JsonValue,
-  type StoredEntry,
-  type SessionEntry,
+  type MaybePromise,
   type SessionId,
+  type SessionPath,
   type ToolSpec,
   type Turn,
   type TurnOpening,
@@ -79,7 +76,7 @@ function makeTurn(
   const sessionId = historySession(open.runner);
   const reading = readHistory(open.runner, sessionId);
   return reading instanceof Promise
-    ? reading.then((entries) => planTurn(open, plan, seen, sessionId, entries))
+    ? reading.then((path) => planTurn(open, plan, seen, sessionId, path))
     : planTurn(open, plan, seen, sessionId, reading);
 }
 
@@ -88,12 +85,9 @@ function planTurn(
   plan: Plan,
   seen: SeenHistory,
   sessionId: SessionId | null,
-  entries: readonly SessionEntry[],
+  { leafId, entries: path }: SessionPath,
 ): (() => TurnRecord) | Promise<() => TurnRecord> {
   const { input, record } = open.runner.task;
-  // N2: in the run's session only roots continue from the leaf; a child's own session contains only children.
-  const leafId = record.parentId === null ? rootLeafOf(entries) : leafOf(entries);
-  const path = pathTo(entries, leafId) ?? none;
   const see = (planned: TurnPlan): (() => TurnRecord) => {
     seen.history = historyOf(planned.history ?? contextMessages(path));
     return () => freeze(open, { plan: planned, sessionId, leafId, history: seen.history });
@@ -202,37 +196,33 @@ async function rebuild(runner: TaskRunner, record: TurnRecord): Promise<Transcri
   const { history, sessionId, leafId } = record;
   if (history !== undefined)
     return historyOf(contentOf(runner, history) as unknown as readonly ChatMessage[]);
-  const path = leafId === null ? [] : pathTo(await readEntries(runner, sessionId), leafId);
-  if (path !== undefined) return historyOf(contextMessages(path));
+  if (leafId === null || sessionId === null) return Transcript.empty;
+  const path = await runner.worker.store.sessions.readPath(sessionId, { leafId, from: "compaction" });
+  if (path !== undefined) return historyOf(contextMessages(path.entries));
   throw new Fault(
     "not_found",
     `the history of run ${runner.facts.runId} cannot be rebuilt: entry ${leafId} of session ${sessionId} no longer exists`,
   );
 }
 
-/** Reads the session, including entries of other tasks of this run that may not be stored yet. */
-function readHistory(
-  runner: TaskRunner,
-  sessionId: SessionId | null,
-): readonly SessionEntry[] | Promise<readonly SessionEntry[]> {
-  const flushing =
-    sessionId === null || runner.task.record.parentId === null ? undefined : runner.log.flush();
-  return flushing === undefined
-    ? readEntries(runner, sessionId)
-    : flushing.then(() => readEntries(runner, sessionId));
+/**
+ * Reads the part of the session path that the model sees, including entries of other tasks of this run that may not be
+ * stored yet.
+ */
+function readHistory(runner: TaskRunner, sessionId: SessionId | null): MaybePromise<SessionPath> {
+  if (sessionId === null) return emptyPath;
+  // N2: in the run's session only roots continue from the leaf; a child's own session contains only children.
+  const ofChild = runner.task.record.parentId !== null;
+  const read = (): MaybePromise<SessionPath> =>
+    andThen(
+      runner.worker.store.sessions.readPath(sessionId, { ofChild, from: "compaction" }),
+      (path) => path ?? emptyPath,
+    );
+  const flushing = ofChild ? runner.log.flush() : undefined;
+  return flushing === undefined ? read() : flushing.then(read);
 }
 
-function readEntries(
-  { worker }: TaskRunner,
-  sessionId: SessionId | null,
-): readonly SessionEntry[] | Promise<readonly SessionEntry[]> {
-  if (sessionId === null) return none;
-  return andThen(worker.store.sessions.read(sessionId), entriesOf);
-}
-
-function entriesOf(placed: readonly StoredEntry[]): readonly SessionEntry[] {
-  return placed.length === 0 ? none : placed.map(({ entry }) => entry);
-}
+const emptyPath: SessionPath = { leafId: null, entries: none };
 
 /**
  * The session of a task's history. A root uses the run's session. A child has a history only if it is kept, in its own

@@ -40,6 +40,21 @@ export class Resolutions {
     return values.slice(0, count);
   }
 
+  /** Whether none of these values was taken. */
+  has(taskId: TaskId, wait: string, values: readonly ArrivedValue[]): boolean {
+    const waiting = this.all(taskId, wait);
+    return values.every((value) => waiting.includes(value));
+  }
+
+  /** Removes these values, wherever they are in the queue. Returns `false` and changes nothing if one was taken. */
+  takeOut(taskId: TaskId, wait: string, values: readonly ArrivedValue[]): boolean {
+    if (!this.has(taskId, wait, values)) return false;
+    const rest = this.all(taskId, wait).filter((value) => !values.includes(value));
+    if (rest.length > 0) this.#values?.set(keyOf(taskId, wait), rest);
+    else this.#values?.delete(keyOf(taskId, wait));
+    return true;
+  }
+
   /** Puts values that were taken before all others of the wait. */
   putBack(taskId: TaskId, wait: string, values: readonly ArrivedValue[]): void {
     this.#values ??= new Map();

@@ -6,6 +6,7 @@ import {
   type StepRecord,
   type TaskId,
 } from "../../kernel/index.ts";
+import { abandonmentOf } from "./branch-values.ts";
 import type { RunState } from "./run-state.ts";
 import type { TaskState } from "./task-state.ts";
 
@@ -40,7 +41,7 @@ export function planResume(state: RunState): readonly ResumedTask[] {
     for (const { name } of stale) for (const child of failed(name)) reached.add(child);
     for (const child of cancelledWith(state, task)) reached.add(child);
     const voids = [...task.endedOn.flatMap((address) => sameFailure(task, address)), ...stale.map(addressOf)];
-    plan.push({ taskId: task.record.taskId, voids });
+    plan.push({ taskId: task.record.taskId, voids: [...voids, ...repeatedBranches(task, voids)] });
   }
   return plan;
 }
@@ -101,4 +102,39 @@ function isTip({ steps }: TaskState, address: StepAddress): boolean {
 
 function addressOf({ address }: StepRecord): StepAddress {
   return address;
+}
+
+/**
+ * W1: the records to void because branches that were abandoned run again. A value that returned to its wait is held by
+ * its branch again. If other code has received it since, the branch runs again from its wait.
+ */
+function repeatedBranches(task: TaskState, voids: readonly StepAddress[]): readonly StepAddress[] {
+  const { steps, branchValues } = task;
+  if (branchValues === undefined) return [];
+  return [...steps.values()].flatMap((record) => {
+    const abandoned = record.kind === "abandon" ? abandonmentOf(record) : undefined;
+    if (abandoned === undefined || !runsAgain(task, abandoned.step, voids)) return [];
+    const lost = branchValues.takenSince(record.address);
+    return [record.address, ...lost.flatMap((wait) => fromWaitOn(steps.keys(), abandoned.step, wait))];
+  });
+}
+
+/** Whether a step that abandoned branches runs again. A `parallel` has no record and runs again if the task ended in it. */
+function runsAgain(task: TaskState, step: StepAddress, voids: readonly StepAddress[]): boolean {
+  if (voids.includes(step)) return true;
+  if (task.steps.has(step)) return false;
+  return isTip(task, step) || voids.some((address) => address.startsWith(`${step}/`));
+}
+
+/** The addresses from a wait on, in its branch of the step. */
+function fromWaitOn(
+  addresses: Iterable<StepAddress>,
+  step: StepAddress,
+  wait: StepAddress,
+): readonly StepAddress[] {
+  const [, branch = ""] = /^([A-Za-z_][^/]*\/)?/.exec(wait.slice(step.length + 1)) ?? [];
+  const scope = `${step}/${branch}`;
+  const indexIn = (address: StepAddress): number => Number.parseInt(address.slice(scope.length), 10);
+  const first = indexIn(wait);
+  return [...addresses].filter((address) => address.startsWith(scope) && indexIn(address) >= first);
 }

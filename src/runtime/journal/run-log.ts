@@ -260,6 +260,8 @@ export class RunLog implements FlushableLog {
       const standing = this.#state.takeStanding();
       if (standing !== undefined) draft.standing = standing;
     }
+    const spent = this.#state.takeSpend();
+    if (spent !== undefined) draft.spent = spent;
     this.#draft = {};
     this.#dirty = false;
     return draft as Commit;

@@ -25,32 +25,31 @@ import {
   type TaskChange,
   type TaskId,
   type TaskRecord,
+  type RunSpend,
   type RunStanding,
+  type Spend,
   type UnknownPrice,
   type Usage,
 } from "../../kernel/index.ts";
 import { SharedContents, type TurnRecord } from "./shared-contents.ts";
 import { Resolutions } from "./resolutions.ts";
+import { spendOf } from "./run-spend.ts";
 import { isSameStanding, running, standingOf } from "./run-standing.ts";
 import { updateClock } from "./task-clock.ts";
-import { newTaskState, noteFailedStart, type TakenValues, type TaskState } from "./task-state.ts";
+import { abandonmentOf, BranchValues } from "./branch-values.ts";
+import { newTaskState, noteFailedStart, type TaskState } from "./task-state.ts";
 import {
   asksPerson,
   causesOf,
   inboxDrain,
   queueWait,
   resolutionsTaken,
-  signalOf,
+  isShared,
   type TakenWait,
 } from "./wait-names.ts";
 
 /** The part of a commit that changes the state of its run. */
 export type RunChange = Omit<Commit, "number" | "at" | "erases" | "mail" | "inbox" | "topics">;
-
-interface RaceRecord {
-  /** Name of the branch that settled first. */
-  readonly winner: string;
-}
 
 /** A task that has entries in a session. */
 interface SessionWriter {
@@ -103,6 +102,8 @@ export class RunState {
   usage: Usage = noUsage;
   /** K1: the last standing that a commit holds. */
   #standing: RunStanding = running;
+  /** K3: what the account of the root had spent when a commit last held it. */
+  #recordedSpend: Spend | undefined;
 
   constructor(unknownPrice: UnknownPrice) {
     this.ledger = openLedger(unknownPrice);
@@ -147,6 +148,7 @@ export class RunState {
     if (ledger !== undefined) for (const command of ledger) bookLedger(this.ledger, command);
     if (events !== undefined) this.#foldEvents(events, tasks !== undefined);
     if (commit.standing !== undefined) this.#standing = commit.standing;
+    if (commit.spent !== undefined) this.#recordedSpend = this.ledger.accounts[root]?.spent;
     // A step, a change of a task or a message from the mailbox is progress.
     if ((steps ?? tasks ?? mailThrough) !== undefined) this.recoveries = 0;
   }
@@ -215,6 +217,16 @@ export class RunState {
     return (this.#standing = standing);
   }
 
+  /** K3: returns what the run has used, if the run does not run and this has changed since the last call. */
+  takeSpend(): RunSpend | undefined {
+    if (this.#standing.status === "running" || this.ended) return undefined;
+    const spent = this.ledger.accounts[root]?.spent;
+    const isNothing = spent === undefined || (spent.tokens === 0 && spent.turns === 0);
+    if (isNothing || spent === this.#recordedSpend) return undefined;
+    this.#recordedSpend = spent;
+    return spendOf(this);
+  }
+
   /**
    * Applies everything but events, seats and money, whose commands return outcomes. The voids of a commit apply to records of earlier
    * commits, not to the records of the same commit.
@@ -238,6 +250,7 @@ export class RunState {
   /** J5: the step runs again. E4: a tool call that has begun does not emit its start again. */
   #void(task: TaskState, address: StepAddress): void {
     task.steps.delete(address);
+    task.branchValues?.takeBack(address);
     const seq = task.failedStarts.get(address);
     if (seq !== undefined) task.opened.set(address, seq);
   }
@@ -265,7 +278,10 @@ export class RunState {
     const taken = resolutionsTaken(step);
     if (taken !== undefined) this.#take(task, step, taken);
     if (outcome.kind === "failed") return;
-    if (kind === "race") this.#returnValues(task, address, outcome.value as unknown as RaceRecord);
+    if (task.branchValues !== undefined) {
+      const abandoned = abandonmentOf(step);
+      if (abandoned !== undefined) task.branchValues.giveBack(address, abandoned);
+    }
     if (kind === "turn") this.#holdContents(task.record, outcome.value as unknown as TurnRecord | null);
     if (kind === "send" && name.startsWith("reply ")) task.replied.push(name.slice("reply ".length));
     if (kind !== "drain" || name !== inboxDrain) return;
@@ -274,23 +290,13 @@ export class RunState {
     if (messages.length > 0) task.messages = [...task.messages, ...messages];
   }
 
-  #take(task: TaskState, { address, kind }: StepRecord, { wait, count }: TakenWait): void {
+  #take(task: TaskState, { address }: StepRecord, taken: TakenWait): void {
     const { taskId } = task.record;
+    const { wait, count } = taken;
     const values = this.resolutions.take(taskId, wait, count);
-    const isShared = kind === "drain" || signalOf(wait) !== undefined;
-    if (isShared && address.includes("/"))
-      task.takenInBranches = [...task.takenInBranches, { address, wait, values }];
-  }
-
-  /** W1: a race is recorded. The values that its losing branches took are available to the next waits, in their order. */
-  #returnValues(task: TaskState, race: StepAddress, { winner }: RaceRecord): void {
-    const isLost = ({ address }: TakenValues): boolean =>
-      address.startsWith(`${race}/`) && !address.startsWith(`${race}/${winner}/`);
-    const lost = task.takenInBranches.filter(isLost);
-    if (lost.length === 0) return;
-    task.takenInBranches = task.takenInBranches.filter((taken) => !isLost(taken));
-    for (const { wait, values } of lost.toReversed())
-      this.resolutions.putBack(task.record.taskId, wait, values);
+    if (!isShared(taken) || !address.includes("/")) return;
+    task.branchValues ??= new BranchValues(taskId, this.resolutions);
+    task.branchValues.note({ address, wait, values });
   }
 
   #addUsage(task: TaskState, usage: Usage): void {
@@ -369,7 +375,7 @@ export class RunState {
         task.opened.clear();
         task.counts.clear();
         task.failedStarts.clear();
-        task.takenInBranches = empty;
+        task.branchValues = undefined;
         task.journal++;
         task.input = change.input;
         break;

@@ -1,6 +1,5 @@
 import {
   Fault,
-  fromNanoUsd,
   HistoryRetention,
   outcomeStatus,
   rootTaskId as root,
@@ -16,6 +15,7 @@ import {
   type TaskOutcome,
   type TaskReport,
 } from "../../kernel/index.ts";
+import { spendOf } from "./run-spend.ts";
 import type { Addition } from "./run-log.ts";
 import type { RunState } from "./run-state.ts";
 import type { TaskState } from "./task-state.ts";
@@ -66,18 +66,9 @@ export function endEvents(
 
 /** The `run_end` event. The run has the status of its root task. B3: `lost` holds the charges of calls without reported usage. */
 export function runEnd(state: RunState): EventDraft {
-  const { usage, ledger } = state;
-  const account = ledger.accounts[root];
-  const isKnown = (account?.unpriced ?? 0) === 0;
-  const usd = (nanoUsd = 0): number | null => (isKnown ? fromNanoUsd(nanoUsd) : null);
-  const data = {
-    status: outcomeStatus(state.task(root).outcome),
-    usage,
-    costUsd: usd(account?.spent.nanoUsd),
-    turns: account?.spent.turns ?? 0,
-    lost: { tokens: account?.lost.tokens ?? 0, costUsd: usd(account?.lost.nanoUsd) },
-  };
-  return { type: "run_end", data };
+  const { usage, costUsd, turns, unreported: lost } = spendOf(state);
+  const status = outcomeStatus(state.task(root).outcome);
+  return { type: "run_end", data: { status, usage, costUsd, turns, lost } };
 }
 
 /**

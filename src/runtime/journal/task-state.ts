@@ -11,15 +11,8 @@ import {
   type Usage,
   type WaitCause,
 } from "../../kernel/index.ts";
-import type { ArrivedValue } from "./resolutions.ts";
+import type { BranchValues } from "./branch-values.ts";
 import { TaskClock } from "./task-clock.ts";
-
-/** Values of a wait that a step in a branch has taken. */
-export interface TakenValues {
-  readonly address: StepAddress;
-  readonly wait: string;
-  readonly values: readonly ArrivedValue[];
-}
 
 /** The state of a task, as its commits give it. */
 export interface TaskState {
@@ -33,8 +26,8 @@ export interface TaskState {
   readonly failedStarts: Map<StepAddress, number>;
   /** B1: input tokens that a model counted for a step that has no record yet. */
   readonly counts: Map<StepAddress, TokenCount>;
-  /** Values that steps in branches have taken, in the order of the records. They return if the branch loses a race. */
-  takenInBranches: readonly TakenValues[];
+  /** W1: values that steps in branches have taken. Created with the first value. */
+  branchValues: BranchValues | undefined;
   /** Messages that the task has drained from its agent's inbox. */
   readonly drained: Message[];
   /**
@@ -81,7 +74,7 @@ export function newTaskState(record: TaskRecord, at: number): TaskState {
     opened: new Map(),
     failedStarts: new Map(),
     counts: new Map(),
-    takenInBranches: empty,
+    branchValues: undefined,
     drained: [],
     messages: record.messages,
     replied: [],

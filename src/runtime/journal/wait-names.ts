@@ -36,6 +36,8 @@ export function queueWait(queue: InputQueue): string {
   return queue;
 }
 
+const inputWaits: ReadonlySet<string> = new Set<InputQueue>(["steer", "follow_up"]);
+
 /** Step name of a drain of the agent's inbox. Its value is a list of messages. */
 export const inboxDrain = "inbox";
 
@@ -146,6 +148,11 @@ export function resolutionsTaken({
     return value?.kind === "timed_out" ? undefined : { wait: replyWait(address), count: 1 };
   }
   return name.startsWith("signal ") && value?.value !== undefined ? { wait: name, count: 1 } : undefined;
+}
+
+/** Whether other steps may wait for the same values, because the name does not contain the address of the step. */
+export function isShared({ wait }: TakenWait): boolean {
+  return signalOf(wait) !== undefined || inputWaits.has(wait);
 }
 
 /** Id of the mailbox message that steers a busy run with a submitted input, instead of starting the run `runId`. */

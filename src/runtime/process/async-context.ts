@@ -1,5 +1,5 @@
 import { AsyncLocalStorage } from "node:async_hooks";
-import type { RunFacts, TaskRecord } from "../../kernel/index.ts";
+import type { CancellationToken, RunFacts, TaskRecord } from "../../kernel/index.ts";
 
 /** A task whose code may wait for the result of another run. */
 export interface SlotYielder {
@@ -14,12 +14,20 @@ export interface SlotYielder {
    */
   yieldSlotUnlessCancelled<Value>(work: Promise<Value>, isCleanup?: boolean): Promise<Value>;
   readonly isCancelled: boolean;
+  /** The same task, for code that is also cancelled with `token`. */
+  within(token: CancellationToken): SlotYielder;
 }
 
 /** What agent code finds in its async context. */
 export interface AsyncContext {
   readonly facts: RunFacts;
-  /** The task, until it ends. Cleared then, because a socket or timer that the code made may keep this object alive. */
+  /** The task, until it ends. */
+  readonly task: SlotYielder | undefined;
+}
+
+/** The context of the code of a whole task. */
+export interface TaskAsyncContext extends AsyncContext {
+  /** Cleared when the task ends, because a socket or timer that the code made may keep this object alive. */
   task: SlotYielder | undefined;
 }
 
@@ -41,6 +49,22 @@ export function currentTask(): SlotYielder | undefined {
 /** Runs the code of a task in its context. */
 export function insideTask<Result>(context: AsyncContext, body: () => Result): Result {
   return storage.run(context, body);
+}
+
+/** Runs a branch of a task's code. What it awaits of other runs is cancelled with `token`. */
+export function insideBranch<Result>(
+  inside: AsyncContext,
+  token: CancellationToken,
+  body: () => Result,
+): Result {
+  const { facts } = inside;
+  const branch: AsyncContext = {
+    facts,
+    get task() {
+      return inside.task?.within(token);
+    },
+  };
+  return storage.run(branch, body);
 }
 
 /** Runs code that observes a run, such as a hook, in the context of the run. The code belongs to no task. */

@@ -6,24 +6,53 @@ import {
   type SessionId,
 } from "../../kernel/index.ts";
 
+/** The entries of a stored session. */
+interface StoredIds {
+  has(entryId: string): boolean;
+  isVisible(entryId: string): boolean;
+}
+
 /**
- * N1: throws `not_found` if a change has an entry whose parent is neither in its session nor earlier in the list.
- * `stands` tells whether a session has an entry.
+ * N1, N4: throws `not_found` if a change has an entry whose parent is neither in its session nor earlier in the list, or
+ * whose target is not a visible one of these entries. `find` returns a stored session.
  */
 export function refuseOrphans(
   changes: readonly SessionChange[],
-  stands: (sessionId: SessionId, entryId: string) => boolean,
+  find: (sessionId: SessionId) => StoredIds | undefined,
 ): void {
   let coming: ComingEntries | undefined;
   for (let index = 0; index < changes.length; index++) {
     const change = changes[index] as SessionChange;
-    const first = firstOf(change);
-    if (first === undefined || first.parentId === null) continue;
     const { sessionId } = change;
-    coming ??= new ComingEntries(changes);
-    if (coming.has(index, sessionId, first.parentId) || stands(sessionId, first.parentId)) continue;
-    throw orphaned(sessionId, first);
+    const first = firstOf(change);
+    if (first !== undefined && first.parentId !== null) {
+      coming ??= new ComingEntries(changes);
+      if (!coming.has(index, sessionId, first.parentId) && find(sessionId)?.has(first.parentId) !== true)
+        throw orphaned(sessionId, first);
+    }
+    const targetId = change.type === "append" ? targetOf(change.entry) : null;
+    if (targetId !== null && find(sessionId)?.isVisible(targetId) !== true) {
+      const isComing = changes.slice(0, index).some((each) => isVisibleIn(each, sessionId, targetId));
+      if (!isComing) throw untargeted(sessionId, targetId);
+    }
   }
+}
+
+/** N4: returns the entry that an entry of type `leaf` or `label` names. */
+export function targetOf(entry: SessionEntry): string | null {
+  return entry.type === "leaf" || entry.type === "label" ? entry.targetId : null;
+}
+
+function isVisibleIn(change: SessionChange, sessionId: SessionId, entryId: string): boolean {
+  if (change.type !== "append" && change.type !== "say") return false;
+  return change.visibility === "visible" && change.sessionId === sessionId && idsIn(change).includes(entryId);
+}
+
+export function untargeted(sessionId: SessionId, targetId: string): Fault {
+  return new Fault(
+    "not_found",
+    `session ${sessionId} has no visible entry ${targetId}; use one of its own entries`,
+  );
 }
 
 /** Returns the entry whose parent must exist. `undefined` if the change adds no entry, or adds it under the leaf. */

@@ -27,6 +27,8 @@ export class ActiveStep {
   isPerformed = false;
   /** The scope inside the body, once the body has started. */
   nested: NestedScope | undefined;
+  /** Name of the branch of a race that settled first. */
+  firstBranch: string | undefined;
   /** The timeout of a tool's body, while it runs. */
   timeout: CallTimeout | undefined;
   #events: EventDraft[] | undefined;

@@ -13,6 +13,11 @@ export abstract class NestedScope {
 
   protected abstract createContext(): NestedContext;
 
+  /** Whether the step ended before its body did. */
+  get isAbandoned(): boolean {
+    return false;
+  }
+
   get ctx(): RunContext {
     this.#ctx ??= this.createContext();
     return this.#ctx;
@@ -27,6 +32,11 @@ export abstract class NestedScope {
 /** The body of a tool or of `ctx.step` that is executing, and the scope inside it. */
 export abstract class AbandonableCall extends NestedScope implements CallBody {
   #fail: ((fault: Fault) => void) | undefined;
+  #isAbandoned = false;
+
+  override get isAbandoned(): boolean {
+    return this.#isAbandoned;
+  }
 
   /** Scope of the body, which can be cancelled without cancelling the code around it. */
   abstract get cancelScope(): CancellationScope;
@@ -41,6 +51,7 @@ export abstract class AbandonableCall extends NestedScope implements CallBody {
 
   /** Fails the call with `fault` and cancels the body. No call of the body settles after that. */
   abandon(fault: Fault): void {
+    this.#isAbandoned = true;
     this.#fail?.(fault);
     this.cancelScope.abandon(fault.message);
   }

@@ -279,7 +279,12 @@ export class StepExecutor implements FlushableLog {
   ): Given | Promise<Given> {
     if (this.runner.isDropped) return pendingForever();
     try {
-      return this.#recorded(open, step, outcomeOf(step, done, this.runner.worker.sizes), as);
+      const outcome = outcomeOf(step, done, this.runner.worker.sizes);
+      if (this.cancelScope.isAbandoned && this.runner.journal.handsOn(step, outcome)) {
+        this.#leave(step, open);
+        return pendingForever();
+      }
+      return this.#recorded(open, step, outcome, as);
     } catch (error) {
       return this.#thrown(step, error, open);
     }
@@ -303,6 +308,9 @@ export class StepExecutor implements FlushableLog {
     as?: (value: never, step: Step) => Given,
   ): Given | Promise<never> {
     this.runner.journal.record(step, outcome, open.events, open.endedAt);
+    if (open.nested?.isAbandoned === true) this.runner.journal.abandon(step.address, noBranches);
+    else if (outcome.kind === "failed" && open.firstBranch !== undefined)
+      this.runner.journal.abandon(step.address, [open.firstBranch]);
     const given = this.#given(step, outcome, as);
     this.#leave(step, open);
     return this.#isOver ? pendingForever() : given;
@@ -394,6 +402,7 @@ export class StepExecutor implements FlushableLog {
 type Call = StepIdentity | string;
 
 const nothing: readonly EventDraft[] = [];
+const noBranches: readonly string[] = [];
 
 function ambiguous(call: Call, open: Call): Fault {
   return new Fault(

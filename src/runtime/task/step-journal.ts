@@ -1,4 +1,6 @@
 import {
+  JsonDigest,
+  sealedOutcome,
   type Clock,
   type EventDraft,
   type Fault,
@@ -8,10 +10,12 @@ import {
   type StepRecord,
   type TaskId,
 } from "../../kernel/index.ts";
+import { abandonmentAddress } from "../journal/branch-values.ts";
 import { ReplayProgress } from "../journal/replay-progress.ts";
 import type { RunLog } from "../journal/run-log.ts";
 import type { TaskState } from "../journal/task-state.ts";
 import { findMismatch, type StepIdentity } from "../journal/step-identity.ts";
+import { isShared, resolutionsTaken } from "../journal/wait-names.ts";
 import type { WaitRegistry } from "./wait-registry.ts";
 
 export interface StepJournalOptions {
@@ -103,6 +107,41 @@ export class StepJournal {
     this.#waits.recorded(record);
     if (this.#task.steps.size === longJournal)
       this.emit({ type: "journal_warning", data: { steps: longJournal } });
+  }
+
+  /**
+   * W1: records that branches of a step were abandoned, so that the values they took return to their waits. `settled`
+   * are the names of the other branches. If no value was taken, there is nothing to record.
+   */
+  abandon(step: StepAddress, settled: readonly string[]): void {
+    if (this.#task.branchValues?.isAnyIn({ step, settled }) !== true) return;
+    const address = abandonmentAddress(step, this.#abandonments(step));
+    const identity = { address, kind: "abandon", name: "branches", digest: JsonDigest.ofNull } as const;
+    this.record(identity, sealedOutcome({ settled: [...settled] }), []);
+  }
+
+  /** A step that records no result of its own runs again: the replay passes the records of its abandoned branches. */
+  passAbandonments(step: StepAddress): void {
+    if (!this.#cursor.remain) return;
+    for (let ordinal = this.#abandonments(step) - 1; ordinal >= 0; ordinal--)
+      this.#cursor.visit(abandonmentAddress(step, ordinal), "abandon");
+  }
+
+  #abandonments(step: StepAddress): number {
+    let count = 0;
+    while (this.#task.steps.has(abandonmentAddress(step, count))) count++;
+    return count;
+  }
+
+  /**
+   * W1: whether the step of an abandoned branch has received a value that other steps may wait for. It is not recorded:
+   * the next waiter receives the value.
+   */
+  handsOn({ kind, name, address }: StepIdentity, outcome: StepOutcome): boolean {
+    const taken = resolutionsTaken({ kind, name, address, outcome });
+    if (taken === undefined || !isShared(taken)) return false;
+    this.#waits.taken(this.#taskId, taken.wait);
+    return true;
   }
 
   /** Adds an event of this task to the next commit, and returns its seq. */

@@ -48,7 +48,12 @@ export const noneOutcome: StepOutcome = Object.freeze({ kind: "ok", value: none 
  */
 export function failureOf(error: unknown): StepOutcome {
   const fault = Fault.from(error);
-  if (fault instanceof CancellationError || fault.code === "lease_lost" || fault.code === "journal_mismatch")
-    throw fault;
+  if (!isOutcome(fault)) throw fault;
   return { kind: "failed", failure: fault.toJSON() };
+}
+
+/** Whether the fault is an outcome of a step: a replay returns it again. */
+export function isOutcome(fault: Fault): boolean {
+  if (fault instanceof CancellationError) return false;
+  return fault.code !== "lease_lost" && fault.code !== "journal_mismatch";
 }

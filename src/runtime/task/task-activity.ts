@@ -193,8 +193,22 @@ export class TaskActivity implements SlotYielder {
   }
 
   /** If `work` is part of the cleanup of a cancelled task, it is awaited within the stop grace. */
-  yieldSlotUnlessCancelled<Value>(work: Promise<Value>, isCleanup = this.isCancelled): Promise<Value> {
-    return this.yieldSlotWhile(isCleanup ? work : this.whileAlive(unlessCancelled(work, this.#token)));
+  yieldSlotUnlessCancelled<Value>(
+    work: Promise<Value>,
+    isCleanup = this.isCancelled,
+    token = this.#token,
+  ): Promise<Value> {
+    return this.yieldSlotWhile(isCleanup ? work : this.whileAlive(unlessCancelled(work, token)));
+  }
+
+  within(token: CancellationToken): SlotYielder {
+    return {
+      yieldSlotWhile: (work) => this.yieldSlotWhile(work),
+      yieldSlotUnlessCancelled: (work, isCleanup = token.cancelled) =>
+        this.yieldSlotUnlessCancelled(work, isCleanup, token),
+      isCancelled: token.cancelled,
+      within: (inner) => this.within(inner),
+    };
   }
 
   /** Passes the result of `work` on. Never settles if the task is dropped, or the scope abandoned, before `work` settles. */

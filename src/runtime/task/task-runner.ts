@@ -17,7 +17,7 @@ import type { RunLog } from "../journal/run-log.ts";
 import type { RunState } from "../journal/run-state.ts";
 import type { TaskState } from "../journal/task-state.ts";
 import { deadlineOf } from "../journal/task-clock.ts";
-import { factsOf, type AsyncContext } from "../process/async-context.ts";
+import { factsOf, type TaskAsyncContext } from "../process/async-context.ts";
 import type { WorkerContext } from "../process/worker-context.ts";
 import { CancellationScope, type CancellationRoot } from "./cancellation-scope.ts";
 import { StepJournal } from "./step-journal.ts";
@@ -58,7 +58,7 @@ export class TaskRunner implements CancellationRoot {
   readonly host: TaskHost;
   readonly facts: RunFacts;
   /** The async context of the task's code. */
-  readonly inside: AsyncContext;
+  readonly inside: TaskAsyncContext;
   /** Cancels the task. `drop` and `abandon` cancel only `cancelScope`, which is below this token. */
   readonly token = new CancellationToken();
   /** Scope of the task's own code. The scopes of branches and tool bodies are below it. */

@@ -80,8 +80,8 @@ export class WaitRegistry {
     const taken = resolutionsTaken(step);
     if (taken !== undefined) this.taken(step.taskId, taken.wait);
     if (asksPerson(step.address)) this.rearm(step.taskId);
-    // The values that losing branches had taken are available again.
-    if (step.kind === "race")
+    // The values that abandoned branches had taken are available again.
+    if (step.kind === "race" || step.kind === "abandon")
       for (const { name } of this.#waitersOf(step.taskId)) this.serve(step.taskId, name);
   }
 

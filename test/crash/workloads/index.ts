@@ -4,6 +4,7 @@ import { askReply } from "./ask-reply.ts";
 import { changingTool } from "./changing-tool.ts";
 import { countedReservation } from "./counted-reservation.ts";
 import { deadline } from "./deadline.ts";
+import { failedBranches } from "./failed-branches.ts";
 import { fork } from "./fork.ts";
 import { lostRace } from "./lost-race.ts";
 import { preemption } from "./preemption.ts";
@@ -27,5 +28,6 @@ export const workloads: Readonly<Record<string, Workload>> = {
   tightBudget,
   countedReservation,
   lostRace,
+  failedBranches,
   unreadableOutput,
 };

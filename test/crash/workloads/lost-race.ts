@@ -1,4 +1,4 @@
-import { formatRunId, type JsonValue, type Store } from "../../../src/kernel/index.ts";
+import { formatRunId, type JsonValue, type RunId, type Store } from "../../../src/kernel/index.ts";
 import { servedAgent, use } from "../served-agent.ts";
 import { toolAnswer, type Workload } from "../workload.ts";
 
@@ -30,7 +30,7 @@ export const lostRace: Workload = {
   drive: async ({ runtime, store, agent }) => {
     const run = await runtime.submit(agent, "go", { runId });
     for (const name of ["news", "go"])
-      if (!(await isSent(store, name))) await run.signal(name, `signal ${name}`);
+      if (!(await isSent(store, runId, name))) await run.signal(name, `signal ${name}`);
     await run.result();
     return [runId];
   },
@@ -38,11 +38,11 @@ export const lostRace: Workload = {
   world: { branches: 2, answering: ({ name, body }) => toolAnswer(name, body) },
 };
 
-/** Whether an earlier life of the worker has sent the signal. */
-async function isSent(store: Store, name: string): Promise<boolean> {
-  const mail = await store.mailbox.read(runId);
-  if (mail.some(({ body }) => body.type === "resolve" && body.wait.endsWith(name))) return true;
-  for await (const event of store.events.read(runId))
-    if (event.type === "task_signal" && event.data.name === name) return true;
-  return false;
+/** Whether earlier lives of the worker have sent the signal as often as `count`. */
+export async function isSent(store: Store, to: RunId, name: string, count = 1): Promise<boolean> {
+  const mail = await store.mailbox.read(to);
+  let sent = mail.filter(({ body }) => body.type === "resolve" && body.wait.endsWith(name)).length;
+  for await (const event of store.events.read(to))
+    if (event.type === "task_signal" && event.data.name === name) sent++;
+  return sent >= count;
 }

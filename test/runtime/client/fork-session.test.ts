@@ -144,7 +144,7 @@ describe.each(twoStores)("%s: a fork", (_name, prepare) => {
     expect(fork.sessionId).toBe(unnamedSessionId(fork.runId));
     const entries = await store.sessions.read(fork.sessionId);
     expect(new Set(entries.map(({ entry }) => entry.runId))).toEqual(new Set([fork.runId]));
-    const [newest] = await store.sessions.list();
+    const [newest] = (await store.sessions.list()).sessions;
     expect(newest).toMatchObject({ sessionId: fork.sessionId, updatedAt: clock.now() });
     await runtime.close();
   });
@@ -221,7 +221,7 @@ describe.each(twoStores)("%s: a fork", (_name, prepare) => {
     const events = await readAll(store, second.runId);
     const ended = events.filter(({ type, taskId }) => type === "task_end" && taskId !== "t0");
     const childSession = async (conversation: SessionId) => {
-      const [own, ...others] = await store.sessions.list({ under: conversation });
+      const [own, ...others] = (await store.sessions.list({ under: conversation })).sessions;
       expect(others).toEqual([]);
       return store.sessions.read(own?.sessionId ?? conversation);
     };

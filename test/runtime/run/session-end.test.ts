@@ -28,7 +28,7 @@ const listener: HostedAgent = agent("listener", async () => "heard", {
 });
 
 async function sessionsIn({ sessions }: Store): Promise<SessionId[]> {
-  return (await sessions.list({ limit: 1_000 })).map(({ sessionId }) => sessionId);
+  return (await sessions.list({ limit: 1_000 })).sessions.map(({ sessionId }) => sessionId);
 }
 
 async function textsIn({ sessions }: Store, sessionId: SessionId): Promise<(string | undefined)[]> {

@@ -1,4 +1,11 @@
-import { Fault, type ContentOwner, type Contents, type Hash, type SessionId } from "../../../kernel/index.ts";
+import {
+  Fault,
+  type ContentOwner,
+  type Contents,
+  type Hash,
+  type SessionId,
+  type SessionOwner,
+} from "../../../kernel/index.ts";
 import type { Tables } from "./tables.ts";
 
 interface Content {
@@ -9,18 +16,21 @@ interface Content {
   readonly owners: Map<string, ContentOwner>;
 }
 
+/** N6: returns the owner of a session; `undefined` if the session does not exist. */
+type FindSessionOwner = (sessionId: SessionId) => SessionOwner | undefined;
+
 /** F1: holds what applications put. Records, entries and events share large values by reference. */
 export class MemoryContents implements Contents {
   readonly #contents = new Map<string, Content>();
   readonly #ofOwner = new Map<string, Set<Content>>();
   readonly #tables: Tables;
   readonly #hash: Hash;
-  readonly #hasSession: (sessionId: SessionId) => boolean;
+  readonly #ownerOf: FindSessionOwner;
 
-  constructor(tables: Tables, hash: Hash, hasSession: (sessionId: SessionId) => boolean) {
+  constructor(tables: Tables, hash: Hash, ownerOf: FindSessionOwner) {
     this.#tables = tables;
     this.#hash = hash;
-    this.#hasSession = hasSession;
+    this.#ownerOf = ownerOf;
   }
 
   async put(owner: ContentOwner, bytes: Uint8Array): Promise<string> {
@@ -88,9 +98,9 @@ export class MemoryContents implements Contents {
   /** Throws `not_found` if the owner does not exist. */
   #keyFor(owner: ContentOwner, hash: string): string {
     if ("runId" in owner) return JSON.stringify([this.#tables.run(owner.runId).record.tenantId, hash]);
-    if (!this.#hasSession(owner.sessionId))
-      throw new Fault("not_found", `${textOf(owner)} does not exist in this store`);
-    return JSON.stringify([null, hash]);
+    const session = this.#ownerOf(owner.sessionId);
+    if (session === undefined) throw new Fault("not_found", `${textOf(owner)} does not exist in this store`);
+    return JSON.stringify([session.tenantId, hash]);
   }
 }
 

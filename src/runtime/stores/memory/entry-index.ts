@@ -1,15 +1,22 @@
-import { indexInBatch, type MessageBatch } from "../../../kernel/index.ts";
+import { indexInBatch, type EntryVisibility, type MessageBatch } from "../../../kernel/index.ts";
+
+/** Entries that were added together. They are expanded when they are read. */
+export interface PlacedSaid {
+  readonly said: MessageBatch;
+  readonly visibility: EntryVisibility;
+}
 
 /**
  * The batches of a session by the ids of their entries. A lookup takes constant time, however long the conversation is.
  */
 export class EntryIndex {
-  readonly #byStem = new Map<string, MessageBatch[]>();
+  readonly #byStem = new Map<string, PlacedSaid[]>();
 
-  has(id: string): boolean {
+  /** Returns the batch that contains the entry. */
+  find(id: string): PlacedSaid | undefined {
     // An entry id of a batch is its stem, a slash and a number.
-    const said = this.#byStem.get(id.slice(0, Math.max(id.lastIndexOf("/"), 0)));
-    return said?.some((each) => indexInBatch(each, id) >= 0) ?? false;
+    const placed = this.#byStem.get(id.slice(0, Math.max(id.lastIndexOf("/"), 0)));
+    return placed?.find(({ said }) => indexInBatch(said, id) >= 0);
   }
 
   /** Whether a batch has this stem. */
@@ -17,16 +24,22 @@ export class EntryIndex {
     return this.#byStem.has(stem);
   }
 
-  add(said: MessageBatch): void {
-    const { stem } = said;
+  add(placed: PlacedSaid): void {
+    const { stem } = placed.said;
     const known = this.#byStem.get(stem);
-    if (known === undefined) this.#byStem.set(stem, [said]);
-    else known.push(said);
+    if (known === undefined) this.#byStem.set(stem, [placed]);
+    else known.push(placed);
   }
 
-  remove(gone: ReadonlySet<MessageBatch>): void {
-    for (const stem of new Set(Array.from(gone, (said) => said.stem))) {
-      const left = this.#byStem.get(stem)?.filter((said) => !gone.has(said)) ?? [];
+  replace(old: PlacedSaid, placed: PlacedSaid): void {
+    const known = this.#byStem.get(old.said.stem);
+    const index = known?.indexOf(old) ?? -1;
+    if (index >= 0) known?.splice(index, 1, placed);
+  }
+
+  remove(gone: ReadonlySet<PlacedSaid>): void {
+    for (const stem of new Set(Array.from(gone, ({ said }) => said.stem))) {
+      const left = this.#byStem.get(stem)?.filter((placed) => !gone.has(placed)) ?? [];
       if (left.length === 0) this.#byStem.delete(stem);
       else this.#byStem.set(stem, left);
     }

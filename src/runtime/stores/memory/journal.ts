@@ -6,6 +6,7 @@ import {
   digestOf,
   eraseCommit,
   Fault,
+  nothingSpent,
   rootTaskId,
   sameCaller,
   startsLater,
@@ -31,7 +32,7 @@ import {
   type CollectOptions,
 } from "../../../kernel/index.ts";
 import { cursorOf, pageOf } from "../run-cursor.ts";
-import { endIn } from "../run-end.ts";
+import { endIn, spendIn } from "../run-end.ts";
 import type { MemoryContents } from "./contents.ts";
 import type { MemoryInbox } from "./inbox.ts";
 import type { MemoryMailbox } from "./mailbox.ts";
@@ -83,6 +84,7 @@ export class MemoryJournal implements Journal {
       place: this.#tables.tick(),
       end: null,
       standing: null,
+      spent: nothingSpent,
       commits: [],
       events: [],
       erasedContents: undefined,
@@ -225,13 +227,14 @@ export class MemoryJournal implements Journal {
     }
     if (steps !== undefined) steps.forEach(sealOutcome);
     if (events !== undefined) refuseGap(events, row.events.length);
-    if (sessions !== undefined) this.#siblings.sessions.applyNow(sessions, commit.at);
+    if (sessions !== undefined) this.#siblings.sessions.applyNow(sessions, commit.at, row.record);
     row.commits.push(commit);
     if (events !== undefined)
       for (let index = 0; index < events.length; index++) row.events.push(events[index] as Event);
     const end = endIn(commit);
     if (end !== undefined) this.#tables.setEnd(row, end);
     if (commit.standing !== undefined) row.standing = commit.standing;
+    row.spent = spendIn(commit) ?? row.spent;
     if (commit.erases !== undefined) this.#erase(row, commit.erases);
     if (mail !== undefined) for (const each of mail) this.#siblings.mailbox.putNow(each);
     if (inbox !== undefined) this.#siblings.inbox.applyNow(inbox, { runId: row.record.runId, at: commit.at });

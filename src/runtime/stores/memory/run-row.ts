@@ -8,6 +8,7 @@ import type {
   PlacedMail,
   Rest,
   RunRecord,
+  RunSpend,
   RunStanding,
 } from "../../../kernel/index.ts";
 
@@ -21,6 +22,8 @@ export interface RunRow {
   end: RunEnd | null;
   /** K1: the last standing that a commit held. `null` means running. */
   standing: RunStanding | null;
+  /** K3: what the run has used, as of the last commit that says so. */
+  spent: RunSpend;
   commits: Commit[];
   events: Event[];
   /** By number of an erased commit: the hash that represents its original events in the chain. */

@@ -16,7 +16,7 @@ function holderOf({ record, owner, rest, mail }: StatusRow): Holder {
 }
 
 export function summaryOf(row: RunRow): RunSummary {
-  const { record, end, commits } = row;
+  const { record, end, spent, commits } = row;
   const updatedAt = commits.at(-1)?.at ?? record.createdAt;
-  return { ...record, ...memoryStatusOf(row), updatedAt, endedAt: end?.at ?? null };
+  return { ...record, ...memoryStatusOf(row), ...spent, updatedAt, endedAt: end?.at ?? null };
 }

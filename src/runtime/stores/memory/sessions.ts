@@ -1,79 +1,142 @@
 import {
+  checkEntry,
   conversationOf,
   sessionWithin,
   unnamedBy,
   type AgentId,
-  type StoredEntry,
+  type ApplyOptions,
+  type EntryQuery,
+  type PathQuery,
   type RunId,
   type RunSummary,
   type SessionChange,
   type SessionId,
+  type SessionOwner,
+  type SessionPage,
+  type SessionPath,
   type SessionQuery,
   type Sessions,
   type SessionSummary,
+  type StoredEntry,
 } from "../../../kernel/index.ts";
 import type { MemoryContents } from "./contents.ts";
 import { refuseOrphans } from "../orphan-entries.ts";
+import {
+  asciiLower,
+  checkEntryLimit,
+  comesAfter,
+  missingAfter,
+  sessionCursorOf,
+  sessionPageOf,
+} from "../session-cursor.ts";
 import { summaryOf } from "./run-summary.ts";
 import { SessionRow } from "./session-row.ts";
 import type { Tables } from "./tables.ts";
 
 const none: readonly StoredEntry[] = [];
+const emptyPath: SessionPath = { leafId: null, entries: [] };
+const noOwner: SessionOwner = { tenantId: null, userId: null };
+
+/** A session in the list. */
+interface Listed {
+  readonly sessionId: SessionId;
+  readonly row: SessionRow;
+  readonly updatedAt: number;
+  readonly place: number;
+}
 
 export class MemorySessions implements Sessions {
   readonly #rows = new Map<SessionId, SessionRow>();
   readonly #tables: Tables;
   readonly #contents: MemoryContents;
+  #created = 0;
+  /** All sessions, newest first. `undefined` after a change. */
+  #listed: readonly Listed[] | undefined;
 
   constructor(tables: Tables, contents: MemoryContents) {
     this.#tables = tables;
     this.#contents = contents;
   }
 
-  has(sessionId: SessionId): boolean {
-    return this.#rows.has(sessionId);
+  /** N6: returns the owner of a session; `undefined` if the session does not exist. */
+  ownerOf(sessionId: SessionId): SessionOwner | undefined {
+    return this.#rows.get(sessionId)?.owner;
   }
 
-  #drop(sessionId: SessionId): void {
-    this.#rows.delete(sessionId);
-    this.#contents.releaseNow({ sessionId });
+  async apply(
+    changes: readonly SessionChange[],
+    { owner = noOwner, whenIdle }: ApplyOptions = {},
+  ): Promise<RunSummary | undefined> {
+    for (const change of changes) if (change.type === "append") checkEntry(change.entry);
+    const busy = whenIdle === undefined ? undefined : this.#busyRun(whenIdle);
+    if (busy !== undefined) return busy;
+    this.applyNow(changes, 0, owner);
+    return undefined;
   }
 
-  async apply(changes: readonly SessionChange[]): Promise<void> {
-    this.applyNow(changes);
+  async find(sessionId: SessionId): Promise<SessionSummary | undefined> {
+    const row = this.#rows.get(sessionId);
+    return row === undefined ? undefined : toSummary(sessionId, row);
   }
 
   read(
     sessionId: SessionId,
-    { includeHidden = false }: { readonly includeHidden?: boolean } = {},
+    { includeHidden = false, after, limit }: EntryQuery = {},
   ): readonly StoredEntry[] {
-    return this.#rows.get(sessionId)?.entries(includeHidden) ?? none;
+    checkEntryLimit(limit);
+    const entries = this.#rows.get(sessionId)?.entries(includeHidden) ?? none;
+    if (after === undefined) return limit === undefined ? entries : entries.slice(0, limit);
+    const index = entries.findIndex(({ entry }) => entry.id === after);
+    if (index < 0) throw missingAfter(sessionId, after);
+    return entries.slice(index + 1, limit === undefined ? undefined : index + 1 + limit);
   }
 
-  async list({ agentId, under, limit = 50 }: SessionQuery = {}): Promise<readonly SessionSummary[]> {
-    return [...this.#rows]
-      .filter(([, row]) => agentId === undefined || row.agentId === agentId)
-      .filter(([sessionId]) => under === undefined || sessionId.startsWith(sessionWithin(under, "")))
-      .map(([sessionId, row]) => ({
-        sessionId,
-        agentId: row.agentId,
-        entries: row.size,
-        updatedAt: row.updatedAt,
-      }))
-      .toSorted((one, other) => other.updatedAt - one.updatedAt)
-      .slice(0, limit);
+  readPath(sessionId: SessionId, query: PathQuery = {}): SessionPath | undefined {
+    const row = this.#rows.get(sessionId);
+    if (row !== undefined) return row.path(query);
+    return query.leafId === undefined ? emptyPath : undefined;
+  }
+
+  async list(query: SessionQuery = {}): Promise<SessionPage> {
+    const { after, limit } = sessionCursorOf(query);
+    const found: Listed[] = [];
+    for (const listed of this.#sorted()) {
+      if (found.length > limit) break;
+      if (comesAfter(listed, after) && matches(listed, query)) found.push(listed);
+    }
+    const { shown, next } = sessionPageOf(found, limit);
+    return { sessions: shown.map(({ sessionId, row }) => toSummary(sessionId, row)), next };
   }
 
   async delete(sessionId: SessionId): Promise<RunSummary | undefined> {
+    const busy = this.#busyRun(sessionId);
+    if (busy !== undefined) return busy;
+    this.#delete(sessionId);
+    const within = sessionWithin(sessionId, "");
+    const workers = [...this.#rows.keys()].filter((each) => each.startsWith(within));
+    for (const each of workers) this.#delete(each);
+    return undefined;
+  }
+
+  /** S5: returns a run that has not ended, or has unread mail that may resume it. */
+  #busyRun(sessionId: SessionId): RunSummary | undefined {
     const run = this.#tables.ofSession
       .get(sessionId)
       ?.find(({ end, mail }) => end === null || mail.length > 0);
-    if (run !== undefined) return summaryOf(run);
-    this.#drop(sessionId);
-    const within = sessionWithin(sessionId, "");
-    const workers = [...this.#rows].filter(([each]) => each.startsWith(within));
-    for (const [each] of workers) this.#drop(each);
-    return undefined;
+    return run === undefined ? undefined : summaryOf(run);
+  }
+
+  #sorted(): readonly Listed[] {
+    return (this.#listed ??= Array.from(this.#rows, ([sessionId, row]) => {
+      const { updatedAt, place } = row;
+      return { sessionId, row, updatedAt, place };
+    }).toSorted((one, other) => (comesAfter(one, other) ? 1 : -1)));
+  }
+
+  #delete(sessionId: SessionId): void {
+    this.#rows.delete(sessionId);
+    this.#contents.releaseNow({ sessionId });
+    this.#listed = undefined;
   }
 
   async collect({ unnamedBefore }: { readonly unnamedBefore: number }): Promise<number> {
@@ -93,16 +156,20 @@ export class MemorySessions implements Sessions {
     let count = 0;
     for (const [conversation, sessionIds] of over) {
       if (kept.has(conversation)) continue;
-      for (const sessionId of sessionIds) this.#drop(sessionId);
+      for (const sessionId of sessionIds) this.#delete(sessionId);
       count += sessionIds.length;
     }
     return count;
   }
 
-  /** Applies the session changes of a commit. The journal calls this. Validates before it changes anything. */
-  applyNow(changes: readonly SessionChange[], at = 0): void {
-    refuseOrphans(changes, (sessionId, entryId) => this.#rows.get(sessionId)?.has(entryId) ?? false);
-    for (const change of changes) this.#apply(change, at);
+  /**
+   * Applies the session changes of a commit. The journal calls this. Validates before it changes anything. `owner` owns
+   * the sessions that the changes create (N6).
+   */
+  applyNow(changes: readonly SessionChange[], at: number, owner: SessionOwner): void {
+    refuseOrphans(changes, (sessionId) => this.#rows.get(sessionId));
+    this.#listed = undefined;
+    for (const change of changes) this.#apply(change, at, owner);
   }
 
   /** Removes the entries of a run that are not visible. Called when the run is deleted. */
@@ -115,16 +182,16 @@ export class MemorySessions implements Sessions {
     const row = this.#rows.get(sessionId);
     if (row === undefined) return;
     remove(row);
-    if (row.size === 0) this.#drop(sessionId);
+    if (row.size === 0) this.#delete(sessionId);
   }
 
-  #apply(change: SessionChange, at: number): void {
+  #apply(change: SessionChange, at: number, owner: SessionOwner): void {
     switch (change.type) {
       case "append":
-        this.#row(change, at).append(change);
+        this.#row(change, at, owner).append(change);
         return;
       case "say":
-        this.#row(change, at).say(change);
+        this.#row(change, at, owner).say(change);
         return;
       case "reveal":
         this.#rows.get(change.sessionId)?.reveal(change);
@@ -134,10 +201,40 @@ export class MemorySessions implements Sessions {
     }
   }
 
-  #row(where: { readonly sessionId: SessionId; readonly agentId: AgentId }, at: number): SessionRow {
-    const { sessionId, agentId } = where;
+  #row(
+    { sessionId, agentId }: { readonly sessionId: SessionId; readonly agentId: AgentId },
+    at: number,
+    { tenantId, userId }: SessionOwner,
+  ): SessionRow {
     let row = this.#rows.get(sessionId);
-    if (row === undefined) this.#rows.set(sessionId, (row = new SessionRow(agentId, at)));
+    if (row === undefined) {
+      row = new SessionRow({ agentId, owner: { tenantId, userId }, place: ++this.#created, at });
+      this.#rows.set(sessionId, row);
+    }
     return row;
   }
+}
+
+function toSummary(sessionId: SessionId, row: SessionRow): SessionSummary {
+  const { agentId, owner, name, title, leafId, size: entries, updatedAt } = row;
+  return { sessionId, agentId, ...owner, name, title, leafId, entries, updatedAt };
+}
+
+function matches(
+  { sessionId, row }: Listed,
+  { agentId, under, withWorkers = true, tenantId, userId, text }: SessionQuery,
+): boolean {
+  const { owner, name, title } = row;
+  return (
+    (agentId === undefined || row.agentId === agentId) &&
+    (under === undefined || sessionId.startsWith(sessionWithin(under, ""))) &&
+    (withWorkers || conversationOf(sessionId) === sessionId) &&
+    (tenantId === undefined || owner.tenantId === tenantId) &&
+    (userId === undefined || owner.userId === userId) &&
+    (text === undefined || contains(name, text) || contains(title, text))
+  );
+}
+
+function contains(name: string | null, text: string): boolean {
+  return name !== null && asciiLower(name).includes(asciiLower(text));
 }

@@ -30,7 +30,7 @@ export function memoryStore(options: MemoryStoreOptions): Store {
   checkOptions("memoryStore()", options, knownOptions);
   const { hash, inbox: mail } = options;
   const tables = new Tables();
-  const contents = new MemoryContents(tables, hash, (sessionId) => sessions.has(sessionId));
+  const contents = new MemoryContents(tables, hash, (sessionId) => sessions.ownerOf(sessionId));
   const sessions = new MemorySessions(tables, contents);
   const mailbox = new MemoryMailbox(tables);
   const inbox = new MemoryInbox(tables, inboxSettings(mail));

@@ -1,5 +1,12 @@
-import { Fault, runStatuses, type Commit, type RunId, type SessionChange } from "../../../kernel/index.ts";
-import { endIn, type RunEnd } from "../run-end.ts";
+import {
+  Fault,
+  runStatuses,
+  type Commit,
+  type RunId,
+  type RunSpend,
+  type SessionChange,
+} from "../../../kernel/index.ts";
+import { endIn, spendIn, type RunEnd } from "../run-end.ts";
 import type { Collector } from "./retention/collector.ts";
 import type { CommitRows } from "./rows/commit-rows.ts";
 import type { DeltaBoard } from "./tail/delta-board.ts";
@@ -8,8 +15,9 @@ import type { Eraser } from "./retention/eraser.ts";
 import type { SqliteInbox } from "./inbox.ts";
 import type { SqliteMailbox } from "./mailbox.ts";
 import type { RunFeeds } from "./tail/run-feed.ts";
-import { standingText, type RunKey } from "./db/run-row.ts";
-import type { Precondition, SqliteSessions } from "./sessions.ts";
+import { spendText, standingText, type RunKey } from "./db/run-row.ts";
+import type { Precondition } from "./session-changes.ts";
+import type { SqliteSessions } from "./sessions.ts";
 import type { Position, Tables } from "./db/tables.ts";
 import type { SqliteTopics } from "./topics.ts";
 
@@ -24,6 +32,7 @@ export interface SiblingTables {
 }
 
 const setStanding = "UPDATE runs SET standing = ?2 WHERE id = ?1";
+const setSpent = "UPDATE runs SET spent = ?2 WHERE id = ?1";
 
 /** What is known about a commit when its effects are applied. */
 interface Change {
@@ -71,11 +80,11 @@ export class CommitEffects {
 
   /** Whether the commit changes more than its own row. */
   changesMore(runId: RunId, { commit, values }: Draft): boolean {
-    const { events, sessions, mail, inbox, topics, mailThrough, erases, standing } = commit;
+    const { events, sessions, mail, inbox, topics, mailThrough, erases, standing, spent } = commit;
     return (
       values.length > 0 ||
       this.#rows.isCrowded ||
-      (mailThrough ?? sessions ?? mail ?? inbox ?? topics ?? erases ?? standing) !== undefined ||
+      (mailThrough ?? sessions ?? mail ?? inbox ?? topics ?? erases ?? standing ?? spent) !== undefined ||
       endIn(commit) !== undefined ||
       (events !== undefined && this.#siblings.deltas.isWritten(runId, events))
     );
@@ -85,26 +94,27 @@ export class CommitEffects {
   applyNow(run: RunKey, { commit, sessions }: Draft, { precondition, isLast = false }: Change): void {
     const { events, mail, inbox, topics, mailThrough } = commit;
     const { sessions: talks, mailbox, inbox: boxes, topics: subjects, deltas } = this.#siblings;
-    if (sessions.length > 0)
-      talks.applyNow(sessions, { precondition, at: commit.at, tenantId: run.tenantId });
+    if (sessions.length > 0) talks.applyNow(sessions, { precondition, at: commit.at, owner: run });
     if (mail !== undefined) for (const each of mail) mailbox.putNow(each);
     if (inbox !== undefined) boxes.applyNow(inbox, { runId: run.runId, at: commit.at });
     if (topics !== undefined) subjects.applyNow(topics);
     if (mailThrough !== undefined) mailbox.consumeNow(run, mailThrough);
     if (events !== undefined) deltas.removeNow(run, events);
     const end = endIn(commit);
-    if (end !== undefined && !isLast) this.#setEnd(run, end);
+    if (end !== undefined && !isLast) this.#setEnd(run, end, spendIn(commit));
     if (commit.standing !== undefined)
       this.#tables.database.run(setStanding, run.id, standingText(commit.standing));
+    if (commit.spent !== undefined) this.#tables.database.run(setSpent, run.id, spendText(commit.spent));
     if (commit.erases !== undefined) this.#eraser.markNow(run, commit.erases);
   }
 
-  #setEnd({ id }: RunKey, end: RunEnd | null): void {
+  #setEnd({ id }: RunKey, end: RunEnd | null, spent: RunSpend | undefined): void {
     this.#tables.database.run(
-      "UPDATE runs SET ended = ?2, ended_at = ?3 WHERE id = ?1",
+      "UPDATE runs SET ended = ?2, ended_at = ?3, spent = ifnull(?4, spent) WHERE id = ?1",
       id,
       end === null ? null : runStatuses.indexOf(end.status),
       end?.at ?? null,
+      spendText(spent),
     );
   }
 

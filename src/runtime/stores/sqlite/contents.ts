@@ -6,7 +6,6 @@ import {
   type SessionId,
 } from "../../../kernel/index.ts";
 import { OwnerKind } from "./db/owner-kind.ts";
-import { noTenant } from "./db/run-row.ts";
 import type { Tables } from "./db/tables.ts";
 import type { Collector } from "./retention/collector.ts";
 import type { Chain } from "./rows/chain.ts";
@@ -26,7 +25,7 @@ interface FoundOwner extends OwnerRow {
 }
 
 const findRun = "SELECT id, tenant FROM runs WHERE run_id = ?";
-const findSession = `SELECT id, '${noTenant}' AS tenant FROM sessions WHERE session_id = ?`;
+const findSession = "SELECT id, tenant FROM sessions WHERE session_id = ?";
 const isOwner = "SELECT 1 FROM content_owners WHERE content = ? AND kind = ? AND owner = ?";
 const removeOwner = "DELETE FROM content_owners WHERE content = ? AND kind = ? AND owner = ?";
 const listOwners = `WITH held AS (SELECT kind AS of, owner AS row FROM content_owners WHERE content = ?)

@@ -16,7 +16,7 @@ import {
   type Submission,
   type CollectOptions,
 } from "../../../kernel/index.ts";
-import { endIn } from "../run-end.ts";
+import { endIn, spendIn } from "../run-end.ts";
 import type { Chain } from "./rows/chain.ts";
 import type { Collector } from "./retention/collector.ts";
 import { bytesOf, draftCommit, positionAfter, type Draft, type DraftTools } from "./commit-draft.ts";
@@ -224,7 +224,8 @@ export class SqliteJournal implements Journal {
 
   /** Releases the run. How it ended is stored with the release. */
   #release(lease: Lease, rest: Rest, standing: Commit): ReleasedRun {
-    const released = this.#leases.leaveNow(this.#tables.owner(lease), rest, endIn(standing) ?? undefined);
+    const end = endIn(standing) ?? undefined;
+    const released = this.#leases.leaveNow(this.#tables.owner(lease), rest, end, spendIn(standing));
     // The commit was accepted, so the lease is current. An `Error`, because a `Fault` would not roll back the commit.
     if (released === undefined) throw new Error(`${lease.runId} could not be released`);
     return released;

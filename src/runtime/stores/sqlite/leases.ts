@@ -11,11 +11,12 @@ import {
   type Rest,
   type RunId,
   type RunRecord,
+  type RunSpend,
 } from "../../../kernel/index.ts";
 import type { RunEnd } from "../run-end.ts";
 import { ReadyAgent, Turns } from "./ready-turns.ts";
 import type { DeltaBoard } from "./tail/delta-board.ts";
-import { runKeyColumns, RunState, type RunKey } from "./db/run-row.ts";
+import { runKeyColumns, RunState, spendText, type RunKey } from "./db/run-row.ts";
 import type { OwnedRun, Tables } from "./db/tables.ts";
 import type { WorkerLocks } from "./db/worker-lock.ts";
 
@@ -73,7 +74,7 @@ const releaseRun = (more: string): string =>
   `UPDATE runs SET owner = NULL, holder = NULL, state = ?4, wake_at = ?5, ready_at = ?6 ${more}
    WHERE id = ?1 AND epoch = ?2 AND owner = ?3`;
 const releaseAsItIs = releaseRun("");
-const releaseEnded = releaseRun(", ended = ?7, ended_at = ?8");
+const releaseEnded = releaseRun(", ended = ?7, ended_at = ?8, spent = ifnull(?9, spent)");
 /** For a run that its owner released as ended although no commit holds `run_end`. */
 const endUntold = "UPDATE runs SET ended = 0, ended_at = ?2 WHERE id = ?1 AND ended IS NULL";
 
@@ -176,10 +177,10 @@ export class SqliteLeases implements Leases {
   }
 
   /**
-   * Releases the run, inside the journal's transaction. `end` is how the run ended, if that is not stored yet. Returns
+   * Releases the run, inside the journal's transaction. `end` is how the run ended, and `spent` what it used, if that is not stored yet. Returns
    * `undefined` if the lease is lost.
    */
-  leaveNow(run: OwnedRun, rest: Rest, end?: RunEnd): ReleasedRun | undefined {
+  leaveNow(run: OwnedRun, rest: Rest, end?: RunEnd, spent?: RunSpend): ReleasedRun | undefined {
     const { database } = this.#tables;
     const { id, runId, epoch, workerId } = run;
     const now = this.#tables.tick();
@@ -191,7 +192,7 @@ export class SqliteLeases implements Leases {
     const count =
       end === undefined
         ? database.run(releaseAsItIs, ...left)
-        : database.run(releaseEnded, ...left, runStatuses.indexOf(end.status), end.at);
+        : database.run(releaseEnded, ...left, runStatuses.indexOf(end.status), end.at, spendText(spent));
     if (count === 0) return undefined;
     this.#tables.owned.delete(runId);
     if (rest.kind === "ended") this.#deltas.clearNow(run);

@@ -108,7 +108,7 @@ export async function storeOn(database: Database, options: Omit<SqliteStoreOptio
   const large = new LargeValues((bytes) => chain.contentHash(bytes));
   const contentRows = new ContentRows(database);
   const rows = new CommitRows(database, contentRows, (sessionId, first, count) =>
-    sessions.find(sessionId, first, count),
+    sessions.findEntries(sessionId, first, count),
   );
   await database.patiently(() => {
     migrate(database, storeSchema);

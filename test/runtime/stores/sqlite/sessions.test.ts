@@ -48,7 +48,7 @@ test("entries that are appended together share a few rows, and behave like entri
   expect(read.map((each) => each.entry)).toEqual(
     chain("run_a/t0", 0, 600).map((change) => (change.type === "append" ? change.entry : undefined)),
   );
-  expect((await sessions.list())[0]?.entries).toBe(600);
+  expect((await sessions.list()).sessions[0]?.entries).toBe(600);
   await sessions.apply([append(entry("under one in the middle", "run_a/t0/300"))]);
   await sessions.apply([{ ...append(entry("at the leaf", null)), atLeaf: true } as SessionChange]);
   expect((await sessions.read(sessionId)).at(-1)?.entry.parentId).toBe("under one in the middle");

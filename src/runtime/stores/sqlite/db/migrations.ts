@@ -16,6 +16,11 @@ export function entriesOfSession(session: string): string {
   return `entries.id > ${session} * ${rowsPerSession} AND entries.id < (${session} + 1) * ${rowsPerSession}`;
 }
 
+/** SQL condition for rows of `sessions` within another session (`sessionWithin`). "$" is the character after "#". */
+export function isWithin(sessionId: string): string {
+  return `session_id > ${sessionId} || '#' AND session_id < ${sessionId} || '$'`;
+}
+
 /**
  * SQL condition for rows of `sessions` whose id may be generated from a run id (`unnamedSessionId`). "`" is the
  * character after "_".
@@ -43,12 +48,15 @@ export const isUnnamed = "session_id >= 'ses_run_' AND session_id < 'ses_run`'";
  *   update it.
  *   `recoveries_in_all` counts all recoveries.
  * - `runs.kind` is an index into `runKinds`. A run is scheduled while it is suspended until its `start_at` (L9).
+ * - `runs.spent` is the JSON of a `RunSpend` (K3). NULL means that the run has used nothing.
  * - `run_metadata`: the metadata of a run, apart from its row, because each change of a row writes the whole row.
  *   `run_labels` holds its short top-level strings, by which runs are listed.
  * - `runs.standing` is the last standing of a run that has not ended (`standingText`). NULL means running.
  * - `runs.ended` is the status with which a run ended, as an index into `runStatuses`.
  * - `messages`: for `state` see `MessageState`. `line` is the line of the sender. `asks` is 1 if the message wants a
  *   reply. `died` orders the dead letters of an agent by the time at which they became dead letters.
+ * - `sessions.leaf_id` is the leaf (N2), `last_id` the leaf of child tasks (N3). `name` and `title` repeat what entries
+ *   say, so that a list reads no entries.
  * - `entries`: one row holds `count` successive entries, the first named by `stem` and `number`. The rows of a session
  *   are stored together, in the order of arrival.
  * - `records`: a write deletes the row and inserts another one, so that `version` is never reused.
@@ -84,6 +92,7 @@ const migrations: readonly string[] = [
     kind INTEGER NOT NULL,
     title TEXT,
     start_at INTEGER,
+    spent TEXT,
     recoveries_in_all INTEGER NOT NULL DEFAULT 0
   );
   CREATE INDEX runs_ready ON runs (agent_id, tenant, priority DESC, ${turnUser}, ready_at) WHERE state = 0;
@@ -180,11 +189,19 @@ const migrations: readonly string[] = [
     id INTEGER PRIMARY KEY,
     session_id TEXT UNIQUE,
     agent_id TEXT NOT NULL,
-    updated_at INTEGER NOT NULL
+    tenant TEXT NOT NULL,
+    user_id TEXT,
+    updated_at INTEGER NOT NULL,
+    leaf_id TEXT,
+    last_id TEXT,
+    name TEXT,
+    title TEXT
   );
   CREATE INDEX sessions_by_age ON sessions (updated_at) WHERE session_id IS NOT NULL;
   CREATE INDEX sessions_unnamed ON sessions (updated_at, session_id) WHERE ${isUnnamed};
   CREATE INDEX sessions_of_agent ON sessions (agent_id, updated_at) WHERE session_id IS NOT NULL;
+  CREATE INDEX sessions_of_tenant ON sessions (tenant, updated_at) WHERE tenant <> '${noTenant}' AND session_id IS NOT NULL;
+  CREATE INDEX sessions_of_user ON sessions (user_id, updated_at) WHERE user_id IS NOT NULL AND session_id IS NOT NULL;
   CREATE TABLE entries (
     id INTEGER PRIMARY KEY CHECK (id / ${rowsPerSession} = session),
     session INTEGER NOT NULL,
@@ -199,6 +216,7 @@ const migrations: readonly string[] = [
     refs TEXT
   );
   CREATE INDEX entries_by_name ON entries (session, stem, number, count);
+  CREATE INDEX entries_unseen ON entries (session, run_id) WHERE visibility < 2;
 
   CREATE TABLE contents (
     id INTEGER PRIMARY KEY,
@@ -225,6 +243,9 @@ const migrations: readonly string[] = [
   END;
   CREATE TRIGGER entries_moved AFTER UPDATE OF id ON entries WHEN old.refs IS NOT NULL BEGIN
     UPDATE content_owners SET owner = new.id WHERE kind = ${OwnerKind.ENTRIES} AND owner = old.id;
+  END;
+  CREATE TRIGGER session_removed AFTER DELETE ON sessions BEGIN
+    DELETE FROM content_owners WHERE kind = ${OwnerKind.SESSION} AND owner = old.id;
   END;
   CREATE TRIGGER content_disowned AFTER DELETE ON content_owners
     WHEN NOT EXISTS (SELECT 1 FROM content_owners WHERE content = old.content) BEGIN

@@ -1,10 +1,12 @@
 import {
+  nothingSpent,
   runKinds,
   type AgentId,
   type JsonObject,
   type Priority,
   type RunId,
   type RunRecord,
+  type RunSpend,
   type RunStanding,
   type SessionId,
   type WaitCause,
@@ -108,4 +110,14 @@ export function standingOf(text: string | null): RunStanding | null {
   if (text === null) return null;
   if (text === pausedText) return { status: "paused", waitsFor: [] };
   return { status: "waiting", waitsFor: text.split(" ").slice(1) as WaitCause[] };
+}
+
+/** K3: the stored form of what a run has used. `null` if it is nothing or unknown. */
+export function spendText(spent: RunSpend | undefined): string | null {
+  if (spent === undefined || (spent.turns === 0 && spent.unreported.tokens === 0)) return null;
+  return JSON.stringify(spent);
+}
+
+export function spendOf(text: string | null): RunSpend {
+  return text === null ? nothingSpent : (JSON.parse(text) as RunSpend);
 }

@@ -3,6 +3,7 @@ import { joinText, type LargeValues, type SplitText } from "../codec/large-value
 import type { EntryRest } from "../codec/entry-batch.ts";
 import type { WithContents } from "../db/commit-row.ts";
 import { OwnerKind } from "../db/owner-kind.ts";
+import { tenantText } from "../db/run-row.ts";
 import type { ContentRows } from "./content-rows.ts";
 
 /** The columns of a row of `entries` that hold its content. */
@@ -31,23 +32,21 @@ export class EntryContents {
   }
 
   /** Stores the large values of a row of entries. Call inside the transaction that inserts the row. */
-  keepNow(tenant: string, row: number, { values }: SplitText): void {
-    if (values.length > 0) this.#rows.keepNow(tenant, { kind: OwnerKind.ENTRIES, id: row }, values);
+  keepNow(tenantId: string | null, row: number, { values }: SplitText): void {
+    if (values.length === 0) return;
+    this.#rows.keepNow(tenantText(tenantId), { kind: OwnerKind.ENTRIES, id: row }, values);
   }
 
   /**
-   * Reads rows with the contents that they refer to. If a content is missing, another process has removed the entries
-   * meanwhile, and the rows are read again.
+   * Reads rows with the contents that they refer to, outside a transaction. If a content is missing, another process
+   * has removed the entries meanwhile, and the rows are read again.
    */
   load<Row extends EntryText>(read: () => Row[]): Row[] {
-    const rows = read();
-    if (rows.every(({ refs }) => refs === null)) return rows;
-    const whole = this.#withContents(rows) ?? this.#withContents(read());
-    if (whole === undefined) throw new Fault("store_corrupt", "a content of a session entry is missing");
-    return whole;
+    return this.#withContents(read()) ?? this.#withContents(read()) ?? missing();
   }
 
-  #withContents<Row extends EntryText>(rows: readonly Row[]): Row[] | undefined {
+  #withContents<Row extends EntryText>(rows: Row[]): Row[] | undefined {
+    if (rows.every(({ refs }) => refs === null)) return rows;
     const whole: Row[] = [];
     for (const row of rows) {
       const contents = row.refs === null ? undefined : this.#rows.load(row.refs);
@@ -56,8 +55,14 @@ export class EntryContents {
     }
     return whole;
   }
+
+  /** Returns the members of the entries. Loads the contents of a row that `load` did not return. */
+  restsOf({ body, refs, contents }: EntryText): readonly EntryRest[] {
+    const loaded = refs === null ? undefined : (contents ?? this.#rows.load(refs) ?? missing());
+    return joinText(body, refs, loaded) as readonly EntryRest[];
+  }
 }
 
-export function restsOf({ body, refs, contents }: EntryText): readonly EntryRest[] {
-  return joinText(body, refs, contents) as readonly EntryRest[];
+function missing(): never {
+  throw new Fault("store_corrupt", "a content of a session entry is missing");
 }

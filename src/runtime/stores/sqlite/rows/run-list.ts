@@ -19,6 +19,7 @@ import {
   recordOf,
   runColumns,
   RunState,
+  spendOf,
   standingOf,
   tenantText,
   waitingText,
@@ -33,9 +34,10 @@ interface ListedRow extends RunRow {
   readonly ended: number | null;
   readonly endedAt: number | null;
   readonly isScheduled: number;
+  readonly spent: string | null;
 }
 
-const listedColumns = `id AS place, ${runColumns}, state, standing, ended, ended_at AS endedAt,
+const listedColumns = `id AS place, ${runColumns}, state, standing, ended, ended_at AS endedAt, spent,
   ${isScheduled} AS isScheduled`;
 
 const summaryOfRun = `SELECT ${listedColumns} FROM runs WHERE run_id = ?`;
@@ -150,6 +152,7 @@ export class RunList {
     return rows.map((row) => ({
       ...recordOf(row),
       ...presentStatus(row),
+      ...spendOf(row.spent),
       updatedAt: updated.get(row.place) ?? row.created_at,
       endedAt: row.endedAt,
     }));

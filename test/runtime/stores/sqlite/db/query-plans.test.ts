@@ -99,6 +99,13 @@ async function doEverything(store: Store): Promise<void> {
   await store.sessions.list();
   await store.sessions.list({ agentId });
   await store.sessions.list({ agentId, under: sessionId });
+  await store.sessions.list({ tenantId: "acme", text: "plan", withWorkers: false });
+  await store.sessions.list({ tenantId: "acme", userId: "ann", agentId });
+  await store.sessions.list({ tenantId: null, userId: null, after: "5_1" });
+  await store.sessions.find(sessionId);
+  await store.sessions.read(sessionId, { after: "e", limit: 5, includeHidden: true });
+  await store.sessions.readPath(sessionId);
+  await store.sessions.readPath(sessionId, { leafId: "e", from: "compaction" });
   const later = { ...entry, id: "h", runId: null, taskId: null };
   const said = {
     runId,
@@ -114,6 +121,18 @@ async function doEverything(store: Store): Promise<void> {
     { type: "append", sessionId, agentId, entry: later, visibility: "visible" },
     { type: "reveal", sessionId, runId },
     { type: "say", sessionId, agentId, batch: said, visibility: "visible" },
+  ]);
+  const label = { type: "label", id: "l", parentId: "h", at: 1, runId: null, taskId: null } as const;
+  const info = { ...label, type: "session_info", id: "i", name: "plan" } as const;
+  await store.sessions.apply([
+    {
+      type: "append",
+      sessionId,
+      agentId,
+      entry: { ...label, targetId: "h", label: "x" },
+      visibility: "visible",
+    },
+    { type: "append", sessionId, agentId, entry: info, visibility: "visible" },
   ]);
   await store.sessions.apply([{ type: "remove", sessionId, runId }]);
   await store.leases.check(lease);
@@ -205,7 +224,7 @@ test("collect() reads unnamed sessions from their index, page by page, and write
     message: userMessage("hi"),
   } as const;
   const runId = formatRunId("r");
-  const say = (to: SessionId, by: RunId | null): Promise<void> =>
+  const say = (to: SessionId, by: RunId | null): Promise<unknown> =>
     store.sessions.apply([
       {
         type: "append",
