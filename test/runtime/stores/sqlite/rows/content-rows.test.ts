@@ -184,7 +184,7 @@ test("V5: retention removes large values from the file, and the chain still veri
   await callTool(store, await ownRun(store, "other"), "kept ".repeat(2_000));
   const erases = [{ taskId: rootTask, agentId }];
   await store.journal.append(lease, { number: 4, at: 1, events: [runEnd(lease.runId, 4)], erases });
-  await until(() => count(path, "content_pieces") === 1, "the large values were erased");
+  await until(() => count(path, "contents") === 1, "the large values were erased");
   expect(count(path, "runs WHERE erasing = 1")).toBe(0);
   expect(rows(path)).toEqual([1, 1, 2]);
   expect(await store.events.verify(lease.runId)).toMatchObject({ ok: true, events: 5 });
