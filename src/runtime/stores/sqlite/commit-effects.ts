@@ -20,6 +20,7 @@ import type { Precondition } from "./session-changes.ts";
 import type { SqliteSessions } from "./sessions.ts";
 import type { Position, Tables } from "./db/tables.ts";
 import type { SqliteTopics } from "./topics.ts";
+import type { SqliteUsageTotals } from "./usage-totals.ts";
 
 /** The parts of the store that a commit changes besides its run. */
 export interface SiblingTables {
@@ -29,6 +30,7 @@ export interface SiblingTables {
   readonly topics: SqliteTopics;
   readonly deltas: DeltaBoard;
   readonly feeds: RunFeeds;
+  readonly usage: SqliteUsageTotals;
 }
 
 const setStanding = "UPDATE runs SET standing = ?2 WHERE id = ?1";
@@ -80,11 +82,12 @@ export class CommitEffects {
 
   /** Whether the commit changes more than its own row. */
   changesMore(runId: RunId, { commit, values }: Draft): boolean {
-    const { events, sessions, mail, inbox, topics, mailThrough, erases, standing, spent } = commit;
+    const { events, sessions, mail, inbox, topics, mailThrough, erases, standing, spent, usage } = commit;
     return (
       values.length > 0 ||
       this.#rows.isCrowded ||
-      (mailThrough ?? sessions ?? mail ?? inbox ?? topics ?? erases ?? standing ?? spent) !== undefined ||
+      (mailThrough ?? sessions ?? mail ?? inbox ?? topics ?? erases ?? standing ?? spent ?? usage) !==
+        undefined ||
       endIn(commit) !== undefined ||
       (events !== undefined && this.#siblings.deltas.isWritten(runId, events))
     );
@@ -98,6 +101,7 @@ export class CommitEffects {
     if (mail !== undefined) for (const each of mail) mailbox.putNow(each);
     if (inbox !== undefined) boxes.applyNow(inbox, { runId: run.runId, at: commit.at });
     if (topics !== undefined) subjects.applyNow(topics);
+    if (commit.usage !== undefined) this.#siblings.usage.addNow(run, commit.usage);
     if (mailThrough !== undefined) mailbox.consumeNow(run, mailThrough);
     if (events !== undefined) deltas.removeNow(run, events);
     const end = endIn(commit);

@@ -59,6 +59,7 @@ export const isUnnamed = "session_id >= 'ses_run_' AND session_id < 'ses_run`'";
  *   say, so that a list reads no entries.
  * - `entries`: one row holds `count` successive entries, the first named by `stem` and `number`. The rows of a session
  *   are stored together, in the order of arrival.
+ * - `usage_totals`: amounts of runs, also of deleted ones. Tenant, user and model are stored as `tenantText` returns them.
  * - `records`: a write deletes the row and inserts another one, so that `version` is never reused.
  * - Deletion first sets the name to NULL (`run_id`, `session_id` or the content's `hash`). The rows are freed later.
  * - The indexes that find work contain no run that is suspended without a wake time.
@@ -101,6 +102,9 @@ const migrations: readonly string[] = [
   CREATE INDEX runs_of_session ON runs (session_id, ended) WHERE run_id IS NOT NULL;
   CREATE INDEX runs_of_agent ON runs (agent_id) WHERE run_id IS NOT NULL;
   CREATE INDEX runs_of_tenant ON runs (tenant) WHERE tenant <> '${noTenant}' AND run_id IS NOT NULL;
+  CREATE INDEX runs_of_user ON runs (user_id, tenant) WHERE user_id IS NOT NULL AND run_id IS NOT NULL;
+  CREATE INDEX runs_by_creation ON runs (created_at) WHERE run_id IS NOT NULL;
+  CREATE INDEX runs_of_kind ON runs (kind) WHERE kind > 0 AND run_id IS NOT NULL;
   CREATE INDEX runs_suspended ON runs (state) WHERE ${isSuspended} AND NOT ${isScheduled} AND run_id IS NOT NULL;
   CREATE INDEX runs_scheduled ON runs (state) WHERE ${isSuspended} AND ${isScheduled} AND run_id IS NOT NULL;
   CREATE INDEX runs_paused ON runs (standing) WHERE standing = '${pausedText}' AND ended IS NULL AND run_id IS NOT NULL;
@@ -258,6 +262,24 @@ const migrations: readonly string[] = [
     agent_id TEXT NOT NULL,
     UNIQUE (topic_id, agent_id)
   );
+
+  CREATE TABLE usage_totals (
+    day TEXT NOT NULL,
+    tenant TEXT NOT NULL,
+    user TEXT NOT NULL,
+    agent TEXT NOT NULL,
+    model TEXT NOT NULL,
+    input_tokens INTEGER NOT NULL,
+    output_tokens INTEGER NOT NULL,
+    cached_tokens INTEGER NOT NULL,
+    turns INTEGER NOT NULL,
+    nano_usd INTEGER NOT NULL,
+    lost_tokens INTEGER NOT NULL,
+    lost_nano_usd INTEGER NOT NULL,
+    unpriced INTEGER NOT NULL,
+    runs INTEGER NOT NULL,
+    PRIMARY KEY (day, tenant, user, agent, model)
+  ) WITHOUT ROWID;
 
   CREATE TABLE records (
     version INTEGER PRIMARY KEY AUTOINCREMENT,
