@@ -1,5 +1,5 @@
 import { approvalContract } from "./approval-contract.ts";
-import { blobContract } from "./blob-contract.ts";
+import { contentContract } from "./content-contract.ts";
 import type { ContractHarness } from "./contract-harness.ts";
 import { erasureContract } from "./erasure-contract.ts";
 import { eventLogContract } from "./event-log-contract.ts";
@@ -29,7 +29,7 @@ export const storeContracts: Readonly<Record<string, (harness: ContractHarness) 
   mailbox: mailboxContract,
   inbox: inboxContract,
   sessions: sessionContract,
-  blobs: blobContract,
+  contents: contentContract,
   leases: leaseContract,
   topics: topicContract,
   records: recordContract,

@@ -36,7 +36,7 @@ import {
 import { approvalChangesIn } from "../approval-changes.ts";
 import { cursorOf, matches, newestFirst, pageOf, type RunPlace } from "../run-cursor.ts";
 import { endIn, spendIn } from "../run-end.ts";
-import type { MemoryBlobs } from "./blobs.ts";
+import type { MemoryContents } from "./contents.ts";
 import type { MemoryInbox } from "./inbox.ts";
 import type { MemoryMailbox } from "./mailbox.ts";
 import { memoryStatusOf, summaryOf } from "./run-summary.ts";
@@ -53,7 +53,7 @@ interface SiblingTables {
   readonly mailbox: MemoryMailbox;
   readonly inbox: MemoryInbox;
   readonly topics: MemoryTopics;
-  readonly blobs: MemoryBlobs;
+  readonly contents: MemoryContents;
   readonly usage: MemoryUsageTotals;
 }
 
@@ -190,7 +190,7 @@ export class MemoryJournal implements Journal {
   }
 
   #deleteNow(runId: RunId): void {
-    this.#siblings.blobs.deleteNow(runId);
+    this.#siblings.contents.releaseNow({ runId });
     this.#siblings.inbox.freeNow(runId);
     const row = this.#tables.runs.get(runId);
     if (row !== undefined) {
