@@ -327,8 +327,8 @@ export class FullTextMemory implements Memory {
 }
 
 /** Y1: returns a key that is unique for each scope, whatever characters its ids contain. */
-function keyOf({ tenantId = null, userId, agentId = null }: MemoryScope): string {
-  return JSON.stringify(tenantId === null ? [userId, agentId] : [userId, agentId, tenantId]);
+function keyOf({ tenantId, userId, agentId }: MemoryScope): string {
+  return JSON.stringify([userId, agentId ?? null, ...(tenantId == null ? [] : [tenantId])]);
 }
 
 function episodeOf({ id, text, at, metadata }: EpisodeRow): Episode {

@@ -30,12 +30,12 @@ import {
   type SessionId,
   type RunSnapshot,
   type RunSummary,
-  type Store,
   type TailOptions,
   type ToolResultOptions,
   type TopUp,
   type UnknownPrice,
 } from "../../kernel/index.ts";
+import type { RunStore } from "./run-store.ts";
 import { findClientCall } from "./client-call.ts";
 import { forkRun } from "./fork-run.ts";
 import { readPendingApprovals, untilPersonIsNeeded } from "./person-wait.ts";
@@ -50,7 +50,7 @@ import type { AwaitedRuns } from "../process/awaited-runs.ts";
 import { signalWait } from "../journal/wait-names.ts";
 
 export interface HandleOptions {
-  readonly store: Store;
+  readonly store: RunStore;
   readonly clock: Clock;
   readonly ids: IdSource;
   readonly record: RunRecord;
