@@ -30,6 +30,8 @@ import {
   type Runtime,
   type Store,
   type SubmitOptions,
+  type UsageQuery,
+  type UsageRow,
 } from "../kernel/index.ts";
 import { StoredRunHandle } from "./client/run-handle.ts";
 import { sessionBusy, submitRun } from "./client/submit-run.ts";
@@ -276,6 +278,11 @@ class LocalRuntime implements Runtime, OpenRuntime {
     if (sessionId !== undefined) parseSessionId(sessionId);
     if (agentId !== undefined) parseAgentId(agentId);
     return this.#store.journal.list(query);
+  }
+
+  async usage(query: UsageQuery): Promise<readonly UsageRow[]> {
+    this.#lifetime.check();
+    return this.#store.usage.sum(query);
   }
 
   async collect(options: { readonly endedBefore: number }): Promise<number> {

@@ -46,6 +46,7 @@ export function dyingStore(store: Store, { at, when, die = killProcess }: DyingS
       return writes;
     },
     events: store.events,
+    usage: store.usage,
     onChange: (listener) => store.onChange(listener),
     close: () => store.close(),
     journal: {

@@ -12,9 +12,10 @@ import { runRecordContract } from "./run-record-contract.ts";
 import { sessionContract } from "./session-contract.ts";
 import { singleFlightContract } from "./single-flight-contract.ts";
 import { topicContract } from "./topic-contract.ts";
+import { usageContract } from "./usage-contract.ts";
 
 /**
- * The contract suites of a store by name. A store has nine contracts; the journal has four suites and the event log
+ * The contract suites of a store by name. A store has ten contracts; the journal has four suites and the event log
  * two.
  */
 export const storeContracts: Readonly<Record<string, (harness: ContractHarness) => void>> = Object.freeze({
@@ -31,4 +32,5 @@ export const storeContracts: Readonly<Record<string, (harness: ContractHarness) 
   leases: leaseContract,
   topics: topicContract,
   records: recordContract,
+  usage: usageContract,
 });

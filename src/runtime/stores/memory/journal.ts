@@ -44,6 +44,7 @@ import { ShownDeltas } from "./shown-deltas.ts";
 import { type Tables, eventsContent } from "./tables.ts";
 import type { RunRow } from "./run-row.ts";
 import type { MemoryTopics } from "./topics.ts";
+import type { MemoryUsageTotals } from "./usage-totals.ts";
 
 /** The parts of the store that a commit changes besides its run. */
 interface SiblingTables {
@@ -52,6 +53,7 @@ interface SiblingTables {
   readonly inbox: MemoryInbox;
   readonly topics: MemoryTopics;
   readonly blobs: MemoryBlobs;
+  readonly usage: MemoryUsageTotals;
 }
 
 /** Shared empty arrays. Most runs never replace them, so a run needs no arrays of its own. */
@@ -249,6 +251,7 @@ export class MemoryJournal implements Journal {
     if (mail !== undefined) for (const each of mail) this.#siblings.mailbox.putNow(each);
     if (inbox !== undefined) this.#siblings.inbox.applyNow(inbox, { runId: row.record.runId, at: commit.at });
     if (topics !== undefined) this.#siblings.topics.applyNow(topics);
+    if (commit.usage !== undefined) this.#siblings.usage.addNow(row.record, commit.usage);
     if (mailThrough !== undefined) this.#siblings.mailbox.consumeNow(row, mailThrough);
     if (events !== undefined) row.deltas.recorded(events);
   }

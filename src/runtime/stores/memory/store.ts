@@ -16,6 +16,7 @@ import { MemoryRecords } from "./records.ts";
 import { MemorySessions } from "./sessions.ts";
 import { Tables } from "./tables.ts";
 import { MemoryTopics } from "./topics.ts";
+import { MemoryUsageTotals } from "./usage-totals.ts";
 
 export interface MemoryStoreOptions {
   readonly hash: Hash;
@@ -35,8 +36,9 @@ export function memoryStore(options: MemoryStoreOptions): Store {
   const mailbox = new MemoryMailbox(tables);
   const inbox = new MemoryInbox(tables, inboxSettings(mail));
   const topics = new MemoryTopics();
+  const usage = new MemoryUsageTotals();
   return {
-    journal: new MemoryJournal(tables, hash, { sessions, mailbox, inbox, topics, blobs }),
+    journal: new MemoryJournal(tables, hash, { sessions, mailbox, inbox, topics, blobs, usage }),
     events: new MemoryEventLog(tables, hash),
     mailbox,
     inbox,
@@ -45,6 +47,7 @@ export function memoryStore(options: MemoryStoreOptions): Store {
     leases: new MemoryLeases(tables),
     topics,
     records: new MemoryRecords(),
+    usage,
     onChange(listener) {
       tables.listeners.add(listener);
       return () => tables.listeners.delete(listener);

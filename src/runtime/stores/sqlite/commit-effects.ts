@@ -13,6 +13,7 @@ import type { Precondition } from "./session-changes.ts";
 import type { SqliteSessions } from "./sessions.ts";
 import type { Position, Tables } from "./db/tables.ts";
 import type { SqliteTopics } from "./topics.ts";
+import type { SqliteUsageTotals } from "./usage-totals.ts";
 
 /** The parts of the store that a commit changes besides its run. */
 export interface SiblingTables {
@@ -23,6 +24,7 @@ export interface SiblingTables {
   readonly blobs: SqliteBlobs;
   readonly deltas: DeltaBoard;
   readonly feeds: RunFeeds;
+  readonly usage: SqliteUsageTotals;
 }
 
 const setStanding = "UPDATE runs SET standing = ?2 WHERE id = ?1";
@@ -71,10 +73,11 @@ export class CommitEffects {
 
   /** Whether the commit changes more than its own row. */
   changesMore(runId: RunId, commit: Commit): boolean {
-    const { events, sessions, mail, inbox, topics, mailThrough, erases, standing, spent } = commit;
+    const { events, sessions, mail, inbox, topics, mailThrough, erases, standing, spent, usage } = commit;
     return (
       this.#rows.isCrowded ||
-      (mailThrough ?? sessions ?? mail ?? inbox ?? topics ?? erases ?? standing ?? spent) !== undefined ||
+      (mailThrough ?? sessions ?? mail ?? inbox ?? topics ?? erases ?? standing ?? spent ?? usage) !==
+        undefined ||
       endIn(commit) !== undefined ||
       (events !== undefined && this.#siblings.deltas.isWritten(runId, events))
     );
@@ -88,6 +91,7 @@ export class CommitEffects {
     if (mail !== undefined) for (const each of mail) mailbox.putNow(each);
     if (inbox !== undefined) boxes.applyNow(inbox, { runId: run.runId, at: commit.at });
     if (topics !== undefined) subjects.applyNow(topics);
+    if (commit.usage !== undefined) this.#siblings.usage.addNow(run, commit.usage);
     if (mailThrough !== undefined) mailbox.consumeNow(run, mailThrough);
     if (events !== undefined) deltas.removeNow(run, events);
     const end = endIn(commit);

@@ -34,6 +34,7 @@ import { SqliteRecords } from "./records.ts";
 import { SqliteSessions } from "./sessions.ts";
 import { Tables } from "./db/tables.ts";
 import { SqliteTopics } from "./topics.ts";
+import { SqliteUsageTotals } from "./usage-totals.ts";
 import { WorkerLocks } from "./db/worker-lock.ts";
 
 export interface SqliteStoreOptions {
@@ -121,6 +122,7 @@ export async function storeOn(database: Database, options: Omit<SqliteStoreOptio
   const mailbox = new SqliteMailbox(tables);
   const inbox = new SqliteInbox(tables, mail);
   const topics = new SqliteTopics(tables);
+  const usage = new SqliteUsageTotals(tables);
   const leases = new SqliteLeases(tables, locks, deltas);
   const watch = new ChangeWatch({
     database,
@@ -136,7 +138,7 @@ export async function storeOn(database: Database, options: Omit<SqliteStoreOptio
   // Completes what a dead process left partly collected or erased. If this fails, the next deletion reports the error.
   collector.collect().catch(() => undefined);
   eraser.erase().catch(() => undefined);
-  const siblings = { sessions, mailbox, inbox, topics, blobs, deltas, feeds };
+  const siblings = { sessions, mailbox, inbox, topics, blobs, deltas, feeds, usage };
   let closing: Promise<void> | undefined;
   const close = async (): Promise<void> => {
     watch.close();
@@ -159,6 +161,7 @@ export async function storeOn(database: Database, options: Omit<SqliteStoreOptio
     leases,
     topics,
     records: new SqliteRecords(tables),
+    usage,
     onChange(listener) {
       const unwatch = watch.hold();
       tables.listeners.add(listener);

@@ -52,6 +52,7 @@ export const isUnnamed = "session_id >= 'ses_run_' AND session_id < 'ses_run`'";
  *   say, so that a list reads no entries.
  * - `entries`: one row holds `count` successive entries, the first named by `stem` and `number`. The rows of a session
  *   are stored together, in the order of arrival.
+ * - `usage_totals`: amounts of runs, also of deleted ones. Tenant, user and model are stored as `tenantText` returns them.
  * - `records`: a write deletes the row and inserts another one, so that `version` is never reused.
  * - Deletion first sets the name to NULL (`run_id`, `session_id` or the blob's `run_id`). The rows are freed later.
  * - The indexes that find work contain no run that is suspended without a wake time.
@@ -228,6 +229,24 @@ const migrations: readonly string[] = [
     agent_id TEXT NOT NULL,
     UNIQUE (topic_id, agent_id)
   );
+
+  CREATE TABLE usage_totals (
+    day TEXT NOT NULL,
+    tenant TEXT NOT NULL,
+    user TEXT NOT NULL,
+    agent TEXT NOT NULL,
+    model TEXT NOT NULL,
+    input_tokens INTEGER NOT NULL,
+    output_tokens INTEGER NOT NULL,
+    cached_tokens INTEGER NOT NULL,
+    turns INTEGER NOT NULL,
+    nano_usd INTEGER NOT NULL,
+    lost_tokens INTEGER NOT NULL,
+    lost_nano_usd INTEGER NOT NULL,
+    unpriced INTEGER NOT NULL,
+    runs INTEGER NOT NULL,
+    PRIMARY KEY (day, tenant, user, agent, model)
+  ) WITHOUT ROWID;
 
   CREATE TABLE records (
     version INTEGER PRIMARY KEY AUTOINCREMENT,

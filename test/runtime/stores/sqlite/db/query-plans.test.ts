@@ -4,6 +4,7 @@ import {
   formatRunId,
   formatTopicId,
   unnamedSessionId,
+  usageDimensions,
   userMessage,
   type RunId,
   type SessionId,
@@ -163,7 +164,7 @@ async function doEverything(store: Store): Promise<void> {
   await useRecords(store);
 }
 
-async function useRecords({ records }: Store): Promise<void> {
+async function useRecords({ records, usage }: Store): Promise<void> {
   const record = { namespace: "plans", key: "a", value: 1, dueAt: 1 };
   const stored = await records.put(record, "absent");
   await records.get({ namespace: "plans", key: "a" });
@@ -171,6 +172,10 @@ async function useRecords({ records }: Store): Promise<void> {
   await records.due("plans", 9);
   await records.nextDueAt("plans");
   if (stored.kind === "stored") await records.delete({ namespace: "plans", key: "a" }, stored.version);
+  for (const by of usageDimensions) {
+    await usage.sum({ by });
+    await usage.sum({ by, from: "2026-01-01", to: "2026-01-31", tenantId: "acme", userId: "ann" });
+  }
 }
 
 async function listEverything({ journal }: Store): Promise<void> {
