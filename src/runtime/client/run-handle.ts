@@ -31,6 +31,7 @@ import {
   type RunSnapshot,
   type RunSummary,
   type TailOptions,
+  type TenantScope,
   type ToolResultOptions,
   type TopUp,
   type UnknownPrice,
@@ -68,6 +69,8 @@ export interface HandleOptions {
   readonly sizes?: SizeLimit;
   /** User in whose name commands are sent, for the audit log. Default: `user`. */
   readonly by?: string | undefined;
+  /** S6: the scope of the view that made the handle. */
+  readonly scope?: TenantScope;
   /** Converts the result of the run. If absent, `result` returns it unchanged. */
   readonly convert?: Convert<unknown>;
 }
@@ -121,6 +124,12 @@ export class StoredRunHandle<Result = RunResult<JsonValue>> implements RunHandle
       throw new Fault(
         "invalid_argument",
         "the name passed to as() is empty: pass the name of the user who sends the commands",
+      );
+    const { userId = by } = this.#options.scope ?? {};
+    if (userId !== by)
+      throw new Fault(
+        "invalid_argument",
+        `invalid name ${describeValue(by)} of as(): this handle belongs to the view of ${describeValue(userId)}, which sends commands in that name only`,
       );
     return new StoredRunHandle({ ...this.#options, by });
   }

@@ -109,11 +109,7 @@ export class MemoryInbox implements Inbox {
       .flatMap(([, { dead }]) => dead.filter((letter) => isSentIn(scope, letter)).map(deliveryOf));
   }
 
-  async redeliver(
-    agentId: AgentId,
-    messageIds?: readonly string[],
-    scope?: TenantScope,
-  ): Promise<number> {
+  async redeliver(agentId: AgentId, messageIds?: readonly string[], scope?: TenantScope): Promise<number> {
     const box = this.#box(agentId);
     const again = box.dead.filter(
       (letter) => (messageIds?.includes(letter.message.id) ?? true) && isSentIn(scope, letter),
