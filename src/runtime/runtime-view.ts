@@ -9,6 +9,7 @@ import {
   parseAgentId,
   parseRunId,
   parseSessionId,
+  runQueryNames,
   startsLater,
   submitOptionNames,
   type Clock,
@@ -56,14 +57,6 @@ export interface RuntimeWorker {
   close(): Promise<void>;
 }
 
-const knownQueries = optionNames<RunQuery>({
-  sessionId: true,
-  agentId: true,
-  tenantId: true,
-  status: true,
-  limit: true,
-  after: true,
-});
 const collectOptionNames = optionNames<Parameters<Runtime["collect"]>[0]>({ endedBefore: true });
 const scopeNames = optionNames<TenantScope>({ tenantId: true, userId: true });
 
@@ -158,7 +151,7 @@ export class RuntimeView implements Runtime {
 
   async list(query: RunQuery = {}): Promise<RunPage> {
     this.#worker.lifetime.check();
-    checkOptions("list()", query, knownQueries);
+    checkOptions("list()", query, runQueryNames);
     const { sessionId, agentId } = query;
     if (sessionId !== undefined) parseSessionId(sessionId);
     if (agentId !== undefined) parseAgentId(agentId);
