@@ -7,6 +7,7 @@ import {
   agentIdOf,
   parseRunId,
   parseSessionId,
+  rootTaskId,
   type HostedAgent,
   type RunHandle,
   type Runtime,
@@ -55,7 +56,8 @@ describe.each(["memory:", "sqlite:"])("forTenant() on %s", (kind) => {
     const hidden = await ann.submit(waiter, "secret", options);
     const ended = await ann.submit(agent, "secret", { runId: "run_ended", sessionId: "ses_ended" });
     await ended.result();
-    for await (const event of waiting.events()) if (event.type === "task_start") break;
+    for (const run of [waiting, hidden])
+      while ((await run.snapshot()).status !== "waiting") await new Promise(setImmediate);
     return { store, runtime, ann, waiting, ended, hidden, agent };
   }
 
@@ -141,7 +143,7 @@ describe.each(["memory:", "sqlite:"])("forTenant() on %s", (kind) => {
         pause: () => stale.pause(),
         resume: () => stale.resume(),
         topUp: () => stale.topUp({ maxCostUsd: 1 }),
-        reprioritize: () => stale.reprioritize("task_0", 1),
+        reprioritize: () => stale.reprioritize(rootTaskId, 1),
         steer: () => stale.steer("x"),
         followUp: () => stale.followUp("x"),
         signal: () => stale.signal("go", "stolen"),
