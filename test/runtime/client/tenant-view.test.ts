@@ -92,7 +92,7 @@ describe.each(["memory:", "sqlite:"])("forTenant() on %s", (kind) => {
       for (const { runId, sessionId } of [waiting, ended, hidden]) {
         expect(await view.find(runId)).toBeUndefined();
         expect((await view.list({ sessionId })).runs).toEqual([]);
-        await expect(view.submit(quick, "x", { runId }), runId).rejects.toMatchObject(notFound);
+        await expect(view.submit(quick, "x", { runId })).rejects.toMatchObject(notFound);
         await expect(view.submit(quick, "x", { runId, sessionId })).rejects.toMatchObject(notFound);
         await expect(agent.resume(runId, { runtime: view })).rejects.toMatchObject(notFound);
         await expect(agent.signal(runId, "go", "stolen", { runtime: view })).rejects.toMatchObject(notFound);
@@ -156,8 +156,13 @@ describe.each(["memory:", "sqlite:"])("forTenant() on %s", (kind) => {
           return undefined;
         },
       };
+      const outcomes: Record<string, unknown> = {};
       for (const [name, call] of Object.entries(calls))
-        await expect(call(), name).rejects.toMatchObject(notFound);
+        outcomes[name] = await call().then(
+          () => "done",
+          ({ code }: { readonly code: string }) => code,
+        );
+      expect(outcomes).toEqual(Object.fromEntries(Object.keys(calls).map((name) => [name, "not_found"])));
       await again.signal("go", "untouched");
       expect((await again.result()).output).toBe("untouched");
       await settled(world);
@@ -193,7 +198,7 @@ describe.each(["memory:", "sqlite:"])("forTenant() on %s", (kind) => {
     expect(() => ann.forTenant({ tenantId: "other" })).toThrow(/this view is for "acme"/);
     expect(() => ended.as("bob")).toThrow(/invalid name "bob"/);
     for (const scope of [{}, { tenantId: "" }, { tenantId: 1 }, { tenantId: "a", userId: "" }, null])
-      expect(() => runtime.forTenant(scope as TenantScope)).toThrow();
+      expect(() => runtime.forTenant(scope as TenantScope)).toThrow(/forTenant\(\)/);
     expect(() => runtime.forTenant({ tenantId: "a", user: "b" } as never)).toThrow(/userId/);
     await settled(world);
   });
@@ -201,6 +206,7 @@ describe.each(["memory:", "sqlite:"])("forTenant() on %s", (kind) => {
   it("keeps the runtime open when a view is closed", async () => {
     const world = await setUp();
     await world.ann.close();
+    expect((await world.runtime.list()).runs).toHaveLength(3);
     await settled(world);
   });
 });
