@@ -1,4 +1,4 @@
-import { blobContract } from "./blob-contract.ts";
+import { contentContract } from "./content-contract.ts";
 import type { ContractHarness } from "./contract-harness.ts";
 import { erasureContract } from "./erasure-contract.ts";
 import { eventLogContract } from "./event-log-contract.ts";
@@ -10,6 +10,7 @@ import { recordContract } from "./record-contract.ts";
 import { runFilterContract } from "./run-filter-contract.ts";
 import { runListContract } from "./run-list-contract.ts";
 import { runRecordContract } from "./run-record-contract.ts";
+import { scopeContract } from "./scope-contract.ts";
 import { sessionContract } from "./session-contract.ts";
 import { singleFlightContract } from "./single-flight-contract.ts";
 import { topicContract } from "./topic-contract.ts";
@@ -27,7 +28,8 @@ export const storeContracts: Readonly<Record<string, (harness: ContractHarness) 
   mailbox: mailboxContract,
   inbox: inboxContract,
   sessions: sessionContract,
-  blobs: blobContract,
+  scopes: scopeContract,
+  contents: contentContract,
   leases: leaseContract,
   topics: topicContract,
   records: recordContract,

@@ -20,6 +20,7 @@ import {
   createRun,
   ownRun,
   rootTask,
+  runRecord,
   sessionId,
   stepRecord,
   turnStart,
@@ -150,8 +151,16 @@ async function doEverything(store: Store): Promise<void> {
   const tail = store.events.tail(runId)[Symbol.asyncIterator]();
   await tail.next();
   await tail.return?.();
-  const blobId = await store.blobs.put(runId, new Uint8Array(10));
-  await store.blobs.get(runId, blobId);
+  const hash = await store.contents.put({ runId }, new Uint8Array(10));
+  await store.contents.get({ runId }, hash);
+  await store.contents.share(hash, { from: { runId }, to: { sessionId } });
+  await store.contents.owners({ sessionId }, hash);
+  await store.contents.release({ sessionId }, hash);
+  const largeStep = stepRecord(0, "x".repeat(10_000));
+  const erases = [{ taskId: rootTask, agentId }];
+  const other = runRecord("large");
+  await store.journal.create(other, { number: 0, at: 1, steps: [largeStep], erases });
+  await all(store.journal.read(other.runId));
   await store.journal.find(runId);
   await listEverything(store);
   await store.journal.collect({ endedBefore: 5 });
