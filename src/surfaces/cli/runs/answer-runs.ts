@@ -37,7 +37,7 @@ export function cancelRuns(
   terminal: Terminal,
 ): Promise<ExitKind> {
   return withRuns(options, terminal, async (store, runtime): Promise<ExitKind> => {
-    const runIds = await Promise.all(names.map((name) => findRunId(store, name)));
+    const runIds = await Promise.all(names.map((name) => findRunId(store, name, options.store)));
     for (const runId of runIds) await cancelRun(await handleOf(runtime, runId), options.reason, terminal);
     return "ok";
   });
@@ -74,7 +74,7 @@ export function approveRuns(
     return withRuns(options, terminal, (_store, runtime) => listRequests(runtime, options, terminal));
   }
   return withRuns(options, terminal, async (store, runtime): Promise<ExitKind> => {
-    const runId = await findRunId(store, name);
+    const runId = await findRunId(store, name, options.store);
     const requests = await requestsOf(runtime, runId, id);
     const run = (await handleOf(runtime, runId)).as("person");
     for (const request of requests) await answer(run, request, options, terminal);
