@@ -1,5 +1,5 @@
 import type { ApprovalPage, Delta, Event, PendingApproval, RunId, TailOptions } from "../../kernel/index.ts";
-import type { RunStore } from "./run-store.ts";
+import { missingRun, type RunStore } from "./run-store.ts";
 
 /** The part of a run handle that is needed to wait for questions. */
 interface WatchedRun {
@@ -27,6 +27,7 @@ export async function readPendingApprovals({
     pending.push(...approvals);
     after = next;
   } while (after !== null);
+  if (pending.length === 0 && (await store.journal.find(runId)) === undefined) throw missingRun(runId);
   return pending;
 }
 

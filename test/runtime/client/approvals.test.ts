@@ -64,6 +64,12 @@ for (const [storeName, prepare] of twoStores)
         tenantId: null,
       });
       expect((await runtime.approvals({ tenantId: "acme" })).approvals).toEqual([one]);
+      const acme = runtime.forTenant({ tenantId: "acme" });
+      expect(await open(acme)).toEqual([one]);
+      expect((await acme.approvals({ runId: second.runId })).approvals).toEqual([]);
+      for (const scope of [{ tenantId: "other" }, { tenantId: "acme", userId: "bob" }])
+        expect(await open(runtime.forTenant(scope))).toEqual([]);
+      await expect(acme.approvals({ tenantId: "other" })).rejects.toMatchObject({ code: "invalid_argument" });
       await answer(runtime);
       expect((await first.result()).output).toBe("approved");
       expect(await open(runtime)).toEqual([other]);
