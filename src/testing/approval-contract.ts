@@ -194,7 +194,7 @@ async function openIn(store: Store, { runId }: Lease): Promise<readonly string[]
   for (const { type, taskId, data } of await all(store.events.read(runId))) {
     if (type === "approval_request") pending.set(data.approvalId, taskId);
     if (type === "approval_decision") pending.delete(data.approvalId);
-    if (type === "task_end") for (const [id, by] of pending) if (by === taskId) pending.delete(id);
+    if (type === "task_end") for (const [id, asker] of pending) if (asker === taskId) pending.delete(id);
   }
   return [...pending.keys()].map((id) => `${runId} ${id}`);
 }
@@ -238,7 +238,7 @@ class Asker {
     const { runId } = this.lease;
     const events = drafts.map((draft, index) => ({
       ...placed(runId, this.#seq + index, draft),
-      ...by(draft),
+      ...placeOf(draft),
     }));
     await this.append({ events });
     this.#seq += drafts.length;
@@ -250,7 +250,7 @@ class Asker {
   }
 }
 
-function by({ taskId, agentId: asker }: DraftOfTask): Partial<Pick<Event, "taskId" | "agentId">> {
+function placeOf({ taskId, agentId: asker }: DraftOfTask): Partial<Pick<Event, "taskId" | "agentId">> {
   return { ...(taskId && { taskId }), ...(asker && { agentId: asker }) };
 }
 
