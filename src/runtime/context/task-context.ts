@@ -393,9 +393,17 @@ export class TaskContext implements RunContext {
       const inside = (cancelScope: CancellationScope): TaskContext => this.#inside(step.address, cancelScope);
       const running = new StepBodyContext({ idempotencyKey, around: open.cancelScope, call, inside });
       call.body = running;
-      const value = await running.unlessAbandoned(Promise.resolve(body(running)));
-      for (const draft of running.takeEvents()) open.emit(draft);
-      return value;
+      const from = this.#runner.worker.clock.now();
+      try {
+        const value = await running.unlessAbandoned(Promise.resolve(body(running)));
+        for (const draft of running.takeEvents()) open.emit(draft);
+        open.emit({ type: "step_end", data: { name, durationMs: open.durationSince(from) } });
+        return value;
+      } catch (error) {
+        const durationMs = open.durationSince(from);
+        open.emit({ type: "step_end", data: { name, durationMs, status: "error" } });
+        throw error;
+      }
     });
   }
 
