@@ -11,12 +11,13 @@ import {
   parseRunId,
   parseSessionId,
   retrySettings,
-  startsLater,
   submitOptionNames,
   type Clock,
   type ContextFactory,
   type Delivery,
+  type DriveOptions,
   type DriveResult,
+  type Engine,
   type Hash,
   type HostedAgent,
   type JsonValue,
@@ -29,6 +30,7 @@ import {
   type RegisterOptions,
   type Runtime,
   type Store,
+  type StoreChange,
   type SubmitOptions,
 } from "../kernel/index.ts";
 import { StoredRunHandle } from "./client/run-handle.ts";
@@ -51,6 +53,7 @@ import { RunOwner } from "./run/run-owner.ts";
 import { checkRuntimeOptions, requireNumber, requireShare, type RuntimeOptions } from "./runtime-options.ts";
 import { AgentRegistry, agentTree } from "./worker/agent-registry.ts";
 import { InboxDispatcher } from "./worker/inbox-dispatcher.ts";
+import { recordEngineKind } from "./worker/engine-kind.ts";
 import { LocalEngine } from "./worker/local-engine.ts";
 import { RetentionSweep } from "./worker/retention-sweep.ts";
 import { UnhostedRuns } from "./worker/unhosted-runs.ts";
@@ -94,7 +97,7 @@ class LocalRuntime implements Runtime, OpenRuntime {
   readonly clock: Clock;
   readonly #worker: WorkerContext;
   readonly #store: Store;
-  readonly #engine: LocalEngine;
+  readonly #engine: Engine;
   readonly #inbox: InboxDispatcher;
   readonly #agents: AgentRegistry;
   readonly #contexts = new LiveContexts();
@@ -163,7 +166,6 @@ class LocalRuntime implements Runtime, OpenRuntime {
       sizes: new SizeLimit(options.maxValueBytes),
       stopGraceMs: requireNumber("stopGraceMs", options.stopGraceMs ?? 5_000, 0),
       suspendAfterMs: requireNumber("suspendAfterMs", options.suspendAfterMs ?? 5_000, 0),
-      noteIdle: (by) => this.#engine.noteIdle(by),
       onError: (error) => this.#report(error),
       agents: this.#agents.hosted,
       contexts: this.#contexts,
@@ -171,7 +173,8 @@ class LocalRuntime implements Runtime, OpenRuntime {
     this.#keepAlive = options.keepAlive;
     this.#inbox = new InboxDispatcher({ worker: this.#worker, agents: this.#agents.hosted });
     this.#unhosted = new UnhostedRuns({ store, clock, agents: this.#agents, onError });
-    this.#engine = new LocalEngine({
+    const { engine = (port) => new LocalEngine(port) } = options;
+    this.#engine = engine({
       leases: store.leases,
       clock,
       workerId: options.workerId ?? `worker-${uuidSource.next()}`,
@@ -184,9 +187,10 @@ class LocalRuntime implements Runtime, OpenRuntime {
   }
 
   async start(): Promise<void> {
-    this.#unsubscribe = this.#store.onChange((runId) => this.#noteChange(runId));
+    await recordEngineKind(this.#store.records, this.#engine);
+    this.#unsubscribe = this.#store.onChange((change) => this.#noteChange(change));
     try {
-      await this.#engine.start({ drive: (lease) => this.#drive(lease) });
+      await this.#engine.start({ drive: (lease, driving) => this.#drive(lease, driving) });
     } catch (error) {
       this.#unsubscribe();
       throw error;
@@ -227,13 +231,12 @@ class LocalRuntime implements Runtime, OpenRuntime {
     if (this.#agents.replacesSameName || options.context !== undefined)
       return this.#submitted(await this.#submitBound(agent, input, options), options);
     this.register(agent);
-    const submitted = submitRun(this.#worker, this.#engine, agent, input, options);
+    const submitted = submitRun(this.#worker, this.#engine.claimer, agent, input, options);
     return this.#submitted(submitted instanceof Promise ? await submitted : submitted, options);
   }
 
   #submitted(record: RunRecord, { userId }: SubmitOptions): RunHandle {
     this.#awaited.addSubmitted(record.runId);
-    if (startsLater(record)) this.#engine.wakeAt(record.startAt ?? 0);
     return this.#handle(record, userId);
   }
 
@@ -254,7 +257,7 @@ class LocalRuntime implements Runtime, OpenRuntime {
     if (hasContext) this.#contexts.set(runId, context);
     let createdId: RunId | undefined;
     try {
-      const record = await submitRun(this.#worker, this.#engine, agent, input, { ...options, runId });
+      const record = await submitRun(this.#worker, this.#engine.claimer, agent, input, { ...options, runId });
       createdId = record.runId;
       return record;
     } finally {
@@ -347,8 +350,8 @@ class LocalRuntime implements Runtime, OpenRuntime {
     });
   }
 
-  #drive(lease: Lease): Promise<DriveResult> {
-    const loaded = RunOwner.load(this.#workerFor(lease.runId), lease);
+  #drive(lease: Lease, options: DriveOptions = {}): Promise<DriveResult> {
+    const loaded = RunOwner.load(this.#workerFor(lease.runId), lease, options);
     return loaded instanceof Promise
       ? loaded.then((owner) => this.#driveOwned(lease, owner))
       : this.#driveOwned(lease, loaded);
@@ -412,15 +415,14 @@ class LocalRuntime implements Runtime, OpenRuntime {
       : observed.then(() => this.#observing.get(runId));
   };
 
-  /** Called by the store with the run that has changed; without one, anything may have changed, including inboxes. */
-  #noteChange(runId: RunId | undefined): void {
-    this.#engine.wake(runId);
-    if (runId !== undefined) {
-      this.#owned.get(runId)?.poke();
+  #noteChange(change: StoreChange): void {
+    this.#engine.wake(change);
+    if ("runId" in change) {
+      if (change.kind === "mail" || change.kind === "seized") this.#owned.get(change.runId)?.poke();
       return;
     }
-    for (const owner of this.#owned.values()) owner.poke();
-    this.#inbox.dispatch();
+    if (change.kind === "other") for (const owner of this.#owned.values()) owner.poke();
+    if (change.kind !== "worker") this.#inbox.dispatch();
   }
 
   #report(error: unknown): void {

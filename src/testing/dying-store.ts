@@ -95,7 +95,7 @@ export function dyingStore(store: Store, { at, when, die = killProcess }: DyingS
       get: (runId, blobId) => blobs.get(runId, blobId),
     },
     leases: {
-      enlist: (workerId) => counted("leases.enlist", () => leases.enlist(workerId)),
+      enlist: (workerId, options) => counted("leases.enlist", () => leases.enlist(workerId, options)),
       dismiss: (workerId) => counted("leases.dismiss", () => leases.dismiss(workerId)),
       async claim(options): Promise<readonly Lease[]> {
         if (dead) return new Promise<never>(() => {});

@@ -78,12 +78,29 @@ export class ReadyRuns {
       }
       if (hasEnded) queues = queues.filter(({ head }) => head !== undefined);
     }
+    this.#remove(taken);
+    return taken;
+  }
+
+  /** L10: takes those of the given runs that are ready and wanted, in the given order. */
+  takeThese(
+    rows: readonly RunRow[],
+    limit: number,
+    now: number,
+    isWanted: (row: RunRow) => boolean,
+  ): readonly RunRow[] {
+    if (now >= this.#nextWake) this.#wake(now);
+    const taken = [...new Set(rows)].filter((row) => row.line !== undefined && isWanted(row)).slice(0, limit);
+    this.#remove(taken);
+    return taken;
+  }
+
+  #remove(taken: readonly RunRow[]): void {
     for (const row of taken) {
       row.line?.served(row);
       this.remove(row);
       this.#served.set(row.record.tenantId, ++this.#serves);
     }
-    return taken;
   }
 
   #wake(now: number): void {

@@ -112,7 +112,7 @@ export class CommitEffects {
   announce({ mail, inbox, erases }: Commit): void {
     // If this fails or the process dies, the next erasure or the next process that opens the file completes it.
     if (erases !== undefined) this.#eraser.erase().catch(() => undefined);
-    if (mail !== undefined) for (const { runId } of mail) this.#tables.announce(runId);
-    if (inbox !== undefined && inbox.length > 0) this.#tables.announce();
+    if (mail !== undefined) for (const { runId } of mail) this.#tables.announce({ kind: "mail", runId });
+    if (inbox !== undefined && inbox.length > 0) this.#tables.announce({ kind: "message" });
   }
 }

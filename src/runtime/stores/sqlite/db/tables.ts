@@ -7,6 +7,7 @@ import {
   type MaybePromise,
   type RunId,
   type RunRecord,
+  type StoreChange,
 } from "../../../../kernel/index.ts";
 import type { CommitText } from "./commit-row.ts";
 import type { Database } from "./database.ts";
@@ -63,7 +64,7 @@ export class Tables {
   readonly database: Database;
   /** The runs that this store owns. */
   readonly owned = new Map<RunId, OwnedRun>();
-  readonly listeners = new Set<(runId?: RunId) => void>();
+  readonly listeners = new Set<(change: StoreChange) => void>();
   /** Random id of this store among all that have the file open. */
   readonly holder = randomInt(2 ** 47);
   readonly #writer: GroupCommit;
@@ -87,8 +88,8 @@ export class Tables {
   }
 
   /** Calls the listeners in microtasks. */
-  announce(runId?: RunId): void {
-    for (const tell of this.listeners) queueMicrotask(() => tell(runId));
+  announce(change: StoreChange): void {
+    for (const tell of this.listeners) queueMicrotask(() => tell(change));
   }
 
   /** Reads synchronously if no other connection holds a lock. */
