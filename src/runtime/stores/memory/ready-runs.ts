@@ -78,11 +78,15 @@ export class ReadyRuns {
       }
       if (hasEnded) queues = queues.filter(({ head }) => head !== undefined);
     }
-    this.#remove(taken);
+    for (const row of taken) {
+      row.line?.served(row);
+      this.remove(row);
+      this.#served.set(row.record.tenantId, ++this.#serves);
+    }
     return taken;
   }
 
-  /** L10: takes those of the given runs that are ready and wanted, in the given order. */
+  /** L10: takes those of the given runs that are ready and wanted, in the given order. It does not count as a turn. */
   takeThese(
     rows: readonly RunRow[],
     limit: number,
@@ -91,16 +95,8 @@ export class ReadyRuns {
   ): readonly RunRow[] {
     if (now >= this.#nextWake) this.#wake(now);
     const taken = [...new Set(rows)].filter((row) => row.line !== undefined && isWanted(row)).slice(0, limit);
-    this.#remove(taken);
+    for (const row of taken) this.remove(row);
     return taken;
-  }
-
-  #remove(taken: readonly RunRow[]): void {
-    for (const row of taken) {
-      row.line?.served(row);
-      this.remove(row);
-      this.#served.set(row.record.tenantId, ++this.#serves);
-    }
   }
 
   #wake(now: number): void {
