@@ -1,5 +1,5 @@
-import { blobContract } from "./blob-contract.ts";
 import { claimContract } from "./claim-contract.ts";
+import { contentContract } from "./content-contract.ts";
 import type { ContractHarness } from "./contract-harness.ts";
 import { erasureContract } from "./erasure-contract.ts";
 import { eventLogContract } from "./event-log-contract.ts";
@@ -9,19 +9,20 @@ import { leaseContract } from "./lease-contract.ts";
 import { leaseTurnsContract } from "./lease-turns-contract.ts";
 import { mailboxContract } from "./mailbox-contract.ts";
 import { recordContract } from "./record-contract.ts";
+import { runFilterContract } from "./run-filter-contract.ts";
 import { runListContract } from "./run-list-contract.ts";
 import { runRecordContract } from "./run-record-contract.ts";
+import { scopeContract } from "./scope-contract.ts";
 import { sessionContract } from "./session-contract.ts";
 import { singleFlightContract } from "./single-flight-contract.ts";
 import { topicContract } from "./topic-contract.ts";
+import { usageContract } from "./usage-contract.ts";
 
-/**
- * The contract suites of a store by name. A store has nine contracts; the journal has four suites, the leases three and the event log
- * two.
- */
+/** The contract suites of a store by name. The journal, the leases and the event log have several suites. */
 export const storeContracts: Readonly<Record<string, (harness: ContractHarness) => void>> = Object.freeze({
   journal: journalContract,
   runs: runListContract,
+  runFilters: runFilterContract,
   runRecords: runRecordContract,
   flights: singleFlightContract,
   events: eventLogContract,
@@ -29,10 +30,12 @@ export const storeContracts: Readonly<Record<string, (harness: ContractHarness) 
   mailbox: mailboxContract,
   inbox: inboxContract,
   sessions: sessionContract,
-  blobs: blobContract,
+  scopes: scopeContract,
+  contents: contentContract,
   leases: leaseContract,
   turns: leaseTurnsContract,
   claims: claimContract,
   topics: topicContract,
   records: recordContract,
+  usage: usageContract,
 });
