@@ -1,12 +1,12 @@
-import { claimContract } from "./claim-contract.ts";
+import { claimContract } from "./leases/claim-contract.ts";
 import { contentContract } from "./content-contract.ts";
 import type { ContractHarness } from "./contract-harness.ts";
 import { erasureContract } from "./erasure-contract.ts";
 import { eventLogContract } from "./event-log-contract.ts";
 import { inboxContract } from "./inbox-contract.ts";
 import { journalContract } from "./journal-contract.ts";
-import { leaseContract } from "./lease-contract.ts";
-import { leaseTurnsContract } from "./lease-turns-contract.ts";
+import { leaseContract } from "./leases/lease-contract.ts";
+import { leaseTurnsContract } from "./leases/lease-turns-contract.ts";
 import { mailboxContract } from "./mailbox-contract.ts";
 import { recordContract } from "./record-contract.ts";
 import { runFilterContract } from "./run-filter-contract.ts";

@@ -5,9 +5,9 @@ import {
   type MaybePromise,
   type RunRecord,
   type Store,
-} from "../kernel/index.ts";
-import type { ContractHarness } from "./contract-harness.ts";
-import { runRecord } from "./store-fixtures.ts";
+} from "../../kernel/index.ts";
+import type { ContractHarness } from "../contract-harness.ts";
+import { runRecord } from "../store-fixtures.ts";
 
 /** Tests of the order in which `Leases.claim` serves ready runs (L5). */
 export function leaseTurnsContract({ test, expect, open }: ContractHarness): void {

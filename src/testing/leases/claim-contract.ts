@@ -9,9 +9,9 @@ import {
   type RunRecord,
   type Store,
   type StoreChange,
-} from "../kernel/index.ts";
-import type { ContractHarness } from "./contract-harness.ts";
-import { agentId, createRun, ownRun, runRecord } from "./store-fixtures.ts";
+} from "../../kernel/index.ts";
+import type { ContractHarness } from "../contract-harness.ts";
+import { agentId, createRun, ownRun, runRecord } from "../store-fixtures.ts";
 
 type Choice = Partial<Pick<ClaimOptions, "agents" | "only" | "except" | "limit" | "now">>;
 

@@ -1,6 +1,6 @@
-import { formatAgentId, type Lease, type Rest, type Store } from "../kernel/index.ts";
-import type { ContractHarness } from "./contract-harness.ts";
-import { createRun, ownRun, rootTask, runRecord } from "./store-fixtures.ts";
+import { formatAgentId, type Lease, type Rest, type Store } from "../../kernel/index.ts";
+import type { ContractHarness } from "../contract-harness.ts";
+import { createRun, ownRun, rootTask, runRecord } from "../store-fixtures.ts";
 
 /** Tests of the rules that every implementation of `Leases` must keep. */
 export function leaseContract({ test, expect, open }: ContractHarness): void {
