@@ -1,4 +1,5 @@
 import { claimContract } from "./leases/claim-contract.ts";
+import { approvalContract } from "./approval-contract.ts";
 import { contentContract } from "./content-contract.ts";
 import type { ContractHarness } from "./contract-harness.ts";
 import { erasureContract } from "./erasure-contract.ts";
@@ -22,6 +23,7 @@ import { usageContract } from "./usage-contract.ts";
 export const storeContracts: Readonly<Record<string, (harness: ContractHarness) => void>> = Object.freeze({
   journal: journalContract,
   runs: runListContract,
+  approvals: approvalContract,
   runFilters: runFilterContract,
   runRecords: runRecordContract,
   flights: singleFlightContract,

@@ -279,7 +279,7 @@ export class StoredRunHandle<Result = RunResult<JsonValue>> implements RunHandle
     if (!isApprovalDecision(decision)) {
       throw new Fault(
         "invalid_argument",
-        `the decision on ${approvalId} is ${describeValue(decision)}: it must be { decision: "approved" | "denied" | "skipped" }`,
+        `the decision on ${approvalId} is ${describeDecision(decision)}: it must be { decision: "approved" | "denied" | "skipped" }`,
       );
     }
     checkOptions(`the decision on ${approvalId}`, decision, approvalDecisionNames);
@@ -385,4 +385,12 @@ function valueIn(body: MailBody): JsonValue {
     default:
       return null;
   }
+}
+
+/** Describes a value that is no decision, for an error. */
+function describeDecision(value: unknown): string {
+  if (typeof value !== "object" || value === null) return describeValue(value);
+  return "decision" in value
+    ? `{ decision: ${describeValue(value.decision)} }`
+    : "an object without `decision`";
 }

@@ -49,12 +49,10 @@ export function claimContract({ test, expect, open, loseWorker }: ContractHarnes
 
   test("J9: claim() returns only runs of the named agent versions and none of the excluded runs", async () => {
     const store = await open();
-    const create = async (name: string, agentVersion: string | null): Promise<RunId> => {
-      await store.journal.create({ ...runRecord(name), agentVersion }, { number: 0, at: 1 });
-      return runRecord(name).runId;
-    };
-    const [none, one, other] = [await create("a", null), await create("b", "1"), await create("c", "1")];
-    await create("d", "2");
+    const of = (name: string, agentVersion: string | null): Promise<RunId> =>
+      create(store, name, { agentVersion });
+    const [none, one, other] = [await of("a", null), await of("b", "1"), await of("c", "1")];
+    await of("d", "2");
     await store.leases.enlist("w1");
     const claimFor = async (version: string | null, ...except: RunId[]): Promise<string[]> => {
       const options = { workerId: "w1", limit: 9, now: 0, agents: [{ agentId, version }], except };
