@@ -6,6 +6,7 @@ import {
   Fault,
   optionNames,
   type Clock,
+  type EngineFactory,
   type Hash,
   type IdSource,
   type InboxSettings,
@@ -27,6 +28,11 @@ export interface RuntimeOptions {
    * Default: `"memory:"`. `close()` closes the store in each case.
    */
   readonly store?: StoreAddress | Store;
+  /**
+   * Creates the engine, which decides which worker drives a run and when. The store records the kind of its engine and
+   * refuses another one with `engine_mismatch`. Default: the local engine, which claims runs in the store.
+   */
+  readonly engine?: EngineFactory;
   /**
    * E1: secret key of the event chain, which makes the chain an HMAC. Only for a store given by its address; a store in
    * memory takes none. If absent, the chain is plain SHA-256.
@@ -152,6 +158,7 @@ export interface RuntimeOptions {
 
 const knownOptions = optionNames<RuntimeOptions>({
   store: true,
+  engine: true,
   auditKey: true,
   inbox: true,
   clock: true,
@@ -192,6 +199,12 @@ export function checkRuntimeOptions(options: RuntimeOptions): void {
   for (const [name, values] of Object.entries(choices))
     checkChoice("openRuntime()", name, options[name as keyof RuntimeOptions], values);
   checkSignals(options.closeOn);
+  const { engine } = options;
+  if (engine !== undefined && typeof engine !== "function")
+    throw new Fault(
+      "invalid_argument",
+      `invalid engine ${describeValue(engine)} of openRuntime(): expected a function that creates an engine`,
+    );
 }
 
 /** Signals that a process cannot handle. */

@@ -123,7 +123,11 @@ export class MemoryJournal implements Journal {
     if (siblings === undefined) this.#tables.ofSession.set(record.sessionId, [row]);
     else siblings.push(row);
     this.#tables.place(row);
-    this.#tables.announce(record.runId);
+    this.#tables.announce({
+      kind: "new",
+      runId: record.runId,
+      startAt: startsLater(record) ? record.startAt : null,
+    });
     return { kind: "created" };
   }
 
