@@ -56,6 +56,7 @@ interface SiblingTables {
 const noTasks: readonly never[] = [];
 const noMail: readonly never[] = [];
 const nobody: readonly never[] = [];
+const noRuns: readonly never[] = [];
 const ready: Rest = { kind: "ready" };
 
 export class MemoryJournal implements Journal {
@@ -75,7 +76,7 @@ export class MemoryJournal implements Journal {
 
   #create(record: RunRecord, first: Commit, flight?: SingleFlight): Creation {
     if (this.#tables.runs.has(record.runId)) return { kind: "exists" };
-    const instead = flight === undefined ? undefined : this.#steer(record, flight);
+    const instead = flight === undefined ? this.#excluded(record) : this.#steer(record, flight);
     if (instead !== undefined) return instead;
     if (first.inbox !== undefined && !this.#siblings.inbox.isFreeNow(first.inbox)) return { kind: "taken" };
     const row: RunRow = {
@@ -108,6 +109,7 @@ export class MemoryJournal implements Journal {
     const siblings = this.#tables.ofSession.get(record.sessionId);
     if (siblings === undefined) this.#tables.ofSession.set(record.sessionId, [row]);
     else siblings.push(row);
+    if (row.end === null) this.#tables.addUnfinished(row);
     this.#tables.place(row);
     this.#tables.announce(record.runId);
     return { kind: "created" };
@@ -179,6 +181,7 @@ export class MemoryJournal implements Journal {
     if (row !== undefined) {
       this.#siblings.sessions.removeHiddenNow(row.record.sessionId, runId);
       this.#tables.ended.delete(row);
+      this.#tables.removeUnfinished(row);
       this.#tables.ready.remove(row);
       for (const mailId of row.mailIds ?? noMail) this.#tables.submitted.delete(mailId);
       const siblings = this.#tables.ofSession.get(row.record.sessionId) ?? [];
@@ -207,9 +210,9 @@ export class MemoryJournal implements Journal {
     const { agentId, sessionId } = run;
     const receiver = this.#tables.submitted.get(steering.id);
     if (receiver !== undefined) return { kind: "steered", runId: receiver.record.runId };
-    const row = this.#tables.ofSession
-      .get(sessionId)
-      ?.findLast(({ record, end }) => end === null && record.agentId === agentId);
+    const excluded = this.#excluded(run);
+    if (excluded !== undefined) return excluded;
+    const row = this.#unfinishedIn(sessionId).findLast(({ record }) => record.agentId === agentId);
     if (row === undefined) return undefined;
     const { status } = memoryStatusOf(row);
     // A run that mail has woken is pending until a worker claims it.
@@ -217,6 +220,21 @@ export class MemoryJournal implements Journal {
     if ((!always && !isLeft) || !sameCaller(row.record, run)) return { kind: "busy", run: summaryOf(row) };
     this.#siblings.mailbox.putNow({ ...steering, runId: row.record.runId });
     return { kind: "steered", runId: row.record.runId };
+  }
+
+  /** S5: refuses a run beside a compaction, and a compaction beside a run. */
+  #excluded({ kind, sessionId }: RunRecord): Creation | undefined {
+    if (kind === "compaction") {
+      const run = this.#siblings.sessions.busyRun(sessionId);
+      return run === undefined ? undefined : { kind: "busy", run };
+    }
+    const row = this.#unfinishedIn(sessionId).find(({ record }) => record.kind === "compaction");
+    return row === undefined ? undefined : { kind: "busy", run: summaryOf(row) };
+  }
+
+  #unfinishedIn(sessionId: RunRecord["sessionId"]): readonly RunRow[] {
+    const unfinished = this.#tables.unfinished.get(sessionId);
+    return unfinished === undefined ? noRuns : [...unfinished];
   }
 
   /** Writes the commit and applies its changes. Validates before it changes anything. */

@@ -60,7 +60,7 @@ export class MemorySessions implements Sessions {
     { owner = noOwner, whenIdle }: ApplyOptions = {},
   ): Promise<RunSummary | undefined> {
     for (const change of changes) if (change.type === "append") checkEntry(change.entry);
-    const busy = whenIdle === undefined ? undefined : this.#busyRun(whenIdle);
+    const busy = whenIdle === undefined ? undefined : this.busyRun(whenIdle);
     if (busy !== undefined) return busy;
     this.applyNow(changes, 0, owner);
     return undefined;
@@ -101,7 +101,7 @@ export class MemorySessions implements Sessions {
   }
 
   async delete(sessionId: SessionId): Promise<RunSummary | undefined> {
-    const busy = this.#busyRun(sessionId);
+    const busy = this.busyRun(sessionId);
     if (busy !== undefined) return busy;
     this.#delete(sessionId);
     const within = sessionWithin(sessionId, "");
@@ -111,7 +111,7 @@ export class MemorySessions implements Sessions {
   }
 
   /** S5: returns a run that has not ended, or has unread mail that may resume it. */
-  #busyRun(sessionId: SessionId): RunSummary | undefined {
+  busyRun(sessionId: SessionId): RunSummary | undefined {
     const run = this.#tables.ofSession
       .get(sessionId)
       ?.find(({ end, mail }) => end === null || mail.length > 0);

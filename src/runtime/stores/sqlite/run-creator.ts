@@ -72,7 +72,7 @@ export class RunCreator {
     claim?: ClaimOptions,
   ): CreatedRun {
     if (this.#tables.find(record.runId) !== undefined) return { creation: { kind: "exists" } };
-    const instead = flight === undefined ? undefined : this.#steer(record, flight);
+    const instead = flight === undefined ? this.#excluded(record) : this.#steer(record, flight);
     if (instead !== undefined) return { creation: instead };
     const { inbox } = draft.commit;
     if (inbox !== undefined && !this.#siblings.inbox.isFreeNow(inbox)) return { creation: { kind: "taken" } };
@@ -82,10 +82,18 @@ export class RunCreator {
     return { creation: { kind: "created", lease: { runId, epoch, workerId } }, owned };
   }
 
+  /** S5: refuses a run beside a compaction, and a compaction beside a run. */
+  #excluded(record: RunRecord): Creation | undefined {
+    const run = this.#list.findExcluding(record);
+    return run === undefined ? undefined : { kind: "busy", run };
+  }
+
   #steer(record: RunRecord, { steering, always }: SingleFlight): Creation | undefined {
     const { mailbox } = this.#siblings;
     const steered = mailbox.findSubmitted(steering.id);
     if (steered !== undefined) return { kind: "steered", runId: steered };
+    const excluded = this.#excluded(record);
+    if (excluded !== undefined) return excluded;
     const run = this.#list.findUnfinished(record);
     if (run === undefined) return undefined;
     const { runId, status } = run;

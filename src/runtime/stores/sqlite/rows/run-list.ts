@@ -1,4 +1,5 @@
 import {
+  runKinds,
   runStatuses,
   type RunPage,
   type RunQuery,
@@ -45,6 +46,9 @@ const summaryOfRun = `SELECT ${listedColumns} FROM runs WHERE run_id = ?`;
 const underWayIn = `SELECT ${listedColumns} FROM runs INDEXED BY runs_of_session
   WHERE session_id = ? AND run_id IS NOT NULL
     AND (ended IS NULL OR EXISTS (SELECT 1 FROM mail WHERE run = runs.id)) ORDER BY ended LIMIT 1`;
+
+const compactionIn = `SELECT ${listedColumns} FROM runs INDEXED BY runs_of_session
+  WHERE session_id = ? AND ended IS NULL AND run_id IS NOT NULL AND kind = ${runKinds.indexOf("compaction")} LIMIT 1`;
 
 /** A condition and its parameters. */
 type Term = readonly [sql: string, ...values: (string | number)[]];
@@ -144,6 +148,13 @@ export class RunList {
    */
   findUnderWay(sessionId: SessionId): RunSummary | undefined {
     const row = this.#tables.database.get<ListedRow>(underWayIn, sessionId);
+    return row === undefined ? undefined : this.#summaries([row])[0];
+  }
+
+  /** S5: returns a run that excludes a new run of this kind in its session. Call inside a transaction. */
+  findExcluding({ kind, sessionId }: Pick<RunRecord, "kind" | "sessionId">): RunSummary | undefined {
+    if (kind === "compaction") return this.findUnderWay(sessionId);
+    const row = this.#tables.database.get<ListedRow>(compactionIn, sessionId);
     return row === undefined ? undefined : this.#summaries([row])[0];
   }
 
