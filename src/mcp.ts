@@ -87,13 +87,13 @@ function collectingEndedRuns(runtime: Runtime): Runtime {
   let begun = 0;
   return {
     clock: runtime.clock,
+    sessions: runtime.sessions,
     register: (agent) => runtime.register(agent),
     find: (runId) => runtime.find(runId),
     list: (query) => runtime.list(query),
     collect: (options) => runtime.collect(options),
     deadLetters: (agentId) => runtime.deadLetters(agentId),
     redeliver: (agentId, messageIds) => runtime.redeliver(agentId, messageIds),
-    deleteSession: (sessionId) => runtime.deleteSession(sessionId),
     close: () => runtime.close(),
     [Symbol.asyncDispose]: () => runtime.close(),
     submit: async (agent, input, options) => {

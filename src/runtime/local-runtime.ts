@@ -28,11 +28,13 @@ import {
   type RunRecord,
   type RegisterOptions,
   type Runtime,
+  type RuntimeSessions,
   type Store,
   type SubmitOptions,
 } from "../kernel/index.ts";
 import { StoredRunHandle } from "./client/run-handle.ts";
-import { sessionBusy, submitRun } from "./client/submit-run.ts";
+import { StoredSessions } from "./client/stored-sessions.ts";
+import { submitRun } from "./client/submit-run.ts";
 import { storeOf } from "./open-store.ts";
 import { AwaitedRuns } from "./process/awaited-runs.ts";
 import { CallTimeouts } from "./process/call-timeouts.ts";
@@ -92,6 +94,7 @@ type RetentionOption = "keepEndedRunsMs" | "keepUnnamedSessionsMs";
 /** A runtime whose worker runs in this process. */
 class LocalRuntime implements Runtime, OpenRuntime {
   readonly clock: Clock;
+  readonly sessions: RuntimeSessions;
   readonly #worker: WorkerContext;
   readonly #store: Store;
   readonly #engine: LocalEngine;
@@ -150,6 +153,7 @@ class LocalRuntime implements Runtime, OpenRuntime {
       ids: options.ids ?? uuidSource,
       random: options.random ?? systemRandom,
       prices: options.prices ?? { find: () => null },
+      ...(options.resolveModel !== undefined && { resolveModel: options.resolveModel }),
       unknownPrice: options.unknownPrice ?? "refuse",
       ...(options.warnAt === undefined ? {} : { warnAt: requireShare(options.warnAt) }),
       versionPolicy,
@@ -168,6 +172,11 @@ class LocalRuntime implements Runtime, OpenRuntime {
       agents: this.#agents.hosted,
       contexts: this.#contexts,
     };
+    this.sessions = new StoredSessions({
+      worker: this.#worker,
+      life: this.#lifetime,
+      submit: (agent, input, submission) => this.submit(agent, input, submission),
+    });
     this.#keepAlive = options.keepAlive;
     this.#inbox = new InboxDispatcher({ worker: this.#worker, agents: this.#agents.hosted });
     this.#unhosted = new UnhostedRuns({ store, clock, agents: this.#agents, onError });
@@ -294,13 +303,6 @@ class LocalRuntime implements Runtime, OpenRuntime {
   async redeliver(agentId: string, messageIds?: readonly string[]): Promise<number> {
     this.#lifetime.check();
     return this.#store.inbox.redeliver(agentIdOf(agentId), messageIds);
-  }
-
-  async deleteSession(text: string): Promise<void> {
-    this.#lifetime.check();
-    const sessionId = parseSessionId(text);
-    const run = await this.#store.sessions.delete(sessionId);
-    if (run !== undefined) throw sessionBusy(run);
   }
 
   close(): Promise<void> {

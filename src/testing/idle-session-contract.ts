@@ -9,7 +9,7 @@ import {
   sessionId,
 } from "./store-fixtures.ts";
 
-const other = formatAgentId({ name: "other" });
+const otherAgent = formatAgentId({ name: "other" });
 
 const back: SessionEntry = {
   type: "leaf",
@@ -41,7 +41,7 @@ export function idleSessionContract({ test, expect, open }: ContractHarness): vo
   test("S5: apply() with whenIdle changes nothing and returns the unfinished run, whichever agent it belongs to", async () => {
     const store = await prepare();
     const lease = await ownRun(store);
-    const second = { ...runRecord("b"), agentId: other };
+    const second = { ...runRecord("b"), agentId: otherAgent };
     await store.journal.create(second, { number: 0, at: 1 });
     const unfinished: readonly unknown[] = [lease.runId, second.runId];
     expect(unfinished.includes(await move(store))).toBe(true);
@@ -65,7 +65,7 @@ export function idleSessionContract({ test, expect, open }: ContractHarness): vo
 
   test("S5: a run is refused while a run of another agent compacts the session, and not steered into it", async () => {
     const store = await prepare();
-    const compaction = { ...runRecord("c"), kind: "compaction", agentId: other } as const;
+    const compaction = { ...runRecord("c"), kind: "compaction", agentId: otherAgent } as const;
     expect(await store.journal.create(compaction, { number: 0, at: 1 })).toEqual({ kind: "created" });
     const mail = { id: "submit a", from: "user", at: 1, body: { type: "steer", input: "hi" } } as const;
     for (const flight of [undefined, { steering: mail, always: true }]) {
@@ -83,7 +83,7 @@ export function idleSessionContract({ test, expect, open }: ContractHarness): vo
   test("S5: a compaction is refused while any run of the session is unfinished, and starts when all have ended", async () => {
     const store = await prepare();
     const lease = await ownRun(store);
-    const compaction = { ...runRecord("c"), kind: "compaction", agentId: other } as const;
+    const compaction = { ...runRecord("c"), kind: "compaction", agentId: otherAgent } as const;
     const creation = await store.journal.create(compaction, { number: 0, at: 1 });
     expect(creation.kind === "busy" && creation.run.runId).toBe(lease.runId);
     expect(await store.journal.find(compaction.runId)).toBeUndefined();

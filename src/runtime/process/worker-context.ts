@@ -7,6 +7,7 @@ import {
   type Hash,
   type IdSource,
   type Lease,
+  type Model,
   type ModelTimeouts,
   type PriceTable,
   type Random,
@@ -50,6 +51,8 @@ export interface WorkerContext {
   readonly hash: Hash;
   readonly random: Random;
   readonly prices: PriceTable;
+  /** Returns the model that a session names as `provider/id`. If absent, only the agent's own models are known. */
+  readonly resolveModel?: (name: string) => Model | undefined;
   readonly unknownPrice: UnknownPrice;
   /** B5: share of a cap at which `budget_warning` is emitted. Default: 0.8. */
   readonly warnAt?: number;

@@ -25,6 +25,7 @@ import {
   checkEntryLimit,
   comesAfter,
   missingAfter,
+  sessionExists,
   sessionCursorOf,
   sessionPageOf,
 } from "../session-cursor.ts";
@@ -57,11 +58,12 @@ export class MemorySessions implements Sessions {
 
   async apply(
     changes: readonly SessionChange[],
-    { owner = noOwner, whenIdle }: ApplyOptions = {},
+    { owner = noOwner, whenIdle, whenNew }: ApplyOptions = {},
   ): Promise<RunSummary | undefined> {
     for (const change of changes) if (change.type === "append") checkEntry(change.entry);
     const busy = whenIdle === undefined ? undefined : this.busyRun(whenIdle);
     if (busy !== undefined) return busy;
+    if (whenNew !== undefined && this.#rows.has(whenNew)) throw sessionExists(whenNew);
     this.applyNow(changes, 0, owner);
     return undefined;
   }
@@ -73,10 +75,11 @@ export class MemorySessions implements Sessions {
 
   read(
     sessionId: SessionId,
-    { includeHidden = false, after, limit }: EntryQuery = {},
+    { includeHidden = false, onlyUnseen = false, after, limit }: EntryQuery = {},
   ): readonly StoredEntry[] {
     checkEntryLimit(limit);
-    const entries = this.#rows.get(sessionId)?.entries(includeHidden) ?? none;
+    const row = this.#rows.get(sessionId);
+    const entries = (onlyUnseen ? row?.unseen() : row?.entries(includeHidden)) ?? none;
     if (after === undefined) return limit === undefined ? entries : entries.slice(0, limit);
     const index = entries.findIndex(({ entry }) => entry.id === after);
     if (index < 0) throw missingAfter(sessionId, after);

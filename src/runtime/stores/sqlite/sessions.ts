@@ -17,6 +17,7 @@ import {
   type SessionSummary,
   type StoredEntry,
 } from "../../../kernel/index.ts";
+import { sessionExists } from "../session-cursor.ts";
 import { batchChanges, type BatchedChange, type EntryName } from "./codec/entry-batch.ts";
 import { isWithin } from "./db/migrations.ts";
 import type { Tables } from "./db/tables.ts";
@@ -49,7 +50,7 @@ export class SqliteSessions implements Sessions {
 
   async apply(
     changes: readonly SessionChange[],
-    { owner = noOwner, whenIdle }: ApplyOptions = {},
+    { owner = noOwner, whenIdle, whenNew }: ApplyOptions = {},
   ): Promise<RunSummary | undefined> {
     for (const change of changes) if (change.type === "append") checkEntry(change.entry);
     const batches = batchChanges(changes);
@@ -57,6 +58,7 @@ export class SqliteSessions implements Sessions {
       apply: () => {
         const busy = whenIdle === undefined ? undefined : this.#runs.findUnderWay(whenIdle);
         if (busy !== undefined) return busy;
+        if (whenNew !== undefined && this.#rows.find(whenNew) !== undefined) throw sessionExists(whenNew);
         this.refuseOrphans(batches);
         this.#changes.apply(batches, { owner });
         return undefined;
