@@ -31,7 +31,11 @@ export async function converse(
   const scout = new Agent({ name: "scout", model: withSettings(model, { contextWindow: 10_000 }) });
   runtime.register(scout as HostedAgent);
   const say: Conversation["say"] = async (input, sessionId) => {
-    const { output, status, sessionId: used } = await scout.invoke(input, {
+    const {
+      output,
+      status,
+      sessionId: used,
+    } = await scout.invoke(input, {
       runtime,
       ...(sessionId !== undefined && { sessionId }),
     });

@@ -33,7 +33,11 @@ describe.each(twoStores)("runtime.sessions in a %s store", (_name, prepare) => {
     const first = await runtime.sessions.list({ limit: 2 });
     const second = await runtime.sessions.list({ limit: 2, after: first.next as string });
     expect([first.sessions.length, second.sessions.length, second.next]).toEqual([2, 1, null]);
-    expect(await runtime.sessions.get("two")).toMatchObject({ name: "Ode", title: "Write a poem", userId: "ann" });
+    expect(await runtime.sessions.get("two")).toMatchObject({
+      name: "Ode",
+      title: "Write a poem",
+      userId: "ann",
+    });
     expect(await runtime.sessions.get("none")).toBeUndefined();
     await runtime.close();
   });
@@ -118,9 +122,19 @@ describe.each(twoStores)("runtime.sessions in a %s store", (_name, prepare) => {
     await scout.invoke("two", { runtime, sessionId: chat, userId: "ann", tenantId: "acme" });
     const path = await runtime.sessions.path(chat);
     const forked = await runtime.sessions.fork(chat, { entryId: path[1]?.id as string, name: "Fork" });
-    expect(await runtime.sessions.get(forked)).toMatchObject({ name: "Fork", tenantId: "acme", userId: "ann" });
+    expect(await runtime.sessions.get(forked)).toMatchObject({
+      name: "Fork",
+      tenantId: "acme",
+      userId: "ann",
+    });
     await say("three", forked);
-    expect(textsOf(await runtime.sessions.path(forked))).toEqual(["one", "answer 1", "custom", "three", "answer 3"]);
+    expect(textsOf(await runtime.sessions.path(forked))).toEqual([
+      "one",
+      "answer 1",
+      "custom",
+      "three",
+      "answer 3",
+    ]);
     expect(await runtime.sessions.path(chat)).toEqual(path);
     await expect(runtime.sessions.fork(chat, { sessionId: forked })).rejects.toMatchObject({
       code: "already_exists",
@@ -213,7 +227,11 @@ describe.each(twoStores)("runtime.sessions in a %s store", (_name, prepare) => {
     expect((await first.say("Weather?", chat)).status).toBe("failed");
     const [unsent, ...others] = await first.runtime.sessions.unsent(chat);
     expect(others).toEqual([]);
-    expect(unsent).toMatchObject({ input: "Weather?", error: { code: "model_auth" }, run: { status: "failed" } });
+    expect(unsent).toMatchObject({
+      input: "Weather?",
+      error: { code: "model_auth" },
+      run: { status: "failed" },
+    });
     await first.runtime.close();
     const runId = unsent?.run.runId as string;
     // Another process sends it again; a repeated call returns the same run.
@@ -257,7 +275,12 @@ describe.each(twoStores)("runtime.sessions in a %s store", (_name, prepare) => {
     const record = { ...done, runId: `${done.runId}-c` as typeof done.runId, kind: "compaction" } as const;
     const compactor = await store.journal.find(done.runId);
     if (compactor === undefined) throw new Error("the run is missing");
-    const run = { ...compactor, runId: record.runId, kind: record.kind, agentId: agent("gone", async () => null).id };
+    const run = {
+      ...compactor,
+      runId: record.runId,
+      kind: record.kind,
+      agentId: agent("gone", async () => null).id,
+    };
     expect(await store.journal.create(run, { number: 0, at: 1 })).toMatchObject({ kind: "created" });
     expect(await scout.phase(chat, { runtime })).toBe("compaction");
     await expect(say("two", chat)).rejects.toMatchObject({
@@ -276,7 +299,10 @@ describe.each(twoStores)("runtime.sessions in a %s store", (_name, prepare) => {
     await say("one", chat);
     const patient = agent("patient", async (ctx) => (await ctx.waitForSignal("go")) ?? null);
     const run = await runtime.submit(patient, null, { sessionId: chat });
-    const before = [await runtime.sessions.get(chat), await store.sessions.read(chat, { includeHidden: true })];
+    const before = [
+      await runtime.sessions.get(chat),
+      await store.sessions.read(chat, { includeHidden: true }),
+    ];
     const [question] = await runtime.sessions.path(chat);
     const entryId = question?.id as string;
     for (const change of [
@@ -340,7 +366,8 @@ describe.each(twoStores)("runtime.sessions in a %s store", (_name, prepare) => {
       ["invalid_argument", () => sessions.append(chat, { customType: "x" } as never)],
       ["invalid_argument", () => sessions.get("../etc")],
     ];
-    for (const [code, change] of bad) await expect(change(), change.toString()).rejects.toMatchObject({ code });
+    for (const [code, change] of bad)
+      await expect(change(), change.toString()).rejects.toMatchObject({ code });
     expect(await sessions.tree(chat)).toEqual(before);
     await runtime.close();
     await expect(sessions.list()).rejects.toMatchObject({ code: "closed" });
