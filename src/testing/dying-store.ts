@@ -40,12 +40,13 @@ export function dyingStore(store: Store, { at, when, die = killProcess }: DyingS
     const result = await write();
     return last ? end(name) : result;
   };
-  const { journal, mailbox, inbox, sessions, blobs, leases, topics, records } = store;
+  const { journal, mailbox, inbox, sessions, contents, leases, topics, records } = store;
   return {
     get writes() {
       return writes;
     },
     events: store.events,
+    usage: store.usage,
     onChange: (listener) => store.onChange(listener),
     close: () => store.close(),
     journal: {
@@ -58,14 +59,14 @@ export function dyingStore(store: Store, { at, when, die = killProcess }: DyingS
       ...togetherOf(journal, counted),
       delete: (runId) => counted(`journal.delete ${runId}`, () => journal.delete(runId)),
       collect: (options) => counted("journal.collect", () => journal.collect(options)),
-      find: (runId) => journal.find(runId),
+      find: (runId, scope) => journal.find(runId, scope),
       summary: (runId) => journal.summary(runId),
       list: (query) => journal.list(query),
       read: (runId, from) => journal.read(runId, from),
       replay: (runId, visit) => journal.replay(runId, visit),
     },
     mailbox: {
-      put: (mail) => counted(`mailbox.put ${mail.body.type}`, () => mailbox.put(mail)),
+      put: (mail, scope) => counted(`mailbox.put ${mail.body.type}`, () => mailbox.put(mail, scope)),
       read: (runId) => mailbox.read(runId),
     },
     inbox: {
@@ -73,26 +74,30 @@ export function dyingStore(store: Store, { at, when, die = killProcess }: DyingS
       deliver: (message) => counted(`inbox.deliver ${message.id}`, () => inbox.deliver(message)),
       ack: (agentId, ids) => counted(`inbox.ack ${agentId}`, () => inbox.ack(agentId, ids)),
       nack: (agentId, ids, time) => counted(`inbox.nack ${agentId}`, () => inbox.nack(agentId, ids, time)),
-      redeliver: (agentId, ids) => counted(`inbox.redeliver ${agentId}`, () => inbox.redeliver(agentId, ids)),
+      redeliver: (agentId, ids, scope) =>
+        counted(`inbox.redeliver ${agentId}`, () => inbox.redeliver(agentId, ids, scope)),
       peek: (agentId, limit) => inbox.peek(agentId, limit),
       find: (agentId, ids) => inbox.find(agentId, ids),
       next: (agentId, query) => inbox.next(agentId, query),
-      deadLetters: (agentId) => inbox.deadLetters(agentId),
+      deadLetters: (agentId, scope) => inbox.deadLetters(agentId, scope),
       waiting: (agentIds) => inbox.waiting(agentIds),
     },
     sessions: {
       apply: (changes, options) => counted("sessions.apply", () => sessions.apply(changes, options)),
-      delete: (sessionId) => counted(`sessions.delete ${sessionId}`, () => sessions.delete(sessionId)),
+      delete: (sessionId, scope) =>
+        counted(`sessions.delete ${sessionId}`, () => sessions.delete(sessionId, scope)),
       collect: (options) => counted("sessions.collect", () => sessions.collect(options)),
-      find: (sessionId) => sessions.find(sessionId),
+      find: (sessionId, scope) => sessions.find(sessionId, scope),
       read: (sessionId, query) => sessions.read(sessionId, query),
       readPath: (sessionId, query) => sessions.readPath(sessionId, query),
       list: (query) => sessions.list(query),
     },
-    blobs: {
-      put: (runId, bytes) => counted(`blobs.put ${runId}`, () => blobs.put(runId, bytes)),
-      delete: (runId) => counted(`blobs.delete ${runId}`, () => blobs.delete(runId)),
-      get: (runId, blobId) => blobs.get(runId, blobId),
+    contents: {
+      put: (owner, bytes) => counted("contents.put", () => contents.put(owner, bytes)),
+      share: (hash, owners) => counted(`contents.share ${hash}`, () => contents.share(hash, owners)),
+      release: (owner, hash) => counted(`contents.release ${hash}`, () => contents.release(owner, hash)),
+      get: (owner, hash) => contents.get(owner, hash),
+      owners: (owner, hash) => contents.owners(owner, hash),
     },
     leases: {
       enlist: (workerId) => counted("leases.enlist", () => leases.enlist(workerId)),

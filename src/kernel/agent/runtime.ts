@@ -12,6 +12,8 @@ import type { RunHandle } from "./run-handle.ts";
 import type { RuntimeSessions } from "./session-api.ts";
 import type { RunPage, RunQuery } from "../run/run-summary.ts";
 import type { SpawnBudget } from "../limits/spawn-budget.ts";
+import type { TenantScope } from "../run/tenant-scope.ts";
+import type { UsageQuery, UsageRow } from "../stores/usage-totals.ts";
 
 /** Options of `Runtime.submit`. */
 export interface SubmitOptions<Context = unknown> {
@@ -131,6 +133,12 @@ export interface Runtime {
   /** Returns runs of this store, newest first, whichever workers drive them. */
   list(query?: RunQuery): Promise<RunPage>;
   /**
+   * Returns what the runs of this store have spent, by day, agent, model or user, also runs that were deleted since. A
+   * run's usage is added when it is suspended, is paused or ends: what a run in progress has spent since then is not
+   * included.
+   */
+  usage(query: UsageQuery): Promise<readonly UsageRow[]>;
+  /**
    * Returns the dead letters of an agent, or of all agents: messages that are not retried because every run for them
    * failed.
    */
@@ -144,6 +152,13 @@ export interface Runtime {
    * number.
    */
   collect(options: { readonly endedBefore: number }): Promise<number>;
+  /**
+   * Returns a view of this runtime for one tenant, or for one user of it. S6: in the view, the runs, sessions, forks,
+   * memories, approvals and dead letters of others do not exist: an id of theirs is `not_found`. Runs that the view
+   * starts belong to its tenant and user. Without `userId` the view sees the whole tenant. `close` of a view does
+   * nothing. The runtime itself sees everything and is for trusted code.
+   */
+  forTenant(scope: TenantScope): Runtime;
   /**
    * Stops claiming runs, lets calls in flight settle, releases the runs and closes the store. Later calls on this
    * runtime or its handles, and calls that still wait, fail with `closed`.

@@ -5,6 +5,7 @@ import type { MaybePromise } from "../base/maybe-promise.ts";
 import type { ClaimOptions, Lease, Rest } from "./lease.ts";
 import type { Mail } from "./mailbox.ts";
 import type { RunPage, RunQuery, RunSummary } from "../run/run-summary.ts";
+import type { TenantScope } from "../run/tenant-scope.ts";
 
 /** S5: allows at most one unfinished run of an agent in a session. */
 export interface SingleFlight {
@@ -15,6 +16,8 @@ export interface SingleFlight {
   readonly steering: Omit<Mail, "runId">;
   /** `true`: a running run gets the mail as well. `false`: only a run that waits or is paused gets it. */
   readonly always: boolean;
+  /** S6: the scope to which the session and its unfinished run must belong. If absent, any session is used. */
+  readonly scope?: TenantScope;
 }
 
 /**
@@ -41,7 +44,9 @@ export type Creation =
    * The agent has an unfinished run in the session that does not take the mail, or a run of any agent there excludes
    * this one (S5). Nothing changed.
    */
-  | { readonly kind: "busy"; readonly run: RunSummary };
+  | { readonly kind: "busy"; readonly run: RunSummary }
+  /** S6: the session is outside the scope of the flight. Nothing changed. */
+  | { readonly kind: "foreign" };
 
 /**
  * The journals of all runs. An owner writes only through commits: the changes that a commit holds for the event log, sessions,
@@ -57,6 +62,9 @@ export type Creation =
  *   concurrent submissions. Submissions that are appended with a commit take effect if and only if the commit is stored.
  * - S5 A run of kind `compaction` excludes every other run of its session, with and without a `flight`: it is created only in an idle
  *   session, and until it has ended no other run is created there.
+ * - S6 For a caller with a `scope`, the runs and sessions of other tenants and users do not exist: `find` returns `undefined`, `collect`
+ *   leaves them alone, and a flight creates and steers no run in their sessions. The store's queries check the scope, in the transaction
+ *   that reads or writes.
  * - E1 After a commit with `erases`, no reader sees the text of those tasks, even after a crash. The hash chain remains valid.
  * - K1 A run has ended once a commit holds `run_end`, and is unfinished again once a commit reopens a task. Before its end it stands as
  *   the last commit with a `standing` says, and is `pending` while it is ready and not paused. `list` and `summary` report the status
@@ -81,8 +89,11 @@ export interface Journal {
     flight: SingleFlight | undefined,
     claim: ClaimOptions,
   ): Promise<Creation>;
-  /** Returns the record of a run. Only its `recoveries` grow, and an erasure of the root task empties its `metadata`. */
-  find(runId: RunId): Promise<RunRecord | undefined>;
+  /**
+   * Returns the record of a run. Only its `recoveries` grow, and an erasure of the root task empties its `metadata`. S6:
+   * a run outside the scope does not exist.
+   */
+  find(runId: RunId, scope?: TenantScope): Promise<RunRecord | undefined>;
   /** K1: returns the run as `list` does, with its current status. Costs the same for every length of the run. */
   summary(runId: RunId): Promise<RunSummary | undefined>;
   list(query?: RunQuery): Promise<RunPage>;
@@ -109,7 +120,7 @@ export interface Journal {
    */
   replay(runId: RunId, visit: (commit: Commit) => void): MaybePromise<RunRecord>;
   /**
-   * Deletes the run with its events, mail and blobs. Its session keeps the visible entries; hidden entries are deleted,
+   * Deletes the run with its events, mail and the contents that it alone owns. Its session keeps the visible entries; hidden entries are deleted,
    * because no run can resume them. Does nothing if the run does not exist.
    */
   delete(runId: RunId): Promise<void>;
@@ -125,4 +136,6 @@ export interface CollectOptions {
   readonly endedBefore: number;
   /** Called before each batch of deletions. */
   readonly except?: () => readonly RunId[];
+  /** S6: deletes only runs in this scope. */
+  readonly scope?: TenantScope;
 }

@@ -7,6 +7,7 @@ import {
   type SessionId,
   type SessionQuery,
   type Sessions,
+  type TenantScope,
 } from "../../kernel/index.ts";
 
 /** Number of entries that are read at once. */
@@ -28,6 +29,7 @@ export interface Search {
   readonly text: string;
   readonly sessionId?: SessionId;
   readonly query: Omit<SessionQuery, "limit" | "after">;
+  readonly scope?: TenantScope;
   readonly limit: number;
   readonly after?: string;
 }
@@ -43,7 +45,7 @@ export async function searchSessions(sessions: Sessions, search: Search): Promis
     const found = await nextSession(sessions, search, position.list);
     if (found === undefined) return { hits, next: null };
     const after = found.sessionId === position.sessionId ? position.entryId : null;
-    for await (const hit of searchSession(sessions, found.sessionId, search.text, after)) {
+    for await (const hit of searchSession(sessions, found.sessionId, search, after)) {
       if (hits.length === search.limit) {
         const last = hits.at(-1);
         const entryId = last?.sessionId === found.sessionId ? last.entryId : null;
@@ -75,12 +77,16 @@ async function nextSession(
 async function* searchSession(
   sessions: Sessions,
   sessionId: SessionId,
-  text: string,
+  { text, scope }: Search,
   from: string | null,
 ): AsyncGenerator<SearchHit> {
   const wanted = text.toLowerCase();
   for (let after = from; ;) {
-    const page = await sessions.read(sessionId, { limit: pageSize, ...(after !== null && { after }) });
+    const page = await sessions.read(sessionId, {
+      limit: pageSize,
+      ...(after !== null && { after }),
+      ...(scope !== undefined && { scope }),
+    });
     for (const { entry } of page) {
       const excerpt = excerptOf(textOfEntry(entry), wanted);
       if (excerpt !== undefined) yield { sessionId, entryId: entry.id, at: entry.at, excerpt };

@@ -37,6 +37,7 @@ import {
   type SessionSummary,
   type SessionTree,
   type SubmitOptions,
+  type TenantScope,
   type ThinkingLevel,
   type UnsentInput,
 } from "../../kernel/index.ts";
@@ -78,6 +79,8 @@ type EntryBody<Entry = SessionEntry> = Entry extends SessionEntry
 export interface StoredSessionsOptions {
   readonly worker: WorkerContext;
   readonly life: Pick<RuntimeLifetime, "check">;
+  /** S6: the tenant and user outside of whom nothing exists. */
+  readonly scope?: TenantScope | undefined;
   readonly submit: (agent: HostedAgent, input: JsonValue, options: SubmitOptions) => Promise<RunHandle>;
 }
 
@@ -86,8 +89,11 @@ export class StoredSessions implements RuntimeSessions {
   readonly #worker: WorkerContext;
   readonly #life: Pick<RuntimeLifetime, "check">;
   readonly #submit: StoredSessionsOptions["submit"];
+  /** S6: the scope, as the options of the store. Empty without a scope. */
+  readonly #scope: { readonly scope?: TenantScope };
 
-  constructor({ worker, life, submit }: StoredSessionsOptions) {
+  constructor({ worker, life, scope, submit }: StoredSessionsOptions) {
+    this.#scope = scope === undefined ? {} : { scope };
     this.#worker = worker;
     this.#life = life;
     this.#submit = submit;
@@ -99,7 +105,7 @@ export class StoredSessions implements RuntimeSessions {
     if (options.text !== undefined) checkText("text", options.text);
     const { text, limit, after } = options;
     return this.#worker.store.sessions.list({
-      ...filterOf(options),
+      ...this.#filterOf(options),
       withWorkers: false,
       ...(text !== undefined && { text }),
       ...(limit !== undefined && { limit }),
@@ -109,7 +115,7 @@ export class StoredSessions implements RuntimeSessions {
 
   async get(sessionId: string): Promise<SessionSummary | undefined> {
     this.#life.check();
-    return this.#worker.store.sessions.find(parseSessionId(sessionId));
+    return this.#worker.store.sessions.find(parseSessionId(sessionId), this.#scope.scope);
   }
 
   async path(sessionId: string, options: SessionPathOptions = {}): Promise<readonly SessionEntry[]> {
@@ -124,7 +130,7 @@ export class StoredSessions implements RuntimeSessions {
     const { limit = 200, after } = options;
     checkLimit(limit);
     const { sessionId: id } = await this.#find(sessionId);
-    const query = { limit: limit + 1, ...(after !== undefined && { after }) };
+    const query = { ...this.#scope, limit: limit + 1, ...(after !== undefined && { after }) };
     const found = await this.#worker.store.sessions.read(id, query);
     const entries = found.slice(0, limit).map(({ entry }) => entry);
     return { entries, next: found.length > limit ? (entries.at(-1)?.id ?? null) : null };
@@ -132,7 +138,7 @@ export class StoredSessions implements RuntimeSessions {
 
   async tree(sessionId: string): Promise<SessionTree> {
     const { sessionId: id, leafId } = await this.#find(sessionId);
-    const stored = await this.#worker.store.sessions.read(id);
+    const stored = await this.#worker.store.sessions.read(id, this.#scope);
     return sessionTree(
       stored.map(({ entry }) => entry),
       leafId,
@@ -255,7 +261,8 @@ export class StoredSessions implements RuntimeSessions {
     return searchSessions(this.#worker.store.sessions, {
       text,
       limit,
-      query: filterOf(options),
+      query: this.#filterOf(options),
+      ...this.#scope,
       ...(sessionId !== undefined && { sessionId: parseSessionId(sessionId) }),
       ...(after !== undefined && { after }),
     });
@@ -271,24 +278,30 @@ export class StoredSessions implements RuntimeSessions {
   }
 
   async unsent(sessionId: string): Promise<readonly UnsentInput[]> {
-    return unsentInputs(this.#worker.store, (await this.#find(sessionId)).sessionId);
+    const { sessionId: id } = await this.#find(sessionId);
+    return unsentInputs(this.#worker.store, id, this.#scope.scope);
   }
 
   async resend(runId: string): Promise<RunHandle> {
     this.#life.check();
     const find = (agentId: HostedAgent["id"]): HostedAgent => hostedAgent(this.#worker, agentId);
-    const { run, input, options } = await resubmissionOf(this.#worker.store, parseRunId(runId), find);
+    const { store } = this.#worker;
+    const { run, input, options } = await resubmissionOf(store, parseRunId(runId), find, this.#scope.scope);
     return this.#submit(find(run.agentId), input, options);
   }
 
   async phase(sessionId: string, agentId: string): Promise<AgentPhase> {
     this.#life.check();
     const [id, agent] = [parseSessionId(sessionId), agentIdOf(agentId)];
+    // In a session of the scope, the runs of others count as well, because they keep the session busy.
+    const isOwn = (await this.get(sessionId)) !== undefined;
+    const owner = isOwn ? {} : this.#scope.scope;
     let phase: AgentPhase = "idle";
     for (let after: string | null | undefined; after !== null;) {
       const query = { sessionId: id, status: ["pending", "running", "waiting", "paused"] } as const;
       const { runs, next } = await this.#worker.store.journal.list({
         ...query,
+        ...owner,
         ...(after !== undefined && { after }),
       });
       for (const run of runs) {
@@ -303,8 +316,27 @@ export class StoredSessions implements RuntimeSessions {
 
   async delete(sessionId: string): Promise<void> {
     this.#life.check();
-    const run = await this.#worker.store.sessions.delete(parseSessionId(sessionId));
+    const run = await this.#worker.store.sessions.delete(parseSessionId(sessionId), this.#scope.scope);
     if (run !== undefined) throw sessionBusy(run);
+  }
+
+  #filterOf({ agentId, tenantId, userId }: SessionFilter): SessionQuery {
+    const { scope } = this.#scope;
+    for (const [name, value, own] of [
+      ["tenantId", tenantId, scope?.tenantId],
+      ["userId", userId, scope?.userId],
+    ] as const)
+      if (value !== undefined && own !== undefined && value !== own)
+        throw new Fault(
+          "invalid_argument",
+          `invalid ${name} ${describeValue(value)}: this view is for ${describeValue(own)}; omit ${name}, or use another view`,
+        );
+    return {
+      ...(agentId !== undefined && { agentId: agentIdOf(agentId) }),
+      ...(tenantId !== undefined && { tenantId }),
+      ...(userId !== undefined && { userId }),
+      ...scope,
+    };
   }
 
   async #find(sessionId: string): Promise<SessionSummary> {
@@ -318,7 +350,7 @@ export class StoredSessions implements RuntimeSessions {
     sessionId: SessionId,
     options: SessionPathOptions,
   ): Promise<{ readonly leafId: string | null; readonly entries: readonly SessionEntry[] }> {
-    const path = await this.#worker.store.sessions.readPath(sessionId, options);
+    const path = await this.#worker.store.sessions.readPath(sessionId, { ...options, ...this.#scope });
     if (path !== undefined) return path;
     throw new Fault(
       "not_found",
@@ -343,7 +375,7 @@ export class StoredSessions implements RuntimeSessions {
       visibility: "visible",
       atLeaf: true,
     } as const;
-    await this.#worker.store.sessions.apply([change]);
+    await this.#worker.store.sessions.apply([change], this.#scope);
     return entry.id;
   }
 
@@ -355,7 +387,8 @@ export class StoredSessions implements RuntimeSessions {
     const changes = entries.map(
       (entry) => ({ type: "append", sessionId, agentId, entry, visibility: "visible" }) as const,
     );
-    const run = await this.#worker.store.sessions.apply(changes, { owner: { tenantId, userId }, ...options });
+    const owner = { tenantId, userId };
+    const run = await this.#worker.store.sessions.apply(changes, { owner, ...options, ...this.#scope });
     if (run !== undefined) throw sessionBusy(run);
   }
 
@@ -367,14 +400,6 @@ export class StoredSessions implements RuntimeSessions {
 
 /** The type of the entry with which a forked session names its origin. */
 const forkType = "fork";
-
-function filterOf({ agentId, tenantId, userId }: SessionFilter): SessionQuery {
-  return {
-    ...(agentId !== undefined && { agentId: agentIdOf(agentId) }),
-    ...(tenantId !== undefined && { tenantId }),
-    ...(userId !== undefined && { userId }),
-  };
-}
 
 function checkText(name: string, value: unknown): asserts value is string {
   if (typeof value === "string" && value !== "") return;

@@ -11,6 +11,7 @@ import {
   type Store,
   type SubmitOptions,
   type TaskRecord,
+  type TenantScope,
   type UnsentInput,
 } from "../../kernel/index.ts";
 
@@ -25,11 +26,16 @@ export interface Resubmission {
  * S1, S2: returns the inputs of failed runs, whose entries are still pending. Left out are runs that may be resumed by
  * unread mail, and runs whose input was sent again.
  */
-export async function unsentInputs(store: Store, sessionId: SessionId): Promise<readonly UnsentInput[]> {
+export async function unsentInputs(
+  store: Store,
+  sessionId: SessionId,
+  scope?: TenantScope,
+): Promise<readonly UnsentInput[]> {
   const unsent: UnsentInput[] = [];
   for (const { entry, visibility } of await store.sessions.read(sessionId, { onlyUnseen: true })) {
     const { runId } = entry;
     if (visibility !== "pending" || runId === null) continue;
+    if ((await store.journal.find(runId, scope)) === undefined) continue;
     const run = await store.journal.summary(runId);
     if (run?.status !== "failed" || (await store.mailbox.read(runId)).length > 0) continue;
     if ((await store.journal.find(resentRunId(runId))) !== undefined) continue;
@@ -44,8 +50,10 @@ export async function resubmissionOf(
   store: Store,
   runId: RunId,
   find: (agentId: HostedAgent["id"]) => HostedAgent,
+  scope?: TenantScope,
 ): Promise<Resubmission> {
-  const run = await store.journal.summary(runId);
+  const isThere = (await store.journal.find(runId, scope)) !== undefined;
+  const run = isThere ? await store.journal.summary(runId) : undefined;
   if (run === undefined) throw new Fault("not_found", `run ${runId} does not exist in this store`);
   if (run.status !== "failed")
     throw new Fault(

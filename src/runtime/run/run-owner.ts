@@ -94,7 +94,7 @@ export class RunOwner implements SupervisorListener, LogOwner, ObservedLog, Mail
     this.#state = state;
     const { store, clock, idleFlusher } = worker;
     const waits = new WaitRegistry(clock, state.resolutions);
-    const live = worker.contexts?.forRun(state.task(root).record);
+    const live = worker.contexts?.forRun(record.tenantId, state.task(root).record);
     const observers = new RunObservers({ worker, record, state, log: this, live });
     const log = new RunLog({ store, lease, state, clock, idleFlusher, observers, owner: this });
     this.#waits = waits;
@@ -192,8 +192,13 @@ export class RunOwner implements SupervisorListener, LogOwner, ObservedLog, Mail
     this.#readMailboxAndCheckLease().catch((error: unknown) => this.fail(Fault.from(error)));
   }
 
-  /** Releases the run for another worker. Calls in flight get `graceMs` to settle; the next owner repeats those that do not. */
+  /**
+   * Releases the run for another worker. Calls in flight get `graceMs` to settle; the next owner repeats those that do not.
+   * A run that only waits is released as suspended, so that it keeps its status `waiting` without an owner (K1).
+   */
   async release(graceMs = 0): Promise<void> {
+    // Decided before the drain, which makes a task with work wait, too.
+    if (!this.#isClosed && this.#isIdle && this.#supervisor.isIdle) await this.#suspend();
     if (this.#isClosed) return;
     this.#supervisor.seats.drain();
     const { clock } = this.#worker;

@@ -6,6 +6,7 @@ import { printDeadLetters, redeliverLetters, type DeadLettersOptions } from "./d
 import type { DemoOptions } from "./demo/demo-command.ts";
 import type { RunCommandOptions } from "./run/run-command.ts";
 import { exitCodes, exitCodeTable, exitKindOf, type ExitKind } from "./exit-code.ts";
+import { commandInsteadOf, optionInsteadOf } from "./other-names.ts";
 import { packageVersion } from "./package-root.ts";
 import { addRunCommands } from "./runs-program.ts";
 import { defaultStore, type StoreOptions } from "./stored-runs.ts";
@@ -17,7 +18,7 @@ and is detected. Two changes are detected only with a head that was kept elsewhe
 end of a log, and a run that was removed as a whole. Without an audit key, anyone who can write the store
 can create a chain that verifies.
 
-The chain covers the logs of runs, not sessions, inboxes or blobs. A log that has grown since its head was
+The chain covers the logs of runs, not sessions, inboxes or contents of applications. A log that has grown since its head was
 kept still verifies, and the output says that it has grown.
 
 Prints one line for each run:
@@ -86,14 +87,22 @@ Examples:
 /** Runs the command line. It never throws: an error is printed and determines the exit code. */
 export async function runCommandLine(args: readonly string[], terminal: Terminal): Promise<number> {
   let kind: ExitKind = "ok";
+  const instead = commandInsteadOf(args[0]);
+  if (instead !== undefined) {
+    terminal.say(`reeve: unknown command ${args[0]}; use ${instead}`);
+    return exitCodes.usage.code;
+  }
   const program = commandLine(terminal, (end) => {
     kind = end;
   });
   try {
     await program.parseAsync(args, { from: "user" });
   } catch (error) {
-    if (error instanceof CommanderError)
+    if (error instanceof CommanderError) {
+      const option = optionInsteadOf(error.message);
+      if (option !== undefined) terminal.say(`reeve: use ${option}`);
       return error.exitCode === 0 ? exitCodes.ok.code : exitCodes.usage.code;
+    }
     const fault = Fault.from(error);
     kind = exitKindOf(fault.code);
     terminal.say(`reeve: ${fault.message}`);

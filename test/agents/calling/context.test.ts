@@ -138,7 +138,7 @@ describe("context", () => {
     const run = await runtime.submit(agent, "x", { userId: "ann", metadata: { shop: 1 } });
     const { sessionId, runId } = await run.result();
     expect(resultsIn(model)).toEqual([{ type: "text", text: "7 EUR" }]);
-    expect(asked).toEqual([{ userId: "ann", metadata: { shop: 1 }, sessionId, runId }]);
+    expect(asked).toEqual([{ tenantId: null, userId: "ann", metadata: { shop: 1 }, sessionId, runId }]);
     await agent.invoke("x", { runtime, context: shop });
     expect(resultsIn(model)).toEqual([{ type: "text", text: "4 EUR" }]);
     expect(asked).toHaveLength(1);
@@ -242,6 +242,7 @@ describe.each(twoStores)("context after a restart (store: %s)", (_store, prepare
     await first.runtime.close();
     const second = await worker(await open(), [], {});
     const failed = await found(second.runtime, run.runId);
+    await failed.signal("wake"); // a worker loads a waiting run when a message arrives
     const { status, error } = await failed.result();
     expect([status, error?.code]).toEqual(["failed", "context_missing"]);
     expect(error?.message).toContain("call runtime.register(agent, { context: (facts) => ... })");

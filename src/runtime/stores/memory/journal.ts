@@ -6,6 +6,7 @@ import {
   digestOf,
   eraseCommit,
   Fault,
+  isInScope,
   nothingSpent,
   rootTaskId,
   sameCaller,
@@ -29,11 +30,12 @@ import {
   type StepRecord,
   type Submission,
   type TaskRecord,
+  type TenantScope,
   type CollectOptions,
 } from "../../../kernel/index.ts";
-import { cursorOf, pageOf } from "../run-cursor.ts";
+import { cursorOf, matches, newestFirst, pageOf, type RunPlace } from "../run-cursor.ts";
 import { endIn, spendIn } from "../run-end.ts";
-import type { MemoryBlobs } from "./blobs.ts";
+import type { MemoryContents } from "./contents.ts";
 import type { MemoryInbox } from "./inbox.ts";
 import type { MemoryMailbox } from "./mailbox.ts";
 import { memoryStatusOf, summaryOf } from "./run-summary.ts";
@@ -42,6 +44,7 @@ import { ShownDeltas } from "./shown-deltas.ts";
 import { type Tables, eventsContent } from "./tables.ts";
 import type { RunRow } from "./run-row.ts";
 import type { MemoryTopics } from "./topics.ts";
+import type { MemoryUsageTotals } from "./usage-totals.ts";
 
 /** The parts of the store that a commit changes besides its run. */
 interface SiblingTables {
@@ -49,7 +52,13 @@ interface SiblingTables {
   readonly mailbox: MemoryMailbox;
   readonly inbox: MemoryInbox;
   readonly topics: MemoryTopics;
-  readonly blobs: MemoryBlobs;
+  readonly contents: MemoryContents;
+  readonly usage: MemoryUsageTotals;
+}
+
+/** A run that a query selects. */
+interface ListedRow extends RunPlace {
+  readonly row: RunRow;
 }
 
 /** Shared empty arrays. Most runs never replace them, so a run needs no arrays of its own. */
@@ -115,8 +124,9 @@ export class MemoryJournal implements Journal {
     return { kind: "created" };
   }
 
-  async find(runId: RunId): Promise<RunRecord | undefined> {
-    return this.#tables.runs.get(runId)?.record;
+  async find(runId: RunId, scope?: TenantScope): Promise<RunRecord | undefined> {
+    const record = this.#tables.runs.get(runId)?.record;
+    return record !== undefined && isInScope(record, scope) ? record : undefined;
   }
 
   async summary(runId: RunId): Promise<RunSummary | undefined> {
@@ -125,17 +135,18 @@ export class MemoryJournal implements Journal {
   }
 
   async list(query: RunQuery = {}): Promise<RunPage> {
-    const { before, limit, statuses } = cursorOf(query);
-    const { sessionId, agentId, tenantId } = query;
-    const fits = (row: RunRow): boolean =>
-      row.place < before &&
-      (sessionId === undefined || row.record.sessionId === sessionId) &&
-      (agentId === undefined || row.record.agentId === agentId) &&
-      (tenantId === undefined || row.record.tenantId === tenantId) &&
-      (statuses?.includes(memoryStatusOf(row).status) ?? true);
-    const found = [...this.#tables.runs.values()].filter(fits).toReversed();
-    const { shown, next } = pageOf(found, limit);
-    return { runs: shown.map(summaryOf), next };
+    const cursor = cursorOf(query);
+    const { statuses } = cursor;
+    const inOrder = newestFirst(cursor);
+    const found: ListedRow[] = [];
+    for (const row of this.#tables.runs.values()) {
+      const { place, record } = row;
+      const listed = { row, place, createdAt: record.createdAt };
+      if (inOrder(cursor.after, listed) >= 0 || !matches(record, query, cursor)) continue;
+      if (statuses?.includes(memoryStatusOf(row).status) ?? true) found.push(listed);
+    }
+    const { shown, next } = pageOf(cursor.isByTime ? found.toSorted(inOrder) : found.toReversed(), cursor);
+    return { runs: shown.map(({ row }) => summaryOf(row)), next };
   }
 
   append(lease: Lease, commit: Commit, submissions?: readonly Submission[]): MaybePromise<Commit> {
@@ -175,7 +186,7 @@ export class MemoryJournal implements Journal {
   }
 
   #deleteNow(runId: RunId): void {
-    this.#siblings.blobs.deleteNow(runId);
+    this.#siblings.contents.releaseNow({ runId });
     this.#siblings.inbox.freeNow(runId);
     const row = this.#tables.runs.get(runId);
     if (row !== undefined) {
@@ -196,24 +207,31 @@ export class MemoryJournal implements Journal {
     if (row !== undefined) row.commits.length = row.events.length = 0;
   }
 
-  async collect({ endedBefore, except }: CollectOptions): Promise<number> {
+  async collect({ endedBefore, except, scope }: CollectOptions): Promise<number> {
     const ended: RunRow[] = [];
     const kept = new Set(except?.());
     for (const row of this.#tables.ended.values())
-      if (isOver(row, endedBefore) && !kept.has(row.record.runId)) ended.push(row);
+      if (isOver(row, endedBefore) && !kept.has(row.record.runId) && isInScope(row.record, scope))
+        ended.push(row);
     for (const { record } of ended) this.#deleteNow(record.runId);
     return ended.length;
   }
 
   /** S5: returns the outcome if an unfinished run of the agent in the session gets the input, or refuses it. */
-  #steer(run: RunRecord, { steering, always }: SingleFlight): Creation | undefined {
+  #steer(run: RunRecord, { steering, always, scope }: SingleFlight): Creation | undefined {
     const { agentId, sessionId } = run;
+    if (!this.#siblings.sessions.isAvailableNow(sessionId, scope)) return { kind: "foreign" };
     const receiver = this.#tables.submitted.get(steering.id);
-    if (receiver !== undefined) return { kind: "steered", runId: receiver.record.runId };
+    if (receiver !== undefined)
+      return isInScope(receiver.record, scope)
+        ? { kind: "steered", runId: receiver.record.runId }
+        : { kind: "foreign" };
     const excluded = this.#excluded(run);
     if (excluded !== undefined) return excluded;
     const row = this.#unfinishedIn(sessionId).findLast(({ record }) => record.agentId === agentId);
     if (row === undefined) return undefined;
+    // A run that keeps no history has no session.
+    if (!isInScope(row.record, scope)) return { kind: "foreign" };
     const { status } = memoryStatusOf(row);
     // A run that mail has woken is pending until a worker claims it.
     const isLeft = status === "waiting" || status === "paused" || (row.owner === null && row.mail.length > 0);
@@ -257,6 +275,7 @@ export class MemoryJournal implements Journal {
     if (mail !== undefined) for (const each of mail) this.#siblings.mailbox.putNow(each);
     if (inbox !== undefined) this.#siblings.inbox.applyNow(inbox, { runId: row.record.runId, at: commit.at });
     if (topics !== undefined) this.#siblings.topics.applyNow(topics);
+    if (commit.usage !== undefined) this.#siblings.usage.addNow(row.record, commit.usage);
     if (mailThrough !== undefined) this.#siblings.mailbox.consumeNow(row, mailThrough);
     if (events !== undefined) row.deltas.recorded(events);
   }

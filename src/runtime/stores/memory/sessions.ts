@@ -1,6 +1,7 @@
 import {
   checkEntry,
   conversationOf,
+  isInScope,
   sessionWithin,
   unnamedBy,
   type AgentId,
@@ -18,8 +19,11 @@ import {
   type Sessions,
   type SessionSummary,
   type StoredEntry,
+  type TenantScope,
 } from "../../../kernel/index.ts";
+import type { MemoryContents } from "./contents.ts";
 import { refuseOrphans } from "../orphan-entries.ts";
+import { missingSession } from "../session-scope.ts";
 import {
   asciiLower,
   checkEntryLimit,
@@ -48,19 +52,28 @@ interface Listed {
 export class MemorySessions implements Sessions {
   readonly #rows = new Map<SessionId, SessionRow>();
   readonly #tables: Tables;
+  readonly #contents: MemoryContents;
   #created = 0;
   /** All sessions, newest first. `undefined` after a change. */
   #listed: readonly Listed[] | undefined;
 
-  constructor(tables: Tables) {
+  constructor(tables: Tables, contents: MemoryContents) {
     this.#tables = tables;
+    this.#contents = contents;
+  }
+
+  /** N6: returns the owner of a session; `undefined` if the session does not exist. */
+  ownerOf(sessionId: SessionId): SessionOwner | undefined {
+    return this.#rows.get(sessionId)?.owner;
   }
 
   async apply(
     changes: readonly SessionChange[],
-    { owner = noOwner, whenIdle, whenNew }: ApplyOptions = {},
+    { owner = noOwner, whenIdle, whenNew, scope }: ApplyOptions = {},
   ): Promise<RunSummary | undefined> {
     for (const change of changes) if (change.type === "append") checkEntry(change.entry);
+    for (const { sessionId } of changes)
+      if (!this.isAvailableNow(sessionId, scope)) throw missingSession(sessionId);
     const busy = whenIdle === undefined ? undefined : this.busyRun(whenIdle);
     if (busy !== undefined) return busy;
     if (whenNew !== undefined && this.#rows.has(whenNew)) throw sessionExists(whenNew);
@@ -68,17 +81,29 @@ export class MemorySessions implements Sessions {
     return undefined;
   }
 
-  async find(sessionId: SessionId): Promise<SessionSummary | undefined> {
+  /** S6: whether a caller with this scope may use the session, because it is in the scope or does not exist. */
+  isAvailableNow(sessionId: SessionId, scope: TenantScope | undefined): boolean {
     const row = this.#rows.get(sessionId);
+    return row === undefined || isInScope(row.owner, scope);
+  }
+
+  /** S6: the row of a session. `undefined` if it does not exist in the scope. */
+  #find(sessionId: SessionId, scope: TenantScope | undefined): SessionRow | undefined {
+    const row = this.#rows.get(sessionId);
+    return row !== undefined && isInScope(row.owner, scope) ? row : undefined;
+  }
+
+  async find(sessionId: SessionId, scope?: TenantScope): Promise<SessionSummary | undefined> {
+    const row = this.#find(sessionId, scope);
     return row === undefined ? undefined : toSummary(sessionId, row);
   }
 
   read(
     sessionId: SessionId,
-    { includeHidden = false, onlyUnseen = false, after, limit }: EntryQuery = {},
+    { includeHidden = false, onlyUnseen = false, after, limit, scope }: EntryQuery = {},
   ): readonly StoredEntry[] {
     checkEntryLimit(limit);
-    const row = this.#rows.get(sessionId);
+    const row = this.#find(sessionId, scope);
     const entries = (onlyUnseen ? row?.unseen() : row?.entries(includeHidden)) ?? none;
     if (after === undefined) return limit === undefined ? entries : entries.slice(0, limit);
     const index = entries.findIndex(({ entry }) => entry.id === after);
@@ -87,7 +112,7 @@ export class MemorySessions implements Sessions {
   }
 
   readPath(sessionId: SessionId, query: PathQuery = {}): SessionPath | undefined {
-    const row = this.#rows.get(sessionId);
+    const row = this.#find(sessionId, query.scope);
     if (row !== undefined) return row.path(query);
     return query.leafId === undefined ? emptyPath : undefined;
   }
@@ -103,7 +128,8 @@ export class MemorySessions implements Sessions {
     return { sessions: shown.map(({ sessionId, row }) => toSummary(sessionId, row)), next };
   }
 
-  async delete(sessionId: SessionId): Promise<RunSummary | undefined> {
+  async delete(sessionId: SessionId, scope?: TenantScope): Promise<RunSummary | undefined> {
+    if (scope !== undefined && this.#find(sessionId, scope) === undefined) return undefined;
     const busy = this.busyRun(sessionId);
     if (busy !== undefined) return busy;
     this.#delete(sessionId);
@@ -130,6 +156,7 @@ export class MemorySessions implements Sessions {
 
   #delete(sessionId: SessionId): void {
     this.#rows.delete(sessionId);
+    this.#contents.releaseNow({ sessionId });
     this.#listed = undefined;
   }
 

@@ -1,5 +1,6 @@
 import {
   chainStart,
+  isInScope,
   runKinds,
   sameCaller,
   startsLater,
@@ -7,11 +8,13 @@ import {
   type Commit,
   type Creation,
   type JsonValue,
+  type RunId,
   type RunRecord,
   type SingleFlight,
+  type TenantScope,
 } from "../../../kernel/index.ts";
 import { memberCount } from "./codec/member-count.ts";
-import { positionAfter, type Draft } from "./commit-draft.ts";
+import { contentsOf, positionAfter, type Draft } from "./commit-draft.ts";
 import type { CommitEffects, SiblingTables } from "./commit-effects.ts";
 import { insertCommit } from "./db/commit-row.ts";
 import { RunState, tenantText, type RunKey } from "./db/run-row.ts";
@@ -19,7 +22,6 @@ import type { OwnedRun, Position, Tables } from "./db/tables.ts";
 import type { SqliteLeases } from "./leases.ts";
 import type { Chain } from "./rows/chain.ts";
 import type { CommitRows } from "./rows/commit-rows.ts";
-import { bodyInRow } from "./rows/large-bodies.ts";
 import type { RunList } from "./rows/run-list.ts";
 import { insertMetadata } from "./rows/run-metadata.ts";
 
@@ -88,14 +90,18 @@ export class RunCreator {
     return run === undefined ? undefined : { kind: "busy", run };
   }
 
-  #steer(record: RunRecord, { steering, always }: SingleFlight): Creation | undefined {
-    const { mailbox } = this.#siblings;
+  #steer(record: RunRecord, { steering, always, scope }: SingleFlight): Creation | undefined {
+    const { mailbox, sessions } = this.#siblings;
+    if (scope !== undefined && !sessions.isAvailableNow(record.sessionId, scope)) return { kind: "foreign" };
     const steered = mailbox.findSubmitted(steering.id);
-    if (steered !== undefined) return { kind: "steered", runId: steered };
+    if (steered !== undefined)
+      return this.#isInScope(steered, scope) ? { kind: "steered", runId: steered } : { kind: "foreign" };
     const excluded = this.#excluded(record);
     if (excluded !== undefined) return excluded;
     const run = this.#list.findUnfinished(record);
     if (run === undefined) return undefined;
+    // A run that keeps no history has no session.
+    if (!isInScope(run, scope)) return { kind: "foreign" };
     const { runId, status } = run;
     // A run that mail has woken is pending until a worker claims it.
     const isLeft =
@@ -103,6 +109,10 @@ export class RunCreator {
     if ((!always && !isLeft) || !sameCaller(run, record)) return { kind: "busy", run };
     mailbox.putNow({ ...steering, runId });
     return { kind: "steered", runId };
+  }
+
+  #isInScope(runId: RunId, scope: TenantScope | undefined): boolean {
+    return scope === undefined || isInScope(this.#tables.run(runId), scope);
   }
 
   #insert(record: RunRecord, draft: Draft, claim: ClaimOptions | undefined): OwnedRun | undefined {
@@ -135,17 +145,19 @@ export class RunCreator {
       record.recoveries,
     );
     const metadata = insertMetadata(database, id, record.metadata);
-    const { body, commit } = draft;
+    const { body, refs, commit } = draft;
     const { number, at } = commit;
     const position = positionAfter(this.#chain, start, draft);
     const { seq, link } = position;
-    database.statement(insertCommit).run(id, number, at, seq, link, bodyInRow(body));
+    const row = database.insert(insertCommit, id, number, at, seq, link, body, refs);
     const key: RunKey = { id, runId, agentId, sessionId, tenantId, userId };
     this.#effects.applyNow(key, draft, { precondition });
-    this.#rows.addedNow(key, number, body);
+    this.#rows.addedNow(key, row, draft.values);
     if (!isClaimed) return undefined;
-    const text = { number, at, nextEvent: seq, body };
-    const beginning = { run: { ...record, metadata }, first: isImmutable(commit) ? commit : text };
+    const first = isImmutable(commit)
+      ? commit
+      : { number, at, nextEvent: seq, body, refs, contents: contentsOf(draft) };
+    const beginning = { run: { ...record, metadata }, first };
     return { ...key, epoch: 1, workerId, position, beginning };
   }
 

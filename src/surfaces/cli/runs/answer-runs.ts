@@ -9,7 +9,7 @@ import {
 } from "../../../kernel/index.ts";
 import { openRuntime } from "../../../open-runtime.ts";
 import type { ExitKind } from "../exit-code.ts";
-import { askDecision } from "../run/approval-prompt.ts";
+import { askDecision, isForPerson } from "../run/approval-prompt.ts";
 import { requestLines } from "../run/run-watcher.ts";
 import { withStore, type StoreOptions } from "../stored-runs.ts";
 import { printable, type Terminal } from "../terminal.ts";
@@ -35,7 +35,7 @@ export function cancelRuns(
   terminal: Terminal,
 ): Promise<ExitKind> {
   return withRuns(options, terminal, async (store, runtime): Promise<ExitKind> => {
-    const runIds = await Promise.all(names.map((name) => findRunId(store, name)));
+    const runIds = await Promise.all(names.map((name) => findRunId(store, name, options.store)));
     for (const runId of runIds) await cancelRun(await handleOf(runtime, runId), options.reason, terminal);
     return "ok";
   });
@@ -72,7 +72,7 @@ export function approveRuns(
     return withStore(options, terminal, (store) => listRequests(store, options, terminal));
   }
   return withRuns(options, terminal, async (store, runtime): Promise<ExitKind> => {
-    const runId = await findRunId(store, name);
+    const runId = await findRunId(store, name, options.store);
     const requests = await requestsOf(store, runId, id);
     const run = (await handleOf(runtime, runId)).as("person");
     for (const request of requests) await answer(run, request, options, terminal);
@@ -128,11 +128,12 @@ async function answer(
 ): Promise<void> {
   const { approvalId } = request;
   let decision: ApprovalDecision | undefined;
-  if (yes) decision = { decision: "approved", ...(remember && { remember }) };
+  if (yes && isForPerson(request)) decision = { decision: "approved", ...(remember && { remember }) };
   else if (deny === undefined) decision = await askDecision(request, terminal);
   else decision = { decision: "denied", reason: typeof deny === "string" ? deny : "by the person" };
   if (decision === undefined) {
-    terminal.say(`  ${printable(approvalId)} stays open; --yes allows it, --deny refuses it`);
+    const remedy = isForPerson(request) ? "--yes allows it, --deny refuses it" : "--deny refuses it";
+    terminal.say(`  ${printable(approvalId)} stays open; ${remedy}`);
     return;
   }
   await run.approve(approvalId, decision);
