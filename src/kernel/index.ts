@@ -282,12 +282,7 @@ export {
 export { continuesFrom, rebaseBatch } from "./sessions/rebase-batch.ts";
 export * from "./messages/message-size.ts";
 export * from "./messages/thinking-level.ts";
-export {
-  contextMessages,
-  sessionContext,
-  type SessionContext,
-  type ContextEntry,
-} from "./sessions/session-context.ts";
+export * from "./sessions/session-context.ts";
 export type * from "./sessions/session-entry.ts";
 export { sessionSettings, type SessionSettings } from "./sessions/session-settings.ts";
 export { checkEntry } from "./sessions/entry-check.ts";

@@ -71,7 +71,7 @@ export function findNamedModel(name: string): Model | undefined {
   const slash = name.indexOf("/");
   const isKnown =
     slash > 0 && slash < name.length - 1 && Object.hasOwn(providerDirectory, name.slice(0, slash));
-  return isKnown ? namedModel(name as ModelName) : undefined;
+  return isKnown ? namedModel(name) : undefined;
 }
 
 interface ModelReference {

@@ -45,9 +45,11 @@ test("B1: the thinking budget of Anthropic is a part of the output limit, for ev
         const request = { messages, thinkingLevel, maxOutputTokens };
         const thinking = thinkingFor(request, { ...target, provider: "anthropic", version });
         const sent = outputLimit({ ...request, ...thinking }) as number;
-        const { budgetTokens = 0 } = thinking.providerOptions?.["anthropic"]?.["thinking"] as {
-          readonly budgetTokens?: number;
-        };
+        const { anthropic } = thinking.providerOptions as Record<
+          string,
+          { thinking: { budgetTokens?: number } }
+        >;
+        const budgetTokens = anthropic?.thinking.budgetTokens ?? 0;
         expect(sent).toBeGreaterThan(0);
         expect(sent + budgetTokens).toBe(maxOutputTokens);
         expect(budgetTokens === 0).toBe(thinkingLevel === "off" || maxOutputTokens < 2_048);

@@ -1,7 +1,6 @@
 import { Agent, openRuntime, withSettings, type RuntimeOptions } from "../../../src/index.ts";
 import {
   messageText,
-  type HostedAgent,
   type Runtime,
   type SessionEntry,
   type SessionId,
@@ -16,10 +15,11 @@ export interface Conversation {
   readonly model: ScriptedModel;
   readonly scout: Agent;
   /** Invokes the agent in a session and returns its output and status. */
-  say(input: string, sessionId?: string): Promise<{ output: string; status: string; sessionId: SessionId }>;
+  readonly say: (
+    input: string,
+    sessionId?: string,
+  ) => Promise<{ output: string; status: string; sessionId: SessionId }>;
 }
-
-export const usage = { inputTokens: 100, outputTokens: 20 };
 
 export async function converse(
   store: Store,
@@ -29,7 +29,7 @@ export async function converse(
   const runtime = await openRuntime({ store, unknownPrice: "ignore", retry: { maxRetries: 0 }, ...options });
   const model = scriptedModel(script);
   const scout = new Agent({ name: "scout", model: withSettings(model, { contextWindow: 10_000 }) });
-  runtime.register(scout as HostedAgent);
+  runtime.register(scout);
   const say: Conversation["say"] = async (input, sessionId) => {
     const {
       output,
