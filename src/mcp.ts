@@ -90,6 +90,7 @@ function collectingEndedRuns(runtime: Runtime): Runtime {
     register: (agent) => runtime.register(agent),
     find: (runId) => runtime.find(runId),
     list: (query) => runtime.list(query),
+    usage: (query) => runtime.usage(query),
     collect: (options) => runtime.collect(options),
     deadLetters: (agentId) => runtime.deadLetters(agentId),
     redeliver: (agentId, messageIds) => runtime.redeliver(agentId, messageIds),

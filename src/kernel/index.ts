@@ -57,6 +57,7 @@ export type { Guest, Lifetime } from "./base/lifetime.ts";
 export { andThen, attempt, type MaybePromise } from "./base/maybe-promise.ts";
 export { addUsd, fromNanoUsd, toNanoUsd, toNanoUsdLimit } from "./base/money.ts";
 export { nearestName } from "./base/nearest-name.ts";
+export * from "./base/utc-day.ts";
 export * from "./base/option-check.ts";
 export type { Random } from "./base/random.ts";
 export { readProperty } from "./base/read-property.ts";
@@ -215,6 +216,8 @@ export {
   type SupervisionJson,
 } from "./limits/supervision.ts";
 export { spendOfTopUp } from "./limits/top-up.ts";
+export { addUsageDelta, noUsageDelta, type UsageDelta } from "./limits/usage-delta.ts";
+export { clearTally } from "./limits/usage-tally.ts";
 
 // Runs, tasks and steps, and how they end.
 export * from "./run/approval.ts";
@@ -289,8 +292,8 @@ export type * from "./sessions/sessions.ts";
 export { userEntry, type UserEntryFields } from "./sessions/user-entry.ts";
 
 // What a store must implement.
-export { type Blobs, blobThreshold } from "./stores/blobs.ts";
 export type { Commit, Erasure } from "./stores/commit.ts";
+export { contentThreshold, type ContentOwner, type Contents } from "./stores/contents.ts";
 export { eraseCommit } from "./stores/erasure.ts";
 export type { EventLog, LogVerdict, TailOptions } from "./stores/event-log.ts";
 export {
@@ -310,6 +313,7 @@ export type { Mail, MailBody, Mailbox, PlacedMail } from "./stores/mailbox.ts";
 export * from "./stores/records.ts";
 export type { Store } from "./stores/store.ts";
 export type { TopicChange, Topics } from "./stores/topics.ts";
+export * from "./stores/usage-totals.ts";
 
 // Agents, architectures, tools, the run context and the runtime.
 export type { AgentContext } from "./agent/agent-context.ts";

@@ -11,6 +11,7 @@ import {
   parseRunId,
   parseSessionId,
   retrySettings,
+  runQueryNames,
   startsLater,
   submitOptionNames,
   type Clock,
@@ -30,6 +31,8 @@ import {
   type Runtime,
   type Store,
   type SubmitOptions,
+  type UsageQuery,
+  type UsageRow,
 } from "../kernel/index.ts";
 import { StoredRunHandle } from "./client/run-handle.ts";
 import { sessionBusy, submitRun } from "./client/submit-run.ts";
@@ -73,15 +76,6 @@ export async function createRuntime(options: RuntimeOptions = {}): Promise<Runti
     throw error;
   }
 }
-
-const knownQueries = optionNames<RunQuery>({
-  sessionId: true,
-  agentId: true,
-  tenantId: true,
-  status: true,
-  limit: true,
-  after: true,
-});
 
 const collectOptionNames = optionNames<Parameters<Runtime["collect"]>[0]>({ endedBefore: true });
 const registerOptionNames = optionNames<RegisterOptions>({ context: true });
@@ -271,11 +265,16 @@ class LocalRuntime implements Runtime, OpenRuntime {
 
   async list(query: RunQuery = {}): Promise<RunPage> {
     this.#lifetime.check();
-    checkOptions("list()", query, knownQueries);
+    checkOptions("list()", query, runQueryNames);
     const { sessionId, agentId } = query;
     if (sessionId !== undefined) parseSessionId(sessionId);
     if (agentId !== undefined) parseAgentId(agentId);
     return this.#store.journal.list(query);
+  }
+
+  async usage(query: UsageQuery): Promise<readonly UsageRow[]> {
+    this.#lifetime.check();
+    return this.#store.usage.sum(query);
   }
 
   async collect(options: { readonly endedBefore: number }): Promise<number> {

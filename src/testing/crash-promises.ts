@@ -26,6 +26,8 @@ export type CrashPromise =
    * reserved.
    */
   | "spent"
+  /** U1: the usage that the commits of an ended run add to the store's totals is what the run spent. */
+  | "totals"
   /** B1: the billed amount is at most the recorded spend, which is at most the cap. */
   | "billed"
   /** E1, E4: no event is lost, duplicated or out of order, and the hash chain verifies. */
@@ -88,6 +90,7 @@ function checkRun(run: RunTrace, expected: RunTrace, options: PromiseOptions): B
     ...(mayExhaust ? [] : checkOutput(run, expected)),
     ...checkMoney(run, expected, mayExhaust),
     ...checkStatement(run),
+    ...checkTotals(run),
     ...checkEvents(run, mayExhaust ? undefined : expected, options),
     ...checkSeats(run),
   ];
@@ -171,6 +174,17 @@ function checkStatement({ runId, events, money: { spent } }: RunTrace): Broken[]
   if (isRight) return [];
   const known = `the ledger ${spent.turns} and ${fromNanoUsd(spent.nanoUsd)}`;
   return [broken("spent", runId, `ends with ${turns} turns and ${costUsd} USD, ${known}`)];
+}
+
+/** Checks that the commits of an ended run hold in `usage` exactly what its ledger contains. */
+function checkTotals({ runId, events, money: { spent, totalled } }: RunTrace): Broken[] {
+  if (events.at(-1)?.type !== "run_end") return [];
+  const units = ["tokens", "nanoUsd", "turns"] as const;
+  return units
+    .filter((unit) => totalled[unit] !== spent[unit])
+    .map((unit) =>
+      broken("totals", runId, `adds ${totalled[unit]} ${unit} to the totals; it spent ${spent[unit]}`),
+    );
 }
 
 /** Checks that the ledgers of all runs together contain at least the amount that the server billed. */

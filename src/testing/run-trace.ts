@@ -33,6 +33,8 @@ export interface RunTrace {
     readonly spent: Spend;
     readonly lost: Spend;
     readonly reserved: Spend;
+    /** U1: the sum of `Commit.usage`, which the store added to its totals. */
+    readonly totalled: Spend;
   };
   readonly seats: {
     readonly cap: number;
@@ -71,6 +73,7 @@ export async function traceRun(store: Store, runId: RunId): Promise<RunTrace | u
       spent: account?.spent ?? nothing,
       lost: account?.lost ?? nothing,
       reserved: account?.reserved ?? nothing,
+      totalled: fold.totalled,
     },
     seats: {
       cap: fold.headcount?.budget.maxAgents ?? 0,
@@ -86,10 +89,11 @@ class Fold {
   ledger: Ledger = openLedger();
   headcount: Headcount | undefined;
   mostSeats = 0;
+  totalled = nothing;
   readonly open = new Set<TaskId>();
   readonly receipts = new Set<string>();
 
-  add({ tasks = [], steps = [], headcount = [], ledger = [] }: Commit): void {
+  add({ tasks = [], steps = [], headcount = [], ledger = [], usage = [] }: Commit): void {
     for (const change of tasks) {
       if (change.type === "create") {
         const { taskId, parentId, supervision } = change.task;
@@ -113,6 +117,12 @@ class Fold {
       this.#countSeats();
     }
     for (const command of ledger) this.ledger = stepLedger(this.ledger, command).state;
+    for (const { inputTokens, outputTokens, lostTokens, nanoUsd, turns } of usage)
+      this.totalled = {
+        tokens: this.totalled.tokens + inputTokens + outputTokens + lostTokens,
+        nanoUsd: this.totalled.nanoUsd + nanoUsd,
+        turns: this.totalled.turns + turns,
+      };
   }
 
   #countSeats(): void {

@@ -47,6 +47,7 @@ function run(changes: Partial<RunTrace> = {}): RunTrace {
       spent: { ...nothing, tokens: 10 },
       lost: nothing,
       reserved: nothing,
+      totalled: { ...nothing, tokens: 10 },
     },
     seats: { cap: 2, most: 2, left: [] },
     open: [],
@@ -80,8 +81,10 @@ function promisesBroken(actual: CaseTrace, changes: Partial<PromiseOptions> = {}
 }
 
 const withRun = (changes: Partial<RunTrace>): CaseTrace => trace({ runs: [run(changes)] });
-const withMoney = (changes: Partial<RunTrace["money"]>): CaseTrace =>
-  withRun({ money: { ...run().money, ...changes } });
+const withMoney = (changes: Partial<RunTrace["money"]>): CaseTrace => {
+  const money = { ...run().money, ...changes };
+  return withRun({ money: { ...money, totalled: changes.totalled ?? money.spent } });
+};
 
 describe("checkCase(): calls", () => {
   const [one, two, oneAgain, twoAgain] = [
@@ -115,6 +118,12 @@ describe("checkCase(): money", () => {
     expect(promisesBroken(withMoney({ spent: { ...nothing, tokens: 40 }, lost }))).toEqual([]);
     expect(promisesBroken(withMoney({ spent: { ...nothing, tokens: 39 }, lost }))).toEqual(["spent"]);
     expect(promisesBroken(withMoney({ reserved: lost }))).toEqual(["spent"]);
+  });
+
+  test("U1: checkCase() reports a run that adds another amount to the totals than it spent", () => {
+    const [less, twice] = [nothing, { ...nothing, tokens: 20 }];
+    expect(promisesBroken(withMoney({ totalled: less }))).toEqual(["totals"]);
+    expect(promisesBroken(withMoney({ totalled: twice }))).toEqual(["totals"]);
   });
 
   test("B3: checkCase() reports a run_end whose spend differs from the ledger", () => {

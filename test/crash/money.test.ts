@@ -36,7 +36,7 @@ interface Figures {
 }
 
 test(
-  `B1, B3: ${runs} random runs with a cap of ${maxCostUsd} USD, parallel tools, children, retries and kills are never billed above their ledger`,
+  `B1, B3: ${runs} random runs with a cap of ${maxCostUsd} USD, parallel tools, children, retries and kills are never billed above their ledger, and the usage totals hold what they spent (U1)`,
   { timeout: 60_000 + runs * 1_000 },
   async () => {
     const folder = await mkdtemp(join(tmpdir(), "reeve-money-"));
@@ -123,6 +123,7 @@ async function judge(
 ): Promise<readonly string[]> {
   const store = await sqliteStore({ path: file, hash: sha256 });
   const problems: string[] = [];
+  let allNanoUsd = 0;
   try {
     for (let index = 0; index < size; index++) {
       const runId = moneyRun(batch, index);
@@ -141,6 +142,7 @@ async function judge(
       if (billed > spent.nanoUsd)
         problems.push(`${runId}: billed ${billed}, the ledger says ${spent.nanoUsd}`);
       if (spent.nanoUsd > capNanoUsd) problems.push(`${runId} spent ${spent.nanoUsd} nano-dollars`);
+      allNanoUsd += spent.nanoUsd;
       if (reserved.nanoUsd !== 0) problems.push(`${runId} keeps ${reserved.nanoUsd} reserved`);
       if (seats.most > seats.cap) problems.push(`${runId} had ${seats.most} seats taken`);
       if (open.length > 0) problems.push(`${runId}: ${open.join(" ")} did not end`);
@@ -148,6 +150,12 @@ async function judge(
       figures.lost += lost.nanoUsd;
       figures.most = Math.max(figures.most, billed);
     }
+    const rows = await store.usage.sum({ by: "agent" });
+    const totalNanoUsd = rows.reduce((sum, { costUsd }) => sum + toNanoUsd(costUsd), 0);
+    if (totalNanoUsd !== allNanoUsd)
+      problems.push(`batch ${batch}: the runs spent ${allNanoUsd}, the totals say ${totalNanoUsd}`);
+    const counted = rows.reduce((sum, each) => sum + each.runs, 0);
+    if (counted !== size) problems.push(`batch ${batch}: the totals count ${counted} of ${size} runs`);
   } finally {
     await store.close();
   }

@@ -7,6 +7,7 @@ import type {
   StepKind,
   Store,
   SubmitOptions,
+  UsageRow,
 } from "../../src/kernel/index.ts";
 import { newRun } from "../../src/runtime/journal/new-run.ts";
 import { createRuntime } from "../../src/runtime/local-runtime.ts";
@@ -38,6 +39,8 @@ export interface WorkloadResult {
   readonly status: string;
   readonly events: readonly Event[];
   readonly costUsd: number | null;
+  /** The usage totals of the store by day. */
+  readonly totals: readonly UsageRow[];
   /** Number of writes of the first worker to its store. */
   readonly writes: number;
   /** Number of recorded model calls, tool calls and steps, of all runs. */
@@ -122,5 +125,6 @@ export async function runWorkload(
   }
   await until(hasEnded);
   const { output, status, costUsd } = await handle.result();
-  return { output, status, costUsd, events: await readAll(real, runId), writes: store.writes, ...atCrash };
+  const [events, totals] = [await readAll(real, runId), await real.usage.sum({ by: "day" })];
+  return { output, status, costUsd, events, totals, writes: store.writes, ...atCrash };
 }

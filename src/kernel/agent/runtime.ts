@@ -11,6 +11,7 @@ import type { Priority } from "../limits/priority.ts";
 import type { RunHandle } from "./run-handle.ts";
 import type { RunPage, RunQuery } from "../run/run-summary.ts";
 import type { SpawnBudget } from "../limits/spawn-budget.ts";
+import type { UsageQuery, UsageRow } from "../stores/usage-totals.ts";
 
 /** Options of `Runtime.submit`. */
 export interface SubmitOptions<Context = unknown> {
@@ -127,6 +128,12 @@ export interface Runtime {
   find(runId: string): Promise<RunHandle | undefined>;
   /** Returns runs of this store, newest first, whichever workers drive them. */
   list(query?: RunQuery): Promise<RunPage>;
+  /**
+   * Returns what the runs of this store have spent, by day, agent, model or user, also runs that were deleted since. A
+   * run's usage is added when it is suspended, is paused or ends: what a run in progress has spent since then is not
+   * included.
+   */
+  usage(query: UsageQuery): Promise<readonly UsageRow[]>;
   /**
    * Returns the dead letters of an agent, or of all agents: messages that are not retried because every run for them
    * failed.

@@ -22,6 +22,7 @@ import {
   type LedgerCommand,
   type LedgerOutcome,
   type Overrun,
+  type ReportedSpend,
   type Reservation,
   type ReserveCommand,
   type Spend,
@@ -38,6 +39,7 @@ import {
   settlePasses,
 } from "./reservation-decision.ts";
 import { spendOfTopUp } from "./top-up.ts";
+import { tallyCall } from "./usage-tally.ts";
 
 /**
  * Applies one command to a ledger in place. The caller must be its only holder. A command that is refused or throws
@@ -54,7 +56,7 @@ export function bookLedger(ledger: Ledger, command: LedgerCommand): LedgerOutcom
 export function copyLedger(ledger: Ledger): Ledger {
   const accounts: Record<TaskId, Account> = {};
   for (const account of Object.values(ledger.accounts)) accounts[account.taskId] = { ...account };
-  return { ...ledger, accounts, lines: { ...ledger.lines } };
+  return { ...ledger, accounts, lines: { ...ledger.lines }, tally: { ...ledger.tally } };
 }
 
 const none: readonly never[] = Object.freeze([]);
@@ -142,7 +144,7 @@ function settle(booking: Booking, command: Extract<LedgerCommand, { type: "settl
   if (reservation === undefined) return false;
   const { held, taskId, priced } = reservation;
   const billed = { tokens, nanoUsd: nanoUsd ?? held.nanoUsd, turns: held.turns };
-  booking.end(reservation, billed, nothing, !priced && nanoUsd === null);
+  booking.end(reservation, billed, nothing, !priced && nanoUsd === null, command);
   // Without a known price there is no bound that the bill could exceed; compare with the caps instead.
   const found = priced || nanoUsd === null ? undefined : booking.findPassedCap(taskId);
   const bound = priced || billed.nanoUsd === held.nanoUsd ? held : { ...held, nanoUsd: billed.nanoUsd };
@@ -294,12 +296,20 @@ class Booking {
   }
 
   /** Ends an open reservation and charges what was spent. */
-  end(reservation: Reservation, spent: Spend, lost: Spend, unpriced: boolean): void {
+  end(
+    reservation: Reservation,
+    spent: Spend,
+    lost: Spend,
+    unpriced: boolean,
+    reported?: ReportedSpend,
+  ): void {
     const { open } = this.ledger;
     this.ledger.open = open.length === 1 ? noReservations : open.filter((each) => each !== reservation);
-    const { taskId, held, label } = reservation;
+    const { taskId, held, label, day } = reservation;
     this.spend(taskId, held, spent, lost, unpriced);
-    if (label !== undefined && spent !== nothing) this.#addLine(label, spent, lost, unpriced);
+    if (label === undefined || spent === nothing) return;
+    this.#addLine(label, spent, lost, unpriced);
+    if (day !== undefined) tallyCall(this.ledger, { label, day, spent, lost, unpriced, reported });
   }
 
   #addLine(label: CostLabel, spent: Spend, lost: Spend, unpriced: boolean): void {
@@ -368,13 +378,18 @@ class Booking {
   }
 
   #grant(request: ReserveCommand, outputTokens: number): void {
-    const { id, taskId, attempt, label } = request;
+    const { id, taskId, attempt, label, day } = request;
     const held = boundOf(request, outputTokens);
     const priced = isPriced(request);
-    const reservation: Reservation =
-      label === undefined
-        ? { id, taskId, attempt, held, priced }
-        : { id, taskId, attempt, held, priced, label };
+    const reservation: Reservation = {
+      id,
+      taskId,
+      attempt,
+      held,
+      priced,
+      ...(label !== undefined && { label }),
+      ...(day !== undefined && { day }),
+    };
     const { accounts } = this;
     for (let at: TaskId | null = taskId; at !== null;) {
       const account: Changing<Account> | undefined = accounts[at];

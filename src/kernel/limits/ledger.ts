@@ -2,6 +2,7 @@ import type { BudgetDimension, RefusedReservation } from "../errors/budget-exhau
 import type { ExecutionBudget } from "./execution-budget.ts";
 import type { AgentId, TaskId } from "../base/identity.ts";
 import type { Priority } from "./priority.ts";
+import type { UsageDelta } from "./usage-delta.ts";
 
 /**
  * The money of a run, as a state machine: what is spent and what is reserved. `bookLedger` applies a command in place;
@@ -31,6 +32,8 @@ export interface Ledger {
   readonly overrun: Overrun | null;
   /** Amounts spent per label (agent and model), including those of ended tasks. */
   readonly lines: Readonly<Record<string, CostLine>>;
+  /** Amounts per day, agent and model that no commit holds in `Commit.usage` yet. */
+  readonly tally: Readonly<Record<string, UsageDelta>>;
 }
 
 /** The agent and the model of a call. */
@@ -97,6 +100,7 @@ export interface Reservation {
   readonly held: Spend;
   readonly priced: boolean;
   readonly label?: CostLabel;
+  readonly day?: string;
 }
 
 export interface ReserveCommand {
@@ -122,12 +126,19 @@ export interface ReserveCommand {
   readonly turns?: number;
   /** The cost line to which the call is charged. */
   readonly label?: CostLabel;
+  /** The UTC day on which the call counts. If absent, the call is not part of the tally. */
+  readonly day?: string;
 }
 
 /** Usage reported by a provider. If `costUsd` is `null`, the reserved amount is charged. */
 export interface ReportedSpend {
+  /** Input and output tokens. */
   readonly tokens: number;
   readonly costUsd: number | null;
+  /** The part of `tokens` that the model wrote. Default: 0. */
+  readonly outputTokens?: number;
+  /** The part of the input that the provider read from its cache. Default: 0. */
+  readonly cachedTokens?: number;
 }
 
 export type LedgerCommand =
@@ -213,5 +224,14 @@ export interface LedgerStep {
 export const nothing: Spend = Object.freeze({ tokens: 0, nanoUsd: 0, turns: 0 });
 
 export function openLedger(unknownPrice: UnknownPrice = "refuse"): Ledger {
-  return { unknownPrice, accounts: {}, open: [], waiting: [], passes: {}, overrun: null, lines: {} };
+  return {
+    unknownPrice,
+    accounts: {},
+    open: [],
+    waiting: [],
+    passes: {},
+    overrun: null,
+    lines: {},
+    tally: {},
+  };
 }

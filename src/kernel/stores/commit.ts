@@ -12,6 +12,7 @@ import type { StepAddress } from "../run/step-address.ts";
 import type { StepOpening, StepRecord, TokenCount } from "../run/step-record.ts";
 import type { TaskChange } from "../run/task.ts";
 import type { TopicChange } from "./topics.ts";
+import type { UsageDelta } from "../limits/usage-delta.ts";
 
 /**
  * One atomic row of a run's journal. The state of a run is the fold of its commits. Seats and money are stored as
@@ -53,6 +54,11 @@ export interface Commit {
   readonly historyCleared?: true;
   /** P3: consumes all mail up to this place. */
   readonly mailThrough?: number;
+  /**
+   * U1: what the run spent since the last commit with `usage`. Present in a commit that suspends, pauses or ends the run,
+   * if there is anything new.
+   */
+  readonly usage?: readonly UsageDelta[];
   /** Mail to other runs, such as a reply. Mail to a run that no longer exists is dropped. */
   readonly mail?: readonly Mail[];
   readonly inbox?: readonly InboxChange[];

@@ -1,4 +1,4 @@
-import type { Blobs } from "./blobs.ts";
+import type { Contents } from "./contents.ts";
 import type { EventLog } from "./event-log.ts";
 import type { RunId } from "../base/identity.ts";
 import type { Inbox } from "./inbox.ts";
@@ -8,18 +8,20 @@ import type { Mailbox } from "./mailbox.ts";
 import type { Records } from "./records.ts";
 import type { Sessions } from "../sessions/sessions.ts";
 import type { Topics } from "./topics.ts";
+import type { UsageTotals } from "./usage-totals.ts";
 
-/** Storage of runs and sessions: nine contracts over one set of data. Implementations: memory and one SQLite file. */
+/** Storage of runs and sessions: ten contracts over one set of data. Implementations: memory and one SQLite file. */
 export interface Store {
   readonly journal: Journal;
   readonly events: EventLog;
   readonly mailbox: Mailbox;
   readonly inbox: Inbox;
   readonly sessions: Sessions;
-  readonly blobs: Blobs;
+  readonly contents: Contents;
   readonly leases: Leases;
   readonly topics: Topics;
   readonly records: Records;
+  readonly usage: UsageTotals;
   /**
    * Calls the listener soon after any process wrote a change that may make a run ready or a message available. `runId`
    * is given if the change concerns exactly one run; a waiting message is announced without it. Returns a function that

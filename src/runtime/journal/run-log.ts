@@ -260,6 +260,8 @@ export class RunLog implements FlushableLog {
       const standing = this.#state.takeStanding();
       if (standing !== undefined) draft.standing = standing;
     }
+    const usage = this.#state.takeUsage();
+    if (usage !== undefined) draft.usage = usage;
     const spent = this.#state.takeSpend();
     if (spent !== undefined) draft.spent = spent;
     this.#draft = {};

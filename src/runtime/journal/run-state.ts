@@ -30,11 +30,13 @@ import {
   type Spend,
   type UnknownPrice,
   type Usage,
+  type UsageDelta,
 } from "../../kernel/index.ts";
 import { SharedContents, type TurnRecord } from "./shared-contents.ts";
 import { Resolutions } from "./resolutions.ts";
 import { spendOf } from "./run-spend.ts";
 import { isSameStanding, running, standingOf } from "./run-standing.ts";
+import { RunUsage } from "./run-usage.ts";
 import { updateClock } from "./task-clock.ts";
 import { abandonmentOf, BranchValues } from "./branch-values.ts";
 import { newTaskState, noteFailedStart, type TaskState } from "./task-state.ts";
@@ -49,7 +51,7 @@ import {
 } from "./wait-names.ts";
 
 /** The part of a commit that changes the state of its run. */
-export type RunChange = Omit<Commit, "number" | "at" | "erases" | "mail" | "inbox" | "topics">;
+export type RunChange = Omit<Commit, "number" | "at" | "erases" | "mail" | "inbox" | "topics" | "usage">;
 
 /** A task that has entries in a session. */
 interface SessionWriter {
@@ -102,11 +104,13 @@ export class RunState {
   usage: Usage = noUsage;
   /** K1: the last standing that a commit holds. */
   #standing: RunStanding = running;
+  readonly #usage: RunUsage;
   /** K3: what the account of the root had spent when a commit last held it. */
   #recordedSpend: Spend | undefined;
 
   constructor(unknownPrice: UnknownPrice) {
     this.ledger = openLedger(unknownPrice);
+    this.#usage = new RunUsage(this.ledger);
   }
 
   get headcount(): Headcount {
@@ -148,6 +152,7 @@ export class RunState {
     if (ledger !== undefined) for (const command of ledger) bookLedger(this.ledger, command);
     if (events !== undefined) this.#foldEvents(events, tasks !== undefined);
     if (commit.standing !== undefined) this.#standing = commit.standing;
+    if (commit.usage !== undefined) this.#usage.note(commit.usage);
     if (commit.spent !== undefined) this.#recordedSpend = this.ledger.accounts[root]?.spent;
     // A step, a change of a task or a message from the mailbox is progress.
     if ((steps ?? tasks ?? mailThrough) !== undefined) this.recoveries = 0;
@@ -225,6 +230,15 @@ export class RunState {
     if (isNothing || spent === this.#recordedSpend) return undefined;
     this.#recordedSpend = spent;
     return spendOf(this);
+  }
+
+  /** U1: returns what the run spent since the last call, if the run does not run after this commit. */
+  takeUsage(): UsageDelta[] | undefined {
+    if (!this.ended && this.#standing.status === "running") return undefined;
+    return this.#usage.take(this.ended, () => {
+      const { record, clock } = this.task(root);
+      return { agentId: record.agentId, createdAt: clock.startedAt };
+    });
   }
 
   /**

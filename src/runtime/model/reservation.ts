@@ -2,6 +2,7 @@ import {
   Fault,
   fromNanoUsd,
   systemMessage,
+  utcDay,
   type Account,
   type Decision,
   type Exhaustion,
@@ -158,6 +159,7 @@ function prepareReservation(call: CallReservation): PreparedReservation {
     },
     turns,
     label: modelName(step.runner.agentId, model).label,
+    day: utcDay(worker.clock.now()),
   };
   return { command, priceOf };
 }

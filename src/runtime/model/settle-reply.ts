@@ -78,7 +78,14 @@ export function settleResponse({ runner }: ActiveStep, grant: Grant, response: M
   const costUsd = priced === null ? null : fromNanoUsd(toNanoUsd(priced));
   const usage = { inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens, reasoningTokens, costUsd };
   const tokens = usage.inputTokens + usage.outputTokens;
-  host.ledger.apply(taskId, { type: "settle", id: grant.id, tokens, costUsd });
+  host.ledger.apply(taskId, {
+    type: "settle",
+    id: grant.id,
+    tokens,
+    costUsd,
+    outputTokens,
+    cachedTokens: cacheReadTokens,
+  });
   if (runner.state.headcount.tasks[taskId]?.shielded === true)
     runner.log.applySeat({ type: "progress", taskId });
   return usage;

@@ -39,14 +39,19 @@ export function reserve(
   id: string,
   {
     label,
+    day,
     ...options
-  }: Partial<typeof call & typeof price> & { readonly label?: CostLabel | undefined } = {},
+  }: Partial<typeof call & typeof price> & {
+    readonly label?: CostLabel | undefined;
+    readonly day?: string | undefined;
+  } = {},
 ): ReserveCommand {
   const all = { ...call, ...price, ...options };
   const input = { tokens: all.input, costUsd: all.costUsd };
   const output = { maxTokens: all.output, minTokens: all.min, usdPerToken: all.usdPerToken };
   const { attempt, turns } = all;
-  return { type: "reserve", id, ...on(all.task), attempt, input, output, turns, ...(label && { label }) };
+  const optional = { ...(label && { label }), ...(day && { day }) };
+  return { type: "reserve", id, ...on(all.task), attempt, input, output, turns, ...optional };
 }
 
 export const crash = { type: "crash" } as const;
@@ -84,6 +89,7 @@ export function anyOpen(task: number, seed: number): LedgerCommand {
   return open(task, { parent, maxTokens, maxCostUsd, maxTurns, priority, warnAt });
 }
 
+const days = [undefined, "2026-11-15", "2026-11-16", "2026-11-16"] as const;
 const letters = "abcdefgh".split("");
 const nobody: Omit<Reservation, "taskId" | "attempt"> = { id: "nobody", held: nothing, priced: false };
 
@@ -110,8 +116,12 @@ export function anyCommand(seed: number, { open: holds, waiting }: Ledger): Ledg
       costUsd,
       usdPerToken,
       label: labels[task],
+      day: days[few],
     }),
-    settle: settle(id, part(held.tokens), priced && costUsd !== null ? part(held.nanoUsd) / 1e9 : costUsd),
+    settle: {
+      ...settle(id, part(held.tokens), priced && costUsd !== null ? part(held.nanoUsd) / 1e9 : costUsd),
+      ...(turns > 0 && { outputTokens: Math.floor(part(held.tokens) / 2), cachedTokens: few }),
+    },
     lose: lose(id),
     refund: refund(id),
     withdraw: withdraw(pick(...waiting.map((each) => each.id), letter)),

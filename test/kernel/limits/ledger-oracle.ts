@@ -1,4 +1,6 @@
 import {
+  agentNameOf,
+  noUsageDelta,
   Priority,
   type CostLabel,
   type CostLine,
@@ -8,12 +10,14 @@ import {
   type LedgerCommand,
   type LedgerOutcome,
   type Overrun,
+  type ReportedSpend,
   type Reservation,
   type ReserveCommand,
   type Spend,
   type SpendDimension,
   type TaskId,
   type UnknownPrice,
+  type UsageDelta,
 } from "../../../src/kernel/index.ts";
 
 type Unit = keyof Spend;
@@ -39,6 +43,8 @@ interface Bill {
   readonly lost: boolean;
   readonly unpriced: boolean;
   readonly label?: CostLabel | undefined;
+  readonly day?: string | undefined;
+  readonly reported?: ReportedSpend;
 }
 
 const nameOf: Record<Unit, SpendDimension> = { tokens: "tokens", nanoUsd: "costUsd", turns: "turns" };
@@ -86,7 +92,30 @@ export class LedgerOracle {
       }),
     );
     const [unknownPrice, waiting, overrun] = [this.#unknownPrice, this.#queue, this.#overrun];
-    return { unknownPrice, accounts, open: [...this.#holds], waiting, overrun, lines: this.#lines() };
+    const [lines, tally] = [this.#lines(), this.#tally()];
+    return { unknownPrice, accounts, open: [...this.#holds], waiting, overrun, lines, tally };
+  }
+
+  #tally(): Ledger["tally"] {
+    const tally: Record<string, UsageDelta> = {};
+    for (const { label, day, amount, lost, unpriced, reported } of this.#bills) {
+      if (label === undefined || day === undefined) continue;
+      const [agent, model] = [agentNameOf(label.agentId), `${label.provider}/${label.modelId}`];
+      const line = tally[`${day} ${keyOf(label)}`] ?? { ...noUsageDelta, day, agent, model };
+      const { tokens = 0, outputTokens = 0, cachedTokens = 0 } = reported ?? {};
+      tally[`${day} ${keyOf(label)}`] = {
+        ...line,
+        inputTokens: line.inputTokens + tokens - outputTokens,
+        outputTokens: line.outputTokens + outputTokens,
+        cachedTokens: line.cachedTokens + cachedTokens,
+        turns: line.turns + amount.turns,
+        nanoUsd: line.nanoUsd + amount.nanoUsd,
+        lostTokens: line.lostTokens + (lost ? amount.tokens : 0),
+        lostNanoUsd: line.lostNanoUsd + (lost ? amount.nanoUsd : 0),
+        unpriced: line.unpriced + (unpriced ? 1 : 0),
+      };
+    }
+    return tally;
   }
 
   #lines(): Ledger["lines"] {
@@ -148,12 +177,14 @@ export class LedgerOracle {
     return true;
   }
 
-  #settle({ id, tokens, costUsd }: CommandOf<"settle">): boolean {
+  #settle(reported: CommandOf<"settle">): boolean {
+    const { id, tokens, costUsd } = reported;
     const hold = this.#release(id);
     if (hold === undefined) return false;
-    const [{ held, priced, label }, purse] = [hold, this.#purseOf(hold)];
+    const [{ held, priced, label, day }, purse] = [hold, this.#purseOf(hold)];
     const billed = { ...held, tokens, nanoUsd: costUsd === null ? held.nanoUsd : nanos(costUsd) };
-    this.#bill({ purse, amount: billed, lost: false, unpriced: !priced && costUsd === null, label });
+    const unpriced = !priced && costUsd === null;
+    this.#bill({ purse, amount: billed, lost: false, unpriced, label, day, reported });
     const cappedIn = (unit: keyof Spend) => chainOf(purse).find(({ caps }) => caps[unit] !== null);
     const above = units.find(
       (unit) => billed[unit] > held[unit] && cappedIn(unit) && (unit !== "nanoUsd" || priced),
@@ -169,7 +200,8 @@ export class LedgerOracle {
     if (hold === undefined) return false;
     const amount = lost ? { ...hold.held, turns: 0 } : total([]);
     const label = lost ? hold.label : undefined;
-    this.#bill({ purse: this.#purseOf(hold), amount, lost, unpriced: lost && !hold.priced, label });
+    const { day } = hold;
+    this.#bill({ purse: this.#purseOf(hold), amount, lost, unpriced: lost && !hold.priced, label, day });
     return true;
   }
 
@@ -296,11 +328,11 @@ export class LedgerOracle {
       if (request === undefined || decision === undefined) return decisions;
       decisions.push(decision);
       if (decision.kind === "granted") {
-        const { id, taskId, attempt, label } = request;
+        const { id, taskId, attempt, label, day } = request;
         const { priority } = this.#purseOf(request);
         const held = bound(request, decision.outputTokens);
         const priced = isPriced(request);
-        this.#holds.push({ id, taskId, attempt, held, priced, ...(label && { label }) });
+        this.#holds.push({ id, taskId, attempt, held, priced, ...(label && { label }), ...(day && { day }) });
         if (priority !== BACKGROUND) this.#passes.set(priority, this.#pass(priority) + CRITICAL / priority);
       }
       this.#leave([request]);

@@ -31,9 +31,9 @@ import {
   type TaskRecord,
   type CollectOptions,
 } from "../../../kernel/index.ts";
-import { cursorOf, pageOf } from "../run-cursor.ts";
+import { cursorOf, matches, newestFirst, pageOf, type RunPlace } from "../run-cursor.ts";
 import { endIn, spendIn } from "../run-end.ts";
-import type { MemoryBlobs } from "./blobs.ts";
+import type { MemoryContents } from "./contents.ts";
 import type { MemoryInbox } from "./inbox.ts";
 import type { MemoryMailbox } from "./mailbox.ts";
 import { memoryStatusOf, summaryOf } from "./run-summary.ts";
@@ -42,6 +42,7 @@ import { ShownDeltas } from "./shown-deltas.ts";
 import { type Tables, eventsContent } from "./tables.ts";
 import type { RunRow } from "./run-row.ts";
 import type { MemoryTopics } from "./topics.ts";
+import type { MemoryUsageTotals } from "./usage-totals.ts";
 
 /** The parts of the store that a commit changes besides its run. */
 interface SiblingTables {
@@ -49,7 +50,13 @@ interface SiblingTables {
   readonly mailbox: MemoryMailbox;
   readonly inbox: MemoryInbox;
   readonly topics: MemoryTopics;
-  readonly blobs: MemoryBlobs;
+  readonly contents: MemoryContents;
+  readonly usage: MemoryUsageTotals;
+}
+
+/** A run that a query selects. */
+interface ListedRow extends RunPlace {
+  readonly row: RunRow;
 }
 
 /** Shared empty arrays. Most runs never replace them, so a run needs no arrays of its own. */
@@ -123,17 +130,18 @@ export class MemoryJournal implements Journal {
   }
 
   async list(query: RunQuery = {}): Promise<RunPage> {
-    const { before, limit, statuses } = cursorOf(query);
-    const { sessionId, agentId, tenantId } = query;
-    const fits = (row: RunRow): boolean =>
-      row.place < before &&
-      (sessionId === undefined || row.record.sessionId === sessionId) &&
-      (agentId === undefined || row.record.agentId === agentId) &&
-      (tenantId === undefined || row.record.tenantId === tenantId) &&
-      (statuses?.includes(memoryStatusOf(row).status) ?? true);
-    const found = [...this.#tables.runs.values()].filter(fits).toReversed();
-    const { shown, next } = pageOf(found, limit);
-    return { runs: shown.map(summaryOf), next };
+    const cursor = cursorOf(query);
+    const { statuses } = cursor;
+    const inOrder = newestFirst(cursor);
+    const found: ListedRow[] = [];
+    for (const row of this.#tables.runs.values()) {
+      const { place, record } = row;
+      const listed = { row, place, createdAt: record.createdAt };
+      if (inOrder(cursor.after, listed) >= 0 || !matches(record, query, cursor)) continue;
+      if (statuses?.includes(memoryStatusOf(row).status) ?? true) found.push(listed);
+    }
+    const { shown, next } = pageOf(cursor.isByTime ? found.toSorted(inOrder) : found.toReversed(), cursor);
+    return { runs: shown.map(({ row }) => summaryOf(row)), next };
   }
 
   append(lease: Lease, commit: Commit, submissions?: readonly Submission[]): MaybePromise<Commit> {
@@ -173,7 +181,7 @@ export class MemoryJournal implements Journal {
   }
 
   #deleteNow(runId: RunId): void {
-    this.#siblings.blobs.deleteNow(runId);
+    this.#siblings.contents.releaseNow({ runId });
     this.#siblings.inbox.freeNow(runId);
     const row = this.#tables.runs.get(runId);
     if (row !== undefined) {
@@ -239,6 +247,7 @@ export class MemoryJournal implements Journal {
     if (mail !== undefined) for (const each of mail) this.#siblings.mailbox.putNow(each);
     if (inbox !== undefined) this.#siblings.inbox.applyNow(inbox, { runId: row.record.runId, at: commit.at });
     if (topics !== undefined) this.#siblings.topics.applyNow(topics);
+    if (commit.usage !== undefined) this.#siblings.usage.addNow(row.record, commit.usage);
     if (mailThrough !== undefined) this.#siblings.mailbox.consumeNow(row, mailThrough);
     if (events !== undefined) row.deltas.recorded(events);
   }

@@ -1,6 +1,13 @@
-import { Fault, runStatuses, type Commit, type RunId, type RunSpend } from "../../../kernel/index.ts";
+import {
+  Fault,
+  runStatuses,
+  type Commit,
+  type RunId,
+  type RunSpend,
+  type SessionChange,
+} from "../../../kernel/index.ts";
 import { endIn, spendIn, type RunEnd } from "../run-end.ts";
-import type { SqliteBlobs } from "./blobs.ts";
+import type { Collector } from "./retention/collector.ts";
 import type { CommitRows } from "./rows/commit-rows.ts";
 import type { DeltaBoard } from "./tail/delta-board.ts";
 import type { Draft } from "./commit-draft.ts";
@@ -13,6 +20,7 @@ import type { Precondition } from "./session-changes.ts";
 import type { SqliteSessions } from "./sessions.ts";
 import type { Position, Tables } from "./db/tables.ts";
 import type { SqliteTopics } from "./topics.ts";
+import type { SqliteUsageTotals } from "./usage-totals.ts";
 
 /** The parts of the store that a commit changes besides its run. */
 export interface SiblingTables {
@@ -20,9 +28,9 @@ export interface SiblingTables {
   readonly mailbox: SqliteMailbox;
   readonly inbox: SqliteInbox;
   readonly topics: SqliteTopics;
-  readonly blobs: SqliteBlobs;
   readonly deltas: DeltaBoard;
   readonly feeds: RunFeeds;
+  readonly usage: SqliteUsageTotals;
 }
 
 const setStanding = "UPDATE runs SET standing = ?2 WHERE id = ?1";
@@ -38,6 +46,7 @@ interface Change {
 export interface CommitEffectsOptions {
   readonly tables: Tables;
   readonly rows: CommitRows;
+  readonly collector: Collector;
   readonly eraser: Eraser;
   readonly siblings: SiblingTables;
 }
@@ -46,12 +55,14 @@ export interface CommitEffectsOptions {
 export class CommitEffects {
   readonly #tables: Tables;
   readonly #rows: CommitRows;
+  readonly #collector: Collector;
   readonly #eraser: Eraser;
   readonly #siblings: SiblingTables;
 
-  constructor({ tables, rows, eraser, siblings }: CommitEffectsOptions) {
+  constructor({ tables, rows, collector, eraser, siblings }: CommitEffectsOptions) {
     this.#tables = tables;
     this.#rows = rows;
+    this.#collector = collector;
     this.#eraser = eraser;
     this.#siblings = siblings;
   }
@@ -70,11 +81,13 @@ export class CommitEffects {
   }
 
   /** Whether the commit changes more than its own row. */
-  changesMore(runId: RunId, commit: Commit): boolean {
-    const { events, sessions, mail, inbox, topics, mailThrough, erases, standing, spent } = commit;
+  changesMore(runId: RunId, { commit, values }: Draft): boolean {
+    const { events, sessions, mail, inbox, topics, mailThrough, erases, standing, spent, usage } = commit;
     return (
+      values.length > 0 ||
       this.#rows.isCrowded ||
-      (mailThrough ?? sessions ?? mail ?? inbox ?? topics ?? erases ?? standing ?? spent) !== undefined ||
+      (mailThrough ?? sessions ?? mail ?? inbox ?? topics ?? erases ?? standing ?? spent ?? usage) !==
+        undefined ||
       endIn(commit) !== undefined ||
       (events !== undefined && this.#siblings.deltas.isWritten(runId, events))
     );
@@ -88,6 +101,7 @@ export class CommitEffects {
     if (mail !== undefined) for (const each of mail) mailbox.putNow(each);
     if (inbox !== undefined) boxes.applyNow(inbox, { runId: run.runId, at: commit.at });
     if (topics !== undefined) subjects.applyNow(topics);
+    if (commit.usage !== undefined) this.#siblings.usage.addNow(run, commit.usage);
     if (mailThrough !== undefined) mailbox.consumeNow(run, mailThrough);
     if (events !== undefined) deltas.removeNow(run, events);
     const end = endIn(commit);
@@ -109,10 +123,16 @@ export class CommitEffects {
   }
 
   /** Notifies listeners after the commit is durable. */
-  announce({ mail, inbox, erases }: Commit): void {
+  announce({ mail, inbox, erases, sessions }: Commit): void {
     // If this fails or the process dies, the next erasure or the next process that opens the file completes it.
     if (erases !== undefined) this.#eraser.erase().catch(() => undefined);
+    // Removed entries may have been the last owners of contents.
+    if (sessions?.some(removesEntries) === true) this.#collector.collect().catch(() => undefined);
     if (mail !== undefined) for (const { runId } of mail) this.#tables.announce(runId);
     if (inbox !== undefined && inbox.length > 0) this.#tables.announce();
   }
+}
+
+function removesEntries({ type }: SessionChange): boolean {
+  return type === "remove";
 }

@@ -12,12 +12,22 @@ type StoredReserve = readonly [
   maxTokens: number,
   usdPerToken: number | null,
   turns: number,
+  day: string,
   provider: string,
   modelId: string,
   taskId?: TaskId,
   agentId?: AgentId,
 ];
-type StoredSettle = readonly [id: string, tokens: number, costUsd: number | null];
+type StoredSettle = readonly [
+  id: string,
+  tokens: number,
+  costUsd: number | null,
+  outputTokens: number,
+  cachedTokens: number,
+];
+
+/** Length of a `StoredSettle`. A `StoredReserve` is longer. */
+const settleLength = 5;
 
 /** A list is distinguished by its length. Any other command is stored unchanged. */
 export type StoredBooking = StoredReserve | StoredSettle | LedgerCommand;
@@ -29,15 +39,16 @@ export interface Bookkeeper {
 }
 
 export function encodeBooking(command: LedgerCommand, root: Bookkeeper): StoredBooking {
-  if (command.type === "settle") return [command.id, command.tokens, command.costUsd];
+  if (command.type === "settle") return encodeSettle(command);
   if (command.type !== "reserve") return command;
-  const { id, taskId, attempt, input, output, turns, label } = command;
-  if (turns === undefined || label === undefined || output.minTokens !== undefined) return command;
+  const { id, taskId, attempt, input, output, turns, label, day } = command;
+  if (turns === undefined || label === undefined || day === undefined || output.minTokens !== undefined)
+    return command;
   const { agentId, provider, modelId } = label;
   const { maxTokens, usdPerToken } = output;
   const isOwn = taskId === root.taskId && agentId === root.agentId;
   return isOwn
-    ? [id, attempt, input.tokens, input.costUsd, maxTokens, usdPerToken, turns, provider, modelId]
+    ? [id, attempt, input.tokens, input.costUsd, maxTokens, usdPerToken, turns, day, provider, modelId]
     : [
         id,
         attempt,
@@ -46,6 +57,7 @@ export function encodeBooking(command: LedgerCommand, root: Bookkeeper): StoredB
         maxTokens,
         usdPerToken,
         turns,
+        day,
         provider,
         modelId,
         taskId,
@@ -55,9 +67,20 @@ export function encodeBooking(command: LedgerCommand, root: Bookkeeper): StoredB
 
 export function decodeBooking(stored: StoredBooking, root: Bookkeeper): LedgerCommand {
   if (!isBrief(stored)) return stored;
-  return stored.length === 3
-    ? { type: "settle", id: stored[0], tokens: stored[1], costUsd: stored[2] }
-    : decodeReserve(stored, root);
+  return stored.length === settleLength ? decodeSettle(stored) : decodeReserve(stored, root);
+}
+
+type SettleCommand = Extract<LedgerCommand, { readonly type: "settle" }>;
+
+function encodeSettle(command: SettleCommand): StoredBooking {
+  const { id, tokens, costUsd, outputTokens, cachedTokens } = command;
+  return outputTokens === undefined || cachedTokens === undefined
+    ? command
+    : [id, tokens, costUsd, outputTokens, cachedTokens];
+}
+
+function decodeSettle([id, tokens, costUsd, outputTokens, cachedTokens]: StoredSettle): SettleCommand {
+  return { type: "settle", id, tokens, costUsd, outputTokens, cachedTokens };
 }
 
 function decodeReserve(
@@ -69,6 +92,7 @@ function decodeReserve(
     maxTokens,
     usdPerToken,
     turns,
+    day,
     provider,
     modelId,
     taskId,
@@ -85,6 +109,7 @@ function decodeReserve(
     output: { maxTokens, usdPerToken },
     turns,
     label: { agentId: agentId ?? root.agentId, provider, modelId },
+    day,
   };
 }
 

@@ -4,8 +4,10 @@ import {
   formatRunId,
   formatTopicId,
   unnamedSessionId,
+  usageDimensions,
   userMessage,
   type RunId,
+  type RunQuery,
   type SessionId,
   type Store,
 } from "../../../../../src/kernel/index.ts";
@@ -18,6 +20,7 @@ import {
   createRun,
   ownRun,
   rootTask,
+  runRecord,
   sessionId,
   stepRecord,
   turnStart,
@@ -148,8 +151,16 @@ async function doEverything(store: Store): Promise<void> {
   const tail = store.events.tail(runId)[Symbol.asyncIterator]();
   await tail.next();
   await tail.return?.();
-  const blobId = await store.blobs.put(runId, new Uint8Array(10));
-  await store.blobs.get(runId, blobId);
+  const hash = await store.contents.put({ runId }, new Uint8Array(10));
+  await store.contents.get({ runId }, hash);
+  await store.contents.share(hash, { from: { runId }, to: { sessionId } });
+  await store.contents.owners({ sessionId }, hash);
+  await store.contents.release({ sessionId }, hash);
+  const largeStep = stepRecord(0, "x".repeat(10_000));
+  const erases = [{ taskId: rootTask, agentId }];
+  const other = runRecord("large");
+  await store.journal.create(other, { number: 0, at: 1, steps: [largeStep], erases });
+  await all(store.journal.read(other.runId));
   await store.journal.find(runId);
   await listEverything(store);
   await store.journal.collect({ endedBefore: 5 });
@@ -163,7 +174,7 @@ async function doEverything(store: Store): Promise<void> {
   await useRecords(store);
 }
 
-async function useRecords({ records }: Store): Promise<void> {
+async function useRecords({ records, usage }: Store): Promise<void> {
   const record = { namespace: "plans", key: "a", value: 1, dueAt: 1 };
   const stored = await records.put(record, "absent");
   await records.get({ namespace: "plans", key: "a" });
@@ -171,10 +182,26 @@ async function useRecords({ records }: Store): Promise<void> {
   await records.due("plans", 9);
   await records.nextDueAt("plans");
   if (stored.kind === "stored") await records.delete({ namespace: "plans", key: "a" }, stored.version);
+  for (const by of usageDimensions) {
+    await usage.sum({ by });
+    await usage.sum({ by, from: "2026-01-01", to: "2026-01-31", tenantId: "acme", userId: "ann" });
+  }
 }
 
 async function listEverything({ journal }: Store): Promise<void> {
-  const filters = [{}, { sessionId }, { agentId }, { tenantId: null }, { agentId, tenantId: "acme" }];
+  const filters = [
+    {},
+    { sessionId },
+    { agentId },
+    { tenantId: null },
+    { agentId, tenantId: "acme" },
+    { userId: "ann" },
+    { userId: "ann", tenantId: "acme" },
+    { kind: "compaction" as const },
+    { metadata: { team: "red", ticket: "42" } },
+    { createdAfter: 1 },
+    { createdAfter: 1, createdBefore: 9, agentId },
+  ];
   for (const filter of filters) {
     await journal.list(filter);
     await journal.list({
@@ -201,6 +228,40 @@ test("no statement scans all rows of a table, so that no call gets slower as the
     }
   }
   expect(scans).toEqual([]);
+});
+
+test("list() reads a page for one filter from an index, in order, and sorts nothing", async () => {
+  const database = await Database.open({ path: await newPath(), durability: "normal", busyLimitMs: 1_000 });
+  const store = await storeOn(database, { hash: sha256 });
+  onTestFinished(() => store.close());
+  const filters: readonly RunQuery[] = [
+    {},
+    { sessionId },
+    { agentId },
+    { tenantId: "acme" },
+    { userId: "ann", tenantId: "acme" },
+    { kind: "compaction" },
+    { metadata: { team: "red" } },
+    { createdAfter: 1 },
+    { createdBefore: 1 },
+    { createdAfter: 1, createdBefore: 9 },
+    { status: "completed" },
+    { status: "waiting" },
+  ];
+  for (const filter of filters) {
+    const statements = vi.spyOn(database, "statement");
+    await store.journal.list(filter);
+    const lists = statements.mock.calls.map(([sql]) => sql).filter((sql) => sql.includes("LIMIT ?"));
+    statements.mockRestore();
+    expect(lists.length).toBeGreaterThan(0);
+    // The runs of a session are few, and sorted by whether they have ended.
+    const sorts = filter.sessionId === undefined ? [] : ["USE TEMP B-TREE FOR ORDER BY"];
+    if (filter.status === "waiting") lists.splice(1);
+    for (const sql of lists) {
+      const plan = database.all<{ detail: string }>(`EXPLAIN QUERY PLAN ${sql}`).map(({ detail }) => detail);
+      expect([filter, plan.filter((detail) => detail.startsWith("USE TEMP"))]).toEqual([filter, sorts]);
+    }
+  }
 });
 
 test("collect() reads unnamed sessions from their index, page by page, and writes nothing if no session is removed", async () => {

@@ -1,0 +1,76 @@
+const msPerDay = 86_400_000;
+const dayPattern = /^(\d{4})-(\d{2})-(\d{2})$/;
+/** Number of days from the first of March of the year 0 to the first of January 1970. */
+const daysToEpoch = 719_468;
+
+let lastNumber = -1;
+let lastDay = "";
+
+/** The UTC day of a time in epoch milliseconds, as `2026-11-16`. The last day is cached, because every model call asks. */
+export function utcDay(at: number): string {
+  const number = Math.floor(at / msPerDay);
+  if (number !== lastNumber) {
+    lastDay = dayText(number);
+    lastNumber = number;
+  }
+  return lastDay;
+}
+
+/** Whether a value is a day of the calendar, written as `2026-11-16`. */
+export function isUtcDay(value: unknown): value is string {
+  return typeof value === "string" && dayPattern.test(value) && dayText(dayNumber(value)) === value;
+}
+
+/** The time at which a UTC day begins, in epoch milliseconds. */
+export function startOfDay(day: string): number {
+  return dayNumber(day) * msPerDay;
+}
+
+/** The UTC day that is `count` days after another one; before it if `count` is negative. */
+export function addDays(day: string, count: number): string {
+  return dayText(dayNumber(day) + count);
+}
+
+/** The day with this number, counted from 1970-01-01. A year of this calculation begins in March, so that a leap day is its last day. */
+function dayText(number: number): string {
+  const days = number + daysToEpoch;
+  const era = Math.floor(days / 146_097);
+  const dayOfEra = days - era * 146_097;
+  const yearOfEra = Math.floor(
+    (dayOfEra -
+      Math.floor(dayOfEra / 1_460) +
+      Math.floor(dayOfEra / 36_524) -
+      Math.floor(dayOfEra / 146_096)) /
+      365,
+  );
+  const dayOfYear = dayOfEra - daysBeforeYear(yearOfEra);
+  const marchMonth = Math.floor((5 * dayOfYear + 2) / 153);
+  const day = dayOfYear - daysBeforeMonth(marchMonth) + 1;
+  const month = marchMonth < 10 ? marchMonth + 3 : marchMonth - 9;
+  const year = yearOfEra + era * 400 + (month <= 2 ? 1 : 0);
+  return `${padded(year, 4)}-${padded(month, 2)}-${padded(day, 2)}`;
+}
+
+/** The number of a day, counted from 1970-01-01. */
+function dayNumber(text: string): number {
+  const [year = 0, month = 1, day = 1] = text.split("-").map(Number);
+  const marchYear = month <= 2 ? year - 1 : year;
+  const era = Math.floor(marchYear / 400);
+  const marchMonth = month > 2 ? month - 3 : month + 9;
+  const dayOfEra = daysBeforeYear(marchYear - era * 400) + daysBeforeMonth(marchMonth) + day - 1;
+  return era * 146_097 + dayOfEra - daysToEpoch;
+}
+
+/** Number of days before a year of a cycle of 400 years. */
+function daysBeforeYear(yearOfEra: number): number {
+  return 365 * yearOfEra + Math.floor(yearOfEra / 4) - Math.floor(yearOfEra / 100);
+}
+
+/** Number of days before a month, counted from March. */
+function daysBeforeMonth(marchMonth: number): number {
+  return Math.floor((153 * marchMonth + 2) / 5);
+}
+
+function padded(value: number, length: number): string {
+  return String(value).padStart(length, "0");
+}

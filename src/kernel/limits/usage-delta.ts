@@ -1,0 +1,53 @@
+/** What a run spent on one day with one agent and one model. All amounts are integers. */
+export interface UsageDelta {
+  /** The UTC day on which the calls were reserved, as `2026-11-16`. */
+  readonly day: string;
+  /** Name of the agent that made the calls. */
+  readonly agent: string;
+  /** `provider/modelId`. `null` for a run that called no model. */
+  readonly model: string | null;
+  /** Reported input tokens, including those that the provider read from its cache. */
+  readonly inputTokens: number;
+  readonly outputTokens: number;
+  /** The part of `inputTokens` that the provider read from its cache. */
+  readonly cachedTokens: number;
+  /** Number of model calls with reported usage. The attempts of one step count as one call. */
+  readonly turns: number;
+  /** Total charge in nano-dollars, including `lostNanoUsd`. */
+  readonly nanoUsd: number;
+  /** B3: tokens that were charged without reported usage. */
+  readonly lostTokens: number;
+  readonly lostNanoUsd: number;
+  /** Number of calls that were charged zero dollars because their price is unknown. */
+  readonly unpriced: number;
+  /** 1 in the row in which the run is counted, otherwise 0. */
+  readonly runs: number;
+}
+
+export const noUsageDelta: Omit<UsageDelta, "day" | "agent" | "model"> = Object.freeze({
+  inputTokens: 0,
+  outputTokens: 0,
+  cachedTokens: 0,
+  turns: 0,
+  nanoUsd: 0,
+  lostTokens: 0,
+  lostNanoUsd: 0,
+  unpriced: 0,
+  runs: 0,
+});
+
+/** Adds two rows of the same day, agent and model. */
+export function addUsageDelta(one: UsageDelta, other: UsageDelta): UsageDelta {
+  return {
+    ...one,
+    inputTokens: one.inputTokens + other.inputTokens,
+    outputTokens: one.outputTokens + other.outputTokens,
+    cachedTokens: one.cachedTokens + other.cachedTokens,
+    turns: one.turns + other.turns,
+    nanoUsd: one.nanoUsd + other.nanoUsd,
+    lostTokens: one.lostTokens + other.lostTokens,
+    lostNanoUsd: one.lostNanoUsd + other.lostNanoUsd,
+    unpriced: one.unpriced + other.unpriced,
+    runs: one.runs + other.runs,
+  };
+}

@@ -1,0 +1,63 @@
+import type { UnreportedSpend } from "../run/run-result.ts";
+
+/** The dimensions by which usage can be summed up. */
+export const usageDimensions = Object.freeze(["day", "agent", "model", "user"] as const);
+
+/** A dimension by which usage can be summed up. */
+export type UsageDimension = (typeof usageDimensions)[number];
+
+/** Selects and groups usage. */
+export interface UsageQuery {
+  /** What each row of the result stands for. */
+  readonly by: UsageDimension;
+  /** First UTC day, as `2026-11-16`. If absent, there is no first day. */
+  readonly from?: string | undefined;
+  /** Last UTC day, included. If absent, there is no last day. */
+  readonly to?: string | undefined;
+  /** Only this tenant. `null` selects runs without a tenant. If absent, all tenants. */
+  readonly tenantId?: string | null | undefined;
+  /** Only this user. `null` selects runs without a user. If absent, all users. */
+  readonly userId?: string | null | undefined;
+}
+
+/** The usage of one day, agent, model or user. */
+export interface UsageRow {
+  /**
+   * The day, the agent's name, the model as `provider/modelId`, or the id of the user. `null` for runs without a user,
+   * and for runs that called no model.
+   */
+  readonly key: string | null;
+  /** The tenant of the user. Present only in rows by user, because two tenants may have users with the same id. */
+  readonly tenantId?: string | null;
+  /** Number of runs. A run counts once, for its root agent and the first model that this agent called. */
+  readonly runs: number;
+  /** Number of model calls with reported usage. */
+  readonly turns: number;
+  /** Input tokens that providers reported, including those read from their caches. */
+  readonly inputTokens: number;
+  readonly outputTokens: number;
+  /** The part of `inputTokens` that providers read from their caches. */
+  readonly cachedTokens: number;
+  /** Total charge, including `unreported` and without calls whose price is unknown. */
+  readonly costUsd: number;
+  /** B3: charge for calls that ended without reported usage. */
+  readonly unreported: UnreportedSpend & { readonly costUsd: number };
+  /** Number of calls whose price is unknown. `costUsd` does not include them. */
+  readonly unpricedTurns: number;
+}
+
+/**
+ * What runs have spent, by day, tenant, user, agent and model. A commit that suspends or ends a run holds what is new in
+ * `Commit.usage`. Every store passes `usageContract`, which checks:
+ *
+ * - U1 The usage of a commit is added to the totals if and only if the commit is stored, and once: a repeated, refused or fenced-off
+ *   commit adds nothing.
+ * - U2 Totals stay when their runs and sessions are deleted or collected.
+ * - U3 `sum` returns one row per value of the dimension, in ascending order; `null` comes first.
+ * - U4 Money is added in nano-dollars, so that sums are exact.
+ * - U5 Usage counts for the tenant and the user of its run. Equal user ids of two tenants are different users.
+ * - U6 An unknown dimension and a day that is not in the calendar are refused with `invalid_argument`.
+ */
+export interface UsageTotals {
+  sum(query: UsageQuery): Promise<readonly UsageRow[]>;
+}

@@ -1,0 +1,247 @@
+import {
+  noUsageDelta,
+  type Commit,
+  type Lease,
+  type RunId,
+  type Store,
+  type UsageDelta,
+  type UsageDimension,
+  type UsageQuery,
+  type UsageRow,
+} from "../kernel/index.ts";
+import type { ContractHarness } from "./contract-harness.ts";
+import { runEnd, runRecord } from "./store-fixtures.ts";
+
+const day = "2026-11-16";
+
+function delta(more: Partial<UsageDelta> = {}): UsageDelta {
+  return { ...noUsageDelta, day, agent: "scout", model: "acme/m1", ...more };
+}
+
+interface Owner {
+  readonly tenantId?: string | null;
+  readonly userId?: string | null;
+}
+
+/** Creates a run of this user and returns the lease of the worker. */
+async function ownRunOf(store: Store, name: string, owner: Owner = {}, worker = "w1"): Promise<Lease> {
+  const record = { ...runRecord(name), tenantId: null, userId: null, ...owner };
+  await store.journal.create(record, { number: 0, at: 1 });
+  await store.leases.enlist(worker);
+  const lease = await store.leases.seize(record.runId, worker);
+  if (lease === undefined) throw new Error(`the new run ${record.runId} could not be seized`);
+  return lease;
+}
+
+/** Creates a run with one commit that holds this usage. */
+async function spend(
+  store: Store,
+  name: string,
+  usage: readonly UsageDelta[],
+  owner?: Owner,
+): Promise<RunId> {
+  const lease = await ownRunOf(store, name, owner);
+  await store.journal.append(lease, { number: 1, at: 2, usage });
+  return lease.runId;
+}
+
+/** The keys and the costs in dollars of the rows. */
+async function costs(store: Store, query: UsageQuery): Promise<[string | null, number][]> {
+  return (await store.usage.sum(query)).map(({ key, costUsd }) => [key, costUsd]);
+}
+
+/** Tests of the rules that every implementation of `UsageTotals` must keep. */
+export function usageContract(harness: ContractHarness): void {
+  adding(harness);
+  summing(harness);
+}
+
+function adding({ test, expect, open, reopen }: ContractHarness): void {
+  test("U1: the usage of a commit is in the totals of every connection once the commit is stored", async () => {
+    const store = await open();
+    const usage = [
+      delta({ inputTokens: 10, outputTokens: 5, cachedTokens: 4, turns: 2, nanoUsd: 7e6, runs: 1 }),
+      delta({ nanoUsd: 1e6, lostTokens: 99, lostNanoUsd: 1e6, unpriced: 3 }),
+    ];
+    await spend(store, "a", usage);
+    const total: UsageRow = {
+      key: "scout",
+      runs: 1,
+      turns: 2,
+      inputTokens: 10,
+      outputTokens: 5,
+      cachedTokens: 4,
+      costUsd: 0.008,
+      unreported: { tokens: 99, costUsd: 0.001 },
+      unpricedTurns: 3,
+    };
+    expect(await store.usage.sum({ by: "agent" })).toEqual([total]);
+    const other = await reopen();
+    expect(await other.usage.sum({ by: "agent" })).toEqual([total]);
+  });
+
+  test("U1: a commit that is written twice under the same number counts once", async () => {
+    const store = await open();
+    const lease = await ownRunOf(store, "a");
+    const commit: Commit = { number: 1, at: 2, usage: [delta({ nanoUsd: 5e9 })] };
+    await store.journal.append(lease, commit);
+    await store.journal.append(lease, commit);
+    await store.journal.append(lease, { ...commit, usage: [delta({ nanoUsd: 9e9 })] });
+    expect(await costs(store, { by: "day" })).toEqual([[day, 5]]);
+  });
+
+  test("U1: a commit of a worker that lost the run, and a commit that leaves a gap, add nothing", async () => {
+    const store = await open();
+    const lost = await ownRunOf(store, "a");
+    await store.leases.dismiss("w1");
+    await store.leases.enlist("w2");
+    const lease = await store.leases.seize(lost.runId, "w2");
+    if (lease === undefined) throw new Error("the run could not be seized by another worker");
+    const usage = [delta({ nanoUsd: 1e9 })];
+    const late = async (): Promise<Commit> => store.journal.append(lost, { number: 1, at: 2, usage });
+    const gap = async (): Promise<Commit> => store.journal.append(lease, { number: 7, at: 2, usage });
+    await expect(late()).rejects.toMatchObject({ code: "lease_lost" });
+    await expect(gap()).rejects.toMatchObject({ code: "invalid_argument" });
+    expect(await costs(store, { by: "day" })).toEqual([]);
+  });
+
+  test("U1: the commits of several runs through two connections at once all count", async () => {
+    const store = await open();
+    const other = await reopen();
+    const leases: [Store, Lease][] = [];
+    for (let index = 0; index < 10; index++) {
+      leases.push([store, await ownRunOf(store, `a${index}`)]);
+      leases.push([other, await ownRunOf(other, `b${index}`, {}, "w2")]);
+    }
+    const usage = [delta({ turns: 1, nanoUsd: 1 })];
+    await Promise.all(
+      leases.map(async ([each, lease]) => each.journal.append(lease, { number: 1, at: 2, usage })),
+    );
+    const [row] = await store.usage.sum({ by: "day" });
+    expect([row?.turns, row?.costUsd]).toEqual([20, 20e-9]);
+  });
+
+  test("U1: a run that adds usage with several commits adds each of them", async () => {
+    const store = await open();
+    const lease = await ownRunOf(store, "a");
+    for (const number of [1, 2, 3])
+      await store.journal.append(lease, { number, at: 2, usage: [delta({ turns: number, nanoUsd: 1e9 })] });
+    const [row] = await store.usage.sum({ by: "model" });
+    expect([row?.turns, row?.costUsd]).toEqual([6, 3]);
+  });
+
+  test("U2: the totals stay when the run and its session are deleted, and when ended runs are collected", async () => {
+    const store = await open();
+    const runId = await spend(store, "a", [delta({ nanoUsd: 1e9 })]);
+    const lease = await ownRunOf(store, "b");
+    const usage = [delta({ nanoUsd: 2e9, runs: 1 })];
+    await store.journal.append(lease, { number: 1, at: 2, usage, events: [runEnd(lease.runId, 0)] });
+    await store.leases.release(lease, { kind: "ended" });
+    await store.journal.delete(runId);
+    expect(await store.journal.collect({ endedBefore: 9 })).toBe(1);
+    await store.sessions.delete(runRecord().sessionId);
+    expect(await costs(store, { by: "day" })).toEqual([[day, 3]]);
+  });
+}
+
+function summing({ test, expect, open }: ContractHarness): void {
+  test("U3: sum() returns one row per day, agent, model or user, in ascending order, and null first", async () => {
+    const store = await open();
+    await spend(store, "a", [
+      delta({ day: "2026-11-17", agent: "lead", nanoUsd: 1e9 }),
+      delta({ day: "2026-11-15", model: "acme/m0", nanoUsd: 2e9 }),
+      delta({ nanoUsd: 4e9 }),
+      delta({ model: null, runs: 1 }),
+    ]);
+    await spend(store, "b", [delta({ nanoUsd: 8e9 })], { userId: "bob" });
+    await spend(store, "c", [delta({ nanoUsd: 16e9 })], { userId: "ann" });
+    const found = async (by: UsageDimension): Promise<[string | null, number][]> => costs(store, { by });
+    expect(await found("day")).toEqual([
+      ["2026-11-15", 2],
+      [day, 28],
+      ["2026-11-17", 1],
+    ]);
+    expect(await found("agent")).toEqual([
+      ["lead", 1],
+      ["scout", 30],
+    ]);
+    expect(await found("model")).toEqual([
+      [null, 0],
+      ["acme/m0", 2],
+      ["acme/m1", 29],
+    ]);
+    expect(await found("user")).toEqual([
+      [null, 7],
+      ["ann", 16],
+      ["bob", 8],
+    ]);
+  });
+
+  test("U3: sum() selects by first and last day, tenant and user, and returns no row for a selection without usage", async () => {
+    const store = await open();
+    const days = ["2026-11-14", "2026-11-15", day];
+    await spend(
+      store,
+      "a",
+      days.map((each) => delta({ day: each, nanoUsd: 1e9 })),
+      { tenantId: "acme", userId: "ann" },
+    );
+    await spend(store, "b", [delta({ nanoUsd: 4e9 })]);
+    const sum = async (query: Omit<UsageQuery, "by">): Promise<number> =>
+      (await costs(store, { by: "day", ...query })).reduce((all, [, cost]) => all + cost, 0);
+    expect(await sum({ from: "2026-11-15" })).toBe(6);
+    expect(await sum({ to: "2026-11-15" })).toBe(2);
+    expect(await sum({ from: "2026-11-15", to: "2026-11-15" })).toBe(1);
+    expect(await sum({ tenantId: "acme" })).toBe(3);
+    expect(await sum({ tenantId: null })).toBe(4);
+    expect(await sum({ userId: "ann", from: day })).toBe(1);
+    expect(await sum({ userId: null })).toBe(4);
+    expect(await costs(store, { by: "day", tenantId: "other" })).toEqual([]);
+  });
+
+  test("U4: ten thousand amounts of one nano-dollar are exactly ten thousand nano-dollars", async () => {
+    const store = await open();
+    const usage = Array.from({ length: 10_000 }, () => delta({ nanoUsd: 1 }));
+    await spend(store, "a", [...usage, delta({ nanoUsd: 1e8 }), delta({ nanoUsd: 2e8 })]);
+    expect(await costs(store, { by: "agent" })).toEqual([["scout", 0.30001]]);
+  });
+
+  test("U5: equal user ids of two tenants are two rows, and a user or tenant named - is not the absence of one", async () => {
+    const store = await open();
+    const owners = [
+      { tenantId: "acme", userId: "ann" },
+      { tenantId: "beta", userId: "ann" },
+      { tenantId: "-", userId: "-" },
+      {},
+    ];
+    for (const [index, owner] of owners.entries())
+      await spend(store, `r${index}`, [delta({ nanoUsd: 1e9 * (index + 1) })], owner);
+    const rows = await store.usage.sum({ by: "user" });
+    expect(rows.map(({ key, tenantId, costUsd }) => [key, tenantId, costUsd])).toEqual([
+      [null, null, 4],
+      ["-", "-", 3],
+      ["ann", "acme", 1],
+      ["ann", "beta", 2],
+    ]);
+    expect(await costs(store, { by: "user", tenantId: "-" })).toEqual([["-", 3]]);
+  });
+
+  test("U6: an unknown dimension or option, and a day that does not exist, are refused", async () => {
+    const { usage } = await open();
+    const refused = async (query: object, message: string): Promise<void> =>
+      expect(usage.sum(query as UsageQuery)).rejects.toMatchObject({ code: "invalid_argument", message });
+    await refused({}, "usage() needs `by`: one of day, agent, model, user");
+    await refused(
+      { by: "days" },
+      'invalid by "days" of usage(): expected one of day, agent, model, user; use "day"',
+    );
+    await refused({ by: "day", form: day }, 'unknown option "form" of usage(): use "from"');
+    for (const from of ["2026-02-30", "2026-2-3", "yesterday", "", 5, Number.NaN, null])
+      await expect(usage.sum({ by: "day", from: from as string })).rejects.toMatchObject({
+        code: "invalid_argument",
+      });
+    await expect(usage.sum({ by: "day", userId: 5 as unknown as string })).rejects.toMatchObject({
+      code: "invalid_argument",
+    });
+  });
+}
