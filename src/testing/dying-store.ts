@@ -62,6 +62,7 @@ export function dyingStore(store: Store, { at, when, die = killProcess }: DyingS
       find: (runId, scope) => journal.find(runId, scope),
       summary: (runId) => journal.summary(runId),
       list: (query) => journal.list(query),
+      approvals: (query) => journal.approvals(query),
       read: (runId, from) => journal.read(runId, from),
       replay: (runId, visit) => journal.replay(runId, visit),
     },
