@@ -158,6 +158,7 @@ export { Transcript } from "./messages/transcript.ts";
 export { addUsage, noUsage, totalTokens, type Usage } from "./messages/usage.ts";
 
 // Budgets, headcount, ledger and priorities.
+export * from "./limits/allotment.ts";
 export { copyHeadcount, seatHeadcount } from "./limits/apply-headcount.ts";
 export { bookLedger } from "./limits/apply-ledger.ts";
 export type { Budget, BudgetVerdict } from "./limits/budget.ts";
@@ -207,6 +208,8 @@ export { formatPriority, parsePriority, priorities, Priority, type PriorityName 
 export { describeRefusal } from "./limits/refused-seat.ts";
 export type { RunSnapshot } from "./limits/run-snapshot.ts";
 export { defaultSpawnBudget, spawnBudget, type SpawnBudget } from "./limits/spawn-budget.ts";
+export * from "./limits/spending-caps.ts";
+export { boundOf, isPriced } from "./limits/reservation-bound.ts";
 export { stepHeadcount } from "./limits/step-headcount.ts";
 export { fitsInFull, stepLedger } from "./limits/step-ledger.ts";
 export {

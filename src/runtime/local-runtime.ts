@@ -1,4 +1,5 @@
 import {
+  capLimits,
   agentIdOf,
   checkChoice,
   checkOptions,
@@ -153,6 +154,7 @@ class LocalRuntime implements Runtime, OpenRuntime {
       random: options.random ?? systemRandom,
       prices: options.prices ?? { find: () => null },
       unknownPrice: options.unknownPrice ?? "refuse",
+      caps: capLimits(options.caps),
       ...(options.warnAt === undefined ? {} : { warnAt: requireShare(options.warnAt) }),
       versionPolicy,
       modelTimeouts: modelTimeouts("openRuntime()", options.modelTimeouts),
