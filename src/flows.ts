@@ -9,7 +9,7 @@ import {
   type ParallelFlowOptions,
   type WorkflowFlowOptions,
 } from "./agents/index.ts";
-import type { HostedAgent } from "./kernel/index.ts";
+import type { ForeignNames, HostedAgent } from "./kernel/index.ts";
 
 /**
  * Options of a flow. A flow is an agent whose work other agents do: it has a name, a budget, seats, guardrails and
@@ -29,6 +29,27 @@ const notOfFlows = [
   "tools",
 ] as const;
 
+/** The names of other libraries for the option that lists the agents of a flow. */
+function membersNamed(option: string): ForeignNames {
+  const fix = `use \`${option}\``;
+  return { agents: fix, workers: fix, nodes: fix, steps: fix, branches: fix };
+}
+
+const ofConditional: ForeignNames = {
+  condition: "use `predicate`",
+  if: "use `predicate`",
+  when: "use `predicate`",
+  else: "use `ifFalse`",
+};
+
+const ofWorkflow: ForeignNames = {
+  ...membersNamed("nodes"),
+  conditionalEdges: "use `routers`",
+  entryPoint: "use an edge from START: [START, node]",
+  recursionLimit: "use `maxSteps`",
+  state: "remove it; a node receives the value of the node before it",
+};
+
 export interface SequentialOptions extends FlowOptions {
   /** The agents, at least one. An agent may occur several times. */
   readonly steps: readonly HostedAgent[];
@@ -40,7 +61,7 @@ export interface SequentialOptions extends FlowOptions {
  */
 export class Sequential extends Agent {
   constructor(options: SequentialOptions) {
-    checkKindOptions("Sequential", options, notOfFlows, ["steps"]);
+    checkKindOptions("Sequential", options, notOfFlows, ["steps"], membersNamed("steps"));
     const { steps, ...rest } = options;
     super({ ...rest, architecture: new SequentialFlow(steps) });
   }
@@ -51,7 +72,7 @@ export interface ParallelOptions extends FlowOptions, ParallelFlowOptions {}
 /** Runs several agents on the same input in parallel and merges their answers. */
 export class Parallel extends Agent {
   constructor(options: ParallelOptions) {
-    checkKindOptions("Parallel", options, notOfFlows, ["branches", "merge"]);
+    checkKindOptions("Parallel", options, notOfFlows, ["branches", "merge"], membersNamed("branches"));
     const { branches, merge, ...rest } = options;
     super({ ...rest, architecture: new ParallelFlow({ branches, ...(merge && { merge }) }) });
   }
@@ -62,7 +83,7 @@ export interface ConditionalOptions extends FlowOptions, ConditionalFlowOptions 
 /** Runs one of two agents, chosen by a function of the input. */
 export class Conditional extends Agent {
   constructor(options: ConditionalOptions) {
-    checkKindOptions("Conditional", options, notOfFlows, ["predicate", "ifTrue", "ifFalse"]);
+    checkKindOptions("Conditional", options, notOfFlows, ["predicate", "ifTrue", "ifFalse"], ofConditional);
     const { predicate, ifTrue, ifFalse, ...rest } = options;
     super({ ...rest, architecture: new ConditionalFlow({ predicate, ifTrue, ifFalse }) });
   }
@@ -77,7 +98,7 @@ export class Workflow<Name extends string = string> extends Agent {
 
   constructor(options: WorkflowOptions<Name>) {
     const own = ["nodes", "edges", "routers", "maxSteps", "maxVisits", "maxConcurrency"];
-    checkKindOptions("Workflow", options, notOfFlows, own);
+    checkKindOptions("Workflow", options, notOfFlows, own, ofWorkflow);
     const { nodes, edges, routers, maxSteps, maxVisits, maxConcurrency, ...rest } = options;
     const flow = new WorkflowFlow({
       nodes,

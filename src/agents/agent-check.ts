@@ -1,15 +1,16 @@
 import {
   checkChoice,
+  checkList,
   checkMethods,
   checkOptions,
-  checkSpelling,
   describeValue,
   Fault,
   optionNames,
+  type ForeignNames,
 } from "../kernel/index.ts";
 import type { AgentOptions } from "./agent-options.ts";
 import { foreignAgentOptions } from "./foreign-options.ts";
-import { checkGuardrail, checkToolList, describeName } from "./part-check.ts";
+import { checkExtension, checkGuardrail, checkToolList } from "./part-check.ts";
 
 /** The names of the options of an agent. */
 const agentOptionNames = optionNames<AgentOptions>({
@@ -50,17 +51,18 @@ const agentOptionNames = optionNames<AgentOptions>({
 
 /**
  * Refuses options that a kind of agent does not have, such as `tools` of a flow. `removed` are the options of `Agent`
- * that the kind lacks, and `added` its own.
+ * that the kind lacks, `added` its own, and `foreign` the names of other libraries for its own options.
  */
 export function checkKindOptions(
   kind: string,
   options: object,
   removed: readonly (keyof AgentOptions)[],
   added: readonly string[] = [],
+  foreign: ForeignNames = {},
 ): void {
   const names = new Set([...agentOptionNames, ...added]);
   for (const name of removed) names.delete(name);
-  checkOptions(kind, options, names, foreignAgentOptions);
+  checkOptions(kind, options, names, { ...foreignAgentOptions, ...foreign });
 }
 
 /** The methods that each part of an agent must have, and how to create such a part. */
@@ -77,6 +79,15 @@ const parts: readonly (readonly [
   ["telemetry", ["startSpan", "count", "measure"]],
 ];
 
+/** The options that are lists, each with an entry for the error. */
+const lists: readonly (readonly [Exclude<keyof AgentOptions, "model" | "models">, string])[] = [
+  ["subAgents", "agent"],
+  ["guardrails", "guardrail"],
+  ["extensions", "extension"],
+  ["stopHooks", "{ name, shouldContinue }"],
+  ["ephemeral", "source"],
+];
+
 const drainModes: readonly string[] = ["one", "all"];
 const inboxModes: readonly string[] = ["each", "together"];
 
@@ -91,11 +102,12 @@ export function checkAgentOptions(options: Omit<AgentOptions, "model" | "models"
   checkChoice(agent, "followUps", options.followUps, drainModes);
   checkFunctions(agent, options);
   for (const [part, methods, fix] of parts) checkMethods(`${part} of ${agent}`, options[part], methods, fix);
+  for (const [option, entry] of lists)
+    checkList(`${option} of ${agent}`, options[option], `use ${option}: [${entry}]`);
   for (const each of options.stopHooks ?? []) checkMethods(`stop hook of ${agent}`, each, ["shouldContinue"]);
   for (const each of options.ephemeral ?? [])
     checkMethods(`ephemeral source of ${agent}`, each, ["messages"]);
-  for (const each of options.extensions ?? [])
-    checkSpelling(`extension ${describeName(each)} of ${agent}`, each, ["toolCall", "toolResult"]);
+  for (const each of options.extensions ?? []) checkExtension(each, agent);
   for (const each of options.guardrails ?? []) checkGuardrail(each, agent);
 }
 

@@ -206,6 +206,11 @@ export class AgentCore implements HostedAgent {
   }
 
   run(ctx: RunContext, inbox: TaskInbox): Promise<JsonValue> {
+    if (inbox === undefined)
+      throw new Fault(
+        "invalid_argument",
+        `invalid call of run() of agent ${this.name}: only a runtime calls run(); use invoke(input) or stream(input)`,
+      );
     if (inbox.messages.length > 0) return this.#answer(ctx, inbox);
     return this.#invoke(ctx);
   }
@@ -356,7 +361,11 @@ export class AgentCore implements HostedAgent {
   async #find(runId: string, given: Runtime | undefined): Promise<RunHandle> {
     const runtime = given ?? (await this.#runtime());
     const run = await runtime.find(runId);
-    if (run === undefined) throw new Fault("not_found", `run ${runId} not found in this runtime's store`);
+    if (run === undefined)
+      throw new Fault(
+        "not_found",
+        `run ${runId} not found in this runtime's store${given === undefined ? ", which is in memory: pass the runtime on which the run was started, as { runtime }" : ""}`,
+      );
     // A worker without the agent would never finish the run, so waiting for it would never end.
     if (run.agentId !== this.id)
       throw new Fault(

@@ -66,7 +66,17 @@ export type RuntimeChoice = Pick<InvokeOptions, "runtime">;
 const runtimeChoiceNames = optionNames<RuntimeChoice>({ runtime: true });
 
 export function checkRuntimeChoice(owner: string, options: RuntimeChoice): void {
-  checkOptions(owner, options, runtimeChoiceNames);
+  checkOptions(owner, options, runtimeChoiceNames, { store: foreignInvokeOptions["store"] ?? "" });
+  checkRuntime(owner, options.runtime);
+}
+
+function checkRuntime(owner: string, runtime: unknown): void {
+  checkMethods(
+    `runtime of ${owner}`,
+    runtime,
+    ["submit", "find"],
+    'use runtime: await openRuntime({ store: "sqlite:PATH" })',
+  );
 }
 
 /** Refuses unknown options and invalid values before a run is created. */
@@ -79,6 +89,7 @@ export function checkInvokeOptions(agent: string, options: InvokeOptions | Retur
     ["addEventListener", "removeEventListener"],
     "use the signal of an AbortController",
   );
+  checkRuntime(owner, options.runtime);
   if (options.settings !== undefined) callSettings(owner, options.settings);
   // Callers without types may pass `budget: null` for no budget.
   if (options.budget !== undefined && options.budget !== null) executionBudget(options.budget);

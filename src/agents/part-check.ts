@@ -2,12 +2,17 @@ import {
   checkChoice,
   checkMethods,
   checkOptionalMethods,
+  checkSpelling,
+  describeKind,
   describeValue,
   Fault,
+  isPromise,
   type Architecture,
   type Guardrail,
+  readProperty,
   type Tool,
 } from "../kernel/index.ts";
+import type { ToolExtension } from "./gate/extension-layer.ts";
 
 const stages: readonly (keyof Guardrail)[] = [
   "onTurnStart",
@@ -20,12 +25,36 @@ const stages: readonly (keyof Guardrail)[] = [
 /** Refuses a guardrail that checks nothing, for example because its methods are misspelt. */
 export function checkGuardrail(guardrail: Guardrail, owner: string): void {
   const place = `guardrail ${describeName(guardrail)} of ${owner}`;
+  requireObject(place, guardrail);
   checkOptionalMethods(place, guardrail, stages);
   checkChoice(place, "onError", guardrail.onError, ["block", "allow"]);
 }
 
+/** Refuses an extension that is never called, for example because its methods are misspelt. */
+export function checkExtension(extension: ToolExtension, owner: string): void {
+  const place = `extension ${describeName(extension)} of ${owner}`;
+  requireObject(place, extension);
+  checkSpelling(place, extension, ["toolCall", "toolResult"]);
+}
+
+/** Refuses a part that is no object, such as a function that creates the part and was not called. */
+function requireObject(place: string, value: unknown): void {
+  if (typeof value === "object" && value !== null) return;
+  throw new Fault(
+    "invalid_argument",
+    `invalid ${place}: expected an object, not ${describeValue(value)}${callIt(value)}`,
+  );
+}
+
+/** How to call a function that was passed in place of its result. Empty for other values. */
+function callIt(value: unknown): string {
+  if (typeof value !== "function") return "";
+  return value.name === "" ? "" : `; if ${value.name} creates it, use ${value.name}()`;
+}
+
 /** Refuses an architecture without the methods of the contract. `place` names the option that holds it. */
 export function checkArchitecture(architecture: Architecture, place: string): Architecture {
+  requireObject(place, architecture);
   checkMethods(
     place,
     architecture,
@@ -48,8 +77,15 @@ export function checkToolList(owner: string, tools: unknown): void {
   }
   throw new Fault(
     "invalid_argument",
-    `invalid tools of ${owner}: expected a list of tools, not ${describeValue(tools)}; use tools: [tool({ name, description, inputSchema, execute })]`,
+    `invalid tools of ${owner}: expected a list of tools, not ${describeKind(tools)}; use ${listFor(tools)}`,
   );
+}
+
+/** What to use in place of a value that is no list of tools. */
+function listFor(tools: unknown): string {
+  if (isPromise(tools)) return "tools: await ..., because a promise is no list";
+  if (typeof readProperty(tools, "tools") === "function") return "tools: await servers.tools()";
+  return "tools: [tool({ name, description, inputSchema, execute })]";
 }
 
 /** Refuses a tool that could not be called. */
@@ -68,9 +104,18 @@ export function checkTool(tool: Tool): void {
 }
 
 /** The name of a part for an error. */
-export function describeName(value: { readonly name?: unknown } | null | undefined): string {
+function describeName(value: { readonly name?: unknown } | null | undefined): string {
   const name = value?.name;
   return typeof name === "string" ? name : describeValue(name);
+}
+
+/** Refuses a value that is no agent. `place` names the value. */
+export function checkAgent(place: string, value: unknown): void {
+  if (typeof value === "object" && value !== null && "run" in value) return;
+  throw new Fault(
+    "invalid_argument",
+    `invalid ${place}: ${describeValue(value)} is no agent; use new Agent({ ... })`,
+  );
 }
 
 /** Refuses a value that is neither an agent nor the settings of one. `place` names the value. */

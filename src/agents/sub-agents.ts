@@ -1,14 +1,14 @@
 import {
-  checkOptions,
+  checkList,
+  checkSpawnOptions,
   eventDraft,
-  executionBudget,
   Fault,
   optionNames,
-  parsePriority,
   type HostedAgent,
   type ExecutionBudget,
   type JsonObject,
   type Priority,
+  type SpawnOptions,
   type Tool,
   type ToolContext,
   type ToolResult,
@@ -20,7 +20,7 @@ import { toolsIn, type ToolList } from "./tool-list.ts";
 import { ownTool, refusal } from "./own-tool.ts";
 
 /** A sub-agent with the settings of its hand-off tool. */
-export interface SubAgentConfig {
+export interface SubAgentConfig extends Pick<SpawnOptions, "onFull" | "onPause" | "tools"> {
   readonly agent: HostedAgent & { readonly description?: string };
   /**
    * The priority of the spawned task. H3: HIGH and CRITICAL may preempt a task of lower priority. Default: `NORMAL`.
@@ -62,6 +62,7 @@ export function orchestration<Options extends OrchestrationOptions>(
   options: Options,
 ): Options & { readonly subAgents: readonly SubAgentConfig[] } {
   const { subAgents } = options;
+  checkList("subAgents of an OrchestratorAgent", subAgents ?? {}, "use subAgents: [agent]");
   if (subAgents.length === 0)
     throw new Fault(
       "invalid_argument",
@@ -82,16 +83,17 @@ const knownOptions = optionNames<SubAgentConfig>({
   key: true,
   description: true,
   budget: true,
+  onFull: true,
+  onPause: true,
+  tools: true,
 });
 
 /** Refuses an invalid entry here, before a hand-off would fail in a run. */
 function checkEntry(entry: SubAgent): void {
   checkSubAgent("entry of subAgents", entry);
   if (!isConfig(entry)) return;
-  checkOptions(`sub-agent ${entry.agent?.id}`, entry, knownOptions);
   checkSubAgent("agent of an entry of subAgents", entry.agent);
-  if (entry.priority !== undefined) parsePriority(entry.priority);
-  if (entry.budget !== undefined) executionBudget(entry.budget);
+  checkSpawnOptions(`sub-agent ${entry.agent.id}`, entry, knownOptions);
 }
 
 /** The agent's tools with a hand-off tool for each sub-agent that is given as a `SubAgentConfig`. */
@@ -158,16 +160,25 @@ export function handoffTool(name: string, key: string, config: Omit<SubAgentConf
   return markHandoff(tool, { name: key, agent });
 }
 
+/** The options with which a sub-agent is spawned. */
+function spawnOptionsOf({ priority, budget, onFull, onPause, tools }: SubAgentConfig): SpawnOptions {
+  return {
+    ...(priority !== undefined && { priority }),
+    ...(budget !== undefined && { budget }),
+    ...(onFull !== undefined && { onFull }),
+    ...(onPause !== undefined && { onPause }),
+    ...(tools !== undefined && { tools }),
+  };
+}
+
 async function handOff(
   ctx: ToolContext["ctx"],
   key: string,
   task: string,
-  { agent, priority, budget, askTimeoutMs }: SubAgentConfig & { readonly askTimeoutMs: number | null },
+  config: SubAgentConfig & { readonly askTimeoutMs: number | null },
 ): Promise<ToolResult> {
-  const spawned = await ctx.spawn(agent.id, task, {
-    ...(priority !== undefined && { priority }),
-    ...(budget !== undefined && { budget }),
-  });
+  const { agent, askTimeoutMs } = config;
+  const spawned = await ctx.spawn(agent.id, task, spawnOptionsOf(config));
   if (spawned.kind === "refused") {
     const { reason, holders } = spawned;
     return refusal(

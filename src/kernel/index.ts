@@ -295,8 +295,8 @@ export type * from "./sessions/sessions.ts";
 export { userEntry, type UserEntryFields } from "./sessions/user-entry.ts";
 
 // What a store must implement.
-export { type Blobs, blobThreshold } from "./stores/blobs.ts";
 export type { Commit, Erasure } from "./stores/commit.ts";
+export { contentThreshold, type ContentOwner, type Contents } from "./stores/contents.ts";
 export { eraseCommit } from "./stores/erasure.ts";
 export type { EventLog, LogVerdict, TailOptions } from "./stores/event-log.ts";
 export {

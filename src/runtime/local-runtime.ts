@@ -12,6 +12,7 @@ import {
   parseRunId,
   parseSessionId,
   retrySettings,
+  runQueryNames,
   startsLater,
   submitOptionNames,
   type Clock,
@@ -76,15 +77,6 @@ export async function createRuntime(options: RuntimeOptions = {}): Promise<Runti
     throw error;
   }
 }
-
-const knownQueries = optionNames<RunQuery>({
-  sessionId: true,
-  agentId: true,
-  tenantId: true,
-  status: true,
-  limit: true,
-  after: true,
-});
 
 const collectOptionNames = optionNames<Parameters<Runtime["collect"]>[0]>({ endedBefore: true });
 const registerOptionNames = optionNames<RegisterOptions>({ context: true });
@@ -275,7 +267,7 @@ class LocalRuntime implements Runtime, OpenRuntime {
 
   async list(query: RunQuery = {}): Promise<RunPage> {
     this.#lifetime.check();
-    checkOptions("list()", query, knownQueries);
+    checkOptions("list()", query, runQueryNames);
     const { sessionId, agentId } = query;
     if (sessionId !== undefined) parseSessionId(sessionId);
     if (agentId !== undefined) parseAgentId(agentId);

@@ -40,7 +40,7 @@ export function dyingStore(store: Store, { at, when, die = killProcess }: DyingS
     const result = await write();
     return last ? end(name) : result;
   };
-  const { journal, mailbox, inbox, sessions, blobs, leases, topics, records } = store;
+  const { journal, mailbox, inbox, sessions, contents, leases, topics, records } = store;
   return {
     get writes() {
       return writes;
@@ -94,10 +94,12 @@ export function dyingStore(store: Store, { at, when, die = killProcess }: DyingS
       readPath: (sessionId, query) => sessions.readPath(sessionId, query),
       list: (query) => sessions.list(query),
     },
-    blobs: {
-      put: (runId, bytes) => counted(`blobs.put ${runId}`, () => blobs.put(runId, bytes)),
-      delete: (runId) => counted(`blobs.delete ${runId}`, () => blobs.delete(runId)),
-      get: (runId, blobId) => blobs.get(runId, blobId),
+    contents: {
+      put: (owner, bytes) => counted("contents.put", () => contents.put(owner, bytes)),
+      share: (hash, owners) => counted(`contents.share ${hash}`, () => contents.share(hash, owners)),
+      release: (owner, hash) => counted(`contents.release ${hash}`, () => contents.release(owner, hash)),
+      get: (owner, hash) => contents.get(owner, hash),
+      owners: (owner, hash) => contents.owners(owner, hash),
     },
     leases: {
       enlist: (workerId) => counted("leases.enlist", () => leases.enlist(workerId)),

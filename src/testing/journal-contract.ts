@@ -208,7 +208,7 @@ export function journalContract({ test, expect, open }: ContractHarness): void {
   test("deleting a run deletes its events and mail and frees its id", async () => {
     const store = await open();
     const runId = await createRun(store);
-    await store.blobs.put(runId, new Uint8Array([1]));
+    await store.contents.put({ runId }, new Uint8Array([1]));
     await store.journal.delete(runId);
     await store.journal.delete(runId);
     expect(await store.journal.find(runId)).toBeUndefined();

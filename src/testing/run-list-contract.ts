@@ -285,7 +285,7 @@ export function runListContract({ test, expect, open }: ContractHarness): void {
       },
       visibility,
     });
-    const blobId = await store.blobs.put(lease.runId, new Uint8Array([1]));
+    const hash = await store.contents.put({ runId: lease.runId }, new Uint8Array([1]));
     const events = [runEnd(lease.runId, 1)];
     const sessions = [entry("said", "visible"), entry("unsaid", "pending")];
     await store.journal.append(lease, { number: 1, at: 10, events, sessions });
@@ -297,7 +297,7 @@ export function runListContract({ test, expect, open }: ContractHarness): void {
     expect(await store.journal.collect({ endedBefore: 10 })).toBe(0);
     expect(await store.journal.collect({ endedBefore: 11 })).toBe(1);
     expect(await names(store)).toEqual(["unfinished", "young"]);
-    expect(await store.blobs.get(lease.runId, blobId)).toBeUndefined();
+    expect(await store.contents.get({ runId: lease.runId }, hash)).toBeUndefined();
     const left = await store.sessions.read(sessionId, { includeHidden: true });
     expect(left.map((each) => each.entry.id)).toEqual(["said"]);
     expect(await store.journal.collect({ endedBefore: 1e15 })).toBe(1);

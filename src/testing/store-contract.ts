@@ -1,4 +1,4 @@
-import { blobContract } from "./blob-contract.ts";
+import { contentContract } from "./content-contract.ts";
 import type { ContractHarness } from "./contract-harness.ts";
 import { erasureContract } from "./erasure-contract.ts";
 import { eventLogContract } from "./event-log-contract.ts";
@@ -7,6 +7,7 @@ import { journalContract } from "./journal-contract.ts";
 import { leaseContract } from "./lease-contract.ts";
 import { mailboxContract } from "./mailbox-contract.ts";
 import { recordContract } from "./record-contract.ts";
+import { runFilterContract } from "./run-filter-contract.ts";
 import { runListContract } from "./run-list-contract.ts";
 import { runRecordContract } from "./run-record-contract.ts";
 import { sessionContract } from "./session-contract.ts";
@@ -14,13 +15,11 @@ import { singleFlightContract } from "./single-flight-contract.ts";
 import { topicContract } from "./topic-contract.ts";
 import { usageContract } from "./usage-contract.ts";
 
-/**
- * The contract suites of a store by name. A store has ten contracts; the journal has four suites and the event log
- * two.
- */
+/** The contract suites of a store by name. The journal and the event log have several suites. */
 export const storeContracts: Readonly<Record<string, (harness: ContractHarness) => void>> = Object.freeze({
   journal: journalContract,
   runs: runListContract,
+  runFilters: runFilterContract,
   runRecords: runRecordContract,
   flights: singleFlightContract,
   events: eventLogContract,
@@ -28,7 +27,7 @@ export const storeContracts: Readonly<Record<string, (harness: ContractHarness) 
   mailbox: mailboxContract,
   inbox: inboxContract,
   sessions: sessionContract,
-  blobs: blobContract,
+  contents: contentContract,
   leases: leaseContract,
   topics: topicContract,
   records: recordContract,

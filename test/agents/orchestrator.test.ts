@@ -74,6 +74,37 @@ describe("an OrchestratorAgent", () => {
     expect(resultsIn(model)).toEqual(["1", "2"]);
   });
 
+  test("H4: a hand-off to a sub-agent with onFull: wait starts when another sub-agent frees its seat", async () => {
+    const reader = worker("reader", ["Read."]);
+    const writer = worker("writer", ["Written."]);
+    const { agent, model } = lead(
+      [{ toolCalls: [handOff("reader", "Read it."), handOff("writer", "Write it.")] }, "Both are done."],
+      [{ agent: reader.agent }, { agent: writer.agent, onFull: "wait" }],
+    );
+    const { result, events } = await runAlone(agent, "Go.", { spawnBudget: { maxAgents: 2 } });
+    expect(result).toMatchObject({ status: "completed", output: "Both are done." });
+    expect(resultsIn(model)).toEqual(["Read.", "Written."]);
+    expect(events.map(({ type }) => type)).toEqual(expect.arrayContaining(["spawn_wait", "seat_grant"]));
+  });
+
+  test("a hand-off limits a sub-agent to the tools of its entry", async () => {
+    const look = tool({
+      name: "look",
+      description: "Looks.",
+      inputSchema: { type: "object" },
+      execute: () => "seen",
+    });
+    const reader = worker("reader", [{ toolCalls: [{ name: "look", input: {} }] }, "Done."], {
+      tools: [look],
+    });
+    const { agent } = lead(
+      [{ toolCalls: [handOff("reader", "Look.")] }, "Over."],
+      [{ agent: reader.agent, tools: [] }],
+    );
+    await runAlone(agent);
+    expect(resultsIn(reader.model)[0]).toMatch(/^error: .*look/u);
+  });
+
   test("H4: a hand-off without a free seat becomes a tool result that explains the refusal", async () => {
     const reader = worker("reader", []);
     const model = scriptedModel([{ toolCalls: [handOff("reader", "Read it.")] }, "I read it myself."]);

@@ -13,7 +13,7 @@ import { runWorker, stopIfBudgetSpent, describeWorkerFailure, type WorkerResult 
 import { findObjectWith } from "./json-parsing.ts";
 import { loadPromptContext, markdownSections, type PromptContext } from "./prompt-context.ts";
 import { architectureEvent } from "./role-call.ts";
-import { spawnOptionsOf, TeamMembers, workerBrief, type Members } from "./team-members.ts";
+import { membersNamed, spawnOptionsOf, TeamMembers, workerBrief, type Members } from "./team-members.ts";
 import { isBlank, setAnswer } from "./answer-text.ts";
 import { endOnWorkerInterruption } from "./worker-interruption.ts";
 
@@ -73,7 +73,7 @@ export class Blackboard implements Architecture {
   readonly #maxRounds: number;
 
   constructor(options: BlackboardOptions) {
-    checkOptions("blackboard()", options, knownOptions);
+    checkOptions("blackboard()", options, knownOptions, membersNamed("agents"));
     const { agents, coordinator, decider, maxRounds = 10 } = options;
     this.#agents = new TeamMembers("blackboard", "agents", agents);
     this.#workers = teamWorkers("blackboard", this.#agents, { coordinator, decider });

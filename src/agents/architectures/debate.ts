@@ -18,7 +18,14 @@ import {
 } from "./run-worker.ts";
 import { loadPromptContext, markdownSections, type PromptContext } from "./prompt-context.ts";
 import { architectureEvent } from "./role-call.ts";
-import { answerBrief, spawnOptionsOf, TeamMembers, workerBrief, type Members } from "./team-members.ts";
+import {
+  membersNamed,
+  answerBrief,
+  spawnOptionsOf,
+  TeamMembers,
+  workerBrief,
+  type Members,
+} from "./team-members.ts";
 import { isBlank, setAnswer } from "./answer-text.ts";
 import { endOnWorkerInterruption } from "./worker-interruption.ts";
 
@@ -70,7 +77,7 @@ export class Debate implements Architecture {
   readonly #judge: Advisor | undefined;
 
   constructor(options: DebateOptions) {
-    checkOptions("debate()", options, knownOptions);
+    checkOptions("debate()", options, knownOptions, membersNamed("debaters"));
     const { debaters, rounds = 2, detectConvergence = true, convergenceThreshold = 0.85, judge } = options;
     this.#debaters = new TeamMembers("debate", "debaters", debaters, 2);
     this.#workers = teamWorkers("debate", this.#debaters, { judge });

@@ -14,7 +14,7 @@ import { adoptWorkerResult, runWorker, keepPartialText } from "./run-worker.ts";
 import { askSupportingRole, loadPromptContext, type PromptContext } from "./prompt-context.ts";
 import { architectureEvent } from "./role-call.ts";
 import { parseRouteChoice, type RouteChoice } from "./route-choice.ts";
-import { answerBrief, spawnOptionsOf, TeamMembers, type Members } from "./team-members.ts";
+import { membersNamed, answerBrief, spawnOptionsOf, TeamMembers, type Members } from "./team-members.ts";
 import { endOnWorkerInterruption } from "./worker-interruption.ts";
 
 /** Options of `router`. */
@@ -55,7 +55,7 @@ export class Router implements Architecture {
   readonly #isShared: boolean;
 
   constructor(options: RouterOptions) {
-    checkOptions("router()", options, knownOptions);
+    checkOptions("router()", options, knownOptions, membersNamed("routes"));
     const { routes, requireConfidence = 0, fallbackRoute, conversationScope = "per_route" } = options;
     this.#routes = new TeamMembers("router", "routes", routes);
     this.#requireConfidence = requireScore("router", "requireConfidence", requireConfidence);

@@ -19,7 +19,14 @@ import { requireCount } from "./option-checks.ts";
 import { runWorker, stopIfBudgetSpent, describeWorkerFailure, type WorkerJob } from "./run-worker.ts";
 import { react } from "./react.ts";
 import { architectureEvent } from "./role-call.ts";
-import { spawnOptionsOf, isMemberName, memberNameRule, TeamMembers, type Members } from "./team-members.ts";
+import {
+  membersNamed,
+  spawnOptionsOf,
+  isMemberName,
+  memberNameRule,
+  TeamMembers,
+  type Members,
+} from "./team-members.ts";
 import { isBlank } from "./answer-text.ts";
 
 /** Options of `supervisor`. */
@@ -69,7 +76,7 @@ export class Supervisor implements Architecture {
   readonly #states = new WeakMap<AgentSession, DelegationState>();
 
   constructor(options: SupervisorOptions) {
-    checkOptions("supervisor()", options, knownOptions);
+    checkOptions("supervisor()", options, knownOptions, membersNamed("workers"));
     const { workers, base = react(), spawnable, maxSpawned = 5, remember = false } = options;
     this.base = base;
     this.requiresModel = this.base.requiresModel ?? true;

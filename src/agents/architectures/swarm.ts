@@ -22,7 +22,7 @@ import { HandoffArchitecture, readHandoff, type Handoff } from "./handoff.ts";
 import { adoptWorkerResult, runWorker, keepPartialText } from "./run-worker.ts";
 import { loadPromptContext, type PromptContext } from "./prompt-context.ts";
 import { architectureEvent } from "./role-call.ts";
-import { spawnOptionsOf, TeamMembers, workerBrief, type Member } from "./team-members.ts";
+import { membersNamed, spawnOptionsOf, TeamMembers, workerBrief, type Member } from "./team-members.ts";
 import { endOnWorkerInterruption } from "./worker-interruption.ts";
 
 /** A handoff between two peers, as `inputFilter` sees it. */
@@ -112,7 +112,7 @@ export class Swarm implements Architecture {
   readonly #passFullHistory: boolean;
 
   constructor(options: SwarmOptions) {
-    checkOptions("swarm()", options, knownOptions);
+    checkOptions("swarm()", options, knownOptions, membersNamed("peers"));
     const { entry, maxHandoffs = 8, detectCycles = true, passFullHistory = true } = options;
     this.#continueWithLastActive = options.continueWithLastActive ?? true;
     const peerEntries = Object.entries(options.peers).map(([name, peer]): [string, SwarmPeer] => [

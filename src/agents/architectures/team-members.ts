@@ -2,7 +2,9 @@ import {
   checkSpawnOptions,
   Fault,
   HistoryRetention,
+  requireNamed,
   spawnOptionNames,
+  type ForeignNames,
   type HostedAgent,
   type OptionNames,
   type SpawnOptions,
@@ -24,6 +26,12 @@ export interface Member extends Omit<SpawnOptions, "role" | "handsOver"> {
 /** The members of a team, by their names in the team. */
 export type Members = Readonly<Record<string, HostedAgent | Member>>;
 
+/** The names that other libraries and other teams use for the option that holds the members of a team. */
+export function membersNamed(option: string): ForeignNames {
+  const names = ["agents", "members", "participants", "subAgents", "workers", "routes", "debaters", "peers"];
+  return Object.fromEntries(names.map((name) => [name, `use \`${option}\``]));
+}
+
 /** Describes valid names of members. Such a name can be part of a tool name and of a session id. */
 export const memberNameRule = "1 to 48 letters, digits, _ and -";
 
@@ -41,11 +49,7 @@ export class TeamMembers {
   readonly #members: ReadonlyMap<string, Member>;
 
   constructor(where: string, option: string, members: Members, minimum = 1, more: readonly string[] = []) {
-    if (Array.isArray(members))
-      throw new Fault(
-        "invalid_argument",
-        `invalid ${option} of ${where}: expected an object with the agents by name, not an array; use { ${option}: { writer: agent } }`,
-      );
+    requireNamed(`${option} of ${where}`, members, "agents", `{ ${option}: { writer: agent } }`);
     this.names = Object.keys(members);
     if (this.names.length < minimum)
       throw new Fault(

@@ -13,7 +13,7 @@ import {
   type UserMessage,
   type UserPart,
 } from "../../kernel/index.ts";
-import { foreignParts } from "./foreign-parts.ts";
+import { foreignParts, partForms } from "./foreign-parts.ts";
 
 /** A message of a conversation that a call starts with. A text as content is short for one text part. */
 export type InputMessage =
@@ -94,7 +94,7 @@ function problemOf(part: unknown, parts: Readonly<Record<string, readonly string
     return `its type is ${describeValue(type)}; expected one of ${Object.keys(parts).join(", ")}${insteadOf(type)}`;
   const missing = fields.find((field) => typeof readProperty(part, field) !== "string");
   if (missing !== undefined)
-    return `${missing} of { type: ${JSON.stringify(type)} } is ${describeValue(readProperty(part, missing))}; expected a text`;
+    return `${missing} of { type: ${JSON.stringify(type)} } is ${describeValue(readProperty(part, missing))}; expected a text${formOf(type)}`;
   if (type === "image" || type === "file") return sourceProblem(readProperty(part, "source"));
   if (type === "tool_call" && readProperty(part, "input") === undefined) return "input is missing";
   return type === "tool_result" ? resultProblem(part) : undefined;
@@ -104,6 +104,12 @@ function problemOf(part: unknown, parts: Readonly<Record<string, readonly string
 function insteadOf(type: unknown): string {
   const part = typeof type === "string" && Object.hasOwn(foreignParts, type) ? foreignParts[type] : undefined;
   return part === undefined ? "" : `; use ${part}`;
+}
+
+/** The form of a part that an input may contain. Empty for other parts. */
+function formOf(type: unknown): string {
+  const form = typeof type === "string" && Object.hasOwn(partForms, type) ? partForms[type] : undefined;
+  return form === undefined ? "" : `; use ${form}`;
 }
 
 function sourceProblem(source: unknown): string | undefined {

@@ -11,6 +11,7 @@ import {
 import { adoptWorkerResult, runWorker, keepPartialText } from "../architectures/run-worker.ts";
 import { loadPromptContext } from "../architectures/prompt-context.ts";
 import { refuseDuplicateNames } from "../duplicate-names.ts";
+import { checkAgent } from "../part-check.ts";
 import { briefOf, endStatus, inFormWanted } from "./flow-step.ts";
 import { stepEnd, stepStart, withFlowEvents } from "./flow-events.ts";
 
@@ -36,6 +37,8 @@ export class ConditionalFlow implements Architecture {
         "invalid_argument",
         `invalid predicate ${describeValue(options.predicate)} of a ${this.name} flow: expected a function of the input`,
       );
+    for (const option of ["ifTrue", "ifFalse"] as const)
+      checkAgent(`${option} of a ${this.name} flow`, options[option]);
     refuseDuplicateNames(`a ${this.name} flow`, [options.ifTrue, options.ifFalse]);
     this.#options = options;
   }

@@ -1,8 +1,9 @@
-import { Fault, type HostedAgent, type RunStatus, type WorkerInput } from "../../kernel/index.ts";
+import { checkList, Fault, type HostedAgent, type RunStatus, type WorkerInput } from "../../kernel/index.ts";
 import type { WorkerResult } from "../architectures/run-worker.ts";
 import type { PromptContext } from "../architectures/prompt-context.ts";
 import { requestedOutput, workerBrief } from "../architectures/team-members.ts";
 import { refuseDuplicateNames } from "../duplicate-names.ts";
+import { checkAgent } from "../part-check.ts";
 
 /** An agent at its position in a flow. */
 export interface FlowStep {
@@ -13,6 +14,9 @@ export interface FlowStep {
 
 /** Creates the steps of a flow. `what` names the option in errors. */
 export function flowSteps(flow: string, what: string, workers: readonly HostedAgent[]): readonly FlowStep[] {
+  checkList(`${what} of a ${flow} flow`, workers ?? {}, `use ${what}: [agent]`);
+  for (const [index, worker] of workers.entries())
+    checkAgent(`entry ${index + 1} of ${what} of a ${flow} flow`, worker);
   if (workers.length === 0)
     throw new Fault("invalid_argument", `invalid ${what} of a ${flow} flow: expected at least one agent`);
   refuseDuplicateNames(`a ${flow} flow`, workers);

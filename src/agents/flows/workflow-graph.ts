@@ -1,4 +1,13 @@
-import { Fault, type HostedAgent, type JsonValue, type StepContext } from "../../kernel/index.ts";
+import {
+  checkList,
+  describeValue,
+  Fault,
+  readProperty,
+  requireNamed,
+  type HostedAgent,
+  type JsonValue,
+  type StepContext,
+} from "../../kernel/index.ts";
 import { refuseDuplicateNames } from "../duplicate-names.ts";
 
 /** The node from which the workflow's input comes. */
@@ -78,6 +87,7 @@ export class WorkflowGraph {
   readonly #reach: ReadonlyMap<string, ReadonlySet<string>>;
 
   constructor({ nodes, edges, routers = {} }: WorkflowGraphOptions) {
+    checkShape({ nodes, edges, routers });
     this.#nodes = new Map(Object.entries(nodes));
     this.names = [...this.#nodes.keys()];
     this.#routers = new Map(
@@ -155,8 +165,10 @@ export class WorkflowGraph {
     const seen = new Set<string>();
     for (const { from, to } of this.ways) {
       const way = `${from} -> ${to}`;
-      if (from !== START && !this.#nodes.has(from)) throw refused(`has the edge ${way}, but no node ${from}`);
-      if (to !== END && !this.#nodes.has(to)) throw refused(`has the edge ${way}, but no node ${to}`);
+      if (from !== START && !this.#nodes.has(from))
+        throw refused(`has the edge ${way}, but no node ${from}${reserved(from)}`);
+      if (to !== END && !this.#nodes.has(to))
+        throw refused(`has the edge ${way}, but no node ${to}${reserved(to)}`);
       if (seen.has(way)) throw refused(`has the edge ${way} twice`);
       seen.add(way);
     }
@@ -166,10 +178,45 @@ export class WorkflowGraph {
 
   #refuseIslands(): void {
     const lost = this.names.filter((name) => !this.leadsTo(START, name));
-    if (lost.length > 0) throw refused(`has no path from START to ${lost.join(", ")}`);
+    if (lost.length > 0)
+      throw refused(
+        `has no path from START to ${lost.join(", ")}; add an edge such as [START, "${lost[0]}"]`,
+      );
     const stuck = this.names.filter((name) => !this.leadsTo(name, END));
-    if (stuck.length > 0) throw refused(`has no path to END from ${stuck.join(", ")}`);
+    if (stuck.length > 0)
+      throw refused(`has no path to END from ${stuck.join(", ")}; add an edge such as ["${stuck[0]}", END]`);
   }
+}
+
+/** Refuses options whose form is that of another library, such as edges that are objects. */
+function checkShape({ nodes, edges, routers }: Record<keyof WorkflowGraphOptions, unknown>): void {
+  requireNamed("nodes of the workflow", nodes, "agents and functions", "nodes: { writer: agent }");
+  requireNamed(
+    "routers of the workflow",
+    routers,
+    "routers",
+    'routers: { writer: { to: ["editor", END], choose } }',
+  );
+  for (const [from, router] of Object.entries(routers as object)) {
+    if (router === undefined) continue;
+    if (Array.isArray(readProperty(router, "to")) && typeof readProperty(router, "choose") === "function")
+      continue;
+    throw refused(`has an invalid router at ${from}: expected { to: [node], choose: (value, text) => node }`);
+  }
+  const pair = 'use edges: [[START, "writer"], ["writer", END]]';
+  checkList("edges of the workflow", edges ?? {}, pair);
+  for (const [index, edge] of (edges as readonly unknown[]).entries()) {
+    if (Array.isArray(edge) && edge.length === 2) continue;
+    throw refused(
+      `has an invalid edge ${index + 1}: expected a pair of names, not ${describeValue(edge)}; ${pair}`,
+    );
+  }
+}
+
+/** What to use in place of a name that other libraries reserve. Empty for other names. */
+function reserved(name: string): string {
+  if (/^(?:__)?start(?:__)?$/iu.test(name)) return '; use START, imported from "reeve"';
+  return /^(?:__)?end(?:__)?$/iu.test(name) ? '; use END, imported from "reeve"' : "";
 }
 
 function refused(why: string): Fault {

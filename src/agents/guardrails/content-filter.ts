@@ -1,4 +1,4 @@
-import { checkOptions, Fault, optionNames, type Guardrail } from "../../kernel/index.ts";
+import { checkOptions, Fault, optionNames, requireNamed, type Guardrail } from "../../kernel/index.ts";
 import { plainText } from "./guarded-text.ts";
 import { textGuardrail, type GuardedStages } from "./text-guardrail.ts";
 
@@ -15,6 +15,7 @@ const knownOptions = optionNames<ContentFilterOptions>({ topics: true, stages: t
 export function contentFilter(options: ContentFilterOptions): Guardrail {
   checkOptions("contentFilter()", options, knownOptions);
   const { topics, stages = { input: "block", output: "block" } } = options;
+  requireNamed("topics of contentFilter()", topics, "words", 'topics: { gambling: ["casino", "roulette"] }');
   const filters = Object.entries(topics).map(([topic, phrases]) => ({
     topic,
     pattern: anyOf(topic, phrases),

@@ -2,6 +2,7 @@ import {
   checkOptions,
   Fault,
   optionNames,
+  requireNamed,
   type Guardrail,
   type GuardrailStage,
   type OnGuardrailError,
@@ -30,6 +31,7 @@ const knownOptions = optionNames<MaxTokensOptions>({
 export function maxTokens(options: MaxTokensOptions): Guardrail {
   checkOptions("maxTokens()", options, knownOptions);
   const { limits, decision = "block", count = estimate, onError } = options;
+  requireNamed("limits of maxTokens()", limits, "limits", "limits: { input: 8_000 }");
   const stages: { -readonly [Stage in GuardrailStage]?: "warn" | "block" | "halt" } = {};
   for (const [stage, limit] of Object.entries(limits) as [GuardrailStage, number | undefined][]) {
     if (limit === undefined) continue;

@@ -1,4 +1,11 @@
-import { checkOptions, Fault, optionNames, type CompilePattern, type Guardrail } from "../../kernel/index.ts";
+import {
+  checkOptions,
+  Fault,
+  optionNames,
+  requireNamed,
+  type CompilePattern,
+  type Guardrail,
+} from "../../kernel/index.ts";
 import { textGuardrail, type GuardedStages } from "./text-guardrail.ts";
 
 export interface RegexOptions {
@@ -33,6 +40,7 @@ export function regex(options: RegexOptions): Guardrail {
   checkOptions("regex()", options, knownOptions);
   const { name = "regex", patterns, allowBacktracking = false, compile } = options;
   const { stages = { input: "block", output: "block" } } = options;
+  requireNamed("patterns of regex()", patterns, "patterns", 'patterns: { "a ticket number": /TCK-\\d+/u }');
   const all = Object.entries(patterns).map(([called, pattern]) => ({
     called,
     pattern: compile(pattern, { owner: `guardrail ${name}`, allowBacktracking }),

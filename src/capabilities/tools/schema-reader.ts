@@ -2,6 +2,7 @@ import {
   copyJson,
   Fault,
   formatIssue,
+  readProperty,
   type JsonSchema,
   type JsonValue,
   type Schema,
@@ -150,6 +151,7 @@ class JsonSource<Value> implements SchemaSource<Value> {
   readonly #check: JsonSchemaCheck;
 
   constructor({ schemaName }: SchemaOwner, schema: JsonSchema) {
+    requireJsonSchema(schemaName, schema);
     assertPatterns(schemaName, schema);
     this.jsonSchema = schema;
     this.#check = new JsonSchemaCheck(schemaName, schema);
@@ -161,6 +163,47 @@ class JsonSource<Value> implements SchemaSource<Value> {
       ? problems.then((found) => jsonReading(input, found))
       : jsonReading(input, problems);
   }
+}
+
+/** Keywords of which a JSON Schema that describes anything has at least one. */
+const keywords: ReadonlySet<string> = new Set(
+  `type properties patternProperties additionalProperties required propertyNames enum const items prefixItems
+   anyOf oneOf allOf not if $ref $dynamicRef $defs definitions $schema $id title description format
+   minProperties maxProperties minItems maxItems minLength maxLength pattern minimum maximum
+   exclusiveMinimum exclusiveMaximum multipleOf dependentRequired`.split(/\s+/u),
+);
+
+/** Refuses an object that is no JSON Schema, such as the properties of a schema, because every value would match it. */
+function requireJsonSchema(schemaName: string, schema: JsonSchema): void {
+  if (isValidator(schema))
+    throw new Fault(
+      "invalid_argument",
+      `${schemaName} is neither a Standard Schema nor a JSON Schema; use zod 4 or another library of Standard Schema, or a plain JSON Schema`,
+    );
+  const names = Object.keys(schema);
+  const validator = names.find((name) => isValidator(schema[name]) || isStandardValue(schema[name]));
+  if (validator !== undefined)
+    throw new Fault(
+      "invalid_argument",
+      `${schemaName} is an object of schemas; wrap it in an object schema: z.object({ ${validator}: ... })`,
+    );
+  if (names.length === 0 || names.some((name) => keywords.has(name))) return;
+  throw new Fault(
+    "invalid_argument",
+    `${schemaName} has no keyword of JSON Schema; use { type: "object", properties: { ${names[0]}: ... }, required: [...] }, or z.object({ ... })`,
+  );
+}
+
+/** Whether a value is a schema object of a library, not of JSON Schema: it can parse. */
+function isValidator(value: unknown): boolean {
+  return (
+    typeof readProperty(value, "parse") === "function" ||
+    typeof readProperty(value, "validate") === "function"
+  );
+}
+
+function isStandardValue(value: unknown): boolean {
+  return readProperty(value, "~standard") !== undefined;
 }
 
 function jsonReading<Value>(input: JsonValue, problems: readonly string[]): Reading<Value> {

@@ -6,6 +6,7 @@ import {
   optionNames,
   type ForeignNames,
   type Infer,
+  type JsonSchema,
   type JsonValue,
   type Schema,
   type Tool,
@@ -109,6 +110,8 @@ const foreignOptions: ForeignNames = {
   outputSchema: "return the value from `execute`; its type needs no schema",
   toModelOutput: 'return { output: { type: "text", text } } from `execute`',
   strict: "remove it; arguments are always validated against `inputSchema`",
+  requireApproval: "use `needsApproval`",
+  requiresApproval: "use `needsApproval`",
   func: "use `execute`",
   handler: "use `execute`",
   run: "use `execute`",
@@ -159,6 +162,12 @@ export function tool<const Input extends Schema, Context = unknown>(
       `tool ${name} has no inputSchema; use a Standard Schema such as z.object({ ... }), or a JSON Schema`,
     );
   }
+  if (typeof description !== "string") {
+    throw new Fault(
+      "invalid_argument",
+      `invalid description ${describeValue(description)} of tool ${name}: expected a text that tells the model when to call the tool`,
+    );
+  }
   const body = bodyOf(options);
   const { timeoutMs = 120_000, edits = false, concurrency = "parallel" } = options;
   // A misspelt risk must not count as harmless.
@@ -172,6 +181,7 @@ export function tool<const Input extends Schema, Context = unknown>(
   }
   const reader = new SchemaReader<Infer<Input>>(toolSchema(name), options.inputSchema, coerceInput);
   const { jsonSchema } = reader;
+  requireObjectSchema(name, jsonSchema);
   return Object.freeze({
     name,
     description,
@@ -189,6 +199,19 @@ export function tool<const Input extends Schema, Context = unknown>(
     execute: executed,
     [toolParts]: { name, reader, body, needsApproval, returnDirect: options.returnDirect === true },
   } satisfies CreatedTool<Infer<Input>, Context>);
+}
+
+/** The types of JSON Schema besides `object`. */
+const otherTypes: ReadonlySet<string> = new Set(["string", "number", "integer", "boolean", "array", "null"]);
+
+/** Refuses a schema whose values are no objects: providers send the arguments of a call as an object. */
+function requireObjectSchema(name: string, { type }: JsonSchema): void {
+  const types = [type ?? "object"].flat().map((each) => (typeof each === "string" ? each : ""));
+  if (!types.every((each) => otherTypes.has(each))) return;
+  throw new Fault(
+    "invalid_argument",
+    `invalid inputSchema of tool ${name}: arguments are an object, not of type ${types.join(" or ")}; use z.object({ value: ... })`,
+  );
 }
 
 /** The body of a tool. Refuses a tool without one, and a client-side tool with options of a body. */

@@ -98,14 +98,15 @@ export interface RunHandle<Result = RunResult<JsonValue>> {
   signal(name: string, value?: JsonValue, taskId?: string): Promise<void>;
   /**
    * Answers an approval request. The id is in the event `approval_request`. Rejects with `not_found` if the run has
-   * ended, or no request of the run has this id. The first answer counts. Costs O(events of the run).
+   * ended, or no request of the run has this id. A call of a client-side tool cannot be approved without a result; use
+   * `toolResult`. The first answer counts. Costs O(events of the run).
    */
   approve(approvalId: string, decision: ApprovalDecision): Promise<void>;
   /**
    * Sends the result of a call of a client-side tool, for which the run waits. The call id is in the event
-   * `approval_request` with the kind `client_tool`. With `isError` the model receives the value as an error. The first
-   * result counts; a later one has no effect. Rejects with `not_found` if the run has ended, or no such call has this
-   * id. Costs O(events of the run).
+   * `approval_request` with the kind `client_tool`; its `approvalId` addresses one of several calls with the same id. With `isError` the model receives the value as an error. The first
+   * result counts; a later one has no effect. Rejects with `not_found` if the run has ended, or no live task has a
+   * call with this id. Costs O(events of the run).
    */
   toolResult(callId: string, value: JsonValue, options?: ToolResultOptions): Promise<void>;
   /**

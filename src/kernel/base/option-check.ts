@@ -38,7 +38,7 @@ export function checkOptions(
   if (count > 0 || (isRecord(options) && isPlain(options))) return;
   throw new Fault(
     "invalid_argument",
-    `invalid options of ${owner}: expected an object with some of ${list(names)}, not ${kindOf(options)}`,
+    `invalid options of ${owner}: expected an object with some of ${list(names)}, not ${describeKind(options)}`,
   );
 }
 
@@ -53,8 +53,10 @@ function isPlain(value: unknown): boolean {
 }
 
 /** Describes a value for an error; an instance such as a tracker or a Map by the name of its class. */
-function kindOf(value: unknown): string {
-  const name = isRecord(value) ? readProperty(readProperty(value, "constructor"), "name") : undefined;
+export function describeKind(value: unknown): string {
+  if (isPromise(value)) return "a promise";
+  const name =
+    isRecord(value) && !isPlain(value) ? readProperty(readProperty(value, "constructor"), "name") : undefined;
   return typeof name === "string" && name !== "" ? `an instance of ${name}` : describeValue(value);
 }
 
@@ -88,6 +90,35 @@ export function checkChoice(owner: string, option: string, value: unknown, choic
     "invalid_argument",
     `invalid ${option} ${describeValue(value)} of ${owner}: expected one of ${list(choices)}${fix}`,
   );
+}
+
+/**
+ * Throws `invalid_argument` if the value of an option is no array. `undefined` and `null` pass: the option is absent.
+ * `option` names the option and its owner; `fix` says what to pass.
+ */
+export function checkList(option: string, value: unknown, fix: string): void {
+  if (value === undefined || value === null || isArray(value)) return;
+  throw new Fault(
+    "invalid_argument",
+    `invalid ${option}: expected an array, not ${describeKind(value)}; ${fix}${isPromise(value) ? ", and await the promise" : ""}`,
+  );
+}
+
+/**
+ * Throws `invalid_argument` if the value of an option is no object with members by name. `option` names the option and
+ * its owner, `members` what the object contains, and `example` is a value that is accepted.
+ */
+export function requireNamed(option: string, value: unknown, members: string, example: string): void {
+  if (isRecord(value)) return;
+  throw new Fault(
+    "invalid_argument",
+    `invalid ${option}: expected an object with the ${members} by name, not ${describeValue(value)}; use ${example}`,
+  );
+}
+
+/** Whether a value is a promise, for example because `await` was forgotten. */
+export function isPromise(value: unknown): boolean {
+  return hasMethod(value, "then");
 }
 
 /**

@@ -1,4 +1,5 @@
-import type { RunRecord } from "./run-record.ts";
+import type { RunKind, RunRecord } from "./run-record.ts";
+import { optionNames } from "../base/option-check.ts";
 import { runStatuses } from "./run-result.ts";
 import type { RunSpend } from "./run-spend.ts";
 import type { WaitCause } from "./run-standing.ts";
@@ -36,6 +37,19 @@ export interface RunQuery {
   readonly agentId?: string;
   /** Id of the tenant. `null` selects runs without a tenant. */
   readonly tenantId?: string | null;
+  /** Id of the user. `null` selects runs without a user. */
+  readonly userId?: string | null;
+  /** What the run does. */
+  readonly kind?: RunKind;
+  /** Selects runs that were created after this time, in epoch milliseconds. */
+  readonly createdAfter?: number;
+  /** Selects runs that were created before this time, in epoch milliseconds. */
+  readonly createdBefore?: number;
+  /**
+   * Selects runs whose metadata has all these strings at its top level. Name and value together have at most 1,024
+   * characters; longer strings of the metadata are never selected.
+   */
+  readonly metadata?: Readonly<Record<string, string>>;
   /** Status, or several accepted statuses. */
   readonly status?: RunSummaryStatus | readonly RunSummaryStatus[];
   /** Maximum number of runs per page. Default: 50. */
@@ -44,9 +58,24 @@ export interface RunQuery {
   readonly after?: string;
 }
 
+/** The names of the fields of a `RunQuery`. */
+export const runQueryNames = optionNames<RunQuery>({
+  sessionId: true,
+  agentId: true,
+  tenantId: true,
+  userId: true,
+  kind: true,
+  createdAfter: true,
+  createdBefore: true,
+  metadata: true,
+  status: true,
+  limit: true,
+  after: true,
+});
+
 /** One page of a list of runs. */
 export interface RunPage {
-  /** The runs, newest first. */
+  /** The runs, newest first: by `createdAt` if the query names a time, otherwise in the order in which they were stored. */
   readonly runs: readonly RunSummary[];
   /**
    * Position of the next page, for `RunQuery.after`. Stays valid when runs are created or deleted meanwhile. `null` for

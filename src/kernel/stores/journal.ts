@@ -104,7 +104,7 @@ export interface Journal {
    */
   replay(runId: RunId, visit: (commit: Commit) => void): MaybePromise<RunRecord>;
   /**
-   * Deletes the run with its events, mail and blobs. Its session keeps the visible entries; hidden entries are deleted,
+   * Deletes the run with its events, mail and the contents that it alone owns. Its session keeps the visible entries; hidden entries are deleted,
    * because no run can resume them. Does nothing if the run does not exist.
    */
   delete(runId: RunId): Promise<void>;

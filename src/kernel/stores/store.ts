@@ -1,4 +1,4 @@
-import type { Blobs } from "./blobs.ts";
+import type { Contents } from "./contents.ts";
 import type { EventLog } from "./event-log.ts";
 import type { RunId } from "../base/identity.ts";
 import type { Inbox } from "./inbox.ts";
@@ -17,7 +17,7 @@ export interface Store {
   readonly mailbox: Mailbox;
   readonly inbox: Inbox;
   readonly sessions: Sessions;
-  readonly blobs: Blobs;
+  readonly contents: Contents;
   readonly leases: Leases;
   readonly topics: Topics;
   readonly records: Records;

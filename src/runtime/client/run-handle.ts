@@ -275,7 +275,7 @@ export class StoredRunHandle<Result = RunResult<JsonValue>> implements RunHandle
     }
     checkOptions(`the decision on ${approvalId}`, decision, approvalDecisionNames);
     await this.#live().refuseIfOver(`approval ${approvalId}`);
-    await this.#stored.refuseUnknownApproval(approvalId);
+    await this.#stored.checkDecision(approvalId, decision);
     return this.#send({ type: "approval", approvalId, decision }, decision.by);
   }
 
@@ -283,8 +283,9 @@ export class StoredRunHandle<Result = RunResult<JsonValue>> implements RunHandle
     checkOptions("toolResult()", options, toolResultNames);
     assertJson(value, `the result of call ${callId}`);
     await this.#live().refuseIfOver(`result of call ${callId}`);
-    const events = this.#options.store.events.read(this.runId);
-    const approvalId = await findClientCall(this.runId, callId, events);
+    const { store, sizes = defaultSizes } = this.#options;
+    sizes.assert(value, `the result of call ${callId}`);
+    const approvalId = await findClientCall(store, this.runId, callId);
     const decision: ApprovalDecision =
       options.isError === true
         ? { decision: "denied", reason: jsonText(value) }

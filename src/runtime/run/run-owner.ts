@@ -192,8 +192,13 @@ export class RunOwner implements SupervisorListener, LogOwner, ObservedLog, Mail
     this.#readMailboxAndCheckLease().catch((error: unknown) => this.fail(Fault.from(error)));
   }
 
-  /** Releases the run for another worker. Calls in flight get `graceMs` to settle; the next owner repeats those that do not. */
+  /**
+   * Releases the run for another worker. Calls in flight get `graceMs` to settle; the next owner repeats those that do not.
+   * A run that only waits is released as suspended, so that it keeps its status `waiting` without an owner (K1).
+   */
   async release(graceMs = 0): Promise<void> {
+    // Decided before the drain, which makes a task with work wait, too.
+    if (!this.#isClosed && this.#isIdle && this.#supervisor.isIdle) await this.#suspend();
     if (this.#isClosed) return;
     this.#supervisor.seats.drain();
     const { clock } = this.#worker;

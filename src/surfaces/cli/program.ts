@@ -17,7 +17,7 @@ and is detected. Two changes are detected only with a head that was kept elsewhe
 end of a log, and a run that was removed as a whole. Without an audit key, anyone who can write the store
 can create a chain that verifies.
 
-The chain covers the logs of runs, not sessions, inboxes or blobs. A log that has grown since its head was
+The chain covers the logs of runs, not sessions, inboxes or contents of applications. A log that has grown since its head was
 kept still verifies, and the output says that it has grown.
 
 Prints one line for each run:

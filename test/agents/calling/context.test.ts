@@ -242,6 +242,7 @@ describe.each(twoStores)("context after a restart (store: %s)", (_store, prepare
     await first.runtime.close();
     const second = await worker(await open(), [], {});
     const failed = await found(second.runtime, run.runId);
+    await failed.signal("wake"); // a worker loads a waiting run when a message arrives
     const { status, error } = await failed.result();
     expect([status, error?.code]).toEqual(["failed", "context_missing"]);
     expect(error?.message).toContain("call runtime.register(agent, { context: (facts) => ... })");

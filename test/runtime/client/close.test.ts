@@ -7,6 +7,7 @@ import {
   type Runtime,
 } from "../../../src/kernel/index.ts";
 import { createRuntime } from "../../../src/runtime/local-runtime.ts";
+import { FakeClock } from "../../../src/testing/index.ts";
 import { agent, settle, until } from "../runtime-setup.ts";
 import { removeStoresAfterEach, twoStores } from "../two-stores.ts";
 
@@ -87,6 +88,52 @@ describe.each(twoStores)("close() of a runtime on %s", (_name, prepare) => {
       expect((await runtime.list()).runs).toHaveLength(1);
     }
     await expect(handle.result()).rejects.toMatchObject(closed);
+  });
+
+  test("K1: leaves a run that waits with the status waiting, and the next runtime resumes it when it is answered", async () => {
+    const open = await prepare();
+    const first = await createRuntime({ store: await open(), closeGraceMs: 0 });
+    const { runId } = await first.submit(waitingAgent(), null);
+    await until(async () => (await first.list({ status: "waiting" })).runs.length === 1);
+    await first.close();
+
+    await using second = await createRuntime({ store: await open() });
+    expect((await second.list({ status: "waiting" })).runs).toMatchObject([{ runId, waitsFor: ["signal"] }]);
+    const run = await second.find(runId);
+    await run?.signal("go", 7);
+    second.register(waitingAgent());
+    expect(await run?.result()).toMatchObject({ status: "completed", output: 7 });
+  });
+
+  test("L2: leaves a run that waits for a time to the runtime that is open at that time", async () => {
+    const open = await prepare();
+    const clock = new FakeClock();
+    const sleeper = agent("sleeper", (ctx) => ctx.sleep(60_000));
+    const first = await createRuntime({ store: await open(), clock, closeGraceMs: 0 });
+    const { runId } = await first.submit(sleeper, null);
+    await until(async () => (await first.list({ status: "waiting" })).runs.length === 1);
+    await first.close();
+
+    await using second = await createRuntime({ store: await open(), clock, pollMs: 1_000 });
+    second.register(sleeper);
+    expect((await second.list({ status: "waiting" })).runs).toMatchObject([{ runId, waitsFor: ["time"] }]);
+    const result = (await second.find(runId))?.result();
+    await clock.advance(60_000);
+    expect(await result).toMatchObject({ status: "completed" });
+  });
+
+  test("leaves a run whose task works as pending, so that the next runtime continues it", async () => {
+    const open = await prepare();
+    const first = await createRuntime({ store: await open(), closeGraceMs: 0 });
+    const { runId } = await first.submit(
+      agent("busy", () => new Promise<never>(() => undefined)),
+      null,
+    );
+    await until(async () => (await first.list({ status: "running" })).runs.length === 1);
+    await first.close();
+
+    await using second = await createRuntime({ store: await open() });
+    expect((await second.list()).runs).toMatchObject([{ runId, status: "pending", waitsFor: ["worker"] }]);
   });
 
   test("lets a reader that is behind read the remaining events of an ended run", async () => {

@@ -31,9 +31,9 @@ import {
   type TaskRecord,
   type CollectOptions,
 } from "../../../kernel/index.ts";
-import { cursorOf, pageOf } from "../run-cursor.ts";
+import { cursorOf, matches, newestFirst, pageOf, type RunPlace } from "../run-cursor.ts";
 import { endIn, spendIn } from "../run-end.ts";
-import type { MemoryBlobs } from "./blobs.ts";
+import type { MemoryContents } from "./contents.ts";
 import type { MemoryInbox } from "./inbox.ts";
 import type { MemoryMailbox } from "./mailbox.ts";
 import { memoryStatusOf, summaryOf } from "./run-summary.ts";
@@ -50,8 +50,13 @@ interface SiblingTables {
   readonly mailbox: MemoryMailbox;
   readonly inbox: MemoryInbox;
   readonly topics: MemoryTopics;
-  readonly blobs: MemoryBlobs;
+  readonly contents: MemoryContents;
   readonly usage: MemoryUsageTotals;
+}
+
+/** A run that a query selects. */
+interface ListedRow extends RunPlace {
+  readonly row: RunRow;
 }
 
 /** Shared empty arrays. Most runs never replace them, so a run needs no arrays of its own. */
@@ -125,17 +130,18 @@ export class MemoryJournal implements Journal {
   }
 
   async list(query: RunQuery = {}): Promise<RunPage> {
-    const { before, limit, statuses } = cursorOf(query);
-    const { sessionId, agentId, tenantId } = query;
-    const fits = (row: RunRow): boolean =>
-      row.place < before &&
-      (sessionId === undefined || row.record.sessionId === sessionId) &&
-      (agentId === undefined || row.record.agentId === agentId) &&
-      (tenantId === undefined || row.record.tenantId === tenantId) &&
-      (statuses?.includes(memoryStatusOf(row).status) ?? true);
-    const found = [...this.#tables.runs.values()].filter(fits).toReversed();
-    const { shown, next } = pageOf(found, limit);
-    return { runs: shown.map(summaryOf), next };
+    const cursor = cursorOf(query);
+    const { statuses } = cursor;
+    const inOrder = newestFirst(cursor);
+    const found: ListedRow[] = [];
+    for (const row of this.#tables.runs.values()) {
+      const { place, record } = row;
+      const listed = { row, place, createdAt: record.createdAt };
+      if (inOrder(cursor.after, listed) >= 0 || !matches(record, query, cursor)) continue;
+      if (statuses?.includes(memoryStatusOf(row).status) ?? true) found.push(listed);
+    }
+    const { shown, next } = pageOf(cursor.isByTime ? found.toSorted(inOrder) : found.toReversed(), cursor);
+    return { runs: shown.map(({ row }) => summaryOf(row)), next };
   }
 
   append(lease: Lease, commit: Commit, submissions?: readonly Submission[]): MaybePromise<Commit> {
@@ -175,7 +181,7 @@ export class MemoryJournal implements Journal {
   }
 
   #deleteNow(runId: RunId): void {
-    this.#siblings.blobs.deleteNow(runId);
+    this.#siblings.contents.releaseNow({ runId });
     this.#siblings.inbox.freeNow(runId);
     const row = this.#tables.runs.get(runId);
     if (row !== undefined) {

@@ -19,6 +19,7 @@ import {
   type SessionSummary,
   type StoredEntry,
 } from "../../../kernel/index.ts";
+import type { MemoryContents } from "./contents.ts";
 import { refuseOrphans } from "../orphan-entries.ts";
 import {
   asciiLower,
@@ -47,12 +48,19 @@ interface Listed {
 export class MemorySessions implements Sessions {
   readonly #rows = new Map<SessionId, SessionRow>();
   readonly #tables: Tables;
+  readonly #contents: MemoryContents;
   #created = 0;
   /** All sessions, newest first. `undefined` after a change. */
   #listed: readonly Listed[] | undefined;
 
-  constructor(tables: Tables) {
+  constructor(tables: Tables, contents: MemoryContents) {
     this.#tables = tables;
+    this.#contents = contents;
+  }
+
+  /** N6: returns the owner of a session; `undefined` if the session does not exist. */
+  ownerOf(sessionId: SessionId): SessionOwner | undefined {
+    return this.#rows.get(sessionId)?.owner;
   }
 
   async apply(
@@ -127,6 +135,7 @@ export class MemorySessions implements Sessions {
 
   #delete(sessionId: SessionId): void {
     this.#rows.delete(sessionId);
+    this.#contents.releaseNow({ sessionId });
     this.#listed = undefined;
   }
 

@@ -6,7 +6,7 @@ import {
   type InboxSettings,
   type Store,
 } from "../../../kernel/index.ts";
-import { MemoryBlobs } from "./blobs.ts";
+import { MemoryContents } from "./contents.ts";
 import { MemoryEventLog } from "./event-log.ts";
 import { MemoryInbox } from "./inbox.ts";
 import { MemoryJournal } from "./journal.ts";
@@ -31,19 +31,19 @@ export function memoryStore(options: MemoryStoreOptions): Store {
   checkOptions("memoryStore()", options, knownOptions);
   const { hash, inbox: mail } = options;
   const tables = new Tables();
-  const sessions = new MemorySessions(tables);
-  const blobs = new MemoryBlobs(tables, hash);
+  const contents = new MemoryContents(tables, hash, (sessionId) => sessions.ownerOf(sessionId));
+  const sessions = new MemorySessions(tables, contents);
   const mailbox = new MemoryMailbox(tables);
   const inbox = new MemoryInbox(tables, inboxSettings(mail));
   const topics = new MemoryTopics();
   const usage = new MemoryUsageTotals(tables);
   return {
-    journal: new MemoryJournal(tables, hash, { sessions, mailbox, inbox, topics, blobs, usage }),
+    journal: new MemoryJournal(tables, hash, { sessions, mailbox, inbox, topics, contents, usage }),
     events: new MemoryEventLog(tables, hash),
     mailbox,
     inbox,
     sessions,
-    blobs,
+    contents,
     leases: new MemoryLeases(tables),
     topics,
     records: new MemoryRecords(),

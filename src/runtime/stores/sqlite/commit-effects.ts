@@ -1,6 +1,13 @@
-import { Fault, runStatuses, type Commit, type RunId, type RunSpend } from "../../../kernel/index.ts";
+import {
+  Fault,
+  runStatuses,
+  type Commit,
+  type RunId,
+  type RunSpend,
+  type SessionChange,
+} from "../../../kernel/index.ts";
 import { endIn, spendIn, type RunEnd } from "../run-end.ts";
-import type { SqliteBlobs } from "./blobs.ts";
+import type { Collector } from "./retention/collector.ts";
 import type { CommitRows } from "./rows/commit-rows.ts";
 import type { DeltaBoard } from "./tail/delta-board.ts";
 import type { Draft } from "./commit-draft.ts";
@@ -21,7 +28,6 @@ export interface SiblingTables {
   readonly mailbox: SqliteMailbox;
   readonly inbox: SqliteInbox;
   readonly topics: SqliteTopics;
-  readonly blobs: SqliteBlobs;
   readonly deltas: DeltaBoard;
   readonly feeds: RunFeeds;
   readonly usage: SqliteUsageTotals;
@@ -40,6 +46,7 @@ interface Change {
 export interface CommitEffectsOptions {
   readonly tables: Tables;
   readonly rows: CommitRows;
+  readonly collector: Collector;
   readonly eraser: Eraser;
   readonly siblings: SiblingTables;
 }
@@ -48,12 +55,14 @@ export interface CommitEffectsOptions {
 export class CommitEffects {
   readonly #tables: Tables;
   readonly #rows: CommitRows;
+  readonly #collector: Collector;
   readonly #eraser: Eraser;
   readonly #siblings: SiblingTables;
 
-  constructor({ tables, rows, eraser, siblings }: CommitEffectsOptions) {
+  constructor({ tables, rows, collector, eraser, siblings }: CommitEffectsOptions) {
     this.#tables = tables;
     this.#rows = rows;
+    this.#collector = collector;
     this.#eraser = eraser;
     this.#siblings = siblings;
   }
@@ -72,9 +81,10 @@ export class CommitEffects {
   }
 
   /** Whether the commit changes more than its own row. */
-  changesMore(runId: RunId, commit: Commit): boolean {
+  changesMore(runId: RunId, { commit, values }: Draft): boolean {
     const { events, sessions, mail, inbox, topics, mailThrough, erases, standing, spent, usage } = commit;
     return (
+      values.length > 0 ||
       this.#rows.isCrowded ||
       (mailThrough ?? sessions ?? mail ?? inbox ?? topics ?? erases ?? standing ?? spent ?? usage) !==
         undefined ||
@@ -113,10 +123,16 @@ export class CommitEffects {
   }
 
   /** Notifies listeners after the commit is durable. */
-  announce({ mail, inbox, erases }: Commit): void {
+  announce({ mail, inbox, erases, sessions }: Commit): void {
     // If this fails or the process dies, the next erasure or the next process that opens the file completes it.
     if (erases !== undefined) this.#eraser.erase().catch(() => undefined);
+    // Removed entries may have been the last owners of contents.
+    if (sessions?.some(removesEntries) === true) this.#collector.collect().catch(() => undefined);
     if (mail !== undefined) for (const { runId } of mail) this.#tables.announce(runId);
     if (inbox !== undefined && inbox.length > 0) this.#tables.announce();
   }
+}
+
+function removesEntries({ type }: SessionChange): boolean {
+  return type === "remove";
 }

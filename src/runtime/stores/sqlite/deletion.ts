@@ -1,6 +1,5 @@
 import { setImmediate } from "node:timers/promises";
 import type { RunId, SessionId, CollectOptions } from "../../../kernel/index.ts";
-import type { SqliteBlobs } from "./blobs.ts";
 import type { Collector } from "./retention/collector.ts";
 import type { DeltaBoard } from "./tail/delta-board.ts";
 import type { SqliteInbox } from "./inbox.ts";
@@ -12,7 +11,6 @@ import type { Tables } from "./db/tables.ts";
 export interface DeletionOptions {
   readonly tables: Tables;
   readonly collector: Collector;
-  readonly blobs: SqliteBlobs;
   readonly sessions: SqliteSessions;
   readonly inbox: SqliteInbox;
   readonly deltas: DeltaBoard;
@@ -85,8 +83,7 @@ export class Deletion {
   }
 
   #deleteNow({ runId, sessionId }: Doomed): void {
-    const { tables, blobs, sessions, inbox } = this.#options;
-    blobs.deleteNow(runId);
+    const { tables, sessions, inbox } = this.#options;
     inbox.freeNow(runId);
     sessions.removeHiddenNow(sessionId, runId);
     tables.owned.delete(runId);

@@ -53,6 +53,12 @@ interface JoinedFeed {
 /** Maximum length of the text that `keep` holds in memory, in UTF-16 code units. */
 const mostKept = 64 * 1_024 * 1_024;
 
+function unitsOf({ body, contents }: CommitRow): number {
+  let units = body.length;
+  for (const { length } of contents?.values() ?? []) units += length;
+  return units;
+}
+
 function tooLarge(runId: RunId): never {
   throw new Fault(
     "too_large",
@@ -94,7 +100,7 @@ export class SqliteEventLog implements EventLog {
     const kept: CommitRow[] = [];
     let units = 0;
     for await (const page of this.#rows.eventPages(run, 0, end)) {
-      for (const row of page) units += row.body.length;
+      for (const row of page) units += unitsOf(row);
       if (units > mostKept) return () => tooLarge(runId);
       kept.push(...page);
     }

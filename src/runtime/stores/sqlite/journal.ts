@@ -3,7 +3,6 @@ import {
   type ClaimOptions,
   type Commit,
   type Creation,
-  type Hash,
   type Journal,
   type Lease,
   type MaybePromise,
@@ -20,16 +19,15 @@ import {
 import { endIn, spendIn } from "../run-end.ts";
 import type { Chain } from "./rows/chain.ts";
 import type { Collector } from "./retention/collector.ts";
-import { draftCommit, positionAfter, type Draft } from "./commit-draft.ts";
+import { bytesOf, draftCommit, positionAfter, type Draft, type DraftTools } from "./commit-draft.ts";
 import { CommitEffects, type SiblingTables } from "./commit-effects.ts";
 import { insertCommit, intoCommits } from "./db/commit-row.ts";
 import type { CommitRows } from "./rows/commit-rows.ts";
 import { Deletion } from "./deletion.ts";
 import type { Eraser } from "./retention/eraser.ts";
-import { bodyInRow, isLarge } from "./rows/large-bodies.ts";
 import type { ReleasedRun, SqliteLeases } from "./leases.ts";
 import type { RunList } from "./rows/run-list.ts";
-import { recordOf, runColumns, type RunRow } from "./db/run-row.ts";
+import { recordOf, runColumns, type RunKey, type RunRow } from "./db/run-row.ts";
 import { RunCreator, type CreatedRun } from "./run-creator.ts";
 import { RunReader } from "./run-reader.ts";
 import type { OwnedRun, Position, Tables } from "./db/tables.ts";
@@ -39,7 +37,7 @@ export interface SqliteJournalOptions {
   readonly tables: Tables;
   readonly rows: CommitRows;
   readonly chain: Chain;
-  readonly hash: Hash;
+  readonly draftTools: DraftTools;
   readonly collector: Collector;
   readonly eraser: Eraser;
   readonly leases: SqliteLeases;
@@ -53,15 +51,25 @@ interface Turn {
   readonly version: number | undefined;
 }
 
+/** A commit that is to be appended, with what belongs to its transaction. */
+interface Append {
+  readonly commit: Commit;
+  /** `undefined` if this store does not own the run: the fence is checked before the commit is drafted. */
+  readonly draft: Draft | undefined;
+  readonly submissions?: readonly Submission[] | undefined;
+  /** Releases the run in any case. */
+  readonly rest?: Rest;
+}
+
 const findRun = `SELECT ${runColumns} FROM runs WHERE run_id = ?`;
 const fencedInsert = `${intoCommits}
-  SELECT ?1, ?2, ?3, ?4, ?5, ?6 FROM runs WHERE id = ?1 AND epoch = ?7 AND holder = ?8`;
+  SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7 FROM runs WHERE id = ?1 AND epoch = ?8 AND holder = ?9`;
 
 export class SqliteJournal implements Journal {
   readonly #tables: Tables;
   readonly #rows: CommitRows;
   readonly #chain: Chain;
-  readonly #hash: Hash;
+  readonly #draftTools: DraftTools;
   readonly #deletion: Deletion;
   readonly #effects: CommitEffects;
   readonly #leases: SqliteLeases;
@@ -72,13 +80,13 @@ export class SqliteJournal implements Journal {
   readonly #fencedInsert: Statement;
 
   constructor(options: SqliteJournalOptions) {
-    const { tables, rows, chain, hash, collector, eraser, leases, list, siblings } = options;
+    const { tables, rows, chain, draftTools, collector, eraser, leases, list, siblings } = options;
     this.#tables = tables;
     this.#rows = rows;
     this.#chain = chain;
-    this.#hash = hash;
+    this.#draftTools = draftTools;
     this.#deletion = new Deletion({ tables, collector, ...siblings });
-    this.#effects = new CommitEffects({ tables, rows, eraser, siblings });
+    this.#effects = new CommitEffects({ tables, rows, collector, eraser, siblings });
     this.#leases = leases;
     this.#siblings = siblings;
     this.#list = list;
@@ -97,9 +105,9 @@ export class SqliteJournal implements Journal {
     flight?: SingleFlight,
     claim?: ClaimOptions,
   ): Promise<Creation> {
-    const draft = draftCommit(first, record, this.#hash);
+    const draft = this.#draft(first, record);
     const { creation } = await this.#tables.write({
-      bytes: draft.body.length,
+      bytes: bytesOf(draft),
       apply: () => this.#creator.createNow(record, draft, flight, claim),
       committed: (created) => this.#creator.announce(created, record, first),
     });
@@ -122,26 +130,36 @@ export class SqliteJournal implements Journal {
   }
 
   append(lease: Lease, commit: Commit, submissions?: readonly Submission[]): MaybePromise<Commit> {
-    const stored = submissions === undefined ? attempt(() => this.#appendNow(lease, commit)) : undefined;
-    return stored ?? this.#appendWith(lease, commit, submissions);
+    return attempt(() => {
+      const run = this.#tables.owned.get(lease.runId);
+      const draft = run === undefined ? undefined : this.#draft(commit, run);
+      const stored =
+        run === undefined || draft === undefined || submissions !== undefined
+          ? undefined
+          : this.#appendNow(lease, run, draft);
+      return stored ?? this.#appendWith(lease, { commit, draft, submissions });
+    });
   }
 
-  appendAndRelease(
+  async appendAndRelease(
     lease: Lease,
     commit: Commit,
     submissions: readonly Submission[] | undefined,
     rest: Rest,
   ): Promise<Commit> {
-    return this.#appendWith(lease, commit, submissions, rest);
+    const run = this.#tables.owned.get(lease.runId);
+    const draft = run === undefined ? undefined : this.#draft(commit, run);
+    return this.#appendWith(lease, { commit, draft, submissions, rest });
+  }
+
+  #draft(commit: Commit, run: Omit<RunKey, "id">): Draft {
+    return draftCommit(commit, run, this.#draftTools);
   }
 
   /** `undefined` means that the commit has to wait for its transaction, and that nothing was written. */
-  #appendNow(lease: Lease, commit: Commit): Commit | undefined {
-    const run = this.#tables.owned.get(lease.runId);
-    if (run === undefined || !this.#tables.writesNow || this.#effects.changesMore(lease.runId, commit))
-      return undefined;
-    const draft = draftCommit(commit, run, this.#hash);
-    if (isLarge(draft.body)) return undefined;
+  #appendNow(lease: Lease, run: OwnedRun, draft: Draft): Commit | undefined {
+    const { commit } = draft;
+    if (!this.#tables.writesNow || this.#effects.changesMore(lease.runId, draft)) return undefined;
     const before = run.position;
     try {
       const standing = this.#tables.writeNow(
@@ -161,33 +179,24 @@ export class SqliteJournal implements Journal {
    * Writes the commit in a grouped transaction, with the submissions if the commit is new, and with the release in any
    * case.
    */
-  async #appendWith(
-    lease: Lease,
-    commit: Commit,
-    submissions?: readonly Submission[],
-    rest?: Rest,
-  ): Promise<Commit> {
+  async #appendWith(lease: Lease, append: Append): Promise<Commit> {
     const { owned } = this.#tables;
-    const known = owned.get(lease.runId);
-    let draft = known === undefined ? undefined : draftCommit(commit, known, this.#hash);
-    const runs = submissions?.map((each) => ({
-      ...each,
-      draft: draftCommit(each.first, each.run, this.#hash),
-    }));
+    const { commit, submissions, rest } = append;
+    let { draft } = append;
+    const runs = submissions?.map((each) => ({ ...each, draft: this.#draft(each.first, each.run) }));
     let created: readonly CreatedRun[] | undefined;
     let released: ReleasedRun | undefined;
     let before: Position | undefined;
     return this.#tables.write({
-      bytes: draft?.body.length ?? 0,
+      bytes: draft === undefined ? 0 : bytesOf(draft),
       isOneStatement: () =>
         runs === undefined &&
         rest === undefined &&
         draft !== undefined &&
-        !isLarge(draft.body) &&
-        !this.#effects.changesMore(lease.runId, commit),
+        !this.#effects.changesMore(lease.runId, draft),
       apply: (version) => {
         const run = this.#tables.owner(lease);
-        draft ??= draftCommit(commit, run, this.#hash);
+        draft ??= this.#draft(commit, run);
         before = run.position;
         // Submitted runs must see that this run has ended, so in that case the end is stored before the release.
         const isLast = rest !== undefined && runs === undefined;
@@ -251,10 +260,11 @@ export class SqliteJournal implements Journal {
     if (commit.number === run.position.number) {
       const precondition = this.#effects.validate(draft, run.position);
       const next = positionAfter(this.#chain, run.position, draft);
-      if (this.#insert(run, draft, { next, version })) {
+      const row = this.#insert(run, draft, { next, version });
+      if (row !== undefined) {
         run.position = next;
         this.#effects.applyNow(run, draft, { precondition, isLast });
-        this.#rows.addedNow(run, commit.number, draft.body);
+        this.#rows.addedNow(run, row, draft.values);
         return commit;
       }
     }
@@ -270,19 +280,17 @@ export class SqliteJournal implements Journal {
     return this.#append(lease, draft, version, isLast);
   }
 
-  /** Returns `false` if the lease is lost or another store is the holder. */
-  #insert(run: OwnedRun, { commit, body }: Draft, { next, version }: Turn): boolean {
+  /** Returns the id of the new row, or `undefined` if the lease is lost or another store is the holder. */
+  #insert(run: OwnedRun, { commit, body, refs }: Draft, { next, version }: Turn): number | undefined {
     const { database, holder } = this.#tables;
+    const { id, epoch } = run;
     const { number, at } = commit;
     const { seq, link } = next;
-    if (version !== undefined && run.takenAt === version) {
-      database.statement(insertCommit).run(run.id, number, at, seq, link, bodyInRow(body));
-      return true;
-    }
-    const text = bodyInRow(body);
-    const { changes } = this.#fencedInsert.run(run.id, number, at, seq, link, text, run.epoch, holder);
-    if (changes === 0) return false;
+    if (version !== undefined && run.takenAt === version)
+      return database.insert(insertCommit, id, number, at, seq, link, body, refs);
+    const done = this.#fencedInsert.run(id, number, at, seq, link, body, refs, epoch, holder);
+    if (done.changes === 0) return undefined;
     if (version !== undefined) run.takenAt = version;
-    return true;
+    return Number(done.lastInsertRowid);
   }
 }

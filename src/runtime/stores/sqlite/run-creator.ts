@@ -11,7 +11,7 @@ import {
   type SingleFlight,
 } from "../../../kernel/index.ts";
 import { memberCount } from "./codec/member-count.ts";
-import { positionAfter, type Draft } from "./commit-draft.ts";
+import { contentsOf, positionAfter, type Draft } from "./commit-draft.ts";
 import type { CommitEffects, SiblingTables } from "./commit-effects.ts";
 import { insertCommit } from "./db/commit-row.ts";
 import { RunState, tenantText, type RunKey } from "./db/run-row.ts";
@@ -19,7 +19,6 @@ import type { OwnedRun, Position, Tables } from "./db/tables.ts";
 import type { SqliteLeases } from "./leases.ts";
 import type { Chain } from "./rows/chain.ts";
 import type { CommitRows } from "./rows/commit-rows.ts";
-import { bodyInRow } from "./rows/large-bodies.ts";
 import type { RunList } from "./rows/run-list.ts";
 import { insertMetadata } from "./rows/run-metadata.ts";
 
@@ -127,17 +126,19 @@ export class RunCreator {
       record.recoveries,
     );
     const metadata = insertMetadata(database, id, record.metadata);
-    const { body, commit } = draft;
+    const { body, refs, commit } = draft;
     const { number, at } = commit;
     const position = positionAfter(this.#chain, start, draft);
     const { seq, link } = position;
-    database.statement(insertCommit).run(id, number, at, seq, link, bodyInRow(body));
+    const row = database.insert(insertCommit, id, number, at, seq, link, body, refs);
     const key: RunKey = { id, runId, agentId, sessionId, tenantId, userId };
     this.#effects.applyNow(key, draft, { precondition });
-    this.#rows.addedNow(key, number, body);
+    this.#rows.addedNow(key, row, draft.values);
     if (!isClaimed) return undefined;
-    const text = { number, at, nextEvent: seq, body };
-    const beginning = { run: { ...record, metadata }, first: isImmutable(commit) ? commit : text };
+    const first = isImmutable(commit)
+      ? commit
+      : { number, at, nextEvent: seq, body, refs, contents: contentsOf(draft) };
+    const beginning = { run: { ...record, metadata }, first };
     return { ...key, epoch: 1, workerId, position, beginning };
   }
 

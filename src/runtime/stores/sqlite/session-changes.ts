@@ -21,6 +21,7 @@ import {
 } from "./codec/entry-batch.ts";
 import type { Database } from "./db/database.ts";
 import { entriesOfSession, rowsPerSession } from "./db/migrations.ts";
+import type { EntryContents } from "./rows/entry-contents.ts";
 import { ordinalOf, visibilities, visible, type EntryRows } from "./rows/entry-rows.ts";
 import type { SessionRow, SessionRows, SessionState } from "./rows/session-rows.ts";
 
@@ -37,9 +38,9 @@ const placeAgain = `UPDATE entries SET body = json_set(body, '$[0].parentId', ?3
 const removeEntries = `DELETE FROM entries WHERE ${entriesOfSession("?1")} AND run_id = ?2 AND (?3 IS NULL OR task = ?3)`;
 const removeUnseen = `DELETE FROM entries INDEXED BY entries_unseen WHERE ${unseenOfRun}`;
 const hasEntries = `SELECT 1 FROM entries WHERE ${entriesOfSession("?1")} LIMIT 1`;
-const insertEntries = `INSERT INTO entries (id, session, stem, number, count, run_id, task, visibility, type, body)
+const insertEntries = `INSERT INTO entries (id, session, stem, number, count, run_id, task, visibility, type, body, refs)
   VALUES (1 + coalesce((SELECT id FROM entries WHERE ${entriesOfSession("?1")} ORDER BY id DESC LIMIT 1), ?1 * ${rowsPerSession}),
-    ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)`;
+    ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)`;
 
 type Mutable<Value> = { -readonly [Key in keyof Value]: Value[Key] };
 
@@ -47,6 +48,8 @@ type Mutable<Value> = { -readonly [Key in keyof Value]: Value[Key] };
 interface OpenSession extends Mutable<SessionState> {
   readonly id: number;
   readonly sessionId: SessionId;
+  /** Tenant of the writer, whose contents the new entries use. */
+  readonly tenantId: string | null;
   readonly stored: SessionState;
 }
 
@@ -65,16 +68,25 @@ export interface ChangeSource {
   readonly owner: SessionOwner;
 }
 
+export interface SessionChangesOptions {
+  readonly database: Database;
+  readonly rows: SessionRows;
+  readonly entries: EntryRows;
+  readonly contents: EntryContents;
+}
+
 /** Changes sessions, inside the transactions of the journal. */
 export class SessionChanges {
   readonly #database: Database;
   readonly #rows: SessionRows;
   readonly #entries: EntryRows;
+  readonly #contents: EntryContents;
 
-  constructor(database: Database, rows: SessionRows, entries: EntryRows) {
+  constructor({ database, rows, entries, contents }: SessionChangesOptions) {
     this.#database = database;
     this.#rows = rows;
     this.#entries = entries;
+    this.#contents = contents;
   }
 
   /**
@@ -126,7 +138,7 @@ export class SessionChanges {
         isNew = row === undefined;
         const opened = row ?? this.#create(change, source);
         if (opened === undefined) continue;
-        session = { ...opened, sessionId, stored: opened };
+        session = { ...opened, sessionId, tenantId: source.owner.tenantId, stored: opened };
         open.push(session);
       }
       if (isBatch(change)) {
@@ -147,7 +159,7 @@ export class SessionChanges {
   removeHidden(sessionId: SessionId, runId: RunId): void {
     const row = this.#rows.find(sessionId);
     if (row === undefined || this.#database.run(removeUnseen, row.id, runId, null) === 0) return;
-    const session = this.#afterRemoval({ ...row, sessionId, stored: row });
+    const session = this.#afterRemoval({ ...row, sessionId, tenantId: null, stored: row });
     if (session !== undefined) this.#save(session);
   }
 
@@ -172,7 +184,7 @@ export class SessionChanges {
     return null;
   }
 
-  #save({ sessionId: _sessionId, stored, ...session }: OpenSession): void {
+  #save({ sessionId: _sessionId, tenantId: _tenantId, stored, ...session }: OpenSession): void {
     const isChanged =
       session.updatedAt !== stored.updatedAt ||
       session.leafId !== stored.leafId ||
@@ -232,7 +244,8 @@ export class SessionChanges {
     const { stem, number, first, rests } = batch;
     const { runId, taskId, type } = first.entry;
     const parentId = first.atLeaf === true ? session.leafId : first.entry.parentId;
-    this.#database.run(
+    const split = this.#contents.split(rests.with(0, { parentId, ...rests[0] }));
+    const row = this.#database.insert(
       insertEntries,
       session.id,
       stem,
@@ -242,8 +255,10 @@ export class SessionChanges {
       taskId === null ? null : ordinalOf(taskId),
       visibilities.indexOf(first.visibility),
       type,
-      JSON.stringify(rests.with(0, { parentId, ...rests[0] })),
+      split.text,
+      split.refs,
     );
+    this.#contents.keepNow(session.tenantId, row, split);
     session.updatedAt = Math.max(session.updatedAt, latestOf(batch));
     session.title ??= titleIn(batch);
     if (type === "session_info") session.name = (rests.at(-1) as { readonly name: string }).name;

@@ -22,6 +22,7 @@ import { isWithin } from "./db/migrations.ts";
 import type { Tables } from "./db/tables.ts";
 import type { Collector } from "./retention/collector.ts";
 import { deleteUnnamed } from "./retention/unnamed-sessions.ts";
+import type { EntryContents } from "./rows/entry-contents.ts";
 import { EntryRows } from "./rows/entry-rows.ts";
 import type { RunList } from "./rows/run-list.ts";
 import { SessionRows } from "./rows/session-rows.ts";
@@ -38,13 +39,18 @@ export class SqliteSessions implements Sessions {
   readonly #entries: EntryRows;
   readonly #changes: SessionChanges;
 
-  constructor(tables: Tables, collector: Collector, runs: RunList) {
+  constructor(tables: Tables, collector: Collector, runs: RunList, contents: EntryContents) {
     this.#tables = tables;
     this.#collector = collector;
     this.#runs = runs;
     this.#rows = new SessionRows(tables.database);
-    this.#entries = new EntryRows(tables.database);
-    this.#changes = new SessionChanges(tables.database, this.#rows, this.#entries);
+    this.#entries = new EntryRows(tables.database, contents);
+    this.#changes = new SessionChanges({
+      database: tables.database,
+      rows: this.#rows,
+      entries: this.#entries,
+      contents,
+    });
   }
 
   async apply(
@@ -53,15 +59,18 @@ export class SqliteSessions implements Sessions {
   ): Promise<RunSummary | undefined> {
     for (const change of changes) if (change.type === "append") checkEntry(change.entry);
     const batches = batchChanges(changes);
-    return this.#tables.write({
+    const busy = await this.#tables.write({
       apply: () => {
-        const busy = whenIdle === undefined ? undefined : this.#runs.findUnderWay(whenIdle);
-        if (busy !== undefined) return busy;
+        const run = whenIdle === undefined ? undefined : this.#runs.findUnderWay(whenIdle);
+        if (run !== undefined) return run;
         this.refuseOrphans(batches);
         this.#changes.apply(batches, { owner });
         return undefined;
       },
     });
+    // Removed entries may have been the last owners of contents.
+    if (busy === undefined && changes.some(({ type }) => type === "remove")) await this.#collector.collect();
+    return busy;
   }
 
   async find(sessionId: SessionId): Promise<SessionSummary | undefined> {

@@ -10,7 +10,10 @@ import {
   type Store,
 } from "../../../kernel/index.ts";
 import { systemClock } from "../../process/system-sources.ts";
-import { SqliteBlobs } from "./blobs.ts";
+import { LargeValues } from "./codec/large-values.ts";
+import { SqliteContents } from "./contents.ts";
+import { ContentRows } from "./rows/content-rows.ts";
+import { EntryContents } from "./rows/entry-contents.ts";
 import { Chain } from "./rows/chain.ts";
 import { ChangeWatch } from "./db/change-watch.ts";
 import { Checkpointer } from "./db/checkpointer.ts";
@@ -102,23 +105,25 @@ export async function storeOn(database: Database, options: Omit<SqliteStoreOptio
   const checkpointer = new Checkpointer(database.path);
   const writer = new GroupCommit(database, database.durability === "normal" ? checkpointer : undefined);
   const tables = new Tables({ database, writer, clock });
-  const rows = new CommitRows(database, (sessionId, first, count) =>
+  const chain = new Chain(hash, auditKey);
+  const large = new LargeValues((bytes) => chain.contentHash(bytes));
+  const contentRows = new ContentRows(database);
+  const rows = new CommitRows(database, contentRows, (sessionId, first, count) =>
     sessions.findEntries(sessionId, first, count),
   );
   await database.patiently(() => {
     migrate(database, storeSchema);
     rows.open();
   });
-  const chain = new Chain(hash, auditKey);
   const check = new LogCheck(tables, rows, chain);
   const collector = new Collector(tables, rows);
-  const eraser = new Eraser({ tables, rows, chain, check, hash });
+  const eraser = new Eraser({ tables, rows, chain, check, collector, hash, large });
   const deltas = new DeltaBoard(tables);
   const feeds = new RunFeeds(tables, rows, deltas);
   const locks = new WorkerLocks(database.path);
   const list = new RunList(tables, rows);
-  const sessions = new SqliteSessions(tables, collector, list);
-  const blobs = new SqliteBlobs(tables, collector, hash);
+  const sessions = new SqliteSessions(tables, collector, list, new EntryContents(contentRows, large));
+  const contents = new SqliteContents({ tables, rows: contentRows, collector, chain });
   const mailbox = new SqliteMailbox(tables);
   const inbox = new SqliteInbox(tables, mail);
   const topics = new SqliteTopics(tables);
@@ -138,7 +143,8 @@ export async function storeOn(database: Database, options: Omit<SqliteStoreOptio
   // Completes what a dead process left partly collected or erased. If this fails, the next deletion reports the error.
   collector.collect().catch(() => undefined);
   eraser.erase().catch(() => undefined);
-  const siblings = { sessions, mailbox, inbox, topics, blobs, deltas, feeds, usage };
+  const siblings = { sessions, mailbox, inbox, topics, deltas, feeds, usage };
+  const draftTools = { hash, large };
   let closing: Promise<void> | undefined;
   const close = async (): Promise<void> => {
     watch.close();
@@ -152,12 +158,22 @@ export async function storeOn(database: Database, options: Omit<SqliteStoreOptio
     database.close();
   };
   return {
-    journal: new SqliteJournal({ tables, rows, chain, hash, collector, eraser, leases, list, siblings }),
+    journal: new SqliteJournal({
+      tables,
+      rows,
+      chain,
+      draftTools,
+      collector,
+      eraser,
+      leases,
+      list,
+      siblings,
+    }),
     events: new SqliteEventLog({ tables, rows, check, feeds, deltas, watch }),
     mailbox,
     inbox,
     sessions,
-    blobs,
+    contents,
     leases,
     topics,
     records: new SqliteRecords(tables),

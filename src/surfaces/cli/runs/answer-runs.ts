@@ -9,7 +9,7 @@ import {
 } from "../../../kernel/index.ts";
 import { openRuntime } from "../../../open-runtime.ts";
 import type { ExitKind } from "../exit-code.ts";
-import { askDecision } from "../run/approval-prompt.ts";
+import { askDecision, isForPerson } from "../run/approval-prompt.ts";
 import { requestLines } from "../run/run-watcher.ts";
 import { withStore, type StoreOptions } from "../stored-runs.ts";
 import { printable, type Terminal } from "../terminal.ts";
@@ -128,11 +128,12 @@ async function answer(
 ): Promise<void> {
   const { approvalId } = request;
   let decision: ApprovalDecision | undefined;
-  if (yes) decision = { decision: "approved", ...(remember && { remember }) };
+  if (yes && isForPerson(request)) decision = { decision: "approved", ...(remember && { remember }) };
   else if (deny === undefined) decision = await askDecision(request, terminal);
   else decision = { decision: "denied", reason: typeof deny === "string" ? deny : "by the person" };
   if (decision === undefined) {
-    terminal.say(`  ${printable(approvalId)} stays open; --yes allows it, --deny refuses it`);
+    const remedy = isForPerson(request) ? "--yes allows it, --deny refuses it" : "--deny refuses it";
+    terminal.say(`  ${printable(approvalId)} stays open; ${remedy}`);
     return;
   }
   await run.approve(approvalId, decision);

@@ -53,8 +53,8 @@ test("a store that is closed and opened again returns everything that was acknow
     topics: [{ type: "follow", topicId, agentId: reader }],
   };
   await store.journal.append(lease, commit);
-  const blobId = await store.blobs.put(
-    runId,
+  const hash = await store.contents.put(
+    { runId },
     Uint8Array.from({ length: 600_000 }, (_, index) => index % 251),
   );
   await store.leases.release(lease, { kind: "suspended", wakeAt: 50 });
@@ -70,7 +70,7 @@ test("a store that is closed and opened again returns everything that was acknow
   expect(await again.inbox.peek(reader)).toEqual([{ message, deliveries: 0 }]);
   expect(await again.topics.followers(topicId)).toEqual([reader]);
   expect(await again.sessions.read(sessionId)).toEqual([{ entry, visibility: "visible" }]);
-  expect((await again.blobs.get(runId, blobId))?.length).toBe(600_000);
+  expect((await again.contents.get({ runId }, hash))?.length).toBe(600_000);
   await again.leases.enlist("w2");
   const claimed = await again.leases.claim({ workerId: "w2", limit: 9, now: 60 });
   expect(claimed.map((each) => each.runId).toSorted()).toEqual([runId, other].toSorted());

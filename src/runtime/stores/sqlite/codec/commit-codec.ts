@@ -27,7 +27,7 @@ export interface CommitFrame extends Run {
 }
 
 /**
- * Returns the text of a commit's row: the commit as JSON, with exceptions that keep it short. Events refer to content
+ * Returns what the row of a commit stores: the commit, with exceptions that keep its text short. Events refer to content
  * that a step or a new task of the commit holds. Session entries are named, because the `entries` table holds them.
  * Steps, openings, and the replies, events and bookings of every turn are lists without member names.
  */
@@ -36,11 +36,11 @@ export function encodeCommit(
   run: Run,
   hash: Hash,
   sessions: readonly BatchedChange[] = batchChanges(commit.sessions ?? []),
-): string {
+): StoredCommit {
   const { at, opens, steps = [], events, tasks = [], ledger } = commit;
   const { runId, agentId } = run;
   // JSON leaves out members that are undefined.
-  const stored: StoredCommit = {
+  return {
     ...commit,
     number: undefined,
     at: undefined,
@@ -50,17 +50,15 @@ export function encodeCommit(
     ledger: ledger?.map((command) => encodeBooking(command, rootOf(run))),
     sessions: sessions.length === 0 ? undefined : sessions.map((change) => encodeChange(change, run)),
   };
-  return JSON.stringify(stored);
 }
 
 /**
  * Returns the commit, without entries that were removed from their session since. Throws a `SyntaxError` if
- * `encodeCommit` did not write the text.
+ * `encodeCommit` did not return this value. The value must not be used afterwards.
  */
-export function decodeCommit(body: string, frame: CommitFrame, find: FindEntries): Commit {
-  const stored = JSON.parse(body) as StoredCommit;
+export function decodeCommit(stored: StoredCommit, frame: CommitFrame, find: FindEntries): Commit {
   const { opens, steps: storedSteps, events, tasks = [], ledger, sessions } = stored;
-  // The parsed object becomes the commit: a copy would take as long as parsing. Bench: `runtime`, row "replay".
+  // The stored object becomes the commit: a copy would take as long as parsing. Bench: `runtime`, row "replay".
   const commit = stored as unknown as { -readonly [Key in keyof Commit]: Commit[Key] };
   commit.number = frame.number;
   commit.at = frame.at;

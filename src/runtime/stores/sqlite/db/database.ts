@@ -124,6 +124,16 @@ export class Database {
     }
   }
 
+  /** Overwrites what the work deletes. By default SQLite only marks the space as free. */
+  overwriting<Result>(work: () => Result): Result {
+    this.exec("PRAGMA secure_delete = ON");
+    try {
+      return work();
+    } finally {
+      this.exec("PRAGMA secure_delete = FAST");
+    }
+  }
+
   /**
    * Does the work synchronously if no other connection holds a lock, otherwise as soon as the lock is released. Rejects with
    * faults only; with `store_unavailable` if the file is still locked after `busyLimitMs`.

@@ -1,4 +1,5 @@
 import type { FileSchema } from "./migrate.ts";
+import { OwnerKind } from "./owner-kind.ts";
 import { isScheduled, isSuspended, noTenant, pausedText, turnUser } from "./run-row.ts";
 
 /** "Reev" in the header of the file. It distinguishes Reeve's files from other SQLite databases. */
@@ -6,6 +7,9 @@ const applicationId = 0x52656576;
 
 /** Maximum number of rows of `entries` per session. */
 export const rowsPerSession = 4_194_304;
+
+/** Maximum number of rows of `content_pieces` per content. */
+export const piecesPerContent = 4_096;
 
 /** SQL condition for the rows of `entries` that belong to a session. The ids of these rows are one contiguous range. */
 export function entriesOfSession(session: string): string {
@@ -30,8 +34,11 @@ export const isUnnamed = "session_id >= 'ses_run_' AND session_id < 'ses_run`'";
  *
  * - Keys are integers. An index of one column lists rows with the same value in the order of their creation.
  * - `commits`: one row per commit, with its events inside. Rows are appended. `next_event` is the seq after the last
- *   event, so that a binary search finds the commit of any seq. The text of a large commit is the blob
- *   `commit NUMBER` of its run; its `body` is then empty.
+ *   event, so that a binary search finds the commit of any seq.
+ * - `contents`: large values of commits and entries, each once per tenant. `refs` in `commits` and `entries` lists the
+ *   contents of a row and their places in its `body` (`ContentRef`). The pieces of a content have successive ids.
+ *   `content_owners` lists the rows that need a content (`OwnerKind`); triggers remove a row's ownership with the row,
+ *   and mark a content that has lost its last owner as deleted.
  * - `places`: the ids of a run's commits. One row covers successive commits, starting with `number`. The table is
  *   updated for many commits at once; `placed` holds the id up to which it is complete. An index that every commit
  *   updates would write one more page for each run that writes.
@@ -55,7 +62,7 @@ export const isUnnamed = "session_id >= 'ses_run_' AND session_id < 'ses_run`'";
  * - `usage_totals`: amounts of runs, also of deleted ones. Tenant, user and model are stored as `tenantText` returns them.
  * - `allotments`: what runs in progress hold of the caps per day (B7).
  * - `records`: a write deletes the row and inserts another one, so that `version` is never reused.
- * - Deletion first sets the name to NULL (`run_id`, `session_id` or the blob's `run_id`). The rows are freed later.
+ * - Deletion first sets the name to NULL (`run_id`, `session_id` or the content's `hash`). The rows are freed later.
  * - The indexes that find work contain no run that is suspended without a wake time.
  */
 const migrations: readonly string[] = [
@@ -96,6 +103,9 @@ const migrations: readonly string[] = [
   CREATE INDEX runs_of_session ON runs (session_id, ended) WHERE run_id IS NOT NULL;
   CREATE INDEX runs_of_agent ON runs (agent_id) WHERE run_id IS NOT NULL;
   CREATE INDEX runs_of_tenant ON runs (tenant) WHERE tenant <> '${noTenant}' AND run_id IS NOT NULL;
+  CREATE INDEX runs_of_user ON runs (user_id, tenant) WHERE user_id IS NOT NULL AND run_id IS NOT NULL;
+  CREATE INDEX runs_by_creation ON runs (created_at) WHERE run_id IS NOT NULL;
+  CREATE INDEX runs_of_kind ON runs (kind) WHERE kind > 0 AND run_id IS NOT NULL;
   CREATE INDEX runs_suspended ON runs (state) WHERE ${isSuspended} AND NOT ${isScheduled} AND run_id IS NOT NULL;
   CREATE INDEX runs_scheduled ON runs (state) WHERE ${isSuspended} AND ${isScheduled} AND run_id IS NOT NULL;
   CREATE INDEX runs_paused ON runs (standing) WHERE standing = '${pausedText}' AND ended IS NULL AND run_id IS NOT NULL;
@@ -123,6 +133,7 @@ const migrations: readonly string[] = [
     next_event INTEGER NOT NULL,
     link TEXT NOT NULL,
     body TEXT NOT NULL,
+    refs TEXT,
     seal TEXT
   );
   CREATE TABLE places (
@@ -206,23 +217,45 @@ const migrations: readonly string[] = [
     task INTEGER,
     visibility INTEGER NOT NULL,
     type TEXT NOT NULL,
-    body TEXT NOT NULL
+    body TEXT NOT NULL,
+    refs TEXT
   );
   CREATE INDEX entries_by_name ON entries (session, stem, number, count);
   CREATE INDEX entries_unseen ON entries (session, run_id) WHERE visibility < 2;
 
-  CREATE TABLE blobs (
-    id INTEGER PRIMARY KEY AUTOINCREMENT,
-    run_id TEXT,
-    blob_id TEXT NOT NULL,
-    UNIQUE (run_id, blob_id)
-  );
-  CREATE TABLE blob_pieces (
+  CREATE TABLE contents (
     id INTEGER PRIMARY KEY,
-    blob INTEGER NOT NULL,
+    hash TEXT,
+    tenant TEXT NOT NULL
+  );
+  CREATE UNIQUE INDEX contents_by_hash ON contents (hash, tenant);
+  CREATE TABLE content_pieces (
+    id INTEGER PRIMARY KEY,
     bytes BLOB NOT NULL
   );
-  CREATE INDEX pieces_of_blob ON blob_pieces (blob, id);
+  CREATE TABLE content_owners (
+    content INTEGER NOT NULL,
+    kind INTEGER NOT NULL,
+    owner INTEGER NOT NULL,
+    PRIMARY KEY (content, kind, owner)
+  ) WITHOUT ROWID;
+  CREATE INDEX contents_of_owner ON content_owners (kind, owner);
+  CREATE TRIGGER commit_removed AFTER DELETE ON commits WHEN old.refs IS NOT NULL BEGIN
+    DELETE FROM content_owners WHERE kind = ${OwnerKind.COMMIT} AND owner = old.id;
+  END;
+  CREATE TRIGGER entries_removed AFTER DELETE ON entries WHEN old.refs IS NOT NULL BEGIN
+    DELETE FROM content_owners WHERE kind = ${OwnerKind.ENTRIES} AND owner = old.id;
+  END;
+  CREATE TRIGGER entries_moved AFTER UPDATE OF id ON entries WHEN old.refs IS NOT NULL BEGIN
+    UPDATE content_owners SET owner = new.id WHERE kind = ${OwnerKind.ENTRIES} AND owner = old.id;
+  END;
+  CREATE TRIGGER session_removed AFTER DELETE ON sessions BEGIN
+    DELETE FROM content_owners WHERE kind = ${OwnerKind.SESSION} AND owner = old.id;
+  END;
+  CREATE TRIGGER content_disowned AFTER DELETE ON content_owners
+    WHEN NOT EXISTS (SELECT 1 FROM content_owners WHERE content = old.content) BEGIN
+    UPDATE contents SET hash = NULL WHERE id = old.content;
+  END;
 
   CREATE TABLE followers (
     id INTEGER PRIMARY KEY,

@@ -1,12 +1,17 @@
 import { setImmediate } from "node:timers/promises";
 import { Chore } from "./chore.ts";
 import type { CommitRows } from "../rows/commit-rows.ts";
+import { piecesPerContent } from "../db/migrations.ts";
+import { OwnerKind } from "../db/owner-kind.ts";
 import type { Tables } from "../db/tables.ts";
 
 /** Target duration of a slice. The slice is halved if it takes longer, and doubled if it takes less than half. */
 const sliceMs = 1;
 const mostRows = 4_096;
 const mostPieces = 4;
+
+const removePieces = `DELETE FROM content_pieces WHERE id IN (SELECT id FROM content_pieces
+  WHERE id >= ?1 * ${piecesPerContent} AND id < (?1 + 1) * ${piecesPerContent} LIMIT ?2)`;
 
 /** Deletes at most `limit` rows that belong to a deleted row, and returns their number. */
 type Remove = (id: number, limit: number) => number;
@@ -16,10 +21,12 @@ interface Kind {
   /** The column that is NULL in a deleted row. */
   readonly name: string;
   readonly holds: readonly Remove[];
+  /** Whether the freed space is overwritten. An erased text may be in a content. */
+  readonly isOverwritten?: true;
 }
 
 /**
- * Frees the rows of deleted runs, sessions and blobs, in slices of a few milliseconds. Readers no longer see a deleted
+ * Frees the rows of deleted runs, sessions and contents, in slices of a few milliseconds. Readers no longer see a deleted
  * row. If the process dies, the next process that opens the file continues.
  */
 export class Collector {
@@ -40,6 +47,16 @@ export class Collector {
           id,
           limit,
         );
+    const contentsOf =
+      (kind: number): Remove =>
+      (id, limit) =>
+        tables.database.run(
+          `DELETE FROM content_owners WHERE kind = ?1 AND owner = ?2 AND content IN
+             (SELECT content FROM content_owners WHERE kind = ?1 AND owner = ?2 LIMIT ?3)`,
+          kind,
+          id,
+          limit,
+        );
     this.#kinds = [
       {
         table: "runs",
@@ -51,14 +68,21 @@ export class Collector {
           rowsOf("deltas", "id", "run"),
           rowsOf("run_metadata", "run", "run"),
           rowsOf("run_labels", "name, value, run", "run"),
+          contentsOf(OwnerKind.RUN),
         ],
       },
-      { table: "sessions", name: "session_id", holds: [rowsOf("entries", "id", "session")] },
       {
-        table: "blobs",
-        name: "run_id",
+        table: "sessions",
+        name: "session_id",
+        holds: [rowsOf("entries", "id", "session"), contentsOf(OwnerKind.SESSION)],
+      },
+      // The last kind, because the rows of the other kinds own contents.
+      {
+        table: "contents",
+        name: "hash",
+        isOverwritten: true,
         // A piece is as large as many other rows.
-        holds: [(id, limit) => rowsOf("blob_pieces", "id", "blob")(id, Math.min(limit, mostPieces))],
+        holds: [(id, limit) => tables.database.run(removePieces, id, Math.min(limit, mostPieces))],
       },
     ];
   }
@@ -76,7 +100,12 @@ export class Collector {
     while (!this.#chore.isStopped) {
       // Most calls find nothing and need no write lock.
       if ((await this.#tables.read(() => this.#next(kind))) === undefined) return;
-      await this.#tables.write({ apply: () => this.#collectSome(kind) });
+      await this.#tables.write({
+        apply: () =>
+          kind.isOverwritten === true
+            ? this.#tables.database.overwriting(() => this.#collectSome(kind))
+            : this.#collectSome(kind),
+      });
       await setImmediate();
     }
   }

@@ -10,6 +10,9 @@ import {
 import type { Chain } from "../rows/chain.ts";
 import { Chore } from "./chore.ts";
 import { encodeCommit } from "../codec/commit-codec.ts";
+import { commitText } from "../codec/commit-text.ts";
+import type { LargeValues } from "../codec/large-values.ts";
+import type { Collector } from "./collector.ts";
 import type { CommitRows } from "../rows/commit-rows.ts";
 import type { CommitRow } from "../db/commit-row.ts";
 import { removeMetadata } from "../rows/run-metadata.ts";
@@ -23,7 +26,9 @@ export interface EraserOptions {
   readonly rows: CommitRows;
   readonly chain: Chain;
   readonly check: LogCheck;
+  readonly collector: Collector;
   readonly hash: Hash;
+  readonly large: LargeValues;
 }
 
 /** The next commit to be processed. */
@@ -45,7 +50,9 @@ export class Eraser {
   readonly #rows: CommitRows;
   readonly #chain: Chain;
   readonly #check: LogCheck;
+  readonly #collector: Collector;
   readonly #hash: Hash;
+  readonly #large: LargeValues;
   /**
    * Runs whose log is not valid for this store: it has another audit key, and a store with that key erases it; or it
    * lists an erasure that no commit ordered, which is never carried out.
@@ -53,12 +60,14 @@ export class Eraser {
   readonly #others = new Set<number>();
   readonly #chore = new Chore(() => this.#work());
 
-  constructor({ tables, rows, chain, check, hash }: EraserOptions) {
+  constructor({ tables, rows, chain, check, collector, hash, large }: EraserOptions) {
     this.#tables = tables;
     this.#rows = rows;
     this.#chain = chain;
     this.#check = check;
+    this.#collector = collector;
     this.#hash = hash;
+    this.#large = large;
   }
 
   /** Records the erasures of a commit, inside its transaction. */
@@ -71,7 +80,7 @@ export class Eraser {
     const erases = JSON.stringify(addErasures(erasuresOf(before ?? {}), erasures));
     database.run("UPDATE runs SET erases = ?2, erasing = 1 WHERE id = ?1", id, erases);
     if (erasures.some(({ taskId }) => taskId === rootTaskId))
-      this.#overwriting(() => removeMetadata(database, id));
+      this.#tables.database.overwriting(() => removeMetadata(database, id));
   }
 
   /** Resolves when everything that was marked before the call is erased. */
@@ -88,7 +97,9 @@ export class Eraser {
       const next = await this.#tables.read(() => this.#next());
       if (next === undefined || this.#chore.isStopped) return;
       const ordered = await this.#orderedIn(next);
-      if (ordered !== undefined) await this.#eraseRun(ordered);
+      if (ordered === undefined) continue;
+      await this.#eraseRun(ordered);
+      await this.#collector.collect();
     }
   }
 
@@ -119,19 +130,10 @@ export class Eraser {
     let cursor: Cursor | undefined = { number: 0, link: chainStart(run) };
     while (cursor !== undefined && !this.#chore.isStopped) {
       const from: Cursor = cursor;
-      cursor = await this.#tables.write({ apply: () => this.#overwriting(() => this.#slice(run, from)) });
+      cursor = await this.#tables.write({
+        apply: () => this.#tables.database.overwriting(() => this.#slice(run, from)),
+      });
       await setImmediate();
-    }
-  }
-
-  /** Overwrites the removed text in the file. By default SQLite only marks the space as free. */
-  #overwriting<Result>(work: () => Result): Result {
-    const { database } = this.#tables;
-    database.exec("PRAGMA secure_delete = ON");
-    try {
-      return work();
-    } finally {
-      database.exec("PRAGMA secure_delete = FAST");
     }
   }
 
@@ -165,7 +167,8 @@ export class Eraser {
     const commit = this.#rows.decodeWhole(run, row);
     const erased = eraseCommit(commit, erasuresOf(run));
     if (erased === commit) return;
-    const body = encodeCommit(erased, run, this.#hash);
-    this.#rows.overwriteNow(run, row, body, this.#chain.seal(before, { ...row, body }));
+    const rest = commitText(encodeCommit(erased, run, this.#hash), this.#large);
+    const seal = this.#chain.seal(before, { ...row, body: rest.text, refs: rest.refs });
+    this.#rows.overwriteNow(run, row, rest, seal);
   }
 }

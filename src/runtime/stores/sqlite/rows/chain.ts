@@ -1,6 +1,10 @@
 import { createHmac } from "node:crypto";
 import { chainHead, type Erasure, type Hash } from "../../../../kernel/index.ts";
 import type { CommitRow } from "../db/commit-row.ts";
+import { hashesIn } from "../codec/large-values.ts";
+
+/** The columns of a commit that its link covers. */
+type LinkedText = Pick<CommitRow, "number" | "at" | "nextEvent" | "body" | "refs">;
 
 /**
  * E1: the hash chain of commits. With a key, only its owners can compute a valid chain; without a key, anyone can. Each
@@ -9,28 +13,47 @@ import type { CommitRow } from "../db/commit-row.ts";
 export class Chain {
   readonly keyed: boolean;
   readonly #hash: Hash;
+  readonly #contentHash: Hash;
 
   constructor(hash: Hash, auditKey: string | undefined) {
     this.keyed = auditKey !== undefined;
-    this.#hash =
+    this.#hash = auditKey === undefined ? hash : keyedHash(auditKey);
+    // Contents have a key of their own: an application can choose their bytes, and must not obtain a link that way.
+    this.#contentHash =
       auditKey === undefined
         ? hash
-        : (content) => createHmac("sha256", auditKey).update(content).digest("base64url");
+        : keyedHash(createHmac("sha256", auditKey).update("reeve content").digest());
+  }
+
+  /** V1: returns the name of a content. */
+  contentHash(bytes: Uint8Array): string {
+    return this.#contentHash(bytes);
+  }
+
+  /** Whether the contents that a row refers to exist and are what was written. */
+  holdsContents({ refs, contents }: CommitRow): boolean {
+    if (refs === null) return true;
+    return hashesIn(refs).every((hash) => {
+      const bytes = contents?.get(hash);
+      return bytes !== undefined && this.#contentHash(bytes) === hash;
+    });
   }
 
   /**
    * Represents a commit and, through the link before it, all earlier commits. It is the only hash that a commit needs.
    */
-  link(before: string, { number, at, nextEvent, body }: Omit<CommitRow, "id" | "link" | "seal">): string {
-    return this.#hash(`link\n${before}\n${number} ${at} ${nextEvent}\n${body}`);
+  link(before: string, row: LinkedText): string {
+    const { number, at, nextEvent } = row;
+    return this.#hash(`link\n${before}\n${number} ${at} ${nextEvent}\n${coveredText(row)}`);
   }
 
   /**
    * For a commit whose text was erased, so that its link can no longer be computed: covers the original link and the
    * remaining text.
    */
-  seal(before: string, { number, at, nextEvent, link, body }: Omit<CommitRow, "id" | "seal">): string {
-    return this.#hash(`seal\n${before}\n${number} ${at} ${nextEvent} ${link}\n${body}`);
+  seal(before: string, row: LinkedText & Pick<CommitRow, "link">): string {
+    const { number, at, nextEvent, link } = row;
+    return this.#hash(`seal\n${before}\n${number} ${at} ${nextEvent} ${link}\n${coveredText(row)}`);
   }
 
   /** Whether the row is what was written after this link, or what an erasure left of it. */
@@ -48,4 +71,13 @@ export class Chain {
     const content = erases.length === 0 ? link : `${link} ${JSON.stringify(erases)}`;
     return chainHead(`head\n${before}`, { number, at, nextSeq, content }, this.#hash);
   }
+}
+
+/** The text of a commit, with the hashes of the contents that it refers to. JSON texts contain no line feed. */
+function coveredText({ body, refs }: LinkedText): string {
+  return refs === null ? body : `${body}\n${refs}`;
+}
+
+function keyedHash(key: string | Uint8Array): Hash {
+  return (content) => createHmac("sha256", key).update(content).digest("base64url");
 }

@@ -1,7 +1,10 @@
-import type { CommitRow, CommitText } from "../db/commit-row.ts";
+import type { CommitRow, CommitText, WithContents } from "../db/commit-row.ts";
 import { setImmediate } from "node:timers/promises";
 import { chainStart, eraseCommit, Fault, type Commit, type Event } from "../../../../kernel/index.ts";
 import { decodeCommit } from "../codec/commit-codec.ts";
+import { joinText, type LargeValue, type SplitText } from "../codec/large-values.ts";
+import type { StoredCommit } from "../codec/stored-commit.ts";
+import type { ContentRows } from "./content-rows.ts";
 import type { Database } from "../db/database.ts";
 import {
   lastFreshMark,
@@ -21,8 +24,8 @@ import {
   type LinkMark,
 } from "./commit-selects.ts";
 import { erasuresOf } from "./erasures.ts";
-import { isApart, LargeBodies } from "./large-bodies.ts";
-import type { RunKey } from "../db/run-row.ts";
+import { OwnerKind } from "../db/owner-kind.ts";
+import { tenantText, type RunKey } from "../db/run-row.ts";
 import type { FindEntries } from "../codec/stored-change.ts";
 import type { Position } from "../db/tables.ts";
 
@@ -47,14 +50,14 @@ const noEntries: FindEntries = () => [];
 export class CommitRows {
   readonly #database: Database;
   readonly #findEntries: FindEntries;
-  readonly #large: LargeBodies;
+  readonly #contents: ContentRows;
   #fresh = 0;
   #mostFresh = mostFresh;
 
-  constructor(database: Database, findEntries: FindEntries) {
+  constructor(database: Database, contents: ContentRows, findEntries: FindEntries) {
     this.#database = database;
+    this.#contents = contents;
     this.#findEntries = findEntries;
-    this.#large = new LargeBodies(database);
   }
 
   /**
@@ -74,13 +77,17 @@ export class CommitRows {
   }
 
   /**
-   * Records that a commit with this text was added. The caller must be inside the commit's transaction if `isCrowded`
-   * is true or the text is large.
+   * Records that a commit was added under this row id, and stores its large values. The caller must be inside the
+   * commit's transaction if `isCrowded` is true or there are large values.
    */
-  addedNow({ runId }: RunKey, number: number, body: string): void {
-    this.#large.keepNow(runId, number, body);
+  addedNow(run: RunKey, id: number, values: readonly LargeValue[]): void {
+    if (values.length > 0) this.#keepNow(run, id, values);
     if (this.isCrowded) this.placeNow();
     else this.#fresh++;
+  }
+
+  #keepNow({ tenantId }: RunKey, id: number, values: readonly LargeValue[]): void {
+    this.#contents.keepNow(tenantText(tenantId), { kind: OwnerKind.COMMIT, id }, values);
   }
 
   /** The number of the run's next commit. */
@@ -169,27 +176,41 @@ export class CommitRows {
     return this.#page(wholeRows, run, from, end);
   }
 
-  /** Adds the texts that are stored as blobs to their rows. */
-  #whole<Row extends Mark & Partial<CommitText>>(select: Select<Row>, run: RunKey, rows: Row[]): Row[] {
-    return rows.some(isApart)
-      ? rows.map((row) => (isApart(row) ? this.#wholeRow(select, run, row) : row))
-      : rows;
+  /** Loads the contents that rows refer to. A row that was deleted meanwhile is left out. */
+  #whole<Row extends Mark & Referring>(select: Select<Row>, run: RunKey, rows: Row[]): Row[] {
+    return rows.some(hasRefs) ? rows.flatMap((row) => this.#wholeRow(select, run, row)) : rows;
   }
 
   /**
-   * Reads the text from its blob. If retention erased the commit after the row was read, the blob is gone and the row
-   * holds the remaining text, so the row is read again.
+   * If a content is missing, another process has deleted or erased the commit after the row was read, so the row is
+   * read again.
    */
-  #wholeRow<Row extends Mark & Partial<CommitText>>(select: Select<Row>, run: RunKey, row: Row): Row {
-    const body = this.#large.read(run.runId, row.number);
-    if (body !== undefined) return { ...row, body };
-    return this.#rowsOf(select, run, row.number, row.number + 1)[0] ?? row;
+  #wholeRow<Row extends Mark & Referring>(select: Select<Row>, run: RunKey, read: Row): Row | [] {
+    const row = this.#withContents(read);
+    if (row !== undefined) return row;
+    const [again] = this.#rowsOf(select, run, read.number, read.number + 1);
+    return again === undefined ? [] : (this.#withContents(again) ?? again);
   }
 
-  /** Replaces the text of a commit by the part that retention keeps, and sets its seal. Call inside a transaction. */
-  overwriteNow({ runId }: RunKey, { id, number }: CommitRow, body: string, seal: string): void {
-    this.#large.forgetNow(runId, number);
-    this.#database.run("UPDATE commits SET body = ?2, seal = ?3 WHERE id = ?1", id, body, seal);
+  /** Returns `undefined` if a content is missing. */
+  #withContents<Row extends Referring>(row: Row): Row | undefined {
+    const { refs } = row;
+    if (refs === undefined || refs === null) return row;
+    const contents = this.#contents.load(refs);
+    return contents === undefined ? undefined : { ...row, contents };
+  }
+
+  /** Replaces a commit by the part that retention keeps, and sets its seal. Call inside a transaction. */
+  overwriteNow(run: RunKey, { id }: CommitRow, { text, refs, values }: SplitText, seal: string): void {
+    this.#database.run(
+      "UPDATE commits SET body = ?2, refs = ?3, seal = ?4 WHERE id = ?1",
+      id,
+      text,
+      refs,
+      seal,
+    );
+    this.#keepNow(run, id, values);
+    this.#contents.keepOnlyNow({ kind: OwnerKind.COMMIT, id }, refs);
   }
 
   /** Returns the commits of one page that have events. `next` is the number after the last commit of the page. */
@@ -203,7 +224,7 @@ export class CommitRows {
     };
   }
 
-  #page<Row extends Mark>(select: Select<Row>, run: RunKey, from: number, end: number): Row[] {
+  #page<Row extends Mark & Referring>(select: Select<Row>, run: RunKey, from: number, end: number): Row[] {
     return this.#whole(select, run, this.#rowsOf(select, run, from, end));
   }
 
@@ -241,7 +262,7 @@ export class CommitRows {
     return this.#pages(commitTexts, run, from, end);
   }
 
-  async *#pages<Row extends Mark>(
+  async *#pages<Row extends Mark & Referring>(
     select: Select<Row>,
     run: RunKey,
     from: number,
@@ -293,9 +314,10 @@ export class CommitRows {
 
   #decode(run: RunKey, row: CommitText, findEntries: FindEntries): Commit {
     const { runId, agentId, sessionId } = run;
-    const { number, at, nextEvent, body } = row;
+    const { number, at, nextEvent, body, refs, contents } = row;
     try {
-      return decodeCommit(body, { runId, agentId, sessionId, number, at, nextEvent }, findEntries);
+      const stored = joinText(body, refs, contents) as StoredCommit;
+      return decodeCommit(stored, { runId, agentId, sessionId, number, at, nextEvent }, findEntries);
     } catch (error) {
       throw new Fault("store_corrupt", `commit ${row.number} of ${run.runId} cannot be read back`, {
         cause: error,
@@ -393,6 +415,13 @@ export class CommitRows {
     this.#mostFresh = Math.ceil(mostFresh * (0.5 + Math.random() / 2));
     this.#database.run("UPDATE placed SET through = (SELECT coalesce(max(id), 0) FROM commits)");
   }
+}
+
+/** A row that may refer to contents, if its columns were read. */
+type Referring = WithContents & { readonly refs?: string | null };
+
+function hasRefs({ refs }: Referring): boolean {
+  return refs !== undefined && refs !== null;
 }
 
 /** Fault for a commit whose row was removed from the file. */

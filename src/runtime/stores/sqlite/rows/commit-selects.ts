@@ -6,7 +6,7 @@ export type Mark = Pick<CommitRow, "number" | "nextEvent">;
 type PlacedMark = Mark & Pick<CommitRow, "id">;
 export type LinkMark = Mark & Pick<CommitRow, "link">;
 
-const columns = "id, number, at, next_event AS nextEvent, link, body, seal";
+const columns = "id, number, at, next_event AS nextEvent, link, body, refs, seal";
 export const marks = "number, next_event AS nextEvent";
 export const fresh = "FROM commits WHERE id > (SELECT through FROM placed) AND run = ?";
 export const lastFreshMark = `SELECT ${marks} ${fresh} ORDER BY id DESC LIMIT 1`;
@@ -57,10 +57,10 @@ export const wholeRows = new Select(columns, (database, sql, ...values) =>
 export const placedMarks = new Select(`id, ${marks}`, (database, sql, ...values) =>
   database.all<PlacedMark>(sql, ...values),
 );
-export const commitTexts = new Select("number, at, next_event, body", (database, sql, ...values) =>
+export const commitTexts = new Select("number, at, next_event, body, refs", (database, sql, ...values) =>
   database
-    .lists<[number, number, number, string]>(sql, ...values)
-    .map(([number, at, nextEvent, body]): CommitText => ({ number, at, nextEvent, body })),
+    .lists<[number, number, number, string, string | null]>(sql, ...values)
+    .map(([number, at, nextEvent, body, refs]): CommitText => ({ number, at, nextEvent, body, refs })),
 );
 
 export const placedMark = `SELECT ${marks} FROM commits WHERE id =

@@ -11,16 +11,17 @@ import {
   type TaskId,
 } from "../../../../kernel/index.ts";
 import { checkEntryLimit, missingAfter } from "../../session-cursor.ts";
-import { idAfter, nameOf, type EntryName, type EntryRest } from "../codec/entry-batch.ts";
+import { idAfter, nameOf, type EntryName } from "../codec/entry-batch.ts";
 import type { Database } from "../db/database.ts";
 import { entriesOfSession } from "../db/migrations.ts";
+import type { EntryContents, EntryText } from "./entry-contents.ts";
 
 /** A visibility is stored as its index in this list. */
 export const visibilities: readonly EntryVisibility[] = ["pending", "hidden", "visible"];
 export const visible = visibilities.indexOf("visible");
 
 /** A row holds a batch of entries. */
-export interface EntryRow extends EntryName {
+export interface EntryRow extends EntryName, EntryText {
   readonly id: number;
   readonly count: number;
   readonly runId: RunId | null;
@@ -28,14 +29,9 @@ export interface EntryRow extends EntryName {
   readonly task: number | null;
   readonly visibility: number;
   readonly type: SessionEntry["type"];
-  /**
-   * JSON array with the remaining members of each entry. The first has its `parentId`; each other entry is the child of
-   * the one before.
-   */
-  readonly body: string;
 }
 
-const rowColumns = "entries.id, stem, number, count, run_id AS runId, task, visibility, type, body";
+const rowColumns = "entries.id, stem, number, count, run_id AS runId, task, visibility, type, body, refs";
 
 const readRows = `SELECT ${rowColumns} FROM entries WHERE ${entriesOfSession("?1")} AND entries.id >= ?2
     AND visibility >= ?3 ORDER BY entries.id LIMIT ?4`;
@@ -60,9 +56,11 @@ const rowsPerQuery = 64;
 /** Reads the entries of sessions. `session` is the id of a row of `sessions`. */
 export class EntryRows {
   readonly #database: Database;
+  readonly #contents: EntryContents;
 
-  constructor(database: Database) {
+  constructor(database: Database, contents: EntryContents) {
     this.#database = database;
+    this.#contents = contents;
   }
 
   /** Returns the entries of a session in the order of appending. */
@@ -81,7 +79,7 @@ export class EntryRows {
       for (const row of rows) {
         if (entries.length >= limit) break;
         const visibility = visibilities[row.visibility] ?? "hidden";
-        for (const entry of entriesOf(row).slice(skipped)) entries.push({ entry, visibility });
+        for (const entry of this.#entriesOf(row).slice(skipped)) entries.push({ entry, visibility });
         skipped = 0;
       }
       if (most < 0 || rows.length < most) break;
@@ -96,7 +94,7 @@ export class EntryRows {
     for (let id = leafId; id !== null;) {
       const row = this.#rowOf(session, id);
       if (row?.visibility !== visible) break;
-      const entries = entriesOf(row).slice(0, nameOf(id).number - row.number + 1);
+      const entries = this.#entriesOf(row).slice(0, nameOf(id).number - row.number + 1);
       if (!entries.toReversed().every((entry) => path.add(entry))) break;
       id = entries[0]?.parentId ?? null;
     }
@@ -105,9 +103,11 @@ export class EntryRows {
 
   /** Returns `count` entries from this one on, without those that were removed. */
   find(sessionId: SessionId, { stem, number }: EntryName, count: number): readonly SessionEntry[] {
-    const rows = this.#database.all<EntryRow>(findEntries, sessionId, stem, number, count);
+    const rows = this.#contents.load(() =>
+      this.#database.all<EntryRow>(findEntries, sessionId, stem, number, count),
+    );
     return rows.flatMap((row) =>
-      entriesOf(row).slice(Math.max(0, number - row.number), number + count - row.number),
+      this.#entriesOf(row).slice(Math.max(0, number - row.number), number + count - row.number),
     );
   }
 
@@ -143,7 +143,7 @@ export class EntryRows {
   /** Returns the name that the last `session_info` entry sets. */
   name(session: number): string | null {
     const row = this.#database.get<EntryRow>(lastOfType, session, "session_info");
-    const entry = row === undefined ? undefined : entriesOf(row).at(-1);
+    const entry = row === undefined ? undefined : this.#entriesOf(row).at(-1);
     return entry?.type === "session_info" ? entry.name : null;
   }
 
@@ -151,7 +151,7 @@ export class EntryRows {
   *messages(session: number): Generator<SessionEntry> {
     for (let from = 0; ;) {
       const rows = this.#database.all<EntryRow>(messagesFrom, session, from);
-      for (const row of rows) yield* entriesOf(row);
+      for (const row of rows) yield* this.#entriesOf(row);
       const last = rows.at(-1);
       if (last === undefined) return;
       from = last.id;
@@ -170,23 +170,23 @@ export class EntryRows {
     return row !== undefined && row.number + row.count > name.number ? row : undefined;
   }
 
+  #entriesOf(row: EntryRow): SessionEntry[] {
+    const { runId, task, type } = row;
+    const taskId = task === null ? null : formatTaskId(task);
+    let at: number | undefined;
+    return this.#contents.restsOf(row).map((rest, index) => {
+      at = rest.at ?? at;
+      const id = idAfter(row, index);
+      return { parentId: idAfter(row, index - 1), at, ...rest, type, id, runId, taskId } as SessionEntry;
+    });
+  }
+
   #leafAfter(row: EntryRow | undefined): string | null {
     if (row === undefined) return null;
     if (row.type !== "leaf") return idAfter(row, row.count - 1);
-    const entry = entriesOf(row).at(-1);
+    const entry = this.#entriesOf(row).at(-1);
     return entry?.type === "leaf" ? entry.targetId : null;
   }
-}
-
-function entriesOf(row: EntryRow): SessionEntry[] {
-  const { runId, task, type, body } = row;
-  const taskId = task === null ? null : formatTaskId(task);
-  let at: number | undefined;
-  return (JSON.parse(body) as EntryRest[]).map((rest, index) => {
-    at = rest.at ?? at;
-    const id = idAfter(row, index);
-    return { parentId: idAfter(row, index - 1), at, ...rest, type, id, runId, taskId } as SessionEntry;
-  });
 }
 
 export function ordinalOf(taskId: TaskId): number {

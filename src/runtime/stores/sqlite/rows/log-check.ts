@@ -66,6 +66,8 @@ export class LogCheck {
         if (row.number !== number) return broken(seq, `commit ${number} is missing`);
         if (!this.#chain.holds(link, row))
           return broken(seq, `commit ${number} does not match the chain: ${changedAt(number)} was changed`);
+        if (!this.#chain.holdsContents(row))
+          return broken(seq, `commit ${number} refers to a content that is missing or was changed`);
         const commit = readable(() => this.#rows.decodeAlone(run, row));
         if (commit === undefined || seq + (commit.events?.length ?? 0) !== row.nextEvent)
           return broken(seq, `commit ${number} does not hold the events that its row counts`);

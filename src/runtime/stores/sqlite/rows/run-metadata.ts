@@ -1,5 +1,5 @@
 import type { JsonObject } from "../../../../kernel/index.ts";
-import { longestLabel } from "../../run-cursor.ts";
+import { isLabel } from "../../run-cursor.ts";
 import type { Database } from "../db/database.ts";
 
 const noMetadata: JsonObject = Object.freeze({});
@@ -11,7 +11,7 @@ export function insertMetadata(database: Database, run: number, metadata: JsonOb
   database.run("INSERT INTO run_metadata (run, body) VALUES (?, ?)", run, text);
   const stored = JSON.parse(text) as JsonObject;
   for (const [name, value] of Object.entries(stored))
-    if (typeof value === "string" && name.length + value.length <= longestLabel)
+    if (isLabel(name, value))
       database.run("INSERT INTO run_labels (name, value, run) VALUES (?, ?, ?)", name, value, run);
   return stored;
 }

@@ -19,7 +19,13 @@ import {
   type SessionChange,
   type StepRecord,
 } from "../../../../../src/kernel/index.ts";
-import { decodeCommit, encodeCommit } from "../../../../../src/runtime/stores/sqlite/codec/commit-codec.ts";
+import {
+  decodeCommit,
+  encodeCommit,
+  type CommitFrame,
+} from "../../../../../src/runtime/stores/sqlite/codec/commit-codec.ts";
+import type { FindEntries } from "../../../../../src/runtime/stores/sqlite/codec/stored-change.ts";
+import type { StoredCommit } from "../../../../../src/runtime/stores/sqlite/codec/stored-commit.ts";
 import { idAfter } from "../../../../../src/runtime/stores/sqlite/codec/entry-batch.ts";
 
 const run = {
@@ -30,15 +36,23 @@ const run = {
 const hash = (content: string | Uint8Array): string => `hash of ${content.length}`;
 const json = fc.jsonValue() as fc.Arbitrary<JsonValue>;
 
+function textOf(commit: Commit, of: Parameters<typeof encodeCommit>[1] = run): string {
+  return JSON.stringify(encodeCommit(commit, of, hash));
+}
+
+function commitOf(text: string, frame: CommitFrame, find: FindEntries = () => []): Commit {
+  return decodeCommit(JSON.parse(text) as StoredCommit, frame, find);
+}
+
 /** Encodes the commit as a row's text and decodes it again. */
 function through(commit: Commit): Commit {
   const seqs = commit.events?.map(({ seq }) => seq) ?? [];
-  const body = encodeCommit(commit, run, hash);
+  const body = textOf(commit);
   const frame = { ...run, number: commit.number, at: commit.at, nextEvent: (seqs.at(-1) ?? 4) + 1 };
   const entries = new Map(
     commit.sessions?.flatMap((change) => (change.type === "append" ? [[change.entry.id, change.entry]] : [])),
   );
-  return decodeCommit(body, frame, (_session, first, count) =>
+  return commitOf(body, frame, (_session, first, count) =>
     Array.from({ length: count }, (_, index) => entries.get(idAfter(first, index)) ?? []).flat(),
   );
 }
@@ -99,7 +113,7 @@ test("a commit is stored as JSON under its own member names, without its number 
     resolves: [{ taskId: formatTaskId(0), wait: "w", value: { a: [1, "x"] } }],
     mailThrough: 4,
   } as unknown as Omit<Commit, "number" | "at">;
-  expect(JSON.parse(encodeCommit({ number: 0, at: 50, ...rest }, run, hash))).toEqual(rest);
+  expect(JSON.parse(textOf({ number: 0, at: 50, ...rest }))).toEqual(rest);
 });
 
 test("a deferred digest is computed when its commit is encoded", () => {
@@ -215,7 +229,7 @@ test.each<[string, Commit]>([
     },
   ],
 ])("%s is stored once and restored", (_what, commit) => {
-  const body = encodeCommit(commit, run, hash);
+  const body = textOf(commit);
   expect(body.split("a long answer, ").length - 1).toBe(100);
   const back = through(commit);
   expect(back).toEqual(commit);
@@ -280,13 +294,11 @@ test("a tool_execution_start event is stored as the position of its call in the 
     steps: [recordOf("llm", { ...reply, message: asking })],
     events: [start(5, "another"), start(6, "one input"), start(7, "edited")],
   };
-  const body = encodeCommit(commit, run, hash);
+  const body = textOf(commit);
   expect(["one input", "another", "edited"].map((input) => body.split(input).length - 1)).toEqual([1, 1, 1]);
   expect(through(commit)).toEqual(commit);
   const astray = body.replace('"tool_execution_start",0,2', '"tool_execution_start",0,0');
-  expect(() => decodeCommit(astray, { ...run, number: 1, at: 9, nextEvent: 8 }, () => [])).toThrow(
-    SyntaxError,
-  );
+  expect(() => commitOf(astray, { ...run, number: 1, at: 9, nextEvent: 8 }, () => [])).toThrow(SyntaxError);
 });
 
 test("events of a turn are stored without member names, and additional or missing members are restored", () => {
@@ -313,7 +325,7 @@ test("events of a turn are stored without member names, and additional or missin
     steps: [recordOf("llm", reply), recordOf("tool", result)],
     events,
   };
-  const body = encodeCommit(commit, run, hash);
+  const body = textOf(commit);
   expect(body).toContain('["turn_start",2],["message_start","assistant",1,');
   expect(body.split("toolCalls").length - 1).toBe(1);
   expect(through(commit)).toEqual(commit);
@@ -334,9 +346,7 @@ test("the value of a model call step is restored unchanged, whatever its shape",
     const commit: Commit = { number: 1, at: 9, steps: [recordOf("llm", value)] };
     expect(through(commit)).toEqual(commit);
   }
-  expect(encodeCommit({ number: 1, at: 9, steps: [recordOf("llm", reply)] }, run, hash)).not.toContain(
-    "inputTokens",
-  );
+  expect(textOf({ number: 1, at: 9, steps: [recordOf("llm", reply)] })).not.toContain("inputTokens");
 });
 
 test("successive session entries are stored as one reference, for any number of entries", () => {
@@ -358,7 +368,7 @@ test("successive session entries are stored as one reference, for any number of 
   });
   const sessions = Array.from({ length: 600 }, (_, index) => append(index));
   const commit: Commit = { number: 1, at: 9, sessions: [...sessions, { type: "reveal", sessionId, runId }] };
-  expect(encodeCommit(commit, run, hash).length).toBeLessThan(400);
+  expect(textOf(commit).length).toBeLessThan(400);
   expect(through(commit)).toEqual(commit);
 });
 
@@ -379,7 +389,7 @@ test("a decoded commit leaves out an entry that was removed from its session", (
     sessions: [{ type: "append", sessionId, agentId, visibility: "visible", entry }],
   };
   const frame = { ...run, number: 1, at: 9, nextEvent: 0 };
-  expect(decodeCommit(encodeCommit(commit, run, hash), frame, () => []).sessions).toEqual([]);
+  expect(commitOf(textOf(commit), frame, () => []).sessions).toEqual([]);
 });
 
 test("an input is restored unchanged when the session and the agent have the same long name", () => {
@@ -393,7 +403,7 @@ test("an input is restored unchanged when the session and the agent have the sam
     resolves: [{ taskId: formatTaskId(0), wait: name, value: input }],
   };
   const frame = { ...twins, number: 0, at: 1, nextEvent: 0 };
-  const back = decodeCommit(encodeCommit(commit, twins, hash), frame, () => []);
+  const back = commitOf(textOf(commit, twins), frame, () => []);
   expect(JSON.stringify(back.resolves)).toBe(JSON.stringify(commit.resolves));
 });
 

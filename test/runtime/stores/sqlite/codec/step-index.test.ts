@@ -13,6 +13,7 @@ import {
   type ToolResult,
 } from "../../../../../src/kernel/index.ts";
 import { decodeCommit, encodeCommit } from "../../../../../src/runtime/stores/sqlite/codec/commit-codec.ts";
+import type { StoredCommit } from "../../../../../src/runtime/stores/sqlite/codec/stored-commit.ts";
 
 const run = {
   runId: formatRunId("fork"),
@@ -95,9 +96,13 @@ test.each(copies)(
   "in a commit with many steps, content that events share with steps is stored once and restored (%s)",
   (_name, copy) => {
     const commit = forkOf({ count: 40, copy });
-    const body = encodeCommit(commit, run, String);
+    const body = JSON.stringify(encodeCommit(commit, run, String));
     const nextEvent = commit.events?.length ?? 0;
-    const back = decodeCommit(body, { ...run, number: 0, at: 1, nextEvent }, () => []);
+    const back = decodeCommit(
+      JSON.parse(body) as StoredCommit,
+      { ...run, number: 0, at: 1, nextEvent },
+      () => [],
+    );
     expect(back).toEqual(JSON.parse(JSON.stringify(commit)));
     expect(body.match(/"tool_call"/g)).toHaveLength(40);
     expect(body.match(/seen/g)).toHaveLength(40);

@@ -34,7 +34,7 @@ test("a write to a full disk fails with store_full, loses no acknowledged write,
   };
   database.exec(`PRAGMA max_page_count = ${pages}`);
   await expect(store.journal.append(lease, commit(2, large))).rejects.toMatchObject({ code: "store_full" });
-  await expect(store.blobs.put(lease.runId, new Uint8Array(200_000))).rejects.toMatchObject({
+  await expect(store.contents.put({ runId: lease.runId }, new Uint8Array(200_000))).rejects.toMatchObject({
     code: "store_full",
   });
   expect((await all(store.journal.read(lease.runId))).length).toBe(2);

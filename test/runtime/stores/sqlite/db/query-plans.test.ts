@@ -8,6 +8,7 @@ import {
   usageDimensions,
   userMessage,
   type RunId,
+  type RunQuery,
   type SessionId,
   type Store,
 } from "../../../../../src/kernel/index.ts";
@@ -20,6 +21,7 @@ import {
   createRun,
   ownRun,
   rootTask,
+  runRecord,
   sessionId,
   stepRecord,
   turnStart,
@@ -157,8 +159,16 @@ async function doEverything(store: Store): Promise<void> {
   const tail = store.events.tail(runId)[Symbol.asyncIterator]();
   await tail.next();
   await tail.return?.();
-  const blobId = await store.blobs.put(runId, new Uint8Array(10));
-  await store.blobs.get(runId, blobId);
+  const hash = await store.contents.put({ runId }, new Uint8Array(10));
+  await store.contents.get({ runId }, hash);
+  await store.contents.share(hash, { from: { runId }, to: { sessionId } });
+  await store.contents.owners({ sessionId }, hash);
+  await store.contents.release({ sessionId }, hash);
+  const largeStep = stepRecord(0, "x".repeat(10_000));
+  const erases = [{ taskId: rootTask, agentId }];
+  const other = runRecord("large");
+  await store.journal.create(other, { number: 0, at: 1, steps: [largeStep], erases });
+  await all(store.journal.read(other.runId));
   await store.journal.find(runId);
   await listEverything(store);
   await store.journal.collect({ endedBefore: 5 });
@@ -187,7 +197,19 @@ async function useRecords({ records, usage }: Store): Promise<void> {
 }
 
 async function listEverything({ journal }: Store): Promise<void> {
-  const filters = [{}, { sessionId }, { agentId }, { tenantId: null }, { agentId, tenantId: "acme" }];
+  const filters = [
+    {},
+    { sessionId },
+    { agentId },
+    { tenantId: null },
+    { agentId, tenantId: "acme" },
+    { userId: "ann" },
+    { userId: "ann", tenantId: "acme" },
+    { kind: "compaction" as const },
+    { metadata: { team: "red", ticket: "42" } },
+    { createdAfter: 1 },
+    { createdAfter: 1, createdBefore: 9, agentId },
+  ];
   for (const filter of filters) {
     await journal.list(filter);
     await journal.list({
@@ -214,6 +236,40 @@ test("no statement scans all rows of a table, so that no call gets slower as the
     }
   }
   expect(scans).toEqual([]);
+});
+
+test("list() reads a page for one filter from an index, in order, and sorts nothing", async () => {
+  const database = await Database.open({ path: await newPath(), durability: "normal", busyLimitMs: 1_000 });
+  const store = await storeOn(database, { hash: sha256 });
+  onTestFinished(() => store.close());
+  const filters: readonly RunQuery[] = [
+    {},
+    { sessionId },
+    { agentId },
+    { tenantId: "acme" },
+    { userId: "ann", tenantId: "acme" },
+    { kind: "compaction" },
+    { metadata: { team: "red" } },
+    { createdAfter: 1 },
+    { createdBefore: 1 },
+    { createdAfter: 1, createdBefore: 9 },
+    { status: "completed" },
+    { status: "waiting" },
+  ];
+  for (const filter of filters) {
+    const statements = vi.spyOn(database, "statement");
+    await store.journal.list(filter);
+    const lists = statements.mock.calls.map(([sql]) => sql).filter((sql) => sql.includes("LIMIT ?"));
+    statements.mockRestore();
+    expect(lists.length).toBeGreaterThan(0);
+    // The runs of a session are few, and sorted by whether they have ended.
+    const sorts = filter.sessionId === undefined ? [] : ["USE TEMP B-TREE FOR ORDER BY"];
+    if (filter.status === "waiting") lists.splice(1);
+    for (const sql of lists) {
+      const plan = database.all<{ detail: string }>(`EXPLAIN QUERY PLAN ${sql}`).map(({ detail }) => detail);
+      expect([filter, plan.filter((detail) => detail.startsWith("USE TEMP"))]).toEqual([filter, sorts]);
+    }
+  }
 });
 
 test("collect() reads unnamed sessions from their index, page by page, and writes nothing if no session is removed", async () => {

@@ -18,7 +18,7 @@ const commits = 3_000;
  */
 const slice = 64;
 
-/** Creates a long run with mail and a blob of several pieces, and a short run. */
+/** Creates a long run with mail and a content of several pieces, and a short run. */
 async function setup(): Promise<{ path: string; store: Store; long: Lease; short: Lease }> {
   const path = await newPath();
   const store = await openStore(path);
@@ -40,12 +40,12 @@ async function setup(): Promise<{ path: string; store: Store; long: Lease; short
   }
   await store.journal.append(short, { number: 1, at: 1, events: [turnStart(short.runId, 1)] });
   await store.mailbox.put({ id: "m", runId, from: "x", at: 1, body: { type: "pause" } });
-  await store.blobs.put(runId, new Uint8Array(1_000_000));
+  await store.contents.put({ runId }, new Uint8Array(1_000_000));
   return { path, store, long, short };
 }
 
 const left = (path: string): number[] =>
-  ["runs", "commits", "mail", "mail_ids", "blobs", "blob_pieces"].map((table) => count(path, table));
+  ["runs", "commits", "mail", "mail_ids", "contents", "content_pieces"].map((table) => count(path, table));
 
 test("a deleted run is gone at once, and its rows are freed in slices that do not block the event loop", async () => {
   const { path, store, long, short } = await setup();
@@ -73,10 +73,10 @@ test("the id of a deleted run can be used again while the rows of the deleted ru
   await expect(store.journal.append(long, { number: 1, at: 1 })).rejects.toMatchObject({
     code: "lease_lost",
   });
-  const blobId = await store.blobs.put(long.runId, new Uint8Array([1]));
+  const hash = await store.contents.put({ runId: long.runId }, new Uint8Array([1]));
   await deleting;
   expect(await store.events.lastSeq(long.runId)).toBe(0);
-  expect(await store.blobs.get(long.runId, blobId)).toEqual(new Uint8Array([1]));
+  expect(await store.contents.get({ runId: long.runId }, hash)).toEqual(new Uint8Array([1]));
 }, 60_000);
 
 test("rows that a closed store did not free are freed when the store is opened again", async () => {

@@ -47,7 +47,9 @@ function marked(path: string): number {
 
 function rowsOf(connection: DatabaseSync): CommitRow[] {
   return connection
-    .prepare("SELECT id, number, at, next_event AS nextEvent, link, body, seal FROM commits ORDER BY id")
+    .prepare(
+      "SELECT id, number, at, next_event AS nextEvent, link, body, refs, seal FROM commits ORDER BY id",
+    )
     .all() as unknown as CommitRow[];
 }
 

@@ -3,7 +3,7 @@ import { chainHead, formatAgentId, formatTaskId } from "../../../../../src/kerne
 import { sha256 } from "../../../../../src/runtime/process/sha256.ts";
 import { Chain } from "../../../../../src/runtime/stores/sqlite/rows/chain.ts";
 
-const row = { id: 7, number: 1, at: 2, nextEvent: 3, link: "link", body: "body", seal: null };
+const row = { id: 7, number: 1, at: 2, nextEvent: 3, link: "link", body: "body", refs: null, seal: null };
 
 test("E1: without a key, each link of the event chain is the SHA-256 hash of the event's text and the previous link", () => {
   const chain = new Chain(sha256, undefined);
@@ -48,5 +48,14 @@ test("E1: holds() accepts a row only after its own predecessor and unchanged, wh
     expect(chain.holds("before", { ...each, at: 3 })).toBe(false);
     expect(chain.holds("before", { ...each, link: "another" })).toBe(false);
     expect(chain.holds("before", { ...each, body: "another" })).toBe(false);
+    expect(chain.holds("before", { ...each, refs: "[]" })).toBe(false);
   }
+});
+
+test("V1: a content's hash is SHA-256 without a key, and with a key neither SHA-256 nor the hash of a link", () => {
+  const bytes = new TextEncoder().encode("link\nbefore\n1 2 3\nbody");
+  expect(new Chain(sha256, undefined).contentHash(bytes)).toBe(sha256(bytes));
+  const keyed = new Chain(sha256, "key");
+  expect([sha256(bytes), keyed.link("before", row)]).not.toContain(keyed.contentHash(bytes));
+  expect(keyed.contentHash(bytes)).not.toBe(new Chain(sha256, "other").contentHash(bytes));
 });

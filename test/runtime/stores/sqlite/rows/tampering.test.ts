@@ -147,7 +147,7 @@ test("E1: verify() finds an edit that is disguised as an erasure, even without a
   const connection = connect(path);
   const [before, row] = connection
     .prepare(
-      "SELECT id, number, at, next_event AS nextEvent, link, body, seal FROM commits WHERE number IN (2, 3)",
+      "SELECT id, number, at, next_event AS nextEvent, link, body, refs, seal FROM commits WHERE number IN (2, 3)",
     )
     .all() as unknown as CommitRow[];
   if (before === undefined || row === undefined) throw new Error("expected commit rows are missing");

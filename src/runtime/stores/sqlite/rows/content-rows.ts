@@ -1,0 +1,102 @@
+import { Fault } from "../../../../kernel/index.ts";
+import { hashesIn, largeBytes, type LargeValue } from "../codec/large-values.ts";
+import { piecesPerContent } from "../db/migrations.ts";
+import type { Database } from "../db/database.ts";
+import type { OwnerKind } from "../db/owner-kind.ts";
+
+/** Size of the pieces of a content in bytes. A content is freed piece by piece. */
+const pieceBytes = 262_144;
+
+/** The row that refers to a content, or the run or session for which an application put it. */
+export interface OwnerRow {
+  readonly kind: (typeof OwnerKind)[keyof typeof OwnerKind];
+  /** Row id in the table of that kind. */
+  readonly id: number;
+}
+
+const findIn = "SELECT id FROM contents WHERE hash = ? AND tenant = ?";
+/** The bytes of equal hashes are equal, so that any tenant's row will do. */
+const findAny = "SELECT id FROM contents WHERE hash = ? LIMIT 1";
+const readPieces = `SELECT bytes FROM content_pieces
+  WHERE id >= ?1 * ${piecesPerContent} AND id < (?1 + 1) * ${piecesPerContent} ORDER BY id`;
+const addOwner = "INSERT INTO content_owners (content, kind, owner) VALUES (?, ?, ?) ON CONFLICT DO NOTHING";
+const removeOthers = `DELETE FROM content_owners WHERE kind = ? AND owner = ? AND content NOT IN
+  (SELECT id FROM contents WHERE hash IN (SELECT value FROM json_each(?)))`;
+
+/** Reads and writes contents. All changes are made inside the caller's transaction. */
+export class ContentRows {
+  readonly #database: Database;
+
+  constructor(database: Database) {
+    this.#database = database;
+  }
+
+  /** Stores the values that the tenant does not have yet, and makes the row an owner of all of them. */
+  keepNow(tenant: string, owner: OwnerRow, values: readonly LargeValue[]): void {
+    for (const value of values) this.putNow(tenant, owner, value.hash, () => largeBytes(value));
+  }
+
+  /** Calls `bytes` only if the tenant does not have the content. */
+  putNow(tenant: string, owner: OwnerRow, hash: string, bytes: () => Uint8Array): void {
+    const content = this.findNow(tenant, hash) ?? this.#insert(tenant, hash, bytes());
+    this.addOwnerNow(content, owner);
+  }
+
+  findNow(tenant: string, hash: string): number | undefined {
+    return this.#database.get<{ readonly id: number }>(findIn, hash, tenant)?.id;
+  }
+
+  addOwnerNow(content: number, { kind, id }: OwnerRow): void {
+    this.#database.run(addOwner, content, kind, id);
+  }
+
+  /** Ends the ownership of all contents that these references do not name. */
+  keepOnlyNow({ kind, id }: OwnerRow, refs: string | null): void {
+    this.#database.run(removeOthers, kind, id, JSON.stringify(refs === null ? [] : hashesIn(refs)));
+  }
+
+  /** Returns the contents that a text refers to, by hash. Returns `undefined` if one of them does not exist. */
+  load(refs: string): ReadonlyMap<string, Uint8Array> | undefined {
+    const contents = new Map<string, Uint8Array>();
+    for (const hash of hashesIn(refs)) {
+      const found = this.#database.get<{ readonly id: number }>(findAny, hash);
+      if (found === undefined) return undefined;
+      contents.set(hash, this.read(found.id));
+    }
+    return contents;
+  }
+
+  read(content: number): Uint8Array {
+    const pieces = this.#database.all<{ readonly bytes: Uint8Array }>(readPieces, content);
+    return joined(pieces.map(({ bytes }) => bytes));
+  }
+
+  #insert(tenant: string, hash: string, bytes: Uint8Array): number {
+    if (bytes.length > pieceBytes * piecesPerContent)
+      throw new Fault(
+        "too_large",
+        `a content of ${bytes.length} bytes cannot be stored: the limit is ${pieceBytes * piecesPerContent}`,
+      );
+    const id = this.#database.insert("INSERT INTO contents (hash, tenant) VALUES (?, ?)", hash, tenant);
+    let piece = id * piecesPerContent;
+    for (let start = 0; start < bytes.length; start += pieceBytes)
+      this.#database.run(
+        "INSERT INTO content_pieces (id, bytes) VALUES (?, ?)",
+        piece++,
+        bytes.subarray(start, start + pieceBytes),
+      );
+    return id;
+  }
+}
+
+function joined(pieces: readonly Uint8Array[]): Uint8Array {
+  const [only] = pieces;
+  if (pieces.length === 1 && only !== undefined) return only;
+  const bytes = new Uint8Array(pieces.reduce((sum, { length }) => sum + length, 0));
+  let at = 0;
+  for (const piece of pieces) {
+    bytes.set(piece, at);
+    at += piece.length;
+  }
+  return bytes;
+}
