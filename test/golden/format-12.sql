@@ -204,6 +204,15 @@ CREATE TABLE usage_totals (
     runs INTEGER NOT NULL,
     PRIMARY KEY (day, tenant, user, agent, model)
   ) WITHOUT ROWID;
+CREATE TABLE allotments (
+    day TEXT NOT NULL,
+    tenant TEXT NOT NULL,
+    user TEXT NOT NULL,
+    run_id TEXT NOT NULL,
+    nano_usd INTEGER NOT NULL,
+    PRIMARY KEY (day, tenant, user, run_id)
+  ) WITHOUT ROWID;
+CREATE INDEX allotments_of_run ON allotments (run_id);
 CREATE TABLE records (
     version INTEGER PRIMARY KEY AUTOINCREMENT,
     namespace TEXT NOT NULL,
@@ -215,10 +224,10 @@ CREATE TABLE records (
 CREATE UNIQUE INDEX records_by_key ON records (namespace, tenant, key);
 CREATE INDEX records_due ON records (namespace, due_at) WHERE due_at IS NOT NULL;
 INSERT INTO runs VALUES (1, 'run_told', 'clerk', 'conversation', '=house', 2, NULL, 1700000000000, 1, 3, NULL, NULL, NULL, 1700000000000002, 0, 'ada', NULL, 0, 1700000000000, 0, NULL, NULL, NULL, 0, 'How is the weather?', NULL, '{"usage":{"inputTokens":200,"outputTokens":20,"cacheReadTokens":0,"cacheWriteTokens":0,"reasoningTokens":0,"costUsd":0.00028},"costUsd":0.00028,"unreported":{"tokens":0,"costUsd":0},"turns":2}', 0);
-INSERT INTO runs VALUES (2, 'run_asked', 'clerk', 'ses_run_asked.before-1', '-', 2, NULL, 1700000000000, 1, 0, NULL, NULL, NULL, 1700000000000011, 0, NULL, 'waiting person', NULL, NULL, 0, NULL, NULL, NULL, 0, 'Write a letter.', NULL, '{"usage":{"inputTokens":100,"outputTokens":10,"cacheReadTokens":0,"cacheWriteTokens":0,"reasoningTokens":0,"costUsd":0.00014},"costUsd":0.00014,"unreported":{"tokens":0,"costUsd":0},"turns":1}', 0);
-INSERT INTO runs VALUES (3, 'run_halted', 'lead', 'ses_run_halted.before-2', '-', 2, NULL, 1700000000000, 1, 0, NULL, NULL, NULL, 1700000000000012, 0, NULL, 'waiting signal', NULL, NULL, 0, NULL, NULL, NULL, 0, NULL, NULL, '{"usage":{"inputTokens":200,"outputTokens":20,"cacheReadTokens":0,"cacheWriteTokens":0,"reasoningTokens":0,"costUsd":0.00028},"costUsd":0.00028,"unreported":{"tokens":0,"costUsd":0},"turns":2}', 0);
-INSERT INTO runs VALUES (4, 'run_crowded', 'panel', 'ses_run_crowded.before-4', '-', 2, NULL, 1700000000000, 1, 0, NULL, NULL, NULL, 1700000000000013, 0, NULL, 'waiting signal seat', NULL, NULL, 0, NULL, NULL, NULL, 0, 'Who has a seat?', NULL, NULL, 0);
-INSERT INTO runs VALUES (5, 'run_asleep', 'sleeper', 'ses_run_asleep.before-5', '-', 2, NULL, 1700000000000, 1, 0, NULL, NULL, NULL, 1700000000000014, 0, NULL, 'waiting time', NULL, NULL, 0, NULL, NULL, NULL, 0, NULL, NULL, NULL, 0);
+INSERT INTO runs VALUES (2, 'run_asked', 'clerk', 'ses_run_asked.before-1', '-', 2, NULL, 1700000000000, 1, 2, NULL, NULL, NULL, 1700000000000011, 0, NULL, 'waiting person', NULL, NULL, 0, NULL, NULL, NULL, 0, 'Write a letter.', NULL, '{"usage":{"inputTokens":100,"outputTokens":10,"cacheReadTokens":0,"cacheWriteTokens":0,"reasoningTokens":0,"costUsd":0.00014},"costUsd":0.00014,"unreported":{"tokens":0,"costUsd":0},"turns":1}', 0);
+INSERT INTO runs VALUES (3, 'run_halted', 'lead', 'ses_run_halted.before-2', '-', 2, NULL, 1700000000000, 1, 2, NULL, NULL, NULL, 1700000000000012, 0, NULL, 'waiting signal', NULL, NULL, 0, NULL, NULL, NULL, 0, NULL, NULL, '{"usage":{"inputTokens":200,"outputTokens":20,"cacheReadTokens":0,"cacheWriteTokens":0,"reasoningTokens":0,"costUsd":0.00028},"costUsd":0.00028,"unreported":{"tokens":0,"costUsd":0},"turns":2}', 0);
+INSERT INTO runs VALUES (4, 'run_crowded', 'panel', 'ses_run_crowded.before-4', '-', 2, NULL, 1700000000000, 1, 2, NULL, NULL, NULL, 1700000000000013, 0, NULL, 'waiting signal seat', NULL, NULL, 0, NULL, NULL, NULL, 0, 'Who has a seat?', NULL, NULL, 0);
+INSERT INTO runs VALUES (5, 'run_asleep', 'sleeper', 'ses_run_asleep.before-5', '-', 2, NULL, 1700000000000, 1, 2, NULL, NULL, 1700003600000, 1700000000000014, 0, NULL, 'waiting time', NULL, NULL, 0, NULL, NULL, NULL, 0, NULL, NULL, NULL, 0);
 INSERT INTO runs VALUES (6, 'run_spent', 'clerk', 'ses_run_spent.before-6', '-', 2, NULL, 1700000000000, 1, 2, NULL, NULL, NULL, 1700000000000008, 0, NULL, NULL, 2, 1700000000000, 0, NULL, NULL, NULL, 0, 'How is the weather?', NULL, '{"usage":{"inputTokens":100,"outputTokens":10,"cacheReadTokens":0,"cacheWriteTokens":0,"reasoningTokens":0,"costUsd":0.00014},"costUsd":0.00014,"unreported":{"tokens":0,"costUsd":0},"turns":1}', 0);
 INSERT INTO runs VALUES (7, 'run_erased', 'clerk', 'ses_run_erased.before-7', '-', 2, NULL, 1700000000000, 1, 3, NULL, NULL, NULL, 1700000000000010, 0, NULL, NULL, 0, 1700000000000, 0, NULL, '[{"taskId":"t0","agentId":"clerk"}]', NULL, 0, NULL, NULL, '{"usage":{"inputTokens":100,"outputTokens":10,"cacheReadTokens":0,"cacheWriteTokens":0,"reasoningTokens":0,"costUsd":0.00014},"costUsd":0.00014,"unreported":{"tokens":0,"costUsd":0},"turns":1}', 0);
 INSERT INTO commits VALUES (1, 1, 0, 1700000000000, 1, 'CHfP4T9dcIYD1GLKD1c26zc6oRHM83x2ozcXnlHP03o', '{"events":[{"type":"run_start","data":{"sessionId":"conversation","by":"ada"},"from":[0]}],"tasks":[{"type":"create","task":{"taskId":"t0","agentId":"clerk","parentId":null,"supervision":{"runId":"run_told","sessionId":"conversation","rootId":"clerk","parentId":null,"depth":0,"spawnBudget":{"maxAgents":50,"allowPreempt":true},"executionBudget":{"maxTokens":null,"maxCostUsd":null,"maxTurns":null,"deadlineMs":null},"retention":"permanent","priority":2},"budget":{"maxTokens":null,"maxCostUsd":null,"maxTurns":null,"deadlineMs":null},"input":"How is the weather?","messages":[],"userId":"ada","metadata":{},"streaming":true,"onParentEnd":"wait","onPause":"suspend","tools":null}}],"ledger":[{"type":"open","taskId":"t0","parentId":null,"budget":{"maxTokens":null,"maxCostUsd":null,"maxTurns":null,"deadlineMs":null},"priority":2}],"sessions":[{"entryId":"run_told"}]}', NULL, NULL);
