@@ -1,6 +1,6 @@
 /** B7: what a run holds of the caps, as far as its owner knows. */
 export class HeldAllotment {
-  /** By UTC day, in nano-dollars. */
+  /** What the run holds for each UTC day, in nano-dollars. */
   readonly #days = new Map<string, number>();
   #mayExist = false;
   #returns = 0;

@@ -156,7 +156,9 @@ describe.each(twoStores)("spending caps in a %s store", (_name, prepare) => {
     await using runtime = await openOn({ store, caps: { perDayUsd: 3 * callUsd } });
     const first = await runtime.submit(caller(2, 1).agent, null);
     await until(async () => (await runtime.list()).runs[0]?.status === "waiting");
-    const other = agent("other", caller(1).agent.run, { models: caller(1).agent.models ?? {} });
+    const other = agent("other", async (ctx) => void (await ctx.llm(request)), {
+      models: { main: billing() },
+    });
     expect((await (await runtime.submit(other, null)).result()).status).toBe("completed");
     await first.signal("go", null);
     expect((await first.result()).status).toBe("completed");

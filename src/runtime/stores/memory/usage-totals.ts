@@ -48,8 +48,8 @@ export class MemoryUsageTotals implements UsageTotals {
       return {
         name,
         limit,
-        spent: sum([...this.#totals.values()].filter(isMeant).map(({ nanoUsd }) => nanoUsd)),
-        held: sum(
+        spent: sumOf([...this.#totals.values()].filter(isMeant).map(({ nanoUsd }) => nanoUsd)),
+        held: sumOf(
           this.#allotments.filter((each) => isMeant(each) && !isOwn(each)).map(({ amount }) => amount),
         ),
       };
@@ -122,6 +122,6 @@ function isUnder(cap: CapName, one: Owner, run: Owner): boolean {
   return one.tenantId === run.tenantId && (cap === "perTenantPerDayUsd" || one.userId === run.userId);
 }
 
-function sum(amounts: readonly number[]): number {
+function sumOf(amounts: readonly number[]): number {
   return amounts.reduce((all, each) => all + each, 0);
 }
