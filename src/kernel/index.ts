@@ -238,6 +238,7 @@ export { type UnreportedSpend, type RunResult, type RunStatus, runStatuses } fro
 export { nothingSpent, type RunSpend } from "./run/run-spend.ts";
 export * from "./run/run-standing.ts";
 export * from "./run/run-summary.ts";
+export { isInScope, type TenantScope } from "./run/tenant-scope.ts";
 export { sameCaller } from "./run/same-caller.ts";
 export { branchScope, type StepAddress, stepAt, type StepScope } from "./run/step-address.ts";
 export {

@@ -10,6 +10,7 @@ import { recordContract } from "./record-contract.ts";
 import { runFilterContract } from "./run-filter-contract.ts";
 import { runListContract } from "./run-list-contract.ts";
 import { runRecordContract } from "./run-record-contract.ts";
+import { scopeContract } from "./scope-contract.ts";
 import { sessionContract } from "./session-contract.ts";
 import { singleFlightContract } from "./single-flight-contract.ts";
 import { topicContract } from "./topic-contract.ts";
@@ -27,6 +28,7 @@ export const storeContracts: Readonly<Record<string, (harness: ContractHarness) 
   mailbox: mailboxContract,
   inbox: inboxContract,
   sessions: sessionContract,
+  scopes: scopeContract,
   contents: contentContract,
   leases: leaseContract,
   topics: topicContract,

@@ -209,6 +209,10 @@ export async function approvals(schema: typeof place): Promise<void> {
   });
   handled.output satisfies string;
   agent.stream("x", { onApproval: () => ({ decision: "approved" }) });
+  const onApproval: "wait" | "return" = process.argv.length > 2 ? "wait" : "return";
+  const either = await agent.invoke("x", { onApproval });
+  if (either.status === "waiting") void either.pendingApprovals;
+  else either.output satisfies string;
   // @ts-expect-error: onApproval is "wait", "return" or a function
   await agent.invoke("x", { onApproval: "ask" });
   // @ts-expect-error: a handler returns a decision

@@ -11,6 +11,7 @@ import type { Priority } from "../limits/priority.ts";
 import type { RunHandle } from "./run-handle.ts";
 import type { RunPage, RunQuery } from "../run/run-summary.ts";
 import type { SpawnBudget } from "../limits/spawn-budget.ts";
+import type { TenantScope } from "../run/tenant-scope.ts";
 import type { UsageQuery, UsageRow } from "../stores/usage-totals.ts";
 
 /** Options of `Runtime.submit`. */
@@ -153,6 +154,13 @@ export interface Runtime {
    * `agent_busy` while a run is in progress in it. The session's runs stay until they are collected.
    */
   deleteSession(sessionId: string): Promise<void>;
+  /**
+   * Returns a view of this runtime for one tenant, or for one user of it. S6: in the view, the runs, sessions, forks,
+   * memories, approvals and dead letters of others do not exist: an id of theirs is `not_found`. Runs that the view
+   * starts belong to its tenant and user. Without `userId` the view sees the whole tenant. `close` of a view does
+   * nothing. The runtime itself sees everything and is for trusted code.
+   */
+  forTenant(scope: TenantScope): Runtime;
   /**
    * Stops claiming runs, lets calls in flight settle, releases the runs and closes the store. Later calls on this
    * runtime or its handles, and calls that still wait, fail with `closed`.

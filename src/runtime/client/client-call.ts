@@ -1,4 +1,5 @@
-import { Fault, type Commit, type RunId, type Store, type TaskId } from "../../kernel/index.ts";
+import { Fault, type Commit, type RunId, type TaskId } from "../../kernel/index.ts";
+import type { RunStore } from "./run-store.ts";
 import { approvalWait } from "../journal/wait-names.ts";
 
 /** The calls of client-side tools that have one id, by the id of the request with which the run waits for the result. */
@@ -14,11 +15,7 @@ interface RequestedCalls {
  * the last call. Throws `not_found` if no task of the run waits, or has waited, for such a call. Costs O(commits of the
  * run).
  */
-export async function findClientCall(
-  store: Pick<Store, "journal" | "mailbox">,
-  runId: RunId,
-  callId: string,
-): Promise<string> {
+export async function findClientCall(store: RunStore, runId: RunId, callId: string): Promise<string> {
   const calls: RequestedCalls = { live: new Map(), answered: new Set() };
   // Read first: the commit that consumes a mail records its effect, which is then read from the journal.
   for (const { body } of await store.mailbox.read(runId))

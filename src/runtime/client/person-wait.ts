@@ -1,9 +1,10 @@
-import type { Delta, Event, PendingApproval, RunId, Store, TailOptions } from "../../kernel/index.ts";
+import type { Delta, Event, PendingApproval, RunId, TailOptions } from "../../kernel/index.ts";
+import type { RunStore } from "./run-store.ts";
 
 /** The part of a run handle that is needed to wait for questions. */
 interface WatchedRun {
   readonly runId: RunId;
-  readonly store: Store;
+  readonly store: RunStore;
   tail(options: TailOptions): AsyncIterable<Event | Delta>;
 }
 

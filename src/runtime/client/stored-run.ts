@@ -4,10 +4,10 @@ import {
   type Mail,
   type RunId,
   type RunSummary,
-  type Store,
   type TaskId,
   type UnknownPrice,
 } from "../../kernel/index.ts";
+import type { RunStore } from "./run-store.ts";
 import { RunState } from "../journal/run-state.ts";
 
 /** Whether the mail contains a command that may resume an ended run. */
@@ -18,10 +18,10 @@ export function mayResume(mail: readonly Mail[]): boolean {
 /** Reads what the store knows of a run, and refuses commands that the run could not receive. */
 export class StoredRun {
   readonly #runId: RunId;
-  readonly #store: Store;
+  readonly #store: RunStore;
   readonly #unknownPrice: UnknownPrice;
 
-  constructor(runId: RunId, store: Store, unknownPrice: UnknownPrice = "refuse") {
+  constructor(runId: RunId, store: RunStore, unknownPrice: UnknownPrice = "refuse") {
     this.#runId = runId;
     this.#store = store;
     this.#unknownPrice = unknownPrice;

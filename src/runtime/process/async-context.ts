@@ -113,12 +113,14 @@ function areEqual(one: RunFacts, other: RunFacts): boolean {
 
 /** The facts of the run that a task belongs to. `live` holds the context of the run, which may be opened later. */
 export function factsOf(
+  tenantId: string | null,
   { supervision, userId, metadata }: TaskRecord,
   live?: { readonly value: unknown },
 ): RunFacts {
   const { sessionId, runId } = supervision;
-  if (live === undefined) return { userId, sessionId, runId, metadata, context: undefined };
+  if (live === undefined) return { tenantId, userId, sessionId, runId, metadata, context: undefined };
   return {
+    tenantId,
     userId,
     sessionId,
     runId,

@@ -83,7 +83,9 @@ describe("the id of a run", () => {
     expect(ambiguous.talk).toContain("run_alp is ambiguous: run_alps, run_alpha; use more characters");
     const unknown = await cli("audit", "log", "run_beta");
     expect(unknown.code).toBe(3);
-    expect(unknown.talk).toContain("run run_beta not found in this store; reeve ps --all lists its runs");
+    expect(unknown.talk).toMatch(
+      /run run_beta not found in sqlite:.*; reeve ps --all lists its runs, and --store chooses another store/u,
+    );
     expect((await cli("audit", "log", "run_alph")).code).toBe(0);
     expect((await cli("audit", "verify", "run_alph")).out[0]).toMatch(/^run_alpha {2}ok/u);
   });

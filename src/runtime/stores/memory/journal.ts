@@ -6,6 +6,7 @@ import {
   digestOf,
   eraseCommit,
   Fault,
+  isInScope,
   nothingSpent,
   rootTaskId,
   sameCaller,
@@ -29,6 +30,7 @@ import {
   type StepRecord,
   type Submission,
   type TaskRecord,
+  type TenantScope,
   type CollectOptions,
 } from "../../../kernel/index.ts";
 import { cursorOf, matches, newestFirst, pageOf, type RunPlace } from "../run-cursor.ts";
@@ -120,8 +122,9 @@ export class MemoryJournal implements Journal {
     return { kind: "created" };
   }
 
-  async find(runId: RunId): Promise<RunRecord | undefined> {
-    return this.#tables.runs.get(runId)?.record;
+  async find(runId: RunId, scope?: TenantScope): Promise<RunRecord | undefined> {
+    const record = this.#tables.runs.get(runId)?.record;
+    return record !== undefined && isInScope(record, scope) ? record : undefined;
   }
 
   async summary(runId: RunId): Promise<RunSummary | undefined> {
@@ -201,24 +204,31 @@ export class MemoryJournal implements Journal {
     if (row !== undefined) row.commits.length = row.events.length = 0;
   }
 
-  async collect({ endedBefore, except }: CollectOptions): Promise<number> {
+  async collect({ endedBefore, except, scope }: CollectOptions): Promise<number> {
     const ended: RunRow[] = [];
     const kept = new Set(except?.());
     for (const row of this.#tables.ended.values())
-      if (isOver(row, endedBefore) && !kept.has(row.record.runId)) ended.push(row);
+      if (isOver(row, endedBefore) && !kept.has(row.record.runId) && isInScope(row.record, scope))
+        ended.push(row);
     for (const { record } of ended) this.#deleteNow(record.runId);
     return ended.length;
   }
 
   /** S5: returns the outcome if an unfinished run of the agent in the session gets the input, or refuses it. */
-  #steer(run: RunRecord, { steering, always }: SingleFlight): Creation | undefined {
+  #steer(run: RunRecord, { steering, always, scope }: SingleFlight): Creation | undefined {
     const { agentId, sessionId } = run;
+    if (!this.#siblings.sessions.isAvailableNow(sessionId, scope)) return { kind: "foreign" };
     const receiver = this.#tables.submitted.get(steering.id);
-    if (receiver !== undefined) return { kind: "steered", runId: receiver.record.runId };
+    if (receiver !== undefined)
+      return isInScope(receiver.record, scope)
+        ? { kind: "steered", runId: receiver.record.runId }
+        : { kind: "foreign" };
     const row = this.#tables.ofSession
       .get(sessionId)
       ?.findLast(({ record, end }) => end === null && record.agentId === agentId);
     if (row === undefined) return undefined;
+    // A run that keeps no history has no session.
+    if (!isInScope(row.record, scope)) return { kind: "foreign" };
     const { status } = memoryStatusOf(row);
     // A run that mail has woken is pending until a worker claims it.
     const isLeft = status === "waiting" || status === "paused" || (row.owner === null && row.mail.length > 0);

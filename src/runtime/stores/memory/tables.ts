@@ -2,11 +2,13 @@ import type { RunRow } from "./run-row.ts";
 import {
   canonicalJson,
   Fault,
+  isInScope,
   type Commit,
   type Hash,
   type Lease,
   type RunId,
   type SessionId,
+  type TenantScope,
 } from "../../../kernel/index.ts";
 import type { RunEnd } from "../run-end.ts";
 import { ReadyRuns } from "./ready-runs.ts";
@@ -72,9 +74,11 @@ export class Tables {
     else this.ready.remove(row);
   }
 
-  run(runId: RunId): RunRow {
+  /** S6: returns the row of a run. Throws `not_found` if the run does not exist in the scope. */
+  run(runId: RunId, scope?: TenantScope): RunRow {
     const row = this.runs.get(runId);
-    if (row === undefined) throw new Fault("not_found", `run ${runId} does not exist in this store`);
+    if (row === undefined || !isInScope(row.record, scope))
+      throw new Fault("not_found", `run ${runId} does not exist in this store`);
     return row;
   }
 

@@ -68,7 +68,11 @@ export async function runCommand(
     const { yes = false } = options;
     const following =
       settings === undefined
-        ? await resumed(store, runtime, await findRunId(store, resume ?? ""), { budget, yes, terminal })
+        ? await resumed(store, runtime, await findRunId(store, resume ?? "", options.store), {
+            budget,
+            yes,
+            terminal,
+          })
         : await started(store, runtime, prompt, { ...options, settings, budget });
     terminal.say(`${following.run.runId} of session ${following.run.sessionId}`);
     const { status } = await follow(following, watcher, { terminal, yes });

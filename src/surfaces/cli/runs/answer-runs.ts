@@ -35,7 +35,7 @@ export function cancelRuns(
   terminal: Terminal,
 ): Promise<ExitKind> {
   return withRuns(options, terminal, async (store, runtime): Promise<ExitKind> => {
-    const runIds = await Promise.all(names.map((name) => findRunId(store, name)));
+    const runIds = await Promise.all(names.map((name) => findRunId(store, name, options.store)));
     for (const runId of runIds) await cancelRun(await handleOf(runtime, runId), options.reason, terminal);
     return "ok";
   });
@@ -72,7 +72,7 @@ export function approveRuns(
     return withStore(options, terminal, (store) => listRequests(store, options, terminal));
   }
   return withRuns(options, terminal, async (store, runtime): Promise<ExitKind> => {
-    const runId = await findRunId(store, name);
+    const runId = await findRunId(store, name, options.store);
     const requests = await requestsOf(store, runId, id);
     const run = (await handleOf(runtime, runId)).as("person");
     for (const request of requests) await answer(run, request, options, terminal);
