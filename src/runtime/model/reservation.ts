@@ -113,15 +113,22 @@ function coverCall(call: CallReservation, prepared: PreparedReservation): Prepar
   return { ...prepared, command: { ...command, output }, cutBy: drawn?.tight ?? null };
 }
 
-/** B7: draws what the call needs. If that is not available, the model counts the input tokens (B1). */
+/**
+ * B7: draws what the call needs. If that is not available, the model counts the input tokens (B1). A call that does not
+ * fit waits while other calls of the run are open, and fails when none is open.
+ */
 async function reserveDrawn(call: CallReservation, { command }: PreparedReservation): Promise<Grant> {
+  const { drawn: _drawn, ...again } = call;
   const { step, model, isCounted = false } = call;
   const { activity, host } = step.runner;
   if (host.allotment === undefined) return reserve(call);
   const drawn = await activity.whileAlive(host.allotment.draw(command));
-  if (drawn.tight !== null && !isCounted && canCount(model)) return reserveCounted(call, model);
-  if (drawn.isExhausted && drawn.tight !== null) throw exhausted(step, drawn.tight);
-  return reserve({ ...call, drawn });
+  if (drawn.tight !== null && !isCounted && canCount(model)) return reserveCounted(again, model);
+  if (!drawn.isExhausted || drawn.tight === null) return reserve({ ...call, drawn });
+  const freed = host.ledger.whenFreed();
+  if (freed === undefined) throw exhausted(step, drawn.tight);
+  await activity.waitFor(step.cancelScope, freed, { name: "budget" });
+  return reserve(again);
 }
 
 /** Waits until the reservation is decided. */

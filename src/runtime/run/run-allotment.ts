@@ -62,6 +62,8 @@ export class RunAllotment implements TaskAllotment {
       const outcome = await this.#log.draw({ day, need: used + least, want: used + whole, caps: this.#caps });
       // A commit returned the allotment meanwhile, for example because the run was paused.
       if (returns !== allotment.returns) continue;
+      // A call of the run ended meanwhile, so that less is needed.
+      if (outcome.kind === "exhausted" && this.#used(day) < used) continue;
       if (outcome.kind === "held") allotment.set(day, outcome.amount);
       const isExhausted = outcome.kind === "exhausted";
       const { tight } = outcome;

@@ -48,6 +48,8 @@ export interface TaskLedger {
   reserve(command: ReserveCommand): Decision | undefined;
   /** Resolves with the decision on a reservation that `reserve` left waiting. */
   whenDecided(reservationId: string): Promise<Decision>;
+  /** Resolves when an open reservation of the run may have ended. Returns `undefined` if none is open. */
+  whenFreed(): Promise<void> | undefined;
   /** Applies a command, emits its warnings as events of `taskId`, and resolves the waiting reservations that the command made room for. */
   apply(taskId: TaskId, command: LedgerCommand): void;
   /** B3: charges an open reservation in full, because the call may have cost all of it. Does nothing if the reservation is not open. */
