@@ -1,3 +1,4 @@
+import { approvalContract } from "./approval-contract.ts";
 import { contentContract } from "./content-contract.ts";
 import type { ContractHarness } from "./contract-harness.ts";
 import { erasureContract } from "./erasure-contract.ts";
@@ -20,6 +21,7 @@ import { usageContract } from "./usage-contract.ts";
 export const storeContracts: Readonly<Record<string, (harness: ContractHarness) => void>> = Object.freeze({
   journal: journalContract,
   runs: runListContract,
+  approvals: approvalContract,
   runFilters: runFilterContract,
   runRecords: runRecordContract,
   flights: singleFlightContract,

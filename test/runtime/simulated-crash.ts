@@ -72,6 +72,7 @@ export async function runWorkload(
       create: (...args) => real.journal.create(...args),
       find: (...args) => real.journal.find(...args),
       summary: (...args) => real.journal.summary(...args),
+      approvals: (...args) => real.journal.approvals(...args),
       list: (...args) => real.journal.list(...args),
       read: (...args) => real.journal.read(...args),
       replay: (...args) => real.journal.replay(...args),

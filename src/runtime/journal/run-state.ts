@@ -370,6 +370,8 @@ export class RunState {
         if (task.outcome === null) this.liveTasks--;
         task.outcome = change.outcome;
         task.endedOn = change.endedOn ?? empty;
+        // K4: the end closes the task's open questions. A resumed task asks them again.
+        for (const address of task.opened.keys()) if (asksPerson(address)) task.opened.delete(address);
         break;
       case "reopen":
         // A resumed task is no longer cancelled and starts with a new count of crashes.

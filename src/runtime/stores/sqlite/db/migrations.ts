@@ -49,6 +49,7 @@ export const isUnnamed = "session_id >= 'ses_run_' AND session_id < 'ses_run`'";
  *   `recoveries_in_all` counts all recoveries.
  * - `runs.kind` is an index into `runKinds`. A run is scheduled while it is suspended until its `start_at` (L9).
  * - `runs.spent` is the JSON of a `RunSpend` (K3). NULL means that the run has used nothing.
+ * - `approvals`: the open questions of runs (K4), in the order in which they were asked. `seq` is the event that asks.
  * - `run_metadata`: the metadata of a run, apart from its row, because each change of a row writes the whole row.
  *   `run_labels` holds its short top-level strings, by which runs are listed.
  * - `runs.standing` is the last standing of a run that has not ended (`standingText`). NULL means running.
@@ -124,6 +125,16 @@ const migrations: readonly string[] = [
     PRIMARY KEY (name, value, run)
   ) WITHOUT ROWID;
   CREATE INDEX labels_of_run ON run_labels (run);
+
+  CREATE TABLE approvals (
+    place INTEGER PRIMARY KEY AUTOINCREMENT,
+    run INTEGER NOT NULL,
+    approval_id TEXT NOT NULL,
+    task_id TEXT NOT NULL,
+    asker TEXT NOT NULL,
+    seq INTEGER NOT NULL
+  );
+  CREATE UNIQUE INDEX approvals_of_run ON approvals (run, approval_id);
 
   CREATE TABLE commits (
     id INTEGER PRIMARY KEY,

@@ -170,6 +170,8 @@ async function doEverything(store: Store): Promise<void> {
   await store.journal.create(other, { number: 0, at: 1, steps: [largeStep], erases });
   await all(store.journal.read(other.runId));
   await store.journal.find(runId);
+  await store.journal.approvals();
+  await store.journal.approvals({ runId, agentId, userId: "ann", tenantId: "acme" });
   await listEverything(store);
   await store.journal.collect({ endedBefore: 5 });
   const unnamed = unnamedSessionId(runId);
