@@ -74,11 +74,7 @@ export { withoutSecrets, withoutSecretsIn } from "./base/secret-text.ts";
 export type { CompilePattern, PatternUse, TextPattern, TextSpan } from "./base/text-pattern.ts";
 
 // Typed faults, cancellation and retries.
-export {
-  type BudgetDimension,
-  BudgetExhaustedError,
-  type BudgetExhaustion,
-} from "./errors/budget-exhausted-error.ts";
+export * from "./errors/budget-exhausted-error.ts";
 export {
   CancellationError,
   type CancellationOptions,
@@ -219,7 +215,7 @@ export {
   type SupervisionJson,
 } from "./limits/supervision.ts";
 export { spendOfTopUp } from "./limits/top-up.ts";
-export { addUsageDelta, noUsageDelta, type UsageDelta } from "./limits/usage-delta.ts";
+export * from "./limits/usage-delta.ts";
 export { clearTally } from "./limits/usage-tally.ts";
 
 // Runs, tasks and steps, and how they end.

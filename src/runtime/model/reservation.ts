@@ -106,7 +106,10 @@ function coverCall(call: CallReservation, prepared: PreparedReservation): Prepar
   const { command } = prepared;
   const { drawn } = call;
   const covered = allotment.cover(command, drawn !== undefined);
-  if (covered.kind === "unpriced") throw unpricedCall(call.model, "openRuntime() sets caps");
+  if (covered.kind === "unpriced") {
+    const { provider, modelId } = call.model;
+    throw unpricedCall(call.model, `${provider}/${modelId} has no known price and openRuntime() sets caps`);
+  }
   if (covered.kind === "short") return undefined;
   if (covered.kind === "whole") return prepared;
   const output = { ...command.output, maxTokens: covered.outputTokens };
@@ -210,16 +213,18 @@ function refusalOf(
   { step, model }: CallReservation,
   decision: Exclude<Decision, { kind: "granted" }>,
 ): Fault {
-  return decision.kind === "unknown_price"
-    ? unpricedCall(model, `task ${decision.taskId} has a cost cap`, { taskId: decision.taskId })
-    : exhausted(step, decision.exhaustion);
+  if (decision.kind !== "unknown_price") return exhausted(step, decision.exhaustion);
+  const { provider, modelId } = model;
+  const { taskId } = decision;
+  const problem = `${provider}/${modelId} has no known price and task ${taskId} has a cost cap`;
+  return unpricedCall(model, problem, { taskId });
 }
 
 /** B4: the fault for a call without a known price under a cost cap. */
-function unpricedCall({ provider, modelId }: Model, reason: string, details: JsonObject = {}): Fault {
+function unpricedCall({ provider, modelId }: Model, problem: string, details: JsonObject = {}): Fault {
   return new Fault(
     "unknown_price",
-    `${provider}/${modelId} has no known price and ${reason}: give its price with openRuntime({ prices: priceCatalog({ overrides: [{ provider: "${provider}", model: "${modelId}", usdPerMillion: { input, output } }] }) }), or set unknownPrice to "ignore"`,
+    `${problem}: give its price with openRuntime({ prices: priceCatalog({ overrides: [{ provider: "${provider}", model: "${modelId}", usdPerMillion: { input, output } }] }) }), or set unknownPrice to "ignore"`,
     { details: { provider, modelId, ...details } },
   );
 }
