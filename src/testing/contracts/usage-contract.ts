@@ -11,9 +11,9 @@ import {
   type UsageDimension,
   type UsageQuery,
   type UsageRow,
-} from "../kernel/index.ts";
-import type { ContractHarness } from "./contract-harness.ts";
-import { runEnd, runRecord } from "./store-fixtures.ts";
+} from "../../kernel/index.ts";
+import type { ContractHarness } from "../contract-harness.ts";
+import { runEnd, runRecord } from "../store-fixtures.ts";
 
 const day = "2026-11-16";
 
