@@ -1,4 +1,5 @@
 import {
+  capLimits,
   checkOptions,
   describeValue,
   Fault,
@@ -125,6 +126,7 @@ class LocalWorker implements RuntimeWorker, OpenRuntime {
       prices: options.prices ?? { find: () => null },
       ...(options.resolveModel !== undefined && { resolveModel: options.resolveModel }),
       unknownPrice: options.unknownPrice ?? "refuse",
+      caps: capLimits(options.caps),
       ...(options.warnAt === undefined ? {} : { warnAt: requireShare(options.warnAt) }),
       versionPolicy,
       modelTimeouts: modelTimeouts("openRuntime()", options.modelTimeouts),

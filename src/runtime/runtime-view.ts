@@ -1,5 +1,6 @@
 import {
   agentIdOf,
+  approvalQueryNames,
   checkChoice,
   checkOptions,
   describeValue,
@@ -12,6 +13,8 @@ import {
   runQueryNames,
   startsLater,
   submitOptionNames,
+  type ApprovalPage,
+  type ApprovalQuery,
   type Clock,
   type CollectOptions,
   type Delivery,
@@ -165,6 +168,15 @@ export class RuntimeView implements Runtime {
     if (sessionId !== undefined) parseSessionId(sessionId);
     if (agentId !== undefined) parseAgentId(agentId);
     return this.#worker.context.store.journal.list(this.#own("list()", query));
+  }
+
+  async approvals(query: ApprovalQuery = {}): Promise<ApprovalPage> {
+    this.#worker.lifetime.check();
+    checkOptions("approvals()", query, approvalQueryNames);
+    const { runId, agentId } = query;
+    if (runId !== undefined) parseRunId(runId);
+    if (agentId !== undefined) parseAgentId(agentId);
+    return this.#worker.context.store.journal.approvals(this.#own("approvals()", query));
   }
 
   async usage(query: UsageQuery): Promise<readonly UsageRow[]> {

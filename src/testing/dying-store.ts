@@ -46,7 +46,11 @@ export function dyingStore(store: Store, { at, when, die = killProcess }: DyingS
       return writes;
     },
     events: store.events,
-    usage: store.usage,
+    usage: {
+      sum: (query) => store.usage.sum(query),
+      draw: (lease, request) =>
+        counted(`usage.draw ${lease.runId} ${request.day}`, () => store.usage.draw(lease, request)),
+    },
     onChange: (listener) => store.onChange(listener),
     close: () => store.close(),
     journal: {
@@ -62,6 +66,7 @@ export function dyingStore(store: Store, { at, when, die = killProcess }: DyingS
       find: (runId, scope) => journal.find(runId, scope),
       summary: (runId) => journal.summary(runId),
       list: (query) => journal.list(query),
+      approvals: (query) => journal.approvals(query),
       read: (runId, from) => journal.read(runId, from),
       replay: (runId, visit) => journal.replay(runId, visit),
     },

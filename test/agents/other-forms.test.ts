@@ -52,7 +52,7 @@ const agents: readonly Mistake[] = [
   [
     "a function as a guardrail",
     () => agentOf({ guardrails: [() => ({ decision: "allow" })] }),
-    "of agent eye: expected an object, not a function",
+    "invalid guardrail without a name of agent eye: expected an object, not a function",
   ],
   [
     "null as a guardrail",

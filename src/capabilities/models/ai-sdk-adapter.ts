@@ -131,7 +131,11 @@ export class AiSdkAdapter implements Model {
     const { reasoning, ...thinking } = thinkingFor(whole, model);
     const request = { ...whole, ...thinking };
     const { tools, toolChoice, stopSequences } = request;
-    const { responseFormat, providerOptions: given } = strictFormat(this.provider, request);
+    const { responseFormat, providerOptions: given } = strictFormat(
+      this.provider,
+      request,
+      this.#model.supportsStructuredOutputs === true,
+    );
     const providerOptions = takesCacheKey(this.provider, this.#model)
       ? withCacheKey(given, call.promptCacheKey)
       : given;

@@ -55,7 +55,7 @@ export interface RunHandle<Result = RunResult<JsonValue>> {
   result(): Promise<Result>;
   /** Returns a handle of the same run whose `result` is converted, for example to the type of its output schema. */
   withResult<Converted>(convert: (result: Result) => Converted | Promise<Converted>): RunHandle<Converted>;
-  /** Reads the questions that wait for a person's answer. Costs O(events of the run). */
+  /** K4: reads the questions that wait for a person's answer. Costs O(open questions of the run). */
   pendingApprovals(): Promise<readonly PendingApproval[]>;
   /**
    * Resolves with the pending questions when the run cannot continue without a person: every live task waits, and at

@@ -10,6 +10,7 @@ import { optionNames } from "../base/option-check.ts";
 import type { Priority } from "../limits/priority.ts";
 import type { RunHandle } from "./run-handle.ts";
 import type { RuntimeSessions } from "./session-api.ts";
+import type { ApprovalPage, ApprovalQuery } from "../run/open-approval.ts";
 import type { RunPage, RunQuery } from "../run/run-summary.ts";
 import type { SpawnBudget } from "../limits/spawn-budget.ts";
 import type { TenantScope } from "../run/tenant-scope.ts";
@@ -138,6 +139,12 @@ export interface Runtime {
    * included.
    */
   usage(query: UsageQuery): Promise<readonly UsageRow[]>;
+  /**
+   * K4: returns everything of this store that waits for a person, the question that has waited longest first: approvals
+   * of tool calls, questions of code and of MCP servers, and calls of client-side tools. `RunHandle.approve` and
+   * `toolResult` answer. Costs O(open questions).
+   */
+  approvals(query?: ApprovalQuery): Promise<ApprovalPage>;
   /**
    * Returns the dead letters of an agent, or of all agents: messages that are not retried because every run for them
    * failed.

@@ -4,6 +4,7 @@ import type { RunId } from "../base/identity.ts";
 import type { MaybePromise } from "../base/maybe-promise.ts";
 import type { ClaimOptions, Lease, Rest } from "./lease.ts";
 import type { Mail } from "./mailbox.ts";
+import type { ApprovalPage, ApprovalQuery } from "../run/open-approval.ts";
 import type { RunPage, RunQuery, RunSummary } from "../run/run-summary.ts";
 import type { TenantScope } from "../run/tenant-scope.ts";
 
@@ -72,6 +73,9 @@ export type Creation =
  * - K2 `list` returns the newest runs first, and each run once, however many runs are created or deleted between two pages.
  * - K3 `list` and `summary` report what a run has used as the last commit with `spent` or `run_end` says. That costs the same for every
  *   length of the run.
+ * - K4 A question is open from the commit with its `approval_request` on, until a commit holds its `approval_decision`, the end or the
+ *   `continue` of its task, or the record of a race in whose branch it was asked. `approvals` returns each open question once, the
+ *   one that has waited longest first, and costs O(open questions).
  */
 export interface Journal {
   /**
@@ -97,6 +101,8 @@ export interface Journal {
   /** K1: returns the run as `list` does, with its current status. Costs the same for every length of the run. */
   summary(runId: RunId): Promise<RunSummary | undefined>;
   list(query?: RunQuery): Promise<RunPage>;
+  /** K4: returns the questions of all runs that wait for a person. */
+  approvals(query?: ApprovalQuery): Promise<ApprovalPage>;
   /**
    * Returns the commit that is stored under this number (J1). The submissions are applied with the commit, in this order, after
    * the changes of the commit itself.

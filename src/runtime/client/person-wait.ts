@@ -1,31 +1,36 @@
-import type { Delta, Event, PendingApproval, RunId, TailOptions } from "../../kernel/index.ts";
-import type { RunStore } from "./run-store.ts";
+import type { ApprovalPage, Delta, Event, PendingApproval, RunId, TailOptions } from "../../kernel/index.ts";
+import { missingRun, type RunStore } from "./run-store.ts";
 
 /** The part of a run handle that is needed to wait for questions. */
 interface WatchedRun {
   readonly runId: RunId;
   readonly store: RunStore;
   tail(options: TailOptions): AsyncIterable<Event | Delta>;
+  /** Whether the ended run was resumed after the event before `next`. Waits until its owner has handled such commands. */
+  isResumed(next: number): boolean | Promise<boolean>;
 }
 
 /** Events after which a run may only wait. */
 const turningPoints = ["approval_request", "task_suspend", "task_end", "run_end"] as const;
 
-/** The questions of a run that are not answered, of tasks that have not ended. Costs O(events of the run). */
+/** K4: the open questions of a run. Costs O(open questions of the run). */
 export async function readPendingApprovals({
   store,
   runId,
 }: Pick<WatchedRun, "store" | "runId">): Promise<readonly PendingApproval[]> {
-  const pending = new Map<string, PendingApproval>();
-  for await (const event of store.events.read(runId)) {
-    const { taskId, agentId, at: requestedAt } = event;
-    if (event.type === "approval_request")
-      pending.set(event.data.approvalId, { ...event.data, taskId, agentId, requestedAt });
-    else if (event.type === "approval_decision") pending.delete(event.data.approvalId);
-    else if (event.type === "task_end")
-      for (const [approvalId, request] of pending) if (request.taskId === taskId) pending.delete(approvalId);
-  }
-  return [...pending.values()];
+  const pending: PendingApproval[] = [];
+  let after: string | null = null;
+  do {
+    const { approvals, next }: ApprovalPage = await store.journal.approvals({
+      runId,
+      limit: 500,
+      ...(after !== null && { after }),
+    });
+    pending.push(...approvals);
+    after = next;
+  } while (after !== null);
+  if (pending.length === 0 && (await store.journal.find(runId)) === undefined) throw missingRun(runId);
+  return pending;
 }
 
 /**
@@ -33,12 +38,40 @@ export async function readPendingApprovals({
  * an empty list when the run has ended.
  */
 export async function untilPersonIsNeeded(run: WatchedRun): Promise<readonly PendingApproval[]> {
-  for await (const event of run.tail({ types: turningPoints })) {
-    if (event.type === "run_end") continue;
-    const summary = await run.store.journal.summary(run.runId);
-    if (summary?.status !== "waiting" || !summary.waitsFor.includes("person")) continue;
-    const pending = await readPendingApprovals(run);
-    if (pending.length > 0) return pending;
-  }
+  const reader = new QuestionReader(run);
+  do {
+    const pending = await reader.read();
+    if (pending.length > 0 || reader.isCompleted) return pending;
+    // The run was resumed, perhaps by a command that its owner has not read yet.
+  } while (await run.isResumed(reader.next));
   return [];
+}
+
+class QuestionReader {
+  readonly #run: WatchedRun;
+  /** Seq of the event after the last one that was read. */
+  next = 0;
+  /** A completed run cannot be resumed. */
+  isCompleted = false;
+
+  constructor(run: WatchedRun) {
+    this.#run = run;
+  }
+
+  /** Returns the next questions, or none at the end of the run. */
+  async read(): Promise<readonly PendingApproval[]> {
+    const { store, runId } = this.#run;
+    for await (const event of this.#run.tail({ fromSeq: this.next, types: turningPoints })) {
+      if ("seq" in event) this.next = event.seq + 1;
+      if (event.type === "run_end") {
+        this.isCompleted = event.data.status === "completed";
+        continue;
+      }
+      const summary = await store.journal.summary(runId);
+      if (summary?.status !== "waiting" || !summary.waitsFor.includes("person")) continue;
+      const pending = await readPendingApprovals(this.#run);
+      if (pending.length > 0) return pending;
+    }
+    return [];
+  }
 }

@@ -11,7 +11,7 @@ import {
 
 /** The part of a store that handles of runs use. */
 export interface RunStore extends Pick<Store, "sessions" | "onChange"> {
-  readonly journal: Pick<Journal, "create" | "find" | "read" | "summary">;
+  readonly journal: Pick<Journal, "approvals" | "create" | "find" | "read" | "summary">;
   readonly events: Pick<EventLog, "keep" | "lastSeq" | "read" | "tail">;
   readonly mailbox: Pick<Mailbox, "put" | "read">;
 }
@@ -33,6 +33,7 @@ export function scopedStore(store: RunStore, scope: TenantScope): RunStore {
   }
   return {
     journal: {
+      approvals: (query) => journal.approvals({ ...query, ...scope }),
       create: (run, first, flight) => journal.create(run, first, flight),
       find: (runId) => journal.find(runId, scope),
       read: (runId, from) => readChecked(runId, () => journal.read(runId, from)),

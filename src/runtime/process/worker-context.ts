@@ -2,6 +2,7 @@ import {
   Fault,
   type HostedAgent,
   type AgentId,
+  type CapLimits,
   type ClaimOptions,
   type Clock,
   type Hash,
@@ -54,6 +55,8 @@ export interface WorkerContext {
   /** Returns the model that a session names as `provider/id`. If absent, only the agent's own models are known. */
   readonly resolveModel?: (name: string) => Model | undefined;
   readonly unknownPrice: UnknownPrice;
+  /** B7: caps per UTC day. If absent, there are none. */
+  readonly caps?: CapLimits | undefined;
   /** B5: share of a cap at which `budget_warning` is emitted. Default: 0.8. */
   readonly warnAt?: number;
   readonly modelTimeouts: ModelTimeouts;

@@ -174,15 +174,15 @@ describe("reeve cancel", () => {
 });
 
 describe("reeve approve", () => {
-  test("lists the open requests of all runs", async () => {
+  test("lists the open requests of all runs, the one that has waited longest first", async () => {
     const { cli, waiting } = await desk();
     expect((await cli("approve")).talk).toContain("No run waits for an approval.");
     await waiting("run_one");
     await waiting("run_two");
     const { out, talk } = await cli("approve");
     expect(out.filter((line) => line.startsWith("run_")).map((line) => line.split("  ")[0])).toEqual([
-      "run_two",
       "run_one",
+      "run_two",
     ]);
     expect(talk).toContain("Open requests: 2.");
     expect(

@@ -12,6 +12,8 @@ import {
   sameCaller,
   startsLater,
   turnKey,
+  type ApprovalPage,
+  type ApprovalQuery,
   type Commit,
   type Creation,
   type Erasure,
@@ -33,6 +35,7 @@ import {
   type TenantScope,
   type CollectOptions,
 } from "../../../kernel/index.ts";
+import { approvalChangesIn } from "../approval-changes.ts";
 import { cursorOf, matches, newestFirst, pageOf, type RunPlace } from "../run-cursor.ts";
 import { endIn, spendIn } from "../run-end.ts";
 import type { MemoryContents } from "./contents.ts";
@@ -66,6 +69,7 @@ const noTasks: readonly never[] = [];
 const noMail: readonly never[] = [];
 const nobody: readonly never[] = [];
 const noRuns: readonly never[] = [];
+const none: readonly never[] = [];
 const ready: Rest = { kind: "ready" };
 
 export class MemoryJournal implements Journal {
@@ -95,6 +99,7 @@ export class MemoryJournal implements Journal {
       end: null,
       standing: null,
       spent: nothingSpent,
+      questions: none,
       commits: [],
       events: [],
       erasedContents: undefined,
@@ -149,6 +154,10 @@ export class MemoryJournal implements Journal {
     return { runs: shown.map(({ row }) => summaryOf(row)), next };
   }
 
+  async approvals(query?: ApprovalQuery): Promise<ApprovalPage> {
+    return this.#tables.approvals.list(query);
+  }
+
   append(lease: Lease, commit: Commit, submissions?: readonly Submission[]): MaybePromise<Commit> {
     return attempt(() => this.#append(lease, commit, submissions));
   }
@@ -194,6 +203,7 @@ export class MemoryJournal implements Journal {
       this.#tables.ended.delete(row);
       this.#tables.removeUnfinished(row);
       this.#tables.ready.remove(row);
+      this.#tables.approvals.removeNow(row);
       for (const mailId of row.mailIds ?? noMail) this.#tables.submitted.delete(mailId);
       const siblings = this.#tables.ofSession.get(row.record.sessionId) ?? [];
       const place = siblings.indexOf(row);
@@ -271,6 +281,8 @@ export class MemoryJournal implements Journal {
     if (end !== undefined) this.#tables.setEnd(row, end);
     if (commit.standing !== undefined) row.standing = commit.standing;
     row.spent = spendIn(commit) ?? row.spent;
+    const questions = approvalChangesIn(commit);
+    if (questions !== undefined) this.#tables.approvals.applyNow(row, questions);
     if (commit.erases !== undefined) this.#erase(row, commit.erases);
     if (mail !== undefined) for (const each of mail) this.#siblings.mailbox.putNow(each);
     if (inbox !== undefined) this.#siblings.inbox.applyNow(inbox, { runId: row.record.runId, at: commit.at });

@@ -11,6 +11,7 @@ import {
   type TenantScope,
 } from "../../../kernel/index.ts";
 import type { RunEnd } from "../run-end.ts";
+import { OpenApprovals } from "./approvals.ts";
 import { ReadyRuns } from "./ready-runs.ts";
 
 /**
@@ -21,6 +22,7 @@ export class Tables {
   /** Ended runs in the order of their end. `collect` reads only these. */
   readonly ended = new Set<RunRow>();
   readonly ready = new ReadyRuns();
+  readonly approvals = new OpenApprovals();
   /** Runs of each session in the order of creation. */
   readonly ofSession = new Map<SessionId, RunRow[]>();
   /** S5: runs of each session that have not ended, in the order of creation or reopening. */

@@ -1,5 +1,7 @@
 import {
   attempt,
+  type ApprovalPage,
+  type ApprovalQuery,
   type ClaimOptions,
   type Commit,
   type Creation,
@@ -128,6 +130,10 @@ export class SqliteJournal implements Journal {
 
   list(query?: RunQuery): Promise<RunPage> {
     return this.#list.read(query);
+  }
+
+  approvals(query?: ApprovalQuery): Promise<ApprovalPage> {
+    return this.#siblings.approvals.read(query);
   }
 
   append(lease: Lease, commit: Commit, submissions?: readonly Submission[]): MaybePromise<Commit> {
