@@ -17,6 +17,7 @@ import {
   spawnBudget,
   type HostedAgent,
   type AgentId,
+  type AgentPhase,
   type Architecture,
   type CallPath,
   type ChatMessage,
@@ -308,6 +309,13 @@ export class AgentCore implements HostedAgent {
     await run.signal(name, value);
   }
 
+  /** S5: what this agent is doing in a session, whichever process drives it. `idle` for an unknown session. */
+  async phase(sessionId: string, options: RuntimeChoice = {}): Promise<AgentPhase> {
+    checkRuntimeChoice("phase()", options);
+    const runtime = options.runtime ?? (await this.#runtime());
+    return runtime.sessions.phase(sessionId, this.id);
+  }
+
   /** Starts a run and returns its handle without waiting for the result. */
   async submit(input: AgentInput, options: AgentSubmitOptions = {}): Promise<RunHandle> {
     checkSubmitOptions(this.name, options);
@@ -327,6 +335,11 @@ export class AgentCore implements HostedAgent {
     checkInputKeys(this.name, input);
     if (read === undefined) throw refusedInput(this.name, input);
     checkRootInput(this.name, read, this.architecture);
+    if (read.message === undefined && options.sessionId === undefined)
+      throw new Fault(
+        "invalid_argument",
+        `agent ${this.name} cannot continue without a session: sessionId is missing; use continue(sessionId)`,
+      );
     const schema = output ?? read.output;
     if (schema !== undefined) {
       acceptForm(this, this.architecture);

@@ -1,4 +1,5 @@
 import {
+  capLimits,
   checkOptions,
   describeValue,
   Fault,
@@ -129,7 +130,9 @@ class LocalWorker implements RuntimeWorker, OpenRuntime {
       ids: options.ids ?? uuidSource,
       random: options.random ?? systemRandom,
       prices: options.prices ?? { find: () => null },
+      ...(options.resolveModel !== undefined && { resolveModel: options.resolveModel }),
       unknownPrice: options.unknownPrice ?? "refuse",
+      caps: capLimits(options.caps),
       ...(options.warnAt === undefined ? {} : { warnAt: requireShare(options.warnAt) }),
       versionPolicy,
       modelTimeouts: modelTimeouts("openRuntime()", options.modelTimeouts),

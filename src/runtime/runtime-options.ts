@@ -1,5 +1,6 @@
 import { constants } from "node:os";
 import {
+  capLimits,
   checkChoice,
   checkOptions,
   describeValue,
@@ -11,9 +12,11 @@ import {
   type IdSource,
   type InboxSettings,
   type ModelTimeouts,
+  type Model,
   type PriceTable,
   type Random,
   type RetrySettings,
+  type SpendingCaps,
   type Store,
   type UnknownPrice,
 } from "../kernel/index.ts";
@@ -55,10 +58,21 @@ export interface RuntimeOptions {
   /** Price per token of each model. Default: `priceCatalog()`. */
   readonly prices?: PriceTable;
   /**
+   * Returns the model that a session names as `provider/id` (`sessions.setModel`), or `undefined` if it is unknown. An
+   * agent's own models are found by their names first. Default: the models that `namedModel()` finds.
+   */
+  readonly resolveModel?: (name: string) => Model | undefined;
+  /**
    * What a call of a model without a known price does in a run with a cost cap. `"refuse"`: the call fails with
    * `unknown_price`. `"ignore"`: the call runs and counts as 0 USD. Default: `"refuse"`.
    */
   readonly unknownPrice?: UnknownPrice;
+  /**
+   * B7: caps on what the runs of the store may spend per UTC day, over all runs and processes: `perDayUsd`,
+   * `perTenantPerDayUsd` and `perUserPerDayUsd`. A run that a cap leaves no money for the next model call ends as
+   * `budget_exhausted`. Every process that drives runs of the store must set the same caps. Default: no caps.
+   */
+  readonly caps?: SpendingCaps;
   /**
    * B5: share of a cap, above 0 and at most 1, at which the runtime emits `budget_warning`, once per task and
    * dimension. Default: 0.8.
@@ -147,7 +161,7 @@ export interface RuntimeOptions {
   /**
    * Time for which an unnamed session is kept after its last message. A session is unnamed if its run was submitted
    * without a `sessionId` and no other run has used the session. It is kept at least as long as its run. If absent,
-   * sessions are kept until `deleteSession()`.
+   * sessions are kept until `sessions.delete()`.
    */
   readonly keepUnnamedSessionsMs?: number;
   /**
@@ -166,7 +180,9 @@ const knownOptions = optionNames<RuntimeOptions>({
   hash: true,
   random: true,
   prices: true,
+  resolveModel: true,
   unknownPrice: true,
+  caps: true,
   warnAt: true,
   versionPolicy: true,
   modelTimeouts: true,
@@ -198,6 +214,7 @@ export function checkRuntimeOptions(options: RuntimeOptions): void {
   checkOptions("openRuntime()", options, knownOptions);
   for (const [name, values] of Object.entries(choices))
     checkChoice("openRuntime()", name, options[name as keyof RuntimeOptions], values);
+  capLimits(options.caps);
   checkSignals(options.closeOn);
   const { engine } = options;
   if (engine !== undefined && typeof engine !== "function")

@@ -213,6 +213,15 @@ CREATE TABLE usage_totals (
     runs INTEGER NOT NULL,
     PRIMARY KEY (day, tenant, user, agent, model)
   ) WITHOUT ROWID;
+CREATE TABLE allotments (
+    day TEXT NOT NULL,
+    tenant TEXT NOT NULL,
+    user TEXT NOT NULL,
+    run_id TEXT NOT NULL,
+    nano_usd INTEGER NOT NULL,
+    PRIMARY KEY (day, tenant, user, run_id)
+  ) WITHOUT ROWID;
+CREATE INDEX allotments_of_run ON allotments (run_id);
 CREATE TABLE records (
     version INTEGER PRIMARY KEY AUTOINCREMENT,
     namespace TEXT NOT NULL,
@@ -269,11 +278,11 @@ INSERT INTO sessions VALUES (2, 'ses_run_asked.before-1', 'clerk', '-', NULL, 17
 INSERT INTO sessions VALUES (3, 'ses_run_crowded.before-4', 'panel', '-', NULL, 1700000000000, NULL, NULL, NULL, 'Who has a seat?');
 INSERT INTO sessions VALUES (4, 'ses_run_spent.before-6', 'clerk', '-', NULL, 1700000000000, 'run_spent/t0/stopped-0/2', 'run_spent/t0/stopped-0/2', NULL, 'How is the weather?');
 INSERT INTO entries VALUES (4194305, 1, 'run_told', -1, 1, 'run_told', 0, 2, 'message', '[{"parentId":null,"at":1700000000000,"message":{"role":"user","content":[{"type":"text","text":"How is the weather?"}]}}]', NULL);
-INSERT INTO entries VALUES (4194306, 1, 'run_told/t0/', 1, 3, 'run_told', 0, 2, 'message', '[{"parentId":"run_told","at":1700000000000,"message":{"role":"assistant","content":[{"type":"tool_call","callId":"call_1_0","toolName":"look","input":{"town":"Sens"}},{"type":"tool_call","callId":"call_1_1","toolName":"look","input":{"town":"Troyes"}}]}},{"message":{"role":"tool","content":[{"type":"tool_result","callId":"call_1_0","toolName":"look","output":{"type":"text","text":"rain in {\"town\":\"Sens\"}"},"isError":false},{"type":"tool_result","callId":"call_1_1","toolName":"look","output":{"type":"text","text":"rain in {\"town\":\"Troyes\"}"},"isError":false}]}},{"message":{"role":"assistant","content":[{"type":"text","text":"the answer to How is the weather? after 4 messages"}]}}]', NULL);
+INSERT INTO entries VALUES (4194306, 1, 'run_told/t0/', 1, 3, 'run_told', 0, 2, 'message', '[{"parentId":"run_told","at":1700000000000,"message":{"role":"assistant","content":[{"type":"tool_call","callId":"call_1_0","toolName":"look","input":{"town":"Sens"}},{"type":"tool_call","callId":"call_1_1","toolName":"look","input":{"town":"Troyes"}}]},"model":{"provider":"scripted","modelId":"script"},"stopReason":"tool_calls","usage":{"inputTokens":100,"outputTokens":10,"cacheReadTokens":0,"cacheWriteTokens":0,"reasoningTokens":0,"costUsd":0.00014}},{"message":{"role":"tool","content":[{"type":"tool_result","callId":"call_1_0","toolName":"look","output":{"type":"text","text":"rain in {\"town\":\"Sens\"}"},"isError":false},{"type":"tool_result","callId":"call_1_1","toolName":"look","output":{"type":"text","text":"rain in {\"town\":\"Troyes\"}"},"isError":false}]}},{"message":{"role":"assistant","content":[{"type":"text","text":"the answer to How is the weather? after 4 messages"}]},"model":{"provider":"scripted","modelId":"script"},"stopReason":"stop","usage":{"inputTokens":100,"outputTokens":10,"cacheReadTokens":0,"cacheWriteTokens":0,"reasoningTokens":0,"costUsd":0.00014}}]', NULL);
 INSERT INTO entries VALUES (8388609, 2, 'run_asked', -1, 1, 'run_asked', 0, 0, 'message', '[{"parentId":null,"at":1700000000000,"message":{"role":"user","content":[{"type":"text","text":"Write a letter."}]}}]', NULL);
 INSERT INTO entries VALUES (12582913, 3, 'run_crowded', -1, 1, 'run_crowded', 0, 0, 'message', '[{"parentId":null,"at":1700000000000,"message":{"role":"user","content":[{"type":"text","text":"Who has a seat?"}]}}]', NULL);
 INSERT INTO entries VALUES (16777217, 4, 'run_spent', -1, 1, 'run_spent', 0, 2, 'message', '[{"parentId":null,"at":1700000000000,"message":{"role":"user","content":[{"type":"text","text":"How is the weather?"}]}}]', NULL);
-INSERT INTO entries VALUES (16777218, 4, 'run_spent/t0/stopped-0/', 1, 2, 'run_spent', 0, 2, 'message', '[{"parentId":"run_spent","at":1700000000000,"message":{"role":"assistant","content":[{"type":"tool_call","callId":"call_6_0","toolName":"look","input":{"town":"Sens"}},{"type":"tool_call","callId":"call_6_1","toolName":"look","input":{"town":"Troyes"}}]}},{"message":{"role":"tool","content":[{"type":"tool_result","callId":"call_6_0","toolName":"look","output":{"type":"text","text":"rain in {\"town\":\"Sens\"}"},"isError":false},{"type":"tool_result","callId":"call_6_1","toolName":"look","output":{"type":"text","text":"rain in {\"town\":\"Troyes\"}"},"isError":false}]}}]', NULL);
+INSERT INTO entries VALUES (16777218, 4, 'run_spent/t0/stopped-0/', 1, 2, 'run_spent', 0, 2, 'message', '[{"parentId":"run_spent","at":1700000000000,"message":{"role":"assistant","content":[{"type":"tool_call","callId":"call_6_0","toolName":"look","input":{"town":"Sens"}},{"type":"tool_call","callId":"call_6_1","toolName":"look","input":{"town":"Troyes"}}]},"model":{"provider":"scripted","modelId":"script"},"stopReason":"tool_calls","usage":{"inputTokens":100,"outputTokens":10,"cacheReadTokens":0,"cacheWriteTokens":0,"reasoningTokens":0,"costUsd":0.00014}},{"message":{"role":"tool","content":[{"type":"tool_result","callId":"call_6_0","toolName":"look","output":{"type":"text","text":"rain in {\"town\":\"Sens\"}"},"isError":false},{"type":"tool_result","callId":"call_6_1","toolName":"look","output":{"type":"text","text":"rain in {\"town\":\"Troyes\"}"},"isError":false}]}}]', NULL);
 INSERT INTO usage_totals VALUES ('2023-11-14', '-', '-', 'clerk', '=scripted/script', 300, 30, 0, 3, 420000, 0, 0, 0, 3);
 INSERT INTO usage_totals VALUES ('2023-11-14', '-', '-', 'helper', '=scripted/script', 100, 10, 0, 1, 140000, 0, 0, 0, 0);
 INSERT INTO usage_totals VALUES ('2023-11-14', '-', '-', 'lead', '=scripted/script', 100, 10, 0, 1, 140000, 0, 0, 0, 1);

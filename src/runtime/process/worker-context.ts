@@ -2,9 +2,11 @@ import {
   Fault,
   type HostedAgent,
   type AgentId,
+  type CapLimits,
   type Clock,
   type Hash,
   type IdSource,
+  type Model,
   type ModelTimeouts,
   type PriceTable,
   type Random,
@@ -37,7 +39,11 @@ export interface WorkerContext {
   readonly hash: Hash;
   readonly random: Random;
   readonly prices: PriceTable;
+  /** Returns the model that a session names as `provider/id`. If absent, only the agent's own models are known. */
+  readonly resolveModel?: (name: string) => Model | undefined;
   readonly unknownPrice: UnknownPrice;
+  /** B7: caps per UTC day. If absent, there are none. */
+  readonly caps?: CapLimits | undefined;
   /** B5: share of a cap at which `budget_warning` is emitted. Default: 0.8. */
   readonly warnAt?: number;
   readonly modelTimeouts: ModelTimeouts;
