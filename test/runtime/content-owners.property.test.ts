@@ -25,10 +25,9 @@ const list = Array.from({ length: 2_000 }, (_, index) => index);
 const values: readonly JsonValue[] = [...texts, list, "small"];
 const tenants = ["acme", null] as const;
 
-const hashOf = (value: JsonValue): string | undefined => {
-  if (value === "small" || value === null) return undefined;
+function hashOf(value: JsonValue): string {
   return sha256(typeof value === "string" ? value : JSON.stringify(value));
-};
+}
 
 interface Run {
   readonly record: RunRecord;
@@ -63,14 +62,20 @@ class Oracle {
   /** The tenant and the hash of every value that has an owner. */
   contents(): readonly string[] {
     const found = new Set<string>();
-    const add = (tenantId: string | null, value: JsonValue): void => {
-      const hash = hashOf(value);
-      if (hash !== undefined) found.add(`${tenantId === null ? "-" : `=${tenantId}`} ${hash}`);
+    const add = (tenantId: string | null, held: Iterable<JsonValue>): void => {
+      for (const value of held) found.add(`${tenantId === null ? "-" : `=${tenantId}`} ${hashOf(value)}`);
     };
-    for (const { record, records, puts } of this.runs)
-      for (const value of [...records, ...puts]) add(record.tenantId, value);
-    for (const { tenantId, entries, puts } of this.sessions.values())
-      for (const value of [...entries.map((entry) => entry.value), ...puts]) add(tenantId, value);
+    // A small value is a content only if it was put.
+    const large = (held: readonly JsonValue[]): readonly JsonValue[] =>
+      held.filter((value) => value !== null && value !== "small");
+    for (const { record, records, puts } of this.runs) {
+      add(record.tenantId, large(records));
+      add(record.tenantId, puts);
+    }
+    for (const { tenantId, entries, puts } of this.sessions.values()) {
+      add(tenantId, large(entries.map(({ value }) => value)));
+      add(tenantId, puts);
+    }
     return [...found].toSorted();
   }
 
@@ -113,7 +118,7 @@ const steps = fc.array(
     value: fc.nat(values.length - 1),
     isVisible: fc.boolean(),
   }),
-  { minLength: 20, maxLength: 60 },
+  { minLength: 20, maxLength: 60, size: "max" },
 );
 
 /** Does the same in a store and in the oracle. */
