@@ -76,7 +76,7 @@ const common = {
   taskId: formatTaskId(0),
   sessionId,
   tenantId: "acme",
-  facts: { userId: "ann", sessionId, runId, metadata: {}, context: undefined },
+  facts: { tenantId: "acme", userId: "ann", sessionId, runId, metadata: {}, context: undefined },
   signal: new AbortController().signal,
   emitEvent: () => {},
   waitFor: <Value>(wait: Promise<Value>) => wait,

@@ -71,14 +71,14 @@ export interface StreamOptions<Source extends Schema = never, Context = unknown>
 
 export type RunUntilOptions<Context = unknown> = Omit<BareRunUntilOptions<string, Context>, "output">;
 
-/** Options of `invoke` that make it return when the run needs a person's answer. */
+/** Options of `invoke` that make it return when the run needs a person's answer, or may make it do so. */
 export interface ReturnOnApproval<Source extends Schema = never, Context = unknown> extends Omit<
   InvokeOptions<Source, Context>,
   "onApproval" | "output"
 > {
   readonly output?: Source | undefined;
-  /** Resolves with a `WaitingResult` when the run needs a person's answer. The run waits durably. */
-  readonly onApproval: "return";
+  /** `"return"` resolves with a `WaitingResult` when the run needs a person's answer. The run waits durably. */
+  readonly onApproval: "return" | NonNullable<InvokeOptions["onApproval"]>;
 }
 
 /** Options of `submit`. */

@@ -62,6 +62,9 @@ export interface McpServerOptions extends Omit<GivenServerOptions, "clock" | "re
   readonly runtime?: Runtime;
 }
 
+/** How long the server's own runtime keeps ended runs. It is in memory, so it would otherwise grow with every call. */
+const keptMs = 60_000;
+
 /**
  * Offers tools and agents to MCP hosts over stdio or HTTP. Throws `dependency_missing` if the optional package
  * `@modelcontextprotocol/server` is not installed.
@@ -70,36 +73,11 @@ export async function mcpServer({ runtime, ...options }: McpServerOptions): Prom
   const Export = await loadMcpExport();
   const clock = systemClock;
   if (runtime !== undefined) return new Export({ ...options, runtime, clock });
-  const own = await openRuntime();
+  const own = await openRuntime({ keepEndedRunsMs: keptMs });
   try {
-    return new Export({ ...options, runtime: collectingEndedRuns(own), clock, release: () => own.close() });
+    return new Export({ ...options, runtime: own, clock, release: () => own.close() });
   } catch (error) {
     await own.close();
     throw error;
   }
-}
-
-/** Ended runs are collected after this many new runs, and are kept at least this long. */
-const [runsBetween, keptMs] = [100, 60_000];
-
-/** Collects ended runs of a runtime in memory, which would otherwise grow with every call. */
-function collectingEndedRuns(runtime: Runtime): Runtime {
-  let begun = 0;
-  return {
-    clock: runtime.clock,
-    register: (agent) => runtime.register(agent),
-    find: (runId) => runtime.find(runId),
-    list: (query) => runtime.list(query),
-    usage: (query) => runtime.usage(query),
-    collect: (options) => runtime.collect(options),
-    deadLetters: (agentId) => runtime.deadLetters(agentId),
-    redeliver: (agentId, messageIds) => runtime.redeliver(agentId, messageIds),
-    deleteSession: (sessionId) => runtime.deleteSession(sessionId),
-    close: () => runtime.close(),
-    [Symbol.asyncDispose]: () => runtime.close(),
-    submit: async (agent, input, options) => {
-      if (++begun % runsBetween === 0) await runtime.collect({ endedBefore: systemClock.now() - keptMs });
-      return runtime.submit(agent, input, options);
-    },
-  };
 }

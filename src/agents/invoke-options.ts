@@ -35,9 +35,9 @@ export interface InvokeOptions<Context = unknown> extends Omit<SubmitOptions<Con
   readonly signal?: CancelSignal | undefined;
 }
 
-/** Options of `invoke` that make it return when the run needs a person's answer. */
+/** Options of `invoke` that make it return when the run needs a person's answer, or may make it do so. */
 export interface ReturnOnApproval<Context = unknown> extends Omit<InvokeOptions<Context>, "onApproval"> {
-  readonly onApproval: "return";
+  readonly onApproval?: "return" | "wait" | OnApprovalHandler;
 }
 
 /**

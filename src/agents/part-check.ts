@@ -106,6 +106,7 @@ export function checkTool(tool: Tool): void {
 /** The name of a part for an error. */
 function describeName(value: { readonly name?: unknown } | null | undefined): string {
   const name = value?.name;
+  if (name === "") return "without a name";
   return typeof name === "string" ? name : describeValue(name);
 }
 

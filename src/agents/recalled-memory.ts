@@ -30,12 +30,12 @@ export interface RecalledMemory {
  */
 export async function recallMemory(
   memory: Memory,
-  { facts: { userId } }: RunContext,
+  { facts: { tenantId, userId } }: RunContext,
   prompt: string,
   known: string,
 ): Promise<RecalledMemory> {
   try {
-    const scope = { userId };
+    const scope = { tenantId, userId };
     const blocks = await memory.blocks(scope);
     const { episodes, facts } = await recallMatches(memory, scope, prompt);
     return {

@@ -1,41 +1,23 @@
 import {
-  agentIdOf,
-  checkChoice,
+  capLimits,
   checkOptions,
   describeValue,
   Fault,
-  formatRunId,
   modelTimeouts,
   optionNames,
-  parseAgentId,
-  parseRunId,
-  parseSessionId,
   retrySettings,
-  runQueryNames,
-  startsLater,
-  submitOptionNames,
   type Clock,
+  type CollectOptions,
   type ContextFactory,
-  type Delivery,
   type DriveResult,
   type Hash,
   type HostedAgent,
-  type JsonValue,
   type Lease,
-  type RunHandle,
   type RunId,
-  type RunPage,
-  type RunQuery,
-  type RunRecord,
   type RegisterOptions,
   type Runtime,
   type Store,
-  type SubmitOptions,
-  type UsageQuery,
-  type UsageRow,
 } from "../kernel/index.ts";
-import { StoredRunHandle } from "./client/run-handle.ts";
-import { sessionBusy, submitRun } from "./client/submit-run.ts";
 import { storeOf } from "./open-store.ts";
 import { AwaitedRuns } from "./process/awaited-runs.ts";
 import { CallTimeouts } from "./process/call-timeouts.ts";
@@ -51,6 +33,7 @@ import { systemClock, systemRandom, uuidSource } from "./process/system-sources.
 import { TaskSlots } from "./process/task-slots.ts";
 import type { WorkerContext } from "./process/worker-context.ts";
 import { RunOwner } from "./run/run-owner.ts";
+import { RuntimeView, type RuntimeWorker } from "./runtime-view.ts";
 import { checkRuntimeOptions, requireNumber, requireShare, type RuntimeOptions } from "./runtime-options.ts";
 import { AgentRegistry, agentTree } from "./worker/agent-registry.ts";
 import { InboxDispatcher } from "./worker/inbox-dispatcher.ts";
@@ -67,9 +50,9 @@ export async function createRuntime(options: RuntimeOptions = {}): Promise<Runti
   const { clock = systemClock, hash = sha256 } = options;
   const store = await storeOf(options, hash, clock);
   try {
-    const runtime = new LocalRuntime(store, { ...options, clock, hash });
-    await runtime.start();
-    return runtime;
+    const worker = new LocalWorker(store, { ...options, clock, hash });
+    await worker.start();
+    return new RuntimeView(worker);
   } catch (error) {
     // A store that the caller passed stays open. Nothing else could close a store that was opened here.
     if (typeof options.store !== "object") await store.close();
@@ -77,25 +60,25 @@ export async function createRuntime(options: RuntimeOptions = {}): Promise<Runti
   }
 }
 
-const collectOptionNames = optionNames<Parameters<Runtime["collect"]>[0]>({ endedBefore: true });
 const registerOptionNames = optionNames<RegisterOptions>({ context: true });
 
 /** Options that say how long something is kept. */
 type RetentionOption = "keepEndedRunsMs" | "keepUnnamedSessionsMs";
 
-/** A runtime whose worker runs in this process. */
-class LocalRuntime implements Runtime, OpenRuntime {
-  readonly clock: Clock;
-  readonly #worker: WorkerContext;
+/** The worker of a runtime, which hosts agents and drives runs in this process. Callers use it through a `RuntimeView`. */
+class LocalWorker implements RuntimeWorker, OpenRuntime {
+  readonly context: WorkerContext;
+  readonly engine: LocalEngine;
+  readonly agents: AgentRegistry;
+  readonly contexts = new LiveContexts();
+  readonly awaited = new AwaitedRuns();
+  readonly lifetime = new RuntimeLifetime();
+  readonly unhosted: UnhostedRuns;
   readonly #store: Store;
-  readonly #engine: LocalEngine;
   readonly #inbox: InboxDispatcher;
-  readonly #agents: AgentRegistry;
-  readonly #contexts = new LiveContexts();
   readonly #owned = new Map<RunId, RunOwner>();
   /** Released runs whose hooks and other observers still process events. */
   readonly #observing = new Map<RunId, Promise<void>>();
-  readonly #awaited = new AwaitedRuns();
   /** Faults with which the store refused a record of a run. The run fails with the fault when it is driven again. */
   readonly #refusals = new Map<RunId, Fault>();
   readonly #onError: (error: Fault) => void;
@@ -107,8 +90,6 @@ class LocalRuntime implements Runtime, OpenRuntime {
   readonly #onSignal = (): void => {
     this.close().catch((error: unknown) => this.#report(error));
   };
-  readonly #lifetime = new RuntimeLifetime();
-  readonly #unhosted: UnhostedRuns;
   readonly #keepAlive: boolean | undefined;
   /** Whether a caller in this process has started or looked up a run. A worker that only hosts agents has no callers. */
   #hasCallers = false;
@@ -117,13 +98,12 @@ class LocalRuntime implements Runtime, OpenRuntime {
 
   constructor(store: Store, options: RuntimeOptions & { readonly clock: Clock; readonly hash: Hash }) {
     const { clock, hash } = options;
-    this.clock = clock;
     const concurrency = requireNumber("concurrency", options.concurrency ?? 64, 1);
     this.#onError = options.onError ?? warn;
     this.#closeGraceMs = requireNumber("closeGraceMs", options.closeGraceMs ?? 10_000, 0);
     this.#closeOn = options.closeOn ?? [];
     const { sameName = "refuse", versionPolicy = "resume" } = options;
-    this.#agents = new AgentRegistry({ sameName, versionPolicy });
+    this.agents = new AgentRegistry({ sameName, versionPolicy });
     const onError = (error: unknown): void => this.#report(error);
     const sweep = (option: RetentionOption, collect: (before: number) => Promise<unknown>) => {
       const keepMs = options[option];
@@ -137,7 +117,7 @@ class LocalRuntime implements Runtime, OpenRuntime {
       sweep("keepUnnamedSessionsMs", (unnamedBefore) => store.sessions.collect({ unnamedBefore })),
     ].filter((each) => each !== undefined);
     this.#store = store;
-    this.#worker = {
+    this.context = {
       store,
       clock,
       hash,
@@ -145,6 +125,7 @@ class LocalRuntime implements Runtime, OpenRuntime {
       random: options.random ?? systemRandom,
       prices: options.prices ?? { find: () => null },
       unknownPrice: options.unknownPrice ?? "refuse",
+      caps: capLimits(options.caps),
       ...(options.warnAt === undefined ? {} : { warnAt: requireShare(options.warnAt) }),
       versionPolicy,
       modelTimeouts: modelTimeouts("openRuntime()", options.modelTimeouts),
@@ -157,21 +138,21 @@ class LocalRuntime implements Runtime, OpenRuntime {
       sizes: new SizeLimit(options.maxValueBytes),
       stopGraceMs: requireNumber("stopGraceMs", options.stopGraceMs ?? 5_000, 0),
       suspendAfterMs: requireNumber("suspendAfterMs", options.suspendAfterMs ?? 5_000, 0),
-      noteIdle: (by) => this.#engine.noteIdle(by),
+      noteIdle: (by) => this.engine.noteIdle(by),
       onError: (error) => this.#report(error),
-      agents: this.#agents.hosted,
-      contexts: this.#contexts,
+      agents: this.agents.hosted,
+      contexts: this.contexts,
     };
     this.#keepAlive = options.keepAlive;
-    this.#inbox = new InboxDispatcher({ worker: this.#worker, agents: this.#agents.hosted });
-    this.#unhosted = new UnhostedRuns({ store, clock, agents: this.#agents, onError });
-    this.#engine = new LocalEngine({
+    this.#inbox = new InboxDispatcher({ worker: this.context, agents: this.agents.hosted });
+    this.unhosted = new UnhostedRuns({ store, clock, agents: this.agents, onError });
+    this.engine = new LocalEngine({
       leases: store.leases,
       clock,
       workerId: options.workerId ?? `worker-${uuidSource.next()}`,
       // Many more runs than tasks: a run whose tasks wait for a slot or a model still counts as driven.
       concurrency: Math.max(concurrency * 16, 1_024),
-      agents: () => this.#agents.versions,
+      agents: () => this.agents.versions,
       pollMs: requireNumber("pollMs", options.pollMs ?? 500, 1),
       onError,
     });
@@ -180,7 +161,7 @@ class LocalRuntime implements Runtime, OpenRuntime {
   async start(): Promise<void> {
     this.#unsubscribe = this.#store.onChange((runId) => this.#noteChange(runId));
     try {
-      await this.#engine.start({ drive: (lease) => this.#drive(lease) });
+      await this.engine.start({ drive: (lease) => this.#drive(lease) });
     } catch (error) {
       this.#unsubscribe();
       throw error;
@@ -192,16 +173,16 @@ class LocalRuntime implements Runtime, OpenRuntime {
 
   /** The caller asked for it, a caller waits for a run, or this is a worker whose agents serve other processes. */
   get isMeantToStay(): boolean {
-    const isOnlyWorker = this.#agents.hosted.size > 0 && !this.#hasCallers;
-    return this.#keepAlive === true || this.#lifetime.isAwaited || isOnlyWorker;
+    const isOnlyWorker = this.agents.hosted.size > 0 && !this.#hasCallers;
+    return this.#keepAlive === true || this.lifetime.isAwaited || isOnlyWorker;
   }
 
   register(agent: HostedAgent, options: RegisterOptions = {}): void {
     checkOptions("register()", options, registerOptionNames);
     // Before the agent: a worker may drive its runs synchronously.
     if (options.context !== undefined) this.#registerContext(agent, options.context);
-    if (!this.#agents.register(agent)) return;
-    this.#engine.agentsChanged();
+    if (!this.agents.register(agent)) return;
+    this.engine.agentsChanged();
     this.#inbox.dispatch();
   }
 
@@ -211,95 +192,18 @@ class LocalRuntime implements Runtime, OpenRuntime {
         "invalid_argument",
         `invalid context of register(): expected a function that returns the context of a run, not ${describeValue(context)}; pass a context itself to invoke() or submit()`,
       );
-    this.#contexts.register(agent.id, agentTree(agent).keys(), context);
+    this.contexts.register(agent.id, agentTree(agent).keys(), context);
   }
 
-  async submit(agent: HostedAgent, input: JsonValue, options: SubmitOptions = {}): Promise<RunHandle> {
-    this.#lifetime.check();
-    checkOptions("submit()", options, submitOptionNames);
-    checkChoice("submit()", "whenBusy", options.whenBusy, ["refuse", "steer"]);
-    if (this.#agents.replacesSameName || options.context !== undefined)
-      return this.#submitted(await this.#submitBound(agent, input, options), options);
-    this.register(agent);
-    const submitted = submitRun(this.#worker, this.#engine, agent, input, options);
-    return this.#submitted(submitted instanceof Promise ? await submitted : submitted, options);
+  /** A caller in this process has started or looked up a run. */
+  noteCaller(): void {
+    this.#hasCallers = true;
   }
 
-  #submitted(record: RunRecord, { userId }: SubmitOptions): RunHandle {
-    this.#awaited.addSubmitted(record.runId);
-    if (startsLater(record)) this.#engine.wakeAt(record.startAt ?? 0);
-    return this.#handle(record, userId);
-  }
-
-  /**
-   * Binds the run to its context, and to the agents it is submitted with if others may take their ids. The binding is
-   * removed if the submission created no run: it was refused, became steering for another run, or a run with this id
-   * already exists.
-   */
-  async #submitBound(agent: HostedAgent, input: JsonValue, options: SubmitOptions): Promise<RunRecord> {
-    const agents = agentTree(agent);
-    this.register(agent);
-    const { runId: wanted, context } = options;
-    const runId = wanted === undefined ? formatRunId(this.#worker.ids.next()) : parseRunId(wanted);
-    const exists = wanted !== undefined && (await this.#store.journal.find(runId)) !== undefined;
-    // Before the submission: a worker may start the run synchronously.
-    const isBound = !exists && this.#agents.replacesSameName && this.#agents.bind(runId, agents);
-    const hasContext = !exists && context !== undefined;
-    if (hasContext) this.#contexts.set(runId, context);
-    let createdId: RunId | undefined;
-    try {
-      const record = await submitRun(this.#worker, this.#engine, agent, input, { ...options, runId });
-      createdId = record.runId;
-      return record;
-    } finally {
-      if (isBound && createdId !== runId) this.#agents.unbind(runId);
-      if (hasContext && createdId !== runId) this.#contexts.delete(runId);
-    }
-  }
-
-  async find(runId: string): Promise<RunHandle | undefined> {
-    this.#lifetime.check();
-    const record = await this.#store.journal.find(parseRunId(runId));
-    return record === undefined ? undefined : this.#handle(record);
-  }
-
-  async list(query: RunQuery = {}): Promise<RunPage> {
-    this.#lifetime.check();
-    checkOptions("list()", query, runQueryNames);
-    const { sessionId, agentId } = query;
-    if (sessionId !== undefined) parseSessionId(sessionId);
-    if (agentId !== undefined) parseAgentId(agentId);
-    return this.#store.journal.list(query);
-  }
-
-  async usage(query: UsageQuery): Promise<readonly UsageRow[]> {
-    this.#lifetime.check();
-    return this.#store.usage.sum(query);
-  }
-
-  async collect(options: { readonly endedBefore: number }): Promise<number> {
-    this.#lifetime.check();
-    checkOptions("collect()", options, collectOptionNames);
-    const collected = await this.#store.journal.collect({ ...options, except: () => this.#awaited.ids });
-    await this.#agents.unbindCollected(this.#store.journal);
+  async collect(options: Omit<CollectOptions, "except">): Promise<number> {
+    const collected = await this.#store.journal.collect({ ...options, except: () => this.awaited.ids });
+    await this.agents.unbindCollected(this.#store.journal);
     return collected;
-  }
-
-  async deadLetters(agentId?: string): Promise<readonly Delivery[]> {
-    this.#lifetime.check();
-    return this.#store.inbox.deadLetters(agentId === undefined ? undefined : agentIdOf(agentId));
-  }
-
-  async redeliver(agentId: string, messageIds?: readonly string[]): Promise<number> {
-    this.#lifetime.check();
-    return this.#store.inbox.redeliver(agentIdOf(agentId), messageIds);
-  }
-
-  async deleteSession(text: string): Promise<void> {
-    this.#lifetime.check();
-    const sessionId = parseSessionId(text);
-    const run = await this.#store.sessions.delete(sessionId);
-    if (run !== undefined) throw sessionBusy(run);
   }
 
   close(): Promise<void> {
@@ -307,47 +211,22 @@ class LocalRuntime implements Runtime, OpenRuntime {
     return this.#closing;
   }
 
-  [Symbol.asyncDispose](): Promise<void> {
-    return this.close();
-  }
-
   async #close(): Promise<void> {
     this.#unsubscribe?.();
     openRuntimes.delete(this);
     this.#inbox.close();
     for (const signal of this.#closeOn) process.off(signal, this.#onSignal);
-    const stopped = this.#engine.stop();
+    const stopped = this.engine.stop();
     await Promise.allSettled([...this.#owned.values()].map((owner) => owner.release(this.#closeGraceMs)));
     await stopped;
     for (const each of this.#sweeps) await each.stop();
     await Promise.all(this.#observing.values());
-    this.#lifetime.end();
+    this.lifetime.end();
     await this.#store.close();
   }
 
-  #handle(record: RunRecord, by?: string): RunHandle {
-    const { store, clock, ids, unknownPrice, sizes } = this.#worker;
-    const observed = this.#observed;
-    const awaited = this.#awaited;
-    const unhosted = this.#unhosted;
-    this.#hasCallers = true;
-    return new StoredRunHandle({
-      store,
-      clock,
-      ids,
-      record,
-      life: this.#lifetime,
-      unknownPrice,
-      sizes,
-      observed,
-      awaited,
-      unhosted,
-      by,
-    });
-  }
-
   #drive(lease: Lease): Promise<DriveResult> {
-    const loaded = RunOwner.load(this.#workerFor(lease.runId), lease);
+    const loaded = RunOwner.load(this.#contextFor(lease.runId), lease);
     return loaded instanceof Promise
       ? loaded.then((owner) => this.#driveOwned(lease, owner))
       : this.#driveOwned(lease, loaded);
@@ -361,12 +240,12 @@ class LocalRuntime implements Runtime, OpenRuntime {
       (result) => {
         this.#release(runId, owner);
         if (result.rest.kind === "ended") {
-          this.#agents.unbind(runId);
-          this.#contexts.delete(runId);
+          this.agents.unbind(runId);
+          this.contexts.delete(runId);
           this.#endedRuns?.note();
         } else if (owner.hasEnded) {
-          this.#agents.noteResumable(runId);
-          this.#contexts.noteEnded(runId);
+          this.agents.noteResumable(runId);
+          this.contexts.noteEnded(runId);
         }
         return result;
       },
@@ -386,9 +265,9 @@ class LocalRuntime implements Runtime, OpenRuntime {
   }
 
   /** The worker context for a run, with the agents that the run is bound to. */
-  #workerFor(runId: RunId): WorkerContext {
-    const agents = this.#agents.forRun(runId);
-    return agents === undefined ? this.#worker : { ...this.#worker, agents };
+  #contextFor(runId: RunId): WorkerContext {
+    const agents = this.agents.forRun(runId);
+    return agents === undefined ? this.context : { ...this.context, agents };
   }
 
   /** `close` and `RunHandle.result` wait for the observers of a released run. */
@@ -404,7 +283,7 @@ class LocalRuntime implements Runtime, OpenRuntime {
   }
 
   /** Resolves when the observers of a run have processed its events. `undefined` if there are none in this process. */
-  readonly #observed = (runId: RunId): Promise<void> | undefined => {
+  readonly observed = (runId: RunId): Promise<void> | undefined => {
     const observed = this.#owned.get(runId)?.whenObserved();
     return observed === undefined
       ? this.#observing.get(runId)
@@ -413,7 +292,7 @@ class LocalRuntime implements Runtime, OpenRuntime {
 
   /** Called by the store with the run that has changed; without one, anything may have changed, including inboxes. */
   #noteChange(runId: RunId | undefined): void {
-    this.#engine.wake(runId);
+    this.engine.wake(runId);
     if (runId !== undefined) {
       this.#owned.get(runId)?.poke();
       return;

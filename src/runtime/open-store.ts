@@ -45,6 +45,11 @@ export async function openStore(address: string, options: OpenStoreOptions = {})
       "a store in memory takes no auditKey, because no other process can write to it: omit auditKey",
     );
   }
+  if (scheme === "sqlite" && /^\/\/[^/]/u.test(path))
+    throw new Fault(
+      "invalid_argument",
+      `invalid store ${JSON.stringify(address)}: an address has no // after sqlite:; use ${JSON.stringify(`sqlite:${path.slice(2)}`)}`,
+    );
   if (scheme === "sqlite" && path !== "") {
     const { sqliteStore } = await import("./stores/sqlite/store.ts");
     return sqliteStore({ path, hash, clock, inbox, ...(auditKey === undefined ? {} : { auditKey }) });

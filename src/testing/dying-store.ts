@@ -46,7 +46,11 @@ export function dyingStore(store: Store, { at, when, die = killProcess }: DyingS
       return writes;
     },
     events: store.events,
-    usage: store.usage,
+    usage: {
+      sum: (query) => store.usage.sum(query),
+      draw: (lease, request) =>
+        counted(`usage.draw ${lease.runId} ${request.day}`, () => store.usage.draw(lease, request)),
+    },
     onChange: (listener) => store.onChange(listener),
     close: () => store.close(),
     journal: {
@@ -59,14 +63,15 @@ export function dyingStore(store: Store, { at, when, die = killProcess }: DyingS
       ...togetherOf(journal, counted),
       delete: (runId) => counted(`journal.delete ${runId}`, () => journal.delete(runId)),
       collect: (options) => counted("journal.collect", () => journal.collect(options)),
-      find: (runId) => journal.find(runId),
+      find: (runId, scope) => journal.find(runId, scope),
       summary: (runId) => journal.summary(runId),
       list: (query) => journal.list(query),
+      approvals: (query) => journal.approvals(query),
       read: (runId, from) => journal.read(runId, from),
       replay: (runId, visit) => journal.replay(runId, visit),
     },
     mailbox: {
-      put: (mail) => counted(`mailbox.put ${mail.body.type}`, () => mailbox.put(mail)),
+      put: (mail, scope) => counted(`mailbox.put ${mail.body.type}`, () => mailbox.put(mail, scope)),
       read: (runId) => mailbox.read(runId),
     },
     inbox: {
@@ -74,18 +79,20 @@ export function dyingStore(store: Store, { at, when, die = killProcess }: DyingS
       deliver: (message) => counted(`inbox.deliver ${message.id}`, () => inbox.deliver(message)),
       ack: (agentId, ids) => counted(`inbox.ack ${agentId}`, () => inbox.ack(agentId, ids)),
       nack: (agentId, ids, time) => counted(`inbox.nack ${agentId}`, () => inbox.nack(agentId, ids, time)),
-      redeliver: (agentId, ids) => counted(`inbox.redeliver ${agentId}`, () => inbox.redeliver(agentId, ids)),
+      redeliver: (agentId, ids, scope) =>
+        counted(`inbox.redeliver ${agentId}`, () => inbox.redeliver(agentId, ids, scope)),
       peek: (agentId, limit) => inbox.peek(agentId, limit),
       find: (agentId, ids) => inbox.find(agentId, ids),
       next: (agentId, query) => inbox.next(agentId, query),
-      deadLetters: (agentId) => inbox.deadLetters(agentId),
+      deadLetters: (agentId, scope) => inbox.deadLetters(agentId, scope),
       waiting: (agentIds) => inbox.waiting(agentIds),
     },
     sessions: {
       apply: (changes, options) => counted("sessions.apply", () => sessions.apply(changes, options)),
-      delete: (sessionId) => counted(`sessions.delete ${sessionId}`, () => sessions.delete(sessionId)),
+      delete: (sessionId, scope) =>
+        counted(`sessions.delete ${sessionId}`, () => sessions.delete(sessionId, scope)),
       collect: (options) => counted("sessions.collect", () => sessions.collect(options)),
-      find: (sessionId) => sessions.find(sessionId),
+      find: (sessionId, scope) => sessions.find(sessionId, scope),
       read: (sessionId, query) => sessions.read(sessionId, query),
       readPath: (sessionId, query) => sessions.readPath(sessionId, query),
       list: (query) => sessions.list(query),

@@ -14,6 +14,9 @@ const others: readonly MemoryScope[] = [
   { userId: "bob" },
   { userId: "ada", agentId: "scout" },
   { userId: null, agentId: "ada" },
+  { userId: "ada", tenantId: "acme" },
+  { userId: null, tenantId: "ada" },
+  { userId: "ada", agentId: "scout", tenantId: "acme" },
 ];
 
 /** Tests of the rules that every implementation of `Memory` must keep. */

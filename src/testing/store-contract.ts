@@ -1,3 +1,4 @@
+import { approvalContract } from "./approval-contract.ts";
 import { contentContract } from "./content-contract.ts";
 import type { ContractHarness } from "./contract-harness.ts";
 import { erasureContract } from "./erasure-contract.ts";
@@ -6,19 +7,21 @@ import { inboxContract } from "./inbox-contract.ts";
 import { journalContract } from "./journal-contract.ts";
 import { leaseContract } from "./lease-contract.ts";
 import { mailboxContract } from "./mailbox-contract.ts";
-import { recordContract } from "./record-contract.ts";
+import { recordContract } from "./contracts/record-contract.ts";
 import { runFilterContract } from "./run-filter-contract.ts";
 import { runListContract } from "./run-list-contract.ts";
 import { runRecordContract } from "./run-record-contract.ts";
+import { scopeContract } from "./scope-contract.ts";
 import { sessionContract } from "./session-contract.ts";
 import { singleFlightContract } from "./single-flight-contract.ts";
 import { topicContract } from "./topic-contract.ts";
-import { usageContract } from "./usage-contract.ts";
+import { usageContract } from "./contracts/usage-contract.ts";
 
 /** The contract suites of a store by name. The journal and the event log have several suites. */
 export const storeContracts: Readonly<Record<string, (harness: ContractHarness) => void>> = Object.freeze({
   journal: journalContract,
   runs: runListContract,
+  approvals: approvalContract,
   runFilters: runFilterContract,
   runRecords: runRecordContract,
   flights: singleFlightContract,
@@ -27,6 +30,7 @@ export const storeContracts: Readonly<Record<string, (harness: ContractHarness) 
   mailbox: mailboxContract,
   inbox: inboxContract,
   sessions: sessionContract,
+  scopes: scopeContract,
   contents: contentContract,
   leases: leaseContract,
   topics: topicContract,

@@ -35,5 +35,20 @@ export async function runWorkerDuty(work: (duty: WorkerDuty) => Promise<readonly
     return counted;
   };
   const runs = await work({ ...orders, mortal });
-  process.stdout.write(`${JSON.stringify({ runs, writes: counted?.writes ?? 0 })}\n`);
+  process.stdout.write(`\n${reportMark}${JSON.stringify({ runs, writes: counted?.writes ?? 0 })}\n`);
+}
+
+/** Begins the line of stdout with the report, so that lines which the work prints are not taken for it. */
+const reportMark = "reeve-worker-report ";
+
+/** What a worker process reports when it has done its work. */
+export interface WorkerReport {
+  readonly runs: readonly RunId[];
+  readonly writes: number;
+}
+
+/** Reads the report of a worker from its stdout. Returns `undefined` if there is none. */
+export function readReport(stdout: string): WorkerReport | undefined {
+  const line = stdout.split("\n").findLast((each) => each.startsWith(reportMark));
+  return line === undefined ? undefined : (JSON.parse(line.slice(reportMark.length)) as WorkerReport);
 }

@@ -1,7 +1,7 @@
 import { spawn, type ChildProcess } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import type { RunId } from "../kernel/index.ts";
-import { ordersVariable, type WorkerOrders } from "./worker-duty.ts";
+import { ordersVariable, readReport, type WorkerOrders } from "./worker-duty.ts";
 
 /** Outcome of a worker process: it reported its runs, it was killed at a write, or it failed. */
 export type WorkerEnd =
@@ -85,12 +85,10 @@ export class WorkerProcess {
     const killed = /^killed (.+)$/m.exec(this.#errors)?.[1];
     if (signal === "SIGKILL" && killed !== undefined) return { kind: "killed", write: killed };
     if (code === 0) {
-      const last = this.#output.trim().split("\n").at(-1) ?? "";
-      const { runs, writes } = JSON.parse(last === "" ? "{}" : last) as {
-        runs?: readonly RunId[];
-        writes?: number;
-      };
-      return { kind: "finished", runs: runs ?? [], writes: writes ?? 0 };
+      const report = readReport(this.#output);
+      if (report !== undefined) return { kind: "finished", ...report };
+      const fix = "call runWorkerDuty() in it, and await it";
+      return { kind: "failed", reason: `the worker script reported no work; ${fix}; ${this.#said()}` };
     }
     return { kind: "failed", reason: `the worker ended with ${signal ?? `code ${code}`}; ${this.#said()}` };
   }

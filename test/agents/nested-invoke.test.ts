@@ -102,6 +102,30 @@ describe.each(twoStores)("on a %s store", (_name, prepare) => {
   });
 });
 
+describe.each(twoStores)("a tool that takes too long on a %s store", (_name, prepare) => {
+  test.each(calls)("a tool that takes too long cancels the run of $name in its body", async (way) => {
+    const open = await prepare();
+    await using runtime = await openRuntime({ store: await open(), unknownPrice: "ignore", stopGraceMs: 10 });
+    const { model: silent } = silentModel();
+    const inner = new Agent({ name: "inner", model: silent });
+    const consult = tool({
+      name: "consult",
+      description: "Asks another agent",
+      inputSchema: z.object({}),
+      timeoutMs: 50,
+      execute: () => way.call(inner, runtime),
+    });
+    const model = scriptedModel([{ toolCalls: [{ name: "consult", input: {} }] }, "Done."]);
+    const { status } = await new Agent({ name: "outer", model, tools: [consult] }).invoke("go", { runtime });
+    expect(status).toBe("completed");
+    const [{ runId } = { runId: "" }] = (await runtime.list({ agentId: "inner" })).runs;
+    expect(await (await runtime.find(runId))?.result()).toMatchObject({
+      status: "cancelled",
+      interruptionReason: "consult took longer than 50 ms",
+    });
+  });
+});
+
 test("a loop over agent.stream() that is busy when its tool is cancelled cancels the inner run", async () => {
   const runtime = await openRuntime({ unknownPrice: "ignore", stopGraceMs: 10 });
   const { model: silent } = silentModel();

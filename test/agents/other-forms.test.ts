@@ -52,7 +52,7 @@ const agents: readonly Mistake[] = [
   [
     "a function as a guardrail",
     () => agentOf({ guardrails: [() => ({ decision: "allow" })] }),
-    "of agent eye: expected an object, not a function",
+    "invalid guardrail without a name of agent eye: expected an object, not a function",
   ],
   [
     "null as a guardrail",
@@ -161,6 +161,54 @@ const calls: readonly Mistake[] = [
   ],
 ];
 
+/** Opens a runtime for one call and closes it afterwards. */
+async function onRuntime(call: (runtime: Awaited<ReturnType<typeof openRuntime>>) => unknown): Promise<void> {
+  await using runtime = await openRuntime();
+  await call(runtime);
+}
+
+/** Answers the question of a run with a value that is no decision. */
+function decided(decision: unknown): Promise<void> {
+  return onRuntime(async (runtime) => {
+    const pay = tool({ ...payment, needsApproval: true });
+    const payer = new Agent({ name: "payer", model: scriptedModel([asksToPay]), tools: [pay] });
+    const run = await runtime.submit(payer, "Pay.");
+    const [question] = await run.untilPersonIsNeeded();
+    await run.approve(question?.approvalId ?? "", decision as never);
+  });
+}
+
+const payment = { name: "pay", description: "Pays.", inputSchema: z.object({}), execute: () => "paid" };
+const asksToPay = { toolCalls: [{ name: "pay", input: {} }] };
+
+const runtimes: readonly Mistake[] = [
+  [
+    "a store address with two slashes",
+    () => openRuntime({ store: "sqlite://./a.db" }),
+    'invalid store "sqlite://./a.db": an address has no // after sqlite:; use "sqlite:./a.db"',
+  ],
+  [
+    "the name of an agent for submit()",
+    () => onRuntime((runtime) => runtime.submit("member" as never, "Hello")),
+    'invalid agent "member": expected an agent; use new Agent({ ... })',
+  ],
+  [
+    "nothing for register()",
+    () => onRuntime((runtime) => runtime.register(undefined as never)),
+    "invalid agent undefined: expected an agent",
+  ],
+  [
+    "a decision in another tense",
+    () => decided({ decision: "approve" }),
+    'is { decision: "approve" }: it must be { decision: "approved" | "denied" | "skipped" }',
+  ],
+  [
+    "a decision as a flag",
+    () => decided({ approved: true }),
+    'is an object without `decision`: it must be { decision: "approved"',
+  ],
+];
+
 const tools: readonly Mistake[] = [
   [
     "the properties of a zod schema",
@@ -262,6 +310,7 @@ const teams: readonly Mistake[] = [
 describe.each([
   ["an agent", agents],
   ["a call", calls],
+  ["a runtime", runtimes],
   ["a tool", tools],
   ["a flow", flows],
   ["a team", teams],

@@ -8,7 +8,7 @@ import { forgetful } from "./workloads/forgetful.ts";
 import { workloads } from "./workloads/index.ts";
 
 await runWorkerDuty(async ({ file, workload: name, server, mortal }) => {
-  const workload = name === "forgetful" ? forgetful : (workloads[name] ?? (await thinking(name)));
+  const workload = name === "forgetful" ? forgetful : (workloads[name] ?? (await withAgents(name)));
   if (workload === undefined) throw new Error(`there is no workload ${name}`);
   const [agent, ...others] = workload.agents(server);
   if (agent === undefined) throw new Error(`workload ${name} has no agent`);
@@ -22,7 +22,8 @@ await runWorkerDuty(async ({ file, workload: name, server, mortal }) => {
     onError: (error) => process.stderr.write(`${error.code}: ${error.message}\n`),
     ...workload.runtime,
   });
-  for (const each of [agent, ...others]) runtime.register(each);
+  const { context } = workload;
+  for (const each of [agent, ...others]) runtime.register(each, context && { context });
   const runs = await workload.drive({
     runtime,
     store,
@@ -38,8 +39,10 @@ await runWorkerDuty(async ({ file, workload: name, server, mortal }) => {
   return runs;
 });
 
-/** Loads the workloads of the architectures only if needed, because every worker is a new process. */
-async function thinking(name: string): Promise<Workload | undefined> {
+/** Loads the workloads with agents of the agents' layer only if needed, because every worker is a new process. */
+async function withAgents(name: string): Promise<Workload | undefined> {
+  const { composedWorkloads } = await import("./composed-workloads.ts");
+  if (Object.hasOwn(composedWorkloads, name)) return composedWorkloads[name];
   const { thinkerWorkloads } = await import("./thinker-workloads.ts");
   return thinkerWorkloads[name];
 }

@@ -1,4 +1,5 @@
 import type {
+  ContextFactory,
   HostedAgent,
   AssistantPart,
   JsonObject,
@@ -19,6 +20,8 @@ export interface Workload {
   /** Expected outputs of the runs, as far as they are known in advance. */
   readonly outputs: readonly JsonValue[];
   readonly runtime?: Pick<RuntimeOptions, "suspendAfterMs">;
+  /** Builds the context of a run that the worker has not started. */
+  readonly context?: ContextFactory;
   readonly world: Pick<
     CrashOptions,
     "answering" | "branches" | "ignore" | "visitor" | "mayExhaust" | "sideBySide"

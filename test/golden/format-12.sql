@@ -56,6 +56,15 @@ CREATE TABLE run_labels (
     PRIMARY KEY (name, value, run)
   ) WITHOUT ROWID;
 CREATE INDEX labels_of_run ON run_labels (run);
+CREATE TABLE approvals (
+    place INTEGER PRIMARY KEY AUTOINCREMENT,
+    run INTEGER NOT NULL,
+    approval_id TEXT NOT NULL,
+    task_id TEXT NOT NULL,
+    asker TEXT NOT NULL,
+    seq INTEGER NOT NULL
+  );
+CREATE UNIQUE INDEX approvals_of_run ON approvals (run, approval_id);
 CREATE TABLE commits (
     id INTEGER PRIMARY KEY,
     run INTEGER NOT NULL,
@@ -204,6 +213,15 @@ CREATE TABLE usage_totals (
     runs INTEGER NOT NULL,
     PRIMARY KEY (day, tenant, user, agent, model)
   ) WITHOUT ROWID;
+CREATE TABLE allotments (
+    day TEXT NOT NULL,
+    tenant TEXT NOT NULL,
+    user TEXT NOT NULL,
+    run_id TEXT NOT NULL,
+    nano_usd INTEGER NOT NULL,
+    PRIMARY KEY (day, tenant, user, run_id)
+  ) WITHOUT ROWID;
+CREATE INDEX allotments_of_run ON allotments (run_id);
 CREATE TABLE records (
     version INTEGER PRIMARY KEY AUTOINCREMENT,
     namespace TEXT NOT NULL,
@@ -221,6 +239,7 @@ INSERT INTO runs VALUES (4, 'run_crowded', 'panel', 'ses_run_crowded.before-4', 
 INSERT INTO runs VALUES (5, 'run_asleep', 'sleeper', 'ses_run_asleep.before-5', '-', 2, NULL, 1700000000000, 1, 2, NULL, NULL, 1700003600000, 1700000000000014, 0, NULL, 'waiting time', NULL, NULL, 0, NULL, NULL, NULL, 0, NULL, NULL, NULL, 0);
 INSERT INTO runs VALUES (6, 'run_spent', 'clerk', 'ses_run_spent.before-6', '-', 2, NULL, 1700000000000, 1, 2, NULL, NULL, NULL, 1700000000000008, 0, NULL, NULL, 2, 1700000000000, 0, NULL, NULL, NULL, 0, 'How is the weather?', NULL, '{"usage":{"inputTokens":100,"outputTokens":10,"cacheReadTokens":0,"cacheWriteTokens":0,"reasoningTokens":0,"costUsd":0.00014},"costUsd":0.00014,"unreported":{"tokens":0,"costUsd":0},"turns":1}', 0);
 INSERT INTO runs VALUES (7, 'run_erased', 'clerk', 'ses_run_erased.before-7', '-', 2, NULL, 1700000000000, 1, 3, NULL, NULL, NULL, 1700000000000010, 0, NULL, NULL, 0, 1700000000000, 0, NULL, '[{"taskId":"t0","agentId":"clerk"}]', NULL, 0, NULL, NULL, '{"usage":{"inputTokens":100,"outputTokens":10,"cacheReadTokens":0,"cacheWriteTokens":0,"reasoningTokens":0,"costUsd":0.00014},"costUsd":0.00014,"unreported":{"tokens":0,"costUsd":0},"turns":1}', 0);
+INSERT INTO approvals VALUES (1, 2, 't0/1/0/Pp_HSh_KPXjYpALi', 't0', 'clerk', 10);
 INSERT INTO commits VALUES (1, 1, 0, 1700000000000, 1, 'CHfP4T9dcIYD1GLKD1c26zc6oRHM83x2ozcXnlHP03o', '{"events":[{"type":"run_start","data":{"sessionId":"conversation","by":"ada"},"from":[0]}],"tasks":[{"type":"create","task":{"taskId":"t0","agentId":"clerk","parentId":null,"supervision":{"runId":"run_told","sessionId":"conversation","rootId":"clerk","parentId":null,"depth":0,"spawnBudget":{"maxAgents":50,"allowPreempt":true},"executionBudget":{"maxTokens":null,"maxCostUsd":null,"maxTurns":null,"deadlineMs":null},"retention":"permanent","priority":2},"budget":{"maxTokens":null,"maxCostUsd":null,"maxTurns":null,"deadlineMs":null},"input":"How is the weather?","messages":[],"userId":"ada","metadata":{},"streaming":true,"onParentEnd":"wait","onPause":"suspend","tools":null}}],"ledger":[{"type":"open","taskId":"t0","parentId":null,"budget":{"maxTokens":null,"maxCostUsd":null,"maxTurns":null,"deadlineMs":null},"priority":2}],"sessions":[{"entryId":"run_told"}]}', NULL, NULL);
 INSERT INTO commits VALUES (2, 1, 1, 1700000000000, 8, 'm6qgtqYchlUSXaCUZu6MxddJATjBhDWD7X0btXFDmeA', '{"steps":[["0","turn","turn","47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU",{"at":1700000000000,"input":"How is the weather?","instructions":"ITwi7XI06xERbh6I8xTHPLOgGbXIf-Ikts5WZb2exQ4","tools":"zzKYC0jj6W86tesXsYh8uihagu03XkJ9CckqOMNdMeI","sessionId":"conversation","leafId":null,"maxToolCallsPerTurn":128,"contents":{"ITwi7XI06xERbh6I8xTHPLOgGbXIf-Ikts5WZb2exQ4":"Be brief.","zzKYC0jj6W86tesXsYh8uihagu03XkJ9CckqOMNdMeI":[{"name":"look","description":"The weather in a town","inputSchema":{"type":"object","properties":{"town":{"type":"string"}}}},{"name":"send","description":"Sends a letter","inputSchema":{"type":"object"}}]}}]],"opens":[["1",7]],"ledger":[["t0 1 1",1,922,0.000922,8192,0.000004,1,"2023-11-14","scripted","script"]],"events":[{"type":"task_start","data":{"priority":2,"budget":{"maxTokens":null,"maxCostUsd":null,"maxTurns":null,"deadlineMs":null}}},{"type":"input","data":{"input":"How is the weather?"}},{"type":"before_agent_start","data":{"instructionsHash":"ITwi7XI06xERbh6I8xTHPLOgGbXIf-Ikts5WZb2exQ4","fromCache":false}},{"type":"context","data":{"sessionId":"conversation","leafId":null,"messages":0}},{"type":"agent_start","data":{"input":"How is the weather?","architecture":"react","instructionsHash":"ITwi7XI06xERbh6I8xTHPLOgGbXIf-Ikts5WZb2exQ4"}},["turn_start",1],["message_start","assistant",1,{"provider":"scripted","modelId":"script"}]]}', NULL, NULL);
 INSERT INTO commits VALUES (3, 1, 2, 1700000000000, 11, 's5_ZoqhDE64xC2JbH3Oth1yhG7bh8YaXmJRdEbuYgMk', '{"ledger":[["t0 1 1",110,0.00014,10,0]],"steps":[["1","llm","main","l4F_TiNLtthMaypXp8pfR5nBfq8doXRRc-4IyDOwv88",[{"role":"assistant","content":[{"type":"tool_call","callId":"call_1_0","toolName":"look","input":{"town":"Sens"}},{"type":"tool_call","callId":"call_1_1","toolName":"look","input":{"town":"Troyes"}}]},"tool_calls",100,10,0,0,0,0.00014,"scripted","script"]]],"opens":[["1/0",9],["1/1",10]],"events":[["message_end",0,0],["tool_execution_start",0,0],["tool_execution_start",0,1]]}', NULL, NULL);
@@ -268,4 +287,5 @@ INSERT INTO usage_totals VALUES ('2023-11-14', '-', '-', 'clerk', '=scripted/scr
 INSERT INTO usage_totals VALUES ('2023-11-14', '-', '-', 'helper', '=scripted/script', 100, 10, 0, 1, 140000, 0, 0, 0, 0);
 INSERT INTO usage_totals VALUES ('2023-11-14', '-', '-', 'lead', '=scripted/script', 100, 10, 0, 1, 140000, 0, 0, 0, 1);
 INSERT INTO usage_totals VALUES ('2023-11-14', '=house', '=ada', 'clerk', '=scripted/script', 200, 20, 0, 2, 280000, 0, 0, 0, 1);
+INSERT INTO sqlite_sequence VALUES ('approvals', 1);
 INSERT INTO sqlite_sequence VALUES ('runs', 7);

@@ -39,6 +39,7 @@ export interface WorkloadResult {
   readonly status: string;
   readonly events: readonly Event[];
   readonly costUsd: number | null;
+  readonly store: Store;
   /** The usage totals of the store by day. */
   readonly totals: readonly UsageRow[];
   /** Number of writes of the first worker to its store. */
@@ -71,6 +72,7 @@ export async function runWorkload(
       create: (...args) => real.journal.create(...args),
       find: (...args) => real.journal.find(...args),
       summary: (...args) => real.journal.summary(...args),
+      approvals: (...args) => real.journal.approvals(...args),
       list: (...args) => real.journal.list(...args),
       read: (...args) => real.journal.read(...args),
       replay: (...args) => real.journal.replay(...args),
@@ -126,5 +128,5 @@ export async function runWorkload(
   await until(hasEnded);
   const { output, status, costUsd } = await handle.result();
   const [events, totals] = [await readAll(real, runId), await real.usage.sum({ by: "day" })];
-  return { output, status, costUsd, events, totals, writes: store.writes, ...atCrash };
+  return { output, status, costUsd, events, totals, store: real, writes: store.writes, ...atCrash };
 }

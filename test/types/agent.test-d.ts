@@ -4,6 +4,7 @@ import {
   auditLog,
   openRuntime,
   Sequential,
+  withSettings,
   type Agent,
   type InvokeOptions,
   type PendingApproval,
@@ -15,6 +16,7 @@ import {
   type ChatMessage,
   type FilePart,
   type FinishReason,
+  type Model,
   type RunHandle,
   type RunStep,
   type RunToolCall,
@@ -209,6 +211,10 @@ export async function approvals(schema: typeof place): Promise<void> {
   });
   handled.output satisfies string;
   agent.stream("x", { onApproval: () => ({ decision: "approved" }) });
+  const onApproval: "wait" | "return" = process.argv.length > 2 ? "wait" : "return";
+  const either = await agent.invoke("x", { onApproval });
+  if (either.status === "waiting") void either.pendingApprovals;
+  else either.output satisfies string;
   // @ts-expect-error: onApproval is "wait", "return" or a function
   await agent.invoke("x", { onApproval: "ask" });
   // @ts-expect-error: a handler returns a decision
@@ -223,4 +229,34 @@ export async function waiting(): Promise<void> {
   await runtime.submit(agent, "x", { budget: { deadlineMs: 1_000 }, timeoutWhileWaiting: true });
   // @ts-expect-error: timeoutWhileWaiting is a boolean
   await agent.invoke("x", { timeoutMs: 1_000, timeoutWhileWaiting: 5 });
+}
+
+/** `await using` closes a runtime, and a result of a run that was submitted keeps its type there. */
+export async function disposed(schema: typeof place): Promise<string> {
+  await using opened = await openRuntime({ closeOn: ["SIGTERM"] });
+  opened satisfies AsyncDisposable;
+  const handle = await agent.submit("x", { runtime: opened, output: schema });
+  const result = await handle.result();
+  // @ts-expect-error: a runtime is closed asynchronously, with `await using`
+  using closed = await openRuntime();
+  closed satisfies unknown;
+  // @ts-expect-error: closeOn lists signals
+  await openRuntime({ closeOn: "SIGTERM" });
+  return result.status === "completed" ? result.output.town : result.output;
+}
+
+/** The messages of a result contain those that were added in the name of the user, and start a new conversation. */
+export async function continuedConversation(): Promise<void> {
+  const { messages } = await agent.invoke("x");
+  for (const { role } of messages) role satisfies "user" | "assistant" | "tool";
+  await agent.invoke([...messages, { role: "user", content: "Go on." }]);
+}
+
+/** Settings of a model have the types of the settings of a call. */
+export function modelSettings(model: Model): void {
+  withSettings(model, { temperature: 0, toolChoice: "none", stopSequences: ["\n"] });
+  // @ts-expect-error: `topP` is a number
+  withSettings(model, { topP: "high" });
+  // @ts-expect-error: the setting is `maxOutputTokens`
+  withSettings(model, { maxTokens: 5 });
 }

@@ -9,6 +9,7 @@ import {
   type EmittableEvent,
   type JsonObject,
   type Memory,
+  type MemoryScope,
 } from "../../kernel/index.ts";
 import { checkArchitecture } from "../part-check.ts";
 import { requireCount, requireScore } from "./option-checks.ts";
@@ -225,6 +226,11 @@ type MemoryUse<Value extends JsonObject> = Value | { readonly problem: string };
 
 const lessonKind = "lesson";
 
+/** The memory of the run's user. */
+function scopeOf({ facts: { tenantId, userId } }: Dependencies["ctx"]): MemoryScope {
+  return { tenantId, userId };
+}
+
 /**
  * Recalls lessons for a task. The memory may also hold other episodes of the user, so five times as many are read and
  * filtered.
@@ -237,7 +243,7 @@ function recallLessons(
 ): Promise<MemoryUse<{ readonly lessons: readonly string[] }>> {
   return ctx.step("recall lessons", () =>
     tryMemory(async () => {
-      const found = await memory.recall({ userId: ctx.facts.userId }, { text: task, limit: limit * 5 });
+      const found = await memory.recall(scopeOf(ctx), { text: task, limit: limit * 5 });
       const lessons = found.episodes.flatMap(({ metadata }) =>
         metadata?.["kind"] === lessonKind && typeof metadata["lesson"] === "string"
           ? [metadata["lesson"]]
@@ -263,7 +269,7 @@ function storeLesson(
       const text = `Lesson: ${lesson}\nTask: ${task}`;
       const metadata = { kind: lessonKind, lesson };
       const write = { type: "episode", text, metadata, id: idempotencyKey } as const;
-      return { id: await memory.remember({ userId: ctx.facts.userId }, write), lesson };
+      return { id: await memory.remember(scopeOf(ctx), write), lesson };
     }),
   );
 }

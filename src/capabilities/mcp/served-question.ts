@@ -70,7 +70,9 @@ export function hostDecision(
 /** Returns the content of an answer. An approval of a tool call has none: the host cannot change the arguments. */
 function answerOf(kind: ApprovalKind, content: JsonObject = {}): JsonValue | undefined {
   if (kind === "elicitation") return content;
-  return kind === "question" || kind === "client_tool" ? content["answer"] : undefined;
+  // A call of a client-side tool always has a result.
+  if (kind === "client_tool") return content["answer"] ?? null;
+  return kind === "question" ? content["answer"] : undefined;
 }
 
 function isObject(value: JsonValue | undefined): value is JsonObject {

@@ -1,5 +1,13 @@
 import type { AuthProvider, FetchLike, OAuthClientProvider } from "@modelcontextprotocol/client";
-import { checkChoice, checkOptions, Fault, optionNames, type ToolRisk } from "../../kernel/index.ts";
+import {
+  checkChoice,
+  checkOptions,
+  describeValue,
+  Fault,
+  optionNames,
+  requireNamed,
+  type ToolRisk,
+} from "../../kernel/index.ts";
 import { VariableText, type Variables } from "./variable-text.ts";
 
 /** Settings of every kind of server. */
@@ -157,6 +165,12 @@ const serverName = /^(?!.*__)[A-Za-z_](?:[A-Za-z0-9_-]{0,30}[A-Za-z0-9-])?$/;
  * is invalid.
  */
 export function readConfig(configs: ServerConfigs, variables: Variables): ReadonlyMap<string, ServerConfig> {
+  requireNamed(
+    "configuration of mcpServers()",
+    configs,
+    "servers",
+    "mcpServers({ files: { command, args } })",
+  );
   const read = new Map<string, ServerConfig>();
   for (const [name, config] of Object.entries(configs)) {
     if (!serverName.test(name)) {
@@ -165,6 +179,11 @@ export function readConfig(configs: ServerConfigs, variables: Variables): Readon
         `invalid name of an MCP server ${JSON.stringify(name)}: expected 1 to 32 letters, digits, _ or -, starting with a letter or _, without __ and without _ at the end`,
       );
     }
+    if (typeof config !== "object" || config === null)
+      throw new Fault(
+        "invalid_argument",
+        `invalid configuration of MCP server ${name}: expected an object with a command or a url, not ${describeValue(config)}; servers are listed by name: mcpServers({ files: { command, args } })`,
+      );
     if (config.disabled !== true) read.set(name, readServer(name, config, variables));
   }
   return read;
@@ -215,11 +234,27 @@ function readStdio(name: string, config: StdioServerConfig, text: VariableText):
 
 function readHttp(name: string, config: HttpServerConfig, text: VariableText): HttpServerConfig {
   if (typeof config.url !== "string")
-    throw refused(name, "it has neither a command nor a url; add one of them");
+    throw refused(name, `it has neither a command nor a url; add one of them${insteadOf(config)}`);
   if ((config.type as string | undefined) === "sse")
     throw refused(name, "the old SSE transport is not supported; use the server's streamable HTTP address");
   return { ...config, url: text.expand(config.url), headers: text.expandValues(config.headers ?? {}) };
 }
+
+/** What replaces a key of another name for the command or the address. Empty if there is no such key. */
+function insteadOf(config: ServerConfig): string {
+  const key = Object.keys(config).find((each) => Object.hasOwn(foreignKeys, each));
+  return key === undefined ? "" : `: use ${foreignKeys[key]} in place of ${key}`;
+}
+
+const foreignKeys: Readonly<Record<string, string>> = {
+  cmd: "command",
+  program: "command",
+  executable: "command",
+  uri: "url",
+  serverUrl: "url",
+  endpoint: "url",
+  baseUrl: "url",
+};
 
 function requireAddress(name: string, url: string): void {
   const { protocol } = URL.parse(url) ?? {};

@@ -327,8 +327,8 @@ export class FullTextMemory implements Memory {
 }
 
 /** Y1: returns a key that is unique for each scope, whatever characters its ids contain. */
-function keyOf({ userId, agentId }: MemoryScope): string {
-  return JSON.stringify([userId, agentId ?? null]);
+function keyOf({ tenantId, userId, agentId }: MemoryScope): string {
+  return JSON.stringify([userId, agentId ?? null, ...(tenantId == null ? [] : [tenantId])]);
 }
 
 function episodeOf({ id, text, at, metadata }: EpisodeRow): Episode {

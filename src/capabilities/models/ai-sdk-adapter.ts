@@ -126,7 +126,11 @@ export class AiSdkAdapter implements Model {
   async #callOptions(request: ModelRequest, call: ModelCallOptions): Promise<CallOptions> {
     const { signal } = call;
     const { tools, toolChoice, stopSequences } = request;
-    const { responseFormat, providerOptions: given } = strictFormat(this.provider, request);
+    const { responseFormat, providerOptions: given } = strictFormat(
+      this.provider,
+      request,
+      this.#model.supportsStructuredOutputs === true,
+    );
     const providerOptions = takesCacheKey(this.provider, this.#model)
       ? withCacheKey(given, call.promptCacheKey)
       : given;

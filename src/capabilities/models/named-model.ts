@@ -42,10 +42,10 @@ const knownOptions = optionNames<NamedModelOptions>({
 });
 
 /**
- * Returns a model by its name. The provider's package is loaded at the first call; if it or the API key is missing,
+ * Returns a model by its name, `provider/model`, which may come from a variable. The provider's package is loaded at the first call; if it or the API key is missing,
  * that call fails with a fault that says what to install or to set.
  */
-export function namedModel(name: ModelName, options: NamedModelOptions = {}): Model {
+export function namedModel(name: string, options: NamedModelOptions = {}): Model {
   checkOptions("namedModel()", options, knownOptions);
   const slash = name.indexOf("/");
   const [provider, modelId] = [name.slice(0, slash), name.slice(slash + 1)];
@@ -67,7 +67,7 @@ export function namedModel(name: ModelName, options: NamedModelOptions = {}): Mo
 }
 
 interface ModelReference {
-  readonly name: ModelName;
+  readonly name: string;
   readonly provider: string;
   readonly modelId: string;
   readonly entry: ProviderEntry;
@@ -144,7 +144,7 @@ function settingsFor({ name, provider, entry, options }: ModelReference): Record
   if (server !== undefined && baseURL === undefined) {
     throw new Fault(
       "invalid_argument",
-      `the base URL of ${name} is unknown: set ${server.variable}, for example to http://127.0.0.1:8000/v1, or pass a baseUrl to namedModel()`,
+      `the base URL of ${name} is unknown: set ${server.variable}, for example to http://127.0.0.1:8000/v1, or pass a baseUrl to namedModel(), or --base-url to reeve run`,
     );
   }
   return {

@@ -20,23 +20,29 @@ const refusedKeywords: ReadonlySet<string> = new Set([
 /** The fields of a request that describe the required format of the answer. */
 type FormatFields = Pick<ModelRequest, "responseFormat" | "providerOptions">;
 
+/** The namespace of the options of every server that is compatible with OpenAI. */
+const compatible = "openaiCompatible";
+
 /**
- * Returns the output format of a request as the provider accepts it. OpenAI refuses a strict schema with an open object
+ * Returns the output format of a request as the provider accepts it. OpenAI, also behind a server that is compatible
+ * with it (`isCompatible`), refuses a strict schema with an open object
  * or an optional property, and the AI SDK asks for strictness by default. Open objects are closed if that is the only
  * obstacle; any other schema is sent without strictness. A caller's own `strictJsonSchema` is kept.
  */
-export function strictFormat(provider: string, request: FormatFields): FormatFields {
+export function strictFormat(provider: string, request: FormatFields, isCompatible = false): FormatFields {
   const { responseFormat, providerOptions } = request;
   const schema = responseFormat?.type === "json" ? responseFormat.schema : undefined;
-  const isChosen = [...strictProviders].some(
+  const isChosen = [...strictProviders, compatible, provider].some(
     (name) => providerOptions?.[name]?.["strictJsonSchema"] !== undefined,
   );
-  if (schema === undefined || isChosen || !strictProviders.has(provider)) return request;
+  const isStrict = isCompatible || strictProviders.has(provider);
+  if (schema === undefined || isChosen || !isStrict) return request;
   const closed = schema["type"] === "object" ? closedSchema(schema) : undefined;
   if (closed !== undefined)
     return { ...request, responseFormat: { ...responseFormat, type: "json", schema: closed } };
-  const openai = { ...providerOptions?.["openai"], strictJsonSchema: false };
-  return { ...request, providerOptions: { ...providerOptions, openai } };
+  const name = strictProviders.has(provider) ? "openai" : compatible;
+  const options = { ...providerOptions?.[name], strictJsonSchema: false };
+  return { ...request, providerOptions: { ...providerOptions, [name]: options } };
 }
 
 /** Returns the schema with closed objects, or `undefined` if it is not a strict schema even then. */

@@ -105,6 +105,6 @@ export function memoryTools(memory: Memory): readonly Tool[] {
   ];
 }
 
-function scopeOf({ userId }: RunFacts): MemoryScope {
-  return { userId };
+function scopeOf({ tenantId, userId }: RunFacts): MemoryScope {
+  return { tenantId, userId };
 }

@@ -1,10 +1,11 @@
 import type { JsonObject } from "../base/json-value.ts";
 
 /**
- * Identifies one memory. A memory is isolated from all others: neither `userId: null` nor an absent `agentId` is a
- * wildcard.
+ * Identifies one memory. A memory is isolated from all others: neither `null` nor an absent field is a wildcard.
  */
 export interface MemoryScope {
+  /** Id of the tenant. `null` or absent selects the memory of runs without a tenant. */
+  readonly tenantId?: string | null;
   /** Id of the user. `null` selects the memory of runs without a user. */
   readonly userId: string | null;
   /** Id of the agent. If absent, selects the memory that is not tied to an agent. */

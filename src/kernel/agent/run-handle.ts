@@ -55,7 +55,7 @@ export interface RunHandle<Result = RunResult<JsonValue>> {
   result(): Promise<Result>;
   /** Returns a handle of the same run whose `result` is converted, for example to the type of its output schema. */
   withResult<Converted>(convert: (result: Result) => Converted | Promise<Converted>): RunHandle<Converted>;
-  /** Reads the questions that wait for a person's answer. Costs O(events of the run). */
+  /** K4: reads the questions that wait for a person's answer. Costs O(open questions of the run). */
   pendingApprovals(): Promise<readonly PendingApproval[]>;
   /**
    * Resolves with the pending questions when the run cannot continue without a person: every live task waits, and at
@@ -98,14 +98,15 @@ export interface RunHandle<Result = RunResult<JsonValue>> {
   signal(name: string, value?: JsonValue, taskId?: string): Promise<void>;
   /**
    * Answers an approval request. The id is in the event `approval_request`. Rejects with `not_found` if the run has
-   * ended, or no request of the run has this id. The first answer counts. Costs O(events of the run).
+   * ended, or no request of the run has this id. A call of a client-side tool cannot be approved without a result; use
+   * `toolResult`. The first answer counts. Costs O(events of the run).
    */
   approve(approvalId: string, decision: ApprovalDecision): Promise<void>;
   /**
    * Sends the result of a call of a client-side tool, for which the run waits. The call id is in the event
-   * `approval_request` with the kind `client_tool`. With `isError` the model receives the value as an error. The first
-   * result counts; a later one has no effect. Rejects with `not_found` if the run has ended, or no such call has this
-   * id. Costs O(events of the run).
+   * `approval_request` with the kind `client_tool`; its `approvalId` addresses one of several calls with the same id. With `isError` the model receives the value as an error. The first
+   * result counts; a later one has no effect. Rejects with `not_found` if the run has ended, or no live task has a
+   * call with this id. Costs O(events of the run).
    */
   toolResult(callId: string, value: JsonValue, options?: ToolResultOptions): Promise<void>;
   /**

@@ -9,8 +9,10 @@ import type { JsonObject, JsonValue } from "../base/json-value.ts";
 import { optionNames } from "../base/option-check.ts";
 import type { Priority } from "../limits/priority.ts";
 import type { RunHandle } from "./run-handle.ts";
+import type { ApprovalPage, ApprovalQuery } from "../run/open-approval.ts";
 import type { RunPage, RunQuery } from "../run/run-summary.ts";
 import type { SpawnBudget } from "../limits/spawn-budget.ts";
+import type { TenantScope } from "../run/tenant-scope.ts";
 import type { UsageQuery, UsageRow } from "../stores/usage-totals.ts";
 
 /** Options of `Runtime.submit`. */
@@ -135,6 +137,12 @@ export interface Runtime {
    */
   usage(query: UsageQuery): Promise<readonly UsageRow[]>;
   /**
+   * K4: returns everything of this store that waits for a person, the question that has waited longest first: approvals
+   * of tool calls, questions of code and of MCP servers, and calls of client-side tools. `RunHandle.approve` and
+   * `toolResult` answer. Costs O(open questions).
+   */
+  approvals(query?: ApprovalQuery): Promise<ApprovalPage>;
+  /**
    * Returns the dead letters of an agent, or of all agents: messages that are not retried because every run for them
    * failed.
    */
@@ -153,6 +161,13 @@ export interface Runtime {
    * `agent_busy` while a run is in progress in it. The session's runs stay until they are collected.
    */
   deleteSession(sessionId: string): Promise<void>;
+  /**
+   * Returns a view of this runtime for one tenant, or for one user of it. S6: in the view, the runs, sessions, forks,
+   * memories, approvals and dead letters of others do not exist: an id of theirs is `not_found`. Runs that the view
+   * starts belong to its tenant and user. Without `userId` the view sees the whole tenant. `close` of a view does
+   * nothing. The runtime itself sees everything and is for trusted code.
+   */
+  forTenant(scope: TenantScope): Runtime;
   /**
    * Stops claiming runs, lets calls in flight settle, releases the runs and closes the store. Later calls on this
    * runtime or its handles, and calls that still wait, fail with `closed`.

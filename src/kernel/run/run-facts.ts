@@ -3,6 +3,8 @@ import type { JsonObject } from "../base/json-value.ts";
 
 /** Whom a run is for. Read-only. Tools and hooks read it with `getRunContext()` anywhere inside the run. */
 export interface RunFacts<Context = unknown> {
+  /** Id of the tenant. Memory, permissions and caches are separate for each tenant. `null` for a run without a tenant. */
+  readonly tenantId: string | null;
   /** Id of the user. Memory, permissions and caches are separate for each user. `null` for a run without a user. */
   readonly userId: string | null;
   /** Id of the session. */

@@ -1,6 +1,7 @@
 import type { AgentId, RunId, SessionId, TaskId } from "../base/identity.ts";
 import type { MaybePromise } from "../base/maybe-promise.ts";
 import type { RunSummary } from "../run/run-summary.ts";
+import type { TenantScope } from "../run/tenant-scope.ts";
 import type { MessageBatch } from "./message-batch.ts";
 import type { EntryVisibility, SessionEntry } from "./session-entry.ts";
 
@@ -69,6 +70,8 @@ export interface ApplyOptions {
   readonly owner?: SessionOwner;
   /** S5: applies the changes only if this session is idle. */
   readonly whenIdle?: SessionId;
+  /** S6: refuses changes to existing sessions outside this scope with `not_found`. */
+  readonly scope?: TenantScope;
 }
 
 /** Selects entries of a session. */
@@ -79,6 +82,8 @@ export interface EntryQuery {
   readonly after?: string;
   /** Maximum number of entries. If absent, all entries are returned. */
   readonly limit?: number;
+  /** S6: the scope in which the session exists. If absent, every session exists. */
+  readonly scope?: TenantScope;
 }
 
 /** Selects the path of a session. */
@@ -92,6 +97,8 @@ export interface PathQuery {
    * the cost does not depend on the entries before it. `root`: the first entry of the session. Default: `root`.
    */
   readonly from?: "root" | "compaction";
+  /** S6: the scope in which the session exists. If absent, every session exists. */
+  readonly scope?: TenantScope;
 }
 
 /** A path of visible entries. */
@@ -162,6 +169,8 @@ export interface SessionPage {
  * - S5: a session is idle if every run of every agent in it has ended and has no unread mail that may resume it.
  *   `apply` with `whenIdle`, and `delete`, change an idle session only. No run can start in the session between this
  *   check and the change.
+ * - S6: for a caller with a `scope`, the sessions of other tenants and users do not exist. The store's queries check this,
+ *   in the transaction that reads or writes.
  * - N1: entries are returned in the order of appending and never change. An entry whose parent is not in its session is
  *   refused with `not_found`.
  * - N2: the leaf is the last visible entry that a root task or a caller outside any run appended, without labels and
@@ -181,7 +190,7 @@ export interface Sessions {
    */
   apply(changes: readonly SessionChange[], options?: ApplyOptions): Promise<RunSummary | undefined>;
   /** Returns one session. `undefined` if it does not exist. */
-  find(sessionId: SessionId): Promise<SessionSummary | undefined>;
+  find(sessionId: SessionId, scope?: TenantScope): Promise<SessionSummary | undefined>;
   /**
    * Returns the visible entries of a session; with `includeHidden`, pending and hidden entries as well. A session that
    * does not exist has no entries. Throws `not_found` if the entry `after` does not exist.
@@ -196,9 +205,9 @@ export interface Sessions {
   list(query?: SessionQuery): Promise<SessionPage>;
   /**
    * Deletes a session with the sessions within it (`sessionWithin`). S5: if the session is busy, nothing is deleted and
-   * the run that keeps it busy is returned.
+   * the run that keeps it busy is returned. Does nothing for a session that does not exist (S6).
    */
-  delete(sessionId: SessionId): Promise<RunSummary | undefined>;
+  delete(sessionId: SessionId, scope?: TenantScope): Promise<RunSummary | undefined>;
   /**
    * Deletes sessions that were created for a single run without a `sessionId` (`isUnnamedSession`), together with the
    * sessions within them, all or none of each group. A group is deleted only if no other run wrote to it, its run no

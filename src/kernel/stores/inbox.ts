@@ -1,6 +1,7 @@
 import type { AgentId, RunId } from "../base/identity.ts";
 import type { InboxSettings } from "./inbox-settings.ts";
 import type { Message } from "../messages/message.ts";
+import type { TenantScope } from "../run/tenant-scope.ts";
 
 /** A message in an inbox. */
 export interface Delivery {
@@ -87,10 +88,13 @@ export interface Inbox {
    * immediately.
    */
   nack(agentId: AgentId, messageIds: readonly string[], at?: number): Promise<void>;
-  /** Returns the dead letters of the agent, or of all agents. */
-  deadLetters(agentId?: AgentId): Promise<readonly Delivery[]>;
-  /** Delivers dead letters again and returns their number. Default: all dead letters of the agent. */
-  redeliver(agentId: AgentId, messageIds?: readonly string[]): Promise<number>;
+  /** Returns the dead letters of the agent, or of all agents. S6: only those whose sender is in the scope. */
+  deadLetters(agentId?: AgentId, scope?: TenantScope): Promise<readonly Delivery[]>;
+  /**
+   * Delivers dead letters again and returns their number. Default: all dead letters of the agent. S6: only those whose
+   * sender is in the scope.
+   */
+  redeliver(agentId: AgentId, messageIds?: readonly string[], scope?: TenantScope): Promise<number>;
   /** Returns those of these agents that have a message which no run holds. */
   waiting(agentIds: readonly AgentId[]): Promise<readonly AgentId[]>;
 }

@@ -4,7 +4,9 @@ import type { RunId } from "../base/identity.ts";
 import type { MaybePromise } from "../base/maybe-promise.ts";
 import type { ClaimOptions, Lease, Rest } from "./lease.ts";
 import type { Mail } from "./mailbox.ts";
+import type { ApprovalPage, ApprovalQuery } from "../run/open-approval.ts";
 import type { RunPage, RunQuery, RunSummary } from "../run/run-summary.ts";
+import type { TenantScope } from "../run/tenant-scope.ts";
 
 /** S5: allows at most one unfinished run of an agent in a session. */
 export interface SingleFlight {
@@ -15,6 +17,8 @@ export interface SingleFlight {
   readonly steering: Omit<Mail, "runId">;
   /** `true`: a running run gets the mail as well. `false`: only a run that waits or is paused gets it. */
   readonly always: boolean;
+  /** S6: the scope to which the session and its unfinished run must belong. If absent, any session is used. */
+  readonly scope?: TenantScope;
 }
 
 /**
@@ -38,7 +42,9 @@ export type Creation =
   /** The agent has an unfinished run in the session, which got the mail. */
   | { readonly kind: "steered"; readonly runId: RunId }
   /** The agent has an unfinished run in the session that does not take the mail. Nothing changed. */
-  | { readonly kind: "busy"; readonly run: RunSummary };
+  | { readonly kind: "busy"; readonly run: RunSummary }
+  /** S6: the session is outside the scope of the flight. Nothing changed. */
+  | { readonly kind: "foreign" };
 
 /**
  * The journals of all runs. An owner writes only through commits: the changes that a commit holds for the event log, sessions,
@@ -52,6 +58,9 @@ export type Creation =
  * - S5 With a `flight`, the submission of another user or tenant never becomes steering, because a run acts in the name of its own
  *   user. Whether a run starts, is refused or becomes steering is decided in the transaction that creates it, also under
  *   concurrent submissions. Submissions that are appended with a commit take effect if and only if the commit is stored.
+ * - S6 For a caller with a `scope`, the runs and sessions of other tenants and users do not exist: `find` returns `undefined`, `collect`
+ *   leaves them alone, and a flight creates and steers no run in their sessions. The store's queries check the scope, in the transaction
+ *   that reads or writes.
  * - E1 After a commit with `erases`, no reader sees the text of those tasks, even after a crash. The hash chain remains valid.
  * - K1 A run has ended once a commit holds `run_end`, and is unfinished again once a commit reopens a task. Before its end it stands as
  *   the last commit with a `standing` says, and is `pending` while it is ready and not paused. `list` and `summary` report the status
@@ -59,6 +68,9 @@ export type Creation =
  * - K2 `list` returns the newest runs first, and each run once, however many runs are created or deleted between two pages.
  * - K3 `list` and `summary` report what a run has used as the last commit with `spent` or `run_end` says. That costs the same for every
  *   length of the run.
+ * - K4 A question is open from the commit with its `approval_request` on, until a commit holds its `approval_decision`, the end or the
+ *   `continue` of its task, or the record of a race in whose branch it was asked. `approvals` returns each open question once, the
+ *   one that has waited longest first, and costs O(open questions).
  */
 export interface Journal {
   /**
@@ -76,11 +88,16 @@ export interface Journal {
     flight: SingleFlight | undefined,
     claim: ClaimOptions,
   ): Promise<Creation>;
-  /** Returns the record of a run. Only its `recoveries` grow, and an erasure of the root task empties its `metadata`. */
-  find(runId: RunId): Promise<RunRecord | undefined>;
+  /**
+   * Returns the record of a run. Only its `recoveries` grow, and an erasure of the root task empties its `metadata`. S6:
+   * a run outside the scope does not exist.
+   */
+  find(runId: RunId, scope?: TenantScope): Promise<RunRecord | undefined>;
   /** K1: returns the run as `list` does, with its current status. Costs the same for every length of the run. */
   summary(runId: RunId): Promise<RunSummary | undefined>;
   list(query?: RunQuery): Promise<RunPage>;
+  /** K4: returns the questions of all runs that wait for a person. */
+  approvals(query?: ApprovalQuery): Promise<ApprovalPage>;
   /**
    * Returns the commit that is stored under this number (J1). The submissions are applied with the commit, in this order, after
    * the changes of the commit itself.
@@ -120,4 +137,6 @@ export interface CollectOptions {
   readonly endedBefore: number;
   /** Called before each batch of deletions. */
   readonly except?: () => readonly RunId[];
+  /** S6: deletes only runs in this scope. */
+  readonly scope?: TenantScope;
 }

@@ -6,6 +6,7 @@ import type { JsonValue } from "../base/json-value.ts";
 import type { TopUp } from "../limits/ledger.ts";
 import type { Message } from "../messages/message.ts";
 import type { Priority } from "../limits/priority.ts";
+import type { TenantScope } from "../run/tenant-scope.ts";
 
 /** A request to a run from any process other than its owner. */
 export type MailBody =
@@ -47,11 +48,11 @@ export interface PlacedMail extends Mail {
  * - P1 Putting is idempotent by id, also after the mail was consumed.
  * - P2 Mail is read in the order of arrival, so it is FIFO for each sender.
  * - P3 The owner consumes mail with a commit (`mailThrough`): mail is removed exactly when its effects are durable.
- * - P4 Mail to a run that does not exist is refused with `not_found`.
+ * - P4 Mail to a run that does not exist is refused with `not_found`. S6: a run outside the scope does not exist.
  */
 export interface Mailbox {
   /** Returns `false` if a mail with this id was put before. */
-  put(mail: Mail): Promise<boolean>;
+  put(mail: Mail, scope?: TenantScope): Promise<boolean>;
   /** Returns the mail that is not consumed yet, in the order of arrival (P2). */
   read(runId: RunId): MaybePromise<readonly PlacedMail[]>;
 }

@@ -19,16 +19,16 @@ import {
   type SessionId,
   type StepOpening,
   type StepRecord,
-  type Store,
   type TaskChange,
   type TaskId,
   type Usage,
 } from "../../kernel/index.ts";
+import { missingRun, type RunStore } from "./run-store.ts";
 
 import { forkSession } from "./fork-session.ts";
 
 export interface ForkOptions {
-  readonly store: Store;
+  readonly store: RunStore;
   readonly clock: Clock;
   readonly ids: IdSource;
   readonly origin: RunRecord;
@@ -91,7 +91,11 @@ export async function forkRun(options: ForkOptions): Promise<RunRecord> {
     events: [...events, fork],
   };
   const { kind } = await store.journal.create(record, first);
-  return kind === "created" ? record : ((await findFork(options, runId)) ?? record);
+  if (kind === "created") return record;
+  const other = await findFork(options, runId);
+  // S6: the id belongs to a run that does not exist for the caller.
+  if (other === undefined) throw missingRun(runId);
+  return other;
 }
 
 /**
@@ -121,7 +125,7 @@ async function findFork({ store, origin, at }: ForkOptions, runId: RunId): Promi
   );
 }
 
-async function commitsUpTo(store: Store, runId: RunId, at: number): Promise<readonly Commit[]> {
+async function commitsUpTo(store: RunStore, runId: RunId, at: number): Promise<readonly Commit[]> {
   const commits: Commit[] = [];
   for await (const commit of store.journal.read(runId)) {
     if ((commit.events?.at(-1)?.seq ?? -1) > at) break;

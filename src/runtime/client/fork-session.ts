@@ -16,8 +16,8 @@ import {
   type SessionPage,
   type SessionSummary,
   type StepRecord,
-  type Store,
 } from "../../kernel/index.ts";
+import type { RunStore } from "./run-store.ts";
 import type { TurnRecord } from "../journal/shared-contents.ts";
 
 const root = formatTaskId(0);
@@ -76,7 +76,7 @@ class ForkRenames {
 
 /** The prefix of the origin's journal that the fork shares. */
 export interface Cut {
-  readonly store: Store;
+  readonly store: RunStore;
   readonly origin: RunRecord;
   readonly fork: RunRecord;
   /** The commits of the origin up to the cut. */
@@ -123,7 +123,7 @@ export async function forkSession(cut: Cut): Promise<ForkedSession> {
 }
 
 /** Returns the sessions of workers within a session. */
-async function workerSessions(store: Store, under: SessionId): Promise<readonly SessionSummary[]> {
+async function workerSessions(store: RunStore, under: SessionId): Promise<readonly SessionSummary[]> {
   const found: SessionSummary[] = [];
   let after: string | null = null;
   do {

@@ -1,30 +1,34 @@
-import type { Delta, Event, PendingApproval, RunId, Store, TailOptions } from "../../kernel/index.ts";
+import type { ApprovalPage, Delta, Event, PendingApproval, RunId, TailOptions } from "../../kernel/index.ts";
+import { missingRun, type RunStore } from "./run-store.ts";
 
 /** The part of a run handle that is needed to wait for questions. */
 interface WatchedRun {
   readonly runId: RunId;
-  readonly store: Store;
+  readonly store: RunStore;
   tail(options: TailOptions): AsyncIterable<Event | Delta>;
 }
 
 /** Events after which a run may only wait. */
 const turningPoints = ["approval_request", "task_suspend", "task_end", "run_end"] as const;
 
-/** The questions of a run that are not answered, of tasks that have not ended. Costs O(events of the run). */
+/** K4: the open questions of a run. Costs O(open questions of the run). */
 export async function readPendingApprovals({
   store,
   runId,
 }: Pick<WatchedRun, "store" | "runId">): Promise<readonly PendingApproval[]> {
-  const pending = new Map<string, PendingApproval>();
-  for await (const event of store.events.read(runId)) {
-    const { taskId, agentId, at: requestedAt } = event;
-    if (event.type === "approval_request")
-      pending.set(event.data.approvalId, { ...event.data, taskId, agentId, requestedAt });
-    else if (event.type === "approval_decision") pending.delete(event.data.approvalId);
-    else if (event.type === "task_end")
-      for (const [approvalId, request] of pending) if (request.taskId === taskId) pending.delete(approvalId);
-  }
-  return [...pending.values()];
+  const pending: PendingApproval[] = [];
+  let after: string | null = null;
+  do {
+    const { approvals, next }: ApprovalPage = await store.journal.approvals({
+      runId,
+      limit: 500,
+      ...(after !== null && { after }),
+    });
+    pending.push(...approvals);
+    after = next;
+  } while (after !== null);
+  if (pending.length === 0 && (await store.journal.find(runId)) === undefined) throw missingRun(runId);
+  return pending;
 }
 
 /**

@@ -30,12 +30,13 @@ import {
   type SessionId,
   type RunSnapshot,
   type RunSummary,
-  type Store,
   type TailOptions,
+  type TenantScope,
   type ToolResultOptions,
   type TopUp,
   type UnknownPrice,
 } from "../../kernel/index.ts";
+import type { RunStore } from "./run-store.ts";
 import { findClientCall } from "./client-call.ts";
 import { forkRun } from "./fork-run.ts";
 import { readPendingApprovals, untilPersonIsNeeded } from "./person-wait.ts";
@@ -50,7 +51,7 @@ import type { AwaitedRuns } from "../process/awaited-runs.ts";
 import { signalWait } from "../journal/wait-names.ts";
 
 export interface HandleOptions {
-  readonly store: Store;
+  readonly store: RunStore;
   readonly clock: Clock;
   readonly ids: IdSource;
   readonly record: RunRecord;
@@ -68,6 +69,8 @@ export interface HandleOptions {
   readonly sizes?: SizeLimit;
   /** User in whose name commands are sent, for the audit log. Default: `user`. */
   readonly by?: string | undefined;
+  /** S6: the scope of the view that made the handle. */
+  readonly scope?: TenantScope;
   /** Converts the result of the run. If absent, `result` returns it unchanged. */
   readonly convert?: Convert<unknown>;
 }
@@ -121,6 +124,12 @@ export class StoredRunHandle<Result = RunResult<JsonValue>> implements RunHandle
       throw new Fault(
         "invalid_argument",
         "the name passed to as() is empty: pass the name of the user who sends the commands",
+      );
+    const { userId = by } = this.#options.scope ?? {};
+    if (userId !== by)
+      throw new Fault(
+        "invalid_argument",
+        `invalid name ${describeValue(by)} of as(): this handle belongs to the view of ${describeValue(userId)}, which sends commands in that name only`,
       );
     return new StoredRunHandle({ ...this.#options, by });
   }
@@ -270,12 +279,12 @@ export class StoredRunHandle<Result = RunResult<JsonValue>> implements RunHandle
     if (!isApprovalDecision(decision)) {
       throw new Fault(
         "invalid_argument",
-        `the decision on ${approvalId} is ${describeValue(decision)}: it must be { decision: "approved" | "denied" | "skipped" }`,
+        `the decision on ${approvalId} is ${describeDecision(decision)}: it must be { decision: "approved" | "denied" | "skipped" }`,
       );
     }
     checkOptions(`the decision on ${approvalId}`, decision, approvalDecisionNames);
     await this.#live().refuseIfOver(`approval ${approvalId}`);
-    await this.#stored.refuseUnknownApproval(approvalId);
+    await this.#stored.checkDecision(approvalId, decision);
     return this.#send({ type: "approval", approvalId, decision }, decision.by);
   }
 
@@ -283,8 +292,9 @@ export class StoredRunHandle<Result = RunResult<JsonValue>> implements RunHandle
     checkOptions("toolResult()", options, toolResultNames);
     assertJson(value, `the result of call ${callId}`);
     await this.#live().refuseIfOver(`result of call ${callId}`);
-    const events = this.#options.store.events.read(this.runId);
-    const approvalId = await findClientCall(this.runId, callId, events);
+    const { store, sizes = defaultSizes } = this.#options;
+    sizes.assert(value, `the result of call ${callId}`);
+    const approvalId = await findClientCall(store, this.runId, callId);
     const decision: ApprovalDecision =
       options.isError === true
         ? { decision: "denied", reason: jsonText(value) }
@@ -375,4 +385,12 @@ function valueIn(body: MailBody): JsonValue {
     default:
       return null;
   }
+}
+
+/** Describes a value that is no decision, for an error. */
+function describeDecision(value: unknown): string {
+  if (typeof value !== "object" || value === null) return describeValue(value);
+  return "decision" in value
+    ? `{ decision: ${describeValue(value.decision)} }`
+    : "an object without `decision`";
 }

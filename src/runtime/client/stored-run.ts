@@ -1,12 +1,13 @@
 import {
   Fault,
+  type ApprovalDecision,
   type Mail,
   type RunId,
   type RunSummary,
-  type Store,
   type TaskId,
   type UnknownPrice,
 } from "../../kernel/index.ts";
+import type { RunStore } from "./run-store.ts";
 import { RunState } from "../journal/run-state.ts";
 
 /** Whether the mail contains a command that may resume an ended run. */
@@ -17,10 +18,10 @@ export function mayResume(mail: readonly Mail[]): boolean {
 /** Reads what the store knows of a run, and refuses commands that the run could not receive. */
 export class StoredRun {
   readonly #runId: RunId;
-  readonly #store: Store;
+  readonly #store: RunStore;
   readonly #unknownPrice: UnknownPrice;
 
-  constructor(runId: RunId, store: Store, unknownPrice: UnknownPrice = "refuse") {
+  constructor(runId: RunId, store: RunStore, unknownPrice: UnknownPrice = "refuse") {
     this.#runId = runId;
     this.#store = store;
     this.#unknownPrice = unknownPrice;
@@ -70,10 +71,19 @@ export class StoredRun {
     );
   }
 
-  async refuseUnknownApproval(approvalId: string): Promise<void> {
+  /** Refuses a decision on a request that the run has not made, and the approval of a call that needs a result. */
+  async checkDecision(approvalId: string, decision: ApprovalDecision): Promise<void> {
     const runId = this.#runId;
-    for await (const event of this.#store.events.read(runId))
-      if (event.type === "approval_request" && event.data.approvalId === approvalId) return;
+    for await (const event of this.#store.events.read(runId)) {
+      if (event.type !== "approval_request" || event.data.approvalId !== approvalId) continue;
+      const { kind, callId, toolName } = event.data;
+      if (kind !== "client_tool" || decision.decision !== "approved" || decision.input !== undefined) return;
+      throw new Fault(
+        "invalid_argument",
+        `invalid decision on ${approvalId}: the client-side tool ${toolName} needs a result; use run.toolResult(${JSON.stringify(callId)}, value)`,
+        { details: { runId, approvalId, callId } },
+      );
+    }
     throw new Fault(
       "not_found",
       `run ${runId} has no approval request ${JSON.stringify(approvalId)}; use the approvalId of an approval_request event`,

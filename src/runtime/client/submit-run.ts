@@ -2,6 +2,7 @@ import {
   canonicalJson,
   Fault,
   HistoryRetention,
+  isInScope,
   sameCaller,
   type HostedAgent,
   type Commit,
@@ -16,10 +17,12 @@ import {
   type Store,
   type SubmitOptions,
   type TaskRecord,
+  type TenantScope,
 } from "../../kernel/index.ts";
 import { newRun, type NewRun } from "../journal/new-run.ts";
 import { RunState } from "../journal/run-state.ts";
 import { asksPerson, callOfApproval, isCall, mailOfSubmission } from "../journal/wait-names.ts";
+import { missingRun } from "./run-store.ts";
 import { anonymousUser, type RunClaimer, type WorkerContext } from "../process/worker-context.ts";
 
 /**
@@ -32,12 +35,13 @@ export function submitRun(
   agent: HostedAgent,
   input: JsonValue,
   options: SubmitOptions,
+  scope?: TenantScope,
 ): RunRecord | Promise<RunRecord> {
   const run = newRun(worker, agent, input, options);
-  const singleFlight = singleFlightOf(run.record, input, options);
+  const singleFlight = singleFlightOf(run.record, input, options, scope);
   const creation = createRun(worker, claimer, run, singleFlight);
   if (!(creation instanceof Promise) && creation.kind === "created") return run.record;
-  return settleSubmission(worker, claimer, run, singleFlight, creation);
+  return settleSubmission(worker, claimer, run, { singleFlight, scope, creation });
 }
 
 /** Claims the run as well if the store can do both in one transaction and this worker has room for the run. */
@@ -65,16 +69,20 @@ async function driveCreated(claimer: RunClaimer, creating: Promise<Creation>): P
   }
 }
 
-/**
- * Resolves with the run that the submission starts or joins. `creation` is the outcome of the first attempt to create
- * it.
- */
+interface UnsettledSubmission {
+  readonly singleFlight: SingleFlight | undefined;
+  /** S6: the scope of the caller. If absent, the caller sees all runs. */
+  readonly scope: TenantScope | undefined;
+  /** The outcome of the first attempt to create the run. */
+  readonly creation: MaybePromise<Creation>;
+}
+
+/** Resolves with the run that the submission starts or joins. */
 async function settleSubmission(
   worker: WorkerContext,
   claimer: RunClaimer,
   run: NewRun,
-  singleFlight: SingleFlight | undefined,
-  creation: MaybePromise<Creation>,
+  { singleFlight, scope, creation }: UnsettledSubmission,
 ): Promise<RunRecord> {
   const { record } = run;
   const { journal } = worker.store;
@@ -82,9 +90,11 @@ async function settleSubmission(
   for (let creating = creation; ; creating = createRun(worker, claimer, run, flight)) {
     const outcome = await creating;
     if (outcome.kind === "created") return record;
+    if (outcome.kind === "foreign") throw foreignSession(record);
     if (outcome.kind !== "busy") {
       const runId = outcome.kind === "steered" ? outcome.runId : record.runId;
       const existing = await journal.find(runId);
+      if (existing !== undefined && !isInScope(existing, scope)) throw missingRun(runId);
       if (existing !== undefined && outcome.kind === "exists") await refuseOther(worker, existing, run);
       if (existing !== undefined) return existing;
       // The existing run was deleted meanwhile. Submit again.
@@ -138,12 +148,14 @@ function singleFlightOf(
   { runId, sessionId, createdAt: at }: RunRecord,
   input: JsonValue,
   { userId, whenBusy, sessionId: namedSession }: SubmitOptions,
+  scope: TenantScope | undefined,
 ): SingleFlight | undefined {
   if (namedSession !== sessionId) return undefined;
   const body = { type: "steer", input } as const;
   return {
     steering: { id: mailOfSubmission(runId), from: userId ?? anonymousUser, at, body },
     always: whenBusy === "steer",
+    ...(scope !== undefined && { scope }),
   };
 }
 
@@ -186,6 +198,13 @@ async function readWaits(
 
 function parentOf(path: string): string {
   return path.slice(0, path.lastIndexOf("/"));
+}
+
+/** S6: fault of a submission to a session that does not exist for the caller and cannot be created. */
+function foreignSession({ sessionId }: RunRecord): Fault {
+  return new Fault("not_found", `session ${sessionId} does not exist; choose another sessionId, or omit it`, {
+    details: { sessionId },
+  });
 }
 
 /** Fault of a submission to a session in which a run is unfinished. */

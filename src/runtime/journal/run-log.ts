@@ -3,6 +3,8 @@ import {
   Fault,
   type Clock,
   type Commit,
+  type DrawOutcome,
+  type DrawRequest,
   type Event,
   type EventDraft,
   type HeadcountCommand,
@@ -190,6 +192,21 @@ export class RunLog implements FlushableLog {
       .appendAndRelease(this.lease, this.#takeCommit(), submissions, rest)
       .then(this.#onWritten, this.#onFailed);
     return this.#writing;
+  }
+
+  /**
+   * B7: draws from the caps. A commit that is being written may return the allotment of the run, so it is awaited first.
+   * Fails like `flush`.
+   */
+  async draw(request: DrawRequest): Promise<DrawOutcome> {
+    while (this.#writing !== undefined) await this.#writing;
+    const broken = this.#broken ?? (this.#isClosed ? this.#released() : undefined);
+    if (broken !== undefined) throw broken;
+    try {
+      return await this.#store.usage.draw(this.lease, request);
+    } catch (error) {
+      throw this.#break(error);
+    }
   }
 
   /** Resolves when the write in progress has succeeded or failed. Returns `undefined` if there is none. */

@@ -31,6 +31,32 @@ export interface TaskAsyncContext extends AsyncContext {
   task: SlotYielder | undefined;
 }
 
+/** The context of the body of a tool. What it awaits of other runs is cancelled with the body. */
+export class BodyContext implements AsyncContext {
+  readonly #outer: AsyncContext;
+  #body: { readonly token: CancellationToken } | undefined;
+
+  /** The token of `body` is created with the first wait, because most bodies wait for no run. */
+  constructor(outer: AsyncContext, body: { readonly token: CancellationToken }) {
+    this.#outer = outer;
+    this.#body = body;
+  }
+
+  get facts(): RunFacts {
+    return this.#outer.facts;
+  }
+
+  get task(): SlotYielder | undefined {
+    const { task } = this.#outer;
+    return this.#body === undefined ? task : task?.within(this.#body.token);
+  }
+
+  /** The body has ended. What it has left running belongs to the task. */
+  end(): void {
+    this.#body = undefined;
+  }
+}
+
 const storage = new AsyncLocalStorage<AsyncContext>();
 
 /**
@@ -87,12 +113,14 @@ function areEqual(one: RunFacts, other: RunFacts): boolean {
 
 /** The facts of the run that a task belongs to. `live` holds the context of the run, which may be opened later. */
 export function factsOf(
+  tenantId: string | null,
   { supervision, userId, metadata }: TaskRecord,
   live?: { readonly value: unknown },
 ): RunFacts {
   const { sessionId, runId } = supervision;
-  if (live === undefined) return { userId, sessionId, runId, metadata, context: undefined };
+  if (live === undefined) return { tenantId, userId, sessionId, runId, metadata, context: undefined };
   return {
+    tenantId,
     userId,
     sessionId,
     runId,

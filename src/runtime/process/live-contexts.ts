@@ -36,22 +36,30 @@ export class LiveContexts {
   }
 
   /** The context of a run. `undefined` if the run has none. `root` is the record of its root task. */
-  forRun(root: TaskRecord): LiveContext | undefined {
+  forRun(tenantId: string | null, root: TaskRecord): LiveContext | undefined {
     const known = this.#values.get(root.supervision.runId);
-    if (known !== undefined) return new LiveContext(root, async () => known.value, known);
+    if (known !== undefined) return new LiveContext(tenantId, root, async () => known.value, known);
     const factory = this.#factories.get(root.agentId);
-    return factory === undefined && root.hasContext !== true ? undefined : new LiveContext(root, factory);
+    const hasContext = factory !== undefined || root.hasContext === true;
+    return hasContext ? new LiveContext(tenantId, root, factory) : undefined;
   }
 }
 
 /** The context of one run for as long as this process drives it. */
 export class LiveContext {
+  readonly #tenantId: string | null;
   readonly #root: TaskRecord;
   readonly #factory: ContextFactory | undefined;
   #opened: { readonly value: unknown } | undefined;
   #opening: Promise<void> | undefined;
 
-  constructor(root: TaskRecord, factory: ContextFactory | undefined, opened?: { readonly value: unknown }) {
+  constructor(
+    tenantId: string | null,
+    root: TaskRecord,
+    factory: ContextFactory | undefined,
+    opened?: { readonly value: unknown },
+  ) {
+    this.#tenantId = tenantId;
     this.#root = root;
     this.#factory = factory;
     this.#opened = opened;
@@ -77,7 +85,7 @@ export class LiveContext {
   }
 
   async #build(factory: ContextFactory): Promise<void> {
-    const { context: _, ...facts } = factsOf(this.#root);
+    const { context: _, ...facts } = factsOf(this.#tenantId, this.#root);
     this.#opened = { value: await factory(facts) };
   }
 }

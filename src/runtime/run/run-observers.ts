@@ -39,6 +39,7 @@ export interface RunObserversOptions {
  */
 export class RunObservers {
   readonly #worker: WorkerContext;
+  readonly #tenantId: string | null;
   readonly #state: RunState;
   readonly #log: ObservedLog;
   readonly #live: LiveContext | undefined;
@@ -62,6 +63,7 @@ export class RunObservers {
       onError: (error) => worker.onError(error),
     });
     this.#worker = worker;
+    this.#tenantId = tenantId;
     this.#state = state;
     this.#log = log;
     this.#live = live;
@@ -101,7 +103,7 @@ export class RunObservers {
   #observedTask({ taskId, agentId }: Event): ObservedTask {
     const { record } = this.#state.task(taskId);
     return {
-      facts: factsOf(record, this.#live),
+      facts: factsOf(this.#tenantId, record, this.#live),
       input: record.input,
       clock: this.#worker.clock,
       emitEvent: (draft) => {

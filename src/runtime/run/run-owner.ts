@@ -94,7 +94,7 @@ export class RunOwner implements SupervisorListener, LogOwner, ObservedLog, Mail
     this.#state = state;
     const { store, clock, idleFlusher } = worker;
     const waits = new WaitRegistry(clock, state.resolutions);
-    const live = worker.contexts?.forRun(state.task(root).record);
+    const live = worker.contexts?.forRun(record.tenantId, state.task(root).record);
     const observers = new RunObservers({ worker, record, state, log: this, live });
     const log = new RunLog({ store, lease, state, clock, idleFlusher, observers, owner: this });
     this.#waits = waits;

@@ -40,7 +40,7 @@ export function cursorOf(query: RunQuery): RunCursor {
   checkLimit(limit);
   checkChoice("list()", "kind", kind, runKinds);
   for (const name of ["createdAfter", "createdBefore"] as const) checkTime(name, query[name]);
-  for (const name of ["userId", "tenantId"] as const) checkName(name, query[name]);
+  for (const name of ["userId", "tenantId"] as const) checkName("list()", name, query[name]);
   const isByTime = createdAfter !== undefined || createdBefore !== undefined;
   const cursor = { after: placeOf(query, isByTime), limit, isByTime, labels: labelsOf(query) };
   if (status === undefined) return cursor;
@@ -50,7 +50,7 @@ export function cursorOf(query: RunQuery): RunCursor {
 }
 
 /** Throws `invalid_argument` if the value is no number of items of a page. */
-function checkLimit(limit: number): void {
+export function checkLimit(limit: number): void {
   if (Number.isSafeInteger(limit) && limit >= 1) return;
   throw new Fault("invalid_argument", `invalid limit ${limit}: expected an integer of at least 1`);
 }
@@ -63,11 +63,12 @@ function checkTime(name: string, value: unknown): void {
   );
 }
 
-function checkName(name: string, value: unknown): void {
+/** Throws `invalid_argument` if the value is neither a text nor `null`. */
+export function checkName(method: string, name: string, value: unknown): void {
   if (value === undefined || value === null || typeof value === "string") return;
   throw new Fault(
     "invalid_argument",
-    `invalid ${name} ${describeValue(value)} of list(): expected a text, or null for runs without one`,
+    `invalid ${name} ${describeValue(value)} of ${method}: expected a text, or null for runs without one`,
   );
 }
 

@@ -1,4 +1,5 @@
 import type { EventDraft, Fault, RunContext } from "../../kernel/index.ts";
+import type { BodyContext } from "../process/async-context.ts";
 import type { CancellationScope } from "./cancellation-scope.ts";
 import type { CallBody } from "./in-flight-calls.ts";
 
@@ -41,11 +42,11 @@ export abstract class AbandonableCall extends NestedScope implements CallBody {
   /** Scope of the body, which can be cancelled without cancelling the code around it. */
   abstract get cancelScope(): CancellationScope;
 
-  /** Passes the result of the body on, unless `abandon` is called first. */
-  unlessAbandoned<Value>(work: Promise<Value>): Promise<Value> {
+  /** Passes the result of the body on, unless `abandon` is called first. Ends the context of the body when it settles. */
+  unlessAbandoned<Value>(work: Promise<Value>, inside?: BodyContext): Promise<Value> {
     return new Promise((resolve, reject) => {
       this.#fail = reject;
-      work.then(resolve, reject);
+      work.finally(() => inside?.end()).then(resolve, reject);
     });
   }
 

@@ -94,7 +94,7 @@ export class TaskRunner implements CancellationRoot {
     const { clock, hash, slots } = worker;
     const task = state.task(taskId);
     this.task = task;
-    this.facts = factsOf(task.record, host.live);
+    this.facts = factsOf(host.tenantId, task.record, host.live);
     const onMismatch = (fault: Fault): void => {
       if (!this.isDropped) this.#fail?.(fault);
     };

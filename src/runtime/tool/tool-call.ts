@@ -24,6 +24,7 @@ import {
 } from "../../kernel/index.ts";
 import type { ActiveStep } from "../task/active-step.ts";
 import { stopAtOverrun } from "../task/budget-stop.ts";
+import { insideTask, BodyContext } from "../process/async-context.ts";
 import { CallTimeout } from "../process/call-timeouts.ts";
 import { coerceInput, parsedArguments } from "./call-arguments.ts";
 import { repairedCall } from "./call-repair.ts";
@@ -390,12 +391,13 @@ function runIn(
 ): Promise<ToolResult> {
   const context = new ToolCallContext(options, opened, filters);
   options.open.nested = context;
-  const work = tool.execute(input, context);
   // `opened` is absent for a tool that suspends: it has no call in flight, and a cancel ends its waits.
-  if (opened === undefined) return work;
+  if (opened === undefined) return tool.execute(input, context);
+  const inside = new BodyContext(options.open.runner.inside, context);
+  const work = insideTask(inside, () => tool.execute(input, context));
   opened.body = context;
   if (tool.timeoutMs !== null) limitTime(options, tool.timeoutMs, context);
-  return context.unlessAbandoned(work);
+  return context.unlessAbandoned(work, inside);
 }
 
 /** Abandons a body that exceeds its timeout; its later result is ignored. */

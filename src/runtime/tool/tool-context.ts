@@ -1,5 +1,6 @@
 import {
   Fault,
+  type CancellationToken,
   type CancelSignal,
   type JsonValue,
   type RunFacts,
@@ -31,6 +32,11 @@ export class ToolCallContext extends AbandonableCall implements ToolContext {
 
   override get cancelScope(): CancellationScope {
     return (this.#cancelScope ??= new CancellationScope(this.#call.open.cancelScope, this.#opened));
+  }
+
+  /** Token that cancels the body alone. */
+  get token(): CancellationToken {
+    return this.cancelScope.token;
   }
 
   protected override createContext(): NestedContext {

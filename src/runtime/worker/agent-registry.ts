@@ -1,4 +1,5 @@
 import {
+  describeValue,
   Fault,
   type AgentId,
   type AgentVersion,
@@ -61,6 +62,7 @@ export class AgentRegistry {
 
   /** Hosts the agent and its sub-agents, all of them or none. Returns whether the hosted agents have changed. */
   register(agent: HostedAgent): boolean {
+    requireAgent(agent);
     if (this.#hosted.get(agent.id) === agent) return false;
     const tree = agentTree(agent);
     if (!this.replacesSameName) for (const each of tree.values()) this.#refuseOther(each);
@@ -107,8 +109,18 @@ export class AgentRegistry {
   }
 }
 
+/** Refuses a value that is no agent, such as the name of one. */
+function requireAgent(agent: HostedAgent): void {
+  if (typeof agent?.run === "function") return;
+  throw new Fault(
+    "invalid_argument",
+    `invalid agent ${describeValue(agent)}: expected an agent; use new Agent({ ... }), or an object with id and run`,
+  );
+}
+
 /** Throws if two different agents of the tree have one id: sub-agents are spawned by id. */
 export function agentTree(agent: HostedAgent, tree = new Map<AgentId, HostedAgent>()): AgentTree {
+  requireAgent(agent);
   const known = tree.get(agent.id);
   if (known === agent) return tree;
   if (known !== undefined)

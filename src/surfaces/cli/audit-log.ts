@@ -15,7 +15,7 @@ export interface AuditLogOptions extends StoreOptions {
 export function printAudit(name: string, options: AuditLogOptions, terminal: Terminal): Promise<ExitKind> {
   const { full = false, outside: outsideOnly = false, json = false } = options;
   return withStore(options, terminal, async (store): Promise<ExitKind> => {
-    const runId = await findRunId(store, name);
+    const runId = await findRunId(store, name, options.store);
     for await (const entry of auditLog(store).read(runId, { full, outsideOnly }))
       await terminal.out(json ? JSON.stringify(entry) : textLine(entry));
     if (!full) terminal.say("Texts over 500 characters are shortened; --full prints them whole.");

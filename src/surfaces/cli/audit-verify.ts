@@ -34,7 +34,7 @@ export async function auditVerify(
   const named = names.map(parseRunId);
   const heads = new Map((options.head ?? []).map(parseHead));
   return withStore(options, terminal, async (store) => {
-    const runIds = named.length > 0 ? await namedRuns(store, named) : await allRuns(store);
+    const runIds = named.length > 0 ? await namedRuns(store, named, options.store) : await allRuns(store);
     const audit = auditLog(store);
     const findings: Finding[] = [];
     for (const runId of new Set([...runIds, ...heads.keys()])) {
@@ -48,10 +48,10 @@ export async function auditVerify(
 }
 
 /** The runs that the names mean. A name that no run has is kept, because the absence of the run is a finding. */
-function namedRuns(store: Store, names: readonly RunId[]): Promise<readonly RunId[]> {
+function namedRuns(store: Store, names: readonly RunId[], address: string): Promise<readonly RunId[]> {
   return Promise.all(
     names.map((name) =>
-      findRunId(store, name).catch((error: unknown) => {
+      findRunId(store, name, address).catch((error: unknown) => {
         if (Fault.is(error) && error.code === "not_found") return name;
         throw error;
       }),

@@ -6,6 +6,7 @@ import { printDeadLetters, redeliverLetters, type DeadLettersOptions } from "./d
 import type { DemoOptions } from "./demo/demo-command.ts";
 import type { RunCommandOptions } from "./run/run-command.ts";
 import { exitCodes, exitCodeTable, exitKindOf, type ExitKind } from "./exit-code.ts";
+import { commandInsteadOf, optionInsteadOf } from "./other-names.ts";
 import { packageVersion } from "./package-root.ts";
 import { addRunCommands } from "./runs-program.ts";
 import { defaultStore, type StoreOptions } from "./stored-runs.ts";
@@ -86,14 +87,22 @@ Examples:
 /** Runs the command line. It never throws: an error is printed and determines the exit code. */
 export async function runCommandLine(args: readonly string[], terminal: Terminal): Promise<number> {
   let kind: ExitKind = "ok";
+  const instead = commandInsteadOf(args[0]);
+  if (instead !== undefined) {
+    terminal.say(`reeve: unknown command ${args[0]}; use ${instead}`);
+    return exitCodes.usage.code;
+  }
   const program = commandLine(terminal, (end) => {
     kind = end;
   });
   try {
     await program.parseAsync(args, { from: "user" });
   } catch (error) {
-    if (error instanceof CommanderError)
+    if (error instanceof CommanderError) {
+      const option = optionInsteadOf(error.message);
+      if (option !== undefined) terminal.say(`reeve: use ${option}`);
       return error.exitCode === 0 ? exitCodes.ok.code : exitCodes.usage.code;
+    }
     const fault = Fault.from(error);
     kind = exitKindOf(fault.code);
     terminal.say(`reeve: ${fault.message}`);

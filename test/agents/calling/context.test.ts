@@ -138,7 +138,7 @@ describe("context", () => {
     const run = await runtime.submit(agent, "x", { userId: "ann", metadata: { shop: 1 } });
     const { sessionId, runId } = await run.result();
     expect(resultsIn(model)).toEqual([{ type: "text", text: "7 EUR" }]);
-    expect(asked).toEqual([{ userId: "ann", metadata: { shop: 1 }, sessionId, runId }]);
+    expect(asked).toEqual([{ tenantId: null, userId: "ann", metadata: { shop: 1 }, sessionId, runId }]);
     await agent.invoke("x", { runtime, context: shop });
     expect(resultsIn(model)).toEqual([{ type: "text", text: "4 EUR" }]);
     expect(asked).toHaveLength(1);

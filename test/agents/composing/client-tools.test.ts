@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { tool } from "../../../src/index.ts";
-import type { Event } from "../../../src/kernel/index.ts";
+import { formatAgentId, type Event, type HostedAgent } from "../../../src/kernel/index.ts";
 import { until } from "../../runtime/runtime-setup.ts";
 import { removeStoresAfterEach, twoStores } from "../../runtime/two-stores.ts";
 import { company, resultsIn, worker } from "../company.ts";
@@ -87,6 +87,75 @@ describe("a client-side tool", () => {
       { content: [{ output: { text: "first" } }] },
       { content: [{ output: { text: "second" } }] },
     ]);
+  });
+
+  test.each(twoStores)(
+    "calls of one turn with the same id get the results that toolResult() sends at once, in their order (%s)",
+    async (_name, prepare) => {
+      const { agent, model } = guide("same", "same", "same");
+      await using second = await reopen(await prepare(), agent, isRequest);
+      await until(async () => requestsIn(await second.events()).length === 3);
+      for (const value of ["first", "second", "third"]) await second.run.toolResult("same", value);
+      expect((await second.run.result()).status).toBe("completed");
+      expect(resultsIn(model)).toEqual(["first", "second", "third"]);
+    },
+  );
+
+  test("the id of a request addresses one of several calls with the same call id", async () => {
+    const team = await company();
+    const { agent, model } = guide("same", "same");
+    const run = await team.runtime.submit(agent, "Where am I?");
+    await until(async () => requestsIn(await team.events(run.runId)).length === 2);
+    const ids = requestsIn(await team.events(run.runId)).map(({ approvalId }) => approvalId);
+    const [first = "", last = ""] = ids;
+    await Promise.all([run.toolResult(last, "last"), run.toolResult(first, "first")]);
+    await run.result();
+    expect(resultsIn(model)).toEqual(["first", "last"]);
+  });
+
+  test("a result goes to a live call and not to one with the same id of a task that has ended", async () => {
+    const team = await company();
+    const { agent: slow } = worker("slow", [{ toolCalls: [locating("same")] }, "never"], { tools: [locate] });
+    const { agent: quick } = worker("quick", [{ toolCalls: [locating("same")] }, "In Lyon."], {
+      tools: [locate],
+    });
+    const lead: HostedAgent = {
+      id: formatAgentId({ name: "lead" }),
+      subAgents: [slow, quick],
+      run: async (ctx) => {
+        const one = await ctx.spawn(slow.id, "Where?");
+        const two = await ctx.spawn(quick.id, "Where?");
+        if (one.kind !== "spawned" || two.kind !== "spawned") return "refused";
+        await ctx.waitForSignal("go");
+        await ctx.cancel(one.handle, "too slow");
+        await ctx.waitForSignal("join");
+        return (await ctx.join(two.handle)).output ?? null;
+      },
+    };
+    const run = await team.runtime.submit(lead, null);
+    await until(async () => requestsIn(await team.events(run.runId)).length === 2);
+    await run.signal("go");
+    await until(async () => (await team.events(run.runId)).some(({ type }) => type === "task_end"));
+    await run.toolResult("same", "Lyon");
+    await run.signal("join");
+    expect((await run.result()).output).toBe("In Lyon.");
+  });
+
+  test("approve() refuses to approve a client-side call without a result, and may deny it", async () => {
+    const team = await company();
+    const { agent, model } = guide("call-1");
+    const run = await team.runtime.submit(agent, "Where am I?");
+    await until(async () => requestsIn(await team.events(run.runId)).length === 1);
+    const [{ approvalId } = { approvalId: "" }] = await run.pendingApprovals();
+    await expect(run.approve(approvalId, { decision: "approved" })).rejects.toMatchObject({
+      code: "invalid_argument",
+      message: expect.stringContaining(
+        'the client-side tool locate needs a result; use run.toolResult("call-1", value)',
+      ),
+    });
+    await run.approve(approvalId, { decision: "denied", reason: "no permission" });
+    expect((await run.result()).status).toBe("completed");
+    expect(resultsIn(model)).toEqual(["error: no permission"]);
   });
 
   test("a value with the form of a result is shown to the model and does not end the loop", async () => {

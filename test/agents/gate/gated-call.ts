@@ -49,6 +49,7 @@ export function gatedCall(options: CallOptions = {}): GatedCall & { readonly tol
 
 export function factsOf(userId: string | null): RunFacts {
   return {
+    tenantId: null,
     userId,
     sessionId: formatSessionId("session"),
     runId: formatRunId("run"),

@@ -41,7 +41,7 @@ function setUp(
 ) {
   const [hooks, clock, told] = [new HookManager(options), new FakeClock(), [] as EventDraft[]];
   const task: ObservedTask = {
-    facts: { userId: null, sessionId, runId, metadata: {}, context: undefined },
+    facts: { tenantId: null, userId: null, sessionId, runId, metadata: {}, context: undefined },
     input,
     clock,
     emitEvent: (draft) => told.push(draft),

@@ -45,7 +45,7 @@ function base({ tenantId = null, userId = null }: Who) {
     taskId: formatTaskId(0),
     sessionId,
     tenantId,
-    facts: { userId, sessionId, runId, metadata: {}, context: undefined },
+    facts: { tenantId: null, userId, sessionId, runId, metadata: {}, context: undefined },
     signal: abort.signal,
     metadata: {} as Record<string, unknown>,
     emitEvent: (event: EventDraft) => void told.push(event),

@@ -53,6 +53,21 @@ it.for<[string, ServerConfigs, RegExp]>([
     { x: {} as never },
     /^invalid configuration of MCP server x: it has neither a command nor a url/,
   ],
+  [
+    "a command under another name",
+    { x: { cmd: "a" } as never },
+    /neither a command nor a url; add one of them: use command in place of cmd$/,
+  ],
+  [
+    "a list of servers",
+    [{ command: "a" }] as never,
+    /^invalid configuration of mcpServers\(\): expected an object with the servers by name, not an array; use mcpServers\(/,
+  ],
+  [
+    "a single server without its name",
+    { command: "a", args: [] } as never,
+    /^invalid configuration of MCP server command: expected an object with a command or a url, not "a"; servers are listed by name/,
+  ],
   ["both a command and a url", { x: { command: "a", url: "http://b" } }, /server x: it has both/],
   ["the SSE transport", { x: { type: "sse" as never, url: "http://b" } }, /server x: the old SSE transport/],
   ["an invalid url", { x: { url: "b" } }, /server x: "b" is not a URL/],

@@ -1,7 +1,8 @@
 import { createOpenAI } from "@ai-sdk/openai";
+import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
-import { toModel } from "../../../src/capabilities/index.ts";
+import { toModel, type AiSdkModel } from "../../../src/capabilities/index.ts";
 import {
   userMessage,
   type JsonObject,
@@ -17,17 +18,32 @@ const reply = {
   usage: { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 },
 };
 
+interface Settings {
+  readonly apiKey: string;
+  readonly fetch: typeof fetch;
+}
+
+/** A model of a server that is compatible with OpenAI, such as OpenRouter. */
+function compatibleModel(settings: Settings): AiSdkModel {
+  const address = { name: "house", baseURL: "http://127.0.0.1:1/v1", supportsStructuredOutputs: true };
+  return createOpenAICompatible({ ...settings, ...address })("some-model");
+}
+
 /** The `json_schema` of the request that OpenAI receives for an output schema. */
-async function sent(schema: JsonSchema, more: Partial<ModelRequest> = {}): Promise<JsonObject> {
+async function sent(
+  schema: JsonSchema,
+  more: Partial<ModelRequest> = {},
+  create: (settings: Settings) => AiSdkModel = (settings) => createOpenAI(settings).chat("gpt-4o"),
+): Promise<JsonObject> {
   let body = "";
-  const provider = createOpenAI({
+  const model = create({
     apiKey: "key",
     fetch: async (_url, init) => {
       body = init?.body as string;
       return Response.json(reply);
     },
   });
-  await toModel(provider.chat("gpt-4o")).generate({
+  await toModel(model).generate({
     messages: [userMessage("hello")],
     responseFormat: { type: "json", schema },
     ...more,
@@ -77,4 +93,28 @@ describe("the output schema of a request to OpenAI", () => {
     const chosen = { providerOptions: { openai: { strictJsonSchema: true } } };
     expect(await sent(schema, chosen)).toMatchObject({ strict: true, schema });
   });
+});
+
+describe("the output schema of a request to a server that is compatible with OpenAI", () => {
+  const open = { type: "object", properties: { a: text }, required: ["a"] };
+  const optional = { type: "object", properties: { a: text } };
+
+  test("is closed, because the model behind the server may be one of OpenAI", async () => {
+    expect(await sent(open, {}, compatibleModel)).toMatchObject({
+      strict: true,
+      schema: { ...open, additionalProperties: false },
+    });
+  });
+
+  test("is sent unchanged and without strictness if it has an optional property", async () => {
+    expect(await sent(optional, {}, compatibleModel)).toMatchObject({ strict: false, schema: optional });
+  });
+
+  test.each(["house", "openaiCompatible"])(
+    "keeps the strictness that the caller chose for %s",
+    async (name) => {
+      const chosen = { providerOptions: { [name]: { strictJsonSchema: true } } };
+      expect(await sent(optional, chosen, compatibleModel)).toMatchObject({ strict: true, schema: optional });
+    },
+  );
 });

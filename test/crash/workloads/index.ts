@@ -11,6 +11,7 @@ import { lostRace } from "./lost-race.ts";
 import { preemption } from "./preemption.ts";
 import { sleep } from "./sleep.ts";
 import { spawnTree } from "./spawn-tree.ts";
+import { tenants } from "./tenants.ts";
 import { tightBudget } from "./tight-budget.ts";
 import { toolLoop } from "./tool-loop.ts";
 import { unreadableOutput } from "./unreadable-output.ts";
@@ -32,4 +33,5 @@ export const workloads: Readonly<Record<string, Workload>> = {
   lostRace,
   failedBranches,
   unreadableOutput,
+  tenants,
 };

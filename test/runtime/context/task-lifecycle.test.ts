@@ -169,7 +169,7 @@ it("getRunContext() returns the facts of each of two parallel runs", async () =>
     await run.result();
     const userId = ["ada", "bob"][index] ?? "";
     expect(seen[userId]).toEqual(
-      Array.from({ length: 5 }, () => ({ userId, runId, sessionId, metadata: { userId } })),
+      Array.from({ length: 5 }, () => ({ tenantId: null, userId, runId, sessionId, metadata: { userId } })),
     );
   }
   expect(getRunContext()).toBeUndefined();

@@ -19,6 +19,7 @@ it("G2: a run is released after its store failed, and resumed from its stored st
       find: (runId) => real.journal.find(runId),
       summary: (runId) => real.journal.summary(runId),
       list: (query) => real.journal.list(query),
+      approvals: (query) => real.journal.approvals(query),
       read: (runId, from) => real.journal.read(runId, from),
       replay: (runId, visit) => real.journal.replay(runId, visit),
       delete: (runId) => real.journal.delete(runId),

@@ -37,6 +37,13 @@ describe("the approval prompt", () => {
     expect(questions).toHaveLength(answers.length);
   });
 
+  test("does not ask about a call of a client-side tool and says which program answers it", async () => {
+    const { terminal, questions, said } = person(["y"]);
+    expect(await askDecision({ ...request, kind: "client_tool" }, terminal)).toBeUndefined();
+    expect(questions).toEqual([]);
+    expect(said).toEqual(['  erase waits for a program that sends run.toolResult("c", value)']);
+  });
+
   test("explains the answers after ? and asks again without the call", async () => {
     const { terminal, questions, said } = person(["?", "n"]);
     await askDecision(request, terminal);

@@ -292,6 +292,15 @@ describe("reeve", () => {
     { args: ["audit", "verify", "--speed"], code: 2, says: "unknown option '--speed'" },
     { args: ["audit", "log"], code: 2, says: "missing required argument 'RUN'" },
     { args: ["audt"], code: 2, says: "unknown command 'audt'" },
+    {
+      args: ["resume", "run_7f"],
+      code: 2,
+      says: "reeve: unknown command resume; use reeve run --resume RUN",
+    },
+    { args: ["list"], code: 2, says: "reeve: unknown command list; use reeve ps" },
+    { args: ["kill", "run_7f"], code: 2, says: "reeve: unknown command kill; use reeve cancel RUN" },
+    { args: ["run", "Hello", "--budget", "1"], code: 2, says: "reeve: use --max-budget-usd" },
+    { args: ["run", "Hello", "--system=Be brief."], code: 2, says: "reeve: use --instructions" },
   ])("reeve $args exits with $code and prints the reason on stderr", async ({ args, code, says }) => {
     const said = await reeve(args);
     expect(said).toMatchObject({ code, out: [], talk: expect.stringContaining(says) });

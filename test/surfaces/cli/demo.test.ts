@@ -13,7 +13,7 @@ describe("reeve demo", () => {
       "size      is recalled and resumes from its journal",
       "kill -9",
       "lead      is resumed by another process from the file",
-      "charged as lost",
+      "charged as unreported",
       "The answer",
       "No answer was paid for twice.",
       "The log's chain verifies",

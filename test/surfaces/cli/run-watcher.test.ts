@@ -59,11 +59,11 @@ test.for([
   },
 );
 
-test("B3: tokens charged as lost are printed next to the reported ones", async () => {
+test("B3: unreported tokens are printed next to the reported ones", async () => {
   const { terminal, said } = screen();
   const lost = { tokens: 11_187, costUsd: null };
   await new TextWatcher(terminal).end({ ...ended("half"), status: "cancelled", unreported: lost });
-  expect(said.at(-1)).toBe("cancelled · 1 turn · 0 tokens · up to 11,187 charged as lost · $0.0000 · run_1");
+  expect(said.at(-1)).toBe("cancelled · 1 turn · 0 tokens · up to 11,187 unreported · $0.0000 · run_1");
 });
 
 test("an unknown price is reported with the command-line options that solve it", async () => {

@@ -83,7 +83,9 @@ describe("the id of a run", () => {
     expect(ambiguous.talk).toContain("run_alp is ambiguous: run_alps, run_alpha; use more characters");
     const unknown = await cli("audit", "log", "run_beta");
     expect(unknown.code).toBe(3);
-    expect(unknown.talk).toContain("run run_beta not found in this store; reeve ps --all lists its runs");
+    expect(unknown.talk).toMatch(
+      /run run_beta not found in sqlite:.*; reeve ps --all lists its runs, and --store chooses another store/u,
+    );
     expect((await cli("audit", "log", "run_alph")).code).toBe(0);
     expect((await cli("audit", "verify", "run_alph")).out[0]).toMatch(/^run_alpha {2}ok/u);
   });
@@ -172,15 +174,15 @@ describe("reeve cancel", () => {
 });
 
 describe("reeve approve", () => {
-  test("lists the open requests of all runs", async () => {
+  test("lists the open requests of all runs, the one that has waited longest first", async () => {
     const { cli, waiting } = await desk();
     expect((await cli("approve")).talk).toContain("No run waits for an approval.");
     await waiting("run_one");
     await waiting("run_two");
     const { out, talk } = await cli("approve");
     expect(out.filter((line) => line.startsWith("run_")).map((line) => line.split("  ")[0])).toEqual([
-      "run_two",
       "run_one",
+      "run_two",
     ]);
     expect(talk).toContain("Open requests: 2.");
     expect(

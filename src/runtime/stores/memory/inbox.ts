@@ -1,5 +1,6 @@
 import {
   lineOf,
+  isInScope,
   redeliveryDelayMs,
   type AgentId,
   type Delivery,
@@ -10,6 +11,7 @@ import {
   type Message,
   type NextMail,
   type RunId,
+  type TenantScope,
 } from "../../../kernel/index.ts";
 import type { CommitSource } from "../commit-source.ts";
 import type { Tables } from "./tables.ts";
@@ -100,16 +102,18 @@ export class MemoryInbox implements Inbox {
     this.#tables.announce();
   }
 
-  async deadLetters(agentId?: AgentId): Promise<readonly Delivery[]> {
+  async deadLetters(agentId?: AgentId, scope?: TenantScope): Promise<readonly Delivery[]> {
     const boxes = [...this.#boxes].filter(([id]) => agentId === undefined || id === agentId);
     return boxes
       .toSorted(([one], [other]) => (one < other ? -1 : 1))
-      .flatMap(([, { dead }]) => dead.map(deliveryOf));
+      .flatMap(([, { dead }]) => dead.filter((letter) => isSentIn(scope, letter)).map(deliveryOf));
   }
 
-  async redeliver(agentId: AgentId, messageIds?: readonly string[]): Promise<number> {
+  async redeliver(agentId: AgentId, messageIds?: readonly string[], scope?: TenantScope): Promise<number> {
     const box = this.#box(agentId);
-    const again = box.dead.filter(({ message: { id } }) => messageIds?.includes(id) ?? true);
+    const again = box.dead.filter(
+      (letter) => (messageIds?.includes(letter.message.id) ?? true) && isSentIn(scope, letter),
+    );
     box.dead = box.dead.filter((letter) => !again.includes(letter));
     for (const letter of again) {
       letter.deliveries = letter.notBefore = 0;
@@ -271,6 +275,11 @@ export class MemoryInbox implements Inbox {
 
 function byTime(one: Letter, other: Letter): number {
   return one.notBefore - other.notBefore || one.place - other.place;
+}
+
+/** S6: whether the sender of the message is in the scope. */
+function isSentIn(scope: TenantScope | undefined, { message: { sender } }: Letter): boolean {
+  return isInScope(sender ?? { tenantId: null, userId: null }, scope);
 }
 
 function deliveryOf({ message, deliveries, notBefore, runId, redelivered }: Letter): Delivery {

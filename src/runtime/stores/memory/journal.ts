@@ -6,11 +6,14 @@ import {
   digestOf,
   eraseCommit,
   Fault,
+  isInScope,
   nothingSpent,
   rootTaskId,
   sameCaller,
   startsLater,
   turnKey,
+  type ApprovalPage,
+  type ApprovalQuery,
   type Commit,
   type Creation,
   type Erasure,
@@ -29,8 +32,10 @@ import {
   type StepRecord,
   type Submission,
   type TaskRecord,
+  type TenantScope,
   type CollectOptions,
 } from "../../../kernel/index.ts";
+import { approvalChangesIn } from "../approval-changes.ts";
 import { cursorOf, matches, newestFirst, pageOf, type RunPlace } from "../run-cursor.ts";
 import { endIn, spendIn } from "../run-end.ts";
 import type { MemoryContents } from "./contents.ts";
@@ -63,6 +68,7 @@ interface ListedRow extends RunPlace {
 const noTasks: readonly never[] = [];
 const noMail: readonly never[] = [];
 const nobody: readonly never[] = [];
+const none: readonly never[] = [];
 const ready: Rest = { kind: "ready" };
 
 export class MemoryJournal implements Journal {
@@ -92,6 +98,7 @@ export class MemoryJournal implements Journal {
       end: null,
       standing: null,
       spent: nothingSpent,
+      questions: none,
       commits: [],
       events: [],
       erasedContents: undefined,
@@ -120,8 +127,9 @@ export class MemoryJournal implements Journal {
     return { kind: "created" };
   }
 
-  async find(runId: RunId): Promise<RunRecord | undefined> {
-    return this.#tables.runs.get(runId)?.record;
+  async find(runId: RunId, scope?: TenantScope): Promise<RunRecord | undefined> {
+    const record = this.#tables.runs.get(runId)?.record;
+    return record !== undefined && isInScope(record, scope) ? record : undefined;
   }
 
   async summary(runId: RunId): Promise<RunSummary | undefined> {
@@ -142,6 +150,10 @@ export class MemoryJournal implements Journal {
     }
     const { shown, next } = pageOf(cursor.isByTime ? found.toSorted(inOrder) : found.toReversed(), cursor);
     return { runs: shown.map(({ row }) => summaryOf(row)), next };
+  }
+
+  async approvals(query?: ApprovalQuery): Promise<ApprovalPage> {
+    return this.#tables.approvals.list(query);
   }
 
   append(lease: Lease, commit: Commit, submissions?: readonly Submission[]): MaybePromise<Commit> {
@@ -188,6 +200,7 @@ export class MemoryJournal implements Journal {
       this.#siblings.sessions.removeHiddenNow(row.record.sessionId, runId);
       this.#tables.ended.delete(row);
       this.#tables.ready.remove(row);
+      this.#tables.approvals.removeNow(row);
       for (const mailId of row.mailIds ?? noMail) this.#tables.submitted.delete(mailId);
       const siblings = this.#tables.ofSession.get(row.record.sessionId) ?? [];
       const place = siblings.indexOf(row);
@@ -201,24 +214,31 @@ export class MemoryJournal implements Journal {
     if (row !== undefined) row.commits.length = row.events.length = 0;
   }
 
-  async collect({ endedBefore, except }: CollectOptions): Promise<number> {
+  async collect({ endedBefore, except, scope }: CollectOptions): Promise<number> {
     const ended: RunRow[] = [];
     const kept = new Set(except?.());
     for (const row of this.#tables.ended.values())
-      if (isOver(row, endedBefore) && !kept.has(row.record.runId)) ended.push(row);
+      if (isOver(row, endedBefore) && !kept.has(row.record.runId) && isInScope(row.record, scope))
+        ended.push(row);
     for (const { record } of ended) this.#deleteNow(record.runId);
     return ended.length;
   }
 
   /** S5: returns the outcome if an unfinished run of the agent in the session gets the input, or refuses it. */
-  #steer(run: RunRecord, { steering, always }: SingleFlight): Creation | undefined {
+  #steer(run: RunRecord, { steering, always, scope }: SingleFlight): Creation | undefined {
     const { agentId, sessionId } = run;
+    if (!this.#siblings.sessions.isAvailableNow(sessionId, scope)) return { kind: "foreign" };
     const receiver = this.#tables.submitted.get(steering.id);
-    if (receiver !== undefined) return { kind: "steered", runId: receiver.record.runId };
+    if (receiver !== undefined)
+      return isInScope(receiver.record, scope)
+        ? { kind: "steered", runId: receiver.record.runId }
+        : { kind: "foreign" };
     const row = this.#tables.ofSession
       .get(sessionId)
       ?.findLast(({ record, end }) => end === null && record.agentId === agentId);
     if (row === undefined) return undefined;
+    // A run that keeps no history has no session.
+    if (!isInScope(row.record, scope)) return { kind: "foreign" };
     const { status } = memoryStatusOf(row);
     // A run that mail has woken is pending until a worker claims it.
     const isLeft = status === "waiting" || status === "paused" || (row.owner === null && row.mail.length > 0);
@@ -243,6 +263,8 @@ export class MemoryJournal implements Journal {
     if (end !== undefined) this.#tables.setEnd(row, end);
     if (commit.standing !== undefined) row.standing = commit.standing;
     row.spent = spendIn(commit) ?? row.spent;
+    const questions = approvalChangesIn(commit);
+    if (questions !== undefined) this.#tables.approvals.applyNow(row, questions);
     if (commit.erases !== undefined) this.#erase(row, commit.erases);
     if (mail !== undefined) for (const each of mail) this.#siblings.mailbox.putNow(each);
     if (inbox !== undefined) this.#siblings.inbox.applyNow(inbox, { runId: row.record.runId, at: commit.at });

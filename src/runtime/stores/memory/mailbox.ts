@@ -5,6 +5,7 @@ import {
   type MaybePromise,
   type PlacedMail,
   type RunId,
+  type TenantScope,
 } from "../../../kernel/index.ts";
 import type { Tables } from "./tables.ts";
 import type { RunRow } from "./run-row.ts";
@@ -16,8 +17,8 @@ export class MemoryMailbox implements Mailbox {
     this.#tables = tables;
   }
 
-  async put(mail: Mail): Promise<boolean> {
-    this.#tables.run(mail.runId);
+  async put(mail: Mail, scope?: TenantScope): Promise<boolean> {
+    this.#tables.run(mail.runId, scope);
     return this.putNow(mail);
   }
 

@@ -24,6 +24,8 @@ export interface RunRow {
   standing: RunStanding | null;
   /** K3: what the run has used, as of the last commit that says so. */
   spent: RunSpend;
+  /** K4: places of the run's open questions. */
+  questions: readonly number[];
   commits: Commit[];
   events: Event[];
   /** By number of an erased commit: the hash that represents its original events in the chain. */

@@ -1,6 +1,7 @@
 import {
   checkEntry,
   conversationOf,
+  isInScope,
   sessionWithin,
   unnamedBy,
   type AgentId,
@@ -18,9 +19,11 @@ import {
   type Sessions,
   type SessionSummary,
   type StoredEntry,
+  type TenantScope,
 } from "../../../kernel/index.ts";
 import type { MemoryContents } from "./contents.ts";
 import { refuseOrphans } from "../orphan-entries.ts";
+import { missingSession } from "../session-scope.ts";
 import {
   asciiLower,
   checkEntryLimit,
@@ -65,26 +68,40 @@ export class MemorySessions implements Sessions {
 
   async apply(
     changes: readonly SessionChange[],
-    { owner = noOwner, whenIdle }: ApplyOptions = {},
+    { owner = noOwner, whenIdle, scope }: ApplyOptions = {},
   ): Promise<RunSummary | undefined> {
     for (const change of changes) if (change.type === "append") checkEntry(change.entry);
+    for (const { sessionId } of changes)
+      if (!this.isAvailableNow(sessionId, scope)) throw missingSession(sessionId);
     const busy = whenIdle === undefined ? undefined : this.#busyRun(whenIdle);
     if (busy !== undefined) return busy;
     this.applyNow(changes, 0, owner);
     return undefined;
   }
 
-  async find(sessionId: SessionId): Promise<SessionSummary | undefined> {
+  /** S6: whether a caller with this scope may use the session, because it is in the scope or does not exist. */
+  isAvailableNow(sessionId: SessionId, scope: TenantScope | undefined): boolean {
     const row = this.#rows.get(sessionId);
+    return row === undefined || isInScope(row.owner, scope);
+  }
+
+  /** S6: the row of a session. `undefined` if it does not exist in the scope. */
+  #find(sessionId: SessionId, scope: TenantScope | undefined): SessionRow | undefined {
+    const row = this.#rows.get(sessionId);
+    return row !== undefined && isInScope(row.owner, scope) ? row : undefined;
+  }
+
+  async find(sessionId: SessionId, scope?: TenantScope): Promise<SessionSummary | undefined> {
+    const row = this.#find(sessionId, scope);
     return row === undefined ? undefined : toSummary(sessionId, row);
   }
 
   read(
     sessionId: SessionId,
-    { includeHidden = false, after, limit }: EntryQuery = {},
+    { includeHidden = false, after, limit, scope }: EntryQuery = {},
   ): readonly StoredEntry[] {
     checkEntryLimit(limit);
-    const entries = this.#rows.get(sessionId)?.entries(includeHidden) ?? none;
+    const entries = this.#find(sessionId, scope)?.entries(includeHidden) ?? none;
     if (after === undefined) return limit === undefined ? entries : entries.slice(0, limit);
     const index = entries.findIndex(({ entry }) => entry.id === after);
     if (index < 0) throw missingAfter(sessionId, after);
@@ -92,7 +109,7 @@ export class MemorySessions implements Sessions {
   }
 
   readPath(sessionId: SessionId, query: PathQuery = {}): SessionPath | undefined {
-    const row = this.#rows.get(sessionId);
+    const row = this.#find(sessionId, query.scope);
     if (row !== undefined) return row.path(query);
     return query.leafId === undefined ? emptyPath : undefined;
   }
@@ -108,7 +125,8 @@ export class MemorySessions implements Sessions {
     return { sessions: shown.map(({ sessionId, row }) => toSummary(sessionId, row)), next };
   }
 
-  async delete(sessionId: SessionId): Promise<RunSummary | undefined> {
+  async delete(sessionId: SessionId, scope?: TenantScope): Promise<RunSummary | undefined> {
+    if (scope !== undefined && this.#find(sessionId, scope) === undefined) return undefined;
     const busy = this.#busyRun(sessionId);
     if (busy !== undefined) return busy;
     this.#delete(sessionId);

@@ -2,13 +2,16 @@ import type { RunRow } from "./run-row.ts";
 import {
   canonicalJson,
   Fault,
+  isInScope,
   type Commit,
   type Hash,
   type Lease,
   type RunId,
   type SessionId,
+  type TenantScope,
 } from "../../../kernel/index.ts";
 import type { RunEnd } from "../run-end.ts";
+import { OpenApprovals } from "./approvals.ts";
 import { ReadyRuns } from "./ready-runs.ts";
 
 /**
@@ -19,6 +22,7 @@ export class Tables {
   /** Ended runs in the order of their end. `collect` reads only these. */
   readonly ended = new Set<RunRow>();
   readonly ready = new ReadyRuns();
+  readonly approvals = new OpenApprovals();
   /** Runs of each session in the order of creation. */
   readonly ofSession = new Map<SessionId, RunRow[]>();
   /** S5: for the id of a submission's mail, the run that got the mail. */
@@ -72,9 +76,11 @@ export class Tables {
     else this.ready.remove(row);
   }
 
-  run(runId: RunId): RunRow {
+  /** S6: returns the row of a run. Throws `not_found` if the run does not exist in the scope. */
+  run(runId: RunId, scope?: TenantScope): RunRow {
     const row = this.runs.get(runId);
-    if (row === undefined) throw new Fault("not_found", `run ${runId} does not exist in this store`);
+    if (row === undefined || !isInScope(row.record, scope))
+      throw new Fault("not_found", `run ${runId} does not exist in this store`);
     return row;
   }
 

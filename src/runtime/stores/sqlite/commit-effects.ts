@@ -6,9 +6,11 @@ import {
   type RunSpend,
   type SessionChange,
 } from "../../../kernel/index.ts";
+import { approvalChangesIn } from "../approval-changes.ts";
 import { endIn, spendIn, type RunEnd } from "../run-end.ts";
 import type { Collector } from "./retention/collector.ts";
 import type { CommitRows } from "./rows/commit-rows.ts";
+import type { OpenApprovals } from "./rows/open-approvals.ts";
 import type { DeltaBoard } from "./tail/delta-board.ts";
 import type { Draft } from "./commit-draft.ts";
 import type { Eraser } from "./retention/eraser.ts";
@@ -30,6 +32,7 @@ export interface SiblingTables {
   readonly topics: SqliteTopics;
   readonly deltas: DeltaBoard;
   readonly feeds: RunFeeds;
+  readonly approvals: OpenApprovals;
   readonly usage: SqliteUsageTotals;
 }
 
@@ -89,6 +92,7 @@ export class CommitEffects {
       (mailThrough ?? sessions ?? mail ?? inbox ?? topics ?? erases ?? standing ?? spent ?? usage) !==
         undefined ||
       endIn(commit) !== undefined ||
+      approvalChangesIn(commit) !== undefined ||
       (events !== undefined && this.#siblings.deltas.isWritten(runId, events))
     );
   }
@@ -104,6 +108,8 @@ export class CommitEffects {
     if (commit.usage !== undefined) this.#siblings.usage.addNow(run, commit.usage);
     if (mailThrough !== undefined) mailbox.consumeNow(run, mailThrough);
     if (events !== undefined) deltas.removeNow(run, events);
+    const questions = approvalChangesIn(commit);
+    if (questions !== undefined) this.#siblings.approvals.applyNow(run.id, questions);
     const end = endIn(commit);
     if (end !== undefined && !isLast) this.#setEnd(run, end, spendIn(commit));
     if (commit.standing !== undefined)

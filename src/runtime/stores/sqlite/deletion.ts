@@ -4,7 +4,7 @@ import type { Collector } from "./retention/collector.ts";
 import type { DeltaBoard } from "./tail/delta-board.ts";
 import type { SqliteInbox } from "./inbox.ts";
 import type { RunFeeds } from "./tail/run-feed.ts";
-import { RunState } from "./db/run-row.ts";
+import { isInScope, RunState, scopeValues } from "./db/run-row.ts";
 import type { SqliteSessions } from "./sessions.ts";
 import type { Tables } from "./db/tables.ts";
 
@@ -58,15 +58,17 @@ export class Deletion {
     return count;
   }
 
-  #findEnded({ endedBefore, except }: CollectOptions): Doomed[] {
+  #findEnded({ endedBefore, except, scope }: CollectOptions): Doomed[] {
     return this.#options.tables.database.all<Doomed>(
       `SELECT run_id AS runId, session_id AS sessionId FROM runs
        WHERE ended_at < ? AND run_id IS NOT NULL AND owner IS NULL AND state <> ${RunState.READY}
          AND NOT EXISTS (SELECT 1 FROM mail WHERE run = runs.id)
          AND run_id NOT IN (SELECT value FROM json_each(?))
+         AND ${isInScope}
        ORDER BY ended_at LIMIT ${mostRuns}`,
       endedBefore,
       JSON.stringify(except?.() ?? []),
+      ...scopeValues(scope),
     );
   }
 

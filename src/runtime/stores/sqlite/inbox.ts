@@ -10,6 +10,7 @@ import {
   type Message,
   type NextMail,
   type RunId,
+  type TenantScope,
 } from "../../../kernel/index.ts";
 import type { CommitSource } from "../commit-source.ts";
 import type { Tables } from "./db/tables.ts";
@@ -63,9 +64,14 @@ const selectLines = `SELECT ${columns} FROM messages AS own
     ))
   )
   ORDER BY id LIMIT ?4 + 0`;
-const selectDead = `SELECT ${columns} FROM messages WHERE agent_id = ? AND state = ${DEAD} ORDER BY died, id`;
-const selectAllDead = `SELECT ${columns} FROM messages WHERE agent_id > '' AND state = ${DEAD} ORDER BY agent_id, died, id`;
-const idsOfDead = `SELECT message_id AS messageId FROM messages WHERE agent_id = ? AND state = ${DEAD} ORDER BY died, id`;
+/** S6: whether the sender of a message is in the scope with tenant ?1 and user ?2; NULL means any. */
+const isSentInScope = `(?1 IS NULL OR body ->> '$.sender.tenantId' IS ?1) AND (?2 IS NULL OR body ->> '$.sender.userId' IS ?2)`;
+const selectDead = `SELECT ${columns} FROM messages
+  WHERE agent_id = ?3 AND state = ${DEAD} AND ${isSentInScope} ORDER BY died, id`;
+const selectAllDead = `SELECT ${columns} FROM messages
+  WHERE agent_id > '' AND state = ${DEAD} AND ${isSentInScope} ORDER BY agent_id, died, id`;
+const idsOfDead = `SELECT message_id AS messageId FROM messages
+  WHERE agent_id = ?3 AND state = ${DEAD} AND ${isSentInScope} ORDER BY died, id`;
 const reviveDead = `UPDATE messages SET id = ${atTheEnd}, state = ${BEHIND}, deliveries = 0, not_before = 0, died = NULL,
     redelivered = redelivered + 1
   WHERE agent_id = ? AND message_id = ? AND state = ${DEAD} RETURNING line`;
@@ -137,14 +143,22 @@ export class SqliteInbox implements Inbox {
     return this.#write(() => this.#handBack(agentId, messageIds, at));
   }
 
-  deadLetters(agentId?: AgentId): Promise<readonly Delivery[]> {
-    return agentId === undefined ? this.#read(selectAllDead) : this.#read(selectDead, agentId);
+  deadLetters(agentId?: AgentId, scope?: TenantScope): Promise<readonly Delivery[]> {
+    const whose = [scope?.tenantId ?? null, scope?.userId ?? null] as const;
+    return agentId === undefined
+      ? this.#read(selectAllDead, ...whose)
+      : this.#read(selectDead, ...whose, agentId);
   }
 
-  redeliver(agentId: AgentId, messageIds?: readonly string[]): Promise<number> {
+  redeliver(agentId: AgentId, messageIds?: readonly string[], scope?: TenantScope): Promise<number> {
     const { database } = this.#tables;
     return this.#write(() => {
-      const dead = database.all<{ readonly messageId: string }>(idsOfDead, agentId);
+      const dead = database.all<{ readonly messageId: string }>(
+        idsOfDead,
+        scope?.tenantId ?? null,
+        scope?.userId ?? null,
+        agentId,
+      );
       const again = dead.filter(({ messageId }) => messageIds?.includes(messageId) ?? true);
       for (const { messageId } of again) {
         const row = database.get<{ readonly line: string }>(reviveDead, agentId, messageId);
@@ -190,7 +204,7 @@ export class SqliteInbox implements Inbox {
     if (freed.length > 0) this.#tables.announce();
   }
 
-  async #read(sql: string, ...parameters: readonly (string | number)[]): Promise<readonly Delivery[]> {
+  async #read(sql: string, ...parameters: readonly (string | number | null)[]): Promise<readonly Delivery[]> {
     return this.#tables.read(() => this.#tables.database.all<MessageRow>(sql, ...parameters).map(deliveryOf));
   }
 

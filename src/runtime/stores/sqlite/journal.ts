@@ -1,5 +1,7 @@
 import {
   attempt,
+  type ApprovalPage,
+  type ApprovalQuery,
   type ClaimOptions,
   type Commit,
   type Creation,
@@ -14,6 +16,7 @@ import {
   type RunSummary,
   type SingleFlight,
   type Submission,
+  type TenantScope,
   type CollectOptions,
 } from "../../../kernel/index.ts";
 import { endIn, spendIn } from "../run-end.ts";
@@ -27,7 +30,7 @@ import { Deletion } from "./deletion.ts";
 import type { Eraser } from "./retention/eraser.ts";
 import type { ReleasedRun, SqliteLeases } from "./leases.ts";
 import type { RunList } from "./rows/run-list.ts";
-import { recordOf, runColumns, type RunKey, type RunRow } from "./db/run-row.ts";
+import { isInScope, recordOf, runColumns, scopeValues, type RunKey, type RunRow } from "./db/run-row.ts";
 import { RunCreator, type CreatedRun } from "./run-creator.ts";
 import { RunReader } from "./run-reader.ts";
 import type { OwnedRun, Position, Tables } from "./db/tables.ts";
@@ -61,7 +64,7 @@ interface Append {
   readonly rest?: Rest;
 }
 
-const findRun = `SELECT ${runColumns} FROM runs WHERE run_id = ?`;
+const findRun = `SELECT ${runColumns} FROM runs WHERE run_id = ? AND ${isInScope}`;
 const fencedInsert = `${intoCommits}
   SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7 FROM runs WHERE id = ?1 AND epoch = ?8 AND holder = ?9`;
 
@@ -114,9 +117,9 @@ export class SqliteJournal implements Journal {
     return creation;
   }
 
-  async find(runId: RunId): Promise<RunRecord | undefined> {
+  async find(runId: RunId, scope?: TenantScope): Promise<RunRecord | undefined> {
     return this.#tables.read(() => {
-      const row = this.#tables.database.get<RunRow>(findRun, runId);
+      const row = this.#tables.database.get<RunRow>(findRun, runId, ...scopeValues(scope));
       return row === undefined ? undefined : recordOf(row);
     });
   }
@@ -127,6 +130,10 @@ export class SqliteJournal implements Journal {
 
   list(query?: RunQuery): Promise<RunPage> {
     return this.#list.read(query);
+  }
+
+  approvals(query?: ApprovalQuery): Promise<ApprovalPage> {
+    return this.#siblings.approvals.read(query);
   }
 
   append(lease: Lease, commit: Commit, submissions?: readonly Submission[]): MaybePromise<Commit> {

@@ -1,4 +1,4 @@
-import type { Mail, Mailbox, MaybePromise, PlacedMail, RunId } from "../../../kernel/index.ts";
+import type { Mail, Mailbox, MaybePromise, PlacedMail, RunId, TenantScope } from "../../../kernel/index.ts";
 import { RunState, type RunKey } from "./db/run-row.ts";
 import type { Tables } from "./db/tables.ts";
 
@@ -21,9 +21,9 @@ export class SqliteMailbox implements Mailbox {
     this.#tables = tables;
   }
 
-  put(mail: Mail): Promise<boolean> {
+  put(mail: Mail, scope?: TenantScope): Promise<boolean> {
     return this.#tables.write({
-      apply: () => this.#put(this.#tables.run(mail.runId), mail),
+      apply: () => this.#put(this.#tables.run(mail.runId, scope), mail),
       committed: (isNew) => {
         if (isNew) this.#tables.announce(mail.runId);
       },

@@ -1,5 +1,6 @@
 import {
   chainStart,
+  isInScope,
   runKinds,
   sameCaller,
   startsLater,
@@ -7,8 +8,10 @@ import {
   type Commit,
   type Creation,
   type JsonValue,
+  type RunId,
   type RunRecord,
   type SingleFlight,
+  type TenantScope,
 } from "../../../kernel/index.ts";
 import { memberCount } from "./codec/member-count.ts";
 import { contentsOf, positionAfter, type Draft } from "./commit-draft.ts";
@@ -81,12 +84,16 @@ export class RunCreator {
     return { creation: { kind: "created", lease: { runId, epoch, workerId } }, owned };
   }
 
-  #steer(record: RunRecord, { steering, always }: SingleFlight): Creation | undefined {
-    const { mailbox } = this.#siblings;
+  #steer(record: RunRecord, { steering, always, scope }: SingleFlight): Creation | undefined {
+    const { mailbox, sessions } = this.#siblings;
+    if (scope !== undefined && !sessions.isAvailableNow(record.sessionId, scope)) return { kind: "foreign" };
     const steered = mailbox.findSubmitted(steering.id);
-    if (steered !== undefined) return { kind: "steered", runId: steered };
+    if (steered !== undefined)
+      return this.#isInScope(steered, scope) ? { kind: "steered", runId: steered } : { kind: "foreign" };
     const run = this.#list.findUnfinished(record);
     if (run === undefined) return undefined;
+    // A run that keeps no history has no session.
+    if (!isInScope(run, scope)) return { kind: "foreign" };
     const { runId, status } = run;
     // A run that mail has woken is pending until a worker claims it.
     const isLeft =
@@ -94,6 +101,10 @@ export class RunCreator {
     if ((!always && !isLeft) || !sameCaller(run, record)) return { kind: "busy", run };
     mailbox.putNow({ ...steering, runId });
     return { kind: "steered", runId };
+  }
+
+  #isInScope(runId: RunId, scope: TenantScope | undefined): boolean {
+    return scope === undefined || isInScope(this.#tables.run(runId), scope);
   }
 
   #insert(record: RunRecord, draft: Draft, claim: ClaimOptions | undefined): OwnedRun | undefined {

@@ -16,6 +16,7 @@ import {
   type Sessions,
   type SessionSummary,
   type StoredEntry,
+  type TenantScope,
 } from "../../../kernel/index.ts";
 import { batchChanges, type BatchedChange, type EntryName } from "./codec/entry-batch.ts";
 import { isWithin } from "./db/migrations.ts";
@@ -25,6 +26,7 @@ import { deleteUnnamed } from "./retention/unnamed-sessions.ts";
 import type { EntryContents } from "./rows/entry-contents.ts";
 import { EntryRows } from "./rows/entry-rows.ts";
 import type { RunList } from "./rows/run-list.ts";
+import { missingSession } from "../session-scope.ts";
 import { SessionRows } from "./rows/session-rows.ts";
 import { SessionChanges, type ChangeSource, type Precondition } from "./session-changes.ts";
 
@@ -55,12 +57,13 @@ export class SqliteSessions implements Sessions {
 
   async apply(
     changes: readonly SessionChange[],
-    { owner = noOwner, whenIdle }: ApplyOptions = {},
+    { owner = noOwner, whenIdle, scope }: ApplyOptions = {},
   ): Promise<RunSummary | undefined> {
     for (const change of changes) if (change.type === "append") checkEntry(change.entry);
     const batches = batchChanges(changes);
     const busy = await this.#tables.write({
       apply: () => {
+        if (scope !== undefined) this.#refuseForeign(changes, scope);
         const run = whenIdle === undefined ? undefined : this.#runs.findUnderWay(whenIdle);
         if (run !== undefined) return run;
         this.refuseOrphans(batches);
@@ -73,14 +76,19 @@ export class SqliteSessions implements Sessions {
     return busy;
   }
 
-  async find(sessionId: SessionId): Promise<SessionSummary | undefined> {
-    return this.#tables.read(() => this.#rows.summary(sessionId));
+  #refuseForeign(changes: readonly SessionChange[], scope: TenantScope): void {
+    for (const { sessionId } of changes)
+      if (!this.isAvailableNow(sessionId, scope)) throw missingSession(sessionId);
+  }
+
+  async find(sessionId: SessionId, scope?: TenantScope): Promise<SessionSummary | undefined> {
+    return this.#tables.read(() => this.#rows.summary(sessionId, scope));
   }
 
   read(sessionId: SessionId, query: EntryQuery = {}): MaybePromise<readonly StoredEntry[]> {
     return this.#tables.read(() =>
       this.#tables.database.transaction("DEFERRED", () => {
-        const session = this.#rows.find(sessionId);
+        const session = this.#rows.find(sessionId, query.scope);
         // No row has this id, so that the query is checked as for a session that exists.
         return this.#entries.read(session?.id ?? -1, sessionId, query);
       }),
@@ -95,9 +103,9 @@ export class SqliteSessions implements Sessions {
 
   #readPath(
     sessionId: SessionId,
-    { leafId: wanted, ofChild = false, from = "root" }: PathQuery,
+    { leafId: wanted, ofChild = false, from = "root", scope }: PathQuery,
   ): SessionPath | undefined {
-    const session = this.#rows.find(sessionId);
+    const session = this.#rows.find(sessionId, scope);
     if (session === undefined) return wanted === undefined ? { leafId: null, entries: [] } : undefined;
     const leafId = wanted ?? (ofChild ? session.lastId : session.leafId);
     const entries = this.#entries.path(session.id, leafId, from);
@@ -108,9 +116,10 @@ export class SqliteSessions implements Sessions {
     return this.#tables.read(() => this.#rows.list(query));
   }
 
-  async delete(sessionId: SessionId): Promise<RunSummary | undefined> {
+  async delete(sessionId: SessionId, scope?: TenantScope): Promise<RunSummary | undefined> {
     const busy = await this.#tables.write({
       apply: () => {
+        if (scope !== undefined && this.#rows.find(sessionId, scope) === undefined) return undefined;
         const run = this.#runs.findUnderWay(sessionId);
         if (run === undefined) this.#tables.database.run(deleteWithWorkers, sessionId);
         return run;
@@ -131,6 +140,11 @@ export class SqliteSessions implements Sessions {
    */
   findEntries(sessionId: SessionId, name: EntryName, count: number): readonly SessionEntry[] {
     return this.#entries.find(sessionId, name, count);
+  }
+
+  /** S6: whether a caller with this scope may use the session, because it is in the scope or does not exist. */
+  isAvailableNow(sessionId: SessionId, scope: TenantScope): boolean {
+    return this.#rows.find(sessionId) === undefined || this.#rows.find(sessionId, scope) !== undefined;
   }
 
   /** See `SessionChanges.refuseOrphans`. Call inside the journal's transaction. */

@@ -32,6 +32,7 @@ import { SqliteMailbox } from "./mailbox.ts";
 import { migrate } from "./db/migrate.ts";
 import { storeSchema } from "./db/migrations.ts";
 import { RunFeeds } from "./tail/run-feed.ts";
+import { OpenApprovals } from "./rows/open-approvals.ts";
 import { RunList } from "./rows/run-list.ts";
 import { SqliteRecords } from "./records.ts";
 import { SqliteSessions } from "./sessions.ts";
@@ -128,6 +129,7 @@ export async function storeOn(database: Database, options: Omit<SqliteStoreOptio
   const inbox = new SqliteInbox(tables, mail);
   const topics = new SqliteTopics(tables);
   const usage = new SqliteUsageTotals(tables);
+  const approvals = new OpenApprovals(tables, rows);
   const leases = new SqliteLeases(tables, locks, deltas);
   const watch = new ChangeWatch({
     database,
@@ -143,7 +145,7 @@ export async function storeOn(database: Database, options: Omit<SqliteStoreOptio
   // Completes what a dead process left partly collected or erased. If this fails, the next deletion reports the error.
   collector.collect().catch(() => undefined);
   eraser.erase().catch(() => undefined);
-  const siblings = { sessions, mailbox, inbox, topics, deltas, feeds, usage };
+  const siblings = { sessions, mailbox, inbox, topics, deltas, feeds, usage, approvals };
   const draftTools = { hash, large };
   let closing: Promise<void> | undefined;
   const close = async (): Promise<void> => {

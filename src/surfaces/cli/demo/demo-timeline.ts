@@ -51,7 +51,7 @@ export class DemoTimeline {
           : dim(`${event.data.toolName} ${printable(JSON.stringify(event.data.input))}`);
       case "budget_lost":
         return red(
-          `a call was in flight when the process died: ${event.data.tokens} tokens are charged as lost`,
+          `a call was in flight when the process died: ${event.data.tokens} tokens are charged as unreported`,
         );
       case "task_end": {
         const { output } = event.data;

@@ -10,9 +10,14 @@ const explanation = [
   "    Ctrl-C cancels; Ctrl-D leaves the request open for reeve approve.",
 ];
 
+/** Whether a person can decide about a request. The result of a client-side tool comes from a program. */
+export function isForPerson({ kind }: ApprovalRequest): boolean {
+  return kind !== "client_tool";
+}
+
 /**
  * Asks a person for a decision until the answer is one. Only `n` denies: an empty or unknown answer asks again. Resolves
- * to `undefined` if there is no terminal, or if the person leaves without an answer. `isShown` says that the call is on
+ * to `undefined` if there is no terminal, if the person leaves without an answer, or if a program must answer. `isShown` says that the call is on
  * the screen already; `signal` withdraws the question.
  */
 export async function askDecision(
@@ -20,6 +25,11 @@ export async function askDecision(
   terminal: Pick<Terminal, "ask" | "say">,
   { isShown = false, signal }: { readonly isShown?: boolean; readonly signal?: AbortSignal } = {},
 ): Promise<ApprovalDecision | undefined> {
+  if (!isForPerson(request)) {
+    const call = `run.toolResult(${JSON.stringify(request.callId)}, value)`;
+    terminal.say(`  ${printable(request.toolName)} waits for a program that sends ${printable(call)}`);
+    return undefined;
+  }
   let shown = isShown ? "" : `${requestLines(request).join("\n")}\n`;
   for (;;) {
     const answer = await terminal.ask(`${shown}  ${printable(request.reason)}. Allow it? [y/n/a/?] `, signal);

@@ -1,6 +1,6 @@
 import { Agent } from "../../../agent.ts";
 import { permissions } from "../../../agents/index.ts";
-import { namedModel, type ModelName } from "../../../capabilities/index.ts";
+import { namedModel } from "../../../capabilities/index.ts";
 import { bashTool, fetchTool, fileTools, todoTool } from "../../../capabilities/tools/index.ts";
 import type { SessionId, Tool } from "../../../kernel/index.ts";
 import type { RunSettings } from "./run-settings.ts";
@@ -20,7 +20,7 @@ export function runAgent(
   return new Agent({
     name: agentName,
     key: sessionId.replaceAll("/", ":"),
-    model: namedModel(model as ModelName, baseUrl === undefined ? {} : { baseUrl }),
+    model: namedModel(model, baseUrl === undefined ? {} : { baseUrl }),
     instructions: instructions ?? usualInstructions(settings),
     tools: toolsOf(settings),
     permissions: permissions({ mode: yes ? "bypass" : "default", onAsk: "wait" }),

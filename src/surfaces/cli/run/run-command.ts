@@ -26,7 +26,7 @@ import { agentName, runAgent } from "./run-agent.ts";
 import { checkSandbox, sandboxModes } from "./run-sandbox.ts";
 import { fromMetadata, toMetadata, toolSets, type RunSettings, type ToolSet } from "./run-settings.ts";
 import { answeredElsewhere } from "./answered-elsewhere.ts";
-import { askDecision } from "./approval-prompt.ts";
+import { askDecision, isForPerson } from "./approval-prompt.ts";
 import { JsonWatcher, TextWatcher, type RunWatcher } from "./run-watcher.ts";
 
 /** The options as the command line passes them: texts. */
@@ -68,7 +68,11 @@ export async function runCommand(
     const { yes = false } = options;
     const following =
       settings === undefined
-        ? await resumed(store, runtime, await findRunId(store, resume ?? ""), { budget, yes, terminal })
+        ? await resumed(store, runtime, await findRunId(store, resume ?? "", options.store), {
+            budget,
+            yes,
+            terminal,
+          })
         : await started(store, runtime, prompt, { ...options, settings, budget });
     terminal.say(`${following.run.runId} of session ${following.run.sessionId}`);
     const { status } = await follow(following, watcher, { terminal, yes });
@@ -237,7 +241,8 @@ async function decide(
 ): Promise<void> {
   const { approvalId, toolName } = request;
   // The approval was requested by a process that did not have --yes.
-  if (yes) return answerIfLive(run.as("person"), approvalId, { decision: "approved" });
+  if (yes && isForPerson(request))
+    return answerIfLive(run.as("person"), approvalId, { decision: "approved" });
   if (!terminal.canAsk) {
     const reason = "no terminal to ask; --yes allows every call";
     terminal.say(`  denied ${printable(toolName)}: ${reason}`);

@@ -104,7 +104,7 @@ export class TextWatcher implements RunWatcher {
     if (status !== "completed" && why !== null) this.#terminal.say(`reeve: ${status}: ${printable(why)}`);
     const tokens = `${counted(usage.inputTokens + usage.outputTokens)} tokens`;
     // B3: tokens of calls that ended without reported usage.
-    const unreported = lost.tokens === 0 ? "" : ` · up to ${counted(lost.tokens)} charged as lost`;
+    const unreported = lost.tokens === 0 ? "" : ` · up to ${counted(lost.tokens)} unreported`;
     const cost = dollars(costUsd);
     this.#terminal.say(
       `${status} · ${turns} ${turns === 1 ? "turn" : "turns"} · ${tokens}${unreported} · ${cost} · ${runId}`,

@@ -1,7 +1,10 @@
 import {
   Fault,
   type ApprovalDecision,
+  type ApprovalPage,
+  type ApprovalQuery,
   type ApprovalRequest,
+  type OpenApproval,
   type Runtime,
   type RunHandle,
   type RunId,
@@ -9,12 +12,11 @@ import {
 } from "../../../kernel/index.ts";
 import { openRuntime } from "../../../open-runtime.ts";
 import type { ExitKind } from "../exit-code.ts";
-import { askDecision } from "../run/approval-prompt.ts";
+import { askDecision, isForPerson } from "../run/approval-prompt.ts";
 import { requestLines } from "../run/run-watcher.ts";
 import { withStore, type StoreOptions } from "../stored-runs.ts";
 import { printable, type Terminal } from "../terminal.ts";
-import { eachRun, findRunId } from "./find-run.ts";
-import { readReport } from "./run-report.ts";
+import { findRunId } from "./find-run.ts";
 
 export interface ApproveOptions extends StoreOptions {
   readonly id?: string;
@@ -35,7 +37,7 @@ export function cancelRuns(
   terminal: Terminal,
 ): Promise<ExitKind> {
   return withRuns(options, terminal, async (store, runtime): Promise<ExitKind> => {
-    const runIds = await Promise.all(names.map((name) => findRunId(store, name)));
+    const runIds = await Promise.all(names.map((name) => findRunId(store, name, options.store)));
     for (const runId of runIds) await cancelRun(await handleOf(runtime, runId), options.reason, terminal);
     return "ok";
   });
@@ -69,11 +71,11 @@ export function approveRuns(
         "invalid_argument",
         "missing RUN; use reeve approve RUN, reeve approve lists the open requests",
       );
-    return withStore(options, terminal, (store) => listRequests(store, options, terminal));
+    return withRuns(options, terminal, (_store, runtime) => listRequests(runtime, options, terminal));
   }
   return withRuns(options, terminal, async (store, runtime): Promise<ExitKind> => {
-    const runId = await findRunId(store, name);
-    const requests = await requestsOf(store, runId, id);
+    const runId = await findRunId(store, name, options.store);
+    const requests = await requestsOf(runtime, runId, id);
     const run = (await handleOf(runtime, runId)).as("person");
     for (const request of requests) await answer(run, request, options, terminal);
     if (requests.length === 0) terminal.say(`${runId} has no open request.`);
@@ -82,22 +84,16 @@ export function approveRuns(
 }
 
 async function listRequests(
-  store: Store,
+  runtime: Runtime,
   { json = false }: ApproveOptions,
   terminal: Terminal,
 ): Promise<ExitKind> {
   let count = 0;
-  for await (const { runId, endedAt } of eachRun(store, {
-    status: ["pending", "running", "waiting", "paused"],
-  })) {
-    if (endedAt !== null) continue;
-    const { approvals } = await readReport(store, runId);
-    for (const request of approvals) {
-      count++;
-      const line = `${runId}  ${printable(request.approvalId)}  ${printable(request.reason)}`;
-      await terminal.out(json ? JSON.stringify({ runId, ...request }) : line);
-      if (!json) for (const call of requestLines(request)) await terminal.out(call);
-    }
+  for await (const request of openRequests(runtime)) {
+    count++;
+    const line = `${request.runId}  ${printable(request.approvalId)}  ${printable(request.reason)}`;
+    await terminal.out(json ? JSON.stringify(request) : line);
+    if (!json) for (const call of requestLines(request)) await terminal.out(call);
   }
   terminal.say(
     count === 0 ? "No run waits for an approval." : `Open requests: ${count}. Answer with reeve approve RUN.`,
@@ -105,15 +101,29 @@ async function listRequests(
   return "ok";
 }
 
+/** Yields the open requests of all runs, or of one run, the one that has waited longest first. */
+async function* openRequests(runtime: Runtime, query: ApprovalQuery = {}): AsyncIterable<OpenApproval> {
+  let after: string | null = null;
+  do {
+    const page: ApprovalPage = await runtime.approvals({
+      ...query,
+      limit: 500,
+      ...(after !== null && { after }),
+    });
+    yield* page.approvals;
+    after = page.next;
+  } while (after !== null);
+}
+
 async function requestsOf(
-  store: Store,
+  runtime: Runtime,
   runId: RunId,
   approvalId: string | undefined,
 ): Promise<readonly ApprovalRequest[]> {
-  const { approvals } = await readReport(store, runId);
-  if (approvalId === undefined) return approvals;
-  const wanted = approvals.filter((request) => request.approvalId === approvalId);
-  if (wanted.length > 0) return wanted;
+  const wanted: ApprovalRequest[] = [];
+  for await (const request of openRequests(runtime, { runId }))
+    if (approvalId === undefined || request.approvalId === approvalId) wanted.push(request);
+  if (approvalId === undefined || wanted.length > 0) return wanted;
   throw new Fault(
     "not_found",
     `${runId} has no open request ${printable(approvalId)}; reeve approve lists them`,
@@ -128,11 +138,12 @@ async function answer(
 ): Promise<void> {
   const { approvalId } = request;
   let decision: ApprovalDecision | undefined;
-  if (yes) decision = { decision: "approved", ...(remember && { remember }) };
+  if (yes && isForPerson(request)) decision = { decision: "approved", ...(remember && { remember }) };
   else if (deny === undefined) decision = await askDecision(request, terminal);
   else decision = { decision: "denied", reason: typeof deny === "string" ? deny : "by the person" };
   if (decision === undefined) {
-    terminal.say(`  ${printable(approvalId)} stays open; --yes allows it, --deny refuses it`);
+    const remedy = isForPerson(request) ? "--yes allows it, --deny refuses it" : "--deny refuses it";
+    terminal.say(`  ${printable(approvalId)} stays open; ${remedy}`);
     return;
   }
   await run.approve(approvalId, decision);

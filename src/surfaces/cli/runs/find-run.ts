@@ -5,9 +5,9 @@ import { printable } from "../terminal.ts";
 const shownCandidates = 5;
 
 /**
- * Returns the id of the run that a person means: its whole id, or a prefix that only one run of the store has. A whole id costs one lookup, a prefix reads the list of all runs.
+ * Returns the id of the run that a person means: its whole id, or a prefix that only one run of the store has. A whole id costs one lookup, a prefix reads the list of all runs. `address` is that of the store, for the error.
  */
-export async function findRunId({ journal }: Store, text: string): Promise<RunId> {
+export async function findRunId({ journal }: Store, text: string, address: string): Promise<RunId> {
   const wanted = parseRunId(text);
   if ((await journal.find(wanted)) !== undefined) return wanted;
   const found: RunId[] = [];
@@ -16,7 +16,7 @@ export async function findRunId({ journal }: Store, text: string): Promise<RunId
   if (only === undefined)
     throw new Fault(
       "not_found",
-      `run ${printable(wanted)} not found in this store; reeve ps --all lists its runs`,
+      `run ${printable(wanted)} not found in ${printable(address)}; reeve ps --all lists its runs, and --store chooses another store`,
     );
   if (others.length === 0) return only;
   const shown = found.slice(0, shownCandidates).join(", ");

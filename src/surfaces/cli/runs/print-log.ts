@@ -14,7 +14,7 @@ export interface LogOptions extends StoreOptions {
 export function printLog(name: string, options: LogOptions, terminal: Terminal): Promise<ExitKind> {
   const { follow = false, json = false } = options;
   return withStore(options, terminal, async (store): Promise<ExitKind> => {
-    const runId = await findRunId(store, name);
+    const runId = await findRunId(store, name, options.store);
     const stop = new AbortController();
     const forget = terminal.onInterrupt(() => stop.abort());
     const print = async (event: Event): Promise<void> => {

@@ -62,7 +62,7 @@ function printReport(
   { lines, json }: Printer,
 ): Promise<ExitKind> {
   return withStore(options, terminal, async (store): Promise<ExitKind> => {
-    const report = await readReport(store, await findRunId(store, name));
+    const report = await readReport(store, await findRunId(store, name, options.store));
     for (const line of options.json === true ? [JSON.stringify(json(report))] : lines(report))
       await terminal.out(line);
     return "ok";
@@ -74,7 +74,7 @@ function showLines(report: RunReport): readonly string[] {
   const { runId, status, waitsFor, agentId, sessionId, createdAt, endedAt } = summary;
   const { calls, usage, costUsd } = totalOf(report);
   const waits = waitsFor.length === 0 ? "" : ` (waits for: ${waitsFor.join(", ")})`;
-  const lost = unreported.calls === 0 ? "" : `, up to ${counted(unreported.tokens)} more charged as lost`;
+  const lost = unreported.calls === 0 ? "" : `, up to ${counted(unreported.tokens)} more unreported`;
   const took = duration((endedAt ?? Date.now()) - createdAt);
   const facts = columns([
     ["run", runId],

@@ -50,6 +50,7 @@ export const isUnnamed = "session_id >= 'ses_run_' AND session_id < 'ses_run`'";
  *   `recoveries_in_all` counts all recoveries.
  * - `runs.kind` is an index into `runKinds`. A run is scheduled while it is suspended until its `start_at` (L9).
  * - `runs.spent` is the JSON of a `RunSpend` (K3). NULL means that the run has used nothing.
+ * - `approvals`: the open questions of runs (K4), in the order in which they were asked. `seq` is the event that asks.
  * - `run_metadata`: the metadata of a run, apart from its row, because each change of a row writes the whole row.
  *   `run_labels` holds its short top-level strings, by which runs are listed.
  * - `runs.standing` is the last standing of a run that has not ended (`standingText`). NULL means running.
@@ -61,6 +62,7 @@ export const isUnnamed = "session_id >= 'ses_run_' AND session_id < 'ses_run`'";
  * - `entries`: one row holds `count` successive entries, the first named by `stem` and `number`. The rows of a session
  *   are stored together, in the order of arrival.
  * - `usage_totals`: amounts of runs, also of deleted ones. Tenant, user and model are stored as `tenantText` returns them.
+ * - `allotments`: what runs in progress hold of the caps per day (B7).
  * - `records`: a write deletes the row and inserts another one, so that `version` is never reused.
  * - Deletion first sets the name to NULL (`run_id`, `session_id` or the content's `hash`). The rows are freed later.
  * - The indexes that find work contain no run that is suspended without a wake time.
@@ -124,6 +126,16 @@ const migrations: readonly string[] = [
     PRIMARY KEY (name, value, run)
   ) WITHOUT ROWID;
   CREATE INDEX labels_of_run ON run_labels (run);
+
+  CREATE TABLE approvals (
+    place INTEGER PRIMARY KEY AUTOINCREMENT,
+    run INTEGER NOT NULL,
+    approval_id TEXT NOT NULL,
+    task_id TEXT NOT NULL,
+    asker TEXT NOT NULL,
+    seq INTEGER NOT NULL
+  );
+  CREATE UNIQUE INDEX approvals_of_run ON approvals (run, approval_id);
 
   CREATE TABLE commits (
     id INTEGER PRIMARY KEY,
@@ -281,6 +293,15 @@ const migrations: readonly string[] = [
     runs INTEGER NOT NULL,
     PRIMARY KEY (day, tenant, user, agent, model)
   ) WITHOUT ROWID;
+  CREATE TABLE allotments (
+    day TEXT NOT NULL,
+    tenant TEXT NOT NULL,
+    user TEXT NOT NULL,
+    run_id TEXT NOT NULL,
+    nano_usd INTEGER NOT NULL,
+    PRIMARY KEY (day, tenant, user, run_id)
+  ) WITHOUT ROWID;
+  CREATE INDEX allotments_of_run ON allotments (run_id);
 
   CREATE TABLE records (
     version INTEGER PRIMARY KEY AUTOINCREMENT,

@@ -9,6 +9,7 @@ import {
   type RunSpend,
   type RunStanding,
   type SessionId,
+  type TenantScope,
   type WaitCause,
 } from "../../../../kernel/index.ts";
 
@@ -80,6 +81,16 @@ export const turnUser = "ifnull(user_id, '')";
 
 /** Stored value for a run without a tenant. */
 export const noTenant = "-";
+
+/** S6: SQL condition for the rows of a scope. `scopeValues` returns its four parameters. */
+export const isInScope = "(? IS NULL OR tenant = ?) AND (? IS NULL OR user_id = ?)";
+
+/** The parameters of `isInScope`. Every row is in an absent scope. */
+export function scopeValues(scope: TenantScope | undefined): readonly (string | null)[] {
+  const tenant = scope === undefined ? null : tenantText(scope.tenantId);
+  const user = scope?.userId ?? null;
+  return [tenant, tenant, user, user];
+}
 
 /** The columns of a `RunKey`. */
 export const runKeyColumns = `id, run_id AS runId, agent_id AS agentId, session_id AS sessionId, erases,

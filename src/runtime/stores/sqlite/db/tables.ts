@@ -1,12 +1,14 @@
 import { randomInt } from "node:crypto";
 import {
   Fault,
+  isInScope,
   type Clock,
   type Commit,
   type Lease,
   type MaybePromise,
   type RunId,
   type RunRecord,
+  type TenantScope,
 } from "../../../../kernel/index.ts";
 import type { CommitText } from "./commit-row.ts";
 import type { Database } from "./database.ts";
@@ -122,9 +124,10 @@ export class Tables {
     return this.database.get<RunKey>(keyOfRun, runId);
   }
 
-  run(runId: RunId): RunKey {
+  /** S6: returns the key of a run. Throws `not_found` if the run does not exist in the scope. */
+  run(runId: RunId, scope?: TenantScope): RunKey {
     const key = this.find(runId);
-    if (key === undefined) throw this.missing(runId);
+    if (key === undefined || !isInScope(key, scope)) throw this.missing(runId);
     return key;
   }
 

@@ -66,6 +66,7 @@ export class Collector {
           rowsOf("mail", "id", "run"),
           rowsOf("mail_ids", "run, mail_id", "run"),
           rowsOf("deltas", "id", "run"),
+          rowsOf("approvals", "place", "run"),
           rowsOf("run_metadata", "run", "run"),
           rowsOf("run_labels", "name, value, run", "run"),
           contentsOf(OwnerKind.RUN),

@@ -5,11 +5,12 @@ import type {
   SessionPage,
   SessionQuery,
   SessionSummary,
+  TenantScope,
 } from "../../../../kernel/index.ts";
 import { sessionCursorOf, sessionPageOf } from "../../session-cursor.ts";
 import type { Database } from "../db/database.ts";
 import { isWithin } from "../db/migrations.ts";
-import { noTenant, tenantText } from "../db/run-row.ts";
+import { isInScope, noTenant, scopeValues, tenantText } from "../db/run-row.ts";
 
 /** What a session's row says about its entries. */
 export interface SessionState {
@@ -40,7 +41,7 @@ interface ListedRow extends SessionSummary {
 type Term = readonly [sql: string, ...values: (string | number | null)[]];
 
 const findRow = `SELECT id, updated_at AS updatedAt, leaf_id AS leafId, last_id AS lastId, name, title
-  FROM sessions WHERE session_id = ?`;
+  FROM sessions WHERE session_id = ? AND ${isInScope}`;
 const insertRow = `INSERT INTO sessions (session_id, agent_id, tenant, user_id, updated_at, leaf_id, last_id, name, title)
   VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`;
 const updateRow =
@@ -49,7 +50,7 @@ const listedColumns = `id AS place, session_id AS sessionId, agent_id AS agentId
   CASE WHEN tenant = '${noTenant}' THEN NULL ELSE substr(tenant, 2) END AS tenantId,
   name, title, leaf_id AS leafId, updated_at AS updatedAt,
   (SELECT total(count) FROM entries WHERE session = sessions.id) AS entries`;
-const findListed = `SELECT ${listedColumns} FROM sessions WHERE session_id = ?`;
+const findListed = `SELECT ${listedColumns} FROM sessions WHERE session_id = ? AND ${isInScope}`;
 
 /** The rows of `sessions`. */
 export class SessionRows {
@@ -59,12 +60,14 @@ export class SessionRows {
     this.#database = database;
   }
 
-  find(sessionId: SessionId): SessionRow | undefined {
-    return this.#database.get<SessionRow>(findRow, sessionId);
+  /** S6: returns the row of a session. `undefined` if it does not exist in the scope. */
+  find(sessionId: SessionId, scope?: TenantScope): SessionRow | undefined {
+    return this.#database.get<SessionRow>(findRow, sessionId, ...scopeValues(scope));
   }
 
-  summary(sessionId: SessionId): SessionSummary | undefined {
-    const row = this.#database.get<ListedRow>(findListed, sessionId);
+  /** S6: returns a session. `undefined` if it does not exist in the scope. */
+  summary(sessionId: SessionId, scope?: TenantScope): SessionSummary | undefined {
+    const row = this.#database.get<ListedRow>(findListed, sessionId, ...scopeValues(scope));
     return row === undefined ? undefined : toSummary(row);
   }
 

@@ -1,0 +1,259 @@
+import {
+  agentIdOf,
+  approvalQueryNames,
+  checkChoice,
+  checkOptions,
+  describeValue,
+  Fault,
+  formatRunId,
+  optionNames,
+  parseAgentId,
+  parseRunId,
+  parseSessionId,
+  runQueryNames,
+  startsLater,
+  submitOptionNames,
+  type ApprovalPage,
+  type ApprovalQuery,
+  type Clock,
+  type CollectOptions,
+  type Delivery,
+  type HostedAgent,
+  type JsonValue,
+  type RegisterOptions,
+  type RunHandle,
+  type RunId,
+  type RunPage,
+  type RunQuery,
+  type RunRecord,
+  type Runtime,
+  type SubmitOptions,
+  type TenantScope,
+  type UsageQuery,
+  type UsageRow,
+} from "../kernel/index.ts";
+import { StoredRunHandle } from "./client/run-handle.ts";
+import { scopedStore, type RunStore } from "./client/run-store.ts";
+import { sessionBusy, submitRun } from "./client/submit-run.ts";
+import type { AwaitedRuns } from "./process/awaited-runs.ts";
+import type { LiveContexts } from "./process/live-contexts.ts";
+import type { RuntimeLifetime } from "./process/runtime-lifetime.ts";
+import type { RunClaimer, WorkerContext } from "./process/worker-context.ts";
+import { agentTree, type AgentRegistry } from "./worker/agent-registry.ts";
+import type { UnhostedRuns } from "./worker/unhosted-runs.ts";
+
+/** The worker that drives the runs of a runtime, as its callers use it. */
+export interface RuntimeWorker {
+  readonly context: WorkerContext;
+  readonly engine: RunClaimer & { wakeAt(atMs: number): void };
+  readonly agents: AgentRegistry;
+  readonly contexts: LiveContexts;
+  readonly awaited: AwaitedRuns;
+  readonly lifetime: RuntimeLifetime;
+  readonly unhosted: UnhostedRuns;
+  /** Resolves when the observers of a run have processed its events. `undefined` if there are none in this process. */
+  readonly observed: (runId: RunId) => Promise<void> | undefined;
+  /** A caller in this process has started or looked up a run. */
+  noteCaller(): void;
+  register(agent: HostedAgent, options?: RegisterOptions): void;
+  collect(options: Omit<CollectOptions, "except">): Promise<number>;
+  close(): Promise<void>;
+}
+
+const collectOptionNames = optionNames<Parameters<Runtime["collect"]>[0]>({ endedBefore: true });
+const scopeNames = optionNames<TenantScope>({ tenantId: true, userId: true });
+
+/**
+ * The runtime as its callers see it. S6: with a scope, the runs, sessions, dead letters, approvals and usage of other
+ * tenants and users do not exist. The store's queries check the scope.
+ */
+export class RuntimeView implements Runtime {
+  readonly #worker: RuntimeWorker;
+  readonly #scope: TenantScope | undefined;
+  /** The store of the handles. */
+  readonly #runs: RunStore;
+
+  constructor(worker: RuntimeWorker, scope?: TenantScope) {
+    this.#worker = worker;
+    this.#scope = scope;
+    const { store } = worker.context;
+    this.#runs = scope === undefined ? store : scopedStore(store, scope);
+  }
+
+  get clock(): Clock {
+    return this.#worker.context.clock;
+  }
+
+  forTenant(scope: TenantScope): Runtime {
+    checkOptions("forTenant()", scope, scopeNames);
+    requireId("tenantId", scope.tenantId);
+    if (scope.userId !== undefined) requireId("userId", scope.userId);
+    return new RuntimeView(this.#worker, this.#own("forTenant()", scope));
+  }
+
+  register(agent: HostedAgent, options?: RegisterOptions): void {
+    this.#worker.register(agent, options);
+  }
+
+  async submit(agent: HostedAgent, input: JsonValue, options: SubmitOptions = {}): Promise<RunHandle> {
+    this.#worker.lifetime.check();
+    checkOptions("submit()", options, submitOptionNames);
+    checkChoice("submit()", "whenBusy", options.whenBusy, ["refuse", "steer"]);
+    const own = this.#scope === undefined ? options : this.#own("submit()", options);
+    if (this.#worker.agents.replacesSameName || own.context !== undefined)
+      return this.#submitted(await this.#submitBound(agent, input, own), own);
+    this.register(agent);
+    const submitted = this.#submitRun(agent, input, own);
+    return this.#submitted(submitted instanceof Promise ? await submitted : submitted, own);
+  }
+
+  #submitRun(agent: HostedAgent, input: JsonValue, options: SubmitOptions): RunRecord | Promise<RunRecord> {
+    const { context, engine } = this.#worker;
+    return submitRun(context, engine, agent, input, options, this.#scope);
+  }
+
+  #submitted(record: RunRecord, { userId }: SubmitOptions): RunHandle {
+    this.#worker.awaited.addSubmitted(record.runId);
+    if (startsLater(record)) this.#worker.engine.wakeAt(record.startAt ?? 0);
+    return this.#handle(record, userId);
+  }
+
+  /**
+   * Binds the run to its context, and to the agents it is submitted with if others may take their ids. The binding is
+   * removed if the submission created no run: it was refused, became steering for another run, or a run with this id
+   * already exists.
+   */
+  async #submitBound(agent: HostedAgent, input: JsonValue, options: SubmitOptions): Promise<RunRecord> {
+    const { agents, contexts, context } = this.#worker;
+    const tree = agentTree(agent);
+    this.register(agent);
+    const { runId: wanted, context: live } = options;
+    const runId = wanted === undefined ? formatRunId(context.ids.next()) : parseRunId(wanted);
+    const exists = wanted !== undefined && (await context.store.journal.find(runId)) !== undefined;
+    // Before the submission: a worker may start the run synchronously.
+    const isBound = !exists && agents.replacesSameName && agents.bind(runId, tree);
+    const hasContext = !exists && live !== undefined;
+    if (hasContext) contexts.set(runId, live);
+    let createdId: RunId | undefined;
+    try {
+      const record = await this.#submitRun(agent, input, { ...options, runId });
+      createdId = record.runId;
+      return record;
+    } finally {
+      if (isBound && createdId !== runId) agents.unbind(runId);
+      if (hasContext && createdId !== runId) contexts.delete(runId);
+    }
+  }
+
+  async find(runId: string): Promise<RunHandle | undefined> {
+    this.#worker.lifetime.check();
+    const { journal } = this.#worker.context.store;
+    const record = await journal.find(parseRunId(runId), this.#scope);
+    return record === undefined ? undefined : this.#handle(record, this.#scope?.userId);
+  }
+
+  async list(query: RunQuery = {}): Promise<RunPage> {
+    this.#worker.lifetime.check();
+    checkOptions("list()", query, runQueryNames);
+    const { sessionId, agentId } = query;
+    if (sessionId !== undefined) parseSessionId(sessionId);
+    if (agentId !== undefined) parseAgentId(agentId);
+    return this.#worker.context.store.journal.list(this.#own("list()", query));
+  }
+
+  async approvals(query: ApprovalQuery = {}): Promise<ApprovalPage> {
+    this.#worker.lifetime.check();
+    checkOptions("approvals()", query, approvalQueryNames);
+    const { runId, agentId } = query;
+    if (runId !== undefined) parseRunId(runId);
+    if (agentId !== undefined) parseAgentId(agentId);
+    return this.#worker.context.store.journal.approvals(this.#own("approvals()", query));
+  }
+
+  async usage(query: UsageQuery): Promise<readonly UsageRow[]> {
+    this.#worker.lifetime.check();
+    return this.#worker.context.store.usage.sum(this.#own("usage()", query));
+  }
+
+  async collect(options: { readonly endedBefore: number }): Promise<number> {
+    this.#worker.lifetime.check();
+    checkOptions("collect()", options, collectOptionNames);
+    const scope = this.#scope;
+    return this.#worker.collect(scope === undefined ? options : { ...options, scope });
+  }
+
+  async deadLetters(agentId?: string): Promise<readonly Delivery[]> {
+    this.#worker.lifetime.check();
+    const { inbox } = this.#worker.context.store;
+    return inbox.deadLetters(agentId === undefined ? undefined : agentIdOf(agentId), this.#scope);
+  }
+
+  async redeliver(agentId: string, messageIds?: readonly string[]): Promise<number> {
+    this.#worker.lifetime.check();
+    return this.#worker.context.store.inbox.redeliver(agentIdOf(agentId), messageIds, this.#scope);
+  }
+
+  async deleteSession(text: string): Promise<void> {
+    this.#worker.lifetime.check();
+    const run = await this.#worker.context.store.sessions.delete(parseSessionId(text), this.#scope);
+    if (run !== undefined) throw sessionBusy(run);
+  }
+
+  /** Closes the runtime. Does nothing in the view of a tenant, because others use the runtime as well. */
+  async close(): Promise<void> {
+    if (this.#scope === undefined) await this.#worker.close();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  #handle(record: RunRecord, by?: string): RunHandle {
+    const { context, lifetime: life, observed, awaited, unhosted } = this.#worker;
+    const { clock, ids, unknownPrice, sizes } = context;
+    const store = this.#runs;
+    this.#worker.noteCaller();
+    return new StoredRunHandle({
+      store,
+      clock,
+      ids,
+      record,
+      life,
+      unknownPrice,
+      sizes,
+      observed,
+      awaited,
+      unhosted,
+      by,
+      ...(this.#scope !== undefined && { scope: this.#scope }),
+    });
+  }
+
+  /** Returns options or a query with the tenant and the user of this view. Throws if they name others. */
+  #own<
+    Options extends {
+      readonly tenantId?: string | null | undefined;
+      readonly userId?: string | null | undefined;
+    },
+  >(owner: string, options: Options): Options {
+    const scope = this.#scope;
+    if (scope === undefined) return options;
+    for (const name of ["tenantId", "userId"] as const) {
+      const wanted = options[name];
+      if (wanted === undefined || scope[name] === undefined || wanted === scope[name]) continue;
+      throw new Fault(
+        "invalid_argument",
+        `invalid ${name} ${describeValue(wanted)} of ${owner}: this view is for ${describeValue(scope[name])}; omit ${name}, or use another view`,
+      );
+    }
+    return { ...options, ...scope };
+  }
+}
+
+function requireId(name: keyof TenantScope, value: unknown): void {
+  if (typeof value === "string" && value !== "") return;
+  throw new Fault(
+    "invalid_argument",
+    `invalid ${name} ${describeValue(value)} of forTenant(): expected a text that is not empty`,
+  );
+}

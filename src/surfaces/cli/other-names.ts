@@ -1,0 +1,52 @@
+/** Commands of other tools, each with the command that does the same here. */
+const otherCommands: Readonly<Record<string, string>> = {
+  resume: "reeve run --resume RUN",
+  continue: "reeve run --continue PROMPT",
+  start: "reeve run PROMPT",
+  chat: "reeve run --continue PROMPT",
+  list: "reeve ps",
+  ls: "reeve ps",
+  runs: "reeve ps --all",
+  status: "reeve show RUN",
+  inspect: "reeve show RUN",
+  log: "reeve logs RUN",
+  events: "reeve logs RUN",
+  tail: "reeve logs -f RUN",
+  kill: "reeve cancel RUN",
+  stop: "reeve cancel RUN",
+  deny: "reeve approve RUN --deny",
+  reject: "reeve approve RUN --deny",
+  approvals: "reeve approve",
+  verify: "reeve audit verify",
+  usage: "reeve cost RUN",
+};
+
+/** Options of other tools, each with what does the same here. */
+const otherOptions: Readonly<Record<string, string>> = {
+  "--budget": "--max-budget-usd",
+  "--max-usd": "--max-budget-usd",
+  "--max-cost": "--max-budget-usd",
+  "--max-cost-usd": "--max-budget-usd",
+  "--max-steps": "--max-turns",
+  "--prompt": "the prompt as an argument: reeve run PROMPT",
+  "--system": "--instructions",
+  "--system-prompt": "--instructions",
+  "--url": "--base-url",
+  "--api-key": "the variable of the provider, such as ANTHROPIC_API_KEY",
+  "--json": "--mode json",
+  "--output-format": "--mode",
+  "--db": "--store sqlite:PATH",
+  "--cwd": "--root",
+  "--session-id": "--session",
+};
+
+/** What to use in place of a command of another tool. `undefined` if the command is not known. */
+export function commandInsteadOf(name: string | undefined): string | undefined {
+  return name !== undefined && Object.hasOwn(otherCommands, name) ? otherCommands[name] : undefined;
+}
+
+/** What to use in place of an option of another tool, by the error that refuses the option. */
+export function optionInsteadOf(message: string): string | undefined {
+  const name = /unknown option '(--[a-z-]+)/u.exec(message)?.[1];
+  return name !== undefined && Object.hasOwn(otherOptions, name) ? otherOptions[name] : undefined;
+}
