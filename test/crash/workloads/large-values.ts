@@ -6,8 +6,8 @@ const runId = formatRunId("large");
 const tools = ["read", "list"];
 
 /** Both tools return the same text, and one of them a long list. All of them are contents. */
-const page = "a page of a large document\n".repeat(1_000);
-const lines = Array.from({ length: 2_000 }, (_, index) => `line ${index}`);
+const page = "a page of a large document\n".repeat(180);
+const lines = Array.from({ length: 500 }, (_, index) => `line ${index}`);
 
 function said(messages: number): Said {
   if (messages === 1) return { calls: tools.map((name) => ({ name, input: { page: 1 } })) };
