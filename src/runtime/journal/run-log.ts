@@ -19,7 +19,7 @@ import {
   type Submission,
   type TaskId,
 } from "../../kernel/index.ts";
-import type { IdleFlusher, FlushableLog } from "../process/idle-flusher.ts";
+import type { FlushableLog, IdleFlusher, IdleWait } from "../process/idle-flusher.ts";
 import type { RunState } from "./run-state.ts";
 import type { TaskState } from "./task-state.ts";
 
@@ -85,8 +85,8 @@ export class RunLog implements FlushableLog {
   #submissions: Submission[] | undefined;
   #dirty = false;
   #writing: Promise<void> | undefined;
-  /** The commit that `IdleFlusher` writes if no flush has written it by the next turn of the event loop. */
-  #watched: Draft | undefined;
+  /** `IdleFlusher` writes the next commit if no flush has written it by the next turn of the event loop. Present while dirty. */
+  #idleWait: IdleWait | undefined;
   #broken: Fault | undefined;
   #isClosed = false;
 
@@ -218,6 +218,7 @@ export class RunLog implements FlushableLog {
   close(): void {
     this.#isClosed = true;
     this.#events.length = 0;
+    this.#idleWait?.cancel();
   }
 
   async #flushNext(writing: Promise<void>): Promise<void> {
@@ -237,21 +238,12 @@ export class RunLog implements FlushableLog {
   #touch(): void {
     if (this.#dirty) return;
     this.#dirty = true;
-    if (this.#watched === undefined) this.#watch();
+    this.#idleWait = this.#idleFlusher.add(this);
   }
 
-  /** No flush may follow for a long time, so `IdleFlusher` writes the commit after a turn of the event loop without a flush. */
-  #watch(): void {
-    this.#watched = this.#draft;
-    this.#idleFlusher.add(this);
-  }
-
-  writeIfIdle(): void {
-    const watched = this.#watched;
-    this.#watched = undefined;
-    if (!this.#dirty || this.#isClosed || this.#broken !== undefined) return;
-    if (this.#draft === watched) this.flush()?.catch(() => undefined);
-    else this.#watch();
+  writeIdle(): void {
+    if (this.#isClosed || this.#broken !== undefined) return;
+    this.flush()?.catch(() => undefined);
   }
 
   #write(): Promise<void> | undefined {
@@ -283,6 +275,7 @@ export class RunLog implements FlushableLog {
     if (spent !== undefined) draft.spent = spent;
     this.#draft = {};
     this.#dirty = false;
+    this.#idleWait?.cancel();
     return draft as Commit;
   }
 
