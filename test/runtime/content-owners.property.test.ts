@@ -1,3 +1,4 @@
+import assert from "node:assert/strict";
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
 import {
@@ -201,7 +202,7 @@ class Bench {
     const bytes = new TextEncoder().encode(typeof value === "string" ? value : JSON.stringify(value));
     const hash = sha256(bytes);
     if (op === "put") {
-      expect(await contents.put(held.owner, bytes)).toBe(hash);
+      assert.equal(await contents.put(held.owner, bytes), hash);
       held.puts.add(value);
     } else if (op === "release") {
       await contents.release(held.owner, hash);
@@ -213,7 +214,7 @@ class Bench {
       if (held.puts.has(value) && held.tenantId === to.tenantId) {
         await sharing;
         to.puts.add(value);
-      } else await expect(sharing).rejects.toMatchObject({ code: "not_found" });
+      } else await assert.rejects(sharing, { code: "not_found" });
     }
   }
 
@@ -262,7 +263,7 @@ class Bench {
 
   async #deleteSession(sessionId: SessionId): Promise<void> {
     const isBusy = this.oracle.runs.some(({ record, isEnded }) => record.sessionId === sessionId && !isEnded);
-    expect((await this.#store.sessions.delete(sessionId)) !== undefined).toBe(isBusy);
+    assert.equal((await this.#store.sessions.delete(sessionId)) !== undefined, isBusy);
     if (!isBusy) this.oracle.sessions.delete(sessionId);
   }
 
@@ -273,17 +274,21 @@ class Bench {
       const { runId } = record;
       const commits = await all(journal.read(runId));
       const stored = commits.flatMap((commit) => commit.steps ?? []);
-      expect(stored.map(({ outcome }) => outcome.kind === "ok" && outcome.value)).toEqual(records);
-      expect(await events.verify(runId)).toMatchObject({ ok: true });
+      assert.deepEqual(
+        stored.map(({ outcome }) => outcome.kind === "ok" && outcome.value),
+        records,
+      );
+      assert.equal((await events.verify(runId)).ok, true);
       for (const value of values) {
         const text = typeof value === "string" ? value : JSON.stringify(value);
         const bytes = await contents.get({ runId }, sha256(text));
-        expect(bytes && new TextDecoder().decode(bytes)).toBe(puts.has(value) ? text : undefined);
+        assert.equal(bytes && new TextDecoder().decode(bytes), puts.has(value) ? text : undefined);
       }
     }
     for (const { sessionId, entries } of this.oracle.sessions.values()) {
       const stored = await sessions.read(sessionId, { includeHidden: true });
-      expect(stored.map(({ entry }) => entry)).toEqual(
+      assert.deepEqual(
+        stored.map(({ entry }) => entry),
         entries.map(({ id, run, value }) => entryOf(id, run, value)),
       );
     }
@@ -316,21 +321,22 @@ test("V2, V3, V4, V5: random runs, sessions, forks, deletions and erasures leave
       await until(() => count(path, "runs WHERE erasing = 1") === 0, "all erasures are done");
       await store.contents.release({ runId: formatRunId("none") }, "none");
       const rows = connect(path).prepare("SELECT tenant || ' ' || hash AS content FROM contents").all();
-      expect(rows.map(({ content }) => content).toSorted()).toEqual(oracle.contents());
+      expect(rows.map(({ content }) => String(content)).toSorted()).toEqual(oracle.contents());
       expect(count(path, "content_pieces")).toBe(rows.length);
       expect(count(path, "content_owners WHERE content NOT IN (SELECT id FROM contents)")).toBe(0);
       await store.close();
     }),
     { numRuns: propertyRuns(80) },
   );
-  if (inFull) expect(owners).toBeGreaterThanOrEqual(1_000);
+  expect(owners).toBeGreaterThanOrEqual(inFull ? 1_000 : 1);
 }, 300_000);
 
 test("V1, V2, V3, V4, V5: the memory store reads back what the oracle holds, for the same random owners", async () => {
-  await fc.assert(
+  const checked = fc.assert(
     fc.asyncProperty(steps, async (sequence) => {
       await bench(memoryStore({ hash: sha256 }), sequence);
     }),
     { numRuns: propertyRuns(200) },
   );
+  await expect(checked).resolves.toBeUndefined();
 }, 300_000);
