@@ -327,6 +327,11 @@ export class AgentCore implements HostedAgent {
     checkInputKeys(this.name, input);
     if (read === undefined) throw refusedInput(this.name, input);
     checkRootInput(this.name, read, this.architecture);
+    if (read.message === undefined && options.sessionId === undefined)
+      throw new Fault(
+        "invalid_argument",
+        `agent ${this.name} cannot continue without a session: sessionId is missing; use continue(sessionId)`,
+      );
     const schema = output ?? read.output;
     if (schema !== undefined) {
       acceptForm(this, this.architecture);

@@ -74,11 +74,7 @@ export { withoutSecrets, withoutSecretsIn } from "./base/secret-text.ts";
 export type { CompilePattern, PatternUse, TextPattern, TextSpan } from "./base/text-pattern.ts";
 
 // Typed faults, cancellation and retries.
-export {
-  type BudgetDimension,
-  BudgetExhaustedError,
-  type BudgetExhaustion,
-} from "./errors/budget-exhausted-error.ts";
+export * from "./errors/budget-exhausted-error.ts";
 export {
   CancellationError,
   type CancellationOptions,
@@ -158,6 +154,7 @@ export { Transcript } from "./messages/transcript.ts";
 export { addUsage, noUsage, totalTokens, type Usage } from "./messages/usage.ts";
 
 // Budgets, headcount, ledger and priorities.
+export * from "./limits/allotment.ts";
 export { copyHeadcount, seatHeadcount } from "./limits/apply-headcount.ts";
 export { bookLedger } from "./limits/apply-ledger.ts";
 export type { Budget, BudgetVerdict } from "./limits/budget.ts";
@@ -207,6 +204,8 @@ export { formatPriority, parsePriority, priorities, Priority, type PriorityName 
 export { describeRefusal } from "./limits/refused-seat.ts";
 export type { RunSnapshot } from "./limits/run-snapshot.ts";
 export { defaultSpawnBudget, spawnBudget, type SpawnBudget } from "./limits/spawn-budget.ts";
+export * from "./limits/spending-caps.ts";
+export { boundOf, isPriced } from "./limits/reservation-bound.ts";
 export { stepHeadcount } from "./limits/step-headcount.ts";
 export { fitsInFull, stepLedger } from "./limits/step-ledger.ts";
 export {
@@ -216,7 +215,7 @@ export {
   type SupervisionJson,
 } from "./limits/supervision.ts";
 export { spendOfTopUp } from "./limits/top-up.ts";
-export { addUsageDelta, noUsageDelta, type UsageDelta } from "./limits/usage-delta.ts";
+export * from "./limits/usage-delta.ts";
 export { clearTally } from "./limits/usage-tally.ts";
 
 // Runs, tasks and steps, and how they end.

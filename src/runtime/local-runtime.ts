@@ -1,4 +1,5 @@
 import {
+  capLimits,
   checkOptions,
   describeValue,
   Fault,
@@ -128,6 +129,7 @@ class LocalWorker implements RuntimeWorker, OpenRuntime {
       random: options.random ?? systemRandom,
       prices: options.prices ?? { find: () => null },
       unknownPrice: options.unknownPrice ?? "refuse",
+      caps: capLimits(options.caps),
       ...(options.warnAt === undefined ? {} : { warnAt: requireShare(options.warnAt) }),
       versionPolicy,
       modelTimeouts: modelTimeouts("openRuntime()", options.modelTimeouts),

@@ -1,5 +1,6 @@
 import { constants } from "node:os";
 import {
+  capLimits,
   checkChoice,
   checkOptions,
   describeValue,
@@ -14,6 +15,7 @@ import {
   type PriceTable,
   type Random,
   type RetrySettings,
+  type SpendingCaps,
   type Store,
   type UnknownPrice,
 } from "../kernel/index.ts";
@@ -59,6 +61,12 @@ export interface RuntimeOptions {
    * `unknown_price`. `"ignore"`: the call runs and counts as 0 USD. Default: `"refuse"`.
    */
   readonly unknownPrice?: UnknownPrice;
+  /**
+   * B7: caps on what the runs of the store may spend per UTC day, over all runs and processes: `perDayUsd`,
+   * `perTenantPerDayUsd` and `perUserPerDayUsd`. A run that a cap leaves no money for the next model call ends as
+   * `budget_exhausted`. Every process that drives runs of the store must set the same caps. Default: no caps.
+   */
+  readonly caps?: SpendingCaps;
   /**
    * B5: share of a cap, above 0 and at most 1, at which the runtime emits `budget_warning`, once per task and
    * dimension. Default: 0.8.
@@ -167,6 +175,7 @@ const knownOptions = optionNames<RuntimeOptions>({
   random: true,
   prices: true,
   unknownPrice: true,
+  caps: true,
   warnAt: true,
   versionPolicy: true,
   modelTimeouts: true,
@@ -198,6 +207,7 @@ export function checkRuntimeOptions(options: RuntimeOptions): void {
   checkOptions("openRuntime()", options, knownOptions);
   for (const [name, values] of Object.entries(choices))
     checkChoice("openRuntime()", name, options[name as keyof RuntimeOptions], values);
+  capLimits(options.caps);
   checkSignals(options.closeOn);
   const { engine } = options;
   if (engine !== undefined && typeof engine !== "function")

@@ -46,7 +46,11 @@ export function dyingStore(store: Store, { at, when, die = killProcess }: DyingS
       return writes;
     },
     events: store.events,
-    usage: store.usage,
+    usage: {
+      sum: (query) => store.usage.sum(query),
+      draw: (lease, request) =>
+        counted(`usage.draw ${lease.runId} ${request.day}`, () => store.usage.draw(lease, request)),
+    },
     onChange: (listener) => store.onChange(listener),
     close: () => store.close(),
     journal: {

@@ -9,7 +9,7 @@ import { journalContract } from "./journal-contract.ts";
 import { leaseContract } from "./leases/lease-contract.ts";
 import { leaseTurnsContract } from "./leases/lease-turns-contract.ts";
 import { mailboxContract } from "./mailbox-contract.ts";
-import { recordContract } from "./record-contract.ts";
+import { recordContract } from "./contracts/record-contract.ts";
 import { runFilterContract } from "./run-filter-contract.ts";
 import { runListContract } from "./run-list-contract.ts";
 import { runRecordContract } from "./run-record-contract.ts";
@@ -17,7 +17,7 @@ import { scopeContract } from "./scope-contract.ts";
 import { sessionContract } from "./session-contract.ts";
 import { singleFlightContract } from "./single-flight-contract.ts";
 import { topicContract } from "./topic-contract.ts";
-import { usageContract } from "./usage-contract.ts";
+import { usageContract } from "./contracts/usage-contract.ts";
 
 /** The contract suites of a store by name. The journal, the leases and the event log have several suites. */
 export const storeContracts: Readonly<Record<string, (harness: ContractHarness) => void>> = Object.freeze({

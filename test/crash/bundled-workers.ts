@@ -24,6 +24,7 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
   const dir = await mkdtemp(join(cache, "crash-workers-"));
   const built = await rolldown({
     input: {
+      "caps-worker": here("caps-worker.ts"),
       worker: here("worker.ts"),
       "deadly-worker": here("deadly-worker.ts"),
       "money-worker": here("money-worker.ts"),

@@ -213,6 +213,15 @@ CREATE TABLE usage_totals (
     runs INTEGER NOT NULL,
     PRIMARY KEY (day, tenant, user, agent, model)
   ) WITHOUT ROWID;
+CREATE TABLE allotments (
+    day TEXT NOT NULL,
+    tenant TEXT NOT NULL,
+    user TEXT NOT NULL,
+    run_id TEXT NOT NULL,
+    nano_usd INTEGER NOT NULL,
+    PRIMARY KEY (day, tenant, user, run_id)
+  ) WITHOUT ROWID;
+CREATE INDEX allotments_of_run ON allotments (run_id);
 CREATE TABLE records (
     version INTEGER PRIMARY KEY AUTOINCREMENT,
     namespace TEXT NOT NULL,

@@ -39,6 +39,7 @@ export interface WorkloadResult {
   readonly status: string;
   readonly events: readonly Event[];
   readonly costUsd: number | null;
+  readonly store: Store;
   /** The usage totals of the store by day. */
   readonly totals: readonly UsageRow[];
   /** Number of writes of the first worker to its store. */
@@ -131,5 +132,5 @@ export async function runWorkload(
   await until(hasEnded);
   const { output, status, costUsd } = await handle.result();
   const [events, totals] = [await readAll(real, runId), await real.usage.sum({ by: "day" })];
-  return { output, status, costUsd, events, totals, writes: store.writes, ...atCrash };
+  return { output, status, costUsd, events, totals, store: real, writes: store.writes, ...atCrash };
 }

@@ -19,6 +19,27 @@ export interface RefusedReservation {
   readonly unreported: number;
 }
 
+/** B7: a cap per day that is exhausted. Amounts are in USD. */
+export interface ExhaustedCap {
+  /** The option of `caps`, such as `perUserPerDayUsd`. */
+  readonly name: string;
+  /** The tenant of the run, or `null`. */
+  readonly tenantId: string | null;
+  /** The user of the run, or `null`. */
+  readonly userId: string | null;
+  /** The UTC day, as `2026-11-16`. */
+  readonly day: string;
+  readonly limitUsd: number;
+  /** What is spent of the cap, including what the run itself has spent. */
+  readonly spentUsd: number;
+  /** What calls and other runs in progress hold of the cap. They return what they do not spend. */
+  readonly heldUsd: number;
+  /** The least that the call had to reserve. */
+  readonly neededUsd: number;
+  /** When the cap resets: the start of the next UTC day, as an ISO 8601 time. */
+  readonly resetsAt: string;
+}
+
 export interface BudgetExhaustion {
   readonly dimension: BudgetDimension;
   readonly limit: number;
@@ -26,6 +47,8 @@ export interface BudgetExhaustion {
   readonly used: number;
   /** The reservation that did not fit. Absent if the cap was passed by a bill or by seats. */
   readonly refused?: RefusedReservation;
+  /** B7: the cap per day that is exhausted. Absent if the budget of a task is exhausted. */
+  readonly cap?: ExhaustedCap;
   /** More facts, such as the task whose budget it is or the tasks that hold the seats. */
   readonly details?: JsonObject;
   readonly cause?: unknown;
@@ -50,15 +73,23 @@ export class BudgetExhaustedError extends Fault {
   readonly used: number;
   /** The reservation that did not fit. `null` if the cap was passed by a bill or by seats. */
   readonly refused: RefusedReservation | null;
+  /** B7: the cap per day that is exhausted. `null` if the budget of a task is exhausted. */
+  readonly cap: ExhaustedCap | null;
 
-  constructor({ dimension, limit, used, refused, details, ...options }: BudgetExhaustion) {
-    const message =
-      refused === undefined
-        ? `${nounOf[dimension]} budget exceeded: ${used} > ${limit}`
-        : describeRefusedReservation(dimension, refused);
-    const facts = { ...details, dimension, limit, used, ...(refused && { refused: { ...refused } }) };
-    super("budget_exhausted", message, { ...options, details: facts }, true);
+  constructor({ details, cause, ...exhaustion }: BudgetExhaustion) {
+    const { dimension, limit, used, refused, cap } = exhaustion;
+    const facts = {
+      ...details,
+      dimension,
+      limit,
+      used,
+      ...(refused && { refused: { ...refused } }),
+      ...(cap && { cap: { ...cap } }),
+    };
+    const options = { details: facts, ...(cause !== undefined && { cause }) };
+    super("budget_exhausted", describeExhaustion(exhaustion), options, true);
     this.refused = refused ?? null;
+    this.cap = cap ?? null;
     this.dimension = dimension;
     this.limit = limit;
     this.used = used;
@@ -69,6 +100,27 @@ export class BudgetExhaustedError extends Fault {
       ? hasCode(value, "budget_exhausted")
       : super[Symbol.hasInstance](value);
   }
+}
+
+function describeExhaustion({
+  dimension,
+  limit,
+  used,
+  refused,
+  cap,
+}: Omit<BudgetExhaustion, "details" | "cause">): string {
+  if (cap !== undefined) return describeExhaustedCap(cap);
+  return refused === undefined
+    ? `${nounOf[dimension]} budget exceeded: ${used} > ${limit}`
+    : describeRefusedReservation(dimension, refused);
+}
+
+function describeExhaustedCap({ name, tenantId, userId, ...cap }: ExhaustedCap): string {
+  const tenant = tenantId === null ? "without a tenant" : `of tenant ${tenantId}`;
+  const user = userId === null ? "without a user" : `of user ${userId}`;
+  const { day, limitUsd, spentUsd, heldUsd, neededUsd, resetsAt } = cap;
+  const held = heldUsd === 0 ? "" : `, ${decimal(heldUsd)} USD are held by calls and runs in progress`;
+  return `cap ${name} of ${decimal(limitUsd)} USD is exhausted for a run ${user} and ${tenant} on ${day} (UTC): ${decimal(spentUsd)} USD are spent${held}, and the call needs up to ${decimal(neededUsd)} USD; the cap resets at ${resetsAt}; then resume the run`;
 }
 
 function describeRefusedReservation(

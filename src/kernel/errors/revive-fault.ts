@@ -1,6 +1,7 @@
 import {
   BudgetExhaustedError,
   type BudgetDimension,
+  type ExhaustedCap,
   type RefusedReservation,
 } from "./budget-exhausted-error.ts";
 import { CancellationError, type CancellationStatus } from "./cancellation-error.ts";
@@ -51,12 +52,12 @@ function reviveCancellation({ reason, status }: JsonObject, options: FaultOption
 }
 
 function reviveExhaustion(details: JsonObject, options: FaultOptions): Fault | undefined {
-  const { dimension, limit, used, refused, ...rest } = details;
+  const { dimension, limit, used, refused, cap, ...rest } = details;
   if (!isDimension(dimension) || typeof limit !== "number" || typeof used !== "number") return undefined;
-  if (refused === undefined)
-    return new BudgetExhaustedError({ ...options, dimension, limit, used, details: rest });
-  if (!isRefused(refused)) return undefined;
-  return new BudgetExhaustedError({ ...options, dimension, limit, used, refused, details: rest });
+  if (refused !== undefined && !isRefused(refused)) return undefined;
+  if (cap !== undefined && !isCap(cap)) return undefined;
+  const reasons = { ...(refused !== undefined && { refused }), ...(cap !== undefined && { cap }) };
+  return new BudgetExhaustedError({ ...options, dimension, limit, used, ...reasons, details: rest });
 }
 
 function reviveTermination(details: JsonObject, options: FaultOptions): Fault | undefined {
@@ -74,6 +75,17 @@ function isRefused(value: unknown): value is RefusedReservation {
   if (typeof value !== "object" || value === null) return false;
   const { reserved, remaining, spent, unreported } = value as Partial<RefusedReservation>;
   return [reserved, remaining, spent, unreported].every((each) => typeof each === "number");
+}
+
+function isCap(value: unknown): value is ExhaustedCap {
+  if (typeof value !== "object" || value === null) return false;
+  const { name, tenantId, userId, day, resetsAt, ...amounts } = value as Partial<ExhaustedCap>;
+  const { limitUsd, spentUsd, heldUsd, neededUsd } = amounts;
+  return (
+    [name, day, resetsAt].every((each) => typeof each === "string") &&
+    [tenantId, userId].every((each) => each === null || typeof each === "string") &&
+    [limitUsd, spentUsd, heldUsd, neededUsd].every((each) => typeof each === "number")
+  );
 }
 
 function isDimension(value: unknown): value is BudgetDimension {

@@ -1,4 +1,4 @@
-import type { BudgetDimension, RefusedReservation } from "../errors/budget-exhausted-error.ts";
+import type { BudgetDimension, ExhaustedCap, RefusedReservation } from "../errors/budget-exhausted-error.ts";
 import type { ExecutionBudget } from "./execution-budget.ts";
 import type { AgentId, TaskId } from "../base/identity.ts";
 import type { Priority } from "./priority.ts";
@@ -183,6 +183,8 @@ export interface Exhaustion {
   readonly used: number;
   /** The reservation that did not fit. Absent for a warning and for a bill above a cap. */
   readonly refused?: RefusedReservation;
+  /** B7: the cap per day that is exhausted. Absent if the budget of a task is exhausted. */
+  readonly cap?: ExhaustedCap;
 }
 
 /** A provider billed more than was reserved, or more was charged than a cap allows. */

@@ -56,7 +56,7 @@ export interface Commit {
   readonly mailThrough?: number;
   /**
    * U1: what the run spent since the last commit with `usage`. Present in a commit that suspends, pauses or ends the run,
-   * if there is anything new.
+   * if there is anything new. U8: returns the allotments of the run.
    */
   readonly usage?: readonly UsageDelta[];
   /** Mail to other runs, such as a reply. Mail to a run that no longer exists is dropped. */

@@ -1,4 +1,5 @@
 import type { AgentId, TopicId } from "../base/identity.ts";
+import type { MaybePromise } from "../base/maybe-promise.ts";
 
 /** A change to the followers of a topic, which a run's commit applies. */
 export interface TopicChange {
@@ -15,5 +16,6 @@ export interface TopicChange {
  */
 export interface Topics {
   apply(changes: readonly TopicChange[]): Promise<void>;
-  followers(topicId: TopicId): Promise<readonly AgentId[]>;
+  /** Synchronous if the store can read synchronously: every run asks for the followers of its progress. */
+  followers(topicId: TopicId): MaybePromise<readonly AgentId[]>;
 }

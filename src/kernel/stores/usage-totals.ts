@@ -1,3 +1,5 @@
+import type { DrawOutcome, DrawRequest } from "../limits/allotment.ts";
+import type { Lease } from "./lease.ts";
 import type { UnreportedSpend } from "../run/run-result.ts";
 
 /** The dimensions by which usage can be summed up. */
@@ -57,7 +59,13 @@ export interface UsageRow {
  * - U4 Money is added in nano-dollars, so that sums are exact.
  * - U5 Usage counts for the tenant and the user of its run. Equal user ids of two tenants are different users.
  * - U6 An unknown dimension and a day that is not in the calendar are refused with `invalid_argument`.
+ * - U7 For each cap of a draw, what the totals of the day hold plus what runs hold is at most the cap afterwards, also if several
+ *   processes draw at once. `decideDraw` says what the run gets. A draw of a worker that lost the run fails with `lease_lost`.
+ * - U8 An allotment belongs to its run: the next owner of the run has it. A commit with `usage`, even with an empty list, returns all
+ *   allotments of its run. The allotment of a run that is deleted counts until its day is over.
  */
 export interface UsageTotals {
   sum(query: UsageQuery): Promise<readonly UsageRow[]>;
+  /** B7: makes sure that the run of the lease holds at least `need` for the day, if the caps allow it. */
+  draw(lease: Lease, request: DrawRequest): Promise<DrawOutcome>;
 }

@@ -6,6 +6,8 @@ interface WatchedRun {
   readonly runId: RunId;
   readonly store: RunStore;
   tail(options: TailOptions): AsyncIterable<Event | Delta>;
+  /** Whether the ended run was resumed after the event before `next`. Waits until its owner has handled such commands. */
+  isResumed(next: number): boolean | Promise<boolean>;
 }
 
 /** Events after which a run may only wait. */
@@ -36,12 +38,40 @@ export async function readPendingApprovals({
  * an empty list when the run has ended.
  */
 export async function untilPersonIsNeeded(run: WatchedRun): Promise<readonly PendingApproval[]> {
-  for await (const event of run.tail({ types: turningPoints })) {
-    if (event.type === "run_end") continue;
-    const summary = await run.store.journal.summary(run.runId);
-    if (summary?.status !== "waiting" || !summary.waitsFor.includes("person")) continue;
-    const pending = await readPendingApprovals(run);
-    if (pending.length > 0) return pending;
-  }
+  const reader = new QuestionReader(run);
+  do {
+    const pending = await reader.read();
+    if (pending.length > 0 || reader.isCompleted) return pending;
+    // The run was resumed, perhaps by a command that its owner has not read yet.
+  } while (await run.isResumed(reader.next));
   return [];
+}
+
+class QuestionReader {
+  readonly #run: WatchedRun;
+  /** Seq of the event after the last one that was read. */
+  next = 0;
+  /** A completed run cannot be resumed. */
+  isCompleted = false;
+
+  constructor(run: WatchedRun) {
+    this.#run = run;
+  }
+
+  /** Returns the next questions, or none at the end of the run. */
+  async read(): Promise<readonly PendingApproval[]> {
+    const { store, runId } = this.#run;
+    for await (const event of this.#run.tail({ fromSeq: this.next, types: turningPoints })) {
+      if ("seq" in event) this.next = event.seq + 1;
+      if (event.type === "run_end") {
+        this.isCompleted = event.data.status === "completed";
+        continue;
+      }
+      const summary = await store.journal.summary(runId);
+      if (summary?.status !== "waiting" || !summary.waitsFor.includes("person")) continue;
+      const pending = await readPendingApprovals(this.#run);
+      if (pending.length > 0) return pending;
+    }
+    return [];
+  }
 }

@@ -167,11 +167,14 @@ export class StoredRunHandle<Result = RunResult<JsonValue>> implements RunHandle
   }
 
   untilPersonIsNeeded(): Promise<readonly PendingApproval[]> {
-    const { runId } = this;
-    const { store } = this.#options;
     return this.#awaited(async () => {
       this.#options.life?.check();
-      return untilPersonIsNeeded({ runId, store, tail: (options) => this.#tail(options) });
+      return untilPersonIsNeeded({
+        runId: this.runId,
+        store: this.#options.store,
+        tail: (options) => this.#tail(options),
+        isResumed: (next) => this.#isResumed(next),
+      });
     });
   }
 

@@ -3,6 +3,8 @@ import {
   Fault,
   type Clock,
   type Commit,
+  type DrawOutcome,
+  type DrawRequest,
   type Event,
   type EventDraft,
   type HeadcountCommand,
@@ -17,7 +19,7 @@ import {
   type Submission,
   type TaskId,
 } from "../../kernel/index.ts";
-import type { IdleFlusher, FlushableLog } from "../process/idle-flusher.ts";
+import type { FlushableLog, IdleFlusher, IdleWait } from "../process/idle-flusher.ts";
 import type { RunState } from "./run-state.ts";
 import type { TaskState } from "./task-state.ts";
 
@@ -83,8 +85,8 @@ export class RunLog implements FlushableLog {
   #submissions: Submission[] | undefined;
   #dirty = false;
   #writing: Promise<void> | undefined;
-  /** The commit that `IdleFlusher` writes if no flush has written it by the next turn of the event loop. */
-  #watched: Draft | undefined;
+  /** `IdleFlusher` writes the next commit if no flush has written it by the next turn of the event loop. Present while dirty. */
+  #idleWait: IdleWait | undefined;
   #broken: Fault | undefined;
   #isClosed = false;
 
@@ -192,6 +194,21 @@ export class RunLog implements FlushableLog {
     return this.#writing;
   }
 
+  /**
+   * B7: draws from the caps. A commit that is being written may return the allotment of the run, so it is awaited first.
+   * Fails like `flush`.
+   */
+  async draw(request: DrawRequest): Promise<DrawOutcome> {
+    while (this.#writing !== undefined) await this.#writing;
+    const broken = this.#broken ?? (this.#isClosed ? this.#released() : undefined);
+    if (broken !== undefined) throw broken;
+    try {
+      return await this.#store.usage.draw(this.lease, request);
+    } catch (error) {
+      throw this.#break(error);
+    }
+  }
+
   /** Resolves when the write in progress has succeeded or failed. Returns `undefined` if there is none. */
   whenWritten(): Promise<void> | undefined {
     return this.#writing?.catch(() => undefined);
@@ -201,6 +218,7 @@ export class RunLog implements FlushableLog {
   close(): void {
     this.#isClosed = true;
     this.#events.length = 0;
+    this.#idleWait?.cancel();
   }
 
   async #flushNext(writing: Promise<void>): Promise<void> {
@@ -220,21 +238,12 @@ export class RunLog implements FlushableLog {
   #touch(): void {
     if (this.#dirty) return;
     this.#dirty = true;
-    if (this.#watched === undefined) this.#watch();
+    this.#idleWait = this.#idleFlusher.add(this);
   }
 
-  /** No flush may follow for a long time, so `IdleFlusher` writes the commit after a turn of the event loop without a flush. */
-  #watch(): void {
-    this.#watched = this.#draft;
-    this.#idleFlusher.add(this);
-  }
-
-  writeIfIdle(): void {
-    const watched = this.#watched;
-    this.#watched = undefined;
-    if (!this.#dirty || this.#isClosed || this.#broken !== undefined) return;
-    if (this.#draft === watched) this.flush()?.catch(() => undefined);
-    else this.#watch();
+  writeIdle(): void {
+    if (this.#isClosed || this.#broken !== undefined) return;
+    this.flush()?.catch(() => undefined);
   }
 
   #write(): Promise<void> | undefined {
@@ -266,6 +275,7 @@ export class RunLog implements FlushableLog {
     if (spent !== undefined) draft.spent = spent;
     this.#draft = {};
     this.#dirty = false;
+    this.#idleWait?.cancel();
     return draft as Commit;
   }
 

@@ -33,6 +33,7 @@ import {
   type UsageDelta,
 } from "../../kernel/index.ts";
 import { SharedContents, type TurnRecord } from "./shared-contents.ts";
+import { HeldAllotment } from "./held-allotment.ts";
 import { Resolutions } from "./resolutions.ts";
 import { spendOf } from "./run-spend.ts";
 import { isSameStanding, running, standingOf } from "./run-standing.ts";
@@ -104,13 +105,15 @@ export class RunState {
   usage: Usage = noUsage;
   /** K1: the last standing that a commit holds. */
   #standing: RunStanding = running;
+  /** B7: what the run holds of the caps per day. */
+  readonly allotment = new HeldAllotment();
   readonly #usage: RunUsage;
   /** K3: what the account of the root had spent when a commit last held it. */
   #recordedSpend: Spend | undefined;
 
   constructor(unknownPrice: UnknownPrice) {
     this.ledger = openLedger(unknownPrice);
-    this.#usage = new RunUsage(this.ledger);
+    this.#usage = new RunUsage(this.ledger, this.allotment);
   }
 
   get headcount(): Headcount {

@@ -99,7 +99,7 @@ export class ModelAttempts implements CallBody {
   run(): Promise<PendingReply> {
     return new Promise((resolve, reject) => {
       this.#resolve = resolve;
-      this.#reject = (error) => reject(withLastError(error, this.#lastError));
+      this.#reject = reject;
       this.#attempt();
     });
   }
@@ -116,13 +116,22 @@ export class ModelAttempts implements CallBody {
       if (reserved instanceof Promise) this.#rejectWith(reserved.then((grant) => this.#start(model, grant)));
       else this.#start(model, reserved);
     } catch (error) {
-      this.#reject(error);
+      this.#fail(error);
     }
   }
 
   /** Rejects the whole request if `work`, which precedes the call of the model, fails. */
   #rejectWith(work: Promise<void>): void {
-    work.catch(this.#reject);
+    work.catch((error: unknown) => this.#fail(error));
+  }
+
+  /**
+   * Rejects the whole request. A method, because V8 allocates a function that is assigned to a member (`this.x = () => ...`)
+   * in old space, where it keeps the whole run until a full garbage collection. `npm run bench -- loop`, row "1,000 runs
+   * of 10 turns at once".
+   */
+  #fail(error: unknown): void {
+    this.#reject(withLastError(error, this.#lastError));
   }
 
   /** J3, B3: sends the request once the reservation is durable. */
@@ -233,7 +242,7 @@ export class ModelAttempts implements CallBody {
       this.#outgoing.onReply?.(reply);
       this.#resolve(reply);
     } catch (error) {
-      this.#reject(error);
+      this.#fail(error);
     }
   }
 
@@ -285,7 +294,7 @@ export class ModelAttempts implements CallBody {
         this.#rejectWith(waitForRetry(step, delayMs).then(() => this.#attempt()));
       }
     } catch (fault) {
-      this.#reject(fault);
+      this.#fail(fault);
     }
   }
 }

@@ -6,6 +6,7 @@ import {
   type Account,
   type Decision,
   type Exhaustion,
+  type JsonObject,
   type LlmRequest,
   type Model,
   type ModelPrice,
@@ -15,6 +16,7 @@ import {
 } from "../../kernel/index.ts";
 import type { ActiveStep } from "../task/active-step.ts";
 import { exhausted } from "../task/budget-stop.ts";
+import type { DrawnAllotment } from "../task/task-host.ts";
 import type { RunState } from "../journal/run-state.ts";
 import { boundFormat, boundMessages, boundTools } from "./token-bound.ts";
 import { modelName } from "./model-name.ts";
@@ -38,6 +40,8 @@ export interface CallReservation {
   readonly isCounted?: boolean;
   readonly attempt: number;
   readonly turns: number;
+  /** B7: the outcome of the draw that precedes this reservation. */
+  readonly drawn?: DrawnAllotment;
 }
 
 export interface Grant {
@@ -73,10 +77,12 @@ function reserve(call: CallReservation): Grant | Promise<Grant> {
   const { runner, cancelScope } = call.step;
   const wait = runner.activity.whenReady(cancelScope);
   if (wait !== undefined) return reserveAfter(wait, call);
-  const prepared = prepareReservation(call);
+  const needed = prepareReservation(call);
   const { model, isCounted = false } = call;
-  if (!isCounted && canCount(model) && !runner.host.ledger.fits(prepared.command))
+  if (!isCounted && canCount(model) && !runner.host.ledger.fits(needed.command))
     return reserveCounted(call, model);
+  const prepared = coverCall(call, needed);
+  if (prepared === undefined) return reserveDrawn(call, needed);
   const decision = runner.host.ledger.reserve(prepared.command);
   return decision === undefined ? reserveLater(call, prepared) : grantOf(call, prepared, decision);
 }
@@ -93,6 +99,41 @@ async function reserveCounted(call: CallReservation, model: CountingModel): Prom
   return reserve({ ...call, inputTokens, isCounted: true });
 }
 
+/** B7: the reservation as the run's allotment covers it. `undefined` if the run must draw first. */
+function coverCall(call: CallReservation, prepared: PreparedReservation): PreparedReservation | undefined {
+  const { allotment } = call.step.runner.host;
+  if (allotment === undefined) return prepared;
+  const { command } = prepared;
+  const { drawn } = call;
+  const covered = allotment.cover(command, drawn !== undefined);
+  if (covered.kind === "unpriced") {
+    const { provider, modelId } = call.model;
+    throw unpricedCall(call.model, `${provider}/${modelId} has no known price and openRuntime() sets caps`);
+  }
+  if (covered.kind === "short") return undefined;
+  if (covered.kind === "whole") return prepared;
+  const output = { ...command.output, maxTokens: covered.outputTokens };
+  return { ...prepared, command: { ...command, output }, cutBy: drawn?.tight ?? null };
+}
+
+/**
+ * B7: draws what the call needs. If that is not available, the model counts the input tokens (B1). A call that does not
+ * fit waits while other calls of the run are open, and fails when none is open.
+ */
+async function reserveDrawn(call: CallReservation, { command }: PreparedReservation): Promise<Grant> {
+  const { drawn: _drawn, ...again } = call;
+  const { step, model, isCounted = false } = call;
+  const { activity, host } = step.runner;
+  if (host.allotment === undefined) return reserve(call);
+  const drawn = await activity.whileAlive(host.allotment.draw(command));
+  if (drawn.tight !== null && !isCounted && canCount(model)) return reserveCounted(again, model);
+  if (!drawn.isExhausted || drawn.tight === null) return reserve({ ...call, drawn });
+  const freed = host.ledger.whenFreed();
+  if (freed === undefined) throw exhausted(step, drawn.tight);
+  await activity.waitFor(step.cancelScope, freed, { name: "budget" });
+  return reserve(again);
+}
+
 /** Waits until the reservation is decided. */
 async function reserveLater(call: CallReservation, prepared: PreparedReservation): Promise<Grant> {
   const { runner, cancelScope } = call.step;
@@ -101,20 +142,22 @@ async function reserveLater(call: CallReservation, prepared: PreparedReservation
   if (await runner.activity.isStillReady(cancelScope)) return grant;
   // The task lost its seat while it waited for the reservation. Another task may use the money meanwhile.
   runner.host.ledger.apply(runner.taskId, { type: "refund", id });
-  return reserve(call);
+  const { drawn: _drawn, ...again } = call;
+  return reserve(again);
 }
 
 /** Throws if the reservation was refused. */
 function grantOf(
   call: CallReservation,
-  { command, priceOf }: PreparedReservation,
+  { command, priceOf, cutBy: cap = null }: PreparedReservation,
   decision: Decision,
 ): Grant {
-  const { state, taskId } = call.step.runner;
+  const { state, taskId, host } = call.step.runner;
   if (decision.kind !== "granted") throw refusalOf(call, decision);
   const { outputTokens, clamped } = decision;
-  const cutBy = clamped ? findTightestCap(state, taskId, command.output.usdPerToken ?? 0) : null;
-  const isLimited = call.request.maxOutputTokens !== undefined || isCapped(state, taskId);
+  const cutBy = clamped ? findTightestCap(state, taskId, command.output.usdPerToken ?? 0) : cap;
+  const isLimited =
+    call.request.maxOutputTokens !== undefined || host.allotment !== undefined || isCapped(state, taskId);
   return { id: command.id, outputLimit: isLimited ? outputTokens : null, cutBy, priceOf };
 }
 
@@ -134,6 +177,8 @@ async function waitForDecision({ runner, cancelScope }: ActiveStep, id: string):
 interface PreparedReservation {
   readonly command: ReserveCommand;
   readonly priceOf: Grant["priceOf"];
+  /** B7: the cap per day that lowered the output limit. */
+  readonly cutBy?: Exhaustion | null;
 }
 
 function prepareReservation(call: CallReservation): PreparedReservation {
@@ -168,15 +213,20 @@ function refusalOf(
   { step, model }: CallReservation,
   decision: Exclude<Decision, { kind: "granted" }>,
 ): Fault {
-  if (decision.kind === "unknown_price") {
-    const { provider, modelId } = model;
-    return new Fault(
-      "unknown_price",
-      `${provider}/${modelId} has no known price and task ${decision.taskId} has a cost cap: give its price with openRuntime({ prices: priceCatalog({ overrides: [{ provider: "${provider}", model: "${modelId}", usdPerMillion: { input, output } }] }) }), or set unknownPrice to "ignore"`,
-      { details: { provider, modelId, taskId: decision.taskId } },
-    );
-  }
-  return exhausted(step, decision.exhaustion);
+  if (decision.kind !== "unknown_price") return exhausted(step, decision.exhaustion);
+  const { provider, modelId } = model;
+  const { taskId } = decision;
+  const problem = `${provider}/${modelId} has no known price and task ${taskId} has a cost cap`;
+  return unpricedCall(model, problem, { taskId });
+}
+
+/** B4: the fault for a call without a known price under a cost cap. */
+function unpricedCall({ provider, modelId }: Model, problem: string, details: JsonObject = {}): Fault {
+  return new Fault(
+    "unknown_price",
+    `${problem}: give its price with openRuntime({ prices: priceCatalog({ overrides: [{ provider: "${provider}", model: "${modelId}", usdPerMillion: { input, output } }] }) }), or set unknownPrice to "ignore"`,
+    { details: { provider, modelId, ...details } },
+  );
 }
 
 function inputCost(price: ModelPrice, tokens: number): number {

@@ -127,11 +127,11 @@ export function truncatedByBudget(
 ): BudgetExhaustedError | undefined {
   const exhaustion = grant?.cutBy ?? null;
   if (exhaustion === null || stopReason !== "length") return undefined;
-  const { dimension, limit, used, taskId } = exhaustion;
+  const { dimension, limit, used, taskId, cap } = exhaustion;
   step.emit({ type: "budget_exhausted", data: exhaustion });
   const reason = "the answer was cut at what was left of the budget";
   const details = { taskId, reason, [partialOutput]: partial, [faultStopReason]: stopReason };
-  return new BudgetExhaustedError({ dimension, limit, used, details });
+  return new BudgetExhaustedError({ dimension, limit, used, ...(cap && { cap }), details });
 }
 
 /** The fault for a reply that is not an answer. Its call is paid, and its usage counts for the task. */

@@ -2,6 +2,7 @@ import {
   Fault,
   type HostedAgent,
   type AgentId,
+  type CapLimits,
   type Clock,
   type Hash,
   type IdSource,
@@ -38,6 +39,8 @@ export interface WorkerContext {
   readonly random: Random;
   readonly prices: PriceTable;
   readonly unknownPrice: UnknownPrice;
+  /** B7: caps per UTC day. If absent, there are none. */
+  readonly caps?: CapLimits | undefined;
   /** B5: share of a cap at which `budget_warning` is emitted. Default: 0.8. */
   readonly warnAt?: number;
   readonly modelTimeouts: ModelTimeouts;

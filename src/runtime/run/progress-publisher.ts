@@ -8,7 +8,7 @@ import {
   type RunId,
   type Store,
 } from "../../kernel/index.ts";
-import type { FlushableLog, IdleFlusher } from "../process/idle-flusher.ts";
+import type { FlushableLog, IdleFlusher, IdleWait } from "../process/idle-flusher.ts";
 
 /** The events of a run that are its progress. */
 const progressTypes: ReadonlySet<Event["type"]> = new Set<Event["type"]>([
@@ -42,6 +42,8 @@ export class ProgressPublisher implements FlushableLog {
   readonly #caughtUp = new Set<AgentId>();
   /** Progress that is not sent yet. */
   #pending: Event[] = [];
+  /** Present while progress is pending. */
+  #idleWait: IdleWait | undefined;
   #sending: Promise<void> | undefined;
 
   constructor(options: ProgressPublisherOptions) {
@@ -52,17 +54,20 @@ export class ProgressPublisher implements FlushableLog {
     for (let index = 0; index < events.length; index++) {
       const event = events[index] as Event;
       if (progressTypes.has(event.type) && this.#pending.push(event) === 1)
-        this.#options.idleFlusher.add(this);
+        this.#idleWait = this.#options.idleFlusher.add(this);
     }
   }
 
   /** Sends what is pending. Called after a turn of the event loop, so that several turns of an agent need one lookup. */
-  writeIfIdle(): void {
+  writeIdle(): void {
     const progress = this.#pending;
     if (progress.length === 0) return;
     this.#pending = [];
-    const sending = (this.#sending ?? Promise.resolve())
-      .then(() => this.#send(progress))
+    this.#idleWait?.cancel();
+    const sent =
+      this.#sending === undefined ? this.#send(progress) : this.#sending.then(() => this.#send(progress));
+    if (sent === undefined) return;
+    const sending = sent
       .catch((error: unknown) => this.#options.onError(Fault.from(error)))
       .finally(() => {
         if (this.#sending === sending) this.#sending = undefined;
@@ -72,14 +77,20 @@ export class ProgressPublisher implements FlushableLog {
 
   /** Sends what is pending. Resolves when it is sent. Returns `undefined` if there is nothing to wait for. */
   whenSent(): Promise<void> | undefined {
-    this.writeIfIdle();
+    this.writeIdle();
     return this.#sending;
   }
 
-  async #send(progress: readonly Event[]): Promise<void> {
+  /** Returns `undefined` if the topic has no followers, so that such a run needs no promise. */
+  #send(progress: readonly Event[]): Promise<void> | undefined {
     const { store, runId } = this.#options;
-    const topic = formatTopicId({ type: "agent.progress", source: runId });
-    for (const follower of await store.topics.followers(topic)) {
+    const followers = store.topics.followers(formatTopicId({ type: "agent.progress", source: runId }));
+    if (followers instanceof Promise) return followers.then((found) => this.#sendTo(found, progress));
+    return followers.length === 0 ? undefined : this.#sendTo(followers, progress);
+  }
+
+  async #sendTo(followers: readonly AgentId[], progress: readonly Event[]): Promise<void> {
+    for (const follower of followers) {
       if (!this.#caughtUp.has(follower)) await this.#catchUp(follower, progress[0]?.seq ?? 0);
       this.#caughtUp.add(follower);
       for (const event of progress) await this.#deliver(follower, event);

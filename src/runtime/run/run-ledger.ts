@@ -20,6 +20,8 @@ export class RunLedger implements TaskLedger {
   readonly #state: RunState;
   /** Reservations without a decision, by id. Created with the first one. */
   #undecided: Map<string, PromiseWithResolvers<Decision>> | undefined;
+  /** Resolves with the next command that is applied. Created if a call waits for it. */
+  #applied: PromiseWithResolvers<void> | undefined;
 
   constructor(log: RunLog, state: RunState) {
     this.#log = log;
@@ -51,6 +53,13 @@ export class RunLedger implements TaskLedger {
 
   apply(taskId: TaskId, command: LedgerCommand): void {
     this.#report(taskId, this.#log.applyLedger(command));
+    this.#applied?.resolve();
+    this.#applied = undefined;
+  }
+
+  whenFreed(): Promise<void> | undefined {
+    if (this.#state.ledger.open.length === 0) return undefined;
+    return (this.#applied ??= Promise.withResolvers<void>()).promise;
   }
 
   lose(taskId: TaskId, reservationId: string): void {

@@ -22,6 +22,7 @@ import { openAccountCommand } from "../journal/new-run.ts";
 import { childTaskRecord, ownBudget } from "../journal/task-record.ts";
 import { DeliveryCounts } from "./delivery-counts.ts";
 import { hostedAgent, type WorkerContext } from "../process/worker-context.ts";
+import { RunAllotment } from "./run-allotment.ts";
 import { lostReservationEvent, RunLedger } from "./run-ledger.ts";
 import { parentEnded, type ResumedTask } from "../journal/resume-plan.ts";
 import type { RunLog } from "../journal/run-log.ts";
@@ -88,6 +89,7 @@ export class TaskSupervisor implements TaskHost, SeatMoves {
   readonly tenantId: string | null;
   readonly turn: string;
   readonly ledger: RunLedger;
+  readonly allotment: RunAllotment | undefined;
   readonly waits: WaitRegistry;
   readonly live: LiveContext | undefined;
   readonly seats: RunHeadcount;
@@ -114,6 +116,8 @@ export class TaskSupervisor implements TaskHost, SeatMoves {
     this.#state = state;
     this.#log = log;
     this.ledger = new RunLedger(log, state);
+    const { caps, unknownPrice } = worker;
+    this.allotment = caps && new RunAllotment({ log, state, caps, unknownPrice, record });
     this.seats = new RunHeadcount(log, state, this, listener);
     this.deliveries = new DeliveryCounts(worker.store.inbox);
     this.#stopTimer = new StopTimer(worker, waits, this);

@@ -1,4 +1,5 @@
 import {
+  addDays,
   checkChoice,
   checkOptions,
   describeValue,
@@ -7,6 +8,8 @@ import {
   isUtcDay,
   optionNames,
   usageDimensions,
+  type CapLimits,
+  type CapName,
   type UsageDelta,
   type UsageQuery,
   type UsageRow,
@@ -81,4 +84,19 @@ export function usageRow(
     unreported: { tokens: lostTokens, costUsd: fromNanoUsd(lostNanoUsd) },
     unpricedTurns: unpriced,
   };
+}
+
+/** The caps that have a limit. */
+export function capsInForce(caps: CapLimits): readonly (readonly [CapName, number])[] {
+  return (Object.entries(caps) as [CapName, number | null][]).flatMap(([name, limit]) =>
+    limit === null ? [] : [[name, limit] as const],
+  );
+}
+
+/** Number of days after which no worker draws for a day any more, whatever its clock shows. */
+const daysKept = 2;
+
+/** The first day whose allotments are kept when a run draws for this day. */
+export function oldestDay(day: string): string {
+  return addDays(day, -daysKept);
 }

@@ -9,13 +9,14 @@ export function stopAtOverrun(step: ActiveStep): void {
 
 /** Emits `budget_exhausted` and returns the error to throw. */
 export function exhausted(step: ActiveStep, exhaustion: Exhaustion): BudgetExhaustedError {
-  const { dimension, limit, used, refused, taskId } = exhaustion;
+  const { dimension, limit, used, refused, cap, taskId } = exhaustion;
   step.emit({ type: "budget_exhausted", data: exhaustion });
   return new BudgetExhaustedError({
     dimension,
     limit,
     used,
     ...(refused && { refused }),
+    ...(cap && { cap }),
     details: { taskId },
   });
 }

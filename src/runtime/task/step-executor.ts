@@ -13,7 +13,7 @@ import {
 } from "../../kernel/index.ts";
 import { pendingForever } from "../process/pending-forever.ts";
 import { earlyEventsAddress, earlyEventsIn } from "../journal/wait-names.ts";
-import type { FlushableLog } from "../process/idle-flusher.ts";
+import type { FlushableLog, IdleWait } from "../process/idle-flusher.ts";
 import type { CancellationScope } from "./cancellation-scope.ts";
 import { failureOf, none, noneOutcome, outcomeOf } from "./step-outcome.ts";
 import type { TaskRunner } from "./task-runner.ts";
@@ -40,8 +40,8 @@ export class StepExecutor implements FlushableLog {
   #open: Call | undefined;
   /** E4: events that the code has emitted since its last step. */
   #events: EventDraft[] = [];
-  /** The value of `#events` for which the idle flusher waits. */
-  #watched: EventDraft[] | undefined;
+  /** Present while there are such events. */
+  #idleWait: IdleWait | undefined;
   /** Number of events that the code has emitted in this scope. */
   #emitted = 0;
   /** Number of the scope's first events that are in the log already, because an earlier owner was idle after them. */
@@ -77,21 +77,14 @@ export class StepExecutor implements FlushableLog {
   emit(draft: EventDraft): void {
     if (++this.#emitted <= this.#inLog) return;
     this.#events.push(draft);
-    if (this.#watched === undefined) this.#watch();
-  }
-
-  #watch(): void {
-    this.#watched = this.#events;
-    this.runner.worker.idleFlusher.add(this);
+    this.#idleWait ??= this.runner.worker.idleFlusher.add(this);
   }
 
   /** E4: emits the pending events, with a mark that keeps a replay from emitting them again. */
-  writeIfIdle(): void {
+  writeIdle(): void {
     const { runner, scope } = this;
-    const watched = this.#watched;
-    this.#watched = undefined;
-    if (this.#events.length === 0 || this.#isOver || !runner.journal.isPastReplay(scope)) return;
-    if (this.#events !== watched) return this.#watch();
+    this.#idleWait = undefined;
+    if (this.#isOver || !runner.journal.isPastReplay(scope)) return;
     let seq = -1;
     for (const draft of this.takeEvents()) seq = runner.journal.emit(draft);
     const address = earlyEventsAddress(scope, this.#emitted);
@@ -103,7 +96,16 @@ export class StepExecutor implements FlushableLog {
     if (this.#events.length === 0) return nothing;
     const events = this.#events;
     this.#events = [];
+    this.#idleWait?.cancel();
+    this.#idleWait = undefined;
     return events;
+  }
+
+  /** Makes events pending again, because the step that took them does not start. */
+  #putBack(events: readonly EventDraft[]): void {
+    if (events.length === 0) return;
+    this.#events.unshift(...events);
+    this.#idleWait ??= this.runner.worker.idleFlusher.add(this);
   }
 
   /** C2: throws if the scope is cancelled, unless recorded steps remain. */
@@ -366,7 +368,7 @@ export class StepExecutor implements FlushableLog {
     try {
       await this.runner.activity.whenSeated(this.cancelScope);
     } catch (error) {
-      this.#events.unshift(...events);
+      this.#putBack(events);
       throw error;
     }
   }
@@ -375,7 +377,7 @@ export class StepExecutor implements FlushableLog {
     try {
       this.cancelScope.check();
     } catch (error) {
-      this.#events.unshift(...events);
+      this.#putBack(events);
       throw error;
     }
   }

@@ -3,6 +3,7 @@ import type {
   CancellationStatus,
   Decision,
   Delivery,
+  Exhaustion,
   JsonValue,
   LedgerCommand,
   Priority,
@@ -23,6 +24,8 @@ export interface TaskHost {
   readonly turn: string;
   /** Money of the run: every task reserves from and settles on this ledger. */
   readonly ledger: TaskLedger;
+  /** B7: the part of the caps per day that the run holds. `undefined` if there are no caps. */
+  readonly allotment: TaskAllotment | undefined;
   readonly waits: WaitRegistry;
   /** The live context of the run. `undefined` if the run has none. */
   readonly live: LiveContext | undefined;
@@ -45,10 +48,38 @@ export interface TaskLedger {
   reserve(command: ReserveCommand): Decision | undefined;
   /** Resolves with the decision on a reservation that `reserve` left waiting. */
   whenDecided(reservationId: string): Promise<Decision>;
+  /** Resolves when an open reservation of the run may have ended. Returns `undefined` if none is open. */
+  whenFreed(): Promise<void> | undefined;
   /** Applies a command, emits its warnings as events of `taskId`, and resolves the waiting reservations that the command made room for. */
   apply(taskId: TaskId, command: LedgerCommand): void;
   /** B3: charges an open reservation in full, because the call may have cost all of it. Does nothing if the reservation is not open. */
   lose(taskId: TaskId, reservationId: string): void;
+}
+
+/** B7: whether the allotment of the run covers a call. */
+export type CoveredCall =
+  | { readonly kind: "whole" }
+  /** It covers the call with this output limit. */
+  | { readonly kind: "clamped"; readonly outputTokens: number }
+  /** It does not cover the call. The run must draw. */
+  | { readonly kind: "short" }
+  /** B4: the price of the call is unknown. */
+  | { readonly kind: "unpriced" };
+
+/** The outcome of a draw. */
+export interface DrawnAllotment {
+  /** The caps leave less than the least that the call needs. */
+  readonly isExhausted: boolean;
+  /** The cap because of which the run holds less than the call would like. */
+  readonly tight: Exhaustion | null;
+}
+
+/** B7: the allotment of the run, as a task uses it. */
+export interface TaskAllotment {
+  /** Call it synchronously before `TaskLedger.reserve`. With `mayClamp`, a lower output limit is accepted. */
+  cover(command: ReserveCommand, mayClamp: boolean): CoveredCall;
+  /** Draws what the call needs. Rejects when the lease is lost or the store fails. */
+  draw(command: ReserveCommand): Promise<DrawnAllotment>;
 }
 
 /** The seats of the run, as a task uses them. */

@@ -141,6 +141,21 @@ describe("a client-side tool", () => {
     expect((await run.result()).output).toBe("In Lyon.");
   });
 
+  test.each(twoStores)(
+    "a run that is resumed after a cancel lists its client-side call again and takes the result (%s)",
+    async (_name, prepare) => {
+      const { agent, model } = guide("call-1");
+      await using second = await reopen(await prepare(), agent, isRequest);
+      await second.run.cancel("a mistake");
+      await second.run.result();
+      await second.run.resume();
+      expect(await second.run.untilPersonIsNeeded()).toMatchObject([{ callId: "call-1" }]);
+      await second.run.toolResult("call-1", "Lyon");
+      expect((await second.run.result()).status).toBe("completed");
+      expect(resultsIn(model)).toEqual(["Lyon"]);
+    },
+  );
+
   test("approve() refuses to approve a client-side call without a result, and may deny it", async () => {
     const team = await company();
     const { agent, model } = guide("call-1");

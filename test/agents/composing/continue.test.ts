@@ -103,6 +103,16 @@ describe("continue()", () => {
     },
   );
 
+  test("continue() is refused before a run starts if there is no session id", async () => {
+    const { agent } = scout([]);
+    const expected = {
+      code: "invalid_argument",
+      message: "agent scout cannot continue without a session: sessionId is missing; use continue(sessionId)",
+    };
+    await expect(agent.continue(undefined as never)).rejects.toMatchObject(expected);
+    await expect(agent.submit({ continue: true })).rejects.toMatchObject(expected);
+  });
+
   test("continue() is refused before a run starts if the architecture needs a message", async () => {
     const { agent } = scout([], { architecture: planAndExecute() });
     await expect(agent.continue("chat")).rejects.toMatchObject({

@@ -36,7 +36,7 @@ export function memoryStore(options: MemoryStoreOptions): Store {
   const mailbox = new MemoryMailbox(tables);
   const inbox = new MemoryInbox(tables, inboxSettings(mail));
   const topics = new MemoryTopics();
-  const usage = new MemoryUsageTotals();
+  const usage = new MemoryUsageTotals(tables);
   return {
     journal: new MemoryJournal(tables, hash, { sessions, mailbox, inbox, topics, contents, usage }),
     events: new MemoryEventLog(tables, hash),

@@ -7,7 +7,7 @@ export class MemoryTopics implements Topics {
     this.applyNow(changes);
   }
 
-  async followers(topicId: TopicId): Promise<readonly AgentId[]> {
+  followers(topicId: TopicId): readonly AgentId[] {
     return [...(this.#followers.get(topicId) ?? [])];
   }
 

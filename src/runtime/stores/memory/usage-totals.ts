@@ -1,5 +1,12 @@
 import {
   addUsageDelta,
+  decideDraw,
+  type CapName,
+  type CapUse,
+  type DrawOutcome,
+  type DrawRequest,
+  type Lease,
+  type RunId,
   type RunRecord,
   type UsageDelta,
   type UsageDimension,
@@ -7,15 +14,54 @@ import {
   type UsageRow,
   type UsageTotals,
 } from "../../../kernel/index.ts";
-import { usageRange, usageRow } from "../usage-check.ts";
+import { capsInForce, oldestDay, usageRange, usageRow } from "../usage-check.ts";
+import type { Tables } from "./tables.ts";
 
 type Owner = Pick<RunRecord, "tenantId" | "userId">;
 
 /** A total with the tenant and the user to whom it belongs. */
 type Total = UsageDelta & Owner;
 
+/** B7: what a run holds for a day. */
+interface Allotment extends Owner {
+  readonly day: string;
+  readonly runId: RunId;
+  readonly amount: number;
+}
+
 export class MemoryUsageTotals implements UsageTotals {
+  readonly #tables: Tables;
   readonly #totals = new Map<string, Total>();
+  #allotments: readonly Allotment[] = [];
+
+  constructor(tables: Tables) {
+    this.#tables = tables;
+  }
+
+  async draw(lease: Lease, request: DrawRequest): Promise<DrawOutcome> {
+    const { day, caps } = request;
+    const { runId, tenantId, userId } = this.#tables.owned(lease).record;
+    const isOwn = (each: Allotment): boolean => each.runId === runId && each.day === day;
+    const uses = capsInForce(caps).map(([name, limit]): CapUse => {
+      const isMeant = (each: Owner & { readonly day: string }): boolean =>
+        each.day === day && isUnder(name, each, { tenantId, userId });
+      return {
+        name,
+        limit,
+        spent: sumOf([...this.#totals.values()].filter(isMeant).map(({ nanoUsd }) => nanoUsd)),
+        held: sumOf(
+          this.#allotments.filter((each) => isMeant(each) && !isOwn(each)).map(({ amount }) => amount),
+        ),
+      };
+    });
+    const own = this.#allotments.find(isOwn)?.amount ?? 0;
+    const outcome = decideDraw(own, request, uses);
+    if (outcome.kind === "held" && outcome.amount > own) {
+      const kept = this.#allotments.filter((each) => !isOwn(each) && each.day >= oldestDay(day));
+      this.#allotments = [...kept, { day, runId, tenantId, userId, amount: outcome.amount }];
+    }
+    return outcome;
+  }
 
   async sum(query: UsageQuery): Promise<readonly UsageRow[]> {
     const { by, from, to, tenantId, userId } = usageRange(query);
@@ -43,7 +89,9 @@ export class MemoryUsageTotals implements UsageTotals {
   }
 
   /** Adds the usage of a commit. The journal calls this together with the other changes of the commit. */
-  addNow({ tenantId, userId }: Owner, usage: readonly UsageDelta[]): void {
+  addNow({ runId, tenantId, userId }: RunRecord, usage: readonly UsageDelta[]): void {
+    if (this.#allotments.length > 0)
+      this.#allotments = this.#allotments.filter((each) => each.runId !== runId);
     for (const delta of usage) {
       const { day, agent, model } = delta;
       const key = JSON.stringify([day, tenantId, userId, agent, model]);
@@ -66,4 +114,14 @@ function compare(one: string | null, other: string | null): number {
   if (one === other) return 0;
   if (one === null) return -1;
   return other === null || one > other ? 1 : -1;
+}
+
+/** Whether usage of `one` counts for the cap of `run`. */
+function isUnder(cap: CapName, one: Owner, run: Owner): boolean {
+  if (cap === "perDayUsd") return true;
+  return one.tenantId === run.tenantId && (cap === "perTenantPerDayUsd" || one.userId === run.userId);
+}
+
+function sumOf(amounts: readonly number[]): number {
+  return amounts.reduce((all, each) => all + each, 0);
 }

@@ -1,4 +1,4 @@
-import type { AgentId, TopicChange, TopicId, Topics } from "../../../kernel/index.ts";
+import type { AgentId, MaybePromise, TopicChange, TopicId, Topics } from "../../../kernel/index.ts";
 import type { Tables } from "./db/tables.ts";
 
 export class SqliteTopics implements Topics {
@@ -12,7 +12,7 @@ export class SqliteTopics implements Topics {
     return this.#tables.write({ apply: () => this.applyNow(changes) });
   }
 
-  async followers(topicId: TopicId): Promise<readonly AgentId[]> {
+  followers(topicId: TopicId): MaybePromise<readonly AgentId[]> {
     return this.#tables.read(() =>
       this.#tables.database
         .all<{ readonly agentId: AgentId }>(

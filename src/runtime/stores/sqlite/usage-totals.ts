@@ -1,5 +1,17 @@
-import type { UsageDelta, UsageDimension, UsageQuery, UsageRow, UsageTotals } from "../../../kernel/index.ts";
-import { usageRange, usageRow, type UsageAmounts } from "../usage-check.ts";
+import {
+  decideDraw,
+  type CapName,
+  type CapUse,
+  type DrawOutcome,
+  type DrawRequest,
+  type Lease,
+  type UsageDelta,
+  type UsageDimension,
+  type UsageQuery,
+  type UsageRow,
+  type UsageTotals,
+} from "../../../kernel/index.ts";
+import { capsInForce, oldestDay, usageRange, usageRow, type UsageAmounts } from "../usage-check.ts";
 import { tenantOf, tenantText, type RunKey } from "./db/run-row.ts";
 import type { Tables } from "./db/tables.ts";
 
@@ -33,6 +45,13 @@ const keyColumns: Readonly<Record<UsageDimension, string>> = {
   user: "user",
 };
 
+/** The rows that count for a cap, and the number of values that select them. */
+const scopes: Readonly<Record<CapName, { readonly where: string; readonly values: number }>> = {
+  perDayUsd: { where: "day = ?", values: 1 },
+  perTenantPerDayUsd: { where: "day = ? AND tenant = ?", values: 2 },
+  perUserPerDayUsd: { where: "day = ? AND tenant = ? AND user = ?", values: 3 },
+};
+
 type SumRow = UsageAmounts & { readonly key: string; readonly tenant: string };
 
 export class SqliteUsageTotals implements UsageTotals {
@@ -62,8 +81,54 @@ export class SqliteUsageTotals implements UsageTotals {
     return rows.map((row) => rowOf(row, by));
   }
 
-  /** Adds the usage of a commit, inside its transaction. */
-  addNow({ tenantId, userId }: Pick<RunKey, "tenantId" | "userId">, usage: readonly UsageDelta[]): void {
+  draw(lease: Lease, request: DrawRequest): Promise<DrawOutcome> {
+    return this.#tables.write({ apply: () => this.#drawNow(lease, request) });
+  }
+
+  #drawNow(lease: Lease, request: DrawRequest): DrawOutcome {
+    const { day, caps } = request;
+    const { database } = this.#tables;
+    const { runId, tenantId, userId } = this.#tables.ownerNow(lease);
+    const whose = [day, textOf(tenantId), textOf(userId)] as const;
+    const uses = capsInForce(caps).map(([name, limit]): CapUse => {
+      const { where, values } = scopes[name];
+      const scope = whose.slice(0, values);
+      return {
+        name,
+        limit,
+        spent: this.#amount(`SELECT SUM(nano_usd) AS amount FROM usage_totals WHERE ${where}`, ...scope),
+        held: this.#amount(
+          `SELECT SUM(nano_usd) AS amount FROM allotments WHERE ${where} AND run_id <> ?`,
+          ...scope,
+          runId,
+        ),
+      };
+    });
+    const own = this.#amount(
+      "SELECT nano_usd AS amount FROM allotments WHERE day = ? AND tenant = ? AND user = ? AND run_id = ?",
+      ...whose,
+      runId,
+    );
+    const outcome = decideDraw(own, request, uses);
+    if (outcome.kind === "held" && outcome.amount > own) {
+      database.run("DELETE FROM allotments WHERE day < ?", oldestDay(day));
+      database.run(
+        "INSERT OR REPLACE INTO allotments VALUES (?, ?, ?, ?, ?)",
+        ...whose,
+        runId,
+        outcome.amount,
+      );
+    }
+    return outcome;
+  }
+
+  #amount(sql: string, ...values: readonly string[]): number {
+    return this.#tables.database.get<{ readonly amount: number | null }>(sql, ...values)?.amount ?? 0;
+  }
+
+  /** Adds the usage of a commit and returns the allotments of its run, inside its transaction. */
+  addNow({ runId, tenantId, userId }: RunKey, usage: readonly UsageDelta[]): void {
+    this.#tables.database.run("DELETE FROM allotments WHERE run_id = ?", runId);
     const statement = this.#tables.database.statement(add);
     for (const delta of usage)
       statement.run(

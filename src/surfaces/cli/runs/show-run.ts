@@ -1,8 +1,9 @@
-import { jsonText, totalTokens, type TaskId } from "../../../kernel/index.ts";
+import { jsonText, totalTokens, type ApprovalRequest, type TaskId } from "../../../kernel/index.ts";
 import type { ExitKind } from "../exit-code.ts";
 import { columns, counted, dollars, duration, shortText } from "../format.ts";
 import { withStore, type StoreOptions } from "../stored-runs.ts";
 import { printable, shownText, type Terminal } from "../terminal.ts";
+import { isForPerson } from "../run/approval-prompt.ts";
 import { requestLines } from "../run/run-watcher.ts";
 import { findRunId } from "./find-run.ts";
 import { readReport, totalOf, type RunReport, type TaskReport } from "./run-report.ts";
@@ -90,7 +91,7 @@ function showLines(report: RunReport): readonly string[] {
     ...facts,
     ...(failure === null ? [] : [`error    ${failure.code}: ${printable(failure.message)}`]),
     ...approvals.flatMap((request) => [
-      `asks     ${printable(request.approvalId)}: ${printable(request.reason)}; answer with reeve approve ${runId}`,
+      `asks     ${printable(request.approvalId)}: ${printable(request.reason)}; ${printable(answerTo(request, runId))}`,
       ...requestLines(request),
     ]),
     ...(output === null || output === "" ? [] : ["", shownText(jsonText(output))]),
@@ -134,4 +135,10 @@ function costLines(report: RunReport): readonly string[] {
 
 function numbers(calls: number, input: number, output: number, costUsd: number | null): readonly string[] {
   return [String(calls), counted(input), counted(output), dollars(costUsd)];
+}
+/** How a request is answered. The result of a client-side tool comes from a program. */
+function answerTo(request: ApprovalRequest, runId: string): string {
+  return isForPerson(request)
+    ? `answer with reeve approve ${runId}`
+    : `a program answers with run.toolResult(${JSON.stringify(request.callId)}, value)`;
 }

@@ -266,7 +266,7 @@ async function view(store: Store): Promise<unknown> {
       letters.toSorted((one, other) => (one.message.id < other.message.id ? -1 : 1)),
     ),
     followers: await Promise.all(
-      names.map((source) => store.topics.followers(formatTopicId({ type: "news", source }))),
+      names.map(async (source) => store.topics.followers(formatTopicId({ type: "news", source }))),
     ),
   };
 }

@@ -61,6 +61,7 @@ export const isUnnamed = "session_id >= 'ses_run_' AND session_id < 'ses_run`'";
  * - `entries`: one row holds `count` successive entries, the first named by `stem` and `number`. The rows of a session
  *   are stored together, in the order of arrival.
  * - `usage_totals`: amounts of runs, also of deleted ones. Tenant, user and model are stored as `tenantText` returns them.
+ * - `allotments`: what runs in progress hold of the caps per day (B7).
  * - `records`: a write deletes the row and inserts another one, so that `version` is never reused.
  * - Deletion first sets the name to NULL (`run_id`, `session_id` or the content's `hash`). The rows are freed later.
  * - The indexes that find work contain no run that is suspended without a wake time.
@@ -291,6 +292,15 @@ const migrations: readonly string[] = [
     runs INTEGER NOT NULL,
     PRIMARY KEY (day, tenant, user, agent, model)
   ) WITHOUT ROWID;
+  CREATE TABLE allotments (
+    day TEXT NOT NULL,
+    tenant TEXT NOT NULL,
+    user TEXT NOT NULL,
+    run_id TEXT NOT NULL,
+    nano_usd INTEGER NOT NULL,
+    PRIMARY KEY (day, tenant, user, run_id)
+  ) WITHOUT ROWID;
+  CREATE INDEX allotments_of_run ON allotments (run_id);
 
   CREATE TABLE records (
     version INTEGER PRIMARY KEY AUTOINCREMENT,

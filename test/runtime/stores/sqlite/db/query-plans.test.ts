@@ -3,6 +3,7 @@ import {
   formatAgentId,
   formatRunId,
   formatTopicId,
+  noUsageDelta,
   unnamedSessionId,
   usageDimensions,
   userMessage,
@@ -137,6 +138,13 @@ async function doEverything(store: Store): Promise<void> {
     { type: "append", sessionId, agentId, entry: info, visibility: "visible" },
   ]);
   await store.sessions.apply([{ type: "remove", sessionId, runId }]);
+  const caps = { perDayUsd: 1, perTenantPerDayUsd: 1, perUserPerDayUsd: 1 };
+  await store.usage.draw(lease, { day: "2026-11-16", need: 1, want: 1, caps });
+  await store.journal.append(lease, {
+    number: 2,
+    at: 1,
+    usage: [{ ...noUsageDelta, day: "2026-11-16", agent: "a", model: null }],
+  });
   await store.leases.check(lease);
   await store.leases.release(lease, { kind: "suspended", wakeAt: 5 });
   await store.leases.claim({ workerId: "w1", limit: 5, now: 9 });

@@ -5,8 +5,8 @@ import {
   type RecordQuery,
   type Records,
   type StoredRecord,
-} from "../kernel/index.ts";
-import type { ContractHarness } from "./contract-harness.ts";
+} from "../../kernel/index.ts";
+import type { ContractHarness } from "../contract-harness.ts";
 
 const namespace = "tokens";
 

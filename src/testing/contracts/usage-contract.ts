@@ -1,6 +1,9 @@
 import {
   noUsageDelta,
+  type CapLimits,
   type Commit,
+  type DrawOutcome,
+  type DrawRequest,
   type Lease,
   type RunId,
   type Store,
@@ -8,9 +11,9 @@ import {
   type UsageDimension,
   type UsageQuery,
   type UsageRow,
-} from "../kernel/index.ts";
-import type { ContractHarness } from "./contract-harness.ts";
-import { runEnd, runRecord } from "./store-fixtures.ts";
+} from "../../kernel/index.ts";
+import type { ContractHarness } from "../contract-harness.ts";
+import { runEnd, runRecord } from "../store-fixtures.ts";
 
 const day = "2026-11-16";
 
@@ -54,6 +57,7 @@ async function costs(store: Store, query: UsageQuery): Promise<[string | null, n
 export function usageContract(harness: ContractHarness): void {
   adding(harness);
   summing(harness);
+  drawing(harness);
 }
 
 function adding({ test, expect, open, reopen }: ContractHarness): void {
@@ -243,5 +247,150 @@ function summing({ test, expect, open }: ContractHarness): void {
     await expect(usage.sum({ by: "day", userId: 5 as unknown as string })).rejects.toMatchObject({
       code: "invalid_argument",
     });
+  });
+}
+
+const noCaps: CapLimits = { perDayUsd: null, perTenantPerDayUsd: null, perUserPerDayUsd: null };
+
+function request(need: number, caps: Partial<CapLimits>, more: Partial<DrawRequest> = {}): DrawRequest {
+  return { day, need, want: need, caps: { ...noCaps, ...caps }, ...more };
+}
+
+function held(amount: number): DrawOutcome {
+  return { kind: "held", amount, tight: null };
+}
+
+function drawing(harness: ContractHarness): void {
+  const { test, expect, open, reopen } = harness;
+  returning(harness);
+
+  test("U7: runs draw from a cap until it is used up, and an exhausted cap names what is spent and held", async () => {
+    const store = await open();
+    await spend(store, "past", [delta({ nanoUsd: 10 })]);
+    const [one, other] = [await ownRunOf(store, "a"), await ownRunOf(store, "b")];
+    const caps = { perDayUsd: 100 };
+    expect(await store.usage.draw(one, request(60, caps))).toEqual(held(60));
+    const tight = { name: "perDayUsd", limit: 100, spent: 10, held: 60 };
+    expect(await store.usage.draw(other, request(31, caps))).toEqual({ kind: "exhausted", tight });
+    expect(await store.usage.draw(other, request(30, caps))).toEqual(held(30));
+    expect((await store.usage.draw(one, request(61, caps))).kind).toBe("exhausted");
+  });
+
+  test("U7: a draw grants as much of what is wanted as the caps leave, and never takes back what the run holds", async () => {
+    const store = await open();
+    const lease = await ownRunOf(store, "a");
+    const caps = { perDayUsd: 100 };
+    const tight = { name: "perDayUsd", limit: 100, spent: 0, held: 0 };
+    const wanted = await store.usage.draw(lease, request(60, caps, { want: 150 }));
+    expect(wanted).toEqual({ kind: "held", amount: 100, tight });
+    expect(await store.usage.draw(lease, request(20, caps))).toEqual(held(100));
+    expect(await store.usage.draw(lease, request(90, { perDayUsd: 50 }))).toEqual(held(100));
+  });
+
+  test("U7: caps per user, per tenant and per day are counted separately, and the tightest one decides", async () => {
+    const store = await open();
+    const caps = { perUserPerDayUsd: 10, perTenantPerDayUsd: 15, perDayUsd: 22 };
+    const owners = [
+      { tenantId: "acme", userId: "ann" },
+      { tenantId: "acme", userId: "bob" },
+      { tenantId: "beta", userId: "ann" },
+      {},
+    ];
+    const names: string[] = [];
+    const drawn: number[] = [];
+    for (const [index, owner] of owners.entries()) {
+      const lease = await ownRunOf(store, `r${index}`, owner);
+      const outcome = await store.usage.draw(lease, request(1, caps, { want: 99 }));
+      names.push(outcome.tight?.name ?? "none");
+      drawn.push(outcome.kind === "held" ? outcome.amount : 0);
+    }
+    expect(names).toEqual(["perUserPerDayUsd", "perTenantPerDayUsd", "perDayUsd", "perDayUsd"]);
+    expect(drawn).toEqual([10, 5, 7, 0]);
+  });
+
+  test("U7: each day has its own caps", async () => {
+    const store = await open();
+    const lease = await ownRunOf(store, "a");
+    const caps = { perDayUsd: 10 };
+    expect(await store.usage.draw(lease, request(10, caps))).toEqual(held(10));
+    expect(await store.usage.draw(lease, request(10, caps, { day: "2026-11-17" }))).toEqual(held(10));
+    const other = await ownRunOf(store, "b");
+    expect((await store.usage.draw(other, request(1, caps))).kind).toBe("exhausted");
+    expect((await store.usage.draw(other, request(1, caps, { day: "2026-11-17" }))).kind).toBe("exhausted");
+  });
+
+  test("U7: a draw of a worker that lost the run is refused with lease_lost and holds nothing", async () => {
+    const store = await open();
+    const lost = await ownRunOf(store, "a");
+    await store.leases.dismiss("w1");
+    await store.leases.enlist("w2");
+    const lease = await store.leases.seize(lost.runId, "w2");
+    const caps = { perDayUsd: 10 };
+    await expect(store.usage.draw(lost, request(10, caps))).rejects.toMatchObject({ code: "lease_lost" });
+    const other = await ownRunOf(store, "b", {}, "w2");
+    expect(lease?.runId).toBe(lost.runId);
+    expect(await store.usage.draw(other, request(10, caps))).toEqual(held(10));
+  });
+
+  test("U7: runs that draw through two connections at once never hold more than the cap", async () => {
+    const store = await open();
+    const other = await reopen();
+    const leases: [Store, Lease][] = [];
+    for (let index = 0; index < 10; index++) {
+      leases.push([store, await ownRunOf(store, `a${index}`)]);
+      leases.push([other, await ownRunOf(other, `b${index}`, {}, "w2")]);
+    }
+    const draws = leases.map(([each, lease]) => each.usage.draw(lease, request(7, { perDayUsd: 50 })));
+    const kinds = (await Promise.all(draws)).map(({ kind }) => kind);
+    expect(kinds.filter((kind) => kind === "held").length).toBe(7);
+  });
+}
+
+function returning({ test, expect, open, reopen }: ContractHarness): void {
+  const caps = { perDayUsd: 100 };
+
+  test("U8: a commit with usage returns what the run did not spend, also with an empty list", async () => {
+    const store = await open();
+    const [one, other] = [await ownRunOf(store, "a"), await ownRunOf(store, "b")];
+    await store.usage.draw(one, request(80, caps));
+    expect((await store.usage.draw(other, request(50, caps))).kind).toBe("exhausted");
+    await store.journal.append(one, { number: 1, at: 2 });
+    expect((await store.usage.draw(other, request(50, caps))).kind).toBe("exhausted");
+    await store.journal.append(one, { number: 2, at: 3, usage: [delta({ nanoUsd: 30 })] });
+    expect(await store.usage.draw(other, request(70, caps))).toEqual(held(70));
+    await store.journal.append(other, { number: 1, at: 4, usage: [] });
+    expect(await store.usage.draw(one, request(70, caps))).toEqual(held(70));
+    expect((await store.usage.draw(one, request(71, caps))).kind).toBe("exhausted");
+  });
+
+  test("U8: the next owner of a run has the allotment that its last owner drew", async () => {
+    const store = await open();
+    const first = await ownRunOf(store, "a");
+    await store.usage.draw(first, request(80, caps));
+    await store.leases.dismiss("w1");
+    const other = await reopen();
+    await other.leases.enlist("w2");
+    const second = await other.leases.seize(first.runId, "w2");
+    if (second === undefined) throw new Error("the run could not be seized by another worker");
+    expect(await other.usage.draw(second, request(80, caps))).toEqual(held(80));
+    expect(await other.usage.draw(second, request(100, caps))).toEqual(held(100));
+  });
+
+  test("U8: a refused commit returns nothing", async () => {
+    const store = await open();
+    const [one, other] = [await ownRunOf(store, "a"), await ownRunOf(store, "b")];
+    await store.usage.draw(one, request(80, caps));
+    const gap = async (): Promise<Commit> => store.journal.append(one, { number: 9, at: 2, usage: [] });
+    await expect(gap()).rejects.toMatchObject({ code: "invalid_argument" });
+    expect((await store.usage.draw(other, request(30, caps))).kind).toBe("exhausted");
+  });
+
+  test("U8: the allotment of a deleted run counts until its day is over, because the run may have spent it", async () => {
+    const store = await open();
+    const [one, other] = [await ownRunOf(store, "a"), await ownRunOf(store, "b")];
+    await store.usage.draw(one, request(80, caps));
+    await store.journal.delete(one.runId);
+    expect((await store.usage.draw(other, request(30, caps))).kind).toBe("exhausted");
+    expect(await store.usage.draw(other, request(100, caps, { day: "2026-11-17" }))).toEqual(held(100));
   });
 }

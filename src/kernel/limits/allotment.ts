@@ -1,0 +1,54 @@
+import type { CapLimits, CapName } from "./spending-caps.ts";
+
+/**
+ * B7: an allotment is the part of the caps that a run holds for one UTC day. A run pays only from its allotment, and
+ * draws more before a call that does not fit. The commit that suspends or ends the run adds what it spent to the totals
+ * and returns the allotment. All amounts are nano-dollars.
+ */
+export interface DrawRequest {
+  /** The UTC day for which the run draws. */
+  readonly day: string;
+  /** The least that the run must hold: what it has spent and reserved since it last returned its allotment, and the call. */
+  readonly need: number;
+  /** What the run would like to hold. At least `need`. */
+  readonly want: number;
+  readonly caps: CapLimits;
+}
+
+/** What is in use of one cap. */
+export interface CapUse {
+  readonly name: CapName;
+  readonly limit: number;
+  /** What the totals of the day hold. */
+  readonly spent: number;
+  /** What other runs hold. */
+  readonly held: number;
+}
+
+/** The outcome of a draw. If it is refused, the run holds what it held before. */
+export type DrawOutcome =
+  /** `tight` is the cap because of which the run holds less than it wanted, or `null`. */
+  | { readonly kind: "held"; readonly amount: number; readonly tight: CapUse | null }
+  | { readonly kind: "exhausted"; readonly tight: CapUse };
+
+/**
+ * Decides a draw of a run that holds `own`. After it, `spent` plus everything that is held is at most `limit`, for each
+ * cap. A run never loses what it holds: it may have reserved it.
+ */
+export function decideDraw(
+  own: number,
+  { need, want }: Pick<DrawRequest, "need" | "want">,
+  uses: readonly CapUse[],
+): DrawOutcome {
+  const tightest = uses.toSorted((one, other) => roomOf(one) - roomOf(other))[0];
+  const room = tightest === undefined ? Number.POSITIVE_INFINITY : roomOf(tightest);
+  const amount = Math.max(own, Math.min(want, room));
+  const tight = tightest !== undefined && amount < want ? tightest : null;
+  if (amount < need && tight !== null) return { kind: "exhausted", tight };
+  return { kind: "held", amount, tight };
+}
+
+/** What a run may hold of a cap. */
+function roomOf({ limit, spent, held }: CapUse): number {
+  return limit - spent - held;
+}

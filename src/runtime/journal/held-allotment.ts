@@ -1,0 +1,37 @@
+/** B7: what a run holds of the caps, as far as its owner knows. */
+export class HeldAllotment {
+  /** What the run holds for each UTC day, in nano-dollars. */
+  readonly #days = new Map<string, number>();
+  #mayExist = false;
+  #returns = 0;
+
+  /** How often the run has returned its allotment. An answer to a draw that began before a return is out of date. */
+  get returns(): number {
+    return this.#returns;
+  }
+
+  /** Whether the store may hold an allotment of the run, which a commit has to return. */
+  get mayExist(): boolean {
+    return this.#mayExist;
+  }
+
+  /** The run may draw, or an earlier owner of the run may have drawn. */
+  expect(): void {
+    this.#mayExist = true;
+  }
+
+  on(day: string): number {
+    return this.#days.get(day) ?? 0;
+  }
+
+  set(day: string, amount: number): void {
+    this.#days.set(day, amount);
+  }
+
+  /** U8: a commit with `usage` returns the allotment. */
+  giveBack(): void {
+    this.#days.clear();
+    this.#mayExist = false;
+    this.#returns++;
+  }
+}

@@ -1,0 +1,126 @@
+import {
+  addDays,
+  boundOf,
+  fromNanoUsd,
+  isPriced,
+  type CapLimits,
+  type CapUse,
+  type Exhaustion,
+  type ReserveCommand,
+  type RunRecord,
+  type UnknownPrice,
+} from "../../kernel/index.ts";
+import type { RunLog } from "../journal/run-log.ts";
+import type { RunState } from "../journal/run-state.ts";
+import type { CoveredCall, DrawnAllotment, TaskAllotment } from "../task/task-host.ts";
+
+export interface RunAllotmentOptions {
+  readonly log: RunLog;
+  readonly state: RunState;
+  readonly caps: CapLimits;
+  readonly unknownPrice: UnknownPrice;
+  readonly record: Pick<RunRecord, "tenantId" | "userId">;
+}
+
+/** B7: the allotment of one run. Every reservation of the run is covered by it before the ledger decides. */
+export class RunAllotment implements TaskAllotment {
+  readonly #log: RunLog;
+  readonly #state: RunState;
+  readonly #caps: CapLimits;
+  readonly #unknownPrice: UnknownPrice;
+  readonly #record: Pick<RunRecord, "tenantId" | "userId">;
+
+  constructor({ log, state, caps, unknownPrice, record }: RunAllotmentOptions) {
+    this.#log = log;
+    this.#state = state;
+    this.#caps = caps;
+    this.#unknownPrice = unknownPrice;
+    this.#record = record;
+    // The last owner may have died after it drew.
+    state.allotment.expect();
+  }
+
+  cover(command: ReserveCommand, mayClamp: boolean): CoveredCall {
+    if (!isPriced(command)) return this.#unknownPrice === "refuse" ? { kind: "unpriced" } : { kind: "whole" };
+    const free = this.#state.allotment.on(dayOf(command)) - this.#used(dayOf(command));
+    const { maxTokens } = command.output;
+    if (boundOf(command, maxTokens).nanoUsd <= free) return { kind: "whole" };
+    const outputTokens = mayClamp ? outputThatFits(command, free) : undefined;
+    return outputTokens === undefined ? { kind: "short" } : { kind: "clamped", outputTokens };
+  }
+
+  async draw(command: ReserveCommand): Promise<DrawnAllotment> {
+    const { allotment } = this.#state;
+    const day = dayOf(command);
+    const { maxTokens, minTokens = 1 } = command.output;
+    for (;;) {
+      const used = this.#used(day);
+      const least = boundOf(command, Math.min(minTokens, maxTokens)).nanoUsd;
+      const whole = boundOf(command, maxTokens).nanoUsd;
+      const { returns } = allotment;
+      allotment.expect();
+      const outcome = await this.#log.draw({ day, need: used + least, want: used + whole, caps: this.#caps });
+      // A commit returned the allotment meanwhile, for example because the run was paused.
+      if (returns !== allotment.returns) continue;
+      // A call of the run ended meanwhile, so that less is needed.
+      if (outcome.kind === "exhausted" && this.#used(day) < used) continue;
+      if (outcome.kind === "held") allotment.set(day, outcome.amount);
+      const isExhausted = outcome.kind === "exhausted";
+      const { tight } = outcome;
+      const needed = isExhausted ? least : whole;
+      return { isExhausted, tight: tight === null ? null : this.#exhaustion(command, tight, needed) };
+    }
+  }
+
+  /** What the run has spent, reserved or requested for the day since it last returned its allotment. */
+  #used(day: string): number {
+    const { open, waiting } = this.#state.ledger;
+    let used = this.#spent(day);
+    for (const each of open) if (each.day === day) used += each.held.nanoUsd;
+    for (const each of waiting) if (each.day === day) used += boundOf(each, each.output.maxTokens).nanoUsd;
+    return used;
+  }
+
+  #spent(day: string): number {
+    const rows = Object.values(this.#state.ledger.tally);
+    return rows.reduce((sum, row) => sum + (row.day === day ? row.nanoUsd : 0), 0);
+  }
+
+  #exhaustion({ taskId, day = "" }: ReserveCommand, use: CapUse, needed: number): Exhaustion {
+    const { name, limit } = use;
+    const spent = use.spent + this.#spent(day);
+    const held = use.held + this.#used(day) - this.#spent(day);
+    const cap = {
+      name,
+      tenantId: this.#record.tenantId,
+      userId: this.#record.userId,
+      day,
+      limitUsd: fromNanoUsd(limit),
+      spentUsd: fromNanoUsd(spent),
+      heldUsd: fromNanoUsd(held),
+      neededUsd: fromNanoUsd(needed),
+      resetsAt: `${addDays(day, 1)}T00:00:00.000Z`,
+    };
+    const used = fromNanoUsd(spent + held + needed);
+    return { taskId, dimension: "costUsd", limit: cap.limitUsd, used, cap };
+  }
+}
+
+function dayOf({ day = "" }: ReserveCommand): string {
+  return day;
+}
+
+/** The largest output limit whose bound is at most `free`. `undefined` if not even the least one is. */
+function outputThatFits(command: ReserveCommand, free: number): number | undefined {
+  const { maxTokens, minTokens = 1 } = command.output;
+  const fits = (outputTokens: number): boolean => boundOf(command, outputTokens).nanoUsd <= free;
+  let low = Math.min(minTokens, maxTokens);
+  if (!fits(low)) return undefined;
+  let high = maxTokens;
+  while (high - low > 1) {
+    const middle = Math.floor((low + high) / 2);
+    if (fits(middle)) low = middle;
+    else high = middle;
+  }
+  return low;
+}

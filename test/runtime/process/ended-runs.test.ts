@@ -1,0 +1,12 @@
+import { execFile } from "node:child_process";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { expect, test } from "vitest";
+
+const script = fileURLToPath(new URL("ended-runs-process.ts", import.meta.url));
+
+test("minor garbage collections free the runs that have ended", async () => {
+  const { stdout } = await promisify(execFile)(process.execPath, ["--expose-gc", script]);
+  // A whole run has 18 KB or more.
+  expect(Number(stdout)).toBeLessThan(9);
+});

@@ -1,0 +1,51 @@
+import { expect, test } from "vitest";
+import { IdleFlusher } from "../../../src/runtime/process/idle-flusher.ts";
+
+/** Lets one turn of the event loop end. */
+function nextTurn(): Promise<void> {
+  return new Promise((resolve) => void setImmediate(resolve));
+}
+
+class CountingLog {
+  writes = 0;
+
+  writeIdle(): void {
+    this.writes++;
+  }
+}
+
+test("the flusher writes a log once, after one full turn of the event loop", async () => {
+  const flusher = new IdleFlusher();
+  const log = new CountingLog();
+  flusher.add(log);
+  await nextTurn();
+  expect(log.writes).toBe(0);
+  await nextTurn();
+  await nextTurn();
+  expect(log.writes).toBe(1);
+});
+
+test("the flusher does not write a log whose wait was cancelled", async () => {
+  const flusher = new IdleFlusher();
+  const written = new CountingLog();
+  const other = new CountingLog();
+  flusher.add(written).cancel();
+  flusher.add(other);
+  await nextTurn();
+  await nextTurn();
+  await nextTurn();
+  expect([written.writes, other.writes]).toEqual([0, 1]);
+});
+
+test("the flusher writes a log that is added again after its wait was cancelled", async () => {
+  const flusher = new IdleFlusher();
+  const log = new CountingLog();
+  flusher.add(log).cancel();
+  await nextTurn();
+  flusher.add(log);
+  await nextTurn();
+  expect(log.writes).toBe(0);
+  await nextTurn();
+  await nextTurn();
+  expect(log.writes).toBe(1);
+});
