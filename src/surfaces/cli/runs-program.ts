@@ -4,6 +4,7 @@ import type { ApproveOptions, CancelOptions } from "./runs/answer-runs.ts";
 import type { ListRunsOptions } from "./runs/list-runs.ts";
 import type { LogOptions } from "./runs/print-log.ts";
 import type { ReportOptions } from "./runs/show-run.ts";
+import type { UsageOptions } from "./runs/show-usage.ts";
 import { defaultStore } from "./stored-runs.ts";
 import type { Terminal } from "./terminal.ts";
 
@@ -29,6 +30,18 @@ ${exitCodeTable()}
 Examples:
   $ reeve logs run_7f
   $ reeve logs -f run_7f                     # until the run ends`;
+
+const costHelp = `
+With RUN, prints what the run cost by agent and model. Without RUN, prints what all runs of the store cost, also
+runs that were deleted: one line per UTC day, agent, model or user. A run is added when it waits, is paused or
+ends; what a run in progress has spent since then is not included.
+
+${exitCodeTable()}
+
+Examples:
+  $ reeve cost run_7f
+  $ reeve cost --by model --from 2026-11-01
+  $ reeve cost --by user --tenant acme --json | jq -r .key`;
 
 const approveHelp = `
 Without RUN, prints the open requests of all runs. With RUN, asks about each open request of that run at the
@@ -66,10 +79,29 @@ export function addRunCommands(program: Command, terminal: Terminal, onEnd: (kin
       .option("--json", "print one JSON object")
       .addHelpText("after", `\n${exitCodeTable()}`)
       .action(async (run: string, options: ReportOptions) => {
-        const { showRun, showTree, showCost } = await import("./runs/show-run.ts");
-        const show = { show: showRun, tree: showTree, cost: showCost }[name];
+        const { showRun, showTree } = await import("./runs/show-run.ts");
+        const show = { show: showRun, tree: showTree }[name];
         onEnd(await show(run, options, terminal));
       });
+  stored(program, "cost", "show what a run cost, or what all runs cost by day, agent, model or user")
+    .argument("[RUN]", `${runArgument} (default: all runs)`)
+    .option("--by <dimension>", "without RUN: day, agent, model or user (default: day)")
+    .option("--from <day>", "without RUN: the first UTC day, such as 2026-11-16")
+    .option("--to <day>", "without RUN: the last UTC day")
+    .option("--user <id>", "without RUN: only the runs of this user")
+    .option("--tenant <id>", "without RUN: only the runs of this tenant")
+    .option("--json", "print one JSON object per line")
+    .addHelpText("after", costHelp)
+    .action(async (run: string | undefined, options: UsageOptions) => {
+      const { refuseUsageOptions, showUsage } = await import("./runs/show-usage.ts");
+      if (run === undefined) {
+        onEnd(await showUsage(options, terminal));
+        return;
+      }
+      refuseUsageOptions(run, options);
+      const { showCost } = await import("./runs/show-run.ts");
+      onEnd(await showCost(run, options, terminal));
+    });
   stored(program, "logs", "print the events of a run, oldest first")
     .argument("<RUN>", runArgument)
     .option("-f, --follow", "print new events until the run ends")
@@ -104,7 +136,6 @@ export function addRunCommands(program: Command, terminal: Terminal, onEnd: (kin
 const reports = [
   ["show", "show a run: status, cost, open requests and answer"],
   ["tree", "show the tasks of a run as a tree"],
-  ["cost", "show what a run cost, by agent and model"],
 ] as const;
 
 function stored(program: Command, name: string, description: string): Command {
