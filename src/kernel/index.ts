@@ -309,16 +309,7 @@ export {
 } from "./stores/inbox.ts";
 export { inboxSettings, redeliveryDelayMs, type InboxSettings } from "./stores/inbox-settings.ts";
 export type { CollectOptions, Creation, Journal, SingleFlight, Submission } from "./stores/journal.ts";
-export {
-  takesRun,
-  type AgentsOfName,
-  type AgentVersion,
-  type ClaimOptions,
-  type EnlistOptions,
-  type Lease,
-  type Leases,
-  type Rest,
-} from "./stores/lease.ts";
+export * from "./stores/lease.ts";
 export type { Mail, MailBody, Mailbox, PlacedMail } from "./stores/mailbox.ts";
 export * from "./stores/records.ts";
 export type { Store } from "./stores/store.ts";
@@ -343,15 +334,7 @@ export type {
 } from "./agent/compaction.ts";
 export type { CompactionGoal, CompactionStrategy } from "./agent/compaction-strategy.ts";
 export type * from "./agent/dependencies.ts";
-export type {
-  DriveOptions,
-  DriveResult,
-  Engine,
-  EngineFactory,
-  EnginePort,
-  RunClaimer,
-  RunHost,
-} from "./agent/engine.ts";
+export type * from "./agent/engine.ts";
 export type { EphemeralSource } from "./agent/ephemeral-source.ts";
 export type { Command, Extension, ExtensionApi, ExtensionHandler } from "./agent/extension.ts";
 export type {
