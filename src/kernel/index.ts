@@ -275,17 +275,16 @@ export {
   batchEntries,
   batchEntry,
   batchEntryId,
+  batchSource,
   stoppedStem,
   type MessageBatch,
 } from "./sessions/message-batch.ts";
 export { continuesFrom, rebaseBatch } from "./sessions/rebase-batch.ts";
-export {
-  contextMessages,
-  sessionContext,
-  type SessionContext,
-  type ContextEntry,
-} from "./sessions/session-context.ts";
-export type { EntryVisibility, SessionEntry } from "./sessions/session-entry.ts";
+export * from "./messages/message-size.ts";
+export * from "./messages/thinking-level.ts";
+export * from "./sessions/session-context.ts";
+export type * from "./sessions/session-entry.ts";
+export { sessionSettings, type SessionSettings } from "./sessions/session-settings.ts";
 export { checkEntry } from "./sessions/entry-check.ts";
 export { leafOf, PathCollector, pathTo, rootLeafOf } from "./sessions/session-path.ts";
 export { sessionTitle } from "./sessions/session-title.ts";
@@ -415,3 +414,4 @@ export type { ToolHost } from "./agent/tool-host.ts";
 export type { Turn, TurnOpening, TurnPlan } from "./agent/turn.ts";
 export type { MalformedCall, RepairedCall, RepairToolCall } from "./agent/tool-repair.ts";
 export type { EndedTurn, PrepareStep, StopCondition, TurnChanges, TurnStart } from "./agent/turn-control.ts";
+export type * from "./agent/session-api.ts";

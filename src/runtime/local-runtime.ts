@@ -128,6 +128,7 @@ class LocalWorker implements RuntimeWorker, OpenRuntime {
       ids: options.ids ?? uuidSource,
       random: options.random ?? systemRandom,
       prices: options.prices ?? { find: () => null },
+      ...(options.resolveModel !== undefined && { resolveModel: options.resolveModel }),
       unknownPrice: options.unknownPrice ?? "refuse",
       caps: capLimits(options.caps),
       ...(options.warnAt === undefined ? {} : { warnAt: requireShare(options.warnAt) }),

@@ -12,6 +12,7 @@ import {
   type IdSource,
   type InboxSettings,
   type ModelTimeouts,
+  type Model,
   type PriceTable,
   type Random,
   type RetrySettings,
@@ -56,6 +57,11 @@ export interface RuntimeOptions {
   readonly random?: Random;
   /** Price per token of each model. Default: `priceCatalog()`. */
   readonly prices?: PriceTable;
+  /**
+   * Returns the model that a session names as `provider/id` (`sessions.setModel`), or `undefined` if it is unknown. An
+   * agent's own models are found by their names first. Default: the models that `namedModel()` finds.
+   */
+  readonly resolveModel?: (name: string) => Model | undefined;
   /**
    * What a call of a model without a known price does in a run with a cost cap. `"refuse"`: the call fails with
    * `unknown_price`. `"ignore"`: the call runs and counts as 0 USD. Default: `"refuse"`.
@@ -155,7 +161,7 @@ export interface RuntimeOptions {
   /**
    * Time for which an unnamed session is kept after its last message. A session is unnamed if its run was submitted
    * without a `sessionId` and no other run has used the session. It is kept at least as long as its run. If absent,
-   * sessions are kept until `deleteSession()`.
+   * sessions are kept until `sessions.delete()`.
    */
   readonly keepUnnamedSessionsMs?: number;
   /**
@@ -174,6 +180,7 @@ const knownOptions = optionNames<RuntimeOptions>({
   hash: true,
   random: true,
   prices: true,
+  resolveModel: true,
   unknownPrice: true,
   caps: true,
   warnAt: true,

@@ -222,12 +222,12 @@ function agentBusy(run: RunSummary, waitsFor: readonly string[], submitted: RunR
   );
 }
 
-/** Fault of `deleteSession` for a session in which a run is unfinished. */
+/** S5: the fault of a change that needs an idle session. */
 export function sessionBusy({ runId, agentId, sessionId, status, endedAt }: RunSummary): Fault {
   const state = endedAt === null ? status : `${status}, with commands that it has not read yet`;
   return new Fault(
     "agent_busy",
-    `${agentId} is busy with ${runId} in session ${sessionId}: ${state}. Wait until the run ends or cancel it, then delete the session`,
+    `${agentId} is busy with ${runId} in session ${sessionId}: ${state}. Wait until the run ends or cancel it, then try again`,
     { details: { runId, agentId, sessionId, status } },
   );
 }

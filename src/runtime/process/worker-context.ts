@@ -6,6 +6,7 @@ import {
   type Clock,
   type Hash,
   type IdSource,
+  type Model,
   type ModelTimeouts,
   type PriceTable,
   type Random,
@@ -38,6 +39,8 @@ export interface WorkerContext {
   readonly hash: Hash;
   readonly random: Random;
   readonly prices: PriceTable;
+  /** Returns the model that a session names as `provider/id`. If absent, only the agent's own models are known. */
+  readonly resolveModel?: (name: string) => Model | undefined;
   readonly unknownPrice: UnknownPrice;
   /** B7: caps per UTC day. If absent, there are none. */
   readonly caps?: CapLimits | undefined;

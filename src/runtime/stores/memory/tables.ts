@@ -26,6 +26,8 @@ export class Tables {
   readonly approvals = new OpenApprovals();
   /** Runs of each session in the order of creation. */
   readonly ofSession = new Map<SessionId, RunRow[]>();
+  /** S5: runs of each session that have not ended, in the order of creation or reopening. */
+  readonly unfinished = new Map<SessionId, Set<RunRow>>();
   /** S5: for the id of a submission's mail, the run that got the mail. */
   readonly submitted = new Map<string, RunRow>();
   readonly workers = new Set<string>();
@@ -38,8 +40,27 @@ export class Tables {
   /** K1: records how the run ended, or with `null` that it was reopened. */
   setEnd(row: RunRow, end: RunEnd | null): void {
     row.end = end;
-    if (end === null) this.ended.delete(row);
-    else this.ended.add(row);
+    if (end === null) {
+      this.ended.delete(row);
+      this.addUnfinished(row);
+    } else {
+      this.ended.add(row);
+      this.removeUnfinished(row);
+    }
+  }
+
+  addUnfinished(row: RunRow): void {
+    const { sessionId } = row.record;
+    const unfinished = this.unfinished.get(sessionId);
+    if (unfinished === undefined) this.unfinished.set(sessionId, new Set([row]));
+    else unfinished.add(row);
+  }
+
+  removeUnfinished(row: RunRow): void {
+    const { sessionId } = row.record;
+    const unfinished = this.unfinished.get(sessionId);
+    unfinished?.delete(row);
+    if (unfinished?.size === 0) this.unfinished.delete(sessionId);
   }
 
   tick(): number {
