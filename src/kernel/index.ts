@@ -309,10 +309,11 @@ export {
 } from "./stores/inbox.ts";
 export { inboxSettings, redeliveryDelayMs, type InboxSettings } from "./stores/inbox-settings.ts";
 export type { CollectOptions, Creation, Journal, SingleFlight, Submission } from "./stores/journal.ts";
-export type { ClaimOptions, AgentVersion, Lease, Leases, Rest } from "./stores/lease.ts";
+export * from "./stores/lease.ts";
 export type { Mail, MailBody, Mailbox, PlacedMail } from "./stores/mailbox.ts";
 export * from "./stores/records.ts";
 export type { Store } from "./stores/store.ts";
+export type { StoreChange } from "./stores/store-change.ts";
 export type { TopicChange, Topics } from "./stores/topics.ts";
 export * from "./stores/usage-totals.ts";
 
@@ -333,7 +334,7 @@ export type {
 } from "./agent/compaction.ts";
 export type { CompactionGoal, CompactionStrategy } from "./agent/compaction-strategy.ts";
 export type * from "./agent/dependencies.ts";
-export type { Engine, DriveResult, RunHost } from "./agent/engine.ts";
+export type * from "./agent/engine.ts";
 export type { EphemeralSource } from "./agent/ephemeral-source.ts";
 export type { Command, Extension, ExtensionApi, ExtensionHandler } from "./agent/extension.ts";
 export type {

@@ -135,11 +135,12 @@ export async function storeOn(database: Database, options: Omit<SqliteStoreOptio
     database,
     everyMs: watchEveryMs,
     onWrite: () => {
-      tables.announce();
+      tables.announce({ kind: "other" });
       return feeds.catchUp();
     },
     onRound: () => {
-      if (tables.listeners.size > 0 && leases.hasLeftBehind()) tables.announce();
+      leases.keepRegistered();
+      if (tables.listeners.size > 0 && leases.hasLeftBehind()) tables.announce({ kind: "worker" });
     },
   });
   // Completes what a dead process left partly collected or erased. If this fails, the next deletion reports the error.
