@@ -41,9 +41,9 @@ export interface EnginePort {
   /** Interval at which the engine looks for ready runs without a call of `wake`. Milliseconds. */
   readonly pollMs: number;
   /** The agents whose runs this worker may claim. */
-  agents(): readonly (AgentVersion | AgentsOfName)[];
+  readonly agents: () => readonly (AgentVersion | AgentsOfName)[];
   /** Receives errors that no caller can receive. */
-  onError(error: unknown): void;
+  readonly onError: (error: unknown) => void;
 }
 
 /** Lets a submission claim the run that it creates in the same transaction. */
