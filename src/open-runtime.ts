@@ -1,4 +1,4 @@
-import { priceCatalog } from "./capabilities/index.ts";
+import { findNamedModel, priceCatalog } from "./capabilities/index.ts";
 import { Fault, type Runtime } from "./kernel/index.ts";
 import { unsupportedNode } from "./node-version.ts";
 import type { RuntimeOptions } from "./runtime/index.ts";
@@ -17,5 +17,5 @@ export async function openRuntime(options: RuntimeOptions = {}): Promise<Runtime
   const problem = unsupportedNode(process.versions.node);
   if (problem !== undefined) throw new Fault("unsupported", problem);
   const { createRuntime } = await import("./runtime/local-runtime.ts");
-  return createRuntime({ prices, ...options });
+  return createRuntime({ prices, resolveModel: findNamedModel, ...options });
 }

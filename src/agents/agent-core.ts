@@ -17,6 +17,7 @@ import {
   spawnBudget,
   type HostedAgent,
   type AgentId,
+  type AgentPhase,
   type Architecture,
   type CallPath,
   type ChatMessage,
@@ -306,6 +307,13 @@ export class AgentCore implements HostedAgent {
     checkRuntimeChoice("signal()", options);
     const run = await this.#find(runId, options.runtime);
     await run.signal(name, value);
+  }
+
+  /** S5: what this agent is doing in a session, whichever process drives it. `idle` for an unknown session. */
+  async phase(sessionId: string, options: RuntimeChoice = {}): Promise<AgentPhase> {
+    checkRuntimeChoice("phase()", options);
+    const runtime = options.runtime ?? (await this.#runtime());
+    return runtime.sessions.phase(sessionId, this.id);
   }
 
   /** Starts a run and returns its handle without waiting for the result. */

@@ -40,7 +40,6 @@ export { RunLogger, type LoggedMoment, type RunLoggerOptions } from "./hooks/run
 export { ExecutionTracker, type Amounts, type ExecutionTrackerOptions } from "./policy/execution-tracker.ts";
 export type { Hold, Reserving, Spending } from "./policy/standalone-ledger.ts";
 export { SpawnTracker } from "./policy/spawn-tracker.ts";
-export { estimateTokens, type TokenCounter } from "./compaction/message-size.ts";
 export { PromptWindow, type WindowChange } from "./compaction/prompt-window.ts";
 export { selectiveToolCalls, type SelectiveToolCallsOptions } from "./compaction/selective-tool-calls.ts";
 export { sessionCompaction, type SessionCompactionOptions } from "./compaction/session-compaction.ts";

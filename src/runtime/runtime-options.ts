@@ -7,10 +7,12 @@ import {
   Fault,
   optionNames,
   type Clock,
+  type EngineFactory,
   type Hash,
   type IdSource,
   type InboxSettings,
   type ModelTimeouts,
+  type Model,
   type PriceTable,
   type Random,
   type RetrySettings,
@@ -29,6 +31,11 @@ export interface RuntimeOptions {
    * Default: `"memory:"`. `close()` closes the store in each case.
    */
   readonly store?: StoreAddress | Store;
+  /**
+   * Creates the engine, which decides which worker drives a run and when. The store records the kind of its engine and
+   * refuses another one with `engine_mismatch`. Default: the local engine, which claims runs in the store.
+   */
+  readonly engine?: EngineFactory;
   /**
    * E1: secret key of the event chain, which makes the chain an HMAC. Only for a store given by its address; a store in
    * memory takes none. If absent, the chain is plain SHA-256.
@@ -50,6 +57,11 @@ export interface RuntimeOptions {
   readonly random?: Random;
   /** Price per token of each model. Default: `priceCatalog()`. */
   readonly prices?: PriceTable;
+  /**
+   * Returns the model that a session names as `provider/id` (`sessions.setModel`), or `undefined` if it is unknown. An
+   * agent's own models are found by their names first. Default: the models that `namedModel()` finds.
+   */
+  readonly resolveModel?: (name: string) => Model | undefined;
   /**
    * What a call of a model without a known price does in a run with a cost cap. `"refuse"`: the call fails with
    * `unknown_price`. `"ignore"`: the call runs and counts as 0 USD. Default: `"refuse"`.
@@ -149,7 +161,7 @@ export interface RuntimeOptions {
   /**
    * Time for which an unnamed session is kept after its last message. A session is unnamed if its run was submitted
    * without a `sessionId` and no other run has used the session. It is kept at least as long as its run. If absent,
-   * sessions are kept until `deleteSession()`.
+   * sessions are kept until `sessions.delete()`.
    */
   readonly keepUnnamedSessionsMs?: number;
   /**
@@ -160,6 +172,7 @@ export interface RuntimeOptions {
 
 const knownOptions = optionNames<RuntimeOptions>({
   store: true,
+  engine: true,
   auditKey: true,
   inbox: true,
   clock: true,
@@ -167,6 +180,7 @@ const knownOptions = optionNames<RuntimeOptions>({
   hash: true,
   random: true,
   prices: true,
+  resolveModel: true,
   unknownPrice: true,
   caps: true,
   warnAt: true,
@@ -202,6 +216,12 @@ export function checkRuntimeOptions(options: RuntimeOptions): void {
     checkChoice("openRuntime()", name, options[name as keyof RuntimeOptions], values);
   capLimits(options.caps);
   checkSignals(options.closeOn);
+  const { engine } = options;
+  if (engine !== undefined && typeof engine !== "function")
+    throw new Fault(
+      "invalid_argument",
+      `invalid engine ${describeValue(engine)} of openRuntime(): expected a function that creates an engine`,
+    );
 }
 
 /** Signals that a process cannot handle. */

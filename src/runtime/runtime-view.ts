@@ -11,13 +11,13 @@ import {
   parseRunId,
   parseSessionId,
   runQueryNames,
-  startsLater,
   submitOptionNames,
   type ApprovalPage,
   type ApprovalQuery,
   type Clock,
   type CollectOptions,
   type Delivery,
+  type Engine,
   type HostedAgent,
   type JsonValue,
   type RegisterOptions,
@@ -27,6 +27,7 @@ import {
   type RunQuery,
   type RunRecord,
   type Runtime,
+  type RuntimeSessions,
   type SubmitOptions,
   type TenantScope,
   type UsageQuery,
@@ -34,18 +35,19 @@ import {
 } from "../kernel/index.ts";
 import { StoredRunHandle } from "./client/run-handle.ts";
 import { scopedStore, type RunStore } from "./client/run-store.ts";
-import { sessionBusy, submitRun } from "./client/submit-run.ts";
+import { StoredSessions } from "./client/stored-sessions.ts";
+import { submitRun } from "./client/submit-run.ts";
 import type { AwaitedRuns } from "./process/awaited-runs.ts";
 import type { LiveContexts } from "./process/live-contexts.ts";
 import type { RuntimeLifetime } from "./process/runtime-lifetime.ts";
-import type { RunClaimer, WorkerContext } from "./process/worker-context.ts";
+import type { WorkerContext } from "./process/worker-context.ts";
 import { agentTree, type AgentRegistry } from "./worker/agent-registry.ts";
 import type { UnhostedRuns } from "./worker/unhosted-runs.ts";
 
 /** The worker that drives the runs of a runtime, as its callers use it. */
 export interface RuntimeWorker {
   readonly context: WorkerContext;
-  readonly engine: RunClaimer & { wakeAt(atMs: number): void };
+  readonly engine: Pick<Engine, "claimer">;
   readonly agents: AgentRegistry;
   readonly contexts: LiveContexts;
   readonly awaited: AwaitedRuns;
@@ -70,6 +72,7 @@ const scopeNames = optionNames<TenantScope>({ tenantId: true, userId: true });
 export class RuntimeView implements Runtime {
   readonly #worker: RuntimeWorker;
   readonly #scope: TenantScope | undefined;
+  readonly sessions: RuntimeSessions;
   /** The store of the handles. */
   readonly #runs: RunStore;
 
@@ -78,6 +81,12 @@ export class RuntimeView implements Runtime {
     this.#scope = scope;
     const { store } = worker.context;
     this.#runs = scope === undefined ? store : scopedStore(store, scope);
+    this.sessions = new StoredSessions({
+      worker: worker.context,
+      life: worker.lifetime,
+      scope,
+      submit: (agent, input, options) => this.submit(agent, input, options),
+    });
   }
 
   get clock(): Clock {
@@ -109,12 +118,11 @@ export class RuntimeView implements Runtime {
 
   #submitRun(agent: HostedAgent, input: JsonValue, options: SubmitOptions): RunRecord | Promise<RunRecord> {
     const { context, engine } = this.#worker;
-    return submitRun(context, engine, agent, input, options, this.#scope);
+    return submitRun(context, engine.claimer, agent, input, options, this.#scope);
   }
 
   #submitted(record: RunRecord, { userId }: SubmitOptions): RunHandle {
     this.#worker.awaited.addSubmitted(record.runId);
-    if (startsLater(record)) this.#worker.engine.wakeAt(record.startAt ?? 0);
     return this.#handle(record, userId);
   }
 
@@ -191,12 +199,6 @@ export class RuntimeView implements Runtime {
   async redeliver(agentId: string, messageIds?: readonly string[]): Promise<number> {
     this.#worker.lifetime.check();
     return this.#worker.context.store.inbox.redeliver(agentIdOf(agentId), messageIds, this.#scope);
-  }
-
-  async deleteSession(text: string): Promise<void> {
-    this.#worker.lifetime.check();
-    const run = await this.#worker.context.store.sessions.delete(parseSessionId(text), this.#scope);
-    if (run !== undefined) throw sessionBusy(run);
   }
 
   /** Closes the runtime. Does nothing in the view of a tenant, because others use the runtime as well. */

@@ -1,4 +1,4 @@
-import { formatAgentId, type SessionEntry, type Store } from "../kernel/index.ts";
+import { formatAgentId, formatSessionId, type SessionEntry, type Store } from "../kernel/index.ts";
 import type { ContractHarness } from "./contract-harness.ts";
 import {
   appendEntry as append,
@@ -8,6 +8,8 @@ import {
   sessionEntry as entry,
   sessionId,
 } from "./store-fixtures.ts";
+
+const otherAgent = formatAgentId({ name: "other" });
 
 const back: SessionEntry = {
   type: "leaf",
@@ -39,14 +41,14 @@ export function idleSessionContract({ test, expect, open }: ContractHarness): vo
   test("S5: apply() with whenIdle changes nothing and returns the unfinished run, whichever agent it belongs to", async () => {
     const store = await prepare();
     const lease = await ownRun(store);
-    const other = { ...runRecord("b"), agentId: formatAgentId({ name: "other" }) };
-    await store.journal.create(other, { number: 0, at: 1 });
-    const unfinished: readonly unknown[] = [lease.runId, other.runId];
+    const second = { ...runRecord("b"), agentId: otherAgent };
+    await store.journal.create(second, { number: 0, at: 1 });
+    const unfinished: readonly unknown[] = [lease.runId, second.runId];
     expect(unfinished.includes(await move(store))).toBe(true);
     await store.journal.append(lease, { number: 1, at: 2, events: [runEnd(lease.runId, 1)] });
-    expect(await move(store)).toBe(other.runId);
+    expect(await move(store)).toBe(second.runId);
     expect(await leafId(store)).toBe("b");
-    await store.journal.delete(other.runId);
+    await store.journal.delete(second.runId);
     expect(await move(store)).toBeUndefined();
     expect(await leafId(store)).toBe("a");
   });
@@ -59,6 +61,44 @@ export function idleSessionContract({ test, expect, open }: ContractHarness): vo
     await store.mailbox.put({ id: "m", runId: lease.runId, from: "user", at: 3, body: { type: "resume" } });
     expect(await move(store)).toBe(lease.runId);
     expect(await leafId(store)).toBe("b");
+  });
+
+  test("S5: a run is refused while a run of another agent compacts the session, and not steered into it", async () => {
+    const store = await prepare();
+    const compaction = { ...runRecord("c"), kind: "compaction", agentId: otherAgent } as const;
+    expect(await store.journal.create(compaction, { number: 0, at: 1 })).toEqual({ kind: "created" });
+    const mail = { id: "submit a", from: "user", at: 1, body: { type: "steer", input: "hi" } } as const;
+    for (const flight of [undefined, { steering: mail, always: true }]) {
+      const creation = await store.journal.create(runRecord("a"), { number: 0, at: 2 }, flight);
+      expect([creation.kind, creation.kind === "busy" && creation.run.runId]).toEqual([
+        "busy",
+        compaction.runId,
+      ]);
+    }
+    expect(await move(store)).toBe(compaction.runId);
+    await store.journal.delete(compaction.runId);
+    expect(await store.journal.create(runRecord("a"), { number: 0, at: 2 })).toEqual({ kind: "created" });
+  });
+
+  test("S5: a compaction is refused while any run of the session is unfinished, and starts when all have ended", async () => {
+    const store = await prepare();
+    const lease = await ownRun(store);
+    const compaction = { ...runRecord("c"), kind: "compaction", agentId: otherAgent } as const;
+    const creation = await store.journal.create(compaction, { number: 0, at: 1 });
+    expect(creation.kind === "busy" && creation.run.runId).toBe(lease.runId);
+    expect(await store.journal.find(compaction.runId)).toBeUndefined();
+    await store.journal.append(lease, { number: 1, at: 2, events: [runEnd(lease.runId, 1)] });
+    expect(await store.journal.create(compaction, { number: 0, at: 3 })).toEqual({ kind: "created" });
+    const second = { ...compaction, runId: runRecord("d").runId };
+    const again = await store.journal.create(second, { number: 0, at: 4 });
+    expect(again.kind === "busy" && again.run.runId).toBe(compaction.runId);
+  });
+
+  test("S5: a compaction of one session does not exclude runs of other sessions", async () => {
+    const store = await prepare();
+    await store.journal.create({ ...runRecord("c"), kind: "compaction" }, { number: 0, at: 1 });
+    const elsewhere = { ...runRecord("a"), sessionId: formatSessionId("elsewhere") };
+    expect(await store.journal.create(elsewhere, { number: 0, at: 1 })).toEqual({ kind: "created" });
   });
 
   test("S5: of a concurrent create() and apply() with whenIdle, the run starts and continues from the leaf of its turn", async () => {

@@ -38,7 +38,7 @@ export function runFilterContract({ test, expect, open }: ContractHarness): void
   test("K2: list() selects runs by kind", async () => {
     const store = await open();
     await create(store, "a");
-    await create(store, "b", { kind: "compaction" });
+    await create(store, "b", { kind: "compaction", sessionId: formatSessionId("compacted") });
     expect(await names(store, { kind: "compaction" })).toEqual(["b"]);
     expect(await names(store, { kind: "invocation" })).toEqual(["a"]);
   });
@@ -106,12 +106,14 @@ export function runFilterContract({ test, expect, open }: ContractHarness): void
         createdAt: 100 + ((index * 7) % 24),
         userId: [null, "ann", "bob"][index % 3] ?? null,
         tenantId: index % 4 === 0 ? "acme" : null,
-        kind: index % 5 === 0 ? "compaction" : "invocation",
         metadata: index % 2 === 0 ? { team: index % 6 === 0 ? "red" : "blue" } : {},
         startAt: index % 8 === 0 ? 9_999 : null,
       };
+      // S5: a compaction has its session for itself.
+      const compacted =
+        index % 5 === 0 && ({ kind: "compaction", sessionId: formatSessionId(`c${index}`) } as const);
       const place = { ...(index % 3 === 0 && { agentId: bob }), ...(index % 7 === 0 && { sessionId: talk }) };
-      records.push(await create(store, String(index), { ...more, ...place }));
+      records.push(await create(store, String(index), { ...more, ...place, ...compacted }));
     }
     const filters: readonly RunQuery[] = [
       { userId: "ann" },

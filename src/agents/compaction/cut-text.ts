@@ -1,6 +1,5 @@
-import type { ToolOutput } from "../../kernel/index.ts";
+import { type ToolOutput, outputChars } from "../../kernel/index.ts";
 import { headOf } from "../middleware/text-cut.ts";
-import { outputChars } from "./message-size.ts";
 
 /** The smallest limit that leaves room for text besides the marker. */
 export const shortestCut = 64;

@@ -1,5 +1,4 @@
-import { Transcript, type CompactionStrategy, type RunContext } from "../../kernel/index.ts";
-import { estimateTokens } from "./message-size.ts";
+import { Transcript, type CompactionStrategy, type RunContext, estimateTokens } from "../../kernel/index.ts";
 import { summarizeIn, type Summarizer } from "./summarizer.ts";
 
 export interface WindowChange {

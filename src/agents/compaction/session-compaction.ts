@@ -5,10 +5,11 @@ import {
   type ChatMessage,
   type Compaction,
   type ContextEntry,
+  estimateTokens,
+  type TokenCounter,
 } from "../../kernel/index.ts";
 import { requireLimit } from "./limit.ts";
 import { groupMessages, type MessageGroup } from "./message-group.ts";
-import { estimateTokens, type TokenCounter } from "./message-size.ts";
 import type { SummaryRequest } from "./summarizer.ts";
 import { trySummaries, type SummaryAttempt } from "./summary-attempt.ts";
 import {

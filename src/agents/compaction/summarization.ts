@@ -7,10 +7,11 @@ import {
   type ChatMessage,
   type CompactionGoal,
   type CompactionStrategy,
+  estimateTokens,
+  type TokenCounter,
 } from "../../kernel/index.ts";
 import { requireLimit } from "./limit.ts";
 import { groupHistory, type GroupedHistory } from "./message-group.ts";
-import { estimateTokens, type TokenCounter } from "./message-size.ts";
 import { recentGroups, type RecentGroups } from "./recent-groups.ts";
 import { trySummaries, type SummaryAttempt } from "./summary-attempt.ts";
 

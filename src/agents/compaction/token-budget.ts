@@ -1,6 +1,13 @@
-import { checkOptions, Fault, optionNames, type CompactionStrategy, type Model } from "../../kernel/index.ts";
+import {
+  checkOptions,
+  Fault,
+  optionNames,
+  type CompactionStrategy,
+  type Model,
+  estimateTokens,
+  type TokenCounter,
+} from "../../kernel/index.ts";
 import { requireLimit } from "./limit.ts";
-import { estimateTokens, type TokenCounter } from "./message-size.ts";
 
 export interface TokenBudgetOptions {
   /** The strategies, from the least to the most destructive. */

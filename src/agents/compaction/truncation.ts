@@ -4,11 +4,12 @@ import {
   optionNames,
   type ChatMessage,
   type CompactionStrategy,
+  charsOfAll,
+  outputChars,
 } from "../../kernel/index.ts";
 import { cutOutput, shortestCut } from "./cut-text.ts";
 import { requireLimit } from "./limit.ts";
 import { groupHistory } from "./message-group.ts";
-import { charsOfAll, outputChars } from "./message-size.ts";
 import { plainStrategy } from "./plain-strategy.ts";
 import { recentGroups } from "./recent-groups.ts";
 

@@ -1,6 +1,5 @@
-import { checkOptions, optionNames, type ChatMessage } from "../../kernel/index.ts";
+import { checkOptions, optionNames, type ChatMessage, charsOfAll } from "../../kernel/index.ts";
 import { groupHistory, type MessageGroup } from "../compaction/message-group.ts";
-import { charsOfAll } from "../compaction/message-size.ts";
 import { recentGroups } from "../compaction/recent-groups.ts";
 import type { Layer } from "./layer.ts";
 import { atLeast } from "./option-range.ts";

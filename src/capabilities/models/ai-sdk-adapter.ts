@@ -29,6 +29,7 @@ import { outputLimit } from "./output-limit.ts";
 import { StreamedAnswer, type StreamPart } from "./streamed-answer.ts";
 import { takesCacheKey, withCacheKey } from "./prompt-cache.ts";
 import { strictFormat } from "./strict-schema.ts";
+import { thinkingFor } from "./thinking.ts";
 
 type CallOptions = LanguageModelV3CallOptions | LanguageModelV4CallOptions;
 
@@ -123,8 +124,12 @@ export class AiSdkAdapter implements Model {
     };
   }
 
-  async #callOptions(request: ModelRequest, call: ModelCallOptions): Promise<CallOptions> {
+  async #callOptions(whole: ModelRequest, call: ModelCallOptions): Promise<CallOptions> {
     const { signal } = call;
+    const { provider, maxOutputTokens: mostOutput } = this;
+    const model = { provider, version: this.#version, maxOutputTokens: mostOutput };
+    const { reasoning, ...thinking } = thinkingFor(whole, model);
+    const request = { ...whole, ...thinking };
     const { tools, toolChoice, stopSequences } = request;
     const { responseFormat, providerOptions: given } = strictFormat(
       this.provider,
@@ -158,6 +163,7 @@ export class AiSdkAdapter implements Model {
       ...(responseFormat === undefined ? {} : { responseFormat }),
       ...(maxOutputTokens === undefined ? {} : { maxOutputTokens }),
       ...samplingOf(request),
+      ...(reasoning === undefined ? {} : { reasoning }),
       ...(stopSequences === undefined ? {} : { stopSequences: [...stopSequences] }),
       ...(providerOptions === undefined ? {} : { providerOptions }),
       ...(signal === undefined ? {} : { abortSignal: signal }),

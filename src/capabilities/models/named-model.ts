@@ -66,6 +66,14 @@ export function namedModel(name: string, options: NamedModelOptions = {}): Model
   return new NamedModel({ name, provider, modelId, entry: entry ?? anyServer, options });
 }
 
+/** Like `namedModel`. Returns `undefined` if the name has no known provider. */
+export function findNamedModel(name: string): Model | undefined {
+  const slash = name.indexOf("/");
+  const isKnown =
+    slash > 0 && slash < name.length - 1 && Object.hasOwn(providerDirectory, name.slice(0, slash));
+  return isKnown ? namedModel(name) : undefined;
+}
+
 interface ModelReference {
   readonly name: string;
   readonly provider: string;

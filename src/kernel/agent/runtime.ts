@@ -9,6 +9,7 @@ import type { JsonObject, JsonValue } from "../base/json-value.ts";
 import { optionNames } from "../base/option-check.ts";
 import type { Priority } from "../limits/priority.ts";
 import type { RunHandle } from "./run-handle.ts";
+import type { RuntimeSessions } from "./session-api.ts";
 import type { ApprovalPage, ApprovalQuery } from "../run/open-approval.ts";
 import type { RunPage, RunQuery } from "../run/run-summary.ts";
 import type { SpawnBudget } from "../limits/spawn-budget.ts";
@@ -114,6 +115,8 @@ export interface RegisterOptions<Context = unknown> {
 export interface Runtime {
   /** The clock that deadlines use. */
   readonly clock: Clock;
+  /** The conversations of this store: lists, trees, navigation, forks, search and settings. */
+  readonly sessions: RuntimeSessions;
   /** Registers an agent and its sub-agents. A runtime drives only runs of registered agents. */
   register<Context>(agent: HostedAgent<Context>, options?: RegisterOptions<NoInfer<Context>>): void;
   /**
@@ -156,11 +159,6 @@ export interface Runtime {
    * number.
    */
   collect(options: { readonly endedBefore: number }): Promise<number>;
-  /**
-   * Deletes a session and the sessions of workers within it. Does nothing if the session does not exist. Throws
-   * `agent_busy` while a run is in progress in it. The session's runs stay until they are collected.
-   */
-  deleteSession(sessionId: string): Promise<void>;
   /**
    * Returns a view of this runtime for one tenant, or for one user of it. S6: in the view, the runs, sessions, forks,
    * memories, approvals and dead letters of others do not exist: an id of theirs is `not_found`. Runs that the view

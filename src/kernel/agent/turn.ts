@@ -3,7 +3,8 @@ import type { EmittableEvent } from "../events/emittable-event.ts";
 import type { SessionId } from "../base/identity.ts";
 import type { JsonValue } from "../base/json-value.ts";
 import type { ToolSpec } from "../messages/model.ts";
-import type { SessionEntry } from "../sessions/session-entry.ts";
+import type { ModelReference, SessionEntry } from "../sessions/session-entry.ts";
+import type { ThinkingLevel } from "../messages/thinking-level.ts";
 import type { Transcript } from "../messages/transcript.ts";
 
 /** What `ctx.turn` passes to its `plan` function when an invocation starts. */
@@ -14,7 +15,10 @@ export interface TurnOpening {
   readonly channel: string | null;
   /** Id of the session that stores the task's history. `null` if the task has no history. */
   readonly sessionId: SessionId | null;
-  /** The visible session entries before this invocation, root first. */
+  /**
+   * The visible session entries before this invocation, oldest first. If the session was compacted, the path starts with
+   * the first entry that the newest compaction keeps.
+   */
   readonly path: readonly SessionEntry[];
 }
 
@@ -65,6 +69,10 @@ export interface Turn {
   readonly sessionId: SessionId | null;
   /** Id of the entry that the first message of this invocation follows. `null` for the first message of a session. */
   readonly leafId: string | null;
+  /** The model that replaces the agent's main model. `null` if the session path sets none. */
+  readonly model: ModelReference | null;
+  /** The thinking level of the main model. `null` if the session path sets none. */
+  readonly thinkingLevel: ThinkingLevel | null;
   /** Time at which the invocation started, in epoch milliseconds. */
   readonly at: number;
   /**

@@ -6,6 +6,7 @@ import type { AssistantMessage, ChatMessage } from "./chat-message.ts";
 import type { ProviderMetadata } from "./content.ts";
 import type { JsonSchema } from "../base/schema.ts";
 import type { StopReason } from "./stop-reason.ts";
+import type { ThinkingLevel } from "./thinking-level.ts";
 import type { Usage } from "./usage.ts";
 
 /** A tool as the model sees it. */
@@ -73,6 +74,8 @@ export interface ModelRequest {
   readonly frequencyPenalty?: number;
   /** Texts that end the answer when the model writes them. */
   readonly stopSequences?: readonly string[];
+  /** How much the model reasons before it answers. Default: the provider's. */
+  readonly thinkingLevel?: ThinkingLevel;
   /** Settings for the provider. */
   readonly providerOptions?: ProviderOptions;
 }

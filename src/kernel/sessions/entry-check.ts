@@ -1,6 +1,7 @@
 import { describeValue } from "../base/describe-value.ts";
 import { Fault } from "../base/fault.ts";
 import { assertJson } from "../base/json.ts";
+import { thinkingLevels } from "../messages/thinking-level.ts";
 import type { SessionEntry } from "./session-entry.ts";
 
 type Check = (value: unknown) => boolean;
@@ -22,7 +23,7 @@ const fieldsOfType: { readonly [Type in SessionEntry["type"]]: Readonly<Record<s
   leaf: { targetId: isNameOrNull },
   label: { targetId: isName, label: isTextOrNull },
   model_change: { provider: isName, modelId: isName },
-  thinking_level_change: { level: isName },
+  thinking_level_change: { level: (value) => (thinkingLevels as readonly unknown[]).includes(value) },
   session_info: { name: isText },
   custom: { customType: isName, data: isPresent },
   custom_message: { customType: isName, message: isMessage },

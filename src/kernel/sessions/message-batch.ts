@@ -1,6 +1,6 @@
 import type { ChatMessage } from "../messages/chat-message.ts";
 import type { RunId, TaskId } from "../base/identity.ts";
-import type { SessionEntry } from "./session-entry.ts";
+import type { MessageSource, SessionEntry } from "./session-entry.ts";
 
 /**
  * Consecutive messages that one task appends to a session. Each message is one entry, and each entry's parent is the
@@ -22,6 +22,8 @@ export interface MessageBatch {
   readonly from: number;
   /** The messages, oldest first. */
   readonly messages: readonly ChatMessage[];
+  /** How models gave the messages, by position. `null` for another message. If absent, no model gave any. */
+  readonly sources?: readonly (MessageSource | null)[];
 }
 
 /**
@@ -51,7 +53,16 @@ export function batchEntry(batch: MessageBatch, index: number): SessionEntry {
   const { runId, taskId, at, messages } = batch;
   const message = messages[index] as ChatMessage;
   const parentId = index === 0 ? batch.parentId : batchEntryId(batch, index - 1);
-  return { type: "message", id: batchEntryId(batch, index), parentId, at, runId, taskId, message };
+  const id = batchEntryId(batch, index);
+  return { type: "message", id, parentId, at, runId, taskId, message, ...batchSource(batch, index) };
+}
+
+/** Returns how a model gave the message at `index` of the batch, or `undefined` for another message. */
+export function batchSource({ sources }: MessageBatch, index: number): MessageSource | undefined {
+  const source = sources?.[index];
+  if (source === undefined || source === null) return undefined;
+  const { model, stopReason, usage } = source;
+  return { model, stopReason, usage };
 }
 
 /** Returns the session entries of all messages of the batch, oldest first. */

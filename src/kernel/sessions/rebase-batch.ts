@@ -49,9 +49,14 @@ export function rebaseBatch(
     stem: `${batch.stem}/again-${from}`,
     from: 0,
     messages: repeated,
+    sources: [],
   };
   const parentId = repeated.length === 0 ? leafId : batchEntryId(repeatedBatch, repeated.length - 1);
-  const addedChange = { ...change, batch: { ...batch, parentId, from, messages: added } };
+  const sources = batch.sources?.slice(stored);
+  const addedChange = {
+    ...change,
+    batch: { ...batch, parentId, from, messages: added, ...(sources && { sources }) },
+  };
   return repeated.length === 0 ? [addedChange] : [{ ...change, batch: repeatedBatch }, addedChange];
 }
 

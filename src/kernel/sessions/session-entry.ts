@@ -1,6 +1,8 @@
 import type { ChatMessage } from "../messages/chat-message.ts";
 import type { RunId, TaskId } from "../base/identity.ts";
 import type { JsonValue } from "../base/json-value.ts";
+import type { StopReason } from "../messages/stop-reason.ts";
+import type { ThinkingLevel } from "../messages/thinking-level.ts";
 import type { Usage } from "../messages/usage.ts";
 
 /**
@@ -9,6 +11,24 @@ import type { Usage } from "../messages/usage.ts";
  * so a tool call without a result is never visible.
  */
 export type EntryVisibility = "pending" | "hidden" | "visible";
+
+/** Names a model. */
+export interface ModelReference {
+  /** Name of the provider. */
+  readonly provider: string;
+  /** Id of the model at the provider. */
+  readonly modelId: string;
+}
+
+/** How the model gave a message. */
+export interface MessageSource {
+  /** The model that answered. */
+  readonly model: ModelReference;
+  /** Why the model stopped. */
+  readonly stopReason: StopReason;
+  /** Usage and cost of the call. */
+  readonly usage: Usage;
+}
 
 interface EntryBase {
   /** Id of the entry, unique in its session. */
@@ -27,14 +47,18 @@ interface EntryBase {
  * One node of a session's tree. The conversation is the path from the leaf to the root. A stored entry never changes.
  */
 export type SessionEntry =
-  /** A message of the conversation. */
-  | (EntryBase & { readonly type: "message"; readonly message: ChatMessage; readonly usage?: Usage })
+  /** A message of the conversation. The message of a model carries the model, the stop reason, the usage and the cost. */
+  | (EntryBase & { readonly type: "message"; readonly message: ChatMessage } & Partial<MessageSource>)
   /** A summary that replaces all entries of the path before `firstKeptEntryId` in the model's view. */
   | (EntryBase & {
       readonly type: "compaction";
       readonly summary: string;
       readonly firstKeptEntryId: string;
       readonly tokensBefore: number;
+      /** The model in force (`sessionSettings`). Absent if the path sets none. */
+      readonly model?: ModelReference;
+      /** The thinking level in force. Absent if the path sets none. */
+      readonly thinkingLevel?: ThinkingLevel;
     })
   /** A summary of an abandoned branch, whose last entry is `fromId`. */
   | (EntryBase & { readonly type: "branch_summary"; readonly summary: string; readonly fromId: string })
@@ -45,7 +69,7 @@ export type SessionEntry =
   /** The conversation continues with another model. */
   | (EntryBase & { readonly type: "model_change"; readonly provider: string; readonly modelId: string })
   /** The conversation continues with another thinking level. */
-  | (EntryBase & { readonly type: "thinking_level_change"; readonly level: string })
+  | (EntryBase & { readonly type: "thinking_level_change"; readonly level: ThinkingLevel })
   /** Sets the name of the session. */
   | (EntryBase & { readonly type: "session_info"; readonly name: string })
   /** Data of an extension. The model does not see it. */

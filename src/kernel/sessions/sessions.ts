@@ -70,6 +70,8 @@ export interface ApplyOptions {
   readonly owner?: SessionOwner;
   /** S5: applies the changes only if this session is idle. */
   readonly whenIdle?: SessionId;
+  /** Applies the changes only if this session does not exist; otherwise throws `already_exists`. */
+  readonly whenNew?: SessionId;
   /** S6: refuses changes to existing sessions outside this scope with `not_found`. */
   readonly scope?: TenantScope;
 }
@@ -78,6 +80,8 @@ export interface ApplyOptions {
 export interface EntryQuery {
   /** Whether pending and hidden entries are returned as well. Default: `false`. */
   readonly includeHidden?: boolean;
+  /** Whether only pending and hidden entries are returned. Default: `false`. */
+  readonly onlyUnseen?: boolean;
   /** Id of the last entry of the previous page. If absent, the first page is returned. */
   readonly after?: string;
   /** Maximum number of entries. If absent, all entries are returned. */

@@ -5,7 +5,6 @@ import {
   CancellationError,
   checkSpawnOptions,
   Fault,
-  modelFor,
   sealMadeJson,
   type AgentId,
   type ApprovalDecision,
@@ -72,7 +71,7 @@ import type { TaskRunner } from "../task/task-runner.ts";
 import { askPerson } from "../tool/approval.ts";
 import { callTools, noteResults } from "../tool/tool-batch.ts";
 import { callTool, ToolStep } from "../tool/tool-call.ts";
-import { assertReported } from "./task-report.ts";
+import { assertReported, withSources } from "./task-report.ts";
 import { isTurnOf, takeTurn } from "./turn-step.ts";
 import { inboxDrain, joinWait, queueWait } from "../journal/wait-names.ts";
 
@@ -152,7 +151,9 @@ export class TaskContext implements RunContext {
    */
   report(report: TaskReport): void {
     assertReported(report, this.#runner.worker.sizes);
-    this.#runner.report = { ...this.#runner.report, ...report };
+    const { report: before, replies } = this.#runner;
+    const sessions = report.sessions && withSources(report.sessions, replies);
+    this.#runner.report = { ...before, ...report, ...(sessions && { sessions }) };
   }
 
   /**
@@ -183,10 +184,13 @@ export class TaskContext implements RunContext {
   llm(request: LlmRequest): Promise<LlmReply> {
     const { role = "main" } = request;
     // For a recorded reply it is unknown how middleware changed its request.
-    const { agent } = this.#runner;
-    const model = modelFor(agent, role);
+    const { agent, thinkingLevel } = this.#runner;
+    const model = this.#runner.modelFor(role);
+    const isSet =
+      thinkingLevel === undefined || request.thinkingLevel !== undefined || !this.#runner.isMain(role);
+    const sent = isSet ? request : { ...request, thinkingLevel };
     const countedBy = agent.callPath?.chat === undefined && model?.choice === undefined ? model : undefined;
-    const call = new ModelCall(this.#steps.next(), request, role, model, this.#sent.get(role), countedBy);
+    const call = new ModelCall(this.#steps.next(), sent, role, model, this.#sent.get(role), countedBy);
     return this.#steps.run(call, callModel, this.#starts.get(role, model), this.#noteReply);
   }
 
@@ -194,6 +198,7 @@ export class TaskContext implements RunContext {
     this.#lastLlm = address;
     this.#toolsCalled = 0;
     this.#runner.stopReason = reply.stopReason;
+    this.#runner.replies.set(reply.message, reply);
     // The reasoning is sent again with the next request, so it counts as input.
     const tokens = reply.usage.inputTokens + reply.usage.reasoningTokens;
     if (countedBy !== undefined) this.#sent.set(role, { request, tokens, by: countedBy });

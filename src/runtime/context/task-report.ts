@@ -3,6 +3,7 @@ import {
   Fault,
   sealJson,
   type ChatMessage,
+  type LlmReply,
   type SessionChange,
   type TaskReport,
 } from "../../kernel/index.ts";
@@ -45,6 +46,19 @@ function assertEntries(changes: readonly SessionChange[]): void {
     if (change.type === "say" && change.batch.messages.every(isRecorded)) continue;
     assertMadeJson(change, "an entry that the task reports");
   }
+}
+
+/** Adds to the messages of models how the models gave them, so that entries carry model, stop reason, usage and cost. */
+export function withSources(
+  changes: readonly SessionChange[],
+  replies: WeakMap<ChatMessage, LlmReply>,
+): readonly SessionChange[] {
+  return changes.map((change) => {
+    if (change.type !== "say" || change.batch.sources !== undefined) return change;
+    const sources = change.batch.messages.map((message) => replies.get(message) ?? null);
+    if (sources.every((source) => source === null)) return change;
+    return { ...change, batch: { ...change.batch, sources } };
+  });
 }
 
 /** Whether a message is frozen and was therefore checked before. */

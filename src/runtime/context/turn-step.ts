@@ -6,18 +6,24 @@ import {
   sessionWithin,
   contextMessages,
   sealJson,
+  sessionSettings,
   Transcript,
   type ChatMessage,
   type Hash,
   type JsonValue,
   type MaybePromise,
+  type Model,
+  type ModelReference,
   type SessionId,
   type SessionPath,
+  type SessionSettings,
+  type ThinkingLevel,
   type ToolSpec,
   type Turn,
   type TurnOpening,
   type TurnPlan,
 } from "../../kernel/index.ts";
+import { resolveModel } from "../process/session-model.ts";
 import type { ActiveStep } from "../task/active-step.ts";
 import type { StepExecutor } from "../task/step-executor.ts";
 import type { TaskRunner } from "../task/task-runner.ts";
@@ -63,6 +69,7 @@ interface Planned {
   readonly sessionId: SessionId | null;
   readonly leafId: string | null;
   readonly history: Transcript;
+  readonly settings: SessionSettings;
 }
 
 type Plan = (opening: TurnOpening) => TurnPlan | Promise<TurnPlan>;
@@ -88,9 +95,11 @@ function planTurn(
   { leafId, entries: path }: SessionPath,
 ): (() => TurnRecord) | Promise<() => TurnRecord> {
   const { input, record } = open.runner.task;
+  const settings = sessionSettings(path);
+  if (settings.model !== null) requireModel(open.runner, settings.model);
   const see = (planned: TurnPlan): (() => TurnRecord) => {
     seen.history = historyOf(planned.history ?? contextMessages(path));
-    return () => freeze(open, { plan: planned, sessionId, leafId, history: seen.history });
+    return () => freeze(open, { plan: planned, sessionId, leafId, history: seen.history, settings });
   };
   const planning = plan({ input, sessionId, path, channel: record.channel ?? null });
   return planning instanceof Promise ? planning.then(see) : see(planning);
@@ -106,7 +115,7 @@ function historyOf(messages: readonly ChatMessage[]): Transcript {
  * Creates the record synchronously when it is written, so that contents of earlier records are referenced, not stored
  * again. J1, J10: sealed.
  */
-function freeze(open: ActiveStep, { plan, sessionId, leafId, history }: Planned): TurnRecord {
+function freeze(open: ActiveStep, { plan, sessionId, leafId, history, settings }: Planned): TurnRecord {
   const { runner } = open;
   const { contentHashes, clock } = runner.worker;
   // A task whose content is kept must not refer to content of a task that is erased.
@@ -142,13 +151,30 @@ function freeze(open: ActiveStep, { plan, sessionId, leafId, history }: Planned)
   if (historyHash !== undefined) record.history = historyHash;
   if (earlierHash !== undefined) record.earlier = earlierHash;
   if (plan.maxToolCallsPerTurn !== undefined) record.maxToolCallsPerTurn = plan.maxToolCallsPerTurn;
+  if (settings.model !== null) record.model = settings.model;
+  if (settings.thinkingLevel !== null) record.thinkingLevel = settings.thinkingLevel;
   if (contents !== undefined) record.contents = Object.freeze(contents);
   return Object.freeze(record);
 }
 
 function thaw(runner: TaskRunner, record: TurnRecord, history: Transcript): Turn {
-  runner.maxToolCallsPerTurn = record.maxToolCallsPerTurn ?? Infinity;
+  const { maxToolCallsPerTurn = Infinity, model, thinkingLevel } = record;
+  runner.maxToolCallsPerTurn = maxToolCallsPerTurn;
+  runner.sessionModel = model && requireModel(runner, model);
+  runner.thinkingLevel = thinkingLevel;
   return new TakenTurn(runner, record, history);
+}
+
+/** Returns the model that the session sets. Throws before anything is paid if no provider is known for it. */
+function requireModel({ worker, agent, agentId, facts }: TaskRunner, reference: ModelReference): Model {
+  const model = resolveModel(worker, agent, reference);
+  if (model !== undefined) return model;
+  const name = `${reference.provider}/${reference.modelId}`;
+  throw new Fault(
+    "model_model_not_found",
+    `session ${facts.sessionId} of ${agentId} names the model ${name}, which this runtime does not know: set another one with sessions.setModel(), or pass resolveModel to openRuntime()`,
+    { details: { model: name, sessionId: facts.sessionId } },
+  );
 }
 
 /** Whether the turn belongs to this task; its holder started an invocation there. */
@@ -167,6 +193,8 @@ class TakenTurn implements Turn {
   readonly tools: readonly ToolSpec[];
   readonly earlier: readonly ChatMessage[];
   readonly resumeCount: number;
+  readonly model: ModelReference | null;
+  readonly thinkingLevel: ThinkingLevel | null;
   readonly #runner: TaskRunner;
 
   constructor(runner: TaskRunner, record: TurnRecord, history: Transcript) {
@@ -183,6 +211,8 @@ class TakenTurn implements Turn {
         ? none
         : (contentOf(runner, record.earlier) as unknown as readonly ChatMessage[]);
     this.resumeCount = runner.task.resumed;
+    this.model = record.model ?? null;
+    this.thinkingLevel = record.thinkingLevel ?? null;
     this.#runner = runner;
   }
 

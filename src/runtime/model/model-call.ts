@@ -105,6 +105,7 @@ const llmNames = optionNames<LlmRequest>({
   presencePenalty: true,
   frequencyPenalty: true,
   stopSequences: true,
+  thinkingLevel: true,
   providerOptions: true,
 });
 
@@ -227,7 +228,15 @@ function modelRequest(request: LlmRequest, ephemeral: readonly ChatMessage[]): M
   const durable =
     instructions === "" ? transcript.slice() : transcript.precededBy(systemMessage(instructions));
   const messages = ephemeral.length === 0 ? durable : [...durable, ...ephemeral];
-  const { tools, toolChoice, responseFormat, maxOutputTokens, stopSequences, providerOptions } = request;
+  const {
+    tools,
+    toolChoice,
+    responseFormat,
+    maxOutputTokens,
+    stopSequences,
+    thinkingLevel,
+    providerOptions,
+  } = request;
   const result: { -readonly [Key in keyof ModelRequest]: ModelRequest[Key] } =
     tools === undefined ? { messages } : { messages, tools };
   // Assigned one by one, because most requests have none of them.
@@ -236,6 +245,7 @@ function modelRequest(request: LlmRequest, ephemeral: readonly ChatMessage[]): M
   if (maxOutputTokens !== undefined) result.maxOutputTokens = maxOutputTokens;
   for (const name of samplingNames) if (request[name] !== undefined) result[name] = request[name];
   if (stopSequences !== undefined) result.stopSequences = stopSequences;
+  if (thinkingLevel !== undefined) result.thinkingLevel = thinkingLevel;
   if (providerOptions !== undefined) result.providerOptions = providerOptions;
   return result;
 }

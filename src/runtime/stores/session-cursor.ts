@@ -59,6 +59,11 @@ export function missingAfter(sessionId: string, after: string): Fault {
   );
 }
 
+/** The fault for changes that need a new session. */
+export function sessionExists(sessionId: string): Fault {
+  return new Fault("already_exists", `session ${sessionId} already exists: choose another sessionId`);
+}
+
 /** Lowercases ASCII letters only, as SQLite's `lower` does. */
 export function asciiLower(text: string): string {
   return text.replaceAll(/[A-Z]+/gu, (letters) => letters.toLowerCase());

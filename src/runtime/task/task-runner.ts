@@ -4,14 +4,19 @@ import {
   Fault,
   RunMeta,
   Supervision,
+  modelFor,
   type HostedAgent,
   type AgentId,
   type CancellationError,
+  type ChatMessage,
   type JsonValue,
+  type LlmReply,
+  type Model,
   type RunFacts,
   type StopReason,
   type TaskId,
   type TaskReport,
+  type ThinkingLevel,
 } from "../../kernel/index.ts";
 import type { RunLog } from "../journal/run-log.ts";
 import type { RunState } from "../journal/run-state.ts";
@@ -82,6 +87,12 @@ export class TaskRunner implements CancellationRoot {
   stopReason: StopReason | undefined;
   /** Limit of the turn that the code took last. */
   maxToolCallsPerTurn = Infinity;
+  /** The model that replaces the agent's main model since the turn that the code took last. */
+  sessionModel: Model | undefined;
+  /** The thinking level of the turn that the code took last. */
+  thinkingLevel: ThinkingLevel | undefined;
+  /** The replies of models by their messages. */
+  readonly replies = new WeakMap<ChatMessage, LlmReply>();
 
   constructor({ taskId, agent, worker, log, state, host }: TaskRunnerOptions) {
     this.taskId = taskId;
@@ -122,6 +133,18 @@ export class TaskRunner implements CancellationRoot {
       this.#emitHookError("report", error);
       return undefined;
     }
+  }
+
+  /** Returns the model for a role. The model of the session replaces the agent's main model. */
+  modelFor(role: string): Model | undefined {
+    const own = modelFor(this.agent, role);
+    return this.sessionModel !== undefined && this.isMain(role) ? this.sessionModel : own;
+  }
+
+  /** Whether the agent uses its main model for the role. */
+  isMain(role: string): boolean {
+    const { models } = this.agent;
+    return models !== undefined && modelFor(this.agent, role) === models["main"];
   }
 
   get agentId(): AgentId {

@@ -257,6 +257,22 @@ describe.each(twoStores)("context after a restart (store: %s)", (_store, prepare
     await third.runtime.close();
   });
 
+  test("a fork gets its context from the factory, and fails with context_missing if there is none", async () => {
+    const open = await prepare();
+    await using runtime = await openRuntime({ store: await open() });
+    const model = scriptedModel([asks, "Done.", asks, "Forked."]);
+    const agent = new Agent({ name: "clerk", model, tools: [price] });
+    const origin = await agent.submit("x", { runtime, context: shop });
+    await origin.result();
+    const missing = await (await origin.fork({ at: 5 })).result();
+    expect([missing.status, missing.error?.code]).toEqual(["failed", "context_missing"]);
+    expect(model.calls).toHaveLength(2);
+    runtime.register(agent, { context: () => ({ price: () => 9 }) });
+    const forked = await (await origin.fork({ at: 5 })).result();
+    expect(forked).toMatchObject({ status: "completed", output: "Forked." });
+    expect(resultsIn(model)).toEqual([{ type: "text", text: "9 EUR" }]);
+  });
+
   test("a run without a context is resumed by a worker without a factory", async () => {
     const open = await prepare();
     const plain = (script: readonly ScriptStep[]) =>

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { Agent, Conditional, Sequential } from "../../../src/index.ts";
+import { Agent, Conditional, Sequential, type Guardrail } from "../../../src/index.ts";
 import { eventDraft, type Architecture } from "../../../src/kernel/index.ts";
 import { scriptedModel } from "../../../src/testing/index.ts";
 import { ran, speaker } from "./flow-run.ts";
@@ -16,6 +16,27 @@ describe("the answer of a Sequential flow", () => {
     const around = new Conditional({ name: "c", predicate: () => true, ifTrue: flow, ifFalse: no });
     expect(await around.invoke("x", { output })).toMatchObject({ status: "completed", output: { n: 3 } });
   });
+
+  test.each(["onInput", "onOutput"] as const)(
+    "a Sequential flow ends as guardrail_tripped if a guardrail at %s stops a step, also in a nested flow",
+    async (stage) => {
+      const never = {
+        name: "never",
+        [stage]: () => ({ decision: "block", reason: "not here" }),
+      } as Guardrail;
+      const guarded = () => new Agent({ name: "guarded", model: scriptedModel(["a"]), guardrails: [never] });
+      const inner = new Sequential({ name: "inner", steps: [guarded()] });
+      for (const steps of [
+        [guarded(), speaker("next").agent],
+        [speaker("before", "1").agent, guarded()],
+        [inner, speaker("next").agent],
+      ])
+        expect(await new Sequential({ name: "s", steps }).invoke("x")).toMatchObject({
+          status: "guardrail_tripped",
+          interruptionReason: "not here",
+        });
+    },
+  );
 
   test("an empty last answer of a Sequential flow keeps the answer before it", async () => {
     const steps = [speaker("one", "1").agent, speaker("two", "").agent];

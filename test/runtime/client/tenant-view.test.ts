@@ -96,7 +96,7 @@ describe.each(["memory:", "sqlite:"])("forTenant() on %s", (kind) => {
         await expect(view.submit(quick, "x", { runId, sessionId })).rejects.toMatchObject(notFound);
         await expect(agent.resume(runId, { runtime: view })).rejects.toMatchObject(notFound);
         await expect(agent.signal(runId, "go", "stolen", { runtime: view })).rejects.toMatchObject(notFound);
-        await view.deleteSession(sessionId);
+        await view.sessions.delete(sessionId);
       }
       for (const { sessionId } of [waiting, hidden])
         await expect(view.submit(waiter, "x", { sessionId, whenBusy: "steer" })).rejects.toMatchObject(
@@ -134,7 +134,7 @@ describe.each(["memory:", "sqlite:"])("forTenant() on %s", (kind) => {
       const stale = await view.submit(quick, "mine", options);
       await stale.result();
       await store.journal.delete(parseRunId("run_reused"));
-      await view.deleteSession("ses_reused");
+      await view.sessions.delete("ses_reused");
       const again = await world.ann.submit(waiter, "secret", options);
       const calls: Readonly<Record<string, () => Promise<unknown>>> = {
         result: () => stale.result(),

@@ -211,7 +211,7 @@ describe.each(twoStores)("an unnamed session in a %s store", (_name, prepare) =>
   );
 });
 
-describe.each(twoStores)("deleteSession() in a %s store", (_name, prepare) => {
+describe.each(twoStores)("sessions.delete() in a %s store", (_name, prepare) => {
   test("deletes the session and the sessions of its workers, and no other session", async () => {
     const store = await (await prepare())();
     const runtime = await createRuntime({ store });
@@ -228,8 +228,8 @@ describe.each(twoStores)("deleteSession() in a %s store", (_name, prepare) => {
     } as const;
     await store.sessions.apply([{ type: "append", entry, ...to }]);
     expect(await sessionsIn(store)).toHaveLength(4);
-    await runtime.deleteSession(mine);
-    await runtime.deleteSession(formatSessionId("unknown"));
+    await runtime.sessions.delete(mine);
+    await runtime.sessions.delete(formatSessionId("unknown"));
     expect((await sessionsIn(store)).toSorted()).toEqual(others.toSorted());
     await runtime.close();
   });
@@ -239,13 +239,13 @@ describe.each(twoStores)("deleteSession() in a %s store", (_name, prepare) => {
     const runtime = await createRuntime({ store, closeGraceMs: 0 });
     const patient = agent("patient", async (ctx) => (await ctx.waitForSignal("go")) ?? null);
     const run = await runtime.submit(patient, null);
-    await expect(runtime.deleteSession(run.sessionId)).rejects.toMatchObject({
+    await expect(runtime.sessions.delete(run.sessionId)).rejects.toMatchObject({
       code: "agent_busy",
       details: { runId: run.runId },
     });
     await run.cancel();
     await run.result();
-    await runtime.deleteSession(run.sessionId);
+    await runtime.sessions.delete(run.sessionId);
     await runtime.close();
   });
 });

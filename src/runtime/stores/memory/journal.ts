@@ -68,6 +68,7 @@ interface ListedRow extends RunPlace {
 const noTasks: readonly never[] = [];
 const noMail: readonly never[] = [];
 const nobody: readonly never[] = [];
+const noRuns: readonly never[] = [];
 const none: readonly never[] = [];
 const ready: Rest = { kind: "ready" };
 
@@ -88,7 +89,7 @@ export class MemoryJournal implements Journal {
 
   #create(record: RunRecord, first: Commit, flight?: SingleFlight): Creation {
     if (this.#tables.runs.has(record.runId)) return { kind: "exists" };
-    const instead = flight === undefined ? undefined : this.#steer(record, flight);
+    const instead = flight === undefined ? this.#excluded(record) : this.#steer(record, flight);
     if (instead !== undefined) return instead;
     if (first.inbox !== undefined && !this.#siblings.inbox.isFreeNow(first.inbox)) return { kind: "taken" };
     const row: RunRow = {
@@ -122,8 +123,13 @@ export class MemoryJournal implements Journal {
     const siblings = this.#tables.ofSession.get(record.sessionId);
     if (siblings === undefined) this.#tables.ofSession.set(record.sessionId, [row]);
     else siblings.push(row);
+    if (row.end === null) this.#tables.addUnfinished(row);
     this.#tables.place(row);
-    this.#tables.announce(record.runId);
+    this.#tables.announce({
+      kind: "new",
+      runId: record.runId,
+      startAt: startsLater(record) ? record.startAt : null,
+    });
     return { kind: "created" };
   }
 
@@ -199,6 +205,7 @@ export class MemoryJournal implements Journal {
     if (row !== undefined) {
       this.#siblings.sessions.removeHiddenNow(row.record.sessionId, runId);
       this.#tables.ended.delete(row);
+      this.#tables.removeUnfinished(row);
       this.#tables.ready.remove(row);
       this.#tables.approvals.removeNow(row);
       for (const mailId of row.mailIds ?? noMail) this.#tables.submitted.delete(mailId);
@@ -233,9 +240,9 @@ export class MemoryJournal implements Journal {
       return isInScope(receiver.record, scope)
         ? { kind: "steered", runId: receiver.record.runId }
         : { kind: "foreign" };
-    const row = this.#tables.ofSession
-      .get(sessionId)
-      ?.findLast(({ record, end }) => end === null && record.agentId === agentId);
+    const excluded = this.#excluded(run);
+    if (excluded !== undefined) return excluded;
+    const row = this.#unfinishedIn(sessionId).findLast(({ record }) => record.agentId === agentId);
     if (row === undefined) return undefined;
     // A run that keeps no history has no session.
     if (!isInScope(row.record, scope)) return { kind: "foreign" };
@@ -245,6 +252,21 @@ export class MemoryJournal implements Journal {
     if ((!always && !isLeft) || !sameCaller(row.record, run)) return { kind: "busy", run: summaryOf(row) };
     this.#siblings.mailbox.putNow({ ...steering, runId: row.record.runId });
     return { kind: "steered", runId: row.record.runId };
+  }
+
+  /** S5: refuses a run beside a compaction, and a compaction beside a run. */
+  #excluded({ kind, sessionId }: RunRecord): Creation | undefined {
+    if (kind === "compaction") {
+      const run = this.#siblings.sessions.busyRun(sessionId);
+      return run === undefined ? undefined : { kind: "busy", run };
+    }
+    const row = this.#unfinishedIn(sessionId).find(({ record }) => record.kind === "compaction");
+    return row === undefined ? undefined : { kind: "busy", run: summaryOf(row) };
+  }
+
+  #unfinishedIn(sessionId: RunRecord["sessionId"]): readonly RunRow[] {
+    const unfinished = this.#tables.unfinished.get(sessionId);
+    return unfinished === undefined ? noRuns : [...unfinished];
   }
 
   /** Writes the commit and applies its changes. Validates before it changes anything. */

@@ -123,15 +123,13 @@ export class SessionRow {
 
   /** Returns frozen entries, so that no reader changes them for others. */
   entries(includeHidden: boolean): readonly StoredEntry[] {
-    const shown: StoredEntry[] = [];
-    for (const placed of this.#placed) {
-      const { visibility } = placed;
-      if (visibility !== "visible" && !includeHidden) continue;
-      if ("entry" in placed) shown.push({ entry: deepFreeze(placed.entry), visibility });
-      else
-        for (const entry of batchEntries(placed.said)) shown.push({ entry: deepFreeze(entry), visibility });
-    }
-    return shown;
+    const shown = this.#placed.filter(({ visibility }) => includeHidden || visibility === "visible");
+    return shown.flatMap(expanded);
+  }
+
+  /** Returns the entries that are not visible, frozen. */
+  unseen(): readonly StoredEntry[] {
+    return this.#unseen.flatMap(expanded);
   }
 
   /** N5: returns a path of frozen entries. `undefined` if the given leaf is not visible. */
@@ -260,6 +258,12 @@ export class SessionRow {
 }
 
 const root = formatTaskId(0);
+
+function expanded(placed: Placed): StoredEntry[] {
+  const { visibility } = placed;
+  const entries = "entry" in placed ? [placed.entry] : batchEntries(placed.said);
+  return entries.map((entry) => ({ entry: deepFreeze(entry), visibility }));
+}
 
 /** Adds the entries of a batch up to `lastId` to a path. Returns whether the path continues before them. */
 function addBatch(path: PathCollector, said: MessageBatch, lastId: string): boolean {

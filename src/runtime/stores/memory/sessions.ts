@@ -29,6 +29,7 @@ import {
   checkEntryLimit,
   comesAfter,
   missingAfter,
+  sessionExists,
   sessionCursorOf,
   sessionPageOf,
 } from "../session-cursor.ts";
@@ -68,13 +69,14 @@ export class MemorySessions implements Sessions {
 
   async apply(
     changes: readonly SessionChange[],
-    { owner = noOwner, whenIdle, scope }: ApplyOptions = {},
+    { owner = noOwner, whenIdle, whenNew, scope }: ApplyOptions = {},
   ): Promise<RunSummary | undefined> {
     for (const change of changes) if (change.type === "append") checkEntry(change.entry);
     for (const { sessionId } of changes)
       if (!this.isAvailableNow(sessionId, scope)) throw missingSession(sessionId);
-    const busy = whenIdle === undefined ? undefined : this.#busyRun(whenIdle);
+    const busy = whenIdle === undefined ? undefined : this.busyRun(whenIdle);
     if (busy !== undefined) return busy;
+    if (whenNew !== undefined && this.#rows.has(whenNew)) throw sessionExists(whenNew);
     this.applyNow(changes, 0, owner);
     return undefined;
   }
@@ -98,10 +100,11 @@ export class MemorySessions implements Sessions {
 
   read(
     sessionId: SessionId,
-    { includeHidden = false, after, limit, scope }: EntryQuery = {},
+    { includeHidden = false, onlyUnseen = false, after, limit, scope }: EntryQuery = {},
   ): readonly StoredEntry[] {
     checkEntryLimit(limit);
-    const entries = this.#find(sessionId, scope)?.entries(includeHidden) ?? none;
+    const row = this.#find(sessionId, scope);
+    const entries = (onlyUnseen ? row?.unseen() : row?.entries(includeHidden)) ?? none;
     if (after === undefined) return limit === undefined ? entries : entries.slice(0, limit);
     const index = entries.findIndex(({ entry }) => entry.id === after);
     if (index < 0) throw missingAfter(sessionId, after);
@@ -127,7 +130,7 @@ export class MemorySessions implements Sessions {
 
   async delete(sessionId: SessionId, scope?: TenantScope): Promise<RunSummary | undefined> {
     if (scope !== undefined && this.#find(sessionId, scope) === undefined) return undefined;
-    const busy = this.#busyRun(sessionId);
+    const busy = this.busyRun(sessionId);
     if (busy !== undefined) return busy;
     this.#delete(sessionId);
     const within = sessionWithin(sessionId, "");
@@ -137,7 +140,7 @@ export class MemorySessions implements Sessions {
   }
 
   /** S5: returns a run that has not ended, or has unread mail that may resume it. */
-  #busyRun(sessionId: SessionId): RunSummary | undefined {
+  busyRun(sessionId: SessionId): RunSummary | undefined {
     const run = this.#tables.ofSession
       .get(sessionId)
       ?.find(({ end, mail }) => end === null || mail.length > 0);

@@ -8,6 +8,7 @@ import {
   type Lease,
   type RunId,
   type SessionId,
+  type StoreChange,
   type TenantScope,
 } from "../../../kernel/index.ts";
 import type { RunEnd } from "../run-end.ts";
@@ -25,42 +26,59 @@ export class Tables {
   readonly approvals = new OpenApprovals();
   /** Runs of each session in the order of creation. */
   readonly ofSession = new Map<SessionId, RunRow[]>();
+  /** S5: runs of each session that have not ended, in the order of creation or reopening. */
+  readonly unfinished = new Map<SessionId, Set<RunRow>>();
   /** S5: for the id of a submission's mail, the run that got the mail. */
   readonly submitted = new Map<string, RunRow>();
   readonly workers = new Set<string>();
-  readonly listeners = new Set<(runId?: RunId) => void>();
+  readonly listeners = new Set<(change: StoreChange) => void>();
   /** Counter that orders runs by the time at which they became ready. */
   #ticks = 0;
-  /**
-   * Runs that changed since the listeners were last called. `undefined` entries stand for changes that concern no
-   * single run.
-   */
-  #changed: (RunId | undefined)[] | undefined;
+  /** The changes since the listeners were last called. */
+  #changes: StoreChange[] | undefined;
 
   /** K1: records how the run ended, or with `null` that it was reopened. */
   setEnd(row: RunRow, end: RunEnd | null): void {
     row.end = end;
-    if (end === null) this.ended.delete(row);
-    else this.ended.add(row);
+    if (end === null) {
+      this.ended.delete(row);
+      this.addUnfinished(row);
+    } else {
+      this.ended.add(row);
+      this.removeUnfinished(row);
+    }
+  }
+
+  addUnfinished(row: RunRow): void {
+    const { sessionId } = row.record;
+    const unfinished = this.unfinished.get(sessionId);
+    if (unfinished === undefined) this.unfinished.set(sessionId, new Set([row]));
+    else unfinished.add(row);
+  }
+
+  removeUnfinished(row: RunRow): void {
+    const { sessionId } = row.record;
+    const unfinished = this.unfinished.get(sessionId);
+    unfinished?.delete(row);
+    if (unfinished?.size === 0) this.unfinished.delete(sessionId);
   }
 
   tick(): number {
     return ++this.#ticks;
   }
 
-  /** Calls the listeners in a microtask. Several changes of one run in a row are announced once. */
-  announce(runId?: RunId): void {
-    const changed = this.#changed;
-    if (changed === undefined) {
-      this.#changed = [runId];
+  /** Calls the listeners in a microtask. */
+  announce(change: StoreChange): void {
+    if (this.#changes === undefined) {
+      this.#changes = [change];
       queueMicrotask(this.#tell);
-    } else if (changed.at(-1) !== runId) changed.push(runId);
+    } else this.#changes.push(change);
   }
 
   readonly #tell = (): void => {
-    const changed = this.#changed ?? [];
-    this.#changed = undefined;
-    for (const runId of changed) for (const tell of this.listeners) tell(runId);
+    const changes = this.#changes ?? [];
+    this.#changes = undefined;
+    for (const change of changes) for (const tell of this.listeners) tell(change);
   };
 
   /**

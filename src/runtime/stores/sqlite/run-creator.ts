@@ -74,7 +74,7 @@ export class RunCreator {
     claim?: ClaimOptions,
   ): CreatedRun {
     if (this.#tables.find(record.runId) !== undefined) return { creation: { kind: "exists" } };
-    const instead = flight === undefined ? undefined : this.#steer(record, flight);
+    const instead = flight === undefined ? this.#excluded(record) : this.#steer(record, flight);
     if (instead !== undefined) return { creation: instead };
     const { inbox } = draft.commit;
     if (inbox !== undefined && !this.#siblings.inbox.isFreeNow(inbox)) return { creation: { kind: "taken" } };
@@ -84,12 +84,20 @@ export class RunCreator {
     return { creation: { kind: "created", lease: { runId, epoch, workerId } }, owned };
   }
 
+  /** S5: refuses a run beside a compaction, and a compaction beside a run. */
+  #excluded(record: RunRecord): Creation | undefined {
+    const run = this.#list.findExcluding(record);
+    return run === undefined ? undefined : { kind: "busy", run };
+  }
+
   #steer(record: RunRecord, { steering, always, scope }: SingleFlight): Creation | undefined {
     const { mailbox, sessions } = this.#siblings;
     if (scope !== undefined && !sessions.isAvailableNow(record.sessionId, scope)) return { kind: "foreign" };
     const steered = mailbox.findSubmitted(steering.id);
     if (steered !== undefined)
       return this.#isInScope(steered, scope) ? { kind: "steered", runId: steered } : { kind: "foreign" };
+    const excluded = this.#excluded(record);
+    if (excluded !== undefined) return excluded;
     const run = this.#list.findUnfinished(record);
     if (run === undefined) return undefined;
     // A run that keeps no history has no session.
@@ -154,10 +162,12 @@ export class RunCreator {
   }
 
   /** Notifies listeners and readers after the transaction that created the run has committed. */
-  announce({ creation, owned }: CreatedRun, { runId }: RunRecord, first: Commit): void {
-    if (creation.kind === "steered") this.#tables.announce(creation.runId);
+  announce({ creation, owned }: CreatedRun, record: RunRecord, first: Commit): void {
+    const { runId } = record;
+    if (creation.kind === "steered") this.#tables.announce({ kind: "mail", runId: creation.runId });
     if (creation.kind !== "created") return;
-    if (owned === undefined) this.#tables.announce(runId);
+    if (owned === undefined)
+      this.#tables.announce({ kind: "new", runId, startAt: startsLater(record) ? record.startAt : null });
     else {
       this.#tables.owned.set(runId, owned);
       this.#siblings.feeds.begin(owned, first);

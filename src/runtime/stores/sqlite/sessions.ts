@@ -18,6 +18,7 @@ import {
   type StoredEntry,
   type TenantScope,
 } from "../../../kernel/index.ts";
+import { sessionExists } from "../session-cursor.ts";
 import { batchChanges, type BatchedChange, type EntryName } from "./codec/entry-batch.ts";
 import { isWithin } from "./db/migrations.ts";
 import type { Tables } from "./db/tables.ts";
@@ -57,7 +58,7 @@ export class SqliteSessions implements Sessions {
 
   async apply(
     changes: readonly SessionChange[],
-    { owner = noOwner, whenIdle, scope }: ApplyOptions = {},
+    { owner = noOwner, whenIdle, whenNew, scope }: ApplyOptions = {},
   ): Promise<RunSummary | undefined> {
     for (const change of changes) if (change.type === "append") checkEntry(change.entry);
     const batches = batchChanges(changes);
@@ -66,6 +67,7 @@ export class SqliteSessions implements Sessions {
         if (scope !== undefined) this.#refuseForeign(changes, scope);
         const run = whenIdle === undefined ? undefined : this.#runs.findUnderWay(whenIdle);
         if (run !== undefined) return run;
+        if (whenNew !== undefined && this.#rows.find(whenNew) !== undefined) throw sessionExists(whenNew);
         this.refuseOrphans(batches);
         this.#changes.apply(batches, { owner });
         return undefined;

@@ -1,4 +1,4 @@
-import { batchEntry, type SessionChange, type SessionEntry } from "../../../../kernel/index.ts";
+import { batchEntry, batchSource, type SessionChange, type SessionEntry } from "../../../../kernel/index.ts";
 
 type Append = Extract<SessionChange, { readonly type: "append" }>;
 export type Say = Extract<SessionChange, { readonly type: "say" }>;
@@ -62,9 +62,11 @@ function addSaid(say: Say, batches: BatchedChange[]): void {
   const { messages, at } = said;
   for (let from = 0; from < messages.length; from += mostEntries) {
     const entry = batchEntry(said, from);
-    const rests = messages
-      .slice(from, from + mostEntries)
-      .map((message, index) => (index === 0 ? { at, message } : { message }));
+    const rests = messages.slice(from, from + mostEntries).map((message, index) => ({
+      ...(index === 0 && { at }),
+      message,
+      ...batchSource(said, from + index),
+    }));
     batches.push({
       ...nameOf(entry.id),
       first: { type: "append", sessionId, agentId, entry, visibility },

@@ -35,6 +35,8 @@ const rowColumns = "entries.id, stem, number, count, run_id AS runId, task, visi
 
 const readRows = `SELECT ${rowColumns} FROM entries WHERE ${entriesOfSession("?1")} AND entries.id >= ?2
     AND visibility >= ?3 ORDER BY entries.id LIMIT ?4`;
+const readUnseen = `SELECT ${rowColumns} FROM entries INDEXED BY entries_unseen
+  WHERE session = ?1 AND visibility < ${visible} AND visibility >= ?3 AND entries.id >= ?2 ORDER BY entries.id LIMIT ?4`;
 const findEntries = `SELECT ${rowColumns} FROM entries
   WHERE session = (SELECT id FROM sessions WHERE session_id = ?1) AND stem = ?2
     AND number < ?3 + ?4 AND number + count > ?3 ORDER BY number`;
@@ -65,9 +67,10 @@ export class EntryRows {
 
   /** Returns the entries of a session in the order of appending. */
   read(session: number, sessionId: SessionId, query: EntryQuery): readonly StoredEntry[] {
-    const { includeHidden = false, after, limit = Infinity } = query;
+    const { includeHidden = false, onlyUnseen = false, after, limit = Infinity } = query;
     checkEntryLimit(query.limit);
-    const lowest = includeHidden ? 0 : visible;
+    const lowest = includeHidden || onlyUnseen ? 0 : visible;
+    const sql = onlyUnseen ? readUnseen : readRows;
     const start = after === undefined ? undefined : this.#rowOf(session, after);
     if (after !== undefined && (start === undefined || start.visibility < lowest))
       throw missingAfter(sessionId, after);
@@ -75,7 +78,7 @@ export class EntryRows {
     let skipped = start === undefined ? 0 : nameOf(after as string).number - start.number + 1;
     for (let from = start?.id ?? 0; entries.length < limit;) {
       const most = limit === Infinity ? -1 : rowsPerQuery;
-      const rows = this.#database.all<EntryRow>(readRows, session, from, lowest, most);
+      const rows = this.#database.all<EntryRow>(sql, session, from, lowest, most);
       for (const row of rows) {
         if (entries.length >= limit) break;
         const visibility = visibilities[row.visibility] ?? "hidden";

@@ -1,4 +1,5 @@
 import {
+  runKinds,
   runStatuses,
   type RunPage,
   type RunQuery,
@@ -41,6 +42,9 @@ const summaryOfRun = `SELECT ${listedColumns} FROM runs WHERE run_id = ?`;
 const underWayIn = `SELECT ${listedColumns} FROM runs INDEXED BY runs_of_session
   WHERE session_id = ? AND run_id IS NOT NULL
     AND (ended IS NULL OR EXISTS (SELECT 1 FROM mail WHERE run = runs.id)) ORDER BY ended LIMIT 1`;
+
+const compactionIn = `SELECT ${listedColumns} FROM runs INDEXED BY runs_of_session
+  WHERE session_id = ? AND ended IS NULL AND run_id IS NOT NULL AND kind = ${runKinds.indexOf("compaction")} LIMIT 1`;
 
 /** Lists runs, newest first. Reads from the most selective index that fits the query until the page is full. */
 export class RunList {
@@ -89,6 +93,13 @@ export class RunList {
    */
   findUnderWay(sessionId: SessionId): RunSummary | undefined {
     const row = this.#tables.database.get<ListedRow>(underWayIn, sessionId);
+    return row === undefined ? undefined : this.#summaries([row])[0];
+  }
+
+  /** S5: returns a run that excludes a new run of this kind in its session. Call inside a transaction. */
+  findExcluding({ kind, sessionId }: Pick<RunRecord, "kind" | "sessionId">): RunSummary | undefined {
+    if (kind === "compaction") return this.findUnderWay(sessionId);
+    const row = this.#tables.database.get<ListedRow>(compactionIn, sessionId);
     return row === undefined ? undefined : this.#summaries([row])[0];
   }
 

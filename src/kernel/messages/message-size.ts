@@ -1,4 +1,5 @@
-import type { ChatMessage, ContentPart, ToolOutput } from "../../kernel/index.ts";
+import type { ChatMessage } from "./chat-message.ts";
+import type { ContentPart, ToolOutput } from "./content.ts";
 
 /** Counts the tokens of messages. Pass a model's tokenizer if an estimate is not sufficient. */
 export type TokenCounter = (messages: readonly ChatMessage[]) => number;

@@ -1,0 +1,194 @@
+import type { Failure } from "../base/fault.ts";
+import type { SessionId } from "../base/identity.ts";
+import type { JsonValue } from "../base/json-value.ts";
+import type { ChatMessage } from "../messages/chat-message.ts";
+import type { ThinkingLevel } from "../messages/thinking-level.ts";
+import type { RunSummary } from "../run/run-summary.ts";
+import type { SessionEntry } from "../sessions/session-entry.ts";
+import type { PathQuery, SessionPage, SessionQuery, SessionSummary } from "../sessions/sessions.ts";
+import type { AgentPhase } from "./agent-phase.ts";
+import type { RunHandle } from "./run-handle.ts";
+
+/** Selects conversations. A conversation must match all given fields. */
+export interface SessionFilter extends Pick<SessionQuery, "tenantId" | "userId" | "limit" | "after"> {
+  /** Id of the agent that the session belongs to. */
+  readonly agentId?: string;
+}
+
+/** Options of `RuntimeSessions.list`. */
+export interface SessionListOptions extends SessionFilter, Pick<SessionQuery, "text"> {}
+
+/** Options of `RuntimeSessions.path`. */
+export interface SessionPathOptions extends Pick<PathQuery, "leafId" | "from"> {}
+
+/** Options of `RuntimeSessions.entries`. */
+export interface SessionEntriesOptions {
+  /** Maximum number of entries per page. Default: 200. */
+  readonly limit?: number;
+  /** The `next` value of the previous page. If absent, the first page is returned. */
+  readonly after?: string;
+}
+
+/** One page of the entries of a session. */
+export interface SessionEntryPage {
+  /** The entries of all branches, in the order of appending. */
+  readonly entries: readonly SessionEntry[];
+  /** Position of the next page, for `after`. `null` for the last page. */
+  readonly next: string | null;
+}
+
+/** One entry in the tree of a session. */
+export interface SessionNode {
+  /** The entry. Entries of type `leaf`, `label` and `session_info` are not nodes. */
+  readonly entry: SessionEntry;
+  /** Label of the entry. `null` if it has none. */
+  readonly label: string | null;
+  /** Whether the entry is on the path to the leaf. */
+  readonly isOnPath: boolean;
+  /** The entries that follow this one, in the order of appending. */
+  readonly children: readonly SessionNode[];
+}
+
+/** A session as a tree. */
+export interface SessionTree {
+  /** Id of the entry after which the conversation continues. `null` if it continues before the first entry. */
+  readonly leafId: string | null;
+  /** The entries without a parent. */
+  readonly roots: readonly SessionNode[];
+}
+
+/** Options of `RuntimeSessions.move`. */
+export interface MoveOptions {
+  /** Summary of the branch that is left. The model sees it after the entry at which the conversation continues. */
+  readonly summary?: string;
+}
+
+/** Options of `RuntimeSessions.fork`. */
+export interface ForkSessionOptions {
+  /** Last entry of the path that is copied. Default: the leaf. */
+  readonly entryId?: string;
+  /** Id of the new session, in the form that `parseSessionId` accepts. Default: a new id. */
+  readonly sessionId?: string;
+  /** Name of the new session. Default: no name. */
+  readonly name?: string;
+}
+
+/** An entry that an application adds: `data`, which the model does not see, or a `message`, which it sees. */
+export type CustomEntry =
+  | { readonly customType: string; readonly data: JsonValue }
+  | { readonly customType: string; readonly message: ChatMessage };
+
+/** A summary that replaces the beginning of a path in the model's view. */
+export interface SessionCompaction {
+  /** The summary. */
+  readonly summary: string;
+  /** The first entry of the path that the model still sees. */
+  readonly firstKeptEntryId: string;
+  /** Tokens of the context before the compaction. Default: the estimate of `contextUsage`. */
+  readonly tokensBefore?: number;
+}
+
+/** Options of `RuntimeSessions.search`. */
+export interface SearchOptions extends SessionFilter {
+  /** Searches only this session. */
+  readonly sessionId?: string;
+}
+
+/** An entry that contains the text of a search. */
+export interface SearchHit {
+  /** Id of the session. */
+  readonly sessionId: SessionId;
+  /** Id of the entry. */
+  readonly entryId: string;
+  /** Time of the entry, in epoch milliseconds. */
+  readonly at: number;
+  /** The text around the first match. */
+  readonly excerpt: string;
+}
+
+/** One page of the results of a search. */
+export interface SearchPage {
+  /** The entries, by session, newest session first. */
+  readonly hits: readonly SearchHit[];
+  /** Position of the next page, for `after`. `null` for the last page. */
+  readonly next: string | null;
+}
+
+/** How much of the model's window the conversation fills. */
+export interface SessionUsage {
+  /** Tokens of the context: `reported` and `estimated`. */
+  readonly tokens: number;
+  /** Input and output tokens of the last model call of the path, as the provider reported them. */
+  readonly reported: number;
+  /** Estimated tokens of the messages that no reported call contains. */
+  readonly estimated: number;
+  /** Name of the model, `provider/id`. `null` if it is unknown. */
+  readonly model: string | null;
+  /** Size of the model's context window in tokens. `null` if it is unknown. */
+  readonly contextWindow: number | null;
+  /** `tokens` divided by `contextWindow`. `null` if the window is unknown. */
+  readonly share: number | null;
+}
+
+/** An input whose run failed. It is not part of the conversation until its run is resumed or it is sent again. */
+export interface UnsentInput {
+  /** The failed run. */
+  readonly run: RunSummary;
+  /** The input of the run. */
+  readonly input: JsonValue;
+  /** Why the run failed. */
+  readonly error: Failure | null;
+}
+
+/**
+ * The conversations of a runtime's store. A conversation is a tree of entries; its path leads from the first entry to the
+ * leaf. Every method throws `not_found` if the session does not exist, except `list`, `get`, `search`, `phase` and
+ * `delete`. S5: `move`, `fork`, `compact` and `delete` need an idle session and otherwise throw `agent_busy`, which names
+ * the run.
+ */
+export interface RuntimeSessions {
+  /** Returns conversations, newest first. Sessions of workers within a conversation are left out. */
+  list(options?: SessionListOptions): Promise<SessionPage>;
+  /** Returns one session. `undefined` if it does not exist. */
+  get(sessionId: string): Promise<SessionSummary | undefined>;
+  /** Returns the entries from the root to the leaf. Throws `not_found` if the given leaf is not an entry of the session. */
+  path(sessionId: string, options?: SessionPathOptions): Promise<readonly SessionEntry[]>;
+  /** Returns the entries of all branches, page by page. */
+  entries(sessionId: string, options?: SessionEntriesOptions): Promise<SessionEntryPage>;
+  /** Returns the whole session as a tree. */
+  tree(sessionId: string): Promise<SessionTree>;
+  /** Sets the name of a session, at most 200 characters. */
+  name(sessionId: string, name: string): Promise<void>;
+  /** Sets the label of an entry, at most 200 characters. `null` removes it. */
+  label(sessionId: string, entryId: string, label: string | null): Promise<void>;
+  /** Continues the conversation after another entry; `null` starts a new branch. Returns the id of the leaf. */
+  move(sessionId: string, entryId: string | null, options?: MoveOptions): Promise<string | null>;
+  /** Copies a path to a new session of the same owner and returns the id of that session. */
+  fork(sessionId: string, options?: ForkSessionOptions): Promise<SessionId>;
+  /** Appends an entry to the path and returns its id. */
+  append(sessionId: string, entry: CustomEntry): Promise<string>;
+  /** Appends a summary that replaces the entries before `firstKeptEntryId` in the model's view. Returns the entry's id. */
+  compact(sessionId: string, compaction: SessionCompaction): Promise<string>;
+  /** Sets the model of the following invocations, as `provider/id`. It replaces the main model of the agent. */
+  setModel(sessionId: string, model: string): Promise<void>;
+  /** Sets the thinking level of the following invocations. */
+  setThinkingLevel(sessionId: string, level: ThinkingLevel): Promise<void>;
+  /** Returns entries that contain a text, in any case of letters. Reads the matching sessions one after the other. */
+  search(text: string, options?: SearchOptions): Promise<SearchPage>;
+  /** Returns how much of the model's window the conversation fills. */
+  contextUsage(sessionId: string): Promise<SessionUsage>;
+  /** Returns the inputs of failed runs that were not sent again, oldest first. */
+  unsent(sessionId: string): Promise<readonly UnsentInput[]>;
+  /**
+   * Submits the input of a failed run again, in the same session and for the same user. A repeated call returns the same
+   * run. The agent must be registered with this runtime.
+   */
+  resend(runId: string): Promise<RunHandle>;
+  /** Returns what an agent is doing in a session, whichever process drives it. `idle` for an unknown session. */
+  phase(sessionId: string, agentId: string): Promise<AgentPhase>;
+  /**
+   * Deletes a session and the sessions of workers within it. Does nothing if the session does not exist. The runs of the
+   * session stay until they are collected.
+   */
+  delete(sessionId: string): Promise<void>;
+}

@@ -1,0 +1,421 @@
+import {
+  agentIdOf,
+  checkChoice,
+  checkOptions,
+  describeValue,
+  Fault,
+  formatSessionId,
+  optionNames,
+  parseRunId,
+  parseSessionId,
+  sessionSettings,
+  thinkingLevels,
+  type AgentPhase,
+  type ApplyOptions,
+  type SessionUsage,
+  type CustomEntry,
+  type ForkSessionOptions,
+  type HostedAgent,
+  type JsonValue,
+  type Model,
+  type ModelReference,
+  type MoveOptions,
+  type RunHandle,
+  type RuntimeSessions,
+  type SearchOptions,
+  type SearchPage,
+  type SessionCompaction,
+  type SessionEntriesOptions,
+  type SessionEntry,
+  type SessionEntryPage,
+  type SessionFilter,
+  type SessionId,
+  type SessionListOptions,
+  type SessionPage,
+  type SessionPathOptions,
+  type SessionQuery,
+  type SessionSummary,
+  type SessionTree,
+  type SubmitOptions,
+  type TenantScope,
+  type ThinkingLevel,
+  type UnsentInput,
+} from "../../kernel/index.ts";
+import type { RuntimeLifetime } from "../process/runtime-lifetime.ts";
+import { hostedAgent, type WorkerContext } from "../process/worker-context.ts";
+import { contextUsage } from "./context-usage.ts";
+import { parseModelName, resolveModel } from "../process/session-model.ts";
+import { searchSessions } from "./session-search.ts";
+import { sessionTree } from "./session-tree.ts";
+import { sessionBusy } from "./submit-run.ts";
+import { resubmissionOf, unsentInputs } from "./unsent-input.ts";
+
+/** Maximum length of a name or a label. */
+const longestName = 200;
+
+const filterNames = { agentId: true, tenantId: true, userId: true, limit: true, after: true } as const;
+const listNames = optionNames<SessionListOptions>({ ...filterNames, text: true });
+const searchNames = optionNames<SearchOptions>({ ...filterNames, sessionId: true });
+const pathNames = optionNames<SessionPathOptions>({ leafId: true, from: true });
+const entriesNames = optionNames<SessionEntriesOptions>({ limit: true, after: true });
+const moveNames = optionNames<MoveOptions>({ summary: true });
+const forkNames = optionNames<ForkSessionOptions>({ entryId: true, sessionId: true, name: true });
+const compactionNames = optionNames<SessionCompaction>({
+  summary: true,
+  firstKeptEntryId: true,
+  tokensBefore: true,
+});
+const customNames = optionNames<{ customType: unknown; data?: unknown; message?: unknown }>({
+  customType: true,
+  data: true,
+  message: true,
+});
+
+/** An entry without the fields that the session gives it. */
+type EntryBody<Entry = SessionEntry> = Entry extends SessionEntry
+  ? Omit<Entry, "id" | "parentId" | "at" | "runId" | "taskId">
+  : never;
+
+export interface StoredSessionsOptions {
+  readonly worker: WorkerContext;
+  readonly life: Pick<RuntimeLifetime, "check">;
+  /** S6: the tenant and user outside of whom nothing exists. */
+  readonly scope?: TenantScope | undefined;
+  readonly submit: (agent: HostedAgent, input: JsonValue, options: SubmitOptions) => Promise<RunHandle>;
+}
+
+/** The conversations of a store, for applications. Each change is one transaction of the store. */
+export class StoredSessions implements RuntimeSessions {
+  readonly #worker: WorkerContext;
+  readonly #life: Pick<RuntimeLifetime, "check">;
+  readonly #submit: StoredSessionsOptions["submit"];
+  /** S6: the scope, as the options of the store. Empty without a scope. */
+  readonly #scope: { readonly scope?: TenantScope };
+
+  constructor({ worker, life, scope, submit }: StoredSessionsOptions) {
+    this.#scope = scope === undefined ? {} : { scope };
+    this.#worker = worker;
+    this.#life = life;
+    this.#submit = submit;
+  }
+
+  async list(options: SessionListOptions = {}): Promise<SessionPage> {
+    this.#life.check();
+    checkOptions("sessions.list()", options, listNames);
+    if (options.text !== undefined) checkText("text", options.text);
+    const { text, limit, after } = options;
+    return this.#worker.store.sessions.list({
+      ...this.#filterOf(options),
+      withWorkers: false,
+      ...(text !== undefined && { text }),
+      ...(limit !== undefined && { limit }),
+      ...(after !== undefined && { after }),
+    });
+  }
+
+  async get(sessionId: string): Promise<SessionSummary | undefined> {
+    this.#life.check();
+    return this.#worker.store.sessions.find(parseSessionId(sessionId), this.#scope.scope);
+  }
+
+  async path(sessionId: string, options: SessionPathOptions = {}): Promise<readonly SessionEntry[]> {
+    checkOptions("sessions.path()", options, pathNames);
+    checkChoice("sessions.path()", "from", options.from, ["root", "compaction"]);
+    const { sessionId: id } = await this.#find(sessionId);
+    return (await this.#path(id, options)).entries;
+  }
+
+  async entries(sessionId: string, options: SessionEntriesOptions = {}): Promise<SessionEntryPage> {
+    checkOptions("sessions.entries()", options, entriesNames);
+    const { limit = 200, after } = options;
+    checkLimit(limit);
+    const { sessionId: id } = await this.#find(sessionId);
+    const query = { ...this.#scope, limit: limit + 1, ...(after !== undefined && { after }) };
+    const found = await this.#worker.store.sessions.read(id, query);
+    const entries = found.slice(0, limit).map(({ entry }) => entry);
+    return { entries, next: found.length > limit ? (entries.at(-1)?.id ?? null) : null };
+  }
+
+  async tree(sessionId: string): Promise<SessionTree> {
+    const { sessionId: id, leafId } = await this.#find(sessionId);
+    const stored = await this.#worker.store.sessions.read(id, this.#scope);
+    return sessionTree(
+      stored.map(({ entry }) => entry),
+      leafId,
+    );
+  }
+
+  async name(sessionId: string, name: string): Promise<void> {
+    checkName("name", name);
+    await this.#append(await this.#find(sessionId), { type: "session_info", name });
+  }
+
+  async label(sessionId: string, entryId: string, label: string | null): Promise<void> {
+    checkText("entryId", entryId);
+    if (label !== null) checkName("label", label);
+    await this.#append(await this.#find(sessionId), { type: "label", targetId: entryId, label });
+  }
+
+  async move(sessionId: string, entryId: string | null, options: MoveOptions = {}): Promise<string | null> {
+    checkOptions("sessions.move()", options, moveNames);
+    if (entryId !== null) checkText("entryId", entryId);
+    const { summary } = options;
+    if (summary !== undefined) this.#checkLarge("summary", summary);
+    const session = await this.#find(sessionId);
+    const { leafId } = session;
+    const entries = [this.#entry({ type: "leaf", targetId: entryId }, entryId)];
+    if (summary !== undefined) {
+      if (leafId === null)
+        throw new Fault(
+          "invalid_argument",
+          `invalid summary: session ${sessionId} has no branch to leave; omit it`,
+        );
+      entries.push(this.#entry({ type: "branch_summary", summary, fromId: leafId }, entryId));
+    }
+    await this.#apply(session, entries, { whenIdle: session.sessionId });
+    return summary === undefined ? entryId : (entries.at(-1)?.id ?? null);
+  }
+
+  async fork(sessionId: string, options: ForkSessionOptions = {}): Promise<SessionId> {
+    checkOptions("sessions.fork()", options, forkNames);
+    const { entryId, name } = options;
+    if (entryId !== undefined) checkText("entryId", entryId);
+    if (name !== undefined) checkName("name", name);
+    const session = await this.#find(sessionId);
+    const newId =
+      options.sessionId === undefined
+        ? formatSessionId(this.#worker.ids.next())
+        : parseSessionId(options.sessionId);
+    const { leafId, entries } = await this.#path(session.sessionId, {
+      ...(entryId !== undefined && { leafId: entryId }),
+    });
+    const origin = { sessionId: session.sessionId, entryId: leafId };
+    const copied = entries.map((entry, index) => (index === 0 ? { ...entry, parentId: null } : entry));
+    const link = this.#entry({ type: "custom", customType: forkType, data: origin }, leafId);
+    const named = name === undefined ? [] : [this.#entry({ type: "session_info", name }, link.id)];
+    const copy = { ...session, sessionId: newId };
+    await this.#apply(copy, [...copied, link, ...named], {
+      whenIdle: session.sessionId,
+      whenNew: newId,
+    });
+    return newId;
+  }
+
+  async append(sessionId: string, entry: CustomEntry): Promise<string> {
+    checkOptions("sessions.append()", entry, customNames);
+    const { customType } = entry;
+    checkName("customType", customType);
+    const body: EntryBody =
+      "message" in entry
+        ? { type: "custom_message", customType, message: entry.message }
+        : { type: "custom", customType, data: entry.data };
+    this.#checkLarge("entry", body as unknown as JsonValue);
+    return this.#append(await this.#find(sessionId), body);
+  }
+
+  async compact(sessionId: string, compaction: SessionCompaction): Promise<string> {
+    checkOptions("sessions.compact()", compaction, compactionNames);
+    const { summary, firstKeptEntryId } = compaction;
+    this.#checkLarge("summary", summary);
+    checkText("firstKeptEntryId", firstKeptEntryId);
+    const session = await this.#find(sessionId);
+    const { entries, leafId } = await this.#path(session.sessionId, { from: "compaction" });
+    if (!entries.some(({ id }) => id === firstKeptEntryId))
+      throw new Fault(
+        "not_found",
+        `entry ${firstKeptEntryId} is not in the part of session ${sessionId} that the model sees; use an entry of path(sessionId, { from: "compaction" })`,
+      );
+    const { tokensBefore = contextUsage(entries, () => undefined).tokens } = compaction;
+    const { model, thinkingLevel } = sessionSettings(entries);
+    const entry = this.#entry(
+      {
+        type: "compaction",
+        summary,
+        firstKeptEntryId,
+        tokensBefore,
+        ...(model !== null && { model }),
+        ...(thinkingLevel !== null && { thinkingLevel }),
+      },
+      leafId,
+    );
+    await this.#apply(session, [entry], { whenIdle: session.sessionId });
+    return entry.id;
+  }
+
+  async setModel(sessionId: string, model: string): Promise<void> {
+    const reference = parseModelName(model);
+    await this.#append(await this.#find(sessionId), { type: "model_change", ...reference });
+  }
+
+  async setThinkingLevel(sessionId: string, level: ThinkingLevel): Promise<void> {
+    checkChoice("sessions.setThinkingLevel()", "level", level ?? "", thinkingLevels);
+    await this.#append(await this.#find(sessionId), { type: "thinking_level_change", level });
+  }
+
+  async search(text: string, options: SearchOptions = {}): Promise<SearchPage> {
+    this.#life.check();
+    checkOptions("sessions.search()", options, searchNames);
+    checkText("text", text);
+    const { sessionId, limit = 20, after } = options;
+    checkLimit(limit);
+    return searchSessions(this.#worker.store.sessions, {
+      text,
+      limit,
+      query: this.#filterOf(options),
+      ...this.#scope,
+      ...(sessionId !== undefined && { sessionId: parseSessionId(sessionId) }),
+      ...(after !== undefined && { after }),
+    });
+  }
+
+  async contextUsage(sessionId: string): Promise<SessionUsage> {
+    const session = await this.#find(sessionId);
+    const { entries } = await this.#path(session.sessionId, { from: "compaction" });
+    const agent = this.#worker.agents.get(session.agentId);
+    const find = (reference: ModelReference | null): Model | undefined =>
+      reference === null ? agent?.models?.["main"] : resolveModel(this.#worker, agent, reference);
+    return contextUsage(entries, find);
+  }
+
+  async unsent(sessionId: string): Promise<readonly UnsentInput[]> {
+    const { sessionId: id } = await this.#find(sessionId);
+    return unsentInputs(this.#worker.store, id, this.#scope.scope);
+  }
+
+  async resend(runId: string): Promise<RunHandle> {
+    this.#life.check();
+    const find = (agentId: HostedAgent["id"]): HostedAgent => hostedAgent(this.#worker, agentId);
+    const { store } = this.#worker;
+    const { run, input, options } = await resubmissionOf(store, parseRunId(runId), find, this.#scope.scope);
+    return this.#submit(find(run.agentId), input, options);
+  }
+
+  async phase(sessionId: string, agentId: string): Promise<AgentPhase> {
+    this.#life.check();
+    const [id, agent] = [parseSessionId(sessionId), agentIdOf(agentId)];
+    // In a session of the scope, the runs of others count as well, because they keep the session busy.
+    const isOwn = (await this.get(sessionId)) !== undefined;
+    const owner = isOwn ? {} : this.#scope.scope;
+    let phase: AgentPhase = "idle";
+    for (let after: string | null | undefined; after !== null;) {
+      const query = { sessionId: id, status: ["pending", "running", "waiting", "paused"] } as const;
+      const { runs, next } = await this.#worker.store.journal.list({
+        ...query,
+        ...owner,
+        ...(after !== undefined && { after }),
+      });
+      for (const run of runs) {
+        if (run.endedAt !== null) continue;
+        if (run.kind === "compaction") return "compaction";
+        if (run.agentId === agent) phase = "turn";
+      }
+      after = next;
+    }
+    return phase;
+  }
+
+  async delete(sessionId: string): Promise<void> {
+    this.#life.check();
+    const run = await this.#worker.store.sessions.delete(parseSessionId(sessionId), this.#scope.scope);
+    if (run !== undefined) throw sessionBusy(run);
+  }
+
+  #filterOf({ agentId, tenantId, userId }: SessionFilter): SessionQuery {
+    const { scope } = this.#scope;
+    for (const [name, value, own] of [
+      ["tenantId", tenantId, scope?.tenantId],
+      ["userId", userId, scope?.userId],
+    ] as const)
+      if (value !== undefined && own !== undefined && value !== own)
+        throw new Fault(
+          "invalid_argument",
+          `invalid ${name} ${describeValue(value)}: this view is for ${describeValue(own)}; omit ${name}, or use another view`,
+        );
+    return {
+      ...(agentId !== undefined && { agentId: agentIdOf(agentId) }),
+      ...(tenantId !== undefined && { tenantId }),
+      ...(userId !== undefined && { userId }),
+      ...scope,
+    };
+  }
+
+  async #find(sessionId: string): Promise<SessionSummary> {
+    const found = await this.get(sessionId);
+    if (found === undefined)
+      throw new Fault("not_found", `session ${sessionId} does not exist in this store`);
+    return found;
+  }
+
+  async #path(
+    sessionId: SessionId,
+    options: SessionPathOptions,
+  ): Promise<{ readonly leafId: string | null; readonly entries: readonly SessionEntry[] }> {
+    const path = await this.#worker.store.sessions.readPath(sessionId, { ...options, ...this.#scope });
+    if (path !== undefined) return path;
+    throw new Fault(
+      "not_found",
+      `session ${sessionId} has no entry ${options.leafId}; use an entry of its tree`,
+    );
+  }
+
+  #entry(body: EntryBody, parentId: string | null): SessionEntry {
+    const { clock, ids } = this.#worker;
+    const id = `${body.type}_${ids.next()}`;
+    return { ...body, id, parentId, at: clock.now(), runId: null, taskId: null };
+  }
+
+  /** Appends an entry to the leaf at that time. */
+  async #append({ sessionId, agentId }: SessionSummary, body: EntryBody): Promise<string> {
+    const entry = this.#entry(body, null);
+    const change = {
+      type: "append",
+      sessionId,
+      agentId,
+      entry,
+      visibility: "visible",
+      atLeaf: true,
+    } as const;
+    await this.#worker.store.sessions.apply([change], this.#scope);
+    return entry.id;
+  }
+
+  async #apply(
+    { sessionId, agentId, tenantId, userId }: SessionSummary,
+    entries: readonly SessionEntry[],
+    options: ApplyOptions,
+  ): Promise<void> {
+    const changes = entries.map(
+      (entry) => ({ type: "append", sessionId, agentId, entry, visibility: "visible" }) as const,
+    );
+    const owner = { tenantId, userId };
+    const run = await this.#worker.store.sessions.apply(changes, { owner, ...options, ...this.#scope });
+    if (run !== undefined) throw sessionBusy(run);
+  }
+
+  #checkLarge(name: string, value: JsonValue): void {
+    if (name === "summary") checkText(name, value);
+    this.#worker.sizes.assert(value, `the ${name} of a session`);
+  }
+}
+
+/** The type of the entry with which a forked session names its origin. */
+const forkType = "fork";
+
+function checkText(name: string, value: unknown): asserts value is string {
+  if (typeof value === "string" && value !== "") return;
+  throw new Fault("invalid_argument", `invalid ${name} ${describeValue(value)}: expected a text`);
+}
+
+function checkName(name: string, value: unknown): void {
+  checkText(name, value);
+  if (value.length > longestName)
+    throw new Fault(
+      "invalid_argument",
+      `invalid ${name}: it has ${value.length} characters; use at most ${longestName}`,
+    );
+}
+
+function checkLimit(limit: number): void {
+  if (Number.isSafeInteger(limit) && limit >= 1) return;
+  throw new Fault("invalid_argument", `invalid limit ${limit}: expected an integer of at least 1`);
+}

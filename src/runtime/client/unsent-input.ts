@@ -1,0 +1,118 @@
+import {
+  Fault,
+  parseRunId,
+  type Failure,
+  type HostedAgent,
+  type JsonObject,
+  type JsonValue,
+  type RunId,
+  type RunSummary,
+  type SessionId,
+  type Store,
+  type SubmitOptions,
+  type TaskRecord,
+  type TenantScope,
+  type UnsentInput,
+} from "../../kernel/index.ts";
+
+/** What `resend` submits. */
+export interface Resubmission {
+  readonly run: RunSummary;
+  readonly input: JsonValue;
+  readonly options: SubmitOptions;
+}
+
+/**
+ * S1, S2: returns the inputs of failed runs, whose entries are still pending. Left out are runs that may be resumed by
+ * unread mail, and runs whose input was sent again.
+ */
+export async function unsentInputs(
+  store: Store,
+  sessionId: SessionId,
+  scope?: TenantScope,
+): Promise<readonly UnsentInput[]> {
+  const unsent: UnsentInput[] = [];
+  for (const { entry, visibility } of await store.sessions.read(sessionId, { onlyUnseen: true })) {
+    const { runId } = entry;
+    if (visibility !== "pending" || runId === null) continue;
+    if ((await store.journal.find(runId, scope)) === undefined) continue;
+    const run = await store.journal.summary(runId);
+    if (run?.status !== "failed" || (await store.mailbox.read(runId)).length > 0) continue;
+    if ((await store.journal.find(resentRunId(runId))) !== undefined) continue;
+    const { input, error } = await readFailedRun(store, runId);
+    unsent.push({ run, input, error });
+  }
+  return unsent;
+}
+
+/** Returns what to submit for a failed run. Throws `not_found` and `invalid_argument`. */
+export async function resubmissionOf(
+  store: Store,
+  runId: RunId,
+  find: (agentId: HostedAgent["id"]) => HostedAgent,
+  scope?: TenantScope,
+): Promise<Resubmission> {
+  const isThere = (await store.journal.find(runId, scope)) !== undefined;
+  const run = isThere ? await store.journal.summary(runId) : undefined;
+  if (run === undefined) throw new Fault("not_found", `run ${runId} does not exist in this store`);
+  if (run.status !== "failed")
+    throw new Fault(
+      "invalid_argument",
+      `run ${runId} is ${run.status}: only the input of a failed run can be sent again`,
+      { details: { runId, status: run.status } },
+    );
+  const { task, input } = await readFailedRun(store, runId);
+  const { sessionId, userId, tenantId, priority, metadata } = run;
+  const { supervision, budget, channel, settings, streaming } = task;
+  return {
+    run,
+    input: withoutHistory(find(run.agentId), input),
+    options: {
+      runId: resentRunId(runId),
+      sessionId,
+      priority,
+      metadata,
+      budget,
+      streaming,
+      retention: supervision.retention,
+      ...(userId !== null && { userId }),
+      ...(tenantId !== null && { tenantId }),
+      ...(channel !== undefined && { channel }),
+      ...(settings !== undefined && { settings }),
+    },
+  };
+}
+
+const longestRunId = 68;
+
+/** The id of the run that sends an input again, always the same, so that a repeated `resend` starts no second run. */
+function resentRunId(runId: RunId): RunId {
+  const again = `${runId}-again`;
+  if (again.length > longestRunId)
+    throw new Fault("invalid_argument", `the id of ${runId} is too long: submit its input with a new runId`);
+  return parseRunId(again);
+}
+
+async function readFailedRun(
+  { journal }: Store,
+  runId: RunId,
+): Promise<{ readonly task: TaskRecord; readonly input: JsonValue; readonly error: Failure | null }> {
+  let task: TaskRecord | undefined;
+  let error: Failure | null = null;
+  for await (const { tasks = [] } of journal.read(runId)) {
+    for (const change of tasks) {
+      if (change.type === "create") task ??= change.task;
+      if (change.type === "end" && change.taskId === task?.taskId) error = change.outcome.failure;
+    }
+  }
+  if (task === undefined) throw new Fault("not_found", `the first commit of ${runId} no longer exists`);
+  return { task, input: task.input, error };
+}
+
+/** Returns the input without earlier messages, which the failed run has added to the session already. */
+function withoutHistory(agent: HostedAgent, input: JsonValue): JsonValue {
+  const message = agent.historyOf?.(input) === undefined ? undefined : agent.messageOf?.(input);
+  if (message === undefined) return input;
+  const { messages: _messages, ...rest } = input as JsonObject;
+  return { ...rest, prompt: message.content as unknown as JsonValue };
+}
