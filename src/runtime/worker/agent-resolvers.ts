@@ -79,11 +79,11 @@ export class AgentResolvers {
 
 function checkedName(resolver: AgentResolver): string {
   checkOptions("register()", resolver, resolverNames);
-  const { name, resolve } = resolver;
-  if (typeof resolve !== "function")
+  const { name } = resolver;
+  if (typeof resolver.resolve !== "function")
     throw new Fault(
       "invalid_argument",
-      `invalid resolve ${describeValue(resolve)} of register(): expected a function that returns the agent of a run`,
+      `invalid resolve of register(): expected a function that returns the agent of a run`,
     );
   if (typeof name === "string" && agentNameOf(agentIdOf(name)) === name) return name;
   throw new Fault(

@@ -35,7 +35,7 @@ function resolver(asked: RunRecord[] = []): AgentResolver {
     resolve: async (run) => {
       asked.push(run);
       const { greeting, key } = run.metadata;
-      return typeof greeting === "string" ? greeter(String(key), greeting) : undefined;
+      return typeof greeting === "string" && typeof key === "string" ? greeter(key, greeting) : undefined;
     },
   };
 }
@@ -184,7 +184,7 @@ it("register() refuses a resolver without a function, with a key in its name, or
   const { runtime } = await setUp();
   runtime.register(resolver());
   const refused: readonly (readonly [unknown, RegExp])[] = [
-    [{ name: "greeter", resolve: "x" }, /invalid resolve "x" of register\(\)/u],
+    [{ name: "greeter", resolve: "x" }, /invalid resolve of register\(\)/u],
     [{ name: 7, resolve: () => undefined }, /agent|name/u],
     [{ name: "", resolve: () => undefined }, /agent|name/u],
     [{ name: "greeter/a", resolve: () => undefined }, /without a key/u],

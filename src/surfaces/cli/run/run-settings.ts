@@ -38,14 +38,12 @@ export function findSettings(metadata: JsonObject): RunSettings | undefined {
 }
 
 function isSettings({ model, baseUrl, tools, root, sandbox, instructions, maxTurns }: JsonObject): boolean {
-  const isText = (value: unknown): boolean => typeof value === "string";
-  const isOptionalText = (value: unknown): boolean => value === undefined || isText(value);
   return (
-    isText(model) &&
-    isText(root) &&
+    typeof model === "string" &&
+    typeof root === "string" &&
     (toolSets as readonly unknown[]).includes(tools) &&
     (maxTurns === undefined || Number.isSafeInteger(maxTurns)) &&
-    [baseUrl, sandbox, instructions].every(isOptionalText)
+    [baseUrl, sandbox, instructions].every((text) => text === undefined || typeof text === "string")
   );
 }
 
