@@ -214,11 +214,13 @@ export function engineContract({ test, expect, engine, prepare, open }: EngineHa
     });
     const run = await runtime.submit(worker, null);
     const slice = new AbortController();
-    const driving = driveOnce(port(), host(), slice.signal);
+    const isIdle = Promise.withResolvers<void>();
+    const driving = driveOnce(port(), host(), slice.signal, (idle) => idle && isIdle.resolve());
     await waits.promise;
+    await isIdle.promise;
     slice.abort();
-    const result = await driving;
-    if (result?.rest.kind === "ready") await driveOnce(port(), host());
+    expect((await driving)?.rest).toEqual({ kind: "suspended", wakeAt: null });
+    expect(await driveOnce(port(), host())).toBeUndefined();
     await run.signal("go", 1);
     await driveOnce(port(), host());
     expect((await run.result()).output).toBe(1);
@@ -282,10 +284,11 @@ async function driveOnce(
   { leases, workerId, clock }: EnginePort,
   host: RunHost,
   signal?: AbortSignal,
+  onIdle: (isIdle: boolean) => void = () => undefined,
 ): Promise<DriveResult | undefined> {
   const [lease] = await leases.claim({ workerId, limit: 1, now: clock.now() });
   if (lease === undefined) return undefined;
-  const result = await host.drive(lease, signal === undefined ? {} : { signal });
+  const result = await host.drive(lease, signal === undefined ? { onIdle } : { signal, onIdle });
   await releaseAfter(leases, lease, result);
   return result;
 }
