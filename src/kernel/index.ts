@@ -50,6 +50,7 @@ export {
   sealMadeJson,
   setMember,
 } from "./base/json.ts";
+export { contentThreshold, isLongText, longTextHash } from "./base/long-text.ts";
 export { JsonDigest } from "./base/json-digest.ts";
 export { nearestJson } from "./base/json-safe-copy.ts";
 export type { JsonObject, JsonValue } from "./base/json-value.ts";
@@ -293,7 +294,7 @@ export { userEntry, type UserEntryFields } from "./sessions/user-entry.ts";
 
 // What a store must implement.
 export type { Commit, Erasure } from "./stores/commit.ts";
-export { contentThreshold, type ContentOwner, type Contents } from "./stores/contents.ts";
+export type { ContentOwner, Contents } from "./stores/contents.ts";
 export { eraseCommit } from "./stores/erasure.ts";
 export type { EventLog, LogVerdict, TailOptions } from "./stores/event-log.ts";
 export {

@@ -165,7 +165,7 @@ CREATE TABLE contents (
 CREATE UNIQUE INDEX contents_by_hash ON contents (hash, tenant);
 CREATE TABLE content_pieces (
     id INTEGER PRIMARY KEY,
-    bytes BLOB NOT NULL
+    data BLOB NOT NULL
   );
 CREATE TABLE content_owners (
     content INTEGER NOT NULL,

@@ -107,7 +107,7 @@ export async function storeOn(database: Database, options: Omit<SqliteStoreOptio
   const writer = new GroupCommit(database, database.durability === "normal" ? checkpointer : undefined);
   const tables = new Tables({ database, writer, clock });
   const chain = new Chain(hash, auditKey);
-  const large = new LargeValues((bytes) => chain.contentHash(bytes));
+  const large = new LargeValues(chain.contentHash);
   const contentRows = new ContentRows(database);
   const rows = new CommitRows(database, contentRows, (sessionId, first, count) =>
     sessions.findEntries(sessionId, first, count),

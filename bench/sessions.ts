@@ -1,0 +1,7 @@
+import { largeResults } from "./large-results.ts";
+import type { Row } from "./row.ts";
+
+/** What sessions and large values cost. */
+export async function* rows(): AsyncIterable<Row> {
+  yield* largeResults();
+}
