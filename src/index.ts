@@ -227,6 +227,7 @@ export {
   type RunSnapshot,
   type Runtime,
   type SpawnBudget,
+  type SpendingCaps,
   type Telemetry,
   type Tool,
   type ToolContext,
@@ -236,6 +237,8 @@ export {
   type TopicId,
   type Turn,
   type Usage,
+  type UsageQuery,
+  type UsageRow,
   type UserMessage,
 } from "./kernel/index.ts";
 export {

@@ -50,6 +50,7 @@ export {
   sealMadeJson,
   setMember,
 } from "./base/json.ts";
+export { contentThreshold, isLongText, longTextHash } from "./base/long-text.ts";
 export { JsonDigest } from "./base/json-digest.ts";
 export { nearestJson } from "./base/json-safe-copy.ts";
 export type { JsonObject, JsonValue } from "./base/json-value.ts";
@@ -293,7 +294,7 @@ export { userEntry, type UserEntryFields } from "./sessions/user-entry.ts";
 
 // What a store must implement.
 export type { Commit, Erasure } from "./stores/commit.ts";
-export { contentThreshold, type ContentOwner, type Contents } from "./stores/contents.ts";
+export type { ContentOwner, Contents } from "./stores/contents.ts";
 export { eraseCommit } from "./stores/erasure.ts";
 export type { EventLog, LogVerdict, TailOptions } from "./stores/event-log.ts";
 export {
@@ -308,10 +309,11 @@ export {
 } from "./stores/inbox.ts";
 export { inboxSettings, redeliveryDelayMs, type InboxSettings } from "./stores/inbox-settings.ts";
 export type { CollectOptions, Creation, Journal, SingleFlight, Submission } from "./stores/journal.ts";
-export type { ClaimOptions, AgentVersion, Lease, Leases, Rest } from "./stores/lease.ts";
+export * from "./stores/lease.ts";
 export type { Mail, MailBody, Mailbox, PlacedMail } from "./stores/mailbox.ts";
 export * from "./stores/records.ts";
 export type { Store } from "./stores/store.ts";
+export type { StoreChange } from "./stores/store-change.ts";
 export type { TopicChange, Topics } from "./stores/topics.ts";
 export * from "./stores/usage-totals.ts";
 
@@ -332,7 +334,7 @@ export type {
 } from "./agent/compaction.ts";
 export type { CompactionGoal, CompactionStrategy } from "./agent/compaction-strategy.ts";
 export type * from "./agent/dependencies.ts";
-export type { Engine, DriveResult, RunHost } from "./agent/engine.ts";
+export type * from "./agent/engine.ts";
 export type { EphemeralSource } from "./agent/ephemeral-source.ts";
 export type { Command, Extension, ExtensionApi, ExtensionHandler } from "./agent/extension.ts";
 export type {

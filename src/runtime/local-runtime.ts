@@ -9,7 +9,9 @@ import {
   type Clock,
   type CollectOptions,
   type ContextFactory,
+  type DriveOptions,
   type DriveResult,
+  type Engine,
   type Hash,
   type HostedAgent,
   type Lease,
@@ -17,6 +19,7 @@ import {
   type RegisterOptions,
   type Runtime,
   type Store,
+  type StoreChange,
 } from "../kernel/index.ts";
 import { storeOf } from "./open-store.ts";
 import { AwaitedRuns } from "./process/awaited-runs.ts";
@@ -37,6 +40,7 @@ import { RuntimeView, type RuntimeWorker } from "./runtime-view.ts";
 import { checkRuntimeOptions, requireNumber, requireShare, type RuntimeOptions } from "./runtime-options.ts";
 import { AgentRegistry, agentTree } from "./worker/agent-registry.ts";
 import { InboxDispatcher } from "./worker/inbox-dispatcher.ts";
+import { recordEngineKind } from "./worker/engine-kind.ts";
 import { LocalEngine } from "./worker/local-engine.ts";
 import { RetentionSweep } from "./worker/retention-sweep.ts";
 import { UnhostedRuns } from "./worker/unhosted-runs.ts";
@@ -68,7 +72,7 @@ type RetentionOption = "keepEndedRunsMs" | "keepUnnamedSessionsMs";
 /** The worker of a runtime, which hosts agents and drives runs in this process. Callers use it through a `RuntimeView`. */
 class LocalWorker implements RuntimeWorker, OpenRuntime {
   readonly context: WorkerContext;
-  readonly engine: LocalEngine;
+  readonly engine: Engine;
   readonly agents: AgentRegistry;
   readonly contexts = new LiveContexts();
   readonly awaited = new AwaitedRuns();
@@ -139,7 +143,6 @@ class LocalWorker implements RuntimeWorker, OpenRuntime {
       sizes: new SizeLimit(options.maxValueBytes),
       stopGraceMs: requireNumber("stopGraceMs", options.stopGraceMs ?? 5_000, 0),
       suspendAfterMs: requireNumber("suspendAfterMs", options.suspendAfterMs ?? 5_000, 0),
-      noteIdle: (by) => this.engine.noteIdle(by),
       onError: (error) => this.#report(error),
       agents: this.agents.hosted,
       contexts: this.contexts,
@@ -147,7 +150,8 @@ class LocalWorker implements RuntimeWorker, OpenRuntime {
     this.#keepAlive = options.keepAlive;
     this.#inbox = new InboxDispatcher({ worker: this.context, agents: this.agents.hosted });
     this.unhosted = new UnhostedRuns({ store, clock, agents: this.agents, onError });
-    this.engine = new LocalEngine({
+    const { engine = (port) => new LocalEngine(port) } = options;
+    this.engine = engine({
       leases: store.leases,
       clock,
       workerId: options.workerId ?? `worker-${uuidSource.next()}`,
@@ -160,9 +164,10 @@ class LocalWorker implements RuntimeWorker, OpenRuntime {
   }
 
   async start(): Promise<void> {
-    this.#unsubscribe = this.#store.onChange((runId) => this.#noteChange(runId));
+    await recordEngineKind(this.#store.records, this.engine);
+    this.#unsubscribe = this.#store.onChange((change) => this.#noteChange(change));
     try {
-      await this.engine.start({ drive: (lease) => this.#drive(lease) });
+      await this.engine.start({ drive: (lease, driving) => this.#drive(lease, driving) });
     } catch (error) {
       this.#unsubscribe();
       throw error;
@@ -226,8 +231,8 @@ class LocalWorker implements RuntimeWorker, OpenRuntime {
     await this.#store.close();
   }
 
-  #drive(lease: Lease): Promise<DriveResult> {
-    const loaded = RunOwner.load(this.#contextFor(lease.runId), lease);
+  #drive(lease: Lease, options: DriveOptions = {}): Promise<DriveResult> {
+    const loaded = RunOwner.load(this.#contextFor(lease.runId), lease, options);
     return loaded instanceof Promise
       ? loaded.then((owner) => this.#driveOwned(lease, owner))
       : this.#driveOwned(lease, loaded);
@@ -291,15 +296,14 @@ class LocalWorker implements RuntimeWorker, OpenRuntime {
       : observed.then(() => this.#observing.get(runId));
   };
 
-  /** Called by the store with the run that has changed; without one, anything may have changed, including inboxes. */
-  #noteChange(runId: RunId | undefined): void {
-    this.engine.wake(runId);
-    if (runId !== undefined) {
-      this.#owned.get(runId)?.poke();
+  #noteChange(change: StoreChange): void {
+    this.engine.wake(change);
+    if ("runId" in change) {
+      if (change.kind === "mail" || change.kind === "seized") this.#owned.get(change.runId)?.poke();
       return;
     }
-    for (const owner of this.#owned.values()) owner.poke();
-    this.#inbox.dispatch();
+    if (change.kind === "other") for (const owner of this.#owned.values()) owner.poke();
+    if (change.kind !== "worker") this.#inbox.dispatch();
   }
 
   #report(error: unknown): void {

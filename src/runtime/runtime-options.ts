@@ -7,6 +7,7 @@ import {
   Fault,
   optionNames,
   type Clock,
+  type EngineFactory,
   type Hash,
   type IdSource,
   type InboxSettings,
@@ -30,6 +31,11 @@ export interface RuntimeOptions {
    * Default: `"memory:"`. `close()` closes the store in each case.
    */
   readonly store?: StoreAddress | Store;
+  /**
+   * Creates the engine, which decides which worker drives a run and when. The store records the kind of its engine and
+   * refuses another one with `engine_mismatch`. Default: the local engine, which claims runs in the store.
+   */
+  readonly engine?: EngineFactory;
   /**
    * E1: secret key of the event chain, which makes the chain an HMAC. Only for a store given by its address; a store in
    * memory takes none. If absent, the chain is plain SHA-256.
@@ -166,6 +172,7 @@ export interface RuntimeOptions {
 
 const knownOptions = optionNames<RuntimeOptions>({
   store: true,
+  engine: true,
   auditKey: true,
   inbox: true,
   clock: true,
@@ -209,6 +216,12 @@ export function checkRuntimeOptions(options: RuntimeOptions): void {
     checkChoice("openRuntime()", name, options[name as keyof RuntimeOptions], values);
   capLimits(options.caps);
   checkSignals(options.closeOn);
+  const { engine } = options;
+  if (engine !== undefined && typeof engine !== "function")
+    throw new Fault(
+      "invalid_argument",
+      `invalid engine ${describeValue(engine)} of openRuntime(): expected a function that creates an engine`,
+    );
 }
 
 /** Signals that a process cannot handle. */

@@ -11,13 +11,13 @@ import {
   parseRunId,
   parseSessionId,
   runQueryNames,
-  startsLater,
   submitOptionNames,
   type ApprovalPage,
   type ApprovalQuery,
   type Clock,
   type CollectOptions,
   type Delivery,
+  type Engine,
   type HostedAgent,
   type JsonValue,
   type RegisterOptions,
@@ -40,14 +40,14 @@ import { submitRun } from "./client/submit-run.ts";
 import type { AwaitedRuns } from "./process/awaited-runs.ts";
 import type { LiveContexts } from "./process/live-contexts.ts";
 import type { RuntimeLifetime } from "./process/runtime-lifetime.ts";
-import type { RunClaimer, WorkerContext } from "./process/worker-context.ts";
+import type { WorkerContext } from "./process/worker-context.ts";
 import { agentTree, type AgentRegistry } from "./worker/agent-registry.ts";
 import type { UnhostedRuns } from "./worker/unhosted-runs.ts";
 
 /** The worker that drives the runs of a runtime, as its callers use it. */
 export interface RuntimeWorker {
   readonly context: WorkerContext;
-  readonly engine: RunClaimer & { wakeAt(atMs: number): void };
+  readonly engine: Pick<Engine, "claimer">;
   readonly agents: AgentRegistry;
   readonly contexts: LiveContexts;
   readonly awaited: AwaitedRuns;
@@ -118,12 +118,11 @@ export class RuntimeView implements Runtime {
 
   #submitRun(agent: HostedAgent, input: JsonValue, options: SubmitOptions): RunRecord | Promise<RunRecord> {
     const { context, engine } = this.#worker;
-    return submitRun(context, engine, agent, input, options, this.#scope);
+    return submitRun(context, engine.claimer, agent, input, options, this.#scope);
   }
 
   #submitted(record: RunRecord, { userId }: SubmitOptions): RunHandle {
     this.#worker.awaited.addSubmitted(record.runId);
-    if (startsLater(record)) this.#worker.engine.wakeAt(record.startAt ?? 0);
     return this.#handle(record, userId);
   }
 

@@ -21,4 +21,9 @@ export interface ContractHarness {
    * is returned itself.
    */
   readonly reopen: () => Promise<Store>;
+  /**
+   * L12: makes the store of the current test lose the registration of a worker, for example by deleting its lock file.
+   * If absent, registrations cannot be lost.
+   */
+  readonly loseWorker?: (workerId: string) => Promise<void>;
 }

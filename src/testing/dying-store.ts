@@ -105,7 +105,7 @@ export function dyingStore(store: Store, { at, when, die = killProcess }: DyingS
       owners: (owner, hash) => contents.owners(owner, hash),
     },
     leases: {
-      enlist: (workerId) => counted("leases.enlist", () => leases.enlist(workerId)),
+      enlist: (workerId, options) => counted("leases.enlist", () => leases.enlist(workerId, options)),
       dismiss: (workerId) => counted("leases.dismiss", () => leases.dismiss(workerId)),
       async claim(options): Promise<readonly Lease[]> {
         if (dead) return new Promise<never>(() => {});

@@ -1,3 +1,4 @@
+import { claimContract } from "./leases/claim-contract.ts";
 import { approvalContract } from "./approval-contract.ts";
 import { contentContract } from "./content-contract.ts";
 import type { ContractHarness } from "./contract-harness.ts";
@@ -5,7 +6,8 @@ import { erasureContract } from "./erasure-contract.ts";
 import { eventLogContract } from "./event-log-contract.ts";
 import { inboxContract } from "./inbox-contract.ts";
 import { journalContract } from "./journal-contract.ts";
-import { leaseContract } from "./lease-contract.ts";
+import { leaseContract } from "./leases/lease-contract.ts";
+import { leaseTurnsContract } from "./leases/lease-turns-contract.ts";
 import { mailboxContract } from "./mailbox-contract.ts";
 import { recordContract } from "./contracts/record-contract.ts";
 import { runFilterContract } from "./run-filter-contract.ts";
@@ -17,7 +19,7 @@ import { singleFlightContract } from "./single-flight-contract.ts";
 import { topicContract } from "./topic-contract.ts";
 import { usageContract } from "./contracts/usage-contract.ts";
 
-/** The contract suites of a store by name. The journal and the event log have several suites. */
+/** The contract suites of a store by name. The journal, the leases and the event log have several suites. */
 export const storeContracts: Readonly<Record<string, (harness: ContractHarness) => void>> = Object.freeze({
   journal: journalContract,
   runs: runListContract,
@@ -33,6 +35,8 @@ export const storeContracts: Readonly<Record<string, (harness: ContractHarness) 
   scopes: scopeContract,
   contents: contentContract,
   leases: leaseContract,
+  turns: leaseTurnsContract,
+  claims: claimContract,
   topics: topicContract,
   records: recordContract,
   usage: usageContract,

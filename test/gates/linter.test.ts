@@ -73,6 +73,20 @@ const plants: readonly Plant[] = [
     message: `${layer}/${from} imports`,
   })),
   {
+    rule: "an engine does not import the store from the kernel",
+    file: "src/runtime/worker/planted-store-engine.ts",
+    source: `import type { Store } from "../../kernel/index.ts";\n\nexport type Planted = Store;\n`,
+    code: "eslint(no-restricted-imports)",
+    message: "an engine uses only its port",
+  },
+  {
+    rule: "an engine does not import the journal",
+    file: "src/runtime/worker/planted-journal-engine.ts",
+    source: `export { RunState as planted } from "../journal/run-state.ts";\n`,
+    code: "eslint(no-restricted-imports)",
+    message: "an engine uses only its port",
+  },
+  {
     rule: "the kernel's agent folder does not import the runtime",
     file: "src/kernel/agent/planted-layer.ts",
     source: `export { sha256 as planted } from "../../runtime/index.ts";\n`,

@@ -92,16 +92,20 @@ export async function runWorkload(
   const { runId } = run;
   const handle = new StoredRunHandle({ store: real, clock, ids: sequentialIds("h"), record: run });
   let hasCrashed = false;
+  const crash = Promise.withResolvers<undefined>();
   const die = (): void => {
     hasCrashed = true;
+    crash.resolve(undefined);
   };
   const store = dyingStore(counting, { at, when, die });
   // A crashed worker reports no errors, for example that another worker owns its run.
   const onError = (error: unknown): void => {
     if (!hasCrashed) throw error;
   };
-  const one = await createRuntime({ ...common, store, ids: sequentialIds("a"), workerId: "one", onError });
-  for (const agent of agents()) one.register(agent);
+  const opening = createRuntime({ ...common, store, ids: sequentialIds("a"), workerId: "one", onError });
+  // A worker may crash before its runtime is open.
+  const one = await Promise.race([opening, crash.promise]);
+  for (const agent of agents()) one?.register(agent);
   const hasEnded = async (): Promise<boolean> => {
     if ((await readAll(real, runId)).at(-1)?.type !== "run_end") return false;
     const { runs } = await real.journal.list();

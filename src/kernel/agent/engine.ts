@@ -1,5 +1,7 @@
-import type { RunId } from "../base/identity.ts";
-import type { Lease, Rest } from "../stores/lease.ts";
+import type { CancelSignal } from "../base/cancel-signal.ts";
+import type { Clock } from "../base/clock.ts";
+import type { AgentsOfName, AgentVersion, ClaimOptions, Lease, Leases, Rest } from "../stores/lease.ts";
+import type { StoreChange } from "../stores/store-change.ts";
 
 /** How a host left a run that it drove. */
 export interface DriveResult {
@@ -12,25 +14,74 @@ export interface DriveResult {
   readonly isReleased: boolean;
 }
 
+export interface DriveOptions {
+  /**
+   * G4: ends the drive. After it aborts, the host starts no call, waits until the open calls have settled, records their
+   * results and returns: with rest `suspended` if the run only waits, with `ready` if it has more to do.
+   */
+  readonly signal?: CancelSignal;
+  /** Called with `true` when all tasks of the run wait, and with `false` when one of them continues. */
+  readonly onIdle?: (isIdle: boolean) => void;
+}
+
 /** Drives runs on behalf of an engine. */
 export interface RunHost {
   /** Works on the run of this lease until the run is idle or ended, or until the lease is lost (`lease_lost`). */
-  drive(lease: Lease): Promise<DriveResult>;
+  drive(lease: Lease, options?: DriveOptions): Promise<DriveResult>;
+}
+
+/** All that an engine may use of the process in which it runs. */
+export interface EnginePort {
+  readonly leases: Leases;
+  readonly clock: Clock;
+  /** Name of this worker in the leases. */
+  readonly workerId: string;
+  /** Maximum number of runs that are driven at the same time. Runs that only wait do not count. */
+  readonly concurrency: number;
+  /** Interval at which the engine looks for ready runs without a call of `wake`. Milliseconds. */
+  readonly pollMs: number;
+  /** The agents whose runs this worker may claim. */
+  readonly agents: () => readonly (AgentVersion | AgentsOfName)[];
+  /** Receives errors that no caller can receive. */
+  readonly onError: (error: unknown) => void;
+}
+
+/** Lets a submission claim the run that it creates in the same transaction. */
+export interface RunClaimer {
+  /**
+   * Reserves capacity for one run until `completeClaim`. `undefined` if the worker has no capacity, or if other runs
+   * are due first.
+   */
+  reserveClaim(): ClaimOptions | undefined;
+  /** Ends a reservation: drives the run if it was claimed, otherwise frees the capacity. */
+  completeClaim(lease: Lease | undefined): void;
 }
 
 /**
- * Decides which worker owns a run and when the run wakes up. Journal, ledger and events belong to the store.
+ * Decides which worker owns a run and when the run wakes up. Journal, ledger and events belong to the store. Every
+ * engine passes `engineContract`, which checks:
  *
- * - G1: at most one host drives a run at a time. The lease's epoch fences earlier owners.
- * - G2: a run that is new, has mail or has reached its wake-up time is driven, even if any number of processes die
- *   meanwhile.
- * - G3: `stop` waits until the runs being driven are idle or ended, and drives no other run.
+ * - G1 At most one host drives a run at a time. The lease's epoch fences earlier owners.
+ * - G2 A run that is new, has mail or has reached its wake-up time is driven, even if any number of processes die
+ *   meanwhile, and even if a call of `wake` is lost.
+ * - G3 `stop` waits until the runs being driven are idle or ended, and drives no other run.
+ * - G4 A call that is open when a drive ends is made once: see `DriveOptions.signal`.
+ * - G5 The store records the kind of its engine and refuses another kind with `engine_mismatch`.
  */
 export interface Engine {
+  /** Kind of the engine, such as `local`: 1 to 64 lower-case letters, digits and `-`, starting with a letter. */
+  readonly kind: string;
+  /** Claims the runs of new submissions. If absent, submitted runs are claimed like all others. */
+  readonly claimer?: RunClaimer;
   /** Starts to claim runs and passes each of them to the host. */
   start(host: RunHost): Promise<void>;
-  /** Tells the engine that a run is new or has new mail. The engine finds a run later even if this call is lost. */
-  wake(runId: RunId): void;
+  /** Tells the engine that the store has changed. */
+  wake(change: StoreChange): void;
+  /** Tells the engine that `EnginePort.agents` returns other agents than before. */
+  agentsChanged(): void;
   /** Stops claiming runs and waits for the runs being driven (G3). */
   stop(): Promise<void>;
 }
+
+/** Creates the engine of a runtime. */
+export type EngineFactory = (port: EnginePort) => Engine;

@@ -34,6 +34,8 @@ const retryByCode = {
   lease_lost: "never",
   /** J9: the run was started by another version of its agent. */
   version_mismatch: "never",
+  /** G5: the store records another kind of engine than that of the runtime. */
+  engine_mismatch: "never",
   /** The run ended its worker's process several times in a row without progress. No worker drives it again until it is resumed. */
   crash_loop: "never",
   /** The run was submitted with a live context, and this worker has no factory for it. No step was executed. */

@@ -1,5 +1,7 @@
 import type { JsonValue } from "./json-value.ts";
 import { Fault } from "./fault.ts";
+import type { Hash } from "./hash.ts";
+import { isLongText, longTextHash } from "./long-text.ts";
 
 /**
  * J10: checks that a value is JSON and survives a round trip. It throws `not_json` with the path for `undefined` in
@@ -109,6 +111,15 @@ export function setMember(record: Record<string, JsonValue>, key: string, value:
  * for digests.
  */
 export function canonicalJson(value: unknown): string {
+  return canonicalText(value, undefined);
+}
+
+/** Like `canonicalJson`, with the hashes of long texts in place of the texts. The result is not JSON. */
+export function digestText(value: unknown, hash: Hash): string {
+  return canonicalText(value, hash);
+}
+
+function canonicalText(value: unknown, hash: Hash | undefined): string {
   switch (typeof value) {
     case "string":
       return quoted(value);
@@ -117,28 +128,41 @@ export function canonicalJson(value: unknown): string {
     case "boolean":
       return value ? "true" : "false";
     case "object":
-      return value === null ? "null" : canonicalContainer(value);
+      return value === null ? "null" : canonicalContainer(value, hash);
     default:
       return JSON.stringify(value) ?? "null";
   }
 }
 
-function canonicalContainer(value: object): string {
+function canonicalContainer(value: object, hash: Hash | undefined): string {
   if (Array.isArray(value)) {
     let items = "";
     for (let index = 0; index < value.length; index++)
-      items += index === 0 ? canonicalJson(value[index]) : `,${canonicalJson(value[index])}`;
+      items += `${index === 0 ? "" : ","}${canonicalMember(value, index, value[index], hash)}`;
     return `[${items}]`;
   }
   const record = value as Readonly<Record<string, unknown>>;
   const { sorted, quotedKeys } = keyOrder(Object.keys(record));
   let members = "";
   for (let index = 0; index < sorted.length; index++) {
-    const member = record[sorted[index] ?? ""];
+    const key = sorted[index] ?? "";
+    const member = record[key];
     if (member === undefined) continue;
-    members += `${members === "" ? "" : ","}${quotedKeys[index]}${canonicalJson(member)}`;
+    members += `${members === "" ? "" : ","}${quotedKeys[index]}${canonicalMember(record, key, member, hash)}`;
   }
   return `{${members}}`;
+}
+
+/** A hash begins with `#`, which no JSON value does. */
+function canonicalMember(
+  holder: object,
+  key: string | number,
+  member: unknown,
+  hash: Hash | undefined,
+): string {
+  return hash !== undefined && typeof member === "string" && isLongText(member)
+    ? `#${longTextHash(holder, key, member, hash)}`
+    : canonicalText(member, hash);
 }
 
 /** Matches a string that JSON writes without escapes: no quotes, backslashes, control characters or surrogates. */

@@ -1,6 +1,6 @@
 import type { ChatMessage } from "./chat-message.ts";
 import type { Hash } from "../base/hash.ts";
-import { canonicalJson } from "../base/json.ts";
+import { digestText } from "../base/json.ts";
 
 /** Messages and their digests, shared by all transcripts that continue the same chain. */
 interface Chain {
@@ -116,8 +116,8 @@ export class Transcript implements Iterable<ChatMessage> {
     const isResult = this.#isResult(index);
     const first = isResult ? index - 1 : index;
     const previous = first === 0 ? "" : this.#digestAt(first - 1, hash);
-    const message = `${previous}\n${canonicalJson(messages[first])}`;
-    return (digests[index] = hash(isResult ? `${message}\n${canonicalJson(messages[index])}` : message));
+    const message = `${previous}\n${digestText(messages[first], hash)}`;
+    return (digests[index] = hash(isResult ? `${message}\n${digestText(messages[index], hash)}` : message));
   }
 
   /** Returns the messages as an array, for `JSON.stringify`. */

@@ -1,8 +1,5 @@
 import type { RunId, SessionId } from "../base/identity.ts";
 
-/** Length of a value's JSON text, in characters, from which a store keeps the value as a content. */
-export const contentThreshold = 4_096;
-
 /** A run or a session that owns a content. */
 export type ContentOwner = { readonly runId: RunId } | { readonly sessionId: SessionId };
 

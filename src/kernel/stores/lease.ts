@@ -1,5 +1,7 @@
-import type { AgentId, RunId } from "../base/identity.ts";
+import type { Fault } from "../base/fault.ts";
+import { agentNameOf, type AgentId, type RunId } from "../base/identity.ts";
 import type { MaybePromise } from "../base/maybe-promise.ts";
+import type { RunRecord } from "../run/run-record.ts";
 
 /** The right to write to one run. A later lease of the same run has a higher epoch and invalidates this one (J3). */
 export interface Lease {
@@ -29,16 +31,49 @@ export interface AgentVersion {
   readonly version?: string | null;
 }
 
+/** All agents of a name that a worker hosts, with any key and of any version. */
+export interface AgentsOfName {
+  readonly agentName: string;
+}
+
+/** Whether a worker that hosts these agents takes the run. */
+export function takesRun(
+  agents: readonly (AgentVersion | AgentsOfName)[],
+  { agentId, agentVersion }: Pick<RunRecord, "agentId" | "agentVersion">,
+): boolean {
+  for (const hosted of agents) {
+    if ("agentName" in hosted) {
+      if (hosted.agentName === agentNameOf(agentId)) return true;
+    } else if (
+      hosted.agentId === agentId &&
+      (hosted.version === undefined || hosted.version === agentVersion)
+    )
+      return true;
+  }
+  return false;
+}
+
 export interface ClaimOptions {
   readonly workerId: string;
   /** Maximum number of runs to claim. */
   readonly limit: number;
   /** If given, only runs of these agents are claimed. */
-  readonly agents?: readonly AgentVersion[];
+  readonly agents?: readonly (AgentVersion | AgentsOfName)[];
+  /** L10: if given, only these runs are claimed, for an engine that itself decides which run is driven. */
+  readonly only?: readonly RunId[];
   /** Runs that are not claimed, because the worker knows that another version must drive them (J9). */
   readonly except?: readonly RunId[];
   /** Current time in epoch milliseconds. Suspended runs whose `wakeAt` has passed are ready. */
   readonly now: number;
+}
+
+export interface EnlistOptions {
+  /**
+   * L12: called if the registration is lost, for example because the lock file of the worker was deleted. Other workers
+   * may have taken over its runs. With `store_unavailable` the worker is registered again. With `already_exists` another
+   * worker has registered under its name, so it can claim no more runs. If absent, `claim` rejects with the fault.
+   */
+  readonly onLost?: (fault: Fault) => void;
 }
 
 /**
@@ -59,14 +94,18 @@ export interface ClaimOptions {
  * - L8 `nextWakeAt` returns the earliest `wakeAt` after `now` of all suspended runs, so that a worker can wake them on time.
  * - L9 A run that is created with a later `startAt` is suspended until that time. Mail makes it ready earlier, so that it can be
  *   cancelled; its owner starts no task before that time.
+ * - L10 `claim` with `only` returns those of the given runs that are ready, in the given order, up to `limit`. Tenants, priorities and
+ *   turns do not matter. All other rules hold.
+ * - L11 An agent name in `agents` matches the agents of this name with any key and of any version.
+ * - L12 The store calls `onLost` when it finds that a registration was lost, before the next `claim` of the worker returns.
  */
 export interface Leases {
   /**
    * Registers a worker as alive. A worker that is not registered counts as dead; some stores detect a dead process
    * themselves. L6: a worker that registers under the name of a dead worker does not inherit its runs; they become
-   * ready for any worker. Registering twice has no effect.
+   * ready for any worker. Registering twice has no effect, except that a later `onLost` replaces an earlier one.
    */
-  enlist(workerId: string): Promise<void>;
+  enlist(workerId: string, options?: EnlistOptions): Promise<void>;
   /** Unregisters a worker. Its runs become ready for other workers. */
   dismiss(workerId: string): Promise<void>;
   /** Claims up to `limit` ready runs. */

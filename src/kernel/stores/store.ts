@@ -1,11 +1,11 @@
 import type { Contents } from "./contents.ts";
 import type { EventLog } from "./event-log.ts";
-import type { RunId } from "../base/identity.ts";
 import type { Inbox } from "./inbox.ts";
 import type { Journal } from "./journal.ts";
 import type { Leases } from "./lease.ts";
 import type { Mailbox } from "./mailbox.ts";
 import type { Records } from "./records.ts";
+import type { StoreChange } from "./store-change.ts";
 import type { Sessions } from "../sessions/sessions.ts";
 import type { Topics } from "./topics.ts";
 import type { UsageTotals } from "./usage-totals.ts";
@@ -23,10 +23,9 @@ export interface Store {
   readonly records: Records;
   readonly usage: UsageTotals;
   /**
-   * Calls the listener soon after any process wrote a change that may make a run ready or a message available. `runId`
-   * is given if the change concerns exactly one run; a waiting message is announced without it. Returns a function that
-   * removes the listener.
+   * Calls the listener soon after any process wrote a change that may make a run ready or a message available, and tells
+   * why. Returns a function that removes the listener.
    */
-  onChange(listener: (runId?: RunId) => void): () => void;
+  onChange(listener: (change: StoreChange) => void): () => void;
   close(): Promise<void>;
 }

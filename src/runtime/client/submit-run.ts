@@ -10,6 +10,7 @@ import {
   type JsonValue,
   type Lease,
   type MaybePromise,
+  type RunClaimer,
   type RunId,
   type RunRecord,
   type RunSummary,
@@ -23,7 +24,7 @@ import { newRun, type NewRun } from "../journal/new-run.ts";
 import { RunState } from "../journal/run-state.ts";
 import { asksPerson, callOfApproval, isCall, mailOfSubmission } from "../journal/wait-names.ts";
 import { missingRun } from "./run-store.ts";
-import { anonymousUser, type RunClaimer, type WorkerContext } from "../process/worker-context.ts";
+import { anonymousUser, type WorkerContext } from "../process/worker-context.ts";
 
 /**
  * Creates a run. Returns the existing run instead if one with this id was submitted before, and the unfinished run of
@@ -31,7 +32,7 @@ import { anonymousUser, type RunClaimer, type WorkerContext } from "../process/w
  */
 export function submitRun(
   worker: WorkerContext,
-  claimer: RunClaimer,
+  claimer: RunClaimer | undefined,
   agent: HostedAgent,
   input: JsonValue,
   options: SubmitOptions,
@@ -47,12 +48,12 @@ export function submitRun(
 /** Claims the run as well if the store can do both in one transaction and this worker has room for the run. */
 function createRun(
   { store: { journal } }: WorkerContext,
-  claimer: RunClaimer,
+  claimer: RunClaimer | undefined,
   { record, first }: NewRun,
   singleFlight: SingleFlight | undefined,
 ): MaybePromise<Creation> {
-  const claim = journal.createAndClaim === undefined ? undefined : claimer.reserveClaim();
-  if (journal.createAndClaim === undefined || claim === undefined)
+  const claim = journal.createAndClaim === undefined ? undefined : claimer?.reserveClaim();
+  if (journal.createAndClaim === undefined || claimer === undefined || claim === undefined)
     return journal.create(record, first, singleFlight);
   return driveCreated(claimer, journal.createAndClaim(record, first, singleFlight, claim));
 }
@@ -80,7 +81,7 @@ interface UnsettledSubmission {
 /** Resolves with the run that the submission starts or joins. */
 async function settleSubmission(
   worker: WorkerContext,
-  claimer: RunClaimer,
+  claimer: RunClaimer | undefined,
   run: NewRun,
   { singleFlight, scope, creation }: UnsettledSubmission,
 ): Promise<RunRecord> {

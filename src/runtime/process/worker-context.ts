@@ -3,11 +3,9 @@ import {
   type HostedAgent,
   type AgentId,
   type CapLimits,
-  type ClaimOptions,
   type Clock,
   type Hash,
   type IdSource,
-  type Lease,
   type Model,
   type ModelTimeouts,
   type PriceTable,
@@ -29,17 +27,6 @@ import type { TaskSlots } from "./task-slots.ts";
  * version. `pin`: leaves it to a worker that hosts its version. `refuse`: fails it.
  */
 export type VersionPolicy = "resume" | "pin" | "refuse";
-
-/** Lets a submission claim the run that it creates in the same transaction. Implemented by the engine. */
-export interface RunClaimer {
-  /**
-   * Reserves capacity for one run until `completeClaim`. `undefined` if the worker has no capacity, or if other runs
-   * are due first.
-   */
-  reserveClaim(): ClaimOptions | undefined;
-  /** Ends a reservation: drives the run if it was claimed, otherwise frees the capacity. */
-  completeClaim(lease: Lease | undefined): void;
-}
 
 /** Finds agents by id. */
 export type AgentLookup = Pick<ReadonlyMap<AgentId, HostedAgent>, "get">;
@@ -71,8 +58,6 @@ export interface WorkerContext {
   readonly suspendAfterMs: number;
   /** Time that the calls of a cancelled task may still take. */
   readonly stopGraceMs: number;
-  /** Called with `1` when all tasks of a run wait, and with `-1` when one of them continues. */
-  noteIdle(by: 1 | -1): void;
   /** Default: `resume`. */
   readonly versionPolicy?: VersionPolicy;
   /** Receives errors that no caller can receive. */

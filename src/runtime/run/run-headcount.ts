@@ -49,6 +49,11 @@ export class RunHeadcount implements TaskSeats {
     return this.#find(taskId)?.status ?? "paused";
   }
 
+  /** Whether the task has a seat, also while the run is drained. */
+  hasSeat(taskId: TaskId): boolean {
+    return !this.#state.paused && this.#find(taskId)?.status === "seated";
+  }
+
   priority(taskId: TaskId): Priority {
     return this.#find(taskId)?.priority ?? this.#state.task(taskId).record.supervision.priority;
   }

@@ -8,6 +8,7 @@ import {
   type FaultCode,
   type HostedAgent,
   type Lease,
+  type DriveOptions,
   type DriveResult,
   type MaybePromise,
   type Rest,
@@ -58,8 +59,8 @@ function crashLoop(runId: RunId, recoveries: number): Fault {
  * - active: at least one task runs code or has a call in flight. `noteIdle` moves to idle.
  * - idle: all tasks only wait, and the run takes no room of the worker. `stayAwake` moves back to active. After `suspendAfterMs` the
  *   run moves to releasing, unless a task waits for another run.
- * - releasing: the owner writes its last commit. `finish` (all tasks have ended), the idle timeout and `release` (the worker closes) move
- *   to it. If the store releases the run in the same transaction, mailbox messages are left for the next owner (L3). Otherwise they are
+ * - releasing: the owner writes its last commit. `finish` (all tasks have ended), the idle timeout, `release` (the worker closes) and
+ *   the signal of the engine, once the open calls have settled, move to it. If the store releases the run in the same transaction, mailbox messages are left for the next owner (L3). Otherwise they are
  *   still read, and the run moves back to active if they give a task work.
  * - closed: the promise of `drive` is settled and every task is dropped. `fail` moves to it from any state, because a run that cannot
  *   be written to must not continue here.
@@ -74,6 +75,7 @@ export class RunOwner implements SupervisorListener, LogOwner, ObservedLog, Mail
   readonly #waits: WaitRegistry;
   readonly #supervisor: TaskSupervisor;
   readonly #mailbox: MailboxReader;
+  readonly #options: DriveOptions;
   readonly #result = Promise.withResolvers<DriveResult>();
   #cancelIdleTimer: (() => void) | undefined;
   /** The worker counts this run as idle. */
@@ -82,13 +84,22 @@ export class RunOwner implements SupervisorListener, LogOwner, ObservedLog, Mail
   #isStarted = false;
   /** The store writes the last commit and releases the run in one transaction. */
   #isReleasing = false;
+  /** G4: the engine ends the drive. No call starts, and the run is released once the open calls have settled. */
+  #isDraining = false;
   /** The history of the ended run is being deleted from the application's own store. */
   #isClearing = false;
   #isClosed = false;
   #refusal: Fault | undefined;
 
-  private constructor(worker: WorkerContext, lease: Lease, record: RunRecord, state: RunState) {
+  private constructor(
+    worker: WorkerContext,
+    lease: Lease,
+    record: RunRecord,
+    state: RunState,
+    options: DriveOptions,
+  ) {
     this.#worker = worker;
+    this.#options = options;
     this.#lease = lease;
     this.#record = record;
     this.#state = state;
@@ -121,13 +132,13 @@ export class RunOwner implements SupervisorListener, LogOwner, ObservedLog, Mail
   }
 
   /** Costs O(commits of the run). Rejects with `crash_loop` if the run must not be loaded. Synchronous if the store can read the commits synchronously. */
-  static load(worker: WorkerContext, lease: Lease): MaybePromise<RunOwner> {
+  static load(worker: WorkerContext, lease: Lease, options: DriveOptions = {}): MaybePromise<RunOwner> {
     const { recoveries = 0 } = lease;
     if (recoveries >= maxLoads) return Promise.reject(crashLoop(lease.runId, recoveries));
     const state = new RunState(worker.unknownPrice);
     return andThen(
       worker.store.journal.replay(lease.runId, (commit) => state.fold(commit)),
-      (record) => new RunOwner(worker, lease, record, state),
+      (record) => new RunOwner(worker, lease, record, state, options),
     );
   }
 
@@ -137,6 +148,9 @@ export class RunOwner implements SupervisorListener, LogOwner, ObservedLog, Mail
    * fails with that fault.
    */
   drive(refusal?: Fault): Promise<DriveResult> {
+    const { signal } = this.#options;
+    if (signal?.aborted === true) this.#drain();
+    else signal?.addEventListener("abort", this.#drain);
     this.#start(refusal).catch((error: unknown) => this.fail(Fault.from(error)));
     return this.#result.promise;
   }
@@ -161,6 +175,7 @@ export class RunOwner implements SupervisorListener, LogOwner, ObservedLog, Mail
     this.#supervisor.startAll();
     this.#isStarted = true;
     this.noteIdle();
+    this.noteCallEnd();
   }
 
   /** L7: recoveries in a row without progress: those without a commit, which the store counts, and those that only recorded a recovery. */
@@ -208,6 +223,25 @@ export class RunOwner implements SupervisorListener, LogOwner, ObservedLog, Mail
     await this.#release({ kind: "ready" });
   }
 
+  readonly #drain = (): void => {
+    this.#isDraining = true;
+    this.#supervisor.seats.drain();
+    this.noteCallEnd();
+  };
+
+  /** A call of a task has ended. The code may continue first: it may end its task. */
+  noteCallEnd(): void {
+    if (this.#isDraining) setImmediate(() => this.#releaseDrained());
+  }
+
+  #releaseDrained(): void {
+    const supervisor = this.#supervisor;
+    if (!this.#isStarted || this.#isClosed || this.#isReleasing || this.#isClearing) return;
+    if (supervisor.hasCalls && !supervisor.isResting) return;
+    if (supervisor.isWaiting) void this.#suspend();
+    else void this.#release({ kind: "ready" });
+  }
+
   #sleep(untilMs: number): Promise<void> {
     return new Promise((resolve) => {
       this.#worker.clock.schedule(untilMs, resolve);
@@ -247,7 +281,8 @@ export class RunOwner implements SupervisorListener, LogOwner, ObservedLog, Mail
     )
       return;
     this.#countIdle(true);
-    if (!this.#supervisor.isIdle) return;
+    this.noteCallEnd();
+    if (this.#isDraining || !this.#supervisor.isIdle) return;
     const { clock, suspendAfterMs } = this.#worker;
     this.#cancelIdleTimer = clock.schedule(clock.now() + suspendAfterMs, () => {
       this.#cancelIdleTimer = undefined;
@@ -264,7 +299,7 @@ export class RunOwner implements SupervisorListener, LogOwner, ObservedLog, Mail
   #countIdle(isIdle: boolean): void {
     if (this.#isIdle === isIdle) return;
     this.#isIdle = isIdle;
-    this.#worker.noteIdle(isIdle ? 1 : -1);
+    this.#options.onIdle?.(isIdle);
   }
 
   /** A paused run wakes only when a mailbox message arrives. */
@@ -369,6 +404,7 @@ export class RunOwner implements SupervisorListener, LogOwner, ObservedLog, Mail
 
   #close(): void {
     this.#isClosed = true;
+    this.#options.signal?.removeEventListener("abort", this.#drain);
     this.stayAwake();
     this.#waits.forget();
     this.#log.close();

@@ -133,6 +133,14 @@ export class TaskSupervisor implements TaskHost, SeatMoves {
     return this.#everyLiveTask("isResting");
   }
 
+  /** Like `isIdle`, and no task that has a seat is kept from its next call. */
+  get isWaiting(): boolean {
+    if (!this.isIdle) return false;
+    for (const [taskId, { activity }] of this.#runners)
+      if (activity.isParked && this.seats.hasSeat(taskId)) return false;
+    return true;
+  }
+
   /** A call of some task is in flight. */
   get hasCalls(): boolean {
     for (const runner of this.#runners.values()) if (runner.activity.isCalling) return true;

@@ -67,6 +67,11 @@ export class TaskActivity implements SlotYielder {
     return this.isIdle || (this.#yields > 0 && !this.#slot.isHeld && !this.#slot.isRequested);
   }
 
+  /** A line of the task must not start its next call. */
+  get isParked(): boolean {
+    return this.#parked.length > 0;
+  }
+
   /** A call is in flight whose body does not itself wait. */
   get isCalling(): boolean {
     return this.#calls.isWorking;
@@ -112,6 +117,7 @@ export class TaskActivity implements SlotYielder {
 
   endCall(call: InFlightCall): void {
     if (!this.#calls.end(call) || this.#isDropped) return;
+    this.#host.listener.noteCallEnd();
     this.settleIfPausing();
     this.#noteRestSoon();
   }

@@ -101,4 +101,6 @@ export interface IdleListener {
   noteIdle(): void;
   /** A task continues: the run is not idle. */
   stayAwake(): void;
+  /** A call of a task has ended. */
+  noteCallEnd(): void;
 }

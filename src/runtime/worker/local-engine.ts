@@ -1,31 +1,18 @@
 import {
   Fault,
   type ClaimOptions,
-  type Clock,
-  type Engine,
-  type AgentVersion,
-  type Lease,
-  type Leases,
+  type DriveOptions,
   type DriveResult,
+  type Engine,
+  type EnginePort,
+  type Lease,
+  type RunClaimer,
   type RunHost,
   type RunId,
+  type StoreChange,
 } from "../../kernel/index.ts";
 import { RunStartQueue } from "./run-start-queue.ts";
 import { EventLoopTurn } from "../process/event-loop-turn.ts";
-import type { RunClaimer } from "../process/worker-context.ts";
-
-export interface LocalEngineOptions {
-  readonly leases: Leases;
-  readonly clock: Clock;
-  readonly workerId: string;
-  /** Maximum number of runs that are driven at the same time. Runs that only wait do not count. */
-  readonly concurrency: number;
-  /** The agents, and versions if runs are pinned, whose runs this worker may claim. */
-  readonly agents: () => readonly AgentVersion[];
-  /** Interval at which the engine looks for runs of dead and of other workers without a call of `wake`. */
-  readonly pollMs: number;
-  readonly onError: (error: unknown) => void;
-}
 
 const noRuns: readonly RunId[] = [];
 const notDriven: DriveResult = { rest: { kind: "ready" }, isReleased: false };
@@ -42,9 +29,15 @@ const maxWaiting = 16;
 /** Delay before a run that could not be driven is released, so that it does not fail again at once. */
 const retryMs = 1_000;
 
-/** Claims runs by leases in the store and drives them in this process. Several workers may share one store. */
+/**
+ * Claims runs by leases in the store and drives them in this process. Several workers may share one store. It uses
+ * nothing but its port, so that other engines can do the same.
+ */
 export class LocalEngine implements Engine, RunClaimer {
-  readonly #options: LocalEngineOptions;
+  readonly kind = "local";
+  readonly claimer = this;
+  readonly #options: EnginePort;
+  readonly #driveOptions: DriveOptions = { onIdle: (isIdle) => this.#noteIdle(isIdle ? 1 : -1) };
   readonly #driven = new Map<Lease, Promise<void>>();
   readonly #startQueue = new RunStartQueue(new EventLoopTurn(maxTurnMs));
   /**
@@ -69,19 +62,26 @@ export class LocalEngine implements Engine, RunClaimer {
   /** When the engine polls next. Epoch milliseconds. */
   #nextPollAt = Infinity;
 
-  constructor(options: LocalEngineOptions) {
+  constructor(options: EnginePort) {
     this.#options = options;
   }
 
   async start(host: RunHost): Promise<void> {
-    await this.#options.leases.enlist(this.#options.workerId);
+    const { leases, workerId, onError } = this.#options;
+    // Runs that other workers have taken over end here with `lease_lost`.
+    await leases.enlist(workerId, { onLost: onError });
     this.#host = host;
     this.#poll();
   }
 
-  wake(runId?: RunId): void {
-    if (this.#host === undefined || (runId !== undefined && this.#pinned.has(runId))) return;
-    if (this.#isClaimDue) return;
+  wake(change: StoreChange): void {
+    if ("runId" in change && this.#pinned.has(change.runId)) return;
+    if (change.kind === "new" && change.startAt !== null) this.#pollBy(change.startAt);
+    else if (mayBeReady(change)) this.#claimSoon();
+  }
+
+  #claimSoon(): void {
+    if (this.#host === undefined || this.#isClaimDue) return;
     this.#isClaimDue = true;
     if (this.#claiming === undefined) queueMicrotask(this.#claimAll);
   }
@@ -100,25 +100,20 @@ export class LocalEngine implements Engine, RunClaimer {
   completeClaim(lease: Lease | undefined): void {
     this.#reservedClaims--;
     if (lease !== undefined) this.#driven.set(lease, this.#drive(lease));
-    else if (this.#wasFull) this.wake();
+    else if (this.#wasFull) this.#claimSoon();
     if (this.#reservedClaims === 0) this.#onClaimsCompleted?.();
   }
 
-  /** L9: looks for ready runs at this time, in epoch milliseconds. Without this call the next poll finds them. */
-  wakeAt(atMs: number): void {
-    this.#pollBy(atMs);
-  }
-
-  /** The hosted agents or their versions have changed: runs that were not for this worker may be now. */
+  /** Runs that were not for this worker may be now. */
   agentsChanged(): void {
     this.#pinned.clear();
-    this.wake();
+    this.#claimSoon();
   }
 
   /** Called with `1` when all tasks of a driven run wait, and with `-1` when one of them continues. */
-  noteIdle(by: 1 | -1): void {
+  #noteIdle(by: 1 | -1): void {
     this.#idle += by;
-    if (by === 1 && this.#wasFull) this.wake();
+    if (by === 1 && this.#wasFull) this.#claimSoon();
   }
 
   async stop(): Promise<void> {
@@ -136,7 +131,7 @@ export class LocalEngine implements Engine, RunClaimer {
 
   #poll(): void {
     if (this.#host === undefined) return;
-    this.wake();
+    this.#claimSoon();
     const { clock, leases, pollMs, onError } = this.#options;
     const now = clock.now();
     this.#nextPollAt = Infinity;
@@ -209,9 +204,9 @@ export class LocalEngine implements Engine, RunClaimer {
       const turn = this.#startQueue.waitTurn();
       if (turn !== undefined) {
         await turn;
-        if (this.#wasFull && this.#startQueue.size <= maxWaiting / 2) this.wake();
+        if (this.#wasFull && this.#startQueue.size <= maxWaiting / 2) this.#claimSoon();
       }
-      const { rest, isReleased } = (await this.#host?.drive(lease)) ?? notDriven;
+      const { rest, isReleased } = (await this.#host?.drive(lease, this.#driveOptions)) ?? notDriven;
       if (rest.kind === "suspended" && rest.wakeAt !== null) this.#pollBy(rest.wakeAt);
       if (isReleased) return;
       const releasing = leases.release(lease, rest);
@@ -224,7 +219,7 @@ export class LocalEngine implements Engine, RunClaimer {
     } finally {
       this.#driven.delete(lease);
       // The release has already reported a run that is ready again. Another run may have waited for the capacity.
-      if (this.#wasFull) this.wake();
+      if (this.#wasFull) this.#claimSoon();
     }
   }
 
@@ -253,5 +248,19 @@ export class LocalEngine implements Engine, RunClaimer {
     const cancel = clock.schedule(clock.now() + retryMs, delay.resolve);
     await Promise.race([delay.promise, this.#stopped.promise]);
     cancel();
+  }
+}
+
+/** Whether the change may have made a run ready. A waiting message starts a run, which is a change of its own. */
+function mayBeReady(change: StoreChange): boolean {
+  switch (change.kind) {
+    case "released":
+      return change.isReady;
+    case "consumed":
+    case "seized":
+    case "message":
+      return false;
+    default:
+      return true;
   }
 }

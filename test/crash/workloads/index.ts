@@ -6,6 +6,7 @@ import { countedReservation } from "./counted-reservation.ts";
 import { deadline } from "./deadline.ts";
 import { failedBranches } from "./failed-branches.ts";
 import { fork } from "./fork.ts";
+import { largeValues } from "./large-values.ts";
 import { lostRace } from "./lost-race.ts";
 import { preemption } from "./preemption.ts";
 import { sleep } from "./sleep.ts";
@@ -28,6 +29,7 @@ export const workloads: Readonly<Record<string, Workload>> = {
   fork,
   tightBudget,
   countedReservation,
+  largeValues,
   lostRace,
   failedBranches,
   unreadableOutput,

@@ -49,7 +49,6 @@ function makeWorker({ store, clock, policy }: Hosting, name: string, ...hosted: 
     sizes: new SizeLimit(),
     stopGraceMs: 0,
     suspendAfterMs: 1_000,
-    noteIdle: () => undefined,
     versionPolicy: policy,
     onError: () => undefined,
     agents: new Map(hosted.map((each) => [each.id, each])),
@@ -64,7 +63,7 @@ function makeWorker({ store, clock, policy }: Hosting, name: string, ...hosted: 
     pollMs: 100,
     onError: () => undefined,
   });
-  store.onChange((runId) => engine.wake(runId));
+  store.onChange((change) => engine.wake(change));
   const drive = async (lease: Lease): Promise<DriveResult> => {
     claims.push(lease.runId);
     return (await RunOwner.load(worker, lease)).drive();

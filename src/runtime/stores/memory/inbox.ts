@@ -94,12 +94,12 @@ export class MemoryInbox implements Inbox {
 
   async ack(agentId: AgentId, messageIds: readonly string[]): Promise<void> {
     this.#apply({ type: "ack", agentId, messageIds });
-    this.#tables.announce();
+    this.#tables.announce({ kind: "message" });
   }
 
   async nack(agentId: AgentId, messageIds: readonly string[], at?: number): Promise<void> {
     this.#apply({ type: "nack", agentId, messageIds }, undefined, at);
-    this.#tables.announce();
+    this.#tables.announce({ kind: "message" });
   }
 
   async deadLetters(agentId?: AgentId, scope?: TenantScope): Promise<readonly Delivery[]> {
@@ -121,7 +121,7 @@ export class MemoryInbox implements Inbox {
       letter.place = ++this.#places;
       this.#add(box, letter);
     }
-    if (again.length > 0) this.#tables.announce();
+    if (again.length > 0) this.#tables.announce({ kind: "message" });
     return again.length;
   }
 
@@ -132,7 +132,7 @@ export class MemoryInbox implements Inbox {
   /** Applies the inbox changes of a commit. The journal calls this. */
   applyNow(changes: readonly InboxChange[], { runId, at }: CommitSource): void {
     for (const change of changes) this.#apply(change, runId, at);
-    if (changes.length > 0) this.#tables.announce();
+    if (changes.length > 0) this.#tables.announce({ kind: "message" });
   }
 
   /** I5: whether all messages that these changes take are free. */
@@ -149,7 +149,7 @@ export class MemoryInbox implements Inbox {
     const taken = this.#taken.get(runId);
     if (taken === undefined) return;
     for (const letter of taken) this.#leave(this.#box(letter.message.to), letter);
-    this.#tables.announce();
+    this.#tables.announce({ kind: "message" });
   }
 
   #apply(change: InboxChange, runId?: RunId, at?: number): void {
@@ -217,7 +217,7 @@ export class MemoryInbox implements Inbox {
       isTaken: false,
       runId: undefined,
     });
-    this.#tables.announce();
+    this.#tables.announce({ kind: "message" });
     return true;
   }
 

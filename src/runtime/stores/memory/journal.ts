@@ -125,7 +125,11 @@ export class MemoryJournal implements Journal {
     else siblings.push(row);
     if (row.end === null) this.#tables.addUnfinished(row);
     this.#tables.place(row);
-    this.#tables.announce(record.runId);
+    this.#tables.announce({
+      kind: "new",
+      runId: record.runId,
+      startAt: startsLater(record) ? record.startAt : null,
+    });
     return { kind: "created" };
   }
 

@@ -1,5 +1,6 @@
 import {
   attempt,
+  takesRun,
   type ClaimOptions,
   type Lease,
   type Leases,
@@ -32,6 +33,7 @@ export class MemoryLeases implements Leases {
   async dismiss(workerId: string): Promise<void> {
     this.#tables.workers.delete(workerId);
     for (const row of this.#ownedBy(workerId)) this.#tables.place(row);
+    this.#tables.announce({ kind: "worker" });
   }
 
   #ownedBy(workerId: string): readonly RunRow[] {
@@ -39,8 +41,17 @@ export class MemoryLeases implements Leases {
   }
 
   claim(options: ClaimOptions): readonly Lease[] {
-    const { workerId, limit, now } = options;
-    const rows = this.#tables.ready.take(limit, now, (row) => isWanted(row, options));
+    const { workerId, limit, now, only } = options;
+    const { ready: line, runs } = this.#tables;
+    const rows =
+      only === undefined
+        ? line.take(limit, now, (row) => isWanted(row, options))
+        : line.takeThese(
+            only.flatMap((runId) => runs.get(runId) ?? none),
+            limit,
+            now,
+            (row) => isWanted(row, options),
+          );
     return rows.length === 0 ? none : rows.map((row) => this.#claim(row, workerId));
   }
 
@@ -48,7 +59,7 @@ export class MemoryLeases implements Leases {
     const row = this.#tables.runs.get(runId);
     if (row === undefined || !row.isLive) return undefined;
     const lease = this.#take(row, workerId);
-    this.#tables.announce(runId);
+    this.#tables.announce({ kind: "seized", runId });
     return lease;
   }
 
@@ -74,7 +85,8 @@ export class MemoryLeases implements Leases {
     row.readyAt = this.#tables.tick();
     this.#tables.place(row);
     // A run that is suspended or ended without mail concerns no listener.
-    if (row.line !== undefined) this.#tables.announce(lease.runId);
+    if (row.line !== undefined)
+      this.#tables.announce({ kind: "released", runId: lease.runId, isReady: true });
     return undefined;
   }
 
@@ -104,15 +116,9 @@ function noteRecovery(row: RunRow): void {
 }
 
 const ready: Rest = { kind: "ready" };
-const none: readonly Lease[] = [];
+const none: readonly never[] = [];
 
 function isWanted({ record }: RunRow, { agents, except }: ClaimOptions): boolean {
-  const { runId, agentId, agentVersion } = record;
-  if (except?.includes(runId) === true) return false;
-  return (
-    agents?.some(
-      (hosted) =>
-        hosted.agentId === agentId && (hosted.version === undefined || hosted.version === agentVersion),
-    ) ?? true
-  );
+  if (except?.includes(record.runId) === true) return false;
+  return agents === undefined || takesRun(agents, record);
 }

@@ -33,14 +33,14 @@ export class MemoryMailbox implements Mailbox {
     if (mail.id.startsWith("submit ")) this.#tables.submitted.set(mail.id, row);
     row.isLive = true;
     this.#tables.place(row);
-    this.#tables.announce(mail.runId);
+    this.#tables.announce({ kind: "mail", runId: mail.runId });
     return true;
   }
 
   /** P3: removes consumed mail and notifies listeners: a caller may wait until its mail is consumed. */
   consumeNow(row: RunRow, through: number): void {
     row.mail = row.mail.filter(({ place }) => place > through);
-    this.#tables.announce(row.record.runId);
+    this.#tables.announce({ kind: "consumed", runId: row.record.runId });
   }
 
   read(runId: RunId): MaybePromise<readonly PlacedMail[]> {

@@ -86,6 +86,19 @@ export class ReadyRuns {
     return taken;
   }
 
+  /** L10: takes those of the given runs that are ready and wanted, in the given order. It does not count as a turn. */
+  takeThese(
+    rows: readonly RunRow[],
+    limit: number,
+    now: number,
+    isWanted: (row: RunRow) => boolean,
+  ): readonly RunRow[] {
+    if (now >= this.#nextWake) this.#wake(now);
+    const taken = [...new Set(rows)].filter((row) => row.line !== undefined && isWanted(row)).slice(0, limit);
+    for (const row of taken) this.remove(row);
+    return taken;
+  }
+
   #wake(now: number): void {
     this.#nextWake = Infinity;
     for (const [row, wakeAt] of this.#sleeping) {

@@ -8,6 +8,7 @@ import {
   type Lease,
   type RunId,
   type SessionId,
+  type StoreChange,
   type TenantScope,
 } from "../../../kernel/index.ts";
 import type { RunEnd } from "../run-end.ts";
@@ -30,14 +31,11 @@ export class Tables {
   /** S5: for the id of a submission's mail, the run that got the mail. */
   readonly submitted = new Map<string, RunRow>();
   readonly workers = new Set<string>();
-  readonly listeners = new Set<(runId?: RunId) => void>();
+  readonly listeners = new Set<(change: StoreChange) => void>();
   /** Counter that orders runs by the time at which they became ready. */
   #ticks = 0;
-  /**
-   * Runs that changed since the listeners were last called. `undefined` entries stand for changes that concern no
-   * single run.
-   */
-  #changed: (RunId | undefined)[] | undefined;
+  /** The changes since the listeners were last called. */
+  #changes: StoreChange[] | undefined;
 
   /** K1: records how the run ended, or with `null` that it was reopened. */
   setEnd(row: RunRow, end: RunEnd | null): void {
@@ -69,19 +67,18 @@ export class Tables {
     return ++this.#ticks;
   }
 
-  /** Calls the listeners in a microtask. Several changes of one run in a row are announced once. */
-  announce(runId?: RunId): void {
-    const changed = this.#changed;
-    if (changed === undefined) {
-      this.#changed = [runId];
+  /** Calls the listeners in a microtask. */
+  announce(change: StoreChange): void {
+    if (this.#changes === undefined) {
+      this.#changes = [change];
       queueMicrotask(this.#tell);
-    } else if (changed.at(-1) !== runId) changed.push(runId);
+    } else this.#changes.push(change);
   }
 
   readonly #tell = (): void => {
-    const changed = this.#changed ?? [];
-    this.#changed = undefined;
-    for (const runId of changed) for (const tell of this.listeners) tell(runId);
+    const changes = this.#changes ?? [];
+    this.#changes = undefined;
+    for (const change of changes) for (const tell of this.listeners) tell(change);
   };
 
   /**

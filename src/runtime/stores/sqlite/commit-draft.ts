@@ -1,7 +1,7 @@
 import { assertOutcome, Fault, type Commit, type Hash } from "../../../kernel/index.ts";
 import { encodeCommit } from "./codec/commit-codec.ts";
 import { commitText } from "./codec/commit-text.ts";
-import { largeBytes, type LargeValue, type LargeValues } from "./codec/large-values.ts";
+import { contentText, type LargeValue, type LargeValues } from "./codec/large-values.ts";
 import { batchChanges, type BatchedChange } from "./codec/entry-batch.ts";
 import type { Chain } from "./rows/chain.ts";
 import type { RunKey } from "./db/run-row.ts";
@@ -52,11 +52,12 @@ export function positionAfter(chain: Chain, before: Position, { commit, body, re
 /** Approximate number of bytes that the draft writes. */
 export function bytesOf({ body, values }: Draft): number {
   let bytes = body.length;
-  for (const value of values) bytes += value.bytes?.length ?? 0;
+  for (const { form, value, text } of values)
+    bytes += text?.length ?? (form === "text" ? (value as string).length : 0);
   return bytes;
 }
 
 /** Returns the contents of the draft as a reader would load them. */
-export function contentsOf({ values }: Draft): ReadonlyMap<string, Uint8Array> {
-  return new Map(values.map((value) => [value.hash, largeBytes(value)]));
+export function contentsOf({ values }: Draft): ReadonlyMap<string, string> {
+  return new Map(values.map((value) => [value.hash, contentText(value)]));
 }

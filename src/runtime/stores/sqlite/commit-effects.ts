@@ -134,8 +134,8 @@ export class CommitEffects {
     if (erases !== undefined) this.#eraser.erase().catch(() => undefined);
     // Removed entries may have been the last owners of contents.
     if (sessions?.some(removesEntries) === true) this.#collector.collect().catch(() => undefined);
-    if (mail !== undefined) for (const { runId } of mail) this.#tables.announce(runId);
-    if (inbox !== undefined && inbox.length > 0) this.#tables.announce();
+    if (mail !== undefined) for (const { runId } of mail) this.#tables.announce({ kind: "mail", runId });
+    if (inbox !== undefined && inbox.length > 0) this.#tables.announce({ kind: "message" });
   }
 }
 

@@ -201,7 +201,7 @@ export class SqliteInbox implements Inbox {
       runId,
     );
     for (const { agentId, line } of freed) this.#straighten(agentId, line);
-    if (freed.length > 0) this.#tables.announce();
+    if (freed.length > 0) this.#tables.announce({ kind: "message" });
   }
 
   async #read(sql: string, ...parameters: readonly (string | number | null)[]): Promise<readonly Delivery[]> {
@@ -209,7 +209,7 @@ export class SqliteInbox implements Inbox {
   }
 
   #write<Result>(apply: () => Result): Promise<Result> {
-    return this.#tables.write({ apply, committed: () => this.#tables.announce() });
+    return this.#tables.write({ apply, committed: () => this.#tables.announce({ kind: "message" }) });
   }
 
   #deliver(message: Message): boolean {

@@ -1,10 +1,14 @@
 import { setImmediate } from "node:timers/promises";
 import {
   andThen,
+  Fault,
   runStatuses,
   startsLater,
-  type ClaimOptions,
+  takesRun,
+  type AgentsOfName,
   type AgentVersion,
+  type ClaimOptions,
+  type EnlistOptions,
   type Lease,
   type Leases,
   type MaybePromise,
@@ -27,6 +31,8 @@ const mostWoken = 256;
 export interface ReleasedRun {
   /** Whether listeners must be notified: the run is ready, or a caller waits until its mail is consumed. */
   readonly concernsOthers: boolean;
+  /** Whether a worker may claim the run now. */
+  readonly isReady: boolean;
 }
 
 interface Taken extends RunKey {
@@ -53,7 +59,27 @@ interface ReadyRuns {
 
 const none: readonly Lease[] = [];
 
-const nextReadyAgent = `SELECT agent_id AS agentId FROM runs WHERE state = ${RunState.READY} AND agent_id > ? ORDER BY agent_id LIMIT 1`;
+/** A run that an engine asks for by its id. */
+interface OneRun {
+  readonly id: number;
+  readonly agentId: AgentVersion["agentId"];
+  readonly agentVersion: string | null;
+  readonly state: number;
+  readonly wakeAt: number | null;
+  readonly owner: string | null;
+}
+
+const oneRun = `SELECT id, agent_id AS agentId, agent_version AS agentVersion, state, wake_at AS wakeAt, owner
+  FROM runs WHERE run_id = ?`;
+
+function isReadyAt({ state, wakeAt }: OneRun, now: number): boolean {
+  return state === RunState.READY || (wakeAt !== null && wakeAt <= now);
+}
+
+const nextReadyAgent = `SELECT agent_id AS agentId FROM runs WHERE state = ${RunState.READY} AND agent_id > ? AND agent_id < ?
+  ORDER BY agent_id LIMIT 1`;
+/** Sorts after all agent ids. */
+const afterAllAgents = "\u{10ffff}";
 const lastCommit = "(SELECT max(number) FROM commits WHERE run = runs.id)";
 const takeRun = (which: string): string =>
   `UPDATE runs SET epoch = epoch + 1, owner = ?1, holder = ?3, state = ${RunState.OWNED}, wake_at = NULL
@@ -83,6 +109,7 @@ export class SqliteLeases implements Leases {
   readonly #locks: WorkerLocks;
   readonly #deltas: DeltaBoard;
   readonly #turns = new Turns();
+  readonly #onLost = new Map<string, NonNullable<EnlistOptions["onLost"]>>();
 
   constructor(tables: Tables, locks: WorkerLocks, deltas: DeltaBoard) {
     this.#tables = tables;
@@ -91,18 +118,22 @@ export class SqliteLeases implements Leases {
   }
 
   /** L6: if the worker's lock was free, a former worker of this name is dead, and its runs become ready. */
-  async enlist(workerId: string): Promise<void> {
+  async enlist(workerId: string, { onLost }: EnlistOptions = {}): Promise<void> {
+    if (onLost !== undefined) this.#onLost.set(workerId, onLost);
     if (!(await this.#locks.take(workerId))) return;
     while ((await this.#tables.write({ apply: () => this.#leaveBehind(workerId) })) > 0) await setImmediate();
   }
 
   async dismiss(workerId: string): Promise<void> {
+    this.#onLost.delete(workerId);
     this.#locks.drop(workerId);
-    this.#tables.announce();
+    this.#tables.announce({ kind: "worker" });
   }
 
   claim(options: ClaimOptions): MaybePromise<readonly Lease[]> {
-    this.#locks.keep(options.workerId);
+    this.#keep(options.workerId);
+    const { only } = options;
+    if (only !== undefined) return this.#claimOnly(options, only);
     return andThen(
       this.#tables.read(() => this.#look(options)),
       (seen) => this.#claim(options, seen),
@@ -135,13 +166,61 @@ export class SqliteLeases implements Leases {
       .then((runs) => runs.map((run) => leaseOf(run, workerId)));
   }
 
+  /** L10: takes those of the given runs that are ready, in the given order. */
+  #claimOnly(options: ClaimOptions, only: readonly RunId[]): MaybePromise<readonly Lease[]> {
+    const { workerId, limit, now, agents, except } = options;
+    const wanted = [...new Set(only)].filter((runId) => except?.includes(runId) !== true);
+    const find = (): readonly OneRun[] => {
+      const gone = new Set(this.#gone());
+      return wanted
+        .flatMap((runId) => this.#tables.database.get<OneRun>(oneRun, runId) ?? [])
+        .filter((run) => agents === undefined || takesRun(agents, run))
+        .filter((run) => isReadyAt(run, now) || (run.owner !== null && gone.has(run.owner)))
+        .slice(0, limit);
+    };
+    return andThen(this.#tables.read(find), (seen) => {
+      if (seen.length === 0) return none;
+      return this.#tables
+        .write({
+          apply: () =>
+            find().flatMap((run) => {
+              if (run.owner !== null) this.#leaveBehind(run.owner, run.id);
+              return this.#take(takeReady, workerId, run.id) ?? [];
+            }),
+          committed: (runs) => {
+            for (const run of runs) this.note(run, workerId);
+          },
+        })
+        .then((runs) => runs.map((run) => leaseOf(run, workerId)));
+    });
+  }
+
+  /** L12: notices that the registration of a worker was lost. */
+  #keep(workerId: string): void {
+    try {
+      this.#locks.keep(workerId);
+    } catch (error) {
+      const onLost = this.#onLost.get(workerId);
+      const fault = Fault.from(error);
+      const isFinal = fault.code !== "store_unavailable";
+      if (isFinal) this.#onLost.delete(workerId);
+      onLost?.(fault);
+      if (isFinal || onLost === undefined) throw fault;
+    }
+  }
+
+  /** L12: notices lost registrations of workers that claim no runs at the moment. */
+  keepRegistered(): void {
+    for (const workerId of this.#onLost.keys()) this.#keep(workerId);
+  }
+
   async seize(runId: RunId, workerId: string): Promise<Lease | undefined> {
     const run = await this.#tables.write({
       apply: () => this.#take(seizeAny, workerId, runId),
       committed: (found) => {
         if (found === undefined) return;
         this.note(found, workerId);
-        this.#tables.announce(runId);
+        this.#tables.announce({ kind: "seized", runId });
       },
     });
     return run === undefined ? undefined : leaseOf(run, workerId);
@@ -197,25 +276,21 @@ export class SqliteLeases implements Leases {
     this.#tables.owned.delete(runId);
     if (rest.kind === "ended") this.#deltas.clearNow(run);
     if (rest.kind === "ended" && end === undefined) database.run(endUntold, id, Math.floor(now / 1_000));
-    return { concernsOthers: state !== RunState.ENDED || mail !== undefined };
+    const isReady = state === RunState.READY;
+    return { concernsOthers: state !== RunState.ENDED || mail !== undefined, isReady };
   }
 
   /** Called after the release is durable. */
-  released(runId: RunId, { concernsOthers }: ReleasedRun): void {
+  released(runId: RunId, { concernsOthers, isReady }: ReleasedRun): void {
     this.#deltas.forget(runId);
-    if (concernsOthers) this.#tables.announce(runId);
+    if (concernsOthers) this.#tables.announce({ kind: "released", runId, isReady });
   }
 
   /** L5: whether a claim would select this new run. Call inside the transaction that creates it. */
   wouldClaim(record: RunRecord, { agents, except, now }: ClaimOptions): boolean {
     if (startsLater(record)) return false;
-    const { runId, agentId, agentVersion } = record;
-    const isWanted =
-      agents?.some(
-        (hosted) =>
-          hosted.agentId === agentId && (hosted.version === undefined || hosted.version === agentVersion),
-      ) ?? true;
-    if (!isWanted || except?.includes(runId) === true) return false;
+    const isWanted = agents === undefined || takesRun(agents, record);
+    if (!isWanted || except?.includes(record.runId) === true) return false;
     return this.#tables.database.get(isAnyoneWaiting, now) === undefined;
   }
 
@@ -255,17 +330,18 @@ export class SqliteLeases implements Leases {
     return this.#tables.database.get("SELECT 1 FROM runs WHERE wake_at <= ? LIMIT 1", now) !== undefined;
   }
 
-  /** L7: makes some runs of a dead worker ready, counts their recovery and returns their number. */
-  #leaveBehind(workerId: string): number {
+  /** L7: makes some runs of a dead worker, or one of them, ready, counts their recovery and returns their number. */
+  #leaveBehind(workerId: string, id: number | null = null): number {
     const { owned } = this.#tables;
     for (const run of owned.values()) if (run.workerId === workerId) owned.delete(run.runId);
     return this.#tables.database.run(
       `UPDATE runs SET owner = NULL, holder = NULL, state = ${RunState.READY}, ready_at = ?2,
          recoveries_in_all = recoveries_in_all + 1,
          recoveries = iif(recovered_at = ${lastCommit}, recoveries + 1, 1), recovered_at = ${lastCommit}
-       WHERE id IN (SELECT id FROM runs WHERE owner = ?1 LIMIT ${mostWoken})`,
+       WHERE id IN (SELECT id FROM runs WHERE owner = ?1 AND (?3 IS NULL OR id = ?3) LIMIT ${mostWoken})`,
       workerId,
       this.#tables.tick(),
+      id,
     );
   }
 
@@ -295,7 +371,7 @@ export class SqliteLeases implements Leases {
     const others = except.length === 0 ? undefined : JSON.stringify(except);
     const ready: ReadyAgent[] = [];
     let count = 0;
-    for (const hosted of agents ?? this.#readyAgents()) {
+    for (const hosted of agents === undefined ? this.#readyAgents() : this.#withReadyNames(agents)) {
       const agent = new ReadyAgent(hosted, others);
       const some = agent.count(database, limit);
       if (some > 0) ready.push(agent);
@@ -304,13 +380,29 @@ export class SqliteLeases implements Leases {
     return { agents: ready, count: Math.min(count, limit) };
   }
 
-  #readyAgents(): readonly AgentVersion[] {
+  /** The agents with ready runs whose ids are after `from` and before `to`. */
+  #readyAgents(from = "", to = afterAllAgents): readonly AgentVersion[] {
     const all: AgentVersion[] = [];
     for (;;) {
-      const next = this.#tables.database.get<AgentVersion>(nextReadyAgent, all.at(-1)?.agentId ?? "");
+      const next = this.#tables.database.get<AgentVersion>(nextReadyAgent, all.at(-1)?.agentId ?? from, to);
       if (next === undefined) return all;
       all.push(next);
     }
+  }
+
+  /** L11: replaces names by the ids of the agents of these names that have ready runs. Costs one query for each of them. */
+  #withReadyNames(agents: readonly (AgentVersion | AgentsOfName)[]): readonly AgentVersion[] {
+    const names = agents.filter((hosted) => "agentName" in hosted);
+    const versions = agents.filter((hosted) => "agentId" in hosted);
+    if (names.length === 0) return versions;
+    const ofNames = new Map<string, AgentVersion>();
+    for (const { agentName } of names) {
+      ofNames.set(agentName, { agentId: agentName as AgentVersion["agentId"] });
+      // "0" is the character after "/", so this is the range of the ids that start with the name and a slash.
+      for (const found of this.#readyAgents(`${agentName}/`, `${agentName}0`))
+        ofNames.set(found.agentId, found);
+    }
+    return [...versions.filter(({ agentId }) => !ofNames.has(agentId)), ...ofNames.values()];
   }
 
   /** L1: takes the run. Deltas of the former owner are deleted. */

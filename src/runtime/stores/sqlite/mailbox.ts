@@ -25,7 +25,7 @@ export class SqliteMailbox implements Mailbox {
     return this.#tables.write({
       apply: () => this.#put(this.#tables.run(mail.runId, scope), mail),
       committed: (isNew) => {
-        if (isNew) this.#tables.announce(mail.runId);
+        if (isNew) this.#tables.announce({ kind: "mail", runId: mail.runId });
       },
     });
   }

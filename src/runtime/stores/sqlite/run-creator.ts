@@ -162,10 +162,12 @@ export class RunCreator {
   }
 
   /** Notifies listeners and readers after the transaction that created the run has committed. */
-  announce({ creation, owned }: CreatedRun, { runId }: RunRecord, first: Commit): void {
-    if (creation.kind === "steered") this.#tables.announce(creation.runId);
+  announce({ creation, owned }: CreatedRun, record: RunRecord, first: Commit): void {
+    const { runId } = record;
+    if (creation.kind === "steered") this.#tables.announce({ kind: "mail", runId: creation.runId });
     if (creation.kind !== "created") return;
-    if (owned === undefined) this.#tables.announce(runId);
+    if (owned === undefined)
+      this.#tables.announce({ kind: "new", runId, startAt: startsLater(record) ? record.startAt : null });
     else {
       this.#tables.owned.set(runId, owned);
       this.#siblings.feeds.begin(owned, first);

@@ -107,7 +107,7 @@ export async function storeOn(database: Database, options: Omit<SqliteStoreOptio
   const writer = new GroupCommit(database, database.durability === "normal" ? checkpointer : undefined);
   const tables = new Tables({ database, writer, clock });
   const chain = new Chain(hash, auditKey);
-  const large = new LargeValues((bytes) => chain.contentHash(bytes));
+  const large = new LargeValues(chain.contentHash);
   const contentRows = new ContentRows(database);
   const rows = new CommitRows(database, contentRows, (sessionId, first, count) =>
     sessions.findEntries(sessionId, first, count),
@@ -135,11 +135,12 @@ export async function storeOn(database: Database, options: Omit<SqliteStoreOptio
     database,
     everyMs: watchEveryMs,
     onWrite: () => {
-      tables.announce();
+      tables.announce({ kind: "other" });
       return feeds.catchUp();
     },
     onRound: () => {
-      if (tables.listeners.size > 0 && leases.hasLeftBehind()) tables.announce();
+      leases.keepRegistered();
+      if (tables.listeners.size > 0 && leases.hasLeftBehind()) tables.announce({ kind: "worker" });
     },
   });
   // Completes what a dead process left partly collected or erased. If this fails, the next deletion reports the error.

@@ -1,14 +1,19 @@
+import { isLongText, longTextHash, type Hash } from "../../../../kernel/index.ts";
 import { isLarge } from "./text-units.ts";
 
-/** Names a content and the place of its value: the hash, and the members that lead to the value. */
-export type ContentRef = readonly [hash: string, ...path: (string | number)[]];
+/** What a content holds: a text as it is, or JSON. */
+type ContentForm = "text" | "json";
+
+/** Names a content, its form and the place of its value: the members that lead to the value. */
+export type ContentRef = readonly [hash: string, form: ContentForm, ...path: (string | number)[]];
 
 /** A value that is stored as a content. */
 export interface LargeValue {
   readonly hash: string;
+  readonly form: ContentForm;
   readonly value: unknown;
-  /** The value's JSON text in UTF-8. Absent if it was computed for an earlier commit. */
-  readonly bytes?: Uint8Array;
+  /** The text that is stored. Absent if the value is the text, or if it was computed for an earlier commit. */
+  readonly text?: string;
 }
 
 /** A JSON text without its large values: each is `null` in the text. */
@@ -34,14 +39,14 @@ const none: readonly never[] = [];
  * well. Equal values are therefore split in the same way, wherever they are.
  */
 export class LargeValues {
-  readonly #hash: (bytes: Uint8Array) => string;
+  readonly #hash: Hash;
   /**
    * Parts of frozen values. A tool result is in the record of its call and, later, in an entry of the session: the
    * second time it is neither serialised nor hashed. Bench: `sessions`, row "large results".
    */
   readonly #known = new WeakMap<object, Part>();
 
-  constructor(hash: (bytes: Uint8Array) => string) {
+  constructor(hash: Hash) {
     this.#hash = hash;
   }
 
@@ -65,47 +70,58 @@ export class LargeValues {
   }
 
   #members(item: unknown): Part {
-    return isObject(item) ? this.#each(item, (member) => this.#split(member)) : whole(item);
+    return isObject(item) ? this.#each(item, (member, key) => this.#split(member, item, key)) : whole(item);
   }
 
-  #split(value: unknown): Part {
+  #split(value: unknown, holder: object, key: string | number): Part {
     if (!isLarge(value)) return whole(value);
+    if (typeof value === "string" && isLongText(value)) return this.#takeText(value, holder, key);
     if (!isObject(value)) return this.#take(whole(value));
     const known = this.#known.get(value);
     if (known !== undefined) return known;
     const rest = this.#members(value);
     const part = isLarge(rest.value) ? this.#take(rest) : rest;
-    if (isFixed(value)) this.#known.set(value, withoutBytes(part));
+    if (isFixed(value)) this.#known.set(value, withoutTexts(part));
     return part;
+  }
+
+  #takeText(value: string, holder: object, key: string | number): Part {
+    const hash = longTextHash(holder, key, value, this.#hash);
+    return { value: null, refs: [[hash, "text"]], values: [{ hash, form: "text", value }] };
   }
 
   /** Makes the value itself a content. */
   #take({ value, refs, values }: Part): Part {
-    const bytes = Buffer.from(JSON.stringify(value));
-    const hash = this.#hash(bytes);
-    return { value: null, refs: [[hash], ...refs], values: [{ hash, value, bytes }, ...values] };
+    const text = JSON.stringify(value);
+    const hash = this.#hash(text);
+    return {
+      value: null,
+      refs: [[hash, "json"], ...refs],
+      values: [{ hash, form: "json", value, text }, ...values],
+    };
   }
 
   /** Splits each member of an object or array. The object is copied only if a member changes. */
-  #each(holder: object, split: (member: unknown) => Part): Part {
+  #each(holder: object, split: (member: unknown, key: string | number) => Part): Part {
     let rest: object | undefined;
     const refs: ContentRef[] = [];
     const values: LargeValue[] = [];
     for (const [key, member] of Object.entries(holder)) {
-      const part = split(member);
+      const step = Array.isArray(holder) ? Number(key) : key;
+      const part = split(member, step);
       if (part.refs.length === 0) continue;
       rest ??= Array.isArray(holder) ? [...(holder as readonly unknown[])] : { ...holder };
-      const step = Array.isArray(holder) ? Number(key) : key;
       setMember(rest, step, part.value);
-      for (const [hash, ...path] of part.refs) refs.push([hash, step, ...path]);
+      for (const [hash, form, ...path] of part.refs) refs.push([hash, form, step, ...path]);
       for (const value of part.values) values.push(value);
     }
     return rest === undefined ? whole(holder) : { value: rest, refs, values };
   }
 }
 
-export function largeBytes({ value, bytes }: LargeValue): Uint8Array {
-  return bytes ?? Buffer.from(JSON.stringify(value));
+/** Returns the text that a store keeps for the value. */
+export function contentText({ form, value, text }: LargeValue): string {
+  return text ?? (form === "text" ? (value as string) : JSON.stringify(value));
 }
 
 /** Returns the hashes of the contents that a text refers to, each once. */
@@ -120,20 +136,16 @@ export function hashesIn(refs: string): readonly string[] {
 export function joinText(
   text: string,
   refs: string | null,
-  contents: ReadonlyMap<string, Uint8Array> | undefined,
+  contents: ReadonlyMap<string, string> | undefined,
 ): unknown {
   const root = { value: JSON.parse(text) as unknown };
   if (refs === null) return root.value;
-  for (const [hash, ...path] of JSON.parse(refs) as readonly ContentRef[]) {
-    const bytes = contents?.get(hash);
-    if (bytes === undefined) throw new SyntaxError(`content ${hash} is missing`);
-    place(root, ["value", ...path], JSON.parse(textOf(bytes)));
+  for (const [hash, form, ...path] of JSON.parse(refs) as readonly ContentRef[]) {
+    const content = contents?.get(hash);
+    if (content === undefined) throw new SyntaxError(`content ${hash} is missing`);
+    place(root, ["value", ...path], form === "text" ? content : JSON.parse(content));
   }
   return root.value;
-}
-
-function textOf({ buffer, byteOffset, byteLength }: Uint8Array): string {
-  return Buffer.from(buffer, byteOffset, byteLength).toString();
 }
 
 function place(root: object, path: readonly (string | number)[], value: unknown): void {
@@ -154,8 +166,8 @@ function whole(value: unknown): Part {
   return { value, refs: none, values: none };
 }
 
-function withoutBytes({ value, refs, values }: Part): Part {
-  return { value, refs, values: values.map((each) => ({ hash: each.hash, value: each.value })) };
+function withoutTexts({ value, refs, values }: Part): Part {
+  return { value, refs, values: values.map(({ text: _text, ...each }) => each) };
 }
 
 /** Whether nothing in the value can change any more. */

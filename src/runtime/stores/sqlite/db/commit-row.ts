@@ -15,7 +15,7 @@ export interface CommitRow extends WithContents {
 
 /** The contents that a row refers to, by hash. They are loaded with a row that has `refs`. */
 export interface WithContents {
-  readonly contents?: ReadonlyMap<string, Uint8Array>;
+  readonly contents?: ReadonlyMap<string, string>;
 }
 
 /** What is needed to decode a commit. */

@@ -36,7 +36,8 @@ export const isUnnamed = "session_id >= 'ses_run_' AND session_id < 'ses_run`'";
  * - `commits`: one row per commit, with its events inside. Rows are appended. `next_event` is the seq after the last
  *   event, so that a binary search finds the commit of any seq.
  * - `contents`: large values of commits and entries, each once per tenant. `refs` in `commits` and `entries` lists the
- *   contents of a row and their places in its `body` (`ContentRef`). The pieces of a content have successive ids.
+ *   contents of a row and their places in its `body` (`ContentRef`). The pieces of a content have successive ids; a short text
+ *   is one piece and stored as text.
  *   `content_owners` lists the rows that need a content (`OwnerKind`); triggers remove a row's ownership with the row,
  *   and mark a content that has lost its last owner as deleted.
  * - `places`: the ids of a run's commits. One row covers successive commits, starting with `number`. The table is
@@ -242,7 +243,7 @@ const migrations: readonly string[] = [
   CREATE UNIQUE INDEX contents_by_hash ON contents (hash, tenant);
   CREATE TABLE content_pieces (
     id INTEGER PRIMARY KEY,
-    bytes BLOB NOT NULL
+    data BLOB NOT NULL
   );
   CREATE TABLE content_owners (
     content INTEGER NOT NULL,

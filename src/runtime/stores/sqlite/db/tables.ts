@@ -8,6 +8,7 @@ import {
   type MaybePromise,
   type RunId,
   type RunRecord,
+  type StoreChange,
   type TenantScope,
 } from "../../../../kernel/index.ts";
 import type { CommitText } from "./commit-row.ts";
@@ -65,7 +66,7 @@ export class Tables {
   readonly database: Database;
   /** The runs that this store owns. */
   readonly owned = new Map<RunId, OwnedRun>();
-  readonly listeners = new Set<(runId?: RunId) => void>();
+  readonly listeners = new Set<(change: StoreChange) => void>();
   /** Random id of this store among all that have the file open. */
   readonly holder = randomInt(2 ** 47);
   readonly #writer: GroupCommit;
@@ -89,8 +90,8 @@ export class Tables {
   }
 
   /** Calls the listeners in microtasks. */
-  announce(runId?: RunId): void {
-    for (const tell of this.listeners) queueMicrotask(() => tell(runId));
+  announce(change: StoreChange): void {
+    for (const tell of this.listeners) queueMicrotask(() => tell(change));
   }
 
   /** Reads synchronously if no other connection holds a lock. */

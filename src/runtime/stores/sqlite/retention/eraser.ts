@@ -38,6 +38,9 @@ interface Cursor {
   readonly link: string;
 }
 
+/** Has no effect if more was marked meanwhile. */
+const isErased = "UPDATE runs SET erasing = NULL WHERE id = ? AND erases = ?";
+
 /** Maximum time in milliseconds that one transaction spends on erasing. */
 const sliceMs = 2;
 
@@ -97,9 +100,7 @@ export class Eraser {
       const next = await this.#tables.read(() => this.#next());
       if (next === undefined || this.#chore.isStopped) return;
       const ordered = await this.#orderedIn(next);
-      if (ordered === undefined) continue;
-      await this.#eraseRun(ordered);
-      await this.#collector.collect();
+      if (ordered !== undefined) await this.#eraseRun(ordered);
     }
   }
 
@@ -127,22 +128,24 @@ export class Eraser {
   }
 
   async #eraseRun(run: RunKey): Promise<void> {
-    let cursor: Cursor | undefined = { number: 0, link: chainStart(run) };
-    while (cursor !== undefined && !this.#chore.isStopped) {
+    const { database } = this.#tables;
+    let cursor: Cursor | "end" | undefined = { number: 0, link: chainStart(run) };
+    while (cursor !== undefined && cursor !== "end" && !this.#chore.isStopped) {
       const from: Cursor = cursor;
       cursor = await this.#tables.write({
-        apply: () => this.#tables.database.overwriting(() => this.#slice(run, from)),
+        apply: () => database.overwriting(() => this.#slice(run, from)),
       });
       await setImmediate();
     }
+    if (cursor !== "end") return;
+    // The contents that the erased commits referred to are text of the run, too.
+    await this.#collector.collect();
+    if (!this.#chore.isStopped)
+      await this.#tables.write({ apply: () => database.run(isErased, run.id, run.erases ?? "") });
   }
 
-  /**
-   * Erases one slice. Returns where to continue, or `undefined` at the end or if the log is not valid. Call inside a
-   * transaction.
-   */
-  #slice(run: RunKey, from: Cursor): Cursor | undefined {
-    const { database } = this.#tables;
+  /** Erases one slice. Returns where to continue, or `undefined` if the log is not valid. Call inside a transaction. */
+  #slice(run: RunKey, from: Cursor): Cursor | "end" | undefined {
     const began = performance.now();
     let { number, link } = from;
     const end = this.#rows.endNumber(run);
@@ -158,9 +161,7 @@ export class Eraser {
         if (performance.now() - began > sliceMs) return { number, link };
       }
     }
-    // Not if more was marked meanwhile.
-    database.run("UPDATE runs SET erasing = NULL WHERE id = ? AND erases = ?", run.id, run.erases ?? "");
-    return undefined;
+    return "end";
   }
 
   #eraseRow(run: RunKey, row: CommitRow, before: string): void {

@@ -12,30 +12,26 @@ type LinkedText = Pick<CommitRow, "number" | "at" | "nextEvent" | "body" | "refs
  */
 export class Chain {
   readonly keyed: boolean;
+  /** V1: returns the name of a content. */
+  readonly contentHash: Hash;
   readonly #hash: Hash;
-  readonly #contentHash: Hash;
 
   constructor(hash: Hash, auditKey: string | undefined) {
     this.keyed = auditKey !== undefined;
     this.#hash = auditKey === undefined ? hash : keyedHash(auditKey);
     // Contents have a key of their own: an application can choose their bytes, and must not obtain a link that way.
-    this.#contentHash =
+    this.contentHash =
       auditKey === undefined
         ? hash
         : keyedHash(createHmac("sha256", auditKey).update("reeve content").digest());
-  }
-
-  /** V1: returns the name of a content. */
-  contentHash(bytes: Uint8Array): string {
-    return this.#contentHash(bytes);
   }
 
   /** Whether the contents that a row refers to exist and are what was written. */
   holdsContents({ refs, contents }: CommitRow): boolean {
     if (refs === null) return true;
     return hashesIn(refs).every((hash) => {
-      const bytes = contents?.get(hash);
-      return bytes !== undefined && this.#contentHash(bytes) === hash;
+      const content = contents?.get(hash);
+      return content !== undefined && this.contentHash(content) === hash;
     });
   }
 

@@ -1,5 +1,5 @@
 import { Fault } from "../../../../kernel/index.ts";
-import { hashesIn, largeBytes, type LargeValue } from "../codec/large-values.ts";
+import { contentText, hashesIn, type LargeValue } from "../codec/large-values.ts";
 import { piecesPerContent } from "../db/migrations.ts";
 import type { Database } from "../db/database.ts";
 import type { OwnerKind } from "../db/owner-kind.ts";
@@ -17,7 +17,7 @@ export interface OwnerRow {
 const findIn = "SELECT id FROM contents WHERE hash = ? AND tenant = ?";
 /** The bytes of equal hashes are equal, so that any tenant's row will do. */
 const findAny = "SELECT id FROM contents WHERE hash = ? LIMIT 1";
-const readPieces = `SELECT bytes FROM content_pieces
+const readPieces = `SELECT data FROM content_pieces
   WHERE id >= ?1 * ${piecesPerContent} AND id < (?1 + 1) * ${piecesPerContent} ORDER BY id`;
 const addOwner = "INSERT INTO content_owners (content, kind, owner) VALUES (?, ?, ?) ON CONFLICT DO NOTHING";
 const removeOthers = `DELETE FROM content_owners WHERE kind = ? AND owner = ? AND content NOT IN
@@ -33,12 +33,12 @@ export class ContentRows {
 
   /** Stores the values that the tenant does not have yet, and makes the row an owner of all of them. */
   keepNow(tenant: string, owner: OwnerRow, values: readonly LargeValue[]): void {
-    for (const value of values) this.putNow(tenant, owner, value.hash, () => largeBytes(value));
+    for (const value of values) this.putNow(tenant, owner, value.hash, () => contentText(value));
   }
 
-  /** Calls `bytes` only if the tenant does not have the content. */
-  putNow(tenant: string, owner: OwnerRow, hash: string, bytes: () => Uint8Array): void {
-    const content = this.findNow(tenant, hash) ?? this.#insert(tenant, hash, bytes());
+  /** Calls `data` only if the tenant does not have the content. */
+  putNow(tenant: string, owner: OwnerRow, hash: string, data: () => string | Uint8Array): void {
+    const content = this.findNow(tenant, hash) ?? this.#insert(tenant, hash, data());
     this.addOwnerNow(content, owner);
   }
 
@@ -56,42 +56,55 @@ export class ContentRows {
   }
 
   /** Returns the contents that a text refers to, by hash. Returns `undefined` if one of them does not exist. */
-  load(refs: string): ReadonlyMap<string, Uint8Array> | undefined {
-    const contents = new Map<string, Uint8Array>();
+  load(refs: string): ReadonlyMap<string, string> | undefined {
+    const contents = new Map<string, string>();
     for (const hash of hashesIn(refs)) {
       const found = this.#database.get<{ readonly id: number }>(findAny, hash);
       if (found === undefined) return undefined;
-      contents.set(hash, this.read(found.id));
+      const data = this.#read(found.id);
+      contents.set(hash, typeof data === "string" ? data : textOf(data));
     }
     return contents;
   }
 
   read(content: number): Uint8Array {
-    const pieces = this.#database.all<{ readonly bytes: Uint8Array }>(readPieces, content);
-    return joined(pieces.map(({ bytes }) => bytes));
+    const data = this.#read(content);
+    return typeof data === "string" ? new TextEncoder().encode(data) : data;
   }
 
-  #insert(tenant: string, hash: string, bytes: Uint8Array): number {
-    if (bytes.length > pieceBytes * piecesPerContent)
-      throw new Fault(
-        "too_large",
-        `a content of ${bytes.length} bytes cannot be stored: the limit is ${pieceBytes * piecesPerContent}`,
-      );
+  #read(content: number): string | Uint8Array {
+    const pieces = this.#database.all<{ readonly data: string | Uint8Array }>(readPieces, content);
+    const [first] = pieces;
+    if (pieces.length === 1 && first !== undefined) return first.data;
+    return joined(pieces.map(({ data }) => (typeof data === "string" ? Buffer.from(data) : data)));
+  }
+
+  #insert(tenant: string, hash: string, data: string | Uint8Array): number {
     const id = this.#database.insert("INSERT INTO contents (hash, tenant) VALUES (?, ?)", hash, tenant);
+    const insert = this.#database.statement("INSERT INTO content_pieces (id, data) VALUES (?, ?)");
     let piece = id * piecesPerContent;
-    for (let start = 0; start < bytes.length; start += pieceBytes)
-      this.#database.run(
-        "INSERT INTO content_pieces (id, bytes) VALUES (?, ?)",
-        piece++,
-        bytes.subarray(start, start + pieceBytes),
-      );
+    // A text of one piece needs no copy in UTF-8: SQLite encodes it.
+    if (typeof data === "string" && data.length <= pieceBytes) insert.run(piece, data);
+    else
+      for (const each of piecesOf(typeof data === "string" ? Buffer.from(data) : data))
+        insert.run(piece++, each);
     return id;
   }
 }
 
+function* piecesOf(bytes: Uint8Array): Iterable<Uint8Array> {
+  const most = pieceBytes * piecesPerContent;
+  if (bytes.length > most)
+    throw new Fault("too_large", `a content of ${bytes.length} bytes cannot be stored: the limit is ${most}`);
+  for (let start = 0; start < bytes.length; start += pieceBytes)
+    yield bytes.subarray(start, start + pieceBytes);
+}
+
+function textOf({ buffer, byteOffset, byteLength }: Uint8Array): string {
+  return Buffer.from(buffer, byteOffset, byteLength).toString();
+}
+
 function joined(pieces: readonly Uint8Array[]): Uint8Array {
-  const [only] = pieces;
-  if (pieces.length === 1 && only !== undefined) return only;
   const bytes = new Uint8Array(pieces.reduce((sum, { length }) => sum + length, 0));
   let at = 0;
   for (const piece of pieces) {

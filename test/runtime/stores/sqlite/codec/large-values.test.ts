@@ -6,7 +6,7 @@ import { commitText } from "../../../../../src/runtime/stores/sqlite/codec/commi
 import {
   hashesIn,
   joinText,
-  largeBytes,
+  contentText,
   LargeValues,
   type ContentRef,
   type SplitText,
@@ -15,8 +15,8 @@ import {
 const large = new LargeValues(sha256);
 const long = "x".repeat(contentThreshold);
 
-function contentsOf({ values }: SplitText): ReadonlyMap<string, Uint8Array> {
-  return new Map(values.map((value) => [value.hash, largeBytes(value)]));
+function contentsOf({ values }: SplitText): ReadonlyMap<string, string> {
+  return new Map(values.map((value) => [value.hash, contentText(value)]));
 }
 
 function joined(split: SplitText): unknown {
@@ -58,16 +58,18 @@ test("the smallest large values are taken, and equal values have one hash wherev
   const output = { type: "text", text: long };
   const record = large.splitItems([{ output, isError: false }]);
   const entry = large.splitItems([{ message: { role: "tool", content: [{ callId: "c", output }] } }]);
-  const hash = sha256(JSON.stringify(long));
-  expect(JSON.parse(record.refs ?? "")).toEqual([[hash, 0, "output", "text"]]);
-  expect(JSON.parse(entry.refs ?? "")).toEqual([[hash, 0, "message", "content", 0, "output", "text"]]);
+  const hash = sha256(long);
+  expect(JSON.parse(record.refs ?? "")).toEqual([[hash, "text", 0, "output", "text"]]);
+  expect(JSON.parse(entry.refs ?? "")).toEqual([
+    [hash, "text", 0, "message", "content", 0, "output", "text"],
+  ]);
   expect(record.text).toBe('[{"output":{"type":"text","text":null},"isError":false}]');
 });
 
 test("a list of small values is taken as a whole if its text is large", () => {
   const many = Array.from({ length: contentThreshold }, (_, index) => index);
   const split = large.splitItems([{ many, more: long }]);
-  expect(hashesIn(split.refs ?? "")).toEqual([sha256(JSON.stringify(many)), sha256(JSON.stringify(long))]);
+  expect(hashesIn(split.refs ?? "")).toEqual([sha256(JSON.stringify(many)), sha256(long)]);
   expect(joined(split)).toEqual([{ many, more: long }]);
 });
 
@@ -76,8 +78,8 @@ test("what remains of a value is taken after the large values in it if it is sti
   const [outer, inner] = JSON.parse(
     large.splitItems([{ a: { list: [long, ...rest] } }]).refs ?? "",
   ) as ContentRef[];
-  expect(outer?.slice(1)).toEqual([0, "a", "list"]);
-  expect(inner).toEqual([sha256(JSON.stringify(long)), 0, "a", "list", 0]);
+  expect(outer?.slice(1)).toEqual(["json", 0, "a", "list"]);
+  expect(inner).toEqual([sha256(long), "text", 0, "a", "list", 0]);
 });
 
 test("a commit without large values is serialised once and has no references", () => {
@@ -98,7 +100,7 @@ test("a commit whose text is too long for a row is a content itself", () => {
   const steps = Array.from({ length: 2_000 }, (_, index) => [`${index}`, "step", "work", "digest", index]);
   const split = commitText({ steps } as never, large);
   expect(split.text).toBe("null");
-  expect(JSON.parse(split.refs ?? "")).toEqual([[split.values[0]?.hash]]);
+  expect(JSON.parse(split.refs ?? "")).toEqual([[split.values[0]?.hash, "json"]]);
   expect(joined(split)).toEqual({ steps });
 });
 
@@ -111,7 +113,7 @@ test("joining fails with a SyntaxError if a content is missing or has no place",
     ["__proto__", "a"],
   ])
     expect(() =>
-      joinText(split.text, JSON.stringify([[split.values[0]?.hash, ...path]]), contentsOf(split)),
+      joinText(split.text, JSON.stringify([[split.values[0]?.hash, "text", ...path]]), contentsOf(split)),
     ).toThrow(SyntaxError);
   expect("a" in {}).toBe(false);
 });

@@ -1,0 +1,19 @@
+import type { RunId } from "../base/identity.ts";
+
+/**
+ * Why a store calls the listeners of `onChange`, so that an engine can decide what to do without a query.
+ *
+ * - `new`: the run was created. It is ready, or will be at `startAt` if that is given.
+ * - `mail`: mail arrived for the run. Unless a live worker owns the run, it is ready.
+ * - `consumed`: the owner of the run has consumed its mail.
+ * - `released`: the owner has released the run. `isReady` tells whether a worker may claim it now.
+ * - `seized`: the run has another owner.
+ * - `message`: a message waits in the inbox of an agent, or may be delivered again.
+ * - `worker`: a worker has unregistered or died. Its runs are ready.
+ * - `other`: another process has written to the store. Anything may have changed.
+ */
+export type StoreChange =
+  | { readonly kind: "new"; readonly runId: RunId; readonly startAt: number | null }
+  | { readonly kind: "mail" | "consumed" | "seized"; readonly runId: RunId }
+  | { readonly kind: "released"; readonly runId: RunId; readonly isReady: boolean }
+  | { readonly kind: "message" | "worker" | "other" };
