@@ -287,5 +287,7 @@ INSERT INTO usage_totals VALUES ('2023-11-14', '-', '-', 'clerk', '=scripted/scr
 INSERT INTO usage_totals VALUES ('2023-11-14', '-', '-', 'helper', '=scripted/script', 100, 10, 0, 1, 140000, 0, 0, 0, 0);
 INSERT INTO usage_totals VALUES ('2023-11-14', '-', '-', 'lead', '=scripted/script', 100, 10, 0, 1, 140000, 0, 0, 0, 1);
 INSERT INTO usage_totals VALUES ('2023-11-14', '=house', '=ada', 'clerk', '=scripted/script', 200, 20, 0, 2, 280000, 0, 0, 0, 1);
+INSERT INTO records VALUES (1, 'engine', '-', 'kind', NULL, '"local"');
 INSERT INTO sqlite_sequence VALUES ('approvals', 1);
+INSERT INTO sqlite_sequence VALUES ('records', 1);
 INSERT INTO sqlite_sequence VALUES ('runs', 7);
