@@ -236,7 +236,7 @@ export { type UnreportedSpend, type RunResult, type RunStatus, runStatuses } fro
 export { nothingSpent, type RunSpend } from "./run/run-spend.ts";
 export * from "./run/run-standing.ts";
 export * from "./run/run-summary.ts";
-export { isInScope, type TenantScope } from "./run/tenant-scope.ts";
+export { isInScope, nameProblem, type TenantScope } from "./run/tenant-scope.ts";
 export { sameCaller } from "./run/same-caller.ts";
 export { branchScope, type StepAddress, stepAt, type StepScope } from "./run/step-address.ts";
 export {
@@ -299,6 +299,7 @@ export { eraseCommit } from "./stores/erasure.ts";
 export type { EventLog, LogVerdict, TailOptions } from "./stores/event-log.ts";
 export {
   lineOf,
+  senderTenant,
   type Delivery,
   type Inbox,
   type InboxChange,
