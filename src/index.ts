@@ -208,6 +208,10 @@ export {
   type Permissions,
   type RegisterOptions,
   type RunContext,
+  type AgentResolver,
+  type ApprovalPage,
+  type ApprovalQuery,
+  type OpenApproval,
   type PendingApproval,
   type RunFacts,
   type RunHandle,
@@ -227,6 +231,7 @@ export {
   type RunSnapshot,
   type Runtime,
   type SpawnBudget,
+  type SpendingCaps,
   type Telemetry,
   type Tool,
   type ToolContext,
@@ -236,6 +241,8 @@ export {
   type TopicId,
   type Turn,
   type Usage,
+  type UsageQuery,
+  type UsageRow,
   type UserMessage,
 } from "./kernel/index.ts";
 export {

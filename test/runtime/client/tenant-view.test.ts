@@ -116,6 +116,63 @@ describe.each(["memory:", "sqlite:"])("forTenant() on %s", (kind) => {
       await settled(world);
     });
 
+    it("hides the sessions of others from every method of runtime.sessions, and changes nothing", async () => {
+      const world = await setUp();
+      const { runtime, ann, ended, waiting, hidden } = world;
+      const { sessions } = runtime.forTenant(scope);
+      const [entry] = await ann.sessions.path(ended.sessionId);
+      const entryId = entry?.id ?? "";
+      const before = await stateOf(world);
+      const outcomes: Record<string, unknown> = {};
+      for (const { sessionId } of [ended, waiting, hidden]) {
+        const calls: Readonly<Record<string, () => Promise<unknown>>> = {
+          path: () => sessions.path(sessionId),
+          entries: () => sessions.entries(sessionId),
+          tree: () => sessions.tree(sessionId),
+          name: () => sessions.name(sessionId, "stolen"),
+          label: () => sessions.label(sessionId, entryId, "stolen"),
+          move: () => sessions.move(sessionId, null),
+          fork: () => sessions.fork(sessionId),
+          append: () => sessions.append(sessionId, { customType: "x", data: 1 }),
+          compact: () => sessions.compact(sessionId, { summary: "stolen", firstKeptEntryId: entryId }),
+          setModel: () => sessions.setModel(sessionId, "openai/gpt-5"),
+          setThinkingLevel: () => sessions.setThinkingLevel(sessionId, "high"),
+          contextUsage: () => sessions.contextUsage(sessionId),
+          unsent: () => sessions.unsent(sessionId),
+        };
+        for (const [name, call] of Object.entries(calls))
+          outcomes[`${name} ${sessionId}`] = await call().then(
+            (value) => value,
+            ({ code }: { readonly code: string }) => code,
+          );
+        expect(await sessions.get(sessionId)).toBeUndefined();
+        expect(await sessions.phase(sessionId, ended.agentId)).toBe("idle");
+        expect(await sessions.phase(sessionId, waiting.agentId)).toBe("idle");
+        expect((await sessions.search("secret", { sessionId })).hits).toEqual([]);
+        await sessions.delete(sessionId);
+      }
+      expect(outcomes).toEqual(Object.fromEntries(Object.keys(outcomes).map((name) => [name, "not_found"])));
+      for (const { runId } of [ended, waiting, hidden])
+        await expect(sessions.resend(runId)).rejects.toMatchObject(notFound);
+      expect((await sessions.list()).sessions).toEqual([]);
+      expect((await sessions.search("secret")).hits).toEqual([]);
+      expect(await stateOf(world)).toEqual(before);
+      await settled(world);
+    });
+
+    it("forks no session of its own into a session of others", async () => {
+      const world = await setUp();
+      const view = world.runtime.forTenant(scope);
+      const agent = new Agent({ name: "talker", model: scriptedModel(["mine"]) });
+      const options = { runtime: world.runtime, sessionId: "ses_mine", ...scope };
+      await agent.with({ name: "other" }).invoke("hi", options);
+      const before = await stateOf(world);
+      const fork = view.sessions.fork("ses_mine", { sessionId: world.ended.sessionId });
+      await expect(fork).rejects.toMatchObject(notFound);
+      expect(await stateOf(world)).toEqual(before);
+      await settled(world);
+    });
+
     it("refuses the id of a run of others as the id of a fork", async () => {
       const world = await setUp();
       const view = world.runtime.forTenant(scope);
