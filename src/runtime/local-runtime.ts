@@ -6,6 +6,7 @@ import {
   modelTimeouts,
   optionNames,
   retrySettings,
+  type AgentResolver,
   type Clock,
   type CollectOptions,
   type ContextFactory,
@@ -39,6 +40,7 @@ import { RunOwner } from "./run/run-owner.ts";
 import { RuntimeView, type RuntimeWorker } from "./runtime-view.ts";
 import { checkRuntimeOptions, requireNumber, requireShare, type RuntimeOptions } from "./runtime-options.ts";
 import { AgentRegistry, agentTree } from "./worker/agent-registry.ts";
+import { isResolver } from "./worker/agent-resolvers.ts";
 import { InboxDispatcher } from "./worker/inbox-dispatcher.ts";
 import { recordEngineKind } from "./worker/engine-kind.ts";
 import { LocalEngine } from "./worker/local-engine.ts";
@@ -179,26 +181,28 @@ class LocalWorker implements RuntimeWorker, OpenRuntime {
 
   /** The caller asked for it, a caller waits for a run, or this is a worker whose agents serve other processes. */
   get isMeantToStay(): boolean {
-    const isOnlyWorker = this.agents.hosted.size > 0 && !this.#hasCallers;
+    const isOnlyWorker = !this.agents.isEmpty && !this.#hasCallers;
     return this.#keepAlive === true || this.lifetime.isAwaited || isOnlyWorker;
   }
 
-  register(agent: HostedAgent, options: RegisterOptions = {}): void {
+  register(agent: HostedAgent | AgentResolver, options: RegisterOptions = {}): void {
     checkOptions("register()", options, registerOptionNames);
     // Before the agent: a worker may drive its runs synchronously.
     if (options.context !== undefined) this.#registerContext(agent, options.context);
-    if (!this.agents.register(agent)) return;
+    if (!(isResolver(agent) ? this.agents.registerResolver(agent) : this.agents.register(agent))) return;
+    this.agents.forgetLeftAlone();
     this.engine.agentsChanged();
     this.#inbox.dispatch();
   }
 
-  #registerContext(agent: HostedAgent, context: ContextFactory): void {
+  #registerContext(agent: HostedAgent | AgentResolver, context: ContextFactory): void {
     if (typeof context !== "function")
       throw new Fault(
         "invalid_argument",
         `invalid context of register(): expected a function that returns the context of a run, not ${describeValue(context)}; pass a context itself to invoke() or submit()`,
       );
-    this.contexts.register(agent.id, agentTree(agent).keys(), context);
+    if (isResolver(agent)) this.contexts.registerName(agent.name, context);
+    else this.contexts.register(agent.id, agentTree(agent).keys(), context);
   }
 
   /** A caller in this process has started or looked up a run. */
@@ -232,10 +236,24 @@ class LocalWorker implements RuntimeWorker, OpenRuntime {
   }
 
   #drive(lease: Lease, options: DriveOptions = {}): Promise<DriveResult> {
-    const loaded = RunOwner.load(this.#contextFor(lease.runId), lease, options);
+    const { runId } = lease;
+    if (this.agents.mayResolve && this.agents.forRun(runId) === undefined)
+      return this.#resolvedContext(runId).then((context) => this.#driveIn(context, lease, options));
+    return this.#driveIn(this.#contextFor(runId), lease, options);
+  }
+
+  #driveIn(context: WorkerContext, lease: Lease, options: DriveOptions): Promise<DriveResult> {
+    const loaded = RunOwner.load(context, lease, options);
     return loaded instanceof Promise
       ? loaded.then((owner) => this.#driveOwned(lease, owner))
       : this.#driveOwned(lease, loaded);
+  }
+
+  /** The worker context for a run whose agents a resolver may have to make. */
+  async #resolvedContext(runId: RunId): Promise<WorkerContext> {
+    const run = await this.#store.journal.find(runId);
+    const agents = run && (await this.agents.resolve(run));
+    return agents === undefined ? this.context : { ...this.context, agents };
   }
 
   #driveOwned({ runId }: Lease, owner: RunOwner): Promise<DriveResult> {

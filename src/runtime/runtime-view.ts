@@ -12,6 +12,7 @@ import {
   parseSessionId,
   runQueryNames,
   submitOptionNames,
+  type AgentResolver,
   type ApprovalPage,
   type ApprovalQuery,
   type Clock,
@@ -57,7 +58,7 @@ export interface RuntimeWorker {
   readonly observed: (runId: RunId) => Promise<void> | undefined;
   /** A caller in this process has started or looked up a run. */
   noteCaller(): void;
-  register(agent: HostedAgent, options?: RegisterOptions): void;
+  register(agent: HostedAgent | AgentResolver, options?: RegisterOptions): void;
   collect(options: Omit<CollectOptions, "except">): Promise<number>;
   close(): Promise<void>;
 }
@@ -100,7 +101,7 @@ export class RuntimeView implements Runtime {
     return new RuntimeView(this.#worker, this.#own("forTenant()", scope));
   }
 
-  register(agent: HostedAgent, options?: RegisterOptions): void {
+  register(agent: HostedAgent | AgentResolver, options?: RegisterOptions): void {
     this.#worker.register(agent, options);
   }
 

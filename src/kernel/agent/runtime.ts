@@ -1,3 +1,4 @@
+import type { AgentResolver } from "./agent-resolver.ts";
 import type { HostedAgent } from "./hosted-agent.ts";
 import type { CallSettings } from "../messages/call-settings.ts";
 import type { ContextFactory } from "../run/run-facts.ts";
@@ -117,8 +118,14 @@ export interface Runtime {
   readonly clock: Clock;
   /** The conversations of this store: lists, trees, navigation, forks, search and settings. */
   readonly sessions: RuntimeSessions;
-  /** Registers an agent and its sub-agents. A runtime drives only runs of registered agents. */
-  register<Context>(agent: HostedAgent<Context>, options?: RegisterOptions<NoInfer<Context>>): void;
+  /**
+   * Registers an agent and its sub-agents, or a resolver that makes the agents of runs. A runtime drives only runs of
+   * registered agents, and of agents that a resolver makes. Inbox messages reach only registered agents.
+   */
+  register<Context>(
+    agent: HostedAgent<Context> | AgentResolver<Context>,
+    options?: RegisterOptions<NoInfer<Context>>,
+  ): void;
   /**
    * Starts a run. The run is durable when the promise resolves. S5: if the input became steering for an unfinished run
    * of the session, returns that run. Throws `agent_busy`, with that run and what it waits for, if the session is busy

@@ -46,6 +46,16 @@ export interface TaskEvents {
    * J8: the task continues with an empty journal. `journal` is the number of the new journal; the first has number 0.
    */
   task_continue_as_new: { readonly journal: number };
+  /**
+   * A step of `ctx.step` is recorded. `durationMs` is the time that its body took in the process that recorded it. Model
+   * calls, tool calls and waits have events of their own. Not emitted for a step that a replay reads from the journal.
+   */
+  step_end: {
+    readonly name: string;
+    readonly durationMs: number;
+    /** Present if the body threw. */
+    readonly status?: "error";
+  };
   /** J8: the journal of the task has grown long. */
   journal_warning: { readonly steps: number };
   /** The task received an inbox message. */

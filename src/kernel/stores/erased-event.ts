@@ -49,6 +49,7 @@ const erasers: { readonly [Type in EventType]: Eraser<Type> | typeof wordless } 
   task_wake: wordless,
   task_continue_as_new: wordless,
   journal_warning: wordless,
+  step_end: wordless,
   mail_receive: wordless,
   mail_dead_letter: wordless,
   turn_start: wordless,

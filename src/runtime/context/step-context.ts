@@ -1,4 +1,5 @@
 import type { CancelSignal, StepContext } from "../../kernel/index.ts";
+import type { ActiveStep } from "../task/active-step.ts";
 import { AbandonableCall, type NestedContext } from "../task/nested-scope.ts";
 import type { InFlightCall } from "../task/in-flight-calls.ts";
 import { CancellationScope } from "../task/cancellation-scope.ts";
@@ -37,5 +38,25 @@ export class StepBodyContext extends AbandonableCall implements StepContext {
 
   protected override createContext(): NestedContext {
     return this.#inside(this.cancelScope);
+  }
+}
+
+/** Runs the body of a step, and emits `step_end` with the time that it took. The event commits with the step's record. */
+export async function runBody<Value>(
+  open: ActiveStep,
+  name: string,
+  running: StepBodyContext,
+  body: (step: StepContext) => Promise<Value>,
+): Promise<Value> {
+  const from = open.runner.worker.clock.now();
+  try {
+    const value = await running.unlessAbandoned(Promise.resolve(body(running)));
+    for (const draft of running.takeEvents()) open.emit(draft);
+    open.emit({ type: "step_end", data: { name, durationMs: open.durationSince(from) } });
+    return value;
+  } catch (error) {
+    const durationMs = open.durationSince(from);
+    open.emit({ type: "step_end", data: { name, durationMs, status: "error" } });
+    throw error;
   }
 }

@@ -63,7 +63,7 @@ import type { CallingScope } from "../tool/gate-context.ts";
 import { withChildOutput } from "./child-output.ts";
 import { callModel, MessageStarts, ModelCall, type SentPrefix } from "../model/model-call.ts";
 import { MessageSteps } from "./messages.ts";
-import { StepBodyContext } from "./step-context.ts";
+import { runBody, StepBodyContext } from "./step-context.ts";
 import { StepExecutor, type Body } from "../task/step-executor.ts";
 import { none } from "../task/step-outcome.ts";
 import { CancellationScope } from "../task/cancellation-scope.ts";
@@ -398,9 +398,7 @@ export class TaskContext implements RunContext {
       const inside = (cancelScope: CancellationScope): TaskContext => this.#inside(step.address, cancelScope);
       const running = new StepBodyContext({ idempotencyKey, around: open.cancelScope, call, inside });
       call.body = running;
-      const value = await running.unlessAbandoned(Promise.resolve(body(running)));
-      for (const draft of running.takeEvents()) open.emit(draft);
-      return value;
+      return runBody(open, name, running, body);
     });
   }
 

@@ -1,4 +1,11 @@
-import { Fault, type AgentId, type ContextFactory, type RunId, type TaskRecord } from "../../kernel/index.ts";
+import {
+  agentNameOf,
+  Fault,
+  type AgentId,
+  type ContextFactory,
+  type RunId,
+  type TaskRecord,
+} from "../../kernel/index.ts";
 import { factsOf } from "./async-context.ts";
 
 /** Maximum number of runs that have ended and can be resumed whose contexts are kept. */
@@ -10,11 +17,18 @@ export class LiveContexts {
   /** Runs of `#values` that have ended and can be resumed, oldest first. */
   readonly #ended = new Set<RunId>();
   readonly #factories = new Map<AgentId, ContextFactory>();
+  /** Factories for runs whose agents a resolver makes, by the name of the root agent. */
+  readonly #byName = new Map<string, ContextFactory>();
 
   /** Sets the factory for runs of an agent. It also applies to the agents below it that have no factory yet. */
   register(agentId: AgentId, below: Iterable<AgentId>, factory: ContextFactory): void {
     for (const each of below) if (!this.#factories.has(each)) this.#factories.set(each, factory);
     this.#factories.set(agentId, factory);
+  }
+
+  /** Sets the factory for runs of the agents of a name that have no factory themselves. */
+  registerName(agentName: string, factory: ContextFactory): void {
+    this.#byName.set(agentName, factory);
   }
 
   set(runId: RunId, value: unknown): void {
@@ -39,7 +53,7 @@ export class LiveContexts {
   forRun(tenantId: string | null, root: TaskRecord): LiveContext | undefined {
     const known = this.#values.get(root.supervision.runId);
     if (known !== undefined) return new LiveContext(tenantId, root, async () => known.value, known);
-    const factory = this.#factories.get(root.agentId);
+    const factory = this.#factories.get(root.agentId) ?? this.#byName.get(agentNameOf(root.agentId));
     const hasContext = factory !== undefined || root.hasContext === true;
     return hasContext ? new LiveContext(tenantId, root, factory) : undefined;
   }

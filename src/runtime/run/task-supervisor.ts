@@ -133,11 +133,13 @@ export class TaskSupervisor implements TaskHost, SeatMoves {
     return this.#everyLiveTask("isResting");
   }
 
-  /** Like `isIdle`, and no task that has a seat is kept from its next call. */
+  /** Like `isIdle`, and no task that has a seat is kept from its start or its next call. */
   get isWaiting(): boolean {
     if (!this.isIdle) return false;
-    for (const [taskId, { activity }] of this.#runners)
-      if (activity.isParked && this.seats.hasSeat(taskId)) return false;
+    for (const { record, outcome } of this.#state.tasks.values()) {
+      if (outcome !== null || !this.seats.hasSeat(record.taskId)) continue;
+      if (this.#runners.get(record.taskId)?.activity.isParked !== false) return false;
+    }
     return true;
   }
 

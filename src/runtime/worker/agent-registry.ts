@@ -2,12 +2,15 @@ import {
   describeValue,
   Fault,
   type AgentId,
+  type AgentResolver,
+  type AgentsOfName,
   type AgentVersion,
   type HostedAgent,
   type Journal,
   type RunId,
   type RunRecord,
 } from "../../kernel/index.ts";
+import { AgentResolvers } from "./agent-resolvers.ts";
 import type { AgentLookup, VersionPolicy } from "../process/worker-context.ts";
 
 /** An agent and, recursively, its sub-agents, by id. */
@@ -26,8 +29,9 @@ export interface AgentRegistryOptions {
 export class AgentRegistry {
   readonly #options: AgentRegistryOptions;
   readonly #hosted = new Map<AgentId, HostedAgent>();
+  readonly #resolvers = new AgentResolvers();
   /** `hosted` in the form that `Leases.claim` takes. Computed on first use after each change. */
-  #versions: readonly AgentVersion[] | undefined;
+  #versions: readonly (AgentVersion | AgentsOfName)[] | undefined;
   readonly #byRun = new Map<RunId, AgentTree>();
   /** Bound runs that have ended and may be resumed until they are collected. */
   readonly #resumable = new Set<RunId>();
@@ -45,18 +49,21 @@ export class AgentRegistry {
   }
 
   /** J9: with `versionPolicy: "pin"`, a run of another version is not even claimed. */
-  get versions(): readonly AgentVersion[] {
+  get versions(): readonly (AgentVersion | AgentsOfName)[] {
     const isPinned = this.#options.versionPolicy === "pin";
-    return (this.#versions ??= [...this.#hosted.values()].map(({ id: agentId, version = null }) => ({
-      agentId,
-      ...(isPinned && { version }),
-    })));
+    return (this.#versions ??= [
+      ...[...this.#hosted.values()].map(({ id: agentId, version = null }) => ({
+        agentId,
+        ...(isPinned && { version }),
+      })),
+      ...this.#resolvers.names,
+    ]);
   }
 
-  /** Whether this worker can drive the run: it hosts the root agent, in the right version if runs are pinned (J9). */
+  /** Whether this worker can drive the run: it hosts or resolves the root agent, in the right version if runs are pinned (J9). */
   canDrive({ runId, agentId, agentVersion }: RunRecord): boolean {
     const agent = this.#byRun.get(runId)?.get(agentId) ?? this.#hosted.get(agentId);
-    if (agent === undefined) return false;
+    if (agent === undefined) return this.#resolvers.takes({ runId, agentId });
     return this.#options.versionPolicy !== "pin" || (agent.version ?? null) === agentVersion;
   }
 
@@ -69,6 +76,37 @@ export class AgentRegistry {
     for (const [agentId, each] of tree) this.#hosted.set(agentId, each);
     this.#versions = undefined;
     return true;
+  }
+
+  /** Takes runs of all agents of a name. Returns whether the resolvers have changed. */
+  registerResolver(resolver: AgentResolver): boolean {
+    if (!this.#resolvers.register(resolver, this.replacesSameName)) return false;
+    this.#versions = undefined;
+    return true;
+  }
+
+  /** Whether this worker hosts nothing and resolves nothing. */
+  get isEmpty(): boolean {
+    return this.#hosted.size + this.#resolvers.size === 0;
+  }
+
+  /** Whether the agents of a run may have to be resolved before the run is driven. */
+  get mayResolve(): boolean {
+    return this.#resolvers.size > 0;
+  }
+
+  /** The agents of a run whose root agent is resolved, then the hosted ones. `undefined` if the root agent is hosted. */
+  async resolve(run: RunRecord): Promise<AgentLookup | undefined> {
+    if (this.#hosted.has(run.agentId)) return undefined;
+    const agent = await this.#resolvers.resolve(run);
+    if (agent === undefined) return undefined;
+    const own = agentTree(agent);
+    return { get: (agentId) => own.get(agentId) ?? this.#hosted.get(agentId) };
+  }
+
+  /** The agents have changed: this worker may take runs that it has left to others. */
+  forgetLeftAlone(): void {
+    this.#resolvers.forgetLeftAlone();
   }
 
   #refuseOther(agent: HostedAgent): void {

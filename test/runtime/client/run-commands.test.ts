@@ -148,7 +148,7 @@ it("J8: fork() of a task that continued as new leaves out its earlier journal an
   const run = await runtime.submit(worker, null);
   await run.result();
   const before = await events(run.runId);
-  const at = before.findLast(({ type }) => type === "message_end")?.seq ?? -1;
+  const at = before.findLast(({ type, data }) => type === "step_end" && data.name === "effect")?.seq ?? -1;
   const fork = await run.fork({ at });
   expect((await fork.result()).output).toBe("end");
   expect(model.calls).toHaveLength(2);

@@ -206,7 +206,8 @@ it("E4: an event commits with the next step of its scope, and remaining events w
   const run = await runtime.submit(worker, null);
   await run.result();
   const types = typesOf(await events(run.runId)).slice(2);
-  expect(types).toEqual(["turn_start", "turn_start", "task_end", "run_end"] satisfies Event["type"][]);
+  const expected = ["turn_start", "step_end", "turn_start", "task_end", "run_end"] satisfies Event["type"][];
+  expect(types).toEqual(expected);
 });
 
 it("T2: a tool that exceeds its timeout is abandoned, and the model receives an error result", async () => {

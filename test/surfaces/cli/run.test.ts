@@ -5,10 +5,15 @@ import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
-import { describe, expect, onTestFinished, test } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { openRuntime } from "../../../src/index.ts";
 import { formatSessionId } from "../../../src/kernel/index.ts";
-import { runAgent } from "../../../src/surfaces/cli/run/run-agent.ts";
+import {
+  inFolder,
+  runAgent,
+  runResolver,
+  type RunResolverOptions,
+} from "../../../src/surfaces/cli/run/run-agent.ts";
 import { toMetadata } from "../../../src/surfaces/cli/run/run-settings.ts";
 import { repository } from "../../gates/run-node.ts";
 import { env, setUp, type Script } from "./model-server.ts";
@@ -116,6 +121,53 @@ describe("reeve run", () => {
     expect({ code, out }).toEqual({ code: 0, out: ["It is green."] });
     expect(talk).toContain("recorded answers are not requested again");
     expect(requests).toHaveLength(3);
+  });
+
+  test("a worker of the folder drives the run that a killed reeve run left, from the metadata of the run", async () => {
+    let isKilled = false;
+    const { folder, url, requests, asked } = await setUp((request) => {
+      if (request === 1) return { tool: "read", input: { path: "notes.txt" } };
+      return isKilled ? { text: "It is green." } : undefined;
+    });
+    for (const [name, value] of Object.entries(env(url))) vi.stubEnv(name, value);
+    onTestFinished(() => void vi.unstubAllEnvs());
+    const args = ["run", "Which colour?", "--mode", "json", "--instructions", "Answer in English."];
+    const main = join(repository, "src/surfaces/cli/main.ts");
+    const child = spawn(process.execPath, [main, ...args], {
+      cwd: folder,
+      env: { ...process.env, ...env(url) },
+    });
+    await asked(2);
+    child.kill("SIGKILL");
+    await once(child, "exit");
+    isKilled = true;
+    const store = `sqlite:${join(folder, ".reeve/reeve.db")}` as const;
+    const isFree = async (accepts: RunResolverOptions["accepts"]): Promise<boolean> => {
+      await using runtime = await openRuntime({ store });
+      const asking = Promise.withResolvers<boolean>();
+      runtime.register(
+        runResolver({
+          accepts: (run, settings) => {
+            const isAccepted = accepts(run, settings);
+            asking.resolve(!isAccepted);
+            return isAccepted;
+          },
+        }),
+      );
+      return await asking.promise;
+    };
+    expect(await isFree(inFolder(join(folder, "elsewhere")))).toBe(true);
+    await using worker = await openRuntime({ store });
+    worker.register(runResolver({ accepts: inFolder(folder) }));
+    const [left] = (await worker.list()).runs;
+    expect(left).toMatchObject({
+      title: "Which colour?",
+      metadata: { "reeve.run": { tools: "read", root: folder, instructions: "Answer in English." } },
+    });
+    const result = await (await worker.find(left?.runId ?? ""))?.result();
+    expect(result).toMatchObject({ status: "completed", output: "It is green." });
+    expect(requests).toHaveLength(3);
+    expect((await worker.list()).runs[0]?.recoveries).toBe(1);
   });
 
   test("reeve run denies a tool that changes files if no person can be asked, and allows it with --yes", async () => {

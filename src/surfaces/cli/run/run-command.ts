@@ -22,7 +22,7 @@ import { exitKindOfRun, type ExitKind } from "../exit-code.ts";
 import { findRunId } from "../runs/find-run.ts";
 import { printable, type Terminal } from "../terminal.ts";
 import { obeyedOrders } from "./obeyed-orders.ts";
-import { agentName, runAgent } from "./run-agent.ts";
+import { agentName, runAgent, runResolver } from "./run-agent.ts";
 import { checkSandbox, sandboxModes } from "./run-sandbox.ts";
 import { fromMetadata, toMetadata, toolSets, type RunSettings, type ToolSet } from "./run-settings.ts";
 import { answeredElsewhere } from "./answered-elsewhere.ts";
@@ -138,7 +138,7 @@ async function refuseBusy({ journal }: Store, sessionId: SessionId): Promise<voi
 /** Ends after which a run has nothing left to repeat; its session can be continued. */
 const notResumable: readonly string[] = ["max_turns", "max_output", "guardrail_tripped", "deadline_exceeded"];
 
-/** Resumes a run. Registering its agent continues an unfinished run; an ended run is resumed explicitly. */
+/** Resumes a run. Making its agent continues an unfinished run; an ended run is resumed explicitly. */
 async function resumed(
   store: Store,
   runtime: OpenRuntime,
@@ -165,7 +165,7 @@ async function resumed(
     );
   }
   await checkSandbox(settings, person.terminal);
-  runtime.register(runAgent(settings, run.sessionId, person));
+  runtime.register(runResolver({ accepts: ({ agentId }) => agentId === run.agentId, yes: person.yes }));
   if (Object.keys(add).length > 0) await run.topUp(add);
   if (unfinished.includes(status)) return { run, fromSeq, asked };
   await run.resume();

@@ -27,10 +27,30 @@ export function toMetadata(settings: RunSettings): JsonObject {
   return { [key]: { ...settings } };
 }
 
-export function fromMetadata(metadata: JsonObject, runId: string): RunSettings {
+/**
+ * Returns the settings of a run, or `undefined` if the metadata holds none. Any program may store any metadata, so the
+ * values are checked.
+ */
+export function findSettings(metadata: JsonObject): RunSettings | undefined {
   const settings = metadata[key];
-  if (typeof settings === "object" && settings !== null && !Array.isArray(settings))
-    return settings as unknown as RunSettings;
+  if (typeof settings !== "object" || settings === null || Array.isArray(settings)) return undefined;
+  return isSettings(settings as JsonObject) ? (settings as unknown as RunSettings) : undefined;
+}
+
+function isSettings({ model, baseUrl, tools, root, sandbox, instructions, maxTurns }: JsonObject): boolean {
+  return (
+    typeof model === "string" &&
+    typeof root === "string" &&
+    (toolSets as readonly unknown[]).includes(tools) &&
+    (maxTurns === undefined || Number.isSafeInteger(maxTurns)) &&
+    [baseUrl, sandbox, instructions].every((text) => text === undefined || typeof text === "string")
+  );
+}
+
+/** Like `findSettings`. Throws `invalid_argument` if there are none. */
+export function fromMetadata(metadata: JsonObject, runId: string): RunSettings {
+  const settings = findSettings(metadata);
+  if (settings !== undefined) return settings;
   throw new Fault(
     "invalid_argument",
     `${runId} was not started by reeve run; resume it in a program that registers its agent`,

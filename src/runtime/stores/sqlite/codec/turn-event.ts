@@ -14,6 +14,10 @@ export function encodeTurnEvent(event: Event, from: Reference | undefined): Brie
       const { turn, stopReason, toolCalls } = event.data;
       return whole(event, 3, [event.type, turn, stopReason, toolCalls]);
     }
+    case "step_end": {
+      const { name, durationMs } = event.data;
+      return whole(event, 2, [event.type, name, durationMs]);
+    }
     case "message_start": {
       const { role, attempt, model } = event.data;
       return whole(event, 3, [event.type, role, attempt, model]);
@@ -41,6 +45,8 @@ export function decodeTurnEvent([type, ...values]: BriefEvent): PlainEvent {
       return { type, data: { turn: first } };
     case "turn_end":
       return { type, data: { turn: first, stopReason: second, toolCalls: third } };
+    case "step_end":
+      return { type, data: { name: first, durationMs: second } };
     case "message_start":
       return { type, data: { role: first, attempt: second, model: third } };
     case "message_end":

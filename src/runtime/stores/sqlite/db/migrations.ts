@@ -132,7 +132,7 @@ const migrations: readonly string[] = [
     run INTEGER NOT NULL,
     approval_id TEXT NOT NULL,
     task_id TEXT NOT NULL,
-    asker TEXT NOT NULL,
+    requester TEXT NOT NULL,
     seq INTEGER NOT NULL
   );
   CREATE UNIQUE INDEX approvals_of_run ON approvals (run, approval_id);

@@ -15,7 +15,7 @@ interface ApprovalRow extends RunKey {
   readonly seq: number;
 }
 
-const insert = `INSERT OR REPLACE INTO approvals (run, approval_id, task_id, asker, seq) VALUES (?, ?, ?, ?, ?)`;
+const insert = `INSERT OR REPLACE INTO approvals (run, approval_id, task_id, requester, seq) VALUES (?, ?, ?, ?, ?)`;
 const removeOne = "DELETE FROM approvals WHERE run = ? AND approval_id = ?";
 const removeOfTask = "DELETE FROM approvals WHERE run = ? AND task_id = ?";
 /** Ids that begin with a text that ends with "/". "0" is the character after "/". */
@@ -92,7 +92,7 @@ export class OpenApprovals {
 function conditionsOf({ runId, agentId, tenantId, userId }: ApprovalQuery): Term[] {
   const terms: Term[] = [];
   if (runId !== undefined) terms.push(["run = (SELECT id FROM runs WHERE run_id = ?)", runId]);
-  if (agentId !== undefined) terms.push(["asker = ?", agentId]);
+  if (agentId !== undefined) terms.push(["requester = ?", agentId]);
   if (tenantId === null) terms.push([`tenant = '${noTenant}'`]);
   else if (tenantId !== undefined) terms.push(["tenant = ?", tenantText(tenantId)]);
   if (userId === null) terms.push(["user_id IS NULL"]);

@@ -1,0 +1,101 @@
+import {
+  agentIdOf,
+  agentNameOf,
+  checkOptions,
+  describeValue,
+  Fault,
+  optionNames,
+  type AgentId,
+  type AgentResolver,
+  type AgentsOfName,
+  type HostedAgent,
+  type RunId,
+  type RunRecord,
+} from "../../kernel/index.ts";
+
+const resolverNames = optionNames<AgentResolver>({ name: true, resolve: true });
+
+/** Whether the caller of `register` passed a resolver and not an agent. */
+export function isResolver(agent: HostedAgent | AgentResolver): agent is AgentResolver {
+  return typeof agent === "object" && agent !== null && "resolve" in agent;
+}
+
+/** The resolvers of a worker, by the name of the agents that they make. */
+export class AgentResolvers {
+  readonly #byName = new Map<string, AgentResolver>();
+  /** Runs that a resolver leaves to other workers. */
+  readonly #leftAlone = new Set<RunId>();
+
+  get size(): number {
+    return this.#byName.size;
+  }
+
+  get names(): readonly AgentsOfName[] {
+    return [...this.#byName.keys()].map((agentName) => ({ agentName }));
+  }
+
+  /** Returns whether the resolvers have changed. */
+  register(resolver: AgentResolver, replaces: boolean): boolean {
+    const name = checkedName(resolver);
+    const known = this.#byName.get(name);
+    if (known === resolver) return false;
+    if (known !== undefined && !replaces)
+      throw new Fault(
+        "already_exists",
+        `another resolver is registered for agents named ${name}: use one resolver for them, or open the runtime with sameName: "replace"`,
+      );
+    this.#byName.set(name, resolver);
+    return true;
+  }
+
+  /** Whether a resolver may make the root agent of the run. */
+  takes({ runId, agentId }: Pick<RunRecord, "runId" | "agentId">): boolean {
+    return this.#byName.has(agentNameOf(agentId)) && !this.#leftAlone.has(runId);
+  }
+
+  /**
+   * Returns the root agent of the run, or `undefined` if no resolver has its name. Throws `version_mismatch` if the
+   * resolver leaves the run alone, so that the engine does not claim it again.
+   */
+  async resolve(run: RunRecord): Promise<HostedAgent | undefined> {
+    const { runId, agentId } = run;
+    const resolver = this.#byName.get(agentNameOf(agentId));
+    if (resolver === undefined) return undefined;
+    const agent = await resolver.resolve(run);
+    if (agent !== undefined) {
+      requireRoot(agent, agentId, runId);
+      this.#leftAlone.delete(runId);
+      return agent;
+    }
+    this.#leftAlone.add(runId);
+    throw new Fault("version_mismatch", `the resolver of ${resolver.name} leaves ${runId} to other workers`);
+  }
+
+  /** The agents have changed: runs that were left alone are asked about again. */
+  forgetLeftAlone(): void {
+    this.#leftAlone.clear();
+  }
+}
+
+function checkedName(resolver: AgentResolver): string {
+  checkOptions("register()", resolver, resolverNames);
+  const { name } = resolver;
+  if (typeof resolver.resolve !== "function")
+    throw new Fault(
+      "invalid_argument",
+      `invalid resolve of register(): expected a function that returns the agent of a run`,
+    );
+  if (typeof name === "string" && agentNameOf(agentIdOf(name)) === name) return name;
+  throw new Fault(
+    "invalid_argument",
+    `invalid name ${describeValue(name)} of register(): expected the name of an agent, without a key`,
+  );
+}
+
+function requireRoot(agent: HostedAgent, agentId: AgentId, runId: RunId): void {
+  if (agent.id === agentId) return;
+  throw new Fault(
+    "invalid_argument",
+    `invalid agent ${describeValue(agent.id ?? agent)} of resolve() for ${runId}: expected the agent ${agentId}; give it the name and the key of the run's agent, or return undefined to leave the run to other workers`,
+  );
+}

@@ -1,0 +1,34 @@
+import { describe, expect, test } from "vitest";
+import { createRuntime } from "../../src/runtime/local-runtime.ts";
+import { LocalEngine } from "../../src/runtime/worker/local-engine.ts";
+import { engineContract } from "../../src/testing/index.ts";
+import { removeStoresAfterEach, twoStores } from "../runtime/two-stores.ts";
+import { roundRobinEngine } from "./round-robin-engine.ts";
+import type { EngineFactory } from "../../src/kernel/index.ts";
+
+removeStoresAfterEach();
+
+const engines: Readonly<Record<string, EngineFactory>> = {
+  local: (port) => new LocalEngine(port),
+  "round robin": roundRobinEngine,
+};
+
+for (const [name, engine] of Object.entries(engines))
+  for (const [store, prepare] of twoStores)
+    describe(`${name} engine, ${store} store`, () => {
+      engineContract({
+        test,
+        expect,
+        engine,
+        prepare,
+        open: (opened, factory, workerId) =>
+          createRuntime({
+            store: opened,
+            engine: factory,
+            workerId,
+            pollMs: 10,
+            suspendAfterMs: 0,
+            onError: () => undefined,
+          }),
+      });
+    });
