@@ -320,7 +320,7 @@ export * from "./stores/usage-totals.ts";
 
 // Agents, architectures, tools, the run context and the runtime.
 export type { AgentContext } from "./agent/agent-context.ts";
-export type { AgentPhase } from "./agent/agent-phase.ts";
+export type { AgentPhase } from "./sessions/agent-phase.ts";
 export type { AgentResolver } from "./agent/agent-resolver.ts";
 export { agentSession, type AgentSession } from "./agent/agent-session.ts";
 export type { ReplyReasons } from "./agent/reply-reasons.ts";

@@ -139,9 +139,9 @@ export interface SessionSummary extends SessionOwner {
   readonly sessionId: SessionId;
   /** Id of the agent that the session belongs to. */
   readonly agentId: AgentId;
-  /** Name of the session, from its last visible `session_info` entry. `null` if it has none. */
+  /** Name of the session, from its last `session_info` entry. `null` if it has none. */
   readonly name: string | null;
-  /** The first 80 characters of the first message, if that is a user's message with text. Otherwise `null`. */
+  /** The start of the first user's message that has text, as `runTitle` returns it. `null` if there is none. */
   readonly title: string | null;
   /** N2: the leaf. `null` for a session whose conversation is empty. */
   readonly leafId: string | null;

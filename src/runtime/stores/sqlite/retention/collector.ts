@@ -8,7 +8,8 @@ import type { Tables } from "../db/tables.ts";
 /** Target duration of a slice. The slice is halved if it takes longer, and doubled if it takes less than half. */
 const sliceMs = 1;
 const mostRows = 4_096;
-const mostPieces = 4;
+/** A piece is as large as many other rows, and is overwritten. */
+const mostPieces = 1;
 
 const removePieces = `DELETE FROM content_pieces WHERE id IN (SELECT id FROM content_pieces
   WHERE id >= ?1 * ${piecesPerContent} AND id < (?1 + 1) * ${piecesPerContent} LIMIT ?2)`;
@@ -82,7 +83,6 @@ export class Collector {
         table: "contents",
         name: "hash",
         isOverwritten: true,
-        // A piece is as large as many other rows.
         holds: [(id, limit) => tables.database.run(removePieces, id, Math.min(limit, mostPieces))],
       },
     ];
