@@ -297,17 +297,7 @@ export type { Commit, Erasure } from "./stores/commit.ts";
 export type { ContentOwner, Contents } from "./stores/contents.ts";
 export { eraseCommit } from "./stores/erasure.ts";
 export type { EventLog, LogVerdict, TailOptions } from "./stores/event-log.ts";
-export {
-  lineOf,
-  senderTenant,
-  type Delivery,
-  type Inbox,
-  type InboxChange,
-  type InboxMode,
-  type InboxQuery,
-  type NextMail,
-  type TaskInbox,
-} from "./stores/inbox.ts";
+export * from "./stores/inbox.ts";
 export { inboxSettings, redeliveryDelayMs, type InboxSettings } from "./stores/inbox-settings.ts";
 export type { CollectOptions, Creation, Journal, SingleFlight, Submission } from "./stores/journal.ts";
 export * from "./stores/lease.ts";
