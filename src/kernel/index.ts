@@ -242,7 +242,7 @@ export { type UnreportedSpend, type RunResult, type RunStatus, runStatuses } fro
 export { nothingSpent, type RunSpend } from "./run/run-spend.ts";
 export * from "./run/run-standing.ts";
 export * from "./run/run-summary.ts";
-export { isInScope, type TenantScope } from "./run/tenant-scope.ts";
+export { isInScope, nameProblem, type TenantScope } from "./run/tenant-scope.ts";
 export { sameCaller } from "./run/same-caller.ts";
 export { branchScope, type StepAddress, stepAt, type StepScope } from "./run/step-address.ts";
 export {
@@ -303,16 +303,7 @@ export type { Commit, Erasure } from "./stores/commit.ts";
 export type { ContentOwner, Contents } from "./stores/contents.ts";
 export { eraseCommit } from "./stores/erasure.ts";
 export type { EventLog, LogVerdict, TailOptions } from "./stores/event-log.ts";
-export {
-  lineOf,
-  type Delivery,
-  type Inbox,
-  type InboxChange,
-  type InboxMode,
-  type InboxQuery,
-  type NextMail,
-  type TaskInbox,
-} from "./stores/inbox.ts";
+export * from "./stores/inbox.ts";
 export { inboxSettings, redeliveryDelayMs, type InboxSettings } from "./stores/inbox-settings.ts";
 export type { CollectOptions, Creation, Journal, SingleFlight, Submission } from "./stores/journal.ts";
 export * from "./stores/lease.ts";
