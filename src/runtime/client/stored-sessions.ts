@@ -175,7 +175,8 @@ export class StoredSessions implements RuntimeSessions {
         );
       entries.push(this.#entry({ type: "branch_summary", summary, fromId: leafId }, entryId));
     }
-    await this.#apply(session, entries, { whenIdle: session.sessionId });
+    const { sessionId: id } = session;
+    await this.#apply(session, entries, { whenIdle: id, whenAt: { sessionId: id } });
     return summary === undefined ? entryId : (entries.at(-1)?.id ?? null);
   }
 
@@ -200,6 +201,7 @@ export class StoredSessions implements RuntimeSessions {
     await this.#apply(copy, [...copied, link, ...named], {
       whenIdle: session.sessionId,
       whenNew: newId,
+      whenAt: { sessionId: session.sessionId },
     });
     return newId;
   }
@@ -213,7 +215,7 @@ export class StoredSessions implements RuntimeSessions {
         ? { type: "custom_message", customType, message: entry.message }
         : { type: "custom", customType, data: entry.data };
     assertJson(body, "entry");
-    this.#checkLarge("entry", body as unknown as JsonValue);
+    this.#checkLarge("entry", body);
     return this.#append(await this.#find(sessionId), body);
   }
 
@@ -242,7 +244,8 @@ export class StoredSessions implements RuntimeSessions {
       },
       leafId,
     );
-    await this.#apply(session, [entry], { whenIdle: session.sessionId });
+    const { sessionId: id } = session;
+    await this.#apply(session, [entry], { whenIdle: id, whenAt: { sessionId: id, leafId } });
     return entry.id;
   }
 
@@ -383,8 +386,8 @@ export class StoredSessions implements RuntimeSessions {
       visibility: "visible",
       atLeaf: true,
     } as const;
-    const owner = { tenantId, userId };
-    await this.#worker.store.sessions.apply([change], { owner, ...this.#scope });
+    const options = { owner: { tenantId, userId }, whenAt: { sessionId }, ...this.#scope };
+    await this.#worker.store.sessions.apply([change], options);
     return entry.id;
   }
 

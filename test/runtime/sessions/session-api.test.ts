@@ -247,63 +247,6 @@ describe.each(twoStores)("runtime.sessions in a %s store", (_name, prepare) => {
     await second.runtime.close();
   });
 
-  test("resend() works however often an input fails, and unsent() lists the last attempt", async () => {
-    const attempts = 8;
-    const { runtime, scout, say } = await converse(await (await prepare())(), [
-      "Hello.",
-      ...Array<{ error: Error }>(attempts + 1).fill({ error: refused }),
-      "Rain.",
-    ]);
-    await say("Hi", chat);
-    let runId: string = `run_${"x".repeat(64)}`;
-    await scout.invoke("Weather?", { runtime, sessionId: chat, runId });
-    for (let attempt = 0; attempt < attempts; attempt++) {
-      const again = await runtime.sessions.resend(runId);
-      expect((await again.result()).status).toBe("failed");
-      ({ runId } = again);
-      expect((await runtime.sessions.unsent(chat)).map(({ run }) => run.runId)).toEqual([runId]);
-    }
-    expect((await (await runtime.sessions.resend(runId)).result()).output).toBe("Rain.");
-    expect(await runtime.sessions.unsent(chat)).toEqual([]);
-    await runtime.close();
-  });
-
-  test("append() refuses a message that no model could read, and the conversation continues", async () => {
-    const { runtime, say } = await converse(await (await prepare())(), Array(2).fill(echo));
-    await say("one", chat);
-    const call = { type: "tool_call", callId: "c", toolName: "look", input: {} };
-    const output = { type: "text", text: "rain" };
-    for (const message of [
-      { role: "user", content: [{ type: "poem" }] },
-      { role: "user", content: [{ type: "image", mediaType: "image/png" }] },
-      { role: "user", content: [call] },
-      { role: "assistant", content: [{ type: "reasoning" }] },
-      { role: "assistant", content: [call] },
-      {
-        role: "tool",
-        content: [{ type: "tool_result", callId: "c", toolName: "look", output, isError: false }],
-      },
-      { role: "constructor", content: [] },
-    ])
-      await expect(
-        runtime.sessions.append(chat, { customType: "x", message: message as never }),
-      ).rejects.toMatchObject({ code: "invalid_argument" });
-    expect((await say("two", chat)).status).toBe("completed");
-    await runtime.close();
-  });
-
-  test("search() in one session honours the filters for agent, tenant and user", async () => {
-    const { runtime, scout } = await converse(await (await prepare())(), [echo]);
-    await scout.invoke("Plan the trip", { runtime, sessionId: chat, userId: "ann", tenantId: "acme" });
-    const hits = async (options: object): Promise<number> =>
-      (await runtime.sessions.search("trip", { sessionId: chat, ...options })).hits.length;
-    expect(await hits({ userId: "ann", tenantId: "acme", agentId: "scout" })).toBe(1);
-    expect(await hits({ userId: "bob" })).toBe(0);
-    expect(await hits({ tenantId: null })).toBe(0);
-    expect(await hits({ agentId: "poet" })).toBe(0);
-    await runtime.close();
-  });
-
   test("S5: phase() is turn while a run is unfinished, in every process, and only for its agent and session", async () => {
     const open = await prepare();
     const runtime = await createRuntime({ store: await open(), closeGraceMs: 0 });
