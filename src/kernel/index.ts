@@ -6,7 +6,13 @@ export type { Clock } from "./base/clock.ts";
 export { describeValue } from "./base/describe-value.ts";
 export { type ErrorKind, errorKinds, type ErrorPolicy, mayBeAnsweredElsewhere } from "./base/error-kind.ts";
 export { type Failure, Fault, type FaultOptions } from "./base/fault.ts";
-export type { FaultCode, ModelFaultCode, Retry, SubclassCode } from "./base/fault-code.ts";
+export {
+  modelFaultCode,
+  type FaultCode,
+  type ModelFaultCode,
+  type Retry,
+  type SubclassCode,
+} from "./base/fault-code.ts";
 export { deepFreeze, type DeepReadonly } from "./base/frozen.ts";
 export type { Hash } from "./base/hash.ts";
 export type { IdSource } from "./base/id-source.ts";
@@ -236,7 +242,7 @@ export { type UnreportedSpend, type RunResult, type RunStatus, runStatuses } fro
 export { nothingSpent, type RunSpend } from "./run/run-spend.ts";
 export * from "./run/run-standing.ts";
 export * from "./run/run-summary.ts";
-export { isInScope, type TenantScope } from "./run/tenant-scope.ts";
+export { isInScope, nameProblem, type TenantScope } from "./run/tenant-scope.ts";
 export { sameCaller } from "./run/same-caller.ts";
 export { branchScope, type StepAddress, stepAt, type StepScope } from "./run/step-address.ts";
 export {
@@ -297,16 +303,7 @@ export type { Commit, Erasure } from "./stores/commit.ts";
 export type { ContentOwner, Contents } from "./stores/contents.ts";
 export { eraseCommit } from "./stores/erasure.ts";
 export type { EventLog, LogVerdict, TailOptions } from "./stores/event-log.ts";
-export {
-  lineOf,
-  type Delivery,
-  type Inbox,
-  type InboxChange,
-  type InboxMode,
-  type InboxQuery,
-  type NextMail,
-  type TaskInbox,
-} from "./stores/inbox.ts";
+export * from "./stores/inbox.ts";
 export { inboxSettings, redeliveryDelayMs, type InboxSettings } from "./stores/inbox-settings.ts";
 export type { CollectOptions, Creation, Journal, SingleFlight, Submission } from "./stores/journal.ts";
 export * from "./stores/lease.ts";
@@ -319,7 +316,7 @@ export * from "./stores/usage-totals.ts";
 
 // Agents, architectures, tools, the run context and the runtime.
 export type { AgentContext } from "./agent/agent-context.ts";
-export type { AgentPhase } from "./agent/agent-phase.ts";
+export type { AgentPhase } from "./sessions/agent-phase.ts";
 export type { AgentResolver } from "./agent/agent-resolver.ts";
 export { agentSession, type AgentSession } from "./agent/agent-session.ts";
 export type { ReplyReasons } from "./agent/reply-reasons.ts";

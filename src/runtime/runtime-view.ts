@@ -6,6 +6,7 @@ import {
   describeValue,
   Fault,
   formatRunId,
+  nameProblem,
   optionNames,
   parseAgentId,
   parseRunId,
@@ -96,9 +97,12 @@ export class RuntimeView implements Runtime {
 
   forTenant(scope: TenantScope): Runtime {
     checkOptions("forTenant()", scope, scopeNames);
-    requireId("tenantId", scope.tenantId);
-    if (scope.userId !== undefined) requireId("userId", scope.userId);
-    return new RuntimeView(this.#worker, this.#own("forTenant()", scope));
+    const { tenantId, userId } = scope;
+    requireId("tenantId", tenantId);
+    if (userId !== undefined) requireId("userId", userId);
+    // A view without a user must not have the property, because the properties of the scope replace those of options.
+    const wanted = userId === undefined ? { tenantId } : { tenantId, userId };
+    return new RuntimeView(this.#worker, this.#own("forTenant()", wanted));
   }
 
   register(agent: HostedAgent | AgentResolver, options?: RegisterOptions): void {
@@ -254,9 +258,12 @@ export class RuntimeView implements Runtime {
 }
 
 function requireId(name: keyof TenantScope, value: unknown): void {
-  if (typeof value === "string" && value !== "") return;
-  throw new Fault(
-    "invalid_argument",
-    `invalid ${name} ${describeValue(value)} of forTenant(): expected a text that is not empty`,
-  );
+  if (typeof value !== "string" || value === "")
+    throw new Fault(
+      "invalid_argument",
+      `invalid ${name} ${describeValue(value)} of forTenant(): expected a text that is not empty`,
+    );
+  const problem = nameProblem(value);
+  if (problem !== undefined)
+    throw new Fault("invalid_argument", `invalid ${name} of forTenant(): ${problem}`);
 }

@@ -57,7 +57,8 @@ export interface HostedAgent<Context = unknown> {
   readonly spawnBudget?: Partial<SpawnBudget>;
   /**
    * How inbox messages start runs. `each` starts one run per message, in the name of its sender; runs for different
-   * senders run concurrently. `together` starts one run at a time with all waiting messages. Default: `each`.
+   * senders run concurrently. `together` starts one run at a time with all waiting messages of one tenant. Default:
+   * `each`.
    */
   readonly inbox?: InboxMode;
   /**

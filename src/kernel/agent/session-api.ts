@@ -6,7 +6,7 @@ import type { ThinkingLevel } from "../messages/thinking-level.ts";
 import type { RunSummary } from "../run/run-summary.ts";
 import type { SessionEntry } from "../sessions/session-entry.ts";
 import type { PathQuery, SessionPage, SessionQuery, SessionSummary } from "../sessions/sessions.ts";
-import type { AgentPhase } from "./agent-phase.ts";
+import type { AgentPhase } from "../sessions/agent-phase.ts";
 import type { RunHandle } from "./run-handle.ts";
 
 /** Selects conversations. A conversation must match all given fields. */

@@ -1,3 +1,5 @@
+import { describeValue } from "../base/describe-value.ts";
+
 /** Selects what belongs to one tenant, or to one user of that tenant. */
 export interface TenantScope {
   /** Id of the tenant. */
@@ -13,4 +15,19 @@ export function isInScope(
 ): boolean {
   if (scope === undefined) return true;
   return tenantId === scope.tenantId && (scope.userId === undefined || userId === scope.userId);
+}
+
+/** Maximum length of a name that the caller of a run chooses, in characters. Names are copied to tasks, events and indexes. */
+const longestName = 1_024;
+
+/**
+ * What is wrong with the id of a user or a tenant, or the name of a channel. `undefined` if nothing is. A store writes
+ * every unpaired surrogate as the same character, so that two tenants whose ids differ only in these would be one.
+ */
+export function nameProblem(name: unknown): string | undefined {
+  if (typeof name !== "string") return `expected a text, not ${describeValue(name)}`;
+  if (name.length > longestName) return `it has ${name.length} characters; use at most ${longestName}`;
+  if (!name.isWellFormed())
+    return `${describeValue(name)} has an unpaired surrogate; use well-formed Unicode`;
+  return undefined;
 }

@@ -104,6 +104,11 @@ export function lineOf({ from, sender }: Pick<Message, "from" | "sender">): stri
   return `${from ?? ""} ${sender?.runId ?? ""}`;
 }
 
+/** Returns the tenant of the run that sent the message. `null` for a message from outside or from a run without a tenant. */
+export function senderTenant({ sender }: Pick<Message, "sender">): string | null {
+  return sender?.tenantId ?? null;
+}
+
 /** The inbox as one activation sees it. */
 export interface TaskInbox {
   /** The messages that started this activation. */

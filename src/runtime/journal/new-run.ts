@@ -26,6 +26,7 @@ import {
   describeValue,
   executionBudget,
   formatTaskId,
+  nameProblem,
   runTitle,
   tightenBudget,
   unlimitedBudget,
@@ -50,7 +51,7 @@ export function newRun(
   const { clock, ids } = worker;
   const { id: agentId } = agent;
   const { metadata = noMetadata, messages = noMessages, userId = null } = options;
-  for (const name of ["userId", "tenantId", "channel"] as const) assertShort(name, options[name]);
+  for (const name of ["userId", "tenantId", "channel"] as const) assertName(name, options[name]);
   assertJson(input, `the input of ${agentId}`);
   worker.sizes?.assert(input, `the input of ${agentId}`);
   if (metadata !== noMetadata) {
@@ -225,13 +226,9 @@ export function openAccountCommand(
   return { type: "open", ...account, ...(warnAt === undefined ? {} : { warnAt }) };
 }
 
-/** Maximum length of a name that the caller of a run chooses, in characters. Names are copied to tasks, events and indexes. */
-const longestName = 1_024;
-
-function assertShort(option: string, name: string | undefined): void {
-  if (typeof name !== "string" || name.length <= longestName) return;
-  throw new Fault(
-    "invalid_argument",
-    `invalid ${option} of a run: it has ${name.length} characters; use at most ${longestName}`,
-  );
+/** Refuses a name that a store could not keep as it is. Callers without types may pass `null` for no name. */
+function assertName(option: string, name: string | null | undefined): void {
+  if (name === undefined || name === null) return;
+  const problem = nameProblem(name);
+  if (problem !== undefined) throw new Fault("invalid_argument", `invalid ${option} of a run: ${problem}`);
 }

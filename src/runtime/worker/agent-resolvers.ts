@@ -93,9 +93,9 @@ function checkedName(resolver: AgentResolver): string {
 }
 
 function requireRoot(agent: HostedAgent, agentId: AgentId, runId: RunId): void {
-  if (agent.id === agentId) return;
+  if (agent?.id === agentId) return;
   throw new Fault(
     "invalid_argument",
-    `invalid agent ${describeValue(agent.id ?? agent)} of resolve() for ${runId}: expected the agent ${agentId}; give it the name and the key of the run's agent, or return undefined to leave the run to other workers`,
+    `invalid agent ${describeValue(agent?.id ?? agent)} of resolve() for ${runId}: expected the agent ${agentId}; give it the name and the key of the run's agent, or return undefined to leave the run to other workers`,
   );
 }

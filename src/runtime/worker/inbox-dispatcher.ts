@@ -2,6 +2,7 @@ import {
   canonicalJson,
   Fault,
   formatRunId,
+  senderTenant,
   type AgentId,
   type Delivery,
   type HostedAgent,
@@ -102,7 +103,7 @@ async function startRuns(worker: WorkerContext, agent: HostedAgent): Promise<num
   const { inbox: mode = "each" } = agent;
   for (;;) {
     const { deliveries, at } = await worker.store.inbox.next(agent.id, { mode, now: worker.clock.now() });
-    const batches = mode === "each" ? deliveries.map((each) => [each]) : [deliveries];
+    const batches = mode === "each" ? deliveries.map((each) => [each]) : [ofOneTenant(deliveries)];
     let isAnyStarted = false;
     for (const batch of batches) if (await startRun(worker, agent, batch)) isAnyStarted = true;
     if (!isAnyStarted) return at;
@@ -130,6 +131,17 @@ async function startRun(
   const take = { type: "take", agentId: agent.id, messageIds: messages.map(({ id }) => id) } as const;
   const { kind } = await store.journal.create(record, { ...first, inbox: [take] });
   return kind === "created";
+}
+
+/**
+ * S6: the deliveries whose senders have the tenant of the first one, so that no run reads messages of two tenants. The
+ * others stay in the inbox for the next run.
+ */
+function ofOneTenant(deliveries: readonly Delivery[]): readonly Delivery[] {
+  const [first] = deliveries;
+  if (first === undefined) return [];
+  const tenantId = senderTenant(first.message);
+  return deliveries.filter(({ message }) => senderTenant(message) === tenantId);
 }
 
 /** User, tenant and metadata of a run for these messages: each is set only if all senders agree on it. */

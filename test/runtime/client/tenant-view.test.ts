@@ -83,6 +83,41 @@ describe.each(["memory:", "sqlite:"])("forTenant() on %s", (kind) => {
     await world.store.close();
   }
 
+  it("refuses ids that a store cannot keep as they are, so that no two tenants become one", async () => {
+    const world = await setUp();
+    const { runtime } = world;
+    const before = (await runtime.list()).runs.length;
+    for (const id of [
+      "\ud800",
+      "acme\udfff",
+      "x".repeat(1_025),
+      5,
+      {},
+      ["acme"],
+      true,
+    ] as unknown as string[]) {
+      const invalid = { code: "invalid_argument" };
+      expect(() => runtime.forTenant({ tenantId: id })).toThrow(expect.objectContaining(invalid));
+      expect(() => runtime.forTenant({ tenantId: "acme", userId: id })).toThrow(
+        expect.objectContaining(invalid),
+      );
+      await expect(runtime.submit(quick, "x", { tenantId: id })).rejects.toMatchObject(invalid);
+      await expect(runtime.submit(quick, "x", { userId: id })).rejects.toMatchObject(invalid);
+    }
+    expect((await runtime.list()).runs).toHaveLength(before);
+    await settled(world);
+  });
+
+  it("keeps the user of a submission and of a query in a view whose userId is undefined", async () => {
+    const world = await setUp();
+    const scope = { tenantId: "acme", userId: undefined } as unknown as TenantScope;
+    const view = world.runtime.forTenant(scope);
+    const run = await view.submit(quick, "x", { userId: "bob" });
+    await run.result();
+    expect((await view.list({ userId: "bob" })).runs).toMatchObject([{ runId: run.runId, userId: "bob" }]);
+    await settled(world);
+  });
+
   describe.each(Object.entries(intruders))("for %s", (_name, scope) => {
     it("hides every run, session, dead letter and usage of others, and changes nothing", async () => {
       const world = await setUp();

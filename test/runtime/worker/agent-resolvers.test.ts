@@ -159,6 +159,22 @@ it("a resolver that returns an agent with another id is refused, and its run is 
   await worker.close();
 });
 
+it("a resolver that returns null is refused with a hint, because only undefined leaves a run alone", async () => {
+  const { clock, open, errors } = await setUp();
+  const submitting = await open();
+  await submitting.submit(greeter("a", "Hello"), "x", { startAt: clock.now() + 1_000 });
+  await submitting.close();
+  const worker = await open();
+  worker.register({ name: "greeter", resolve: () => null as unknown as undefined });
+  await clock.advance(1_000);
+  await until(() => errors.length > 0);
+  expect(errors[0]).toMatchObject({
+    code: "invalid_argument",
+    message: expect.stringContaining("invalid agent null of resolve()"),
+  });
+  await worker.close();
+});
+
 it("the context factory of a resolver makes the context of a resolved run", async () => {
   const { open } = await setUp();
   const asker: HostedAgent = {

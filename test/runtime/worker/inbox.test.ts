@@ -175,6 +175,38 @@ it('with inbox: "together", one run at a time receives all waiting messages', as
   expect(batches[1]).toEqual(["c", "d"]);
 });
 
+it('S6: with inbox: "together", no run receives messages of two tenants, at its start or when it drains', async () => {
+  const { runtime } = await setUp();
+  const go = gate();
+  const batches: unknown[] = [];
+  const reader = agent(
+    "reader",
+    async (ctx, inbox) => {
+      const bodies = inbox.messages.map(({ body }) => body);
+      if (ctx.facts.tenantId === "acme") await go.promise;
+      const drained = (await inbox.drain()).map(({ body }) => body);
+      batches.push({ tenantId: ctx.facts.tenantId, bodies, drained });
+    },
+    { inbox: "together" },
+  );
+  const sender = senderOf(reader);
+  const send = async (tenantId: string, body: string): Promise<void> => {
+    await (await runtime.submit(sender, [body], { tenantId })).result();
+  };
+  await send("acme", "one");
+  await send("globex", "secret");
+  await send("acme", "two");
+  runtime.register(reader);
+  await settle();
+  await send("acme", "three");
+  go.resolve();
+  await until(() => batches.length === 2);
+  expect(batches).toEqual([
+    { tenantId: "acme", bodies: ["one", "two"], drained: ["three"] },
+    { tenantId: "globex", bodies: ["secret"], drained: [] },
+  ]);
+});
+
 describe("the facts of a run that an inbox message started", () => {
   const factsOfRuns = async (inbox: "each" | "together", users: readonly (string | undefined)[]) => {
     const { runtime } = await setUp();
