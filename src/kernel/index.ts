@@ -6,7 +6,14 @@ export type { Clock } from "./base/clock.ts";
 export { describeValue } from "./base/describe-value.ts";
 export { type ErrorKind, errorKinds, type ErrorPolicy, mayBeAnsweredElsewhere } from "./base/error-kind.ts";
 export { type Failure, Fault, type FaultOptions } from "./base/fault.ts";
-export type { FaultCode, ModelFaultCode, Retry, SubclassCode } from "./base/fault-code.ts";
+export {
+  modelErrorKind,
+  modelFaultCode,
+  type FaultCode,
+  type ModelFaultCode,
+  type Retry,
+  type SubclassCode,
+} from "./base/fault-code.ts";
 export { deepFreeze, type DeepReadonly } from "./base/frozen.ts";
 export type { Hash } from "./base/hash.ts";
 export type { IdSource } from "./base/id-source.ts";

@@ -38,6 +38,30 @@ export function idleSessionContract({ test, expect, open }: ContractHarness): vo
     expect(await leafId(store)).toBe("a");
   });
 
+  test("apply() with whenAt changes nothing if the session was deleted or has another leaf", async () => {
+    const store = await prepare();
+    const name: SessionEntry = {
+      type: "session_info",
+      name: "x",
+      id: "name",
+      parentId: null,
+      at: 1,
+      runId: null,
+      taskId: null,
+    };
+    await expect(
+      store.sessions.apply([append(back)], { whenAt: { sessionId, leafId: "a" } }),
+    ).rejects.toMatchObject({ code: "not_found" });
+    expect(await leafId(store)).toBe("b");
+    await store.sessions.apply([append(back)], { whenAt: { sessionId, leafId: "b" } });
+    expect(await leafId(store)).toBe("a");
+    await store.sessions.delete(sessionId);
+    await expect(store.sessions.apply([append(name)], { whenAt: { sessionId } })).rejects.toMatchObject({
+      code: "not_found",
+    });
+    expect(await store.sessions.find(sessionId)).toBeUndefined();
+  });
+
   test("S5: apply() with whenIdle changes nothing and returns the unfinished run, whichever agent it belongs to", async () => {
     const store = await prepare();
     const lease = await ownRun(store);

@@ -167,7 +167,10 @@ export interface RuntimeSessions {
   fork(sessionId: string, options?: ForkSessionOptions): Promise<SessionId>;
   /** Appends an entry to the path and returns its id. */
   append(sessionId: string, entry: CustomEntry): Promise<string>;
-  /** Appends a summary that replaces the entries before `firstKeptEntryId` in the model's view. Returns the entry's id. */
+  /**
+   * Appends a summary that replaces the entries before `firstKeptEntryId` in the model's view. Returns the entry's id.
+   * Rejects with `not_found` if the conversation continues during the call.
+   */
   compact(sessionId: string, compaction: SessionCompaction): Promise<string>;
   /** Sets the model of the following invocations, as `provider/id`. It replaces the main model of the agent. */
   setModel(sessionId: string, model: string): Promise<void>;

@@ -3,8 +3,12 @@ import { errorKinds, type ErrorKind } from "./error-kind.ts";
 /** How a caller may react to a fault: not retry, retry after a pause, or retry with a compacted context. */
 export type Retry = "never" | "backoff" | "compact";
 
-/** A failed model call; the part after `model_` is the kind that `classifyError` determined. */
-export type ModelFaultCode = `model_${ErrorKind}`;
+/** A failed model call: the kind that `classifyError` determined, after `model_` unless the kind begins with it. */
+export type ModelFaultCode = ErrorKind extends infer Kind extends ErrorKind
+  ? Kind extends `model_${string}`
+    ? Kind
+    : `model_${Kind}`
+  : never;
 
 const retryByCode = {
   /** The caller passed invalid input. The message says what is wrong, where, and how to fix it. */
@@ -68,15 +72,20 @@ export type SubclassCode = "cancelled" | "budget_exhausted" | "guardrail_tripped
 
 export function isFaultCode(value: unknown): value is FaultCode {
   if (typeof value !== "string") return false;
-  return Object.hasOwn(retryByCode, value) || modelKind(value) !== undefined;
+  return Object.hasOwn(retryByCode, value) || modelErrorKind(value) !== undefined;
 }
 
 export function retryOf(code: FaultCode): Retry {
-  const kind = modelKind(code);
+  const kind = modelErrorKind(code);
   return kind === undefined ? retryByCode[code as keyof typeof retryByCode] : errorKinds[kind].retry;
 }
 
-function modelKind(code: string): ErrorKind | undefined {
-  const kind = code.startsWith("model_") ? code.slice("model_".length) : "";
-  return Object.hasOwn(errorKinds, kind) ? (kind as ErrorKind) : undefined;
+/** Returns the fault code of a failed model call. */
+export function modelFaultCode(kind: ErrorKind): ModelFaultCode {
+  return (kind.startsWith("model_") ? kind : `model_${kind}`) as ModelFaultCode;
+}
+
+/** Returns the kind of a failed model call by its fault code. `undefined` for any other code. */
+export function modelErrorKind(code: string): ErrorKind | undefined {
+  return (Object.keys(errorKinds) as ErrorKind[]).find((kind) => modelFaultCode(kind) === code);
 }

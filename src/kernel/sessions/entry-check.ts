@@ -26,7 +26,7 @@ const fieldsOfType: { readonly [Type in SessionEntry["type"]]: Readonly<Record<s
   thinking_level_change: { level: (value) => (thinkingLevels as readonly unknown[]).includes(value) },
   session_info: { name: isText },
   custom: { customType: isName, data: isPresent },
-  custom_message: { customType: isName, message: isMessage },
+  custom_message: { customType: isName, message: isCustomMessage },
 };
 
 const commonFields: Readonly<Record<string, Check>> = {
@@ -54,19 +54,69 @@ export function checkEntry(entry: SessionEntry): void {
     if (!isValid(record[name])) throw refused(name, record[name], `a valid ${name} of a ${type} entry`);
 }
 
-const partLists: ReadonlySet<unknown> = new Set(["user", "assistant", "tool"]);
+const textPart = { text: isText };
+const mediaPart = { mediaType: isText, source: isSource };
+
+/** The parts that a message of each role may have, with their fields. */
+const partsOfRole: Readonly<Record<string, Readonly<Record<string, Readonly<Record<string, Check>>>>>> = {
+  user: { text: textPart, image: mediaPart, file: mediaPart },
+  assistant: {
+    text: textPart,
+    file: mediaPart,
+    reasoning: textPart,
+    tool_call: { callId: isText, toolName: isText, input: isPresent },
+    opaque: { provider: isText, value: isObject },
+  },
+  tool: { tool_result: { callId: isText, toolName: isText, output: isOutput, isError: isFlag } },
+};
 
 function isMessage(value: unknown): boolean {
-  if (typeof value !== "object" || value === null) return false;
-  const { role, content } = value as { readonly role?: unknown; readonly content?: unknown };
+  if (!isObject(value)) return false;
+  const { role, content } = value;
   if (role === "system") return isText(content);
-  return partLists.has(role) && Array.isArray(content) && content.every(isPart);
+  const parts = memberOf(partsOfRole, role);
+  return parts !== undefined && Array.isArray(content) && content.every((part) => isPart(part, parts));
 }
 
-function isPart(part: unknown): boolean {
-  if (typeof part !== "object" || part === null) return false;
-  const { type, text } = part as { readonly type?: unknown; readonly text?: unknown };
-  return isText(type) && (type !== "text" || isText(text));
+/** A custom message stands alone, so that a tool call or a result in it would lack its counterpart. */
+function isCustomMessage(value: unknown): boolean {
+  if (!isMessage(value)) return false;
+  const { role, content } = value as { readonly role: string; readonly content: unknown };
+  if (role === "tool") return false;
+  return !Array.isArray(content) || content.every((part: { type: string }) => part.type !== "tool_call");
+}
+
+function isPart(part: unknown, parts: Readonly<Record<string, Readonly<Record<string, Check>>>>): boolean {
+  const fields = isObject(part) ? memberOf(parts, part["type"]) : undefined;
+  if (fields === undefined) return false;
+  const record = part as Readonly<Record<string, unknown>>;
+  return Object.entries(fields).every(([name, isValid]) => isValid(record[name]));
+}
+
+function isSource(value: unknown): boolean {
+  if (!isObject(value)) return false;
+  const { kind, data, url } = value;
+  return (kind === "base64" && isText(data)) || (kind === "url" && isText(url));
+}
+
+function isOutput(value: unknown): boolean {
+  if (!isObject(value)) return false;
+  const { type, text, value: json, parts } = value;
+  if (type === "content")
+    return Array.isArray(parts) && parts.every((part) => isPart(part, partsOfRole["user"] ?? {}));
+  return (type === "text" && isText(text)) || (type === "json" && isPresent(json));
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function isFlag(value: unknown): boolean {
+  return typeof value === "boolean";
+}
+
+function memberOf<Value>(record: Readonly<Record<string, Value>>, name: unknown): Value | undefined {
+  return typeof name === "string" && Object.hasOwn(record, name) ? record[name] : undefined;
 }
 
 function refused(name: string, value: unknown, expected: string): Fault {

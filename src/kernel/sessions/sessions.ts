@@ -72,6 +72,11 @@ export interface ApplyOptions {
   readonly whenIdle?: SessionId;
   /** Applies the changes only if this session does not exist; otherwise throws `already_exists`. */
   readonly whenNew?: SessionId;
+  /**
+   * Applies the changes only if this session exists and, with `leafId`, this is its leaf; otherwise throws `not_found`.
+   * Without it, a change that was prepared before the session was deleted would create the session again.
+   */
+  readonly whenAt?: { readonly sessionId: SessionId; readonly leafId?: string | null };
   /** S6: refuses changes to existing sessions outside this scope with `not_found`. */
   readonly scope?: TenantScope;
 }

@@ -7,6 +7,7 @@ import {
   type SessionId,
   type SessionQuery,
   type Sessions,
+  type SessionSummary,
   type TenantScope,
 } from "../../kernel/index.ts";
 
@@ -63,7 +64,10 @@ async function nextSession(
   { sessionId, query }: Search,
   after: string | null,
 ): Promise<{ readonly sessionId: SessionId; readonly next: string | null } | undefined> {
-  if (sessionId !== undefined) return { sessionId, next: null };
+  if (sessionId !== undefined) {
+    const session = await sessions.find(sessionId);
+    return session !== undefined && isSelected(session, query) ? { sessionId, next: null } : undefined;
+  }
   const { sessions: found, next } = await sessions.list({
     ...query,
     withWorkers: false,
@@ -72,6 +76,14 @@ async function nextSession(
   });
   const [first] = found;
   return first === undefined ? undefined : { sessionId: first.sessionId, next };
+}
+
+function isSelected(session: SessionSummary, { agentId, tenantId, userId }: SessionQuery): boolean {
+  return (
+    (agentId === undefined || session.agentId === agentId) &&
+    (tenantId === undefined || session.tenantId === tenantId) &&
+    (userId === undefined || session.userId === userId)
+  );
 }
 
 async function* searchSession(

@@ -1,5 +1,6 @@
 import {
   agentIdOf,
+  assertJson,
   checkChoice,
   checkOptions,
   describeValue,
@@ -121,6 +122,7 @@ export class StoredSessions implements RuntimeSessions {
   async path(sessionId: string, options: SessionPathOptions = {}): Promise<readonly SessionEntry[]> {
     checkOptions("sessions.path()", options, pathNames);
     checkChoice("sessions.path()", "from", options.from, ["root", "compaction"]);
+    if (options.leafId !== undefined) checkText("leafId", options.leafId);
     const { sessionId: id } = await this.#find(sessionId);
     return (await this.#path(id, options)).entries;
   }
@@ -129,6 +131,7 @@ export class StoredSessions implements RuntimeSessions {
     checkOptions("sessions.entries()", options, entriesNames);
     const { limit = 200, after } = options;
     checkLimit(limit);
+    if (after !== undefined) checkText("after", after);
     const { sessionId: id } = await this.#find(sessionId);
     const query = { ...this.#scope, limit: limit + 1, ...(after !== undefined && { after }) };
     const found = await this.#worker.store.sessions.read(id, query);
@@ -172,7 +175,8 @@ export class StoredSessions implements RuntimeSessions {
         );
       entries.push(this.#entry({ type: "branch_summary", summary, fromId: leafId }, entryId));
     }
-    await this.#apply(session, entries, { whenIdle: session.sessionId });
+    const { sessionId: id } = session;
+    await this.#apply(session, entries, { whenIdle: id, whenAt: { sessionId: id } });
     return summary === undefined ? entryId : (entries.at(-1)?.id ?? null);
   }
 
@@ -197,6 +201,7 @@ export class StoredSessions implements RuntimeSessions {
     await this.#apply(copy, [...copied, link, ...named], {
       whenIdle: session.sessionId,
       whenNew: newId,
+      whenAt: { sessionId: session.sessionId },
     });
     return newId;
   }
@@ -209,7 +214,8 @@ export class StoredSessions implements RuntimeSessions {
       "message" in entry
         ? { type: "custom_message", customType, message: entry.message }
         : { type: "custom", customType, data: entry.data };
-    this.#checkLarge("entry", body as unknown as JsonValue);
+    assertJson(body, "entry");
+    this.#checkLarge("entry", body);
     return this.#append(await this.#find(sessionId), body);
   }
 
@@ -238,7 +244,8 @@ export class StoredSessions implements RuntimeSessions {
       },
       leafId,
     );
-    await this.#apply(session, [entry], { whenIdle: session.sessionId });
+    const { sessionId: id } = session;
+    await this.#apply(session, [entry], { whenIdle: id, whenAt: { sessionId: id, leafId } });
     return entry.id;
   }
 
@@ -279,14 +286,18 @@ export class StoredSessions implements RuntimeSessions {
 
   async unsent(sessionId: string): Promise<readonly UnsentInput[]> {
     const { sessionId: id } = await this.#find(sessionId);
-    return unsentInputs(this.#worker.store, id, this.#scope.scope);
+    const { store, hash } = this.#worker;
+    return unsentInputs(store, id, { hash, ...this.#scope });
   }
 
   async resend(runId: string): Promise<RunHandle> {
     this.#life.check();
     const find = (agentId: HostedAgent["id"]): HostedAgent => hostedAgent(this.#worker, agentId);
-    const { store } = this.#worker;
-    const { run, input, options } = await resubmissionOf(store, parseRunId(runId), find, this.#scope.scope);
+    const { store, hash } = this.#worker;
+    const { run, input, options } = await resubmissionOf(store, parseRunId(runId), find, {
+      hash,
+      ...this.#scope,
+    });
     return this.#submit(find(run.agentId), input, options);
   }
 
@@ -365,7 +376,7 @@ export class StoredSessions implements RuntimeSessions {
   }
 
   /** Appends an entry to the leaf at that time. */
-  async #append({ sessionId, agentId }: SessionSummary, body: EntryBody): Promise<string> {
+  async #append({ sessionId, agentId, tenantId, userId }: SessionSummary, body: EntryBody): Promise<string> {
     const entry = this.#entry(body, null);
     const change = {
       type: "append",
@@ -375,7 +386,8 @@ export class StoredSessions implements RuntimeSessions {
       visibility: "visible",
       atLeaf: true,
     } as const;
-    await this.#worker.store.sessions.apply([change], this.#scope);
+    const options = { owner: { tenantId, userId }, whenAt: { sessionId }, ...this.#scope };
+    await this.#worker.store.sessions.apply([change], options);
     return entry.id;
   }
 

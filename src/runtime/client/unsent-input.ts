@@ -2,6 +2,7 @@ import {
   Fault,
   parseRunId,
   type Failure,
+  type Hash,
   type HostedAgent,
   type JsonObject,
   type JsonValue,
@@ -14,6 +15,12 @@ import {
   type TenantScope,
   type UnsentInput,
 } from "../../kernel/index.ts";
+
+export interface ResendOptions {
+  readonly hash: Hash;
+  /** S6: the tenant and user outside of whom nothing exists. */
+  readonly scope?: TenantScope;
+}
 
 /** What `resend` submits. */
 export interface Resubmission {
@@ -29,7 +36,7 @@ export interface Resubmission {
 export async function unsentInputs(
   store: Store,
   sessionId: SessionId,
-  scope?: TenantScope,
+  { hash, scope }: ResendOptions,
 ): Promise<readonly UnsentInput[]> {
   const unsent: UnsentInput[] = [];
   for (const { entry, visibility } of await store.sessions.read(sessionId, { onlyUnseen: true })) {
@@ -38,7 +45,7 @@ export async function unsentInputs(
     if ((await store.journal.find(runId, scope)) === undefined) continue;
     const run = await store.journal.summary(runId);
     if (run?.status !== "failed" || (await store.mailbox.read(runId)).length > 0) continue;
-    if ((await store.journal.find(resentRunId(runId))) !== undefined) continue;
+    if ((await store.journal.find(resentRunId(hash, runId))) !== undefined) continue;
     const { input, error } = await readFailedRun(store, runId);
     unsent.push({ run, input, error });
   }
@@ -50,7 +57,7 @@ export async function resubmissionOf(
   store: Store,
   runId: RunId,
   find: (agentId: HostedAgent["id"]) => HostedAgent,
-  scope?: TenantScope,
+  { hash, scope }: ResendOptions,
 ): Promise<Resubmission> {
   const isThere = (await store.journal.find(runId, scope)) !== undefined;
   const run = isThere ? await store.journal.summary(runId) : undefined;
@@ -68,7 +75,7 @@ export async function resubmissionOf(
     run,
     input: withoutHistory(find(run.agentId), input),
     options: {
-      runId: resentRunId(runId),
+      runId: resentRunId(hash, runId),
       sessionId,
       priority,
       metadata,
@@ -83,14 +90,12 @@ export async function resubmissionOf(
   };
 }
 
-const longestRunId = 68;
-
-/** The id of the run that sends an input again, always the same, so that a repeated `resend` starts no second run. */
-function resentRunId(runId: RunId): RunId {
-  const again = `${runId}-again`;
-  if (again.length > longestRunId)
-    throw new Fault("invalid_argument", `the id of ${runId} is too long: submit its input with a new runId`);
-  return parseRunId(again);
+/**
+ * The id of the run that sends an input again, always the same, so that a repeated `resend` starts no second run. It is
+ * a hash, because an id that is derived by adding to another one becomes too long when inputs fail again and again.
+ */
+function resentRunId(hash: Hash, runId: RunId): RunId {
+  return parseRunId(`run_again-${hash(runId)}`);
 }
 
 async function readFailedRun(

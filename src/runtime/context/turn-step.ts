@@ -171,7 +171,7 @@ function requireModel({ worker, agent, agentId, facts }: TaskRunner, reference: 
   if (model !== undefined) return model;
   const name = `${reference.provider}/${reference.modelId}`;
   throw new Fault(
-    "model_model_not_found",
+    "model_not_found",
     `session ${facts.sessionId} of ${agentId} names the model ${name}, which this runtime does not know: set another one with sessions.setModel(), or pass resolveModel to openRuntime()`,
     { details: { model: name, sessionId: facts.sessionId } },
   );

@@ -3,6 +3,7 @@ import {
   classifyError,
   Fault,
   retryDelayMs,
+  modelFaultCode,
   type ClassifiedError,
   type Model,
 } from "../../kernel/index.ts";
@@ -80,7 +81,7 @@ export function modelFault({ model, error, cause }: FailedAttempt): Fault {
   const failed = status === undefined ? "failed" : `failed with HTTP ${status}`;
   // A timeout of an attempt names the model itself.
   const text = message.startsWith(name) ? message : `${name}${failed}: ${message}`;
-  return new Fault(`model_${kind}`, text, {
+  return new Fault(modelFaultCode(kind), text, {
     cause,
     details: { provider, modelId, ...(status !== undefined && { status }) },
   });

@@ -12,7 +12,7 @@ import {
   reviveFault,
 } from "../../../src/kernel/index.ts";
 import type * as kernelModule from "../../../src/kernel/index.ts";
-import { isFaultCode } from "../../../src/kernel/base/fault-code.ts";
+import { isFaultCode, modelFaultCode } from "../../../src/kernel/base/fault-code.ts";
 
 type Kernel = typeof kernelModule;
 
@@ -94,7 +94,8 @@ describe("fault codes", () => {
 
   test("every kind of model error has a fault code with the retry policy of that kind", () => {
     for (const [kind, { retry }] of Object.entries(errorKinds)) {
-      const code = `model_${kind}` as "model_unknown";
+      const code = modelFaultCode(kind as keyof typeof errorKinds);
+      expect(code).toMatch(/^model_(?!model_)/);
       expect(isFaultCode(code)).toBe(true);
       expect(new Fault(code, "m").retry).toBe(retry);
     }

@@ -365,6 +365,9 @@ describe.each(twoStores)("runtime.sessions in a %s store", (_name, prepare) => {
       ["not_json", () => sessions.append(chat, { customType: "x", data: { n: NaN } })],
       ["invalid_argument", () => sessions.append(chat, { customType: "x" } as never)],
       ["invalid_argument", () => sessions.get("../etc")],
+      ["invalid_argument", () => sessions.path(chat, { leafId: 7 as never })],
+      ["invalid_argument", () => sessions.entries(chat, { after: {} as never })],
+      ["not_json", () => sessions.append(chat, { customType: "x", data: circle() as never })],
     ];
     for (const [code, change] of bad) await expect(change()).rejects.toMatchObject({ code });
     expect(await sessions.tree(chat)).toEqual(before);
@@ -380,3 +383,9 @@ describe("runtime.sessions of agents without their own runtime", () => {
     expect(await scout.phase(sessionId)).toBe("idle");
   });
 });
+
+function circle(): object {
+  const value: { self?: object } = {};
+  value.self = value;
+  return value;
+}

@@ -61,7 +61,7 @@ describe.each(twoStores)("settings of a session in a %s store", (_name, prepare)
     await runtime.sessions.setModel(chat, "nowhere/gone");
     const run = await scout.submit("two", { runtime, sessionId: chat });
     const result = await run.result();
-    expect(result).toMatchObject({ status: "failed", error: { code: "model_model_not_found" }, turns: 0 });
+    expect(result).toMatchObject({ status: "failed", error: { code: "model_not_found" }, turns: 0 });
     expect(result.usage.inputTokens).toBe(0);
     expect(model.calls).toHaveLength(1);
     const events: Event[] = [];

@@ -23,7 +23,7 @@ import {
 } from "../../../kernel/index.ts";
 import type { MemoryContents } from "./contents.ts";
 import { refuseOrphans } from "../orphan-entries.ts";
-import { missingSession } from "../session-scope.ts";
+import { checkWhenAt, missingSession } from "../session-scope.ts";
 import {
   asciiLower,
   checkEntryLimit,
@@ -69,7 +69,7 @@ export class MemorySessions implements Sessions {
 
   async apply(
     changes: readonly SessionChange[],
-    { owner = noOwner, whenIdle, whenNew, scope }: ApplyOptions = {},
+    { owner = noOwner, whenIdle, whenNew, whenAt, scope }: ApplyOptions = {},
   ): Promise<RunSummary | undefined> {
     for (const change of changes) if (change.type === "append") checkEntry(change.entry);
     for (const { sessionId } of changes)
@@ -77,6 +77,7 @@ export class MemorySessions implements Sessions {
     const busy = whenIdle === undefined ? undefined : this.busyRun(whenIdle);
     if (busy !== undefined) return busy;
     if (whenNew !== undefined && this.#rows.has(whenNew)) throw sessionExists(whenNew);
+    if (whenAt !== undefined) checkWhenAt(whenAt, this.#rows.get(whenAt.sessionId));
     this.applyNow(changes, 0, owner);
     return undefined;
   }

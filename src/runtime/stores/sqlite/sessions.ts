@@ -27,7 +27,7 @@ import { deleteUnnamed } from "./retention/unnamed-sessions.ts";
 import type { EntryContents } from "./rows/entry-contents.ts";
 import { EntryRows } from "./rows/entry-rows.ts";
 import type { RunList } from "./rows/run-list.ts";
-import { missingSession } from "../session-scope.ts";
+import { checkWhenAt, missingSession } from "../session-scope.ts";
 import { SessionRows } from "./rows/session-rows.ts";
 import { SessionChanges, type ChangeSource, type Precondition } from "./session-changes.ts";
 
@@ -58,7 +58,7 @@ export class SqliteSessions implements Sessions {
 
   async apply(
     changes: readonly SessionChange[],
-    { owner = noOwner, whenIdle, whenNew, scope }: ApplyOptions = {},
+    { owner = noOwner, whenIdle, whenNew, whenAt, scope }: ApplyOptions = {},
   ): Promise<RunSummary | undefined> {
     for (const change of changes) if (change.type === "append") checkEntry(change.entry);
     const batches = batchChanges(changes);
@@ -68,6 +68,7 @@ export class SqliteSessions implements Sessions {
         const run = whenIdle === undefined ? undefined : this.#runs.findUnderWay(whenIdle);
         if (run !== undefined) return run;
         if (whenNew !== undefined && this.#rows.find(whenNew) !== undefined) throw sessionExists(whenNew);
+        if (whenAt !== undefined) checkWhenAt(whenAt, this.#rows.find(whenAt.sessionId));
         this.refuseOrphans(batches);
         this.#changes.apply(batches, { owner });
         return undefined;

@@ -11,6 +11,7 @@ import {
 import { memoryStore } from "../../../../src/runtime/index.ts";
 import { sha256 } from "../../../../src/runtime/process/sha256.ts";
 import { agentId, sessionId } from "../../../../src/testing/store-fixtures.ts";
+import { converse } from "../../sessions/conversation.ts";
 import { connect, newPath, openStore } from "./store-files.ts";
 
 const runId = formatRunId("a");
@@ -115,4 +116,15 @@ test("the SQLite store reads sessions like the memory store after any sequence o
     }),
     { numRuns: 60 },
   );
+});
+
+test("V3: a large entry that an application appends is a content of the session's tenant", async () => {
+  const path = await newPath();
+  const store = await openStore(path);
+  const { runtime, scout } = await converse(store, ["Hello."]);
+  await scout.invoke("Hi", { runtime, sessionId: "chat", tenantId: "acme" });
+  await runtime.sessions.append("chat", { customType: "note", data: "x".repeat(10_000) });
+  const tenants = connect(path).prepare("SELECT tenant FROM contents").all();
+  expect(tenants.map(({ tenant }) => tenant)).toEqual(["=acme"]);
+  await runtime.close();
 });
