@@ -39,6 +39,7 @@ import { StoredRunHandle } from "./client/run-handle.ts";
 import { scopedStore, type RunStore } from "./client/run-store.ts";
 import { StoredSessions } from "./client/stored-sessions.ts";
 import { submitRun } from "./client/submit-run.ts";
+import { getRunContext } from "./process/async-context.ts";
 import type { AwaitedRuns } from "./process/awaited-runs.ts";
 import type { LiveContexts } from "./process/live-contexts.ts";
 import type { RuntimeLifetime } from "./process/runtime-lifetime.ts";
@@ -113,7 +114,7 @@ export class RuntimeView implements Runtime {
     this.#worker.lifetime.check();
     checkOptions("submit()", options, submitOptionNames);
     checkChoice("submit()", "whenBusy", options.whenBusy, ["refuse", "steer"]);
-    const own = this.#scope === undefined ? options : this.#own("submit()", options);
+    const own = this.#own("submit()", asCaller(options, this.#scope));
     if (this.#worker.agents.replacesSameName || own.context !== undefined)
       return this.#submitted(await this.#submitBound(agent, input, own), own);
     this.register(agent);
@@ -255,6 +256,16 @@ export class RuntimeView implements Runtime {
     }
     return { ...options, ...scope };
   }
+}
+
+/** A run that the code of another run starts belongs to the same tenant and user, unless the options name others. */
+function asCaller(options: SubmitOptions, scope: TenantScope | undefined): SubmitOptions {
+  const caller = getRunContext();
+  if (caller === undefined || options.tenantId !== undefined || options.userId !== undefined) return options;
+  // A view has a tenant of its own, and may have a user.
+  if (scope !== undefined && (scope.userId !== undefined || scope.tenantId !== caller.tenantId)) return options;
+  const { tenantId, userId } = caller;
+  return { ...options, ...(tenantId !== null && { tenantId }), ...(userId !== null && { userId }) };
 }
 
 function requireId(name: keyof TenantScope, value: unknown): void {

@@ -21,9 +21,12 @@ import type { UsageQuery, UsageRow } from "../stores/usage-totals.ts";
 export interface SubmitOptions<Context = unknown> {
   /** Id of the session, in the form that `parseSessionId` accepts. If absent, the run gets a new session (S5). */
   readonly sessionId?: string;
-  /** Id of the user. Commands through the returned handle carry this name; `RunHandle.as` changes it. */
+  /**
+   * Id of the user. Commands through the returned handle carry this name; `RunHandle.as` changes it. Default, if
+   * `tenantId` is absent as well: the user of the run whose code submits, such as the body of a tool.
+   */
   readonly userId?: string;
-  /** Id of the tenant. */
+  /** Id of the tenant. Default, if `userId` is absent as well: the tenant of the run whose code submits. */
   readonly tenantId?: string;
   /** Name of the channel that the input came from. Selects the variant of the prompt. */
   readonly channel?: string;
