@@ -7,6 +7,7 @@ export { describeValue } from "./base/describe-value.ts";
 export { type ErrorKind, errorKinds, type ErrorPolicy, mayBeAnsweredElsewhere } from "./base/error-kind.ts";
 export { type Failure, Fault, type FaultOptions } from "./base/fault.ts";
 export {
+  modelErrorKind,
   modelFaultCode,
   type FaultCode,
   type ModelFaultCode,

@@ -246,7 +246,7 @@ export class RuntimeView implements Runtime {
     const scope = this.#scope;
     if (scope === undefined) return options;
     for (const name of ["tenantId", "userId"] as const) {
-      const wanted = options[name];
+      const wanted = options?.[name];
       if (wanted === undefined || scope[name] === undefined || wanted === scope[name]) continue;
       throw new Fault(
         "invalid_argument",

@@ -1,9 +1,7 @@
-import { classifyError, errorKinds, Fault, type ErrorKind } from "../../kernel/index.ts";
+import { classifyError, errorKinds, Fault, modelErrorKind, type ErrorKind } from "../../kernel/index.ts";
 
 /** The names of all kinds of failure. */
 export const errorKindNames: readonly string[] = Object.keys(errorKinds);
-
-const modelFault = "model_";
 
 /**
  * The kind of a call's failure. Returns `undefined` if the call itself did not fail: it was cancelled, blocked, or out
@@ -12,7 +10,8 @@ const modelFault = "model_";
 export function failureKind(error: unknown): ErrorKind | undefined {
   if (!Fault.is(error)) return classifyError(error).kind;
   const { code } = error;
-  if (code.startsWith(modelFault)) return code.slice(modelFault.length) as ErrorKind;
+  const kind = modelErrorKind(code);
+  if (kind !== undefined) return kind;
   if (code === "tool_timeout") return "timeout";
   // Middleware replaced the error's text; the original error is the cause.
   if (code === "tool_failed" && error.cause !== undefined) return failureKind(error.cause);

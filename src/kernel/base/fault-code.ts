@@ -72,11 +72,11 @@ export type SubclassCode = "cancelled" | "budget_exhausted" | "guardrail_tripped
 
 export function isFaultCode(value: unknown): value is FaultCode {
   if (typeof value !== "string") return false;
-  return Object.hasOwn(retryByCode, value) || modelKind(value) !== undefined;
+  return Object.hasOwn(retryByCode, value) || modelErrorKind(value) !== undefined;
 }
 
 export function retryOf(code: FaultCode): Retry {
-  const kind = modelKind(code);
+  const kind = modelErrorKind(code);
   return kind === undefined ? retryByCode[code as keyof typeof retryByCode] : errorKinds[kind].retry;
 }
 
@@ -85,6 +85,7 @@ export function modelFaultCode(kind: ErrorKind): ModelFaultCode {
   return (kind.startsWith("model_") ? kind : `model_${kind}`) as ModelFaultCode;
 }
 
-function modelKind(code: string): ErrorKind | undefined {
+/** Returns the kind of a failed model call by its fault code. `undefined` for any other code. */
+export function modelErrorKind(code: string): ErrorKind | undefined {
   return (Object.keys(errorKinds) as ErrorKind[]).find((kind) => modelFaultCode(kind) === code);
 }

@@ -1,5 +1,6 @@
 import { readErrorFacts, type ErrorFacts } from "./error-facts.ts";
 import { errorKinds, type ErrorKind } from "../base/error-kind.ts";
+import { modelErrorKind } from "../base/fault-code.ts";
 import { Fault } from "../base/fault.ts";
 import { decisiveRules, fallbackRules, type ErrorRule } from "./error-rules.ts";
 import { responseStatus } from "./response-status.ts";
@@ -57,8 +58,7 @@ export function classifyError(error: unknown, options: ClassifyErrorOptions = {}
 }
 
 function namedKind(error: unknown): ErrorKind | undefined {
-  const kind = Fault.is(error) && error.code.startsWith("model_") ? error.code.slice("model_".length) : "";
-  return Object.hasOwn(errorKinds, kind) ? (kind as ErrorKind) : undefined;
+  return Fault.is(error) ? modelErrorKind(error.code) : undefined;
 }
 
 function kindOf({ evidence, status }: ErrorFacts): ErrorKind {

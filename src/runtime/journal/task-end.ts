@@ -1,11 +1,11 @@
 import {
   Fault,
   HistoryRetention,
+  modelErrorKind,
   outcomeStatus,
   rootTaskId as root,
   type CancellationError,
   type Erasure,
-  type ErrorKind,
   type EventData,
   type EventDraft,
   type JsonValue,
@@ -60,7 +60,7 @@ export function endEvents(
   if (resumed > 0) data.again = true;
   const end: EventDraft = { type: "task_end", data };
   if (failure === null || status !== "failed") return [end];
-  const kind = /^model_(.+)$/.exec(failure.code)?.[1] as ErrorKind | undefined;
+  const kind = modelErrorKind(failure.code);
   return [{ type: "agent_error", data: { failure, ...(kind && { kind }) } }, end];
 }
 

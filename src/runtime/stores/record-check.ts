@@ -125,9 +125,9 @@ function placeOf({ namespace, key, tenantId = null }: RecordKey): RecordPlace {
 
 function recordTenant(tenantId: string | null): string | null {
   if (tenantId === null) return null;
-  if (typeof tenantId === "string" && tenantId.length > 0 && tenantId.length <= maxTenantUnits)
-    return tenantId;
-  throw refused("tenantId", tenantId, `a text of 1 to ${maxTenantUnits} characters, or null`);
+  const isText = typeof tenantId === "string" && tenantId !== "";
+  if (isText && tenantId.length <= maxTenantUnits && tenantId.isWellFormed()) return tenantId;
+  throw refused("tenantId", tenantId, `well-formed text of 1 to ${maxTenantUnits} characters, or null`);
 }
 
 function bodyOf(value: JsonValue, where: string): string {

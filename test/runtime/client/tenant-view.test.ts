@@ -103,8 +103,18 @@ describe.each(["memory:", "sqlite:"])("forTenant() on %s", (kind) => {
       );
       await expect(runtime.submit(quick, "x", { tenantId: id })).rejects.toMatchObject(invalid);
       await expect(runtime.submit(quick, "x", { userId: id })).rejects.toMatchObject(invalid);
+      const record = { namespace: "notes", key: "k", tenantId: id, value: 1 };
+      await expect(world.store.records.put(record, "absent")).rejects.toMatchObject(invalid);
     }
     expect((await runtime.list()).runs).toHaveLength(before);
+    await settled(world);
+  });
+
+  it("refuses a query of usage that is no object, as the runtime does", async () => {
+    const world = await setUp();
+    const query = null as unknown as Parameters<Runtime["usage"]>[0];
+    for (const view of [world.runtime, world.ann])
+      await expect(view.usage(query)).rejects.toMatchObject({ code: "invalid_argument" });
     await settled(world);
   });
 

@@ -7,7 +7,7 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { openRuntime } from "../../../src/index.ts";
-import { formatSessionId } from "../../../src/kernel/index.ts";
+import { agentIdOf, formatSessionId, type HostedAgent } from "../../../src/kernel/index.ts";
 import {
   inFolder,
   runAgent,
@@ -317,6 +317,22 @@ describe("reeve run", () => {
     const { code, talk } = await run("--resume", runId);
     expect(code).toBe(2);
     expect(talk).toContain(`--session ${sessionId}`);
+  });
+
+  test.each([
+    { what: "an unknown provider", name: "assistant/k", model: "bogus/x", says: 'unknown provider "bogus"' },
+    { what: "an agent without a key", name: "assistant", model: "openai/gpt-5", says: "was not started by" },
+  ])("reeve run --resume exits with 2 if its run has $what", async ({ name, model, says }) => {
+    const { folder, run } = await setUp(() => undefined);
+    await mkdir(join(folder, ".reeve"), { recursive: true });
+    const runtime = await openRuntime({ store: `sqlite:${join(folder, ".reeve/reeve.db")}` });
+    const agent: HostedAgent = { id: agentIdOf(name), run: async (ctx) => ctx.waitForSignal("go") };
+    const metadata = toMetadata({ model, tools: "none", root: folder });
+    const { runId } = await runtime.submit(agent, "x", { metadata });
+    await runtime.close();
+    const { code, talk } = await run("--resume", runId);
+    expect(code).toBe(2);
+    expect(talk).toContain(says);
   });
 
   test("reeve run completes when stderr is closed", async () => {

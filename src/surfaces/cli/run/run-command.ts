@@ -9,6 +9,7 @@ import {
   formatRunId,
   formatSessionId,
   parseSessionId,
+  type AgentResolver,
   type ApprovalRequest,
   type ExecutionBudget,
   type RunHandle,
@@ -24,7 +25,14 @@ import { printable, type Terminal } from "../terminal.ts";
 import { obeyedOrders } from "./obeyed-orders.ts";
 import { agentName, runAgent, runResolver } from "./run-agent.ts";
 import { checkSandbox, sandboxModes } from "./run-sandbox.ts";
-import { fromMetadata, toMetadata, toolSets, type RunSettings, type ToolSet } from "./run-settings.ts";
+import {
+  fromMetadata,
+  notStartedHere,
+  toMetadata,
+  toolSets,
+  type RunSettings,
+  type ToolSet,
+} from "./run-settings.ts";
 import { answeredElsewhere } from "./answered-elsewhere.ts";
 import { askDecision, isForPerson } from "./approval-prompt.ts";
 import { JsonWatcher, TextWatcher, type RunWatcher } from "./run-watcher.ts";
@@ -165,12 +173,21 @@ async function resumed(
     );
   }
   await checkSandbox(settings, person.terminal);
-  runtime.register(runResolver({ accepts: ({ agentId }) => agentId === run.agentId, yes: person.yes }));
+  const resolver = runResolver({ accepts: ({ agentId }) => agentId === run.agentId, yes: person.yes });
+  await requireAgent(store, runId, resolver);
+  runtime.register(resolver);
   if (Object.keys(add).length > 0) await run.topUp(add);
   if (unfinished.includes(status)) return { run, fromSeq, asked };
   await run.resume();
   await obeyedOrders(store, runId);
   return { run, fromSeq, asked: [] };
+}
+
+/** Throws if the agent of the run cannot be made here. The worker would try again and again, and the command never end. */
+async function requireAgent({ journal }: Store, runId: RunId, resolver: AgentResolver): Promise<void> {
+  const record = await journal.find(runId);
+  if (record === undefined) throw new Fault("not_found", `run ${runId} not found in this store`);
+  if ((await resolver.resolve(record)) === undefined) throw notStartedHere(runId);
 }
 
 /** Reads what must be known about a run before it is resumed. */

@@ -51,7 +51,12 @@ function isSettings({ model, baseUrl, tools, root, sandbox, instructions, maxTur
 export function fromMetadata(metadata: JsonObject, runId: string): RunSettings {
   const settings = findSettings(metadata);
   if (settings !== undefined) return settings;
-  throw new Fault(
+  throw notStartedHere(runId);
+}
+
+/** Fault of resuming a run whose agent the command line cannot make. */
+export function notStartedHere(runId: string): Fault {
+  return new Fault(
     "invalid_argument",
     `${runId} was not started by reeve run; resume it in a program that registers its agent`,
   );
