@@ -7,6 +7,8 @@ import type { SessionEntry } from "./session-entry.ts";
 type Check = (value: unknown) => boolean;
 
 const isText: Check = (value) => typeof value === "string";
+/** A store keeps the name of a session as a text of its own, outside JSON, which would change a lone surrogate. */
+const isWellFormedText: Check = (value) => typeof value === "string" && value.isWellFormed();
 const isName: Check = (value) =>
   typeof value === "string" && value !== "" && value.isWellFormed() && !value.includes("\0");
 const isNameOrNull: Check = (value) => value === null || isName(value);
@@ -24,7 +26,7 @@ const fieldsOfType: { readonly [Type in SessionEntry["type"]]: Readonly<Record<s
   label: { targetId: isName, label: isTextOrNull },
   model_change: { provider: isName, modelId: isName },
   thinking_level_change: { level: (value) => (thinkingLevels as readonly unknown[]).includes(value) },
-  session_info: { name: isText },
+  session_info: { name: isWellFormedText },
   custom: { customType: isName, data: isPresent },
   custom_message: { customType: isName, message: isCustomMessage },
 };

@@ -351,6 +351,7 @@ describe.each(twoStores)("runtime.sessions in a %s store", (_name, prepare) => {
       ["invalid_argument", () => sessions.label(chat, own?.id as string, long)],
       ["invalid_argument", () => sessions.name(chat, long)],
       ["invalid_argument", () => sessions.name(chat, "")],
+      ["invalid_argument", () => sessions.name(chat, "\ud800")],
       ["invalid_argument", () => sessions.list({ limit: NaN })],
       ["invalid_argument", () => sessions.entries(chat, { limit: NaN })],
       ["invalid_argument", () => sessions.search("x", { limit: NaN })],

@@ -14,9 +14,19 @@ export interface OwnerRow {
   readonly id: number;
 }
 
+interface Piece {
+  readonly data: string | Uint8Array;
+}
+
 const findIn = "SELECT id FROM contents WHERE hash = ? AND tenant = ?";
-/** The bytes of equal hashes are equal, so that any tenant's row will do. */
-const findAny = "SELECT id FROM contents WHERE hash = ? LIMIT 1";
+/**
+ * Reads a content by its hash, which is in use as long as no piece is freed. One statement sees one state of the file:
+ * with two, another process could free pieces in between, and a part of the content would pass for the whole. The
+ * bytes of equal hashes are equal, so that any tenant's row will do.
+ */
+const readAny = `WITH found AS (SELECT id FROM contents WHERE hash = ? LIMIT 1)
+  SELECT data FROM content_pieces WHERE id >= (SELECT id FROM found) * ${piecesPerContent}
+    AND id < (SELECT id + 1 FROM found) * ${piecesPerContent} ORDER BY id`;
 const readPieces = `SELECT data FROM content_pieces
   WHERE id >= ?1 * ${piecesPerContent} AND id < (?1 + 1) * ${piecesPerContent} ORDER BY id`;
 const addOwner = "INSERT INTO content_owners (content, kind, owner) VALUES (?, ?, ?) ON CONFLICT DO NOTHING";
@@ -59,24 +69,17 @@ export class ContentRows {
   load(refs: string): ReadonlyMap<string, string> | undefined {
     const contents = new Map<string, string>();
     for (const hash of hashesIn(refs)) {
-      const found = this.#database.get<{ readonly id: number }>(findAny, hash);
-      if (found === undefined) return undefined;
-      const data = this.#read(found.id);
+      const pieces = this.#database.all<Piece>(readAny, hash);
+      if (pieces.length === 0) return undefined;
+      const data = dataOf(pieces);
       contents.set(hash, typeof data === "string" ? data : textOf(data));
     }
     return contents;
   }
 
   read(content: number): Uint8Array {
-    const data = this.#read(content);
+    const data = dataOf(this.#database.all<Piece>(readPieces, content));
     return typeof data === "string" ? new TextEncoder().encode(data) : data;
-  }
-
-  #read(content: number): string | Uint8Array {
-    const pieces = this.#database.all<{ readonly data: string | Uint8Array }>(readPieces, content);
-    const [first] = pieces;
-    if (pieces.length === 1 && first !== undefined) return first.data;
-    return joined(pieces.map(({ data }) => (typeof data === "string" ? Buffer.from(data) : data)));
   }
 
   #insert(tenant: string, hash: string, data: string | Uint8Array): number {
@@ -90,6 +93,12 @@ export class ContentRows {
         insert.run(piece++, each);
     return id;
   }
+}
+
+function dataOf(pieces: readonly Piece[]): string | Uint8Array {
+  const [first] = pieces;
+  if (pieces.length === 1 && first !== undefined) return first.data;
+  return joined(pieces.map(({ data }) => (typeof data === "string" ? Buffer.from(data) : data)));
 }
 
 function* piecesOf(bytes: Uint8Array): Iterable<Uint8Array> {

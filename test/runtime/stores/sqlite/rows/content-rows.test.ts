@@ -249,3 +249,12 @@ test("V4: a value that its caller changes between two commits is stored as it wa
   expect(one?.steps).toEqual([stepRecord(0, { inner: { text: large } })]);
   expect(two?.steps).toEqual([stepRecord(1, { inner: { text: `changed ${large}` } })]);
 });
+
+test("a content without its pieces is reported as missing and never read as an empty text", async () => {
+  const path = await newPath();
+  const store = await openStore(path);
+  const entry = { ...sessionEntry("a", null), message: assistantMessage(large) };
+  await store.sessions.apply([{ type: "append", sessionId, agentId, entry, visibility: "visible" }]);
+  connect(path).exec("DELETE FROM content_pieces");
+  await expect(async () => store.sessions.read(sessionId)).rejects.toMatchObject({ code: "store_corrupt" });
+});
