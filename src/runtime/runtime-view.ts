@@ -263,7 +263,8 @@ function asCaller(options: SubmitOptions, scope: TenantScope | undefined): Submi
   const caller = getRunContext();
   if (caller === undefined || options.tenantId !== undefined || options.userId !== undefined) return options;
   // A view has a tenant of its own, and may have a user.
-  if (scope !== undefined && (scope.userId !== undefined || scope.tenantId !== caller.tenantId)) return options;
+  if (scope !== undefined && (scope.userId !== undefined || scope.tenantId !== caller.tenantId))
+    return options;
   const { tenantId, userId } = caller;
   return { ...options, ...(tenantId !== null && { tenantId }), ...(userId !== null && { userId }) };
 }

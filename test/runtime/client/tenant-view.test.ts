@@ -305,6 +305,39 @@ describe.each(["memory:", "sqlite:"])("forTenant() on %s", (kind) => {
     await settled(world);
   });
 
+  it("a run that the code of a run starts belongs to the same tenant and user", async () => {
+    const world = await setUp();
+    const { runtime, ann } = world;
+    const outer: HostedAgent = {
+      id: agentIdOf("outer"),
+      run: async (ctx) =>
+        ctx.step("start others", async () => {
+          const other = runtime.forTenant({ tenantId: "other" });
+          const runs = [
+            await runtime.submit(quick, "x"),
+            await runtime.forTenant({ tenantId: "acme" }).submit(quick, "x"),
+            await runtime.submit(quick, "x", { userId: "bob" }),
+            await other.submit(quick, "x"),
+          ];
+          return runs.map(({ runId }) => runId);
+        }),
+    };
+    const run = await ann.submit(outer, "go");
+    const started = (await run.result()).output as readonly string[];
+    const owners = [];
+    for (const runId of started) {
+      const record = await world.store.journal.find(parseRunId(runId));
+      owners.push([record?.tenantId, record?.userId]);
+    }
+    expect(owners).toEqual([
+      ["acme", "ann"],
+      ["acme", "ann"],
+      [null, "bob"],
+      ["other", null],
+    ]);
+    await settled(world);
+  });
+
   it("keeps the runtime open when a view is closed", async () => {
     const world = await setUp();
     await world.ann.close();
