@@ -45,16 +45,18 @@ export interface SessionNode {
   readonly label: string | null;
   /** Whether the entry is on the path to the leaf. */
   readonly isOnPath: boolean;
-  /** The entries that follow this one, in the order of appending. */
-  readonly children: readonly SessionNode[];
+  /** Ids of the entries that follow this one, in the order of appending. */
+  readonly children: readonly string[];
 }
 
-/** A session as a tree. */
+/** A session as a tree. The nodes are a list, because a conversation may be deeper than JSON can be nested. */
 export interface SessionTree {
   /** Id of the entry after which the conversation continues. `null` if it continues before the first entry. */
   readonly leafId: string | null;
-  /** The entries without a parent. */
-  readonly roots: readonly SessionNode[];
+  /** Ids of the entries without a parent. */
+  readonly roots: readonly string[];
+  /** All entries, in the order of appending. */
+  readonly nodes: readonly SessionNode[];
 }
 
 /** Options of `RuntimeSessions.move`. */

@@ -3,13 +3,13 @@ import type { SessionEntry, SessionNode, SessionTree } from "../../kernel/index.
 interface GrowingNode extends SessionNode {
   label: string | null;
   isOnPath: boolean;
-  readonly children: GrowingNode[];
+  readonly children: string[];
 }
 
 /** Builds the tree of the visible entries of a session. An entry whose parent was removed becomes a root. */
 export function sessionTree(entries: readonly SessionEntry[], leafId: string | null): SessionTree {
   const nodes = new Map<string, GrowingNode>();
-  const roots: GrowingNode[] = [];
+  const roots: string[] = [];
   for (const entry of entries) {
     if (entry.type === "leaf" || entry.type === "session_info") continue;
     if (entry.type === "label") {
@@ -20,7 +20,7 @@ export function sessionTree(entries: readonly SessionEntry[], leafId: string | n
     const node: GrowingNode = { entry, label: null, isOnPath: false, children: [] };
     nodes.set(entry.id, node);
     const parent = entry.parentId === null ? undefined : nodes.get(entry.parentId);
-    (parent?.children ?? roots).push(node);
+    (parent?.children ?? roots).push(entry.id);
   }
   for (let id = leafId; id !== null;) {
     const node = nodes.get(id);
@@ -29,5 +29,5 @@ export function sessionTree(entries: readonly SessionEntry[], leafId: string | n
     node.isOnPath = true;
     id = node.entry.parentId;
   }
-  return { leafId, roots };
+  return { leafId, roots, nodes: [...nodes.values()] };
 }

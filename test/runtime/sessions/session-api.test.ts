@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { Agent } from "../../../src/index.ts";
-import { parseSessionId, userMessage, type SessionNode } from "../../../src/kernel/index.ts";
+import { parseSessionId, userMessage } from "../../../src/kernel/index.ts";
 import { createRuntime } from "../../../src/runtime/local-runtime.ts";
 import { scriptedModel } from "../../../src/testing/index.ts";
 import { agent } from "../runtime-setup.ts";
@@ -91,13 +91,13 @@ describe.each(twoStores)("runtime.sessions in a %s store", (_name, prepare) => {
     await say("two", chat);
     await runtime.sessions.move(chat, rootId);
     await say("three", chat);
-    const { roots, leafId } = await runtime.sessions.tree(chat);
-    const shape = ({ entry, isOnPath, label, children }: SessionNode): unknown => [
-      textsOf([entry])[0],
-      isOnPath,
-      label,
-      ...children.map(shape),
-    ];
+    const { roots, leafId, nodes } = await runtime.sessions.tree(chat);
+    const shape = (id: string): unknown => {
+      const node = nodes.find(({ entry }) => entry.id === id);
+      if (node === undefined) throw new Error(`there is no node ${id}`);
+      const { entry, isOnPath, label, children } = node;
+      return [textsOf([entry])[0], isOnPath, label, ...children.map(shape)];
+    };
     expect(roots.map(shape)).toEqual([
       [
         "one",
@@ -109,7 +109,7 @@ describe.each(twoStores)("runtime.sessions in a %s store", (_name, prepare) => {
     ]);
     expect(leafId).toBe((await runtime.sessions.path(chat)).at(-1)?.id);
     await runtime.sessions.label(chat, rootId, null);
-    expect((await runtime.sessions.tree(chat)).roots[0]?.label).toBeNull();
+    expect((await runtime.sessions.tree(chat)).nodes[0]?.label).toBeNull();
     const { entries, next } = await runtime.sessions.entries(chat, { limit: 3 });
     const rest = await runtime.sessions.entries(chat, { limit: 100, after: next as string });
     expect([entries.length, entries.length + rest.entries.length, rest.next]).toEqual([3, 9, null]);
