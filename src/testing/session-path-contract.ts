@@ -234,4 +234,12 @@ export function sessionPathContract({ test, expect, open }: ContractHarness): vo
     }
     expect(await sessions.find(sessionId)).toBeUndefined();
   });
+
+  test("N3: a batch starts the conversation if the change before it removed every entry", async () => {
+    const { sessions } = await open();
+    await sessions.apply([append(entry("a", null), "pending")]);
+    await sessions.apply([{ type: "remove", sessionId, runId }, say("more", "a", ["one"])]);
+    const stored = await sessions.read(sessionId);
+    expect(stored.map(({ entry: { parentId } }) => parentId)).toEqual([null]);
+  });
 }

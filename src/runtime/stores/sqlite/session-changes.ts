@@ -200,7 +200,7 @@ export class SessionChanges {
     { isNew, isFree }: { readonly isNew: boolean; readonly isFree: boolean },
   ): void {
     const { say } = change;
-    const batches = isNew || say === undefined ? [change] : this.#placed(session, change, say);
+    const batches = say === undefined ? [change] : this.#placed(session, change, say);
     for (const batch of batches)
       if (batch === change && (isNew || isFree)) this.#insert(session, batch);
       else this.#append(session, batch);
