@@ -19,13 +19,16 @@ export type SessionChange =
       /** N2: makes the entry a child of the session's leaf at the time of the change, instead of `entry.parentId`. */
       readonly atLeaf?: true;
     }
-  /** Appends the messages of a batch that are not stored yet. N3: visible messages continue from the session's leaf. */
+  /**
+   * Appends the messages of a batch that are not stored yet. N3: visible messages continue from the session's leaf. S2:
+   * only the entry of a user can be pending.
+   */
   | {
       readonly type: "say";
       readonly sessionId: SessionId;
       readonly agentId: AgentId;
       readonly batch: MessageBatch;
-      readonly visibility: EntryVisibility;
+      readonly visibility: Exclude<EntryVisibility, "pending">;
     }
   /**
    * S1: closes an invocation. All entries that the run wrote, or one of its tasks, become visible. N3: pending entries

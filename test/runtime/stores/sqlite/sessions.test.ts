@@ -101,7 +101,8 @@ test("the SQLite store reads sessions like the memory store after any sequence o
                   const messages = ["one", "two", "three"].slice(0, count).map((text) => userMessage(text));
                   const stem = name.startsWith("b") ? "more" : "said";
                   const said = { runId: run, taskId, at: 1, parentId: parent, stem, from: 1, messages };
-                  return { type: "say", sessionId, agentId, batch: said, visibility };
+                  const shown = visibility === "pending" ? "hidden" : visibility;
+                  return { type: "say", sessionId, agentId, batch: said, visibility: shown };
                 }
                 return kind === "leaf" ? ({ ...added, atLeaf: true } as SessionChange) : added;
               },
