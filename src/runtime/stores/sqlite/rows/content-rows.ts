@@ -24,9 +24,9 @@ const findIn = "SELECT id FROM contents WHERE hash = ? AND tenant = ?";
  * with two, another process could free pieces in between, and a part of the content would pass for the whole. The
  * bytes of equal hashes are equal, so that any tenant's row will do.
  */
-const readAny = `WITH found AS (SELECT id FROM contents WHERE hash = ? LIMIT 1)
-  SELECT data FROM content_pieces WHERE id >= (SELECT id FROM found) * ${piecesPerContent}
-    AND id < (SELECT id + 1 FROM found) * ${piecesPerContent} ORDER BY id`;
+const readAny = `SELECT data FROM content_pieces
+  WHERE id >= (SELECT min(id) FROM contents WHERE hash = ?1) * ${piecesPerContent}
+    AND id < (SELECT min(id) + 1 FROM contents WHERE hash = ?1) * ${piecesPerContent} ORDER BY id`;
 const readPieces = `SELECT data FROM content_pieces
   WHERE id >= ?1 * ${piecesPerContent} AND id < (?1 + 1) * ${piecesPerContent} ORDER BY id`;
 const addOwner = "INSERT INTO content_owners (content, kind, owner) VALUES (?, ?, ?) ON CONFLICT DO NOTHING";
