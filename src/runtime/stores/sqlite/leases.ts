@@ -5,7 +5,6 @@ import {
   runStatuses,
   startsLater,
   takesRun,
-  type AgentsOfName,
   type AgentVersion,
   type ClaimOptions,
   type EnlistOptions,
@@ -18,14 +17,13 @@ import {
   type RunSpend,
 } from "../../../kernel/index.ts";
 import type { RunEnd } from "../run-end.ts";
-import { ReadyAgent, Turns } from "./ready-turns.ts";
+import { DeadWorkers, recoveriesNow } from "./dead-workers.ts";
+import { findReadyRuns, hasDueRun, wakeDueRuns, type ReadyRuns } from "./ready-runs.ts";
+import { Turns } from "./ready-turns.ts";
 import type { DeltaBoard } from "./tail/delta-board.ts";
 import { runKeyColumns, RunState, spendText, type RunKey } from "./db/run-row.ts";
 import type { OwnedRun, Tables } from "./db/tables.ts";
 import type { WorkerLocks } from "./db/worker-lock.ts";
-
-/** Maximum number of runs of a dead worker, and of runs whose wake time has passed, that become ready in one claim. */
-const mostWoken = 256;
 
 /** The outcome of a release. */
 export interface ReleasedRun {
@@ -49,14 +47,6 @@ interface Outlook {
   readonly ready: ReadyRuns;
 }
 
-/** The ready runs of the wanted agents. */
-interface ReadyRuns {
-  /** Agents that have ready runs. */
-  readonly agents: readonly ReadyAgent[];
-  /** Number of ready runs, at most the limit of the claim. */
-  readonly count: number;
-}
-
 const none: readonly Lease[] = [];
 
 /** A run that an engine asks for by its id. */
@@ -76,15 +66,10 @@ function isReadyAt({ state, wakeAt }: OneRun, now: number): boolean {
   return state === RunState.READY || (wakeAt !== null && wakeAt <= now);
 }
 
-const nextReadyAgent = `SELECT agent_id AS agentId FROM runs WHERE state = ${RunState.READY} AND agent_id > ? AND agent_id < ?
-  ORDER BY agent_id LIMIT 1`;
-/** Sorts after all agent ids. */
-const afterAllAgents = "\u{10ffff}";
-const lastCommit = "(SELECT max(number) FROM commits WHERE run = runs.id)";
 const takeRun = (which: string): string =>
   `UPDATE runs SET epoch = epoch + 1, owner = ?1, holder = ?3, state = ${RunState.OWNED}, wake_at = NULL
    WHERE ${which} RETURNING ${runKeyColumns}, epoch,
-     iif(recoveries > 0 AND recovered_at = ${lastCommit}, recoveries, 0) AS recoveries`;
+     ${recoveriesNow} AS recoveries`;
 const takeReady = takeRun("id = ?2");
 const seizeAny = takeRun(`run_id = ?2 AND state <> ${RunState.ENDED}`);
 
@@ -108,6 +93,7 @@ export class SqliteLeases implements Leases {
   readonly #tables: Tables;
   readonly #locks: WorkerLocks;
   readonly #deltas: DeltaBoard;
+  readonly #deadWorkers: DeadWorkers;
   readonly #turns = new Turns();
   readonly #onLost = new Map<string, NonNullable<EnlistOptions["onLost"]>>();
 
@@ -115,13 +101,15 @@ export class SqliteLeases implements Leases {
     this.#tables = tables;
     this.#locks = locks;
     this.#deltas = deltas;
+    this.#deadWorkers = new DeadWorkers(tables, locks);
   }
 
   /** L6: if the worker's lock was free, a former worker of this name is dead, and its runs become ready. */
   async enlist(workerId: string, { onLost }: EnlistOptions = {}): Promise<void> {
     if (onLost !== undefined) this.#onLost.set(workerId, onLost);
     if (!(await this.#locks.take(workerId))) return;
-    while ((await this.#tables.write({ apply: () => this.#leaveBehind(workerId) })) > 0) await setImmediate();
+    while ((await this.#tables.write({ apply: () => this.#deadWorkers.recover(workerId) })) > 0)
+      await setImmediate();
   }
 
   async dismiss(workerId: string): Promise<void> {
@@ -155,9 +143,9 @@ export class SqliteLeases implements Leases {
     return this.#tables
       .write({
         apply: () => {
-          for (const owner of gone) this.#leaveBehind(owner);
-          if (isAnyoneDue) this.#wake(now);
-          return this.#serve(options, wakesSome ? this.#ready(options) : ready);
+          for (const owner of gone) this.#deadWorkers.recover(owner);
+          if (isAnyoneDue) wakeDueRuns(this.#tables.database, now);
+          return this.#serve(options, wakesSome ? findReadyRuns(this.#tables.database, options) : ready);
         },
         committed: (runs) => {
           for (const run of runs) this.note(run, workerId);
@@ -171,7 +159,7 @@ export class SqliteLeases implements Leases {
     const { workerId, limit, now, agents, except } = options;
     const wanted = [...new Set(only)].filter((runId) => except?.includes(runId) !== true);
     const find = (): readonly OneRun[] => {
-      const gone = new Set(this.#gone());
+      const gone = new Set(this.#deadWorkers.find());
       return wanted
         .flatMap((runId) => this.#tables.database.get<OneRun>(oneRun, runId) ?? [])
         .filter((run) => agents === undefined || takesRun(agents, run))
@@ -184,7 +172,7 @@ export class SqliteLeases implements Leases {
         .write({
           apply: () =>
             find().flatMap((run) => {
-              if (run.owner !== null) this.#leaveBehind(run.owner, run.id);
+              if (run.owner !== null) this.#deadWorkers.recover(run.owner, run.id);
               return this.#take(takeReady, workerId, run.id) ?? [];
             }),
           committed: (runs) => {
@@ -296,61 +284,16 @@ export class SqliteLeases implements Leases {
 
   /** Whether a dead worker still owns runs. */
   hasLeftBehind(): boolean {
-    return this.#gone().length > 0;
-  }
-
-  /** Returns the dead workers that own runs. */
-  #gone(): string[] {
-    const owners = this.#owners();
-    this.#locks.forgetAllBut(new Set(owners));
-    return owners.filter((owner) => this.#locks.isGone(owner));
-  }
-
-  #owners(): string[] {
-    const owners: string[] = [];
-    for (;;) {
-      const row = this.#tables.database.get<{ readonly owner: string }>(
-        "SELECT owner FROM runs WHERE owner > ? ORDER BY owner LIMIT 1",
-        owners.at(-1) ?? "",
-      );
-      if (row === undefined) return owners;
-      owners.push(row.owner);
-    }
+    return this.#deadWorkers.find().length > 0;
   }
 
   #look(options: ClaimOptions): Outlook {
+    const { database } = this.#tables;
     return {
-      gone: this.#gone(),
-      isAnyoneDue: this.#isAnyoneDue(options.now),
-      ready: this.#ready(options),
+      gone: this.#deadWorkers.find(),
+      isAnyoneDue: hasDueRun(database, options.now),
+      ready: findReadyRuns(database, options),
     };
-  }
-
-  #isAnyoneDue(now: number): boolean {
-    return this.#tables.database.get("SELECT 1 FROM runs WHERE wake_at <= ? LIMIT 1", now) !== undefined;
-  }
-
-  /** L7: makes some runs of a dead worker, or one of them, ready, counts their recovery and returns their number. */
-  #leaveBehind(workerId: string, id: number | null = null): number {
-    const { owned } = this.#tables;
-    for (const run of owned.values()) if (run.workerId === workerId) owned.delete(run.runId);
-    return this.#tables.database.run(
-      `UPDATE runs SET owner = NULL, holder = NULL, state = ${RunState.READY}, ready_at = ?2,
-         recoveries_in_all = recoveries_in_all + 1,
-         recoveries = iif(recovered_at = ${lastCommit}, recoveries + 1, 1), recovered_at = ${lastCommit}
-       WHERE id IN (SELECT id FROM runs WHERE owner = ?1 AND (?3 IS NULL OR id = ?3) LIMIT ${mostWoken})`,
-      workerId,
-      this.#tables.tick(),
-      id,
-    );
-  }
-
-  #wake(now: number): void {
-    this.#tables.database.run(
-      `UPDATE runs SET state = ${RunState.READY}, ready_at = wake_at * 1000, wake_at = NULL
-       WHERE id IN (SELECT id FROM runs WHERE wake_at <= ? ORDER BY wake_at LIMIT ${mostWoken})`,
-      now,
-    );
   }
 
   /** L5: takes runs in turn, starting after those that were served last. */
@@ -364,45 +307,6 @@ export class SqliteLeases implements Leases {
       served.push(run);
     }
     return served;
-  }
-
-  #ready({ agents, limit, except = [] }: ClaimOptions): ReadyRuns {
-    const { database } = this.#tables;
-    const others = except.length === 0 ? undefined : JSON.stringify(except);
-    const ready: ReadyAgent[] = [];
-    let count = 0;
-    for (const hosted of agents === undefined ? this.#readyAgents() : this.#withReadyNames(agents)) {
-      const agent = new ReadyAgent(hosted, others);
-      const some = agent.count(database, limit);
-      if (some > 0) ready.push(agent);
-      count += some;
-    }
-    return { agents: ready, count: Math.min(count, limit) };
-  }
-
-  /** The agents with ready runs whose ids are after `from` and before `to`. */
-  #readyAgents(from = "", to = afterAllAgents): readonly AgentVersion[] {
-    const all: AgentVersion[] = [];
-    for (;;) {
-      const next = this.#tables.database.get<AgentVersion>(nextReadyAgent, all.at(-1)?.agentId ?? from, to);
-      if (next === undefined) return all;
-      all.push(next);
-    }
-  }
-
-  /** L11: replaces names by the ids of the agents of these names that have ready runs. Costs one query for each of them. */
-  #withReadyNames(agents: readonly (AgentVersion | AgentsOfName)[]): readonly AgentVersion[] {
-    const names = agents.filter((hosted) => "agentName" in hosted);
-    const versions = agents.filter((hosted) => "agentId" in hosted);
-    if (names.length === 0) return versions;
-    const ofNames = new Map<string, AgentVersion>();
-    for (const { agentName } of names) {
-      ofNames.set(agentName, { agentId: agentName as AgentVersion["agentId"] });
-      // "0" is the character after "/", so this is the range of the ids that start with the name and a slash.
-      for (const found of this.#readyAgents(`${agentName}/`, `${agentName}0`))
-        ofNames.set(found.agentId, found);
-    }
-    return [...versions.filter(({ agentId }) => !ofNames.has(agentId)), ...ofNames.values()];
   }
 
   /** L1: takes the run. Deltas of the former owner are deleted. */

@@ -1,0 +1,76 @@
+import type { AgentsOfName, AgentVersion, ClaimOptions } from "../../../kernel/index.ts";
+import type { Database } from "./db/database.ts";
+import { RunState } from "./db/run-row.ts";
+import { ReadyAgent } from "./ready-turns.ts";
+
+/** Maximum number of runs of a dead worker, and of runs whose wake time has passed, that become ready in one claim. */
+export const mostWoken = 256;
+
+/** The ready runs of the wanted agents. */
+export interface ReadyRuns {
+  /** Agents that have ready runs. */
+  readonly agents: readonly ReadyAgent[];
+  /** Number of ready runs, at most the limit of the claim. */
+  readonly count: number;
+}
+
+const nextReadyAgent = `SELECT agent_id AS agentId FROM runs WHERE state = ${RunState.READY} AND agent_id > ? AND agent_id < ?
+  ORDER BY agent_id LIMIT 1`;
+/** Sorts after all agent ids. */
+const afterAllAgents = "\u{10ffff}";
+
+/** Finds the ready runs that the claim wants. */
+export function findReadyRuns(database: Database, { agents, limit, except = [] }: ClaimOptions): ReadyRuns {
+  const others = except.length === 0 ? undefined : JSON.stringify(except);
+  const ready: ReadyAgent[] = [];
+  let count = 0;
+  for (const hosted of agents === undefined ? readyAgents(database) : withReadyNames(database, agents)) {
+    const agent = new ReadyAgent(hosted, others);
+    const some = agent.count(database, limit);
+    if (some > 0) ready.push(agent);
+    count += some;
+  }
+  return { agents: ready, count: Math.min(count, limit) };
+}
+
+/** The agents with ready runs whose ids are after `from` and before `to`. */
+function readyAgents(database: Database, from = "", to = afterAllAgents): readonly AgentVersion[] {
+  const all: AgentVersion[] = [];
+  for (;;) {
+    const next = database.get<AgentVersion>(nextReadyAgent, all.at(-1)?.agentId ?? from, to);
+    if (next === undefined) return all;
+    all.push(next);
+  }
+}
+
+/** L11: replaces names by the ids of the agents of these names that have ready runs. Costs one query for each of them. */
+function withReadyNames(
+  database: Database,
+  agents: readonly (AgentVersion | AgentsOfName)[],
+): readonly AgentVersion[] {
+  const names = agents.filter((hosted) => "agentName" in hosted);
+  const versions = agents.filter((hosted) => "agentId" in hosted);
+  if (names.length === 0) return versions;
+  const ofNames = new Map<string, AgentVersion>();
+  for (const { agentName } of names) {
+    ofNames.set(agentName, { agentId: agentName as AgentVersion["agentId"] });
+    // "0" is the character after "/", so this is the range of the ids that start with the name and a slash.
+    for (const found of readyAgents(database, `${agentName}/`, `${agentName}0`))
+      ofNames.set(found.agentId, found);
+  }
+  return [...versions.filter(({ agentId }) => !ofNames.has(agentId)), ...ofNames.values()];
+}
+
+/** Whether the wake time of a run has passed. */
+export function hasDueRun(database: Database, now: number): boolean {
+  return database.get("SELECT 1 FROM runs WHERE wake_at <= ? LIMIT 1", now) !== undefined;
+}
+
+/** Makes some of the runs whose wake time has passed ready, the earliest first. */
+export function wakeDueRuns(database: Database, now: number): void {
+  database.run(
+    `UPDATE runs SET state = ${RunState.READY}, ready_at = wake_at * 1000, wake_at = NULL
+     WHERE id IN (SELECT id FROM runs WHERE wake_at <= ? ORDER BY wake_at LIMIT ${mostWoken})`,
+    now,
+  );
+}
