@@ -9,7 +9,6 @@ import {
   type RuntimeChoice,
 } from "./invoke-options.ts";
 import {
-  eventDraft,
   executionBudget,
   Fault,
   formatAgentId,
@@ -49,13 +48,12 @@ import {
   modelsOf,
   refuseDuplicateTools,
   subAgentsOf,
-  summaryRole,
 } from "./agent-parts.ts";
+import { invocationPlan, turnLimits } from "./agent-plan.ts";
 import { checkRootInput, readInput, readMessage, type AgentInput, type ReadInput } from "./agent-input.ts";
 import { checkInputKeys, refusedInput } from "./input-problem.ts";
 import { AgentStream, type StartedRun } from "./streaming/agent-stream.ts";
 import { acceptForm, acceptSchema, type SchemaCheck } from "./answer-format.ts";
-import { PromptWindow, type WindowChange } from "./compaction/prompt-window.ts";
 import { invokeIn } from "./invocation.ts";
 import type { InvocationPlan } from "./invocation-plan.ts";
 import { MiddlewarePipeline } from "./middleware/pipeline.ts";
@@ -66,7 +64,6 @@ import { agentTool, type AgentToolOptions } from "./handoffs/agent-tool.ts";
 import { agentsBehind } from "./handed-answers.ts";
 import { agentsOf, withHandoffs } from "./sub-agents.ts";
 import { toolsIn, type ToolList } from "./tool-list.ts";
-import { anyOf, checkRoles } from "./turns/turn-control.ts";
 import { ToolSpecs } from "./tool-specs.ts";
 
 /** The parts that the package injects, because the agents layer knows no runtime. */
@@ -111,10 +108,9 @@ export class AgentCore implements HostedAgent {
 
   constructor(options: AgentOptions, home?: AgentHome) {
     checkAgentOptions(options);
-    const { name, guardrails = [], compaction, subAgents = [] } = options;
+    const { name, subAgents = [] } = options;
     // Callers without types may pass `budget: null` for no budget.
     const budget = options.budget ?? {};
-    const { maxTurns = 25, maxToolCallsPerTurn = 128 } = options;
     this.#options = options;
     this.#tools = withHandoffs(options.tools, subAgents);
     this.#home = home;
@@ -137,12 +133,7 @@ export class AgentCore implements HostedAgent {
     if (options.version !== undefined) this.version = options.version;
     const { history } = options;
     if (history !== undefined) this.clearHistory = (runId) => history.clearRun(runId);
-    for (const [option, value] of Object.entries({ maxTurns, maxToolCallsPerTurn }))
-      if (!Number.isSafeInteger(value) || value < 1)
-        throw new Fault(
-          "invalid_argument",
-          `invalid ${option} ${value} of agent ${name}: expected an integer from 1`,
-        );
+    const limits = turnLimits(options);
     const tools = toolsIn(this.#tools);
     const toolSpecs = new ToolSpecs(tools);
     this.subAgents = subAgentsOf(this.architecture, [...agentsOf(subAgents), ...agentsBehind(tools)]);
@@ -152,31 +143,13 @@ export class AgentCore implements HostedAgent {
     const pipeline = new MiddlewarePipeline(middlewareOf(options, home?.clock));
     const callPath = callPathOf(pipeline, options);
     if (callPath !== undefined) this.callPath = callPath;
-    this.#plan = {
-      agent: this,
+    this.#plan = invocationPlan(this, options, {
+      ...limits,
       architecture: this.architecture,
-      instructions: options.instructions ?? "",
-      maxTurns,
-      maxToolCallsPerTurn,
-      ephemeral: options.ephemeral ?? [],
-      guardrails,
       pipeline,
-      stopHooks: options.stopHooks ?? [],
-      window: compaction && ((ctx) => promptWindow(ctx, compaction)),
-      history: options.history,
-      memory: options.memory ?? null,
-      permissions: options.permissions ?? null,
-      hooks: options.toolHooks ?? null,
-      telemetry: options.telemetry ?? null,
-      steering: options.steering ?? "one",
-      followUps: options.followUps ?? "one",
-      prepareStep: options.prepareStep
-        ? checkRoles(name, options.prepareStep, ["main", ...Object.keys(this.models)])
-        : null,
-      stopWhen: options.stopWhen ? anyOf(options.stopWhen) : null,
-      check: home?.check ?? unchecked,
       toolSpecs,
-    };
+      check: home?.check,
+    });
   }
 
   /** The tools at this moment. The list may change between the calls of a turn. */
@@ -400,22 +373,4 @@ export class AgentCore implements HostedAgent {
 
 function requestOf(input: AgentInput): Exclude<AgentInput, string | readonly unknown[]> {
   return typeof input === "object" && ("prompt" in input || "continue" in input) ? input : { prompt: input };
-}
-
-/**
- * Creates the prompt window of an invocation. It emits an event when the model sees less than the whole conversation.
- */
-function promptWindow(ctx: RunContext, compaction: NonNullable<AgentOptions["compaction"]>): PromptWindow {
-  const onCompact = (change: WindowChange): void => {
-    const data = { architecture: "agent", name: "agent.messages_snipped", data: { ...change } };
-    ctx.emitEvent(eventDraft("architecture_event", data));
-  };
-  return new PromptWindow({ ctx, strategy: compaction, role: summaryRole, onCompact });
-}
-
-function unchecked(): never {
-  throw new Fault(
-    "unsupported",
-    "no JSON Schema validator is available; use the Agent class of the package reeve",
-  );
 }

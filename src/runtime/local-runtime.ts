@@ -17,6 +17,7 @@ import {
   type HostedAgent,
   type Lease,
   type RunId,
+  type RunRecord,
   type RegisterOptions,
   type Runtime,
   type Store,
@@ -35,7 +36,7 @@ import { sha256 } from "./process/sha256.ts";
 import { SizeLimit } from "./process/size-limit.ts";
 import { systemClock, systemRandom, uuidSource } from "./process/system-sources.ts";
 import { TaskSlots } from "./process/task-slots.ts";
-import type { WorkerContext } from "./process/worker-context.ts";
+import type { AgentLookup, WorkerContext } from "./process/worker-context.ts";
 import { RunOwner } from "./run/run-owner.ts";
 import { RuntimeView, type RuntimeWorker } from "./runtime-view.ts";
 import { checkRuntimeOptions, requireNumber, requireShare, type RuntimeOptions } from "./runtime-options.ts";
@@ -67,6 +68,9 @@ export async function createRuntime(options: RuntimeOptions = {}): Promise<Runti
 }
 
 const registerOptionNames = optionNames<RegisterOptions>({ context: true });
+
+/** Maximum time of a resolver. `close` waits for it, so that a resolver which never returns must not block it. */
+const resolveMs = 30_000;
 
 /** Options that say how long something is kept. */
 type RetentionOption = "keepEndedRunsMs" | "keepUnnamedSessionsMs";
@@ -252,8 +256,27 @@ class LocalWorker implements RuntimeWorker, OpenRuntime {
   /** The worker context for a run whose agents a resolver may have to make. */
   async #resolvedContext(runId: RunId): Promise<WorkerContext> {
     const run = await this.#store.journal.find(runId);
-    const agents = run && (await this.agents.resolve(run));
+    const agents = run && (await this.#resolve(run));
     return agents === undefined ? this.context : { ...this.context, agents };
+  }
+
+  /** Asks the resolver of a run, at most for `resolveMs`. */
+  async #resolve(run: RunRecord): Promise<AgentLookup | undefined> {
+    const { clock } = this.context;
+    const late = Promise.withResolvers<never>();
+    const cancel = clock.schedule(clock.now() + resolveMs, () =>
+      late.reject(
+        new Fault(
+          "internal",
+          `the resolver of ${run.agentId} returned no agent for ${run.runId} within ${resolveMs} ms; let resolve() return or reject sooner`,
+        ),
+      ),
+    );
+    try {
+      return await Promise.race([this.agents.resolve(run), late.promise]);
+    } finally {
+      cancel();
+    }
   }
 
   #driveOwned({ runId }: Lease, owner: RunOwner): Promise<DriveResult> {

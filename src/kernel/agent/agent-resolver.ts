@@ -28,7 +28,7 @@ export interface AgentResolver<Context = unknown> {
   /**
    * Returns the root agent of a run, with its sub-agents. Its id must be the `agentId` of the run. `undefined` leaves the
    * run to other workers; this worker asks about it again only after another call of `register`. If it throws, the
-   * error goes to `onError` and the worker asks again later. Called each time the worker loads a run of this name.
+   * error goes to `onError` and the worker asks again later; the same if it takes longer than 30 seconds. Called each time the worker loads a run of this name.
    */
   resolve(run: RunRecord): MaybePromise<HostedAgent<Context> | undefined>;
 }

@@ -3,10 +3,8 @@ import {
   assertJson,
   checkChoice,
   checkOptions,
-  describeValue,
   Fault,
   formatSessionId,
-  optionNames,
   parseRunId,
   parseSessionId,
   sessionSettings,
@@ -29,12 +27,10 @@ import {
   type SessionEntriesOptions,
   type SessionEntry,
   type SessionEntryPage,
-  type SessionFilter,
   type SessionId,
   type SessionListOptions,
   type SessionPage,
   type SessionPathOptions,
-  type SessionQuery,
   type SessionSummary,
   type SessionTree,
   type SubmitOptions,
@@ -44,33 +40,27 @@ import {
 } from "../../kernel/index.ts";
 import type { RuntimeLifetime } from "../process/runtime-lifetime.ts";
 import { hostedAgent, type WorkerContext } from "../process/worker-context.ts";
+import { agentPhase } from "./agent-phase.ts";
 import { contextUsage } from "./context-usage.ts";
 import { parseModelName, resolveModel } from "../process/session-model.ts";
+import {
+  checkLimit,
+  checkName,
+  checkText,
+  compactionNames,
+  customNames,
+  entriesNames,
+  forkNames,
+  listNames,
+  moveNames,
+  pathNames,
+  searchNames,
+  sessionQuery,
+} from "./session-arguments.ts";
 import { searchSessions } from "./session-search.ts";
 import { sessionTree } from "./session-tree.ts";
 import { sessionBusy } from "./submit-run.ts";
 import { resubmissionOf, unsentInputs } from "./unsent-input.ts";
-
-/** Maximum length of a name or a label. */
-const longestName = 200;
-
-const filterNames = { agentId: true, tenantId: true, userId: true, limit: true, after: true } as const;
-const listNames = optionNames<SessionListOptions>({ ...filterNames, text: true });
-const searchNames = optionNames<SearchOptions>({ ...filterNames, sessionId: true });
-const pathNames = optionNames<SessionPathOptions>({ leafId: true, from: true });
-const entriesNames = optionNames<SessionEntriesOptions>({ limit: true, after: true });
-const moveNames = optionNames<MoveOptions>({ summary: true });
-const forkNames = optionNames<ForkSessionOptions>({ entryId: true, sessionId: true, name: true });
-const compactionNames = optionNames<SessionCompaction>({
-  summary: true,
-  firstKeptEntryId: true,
-  tokensBefore: true,
-});
-const customNames = optionNames<{ customType: unknown; data?: unknown; message?: unknown }>({
-  customType: true,
-  data: true,
-  message: true,
-});
 
 /** An entry without the fields that the session gives it. */
 type EntryBody<Entry = SessionEntry> = Entry extends SessionEntry
@@ -106,7 +96,7 @@ export class StoredSessions implements RuntimeSessions {
     if (options.text !== undefined) checkText("text", options.text);
     const { text, limit, after } = options;
     return this.#worker.store.sessions.list({
-      ...this.#filterOf(options),
+      ...sessionQuery(options, this.#scope.scope),
       withWorkers: false,
       ...(text !== undefined && { text }),
       ...(limit !== undefined && { limit }),
@@ -268,7 +258,7 @@ export class StoredSessions implements RuntimeSessions {
     return searchSessions(this.#worker.store.sessions, {
       text,
       limit,
-      query: this.#filterOf(options),
+      query: sessionQuery(options, this.#scope.scope),
       ...this.#scope,
       ...(sessionId !== undefined && { sessionId: parseSessionId(sessionId) }),
       ...(after !== undefined && { after }),
@@ -306,48 +296,13 @@ export class StoredSessions implements RuntimeSessions {
     const [id, agent] = [parseSessionId(sessionId), agentIdOf(agentId)];
     // In a session of the scope, the runs of others count as well, because they keep the session busy.
     const isOwn = (await this.get(sessionId)) !== undefined;
-    const owner = isOwn ? {} : this.#scope.scope;
-    let phase: AgentPhase = "idle";
-    for (let after: string | null | undefined; after !== null;) {
-      const query = { sessionId: id, status: ["pending", "running", "waiting", "paused"] } as const;
-      const { runs, next } = await this.#worker.store.journal.list({
-        ...query,
-        ...owner,
-        ...(after !== undefined && { after }),
-      });
-      for (const run of runs) {
-        if (run.endedAt !== null) continue;
-        if (run.kind === "compaction") return "compaction";
-        if (run.agentId === agent) phase = "turn";
-      }
-      after = next;
-    }
-    return phase;
+    return agentPhase(this.#worker.store.journal, id, agent, isOwn ? undefined : this.#scope.scope);
   }
 
   async delete(sessionId: string): Promise<void> {
     this.#life.check();
     const run = await this.#worker.store.sessions.delete(parseSessionId(sessionId), this.#scope.scope);
     if (run !== undefined) throw sessionBusy(run);
-  }
-
-  #filterOf({ agentId, tenantId, userId }: SessionFilter): SessionQuery {
-    const { scope } = this.#scope;
-    for (const [name, value, own] of [
-      ["tenantId", tenantId, scope?.tenantId],
-      ["userId", userId, scope?.userId],
-    ] as const)
-      if (value !== undefined && own !== undefined && value !== own)
-        throw new Fault(
-          "invalid_argument",
-          `invalid ${name} ${describeValue(value)}: this view is for ${describeValue(own)}; omit ${name}, or use another view`,
-        );
-    return {
-      ...(agentId !== undefined && { agentId: agentIdOf(agentId) }),
-      ...(tenantId !== undefined && { tenantId }),
-      ...(userId !== undefined && { userId }),
-      ...scope,
-    };
   }
 
   async #find(sessionId: string): Promise<SessionSummary> {
@@ -412,22 +367,3 @@ export class StoredSessions implements RuntimeSessions {
 
 /** The type of the entry with which a forked session names its origin. */
 const forkType = "fork";
-
-function checkText(name: string, value: unknown): asserts value is string {
-  if (typeof value === "string" && value !== "") return;
-  throw new Fault("invalid_argument", `invalid ${name} ${describeValue(value)}: expected a text`);
-}
-
-function checkName(name: string, value: unknown): void {
-  checkText(name, value);
-  if (value.length > longestName)
-    throw new Fault(
-      "invalid_argument",
-      `invalid ${name}: it has ${value.length} characters; use at most ${longestName}`,
-    );
-}
-
-function checkLimit(limit: number): void {
-  if (Number.isSafeInteger(limit) && limit >= 1) return;
-  throw new Fault("invalid_argument", `invalid limit ${limit}: expected an integer of at least 1`);
-}

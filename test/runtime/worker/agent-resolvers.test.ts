@@ -175,6 +175,27 @@ it("a resolver that returns null is refused with a hint, because only undefined 
   await worker.close();
 });
 
+it("a resolver that never returns is reported after 30 s, and close() does not wait longer", async () => {
+  const { clock, open, errors } = await setUp();
+  const submitting = await open();
+  await submitting.submit(greeter("a", "Hello"), "x", { startAt: clock.now() + 1_000 });
+  await submitting.close();
+  const worker = await open();
+  let isAsked = false;
+  const resolve = (): Promise<never> => {
+    isAsked = true;
+    return new Promise<never>(() => undefined);
+  };
+  worker.register({ name: "greeter", resolve });
+  await clock.advance(1_000);
+  await until(() => isAsked);
+  const closed = worker.close();
+  await clock.advance(30_000);
+  await closed;
+  const message = expect.stringMatching(/^the resolver of greeter.* returned no agent .* within 30000 ms/);
+  expect(errors).toMatchObject([{ code: "internal", message }]);
+});
+
 it("the context factory of a resolver makes the context of a resolved run", async () => {
   const { open } = await setUp();
   const asker: HostedAgent = {

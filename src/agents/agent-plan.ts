@@ -1,0 +1,75 @@
+import { eventDraft, Fault, type HostedAgent, type RunContext } from "../kernel/index.ts";
+import type { AgentOptions } from "./agent-options.ts";
+import { summaryRole } from "./agent-parts.ts";
+import { PromptWindow, type WindowChange } from "./compaction/prompt-window.ts";
+import type { InvocationPlan } from "./invocation-plan.ts";
+import { anyOf, checkRoles } from "./turns/turn-control.ts";
+
+type PlannedAgent = HostedAgent & Required<Pick<HostedAgent, "models">>;
+
+type TurnLimits = Pick<InvocationPlan, "maxTurns" | "maxToolCallsPerTurn">;
+
+/** The parts of a plan that the agent creates from its options. */
+interface PlanParts extends TurnLimits, Pick<InvocationPlan, "architecture" | "pipeline" | "toolSpecs"> {
+  /** If absent, an answer with a schema fails with `unsupported`. */
+  readonly check: InvocationPlan["check"] | undefined;
+}
+
+/** Returns the turn limits of an agent. Throws `invalid_argument` for a limit that is not an integer from 1. */
+export function turnLimits({ name, maxTurns = 25, maxToolCallsPerTurn = 128 }: AgentOptions): TurnLimits {
+  for (const [option, value] of Object.entries({ maxTurns, maxToolCallsPerTurn }))
+    if (!Number.isSafeInteger(value) || value < 1)
+      throw new Fault(
+        "invalid_argument",
+        `invalid ${option} ${value} of agent ${name}: expected an integer from 1`,
+      );
+  return { maxTurns, maxToolCallsPerTurn };
+}
+
+/** Creates the settings that every invocation of the agent uses. */
+export function invocationPlan(agent: PlannedAgent, options: AgentOptions, parts: PlanParts): InvocationPlan {
+  const { name, guardrails = [], compaction } = options;
+  return {
+    agent,
+    architecture: parts.architecture,
+    instructions: options.instructions ?? "",
+    maxTurns: parts.maxTurns,
+    maxToolCallsPerTurn: parts.maxToolCallsPerTurn,
+    ephemeral: options.ephemeral ?? [],
+    guardrails,
+    pipeline: parts.pipeline,
+    stopHooks: options.stopHooks ?? [],
+    window: compaction && ((ctx) => promptWindow(ctx, compaction)),
+    history: options.history,
+    memory: options.memory ?? null,
+    permissions: options.permissions ?? null,
+    hooks: options.toolHooks ?? null,
+    telemetry: options.telemetry ?? null,
+    steering: options.steering ?? "one",
+    followUps: options.followUps ?? "one",
+    prepareStep: options.prepareStep
+      ? checkRoles(name, options.prepareStep, ["main", ...Object.keys(agent.models)])
+      : null,
+    stopWhen: options.stopWhen ? anyOf(options.stopWhen) : null,
+    check: parts.check ?? unchecked,
+    toolSpecs: parts.toolSpecs,
+  };
+}
+
+/**
+ * Creates the prompt window of an invocation. It emits an event when the model sees less than the whole conversation.
+ */
+function promptWindow(ctx: RunContext, compaction: NonNullable<AgentOptions["compaction"]>): PromptWindow {
+  const onCompact = (change: WindowChange): void => {
+    const data = { architecture: "agent", name: "agent.messages_snipped", data: { ...change } };
+    ctx.emitEvent(eventDraft("architecture_event", data));
+  };
+  return new PromptWindow({ ctx, strategy: compaction, role: summaryRole, onCompact });
+}
+
+function unchecked(): never {
+  throw new Fault(
+    "unsupported",
+    "no JSON Schema validator is available; use the Agent class of the package reeve",
+  );
+}
