@@ -257,6 +257,7 @@ export {
   type StepOutcome,
   type StepRecord,
 } from "./run/step-record.ts";
+export type { InheritedRequest, RequestOfRun, RequestOfTask } from "./run/inherited-request.ts";
 export type { TaskChange, TaskRecord } from "./run/task.ts";
 export type { Interruption, OnParentEnd, OnPause, TaskOutcome } from "./run/task-outcome.ts";
 export { isFinal, type TaskStatus, taskStatuses } from "./run/task-status.ts";
@@ -390,6 +391,7 @@ export type { PromptQuery, PromptSource } from "./agent/prompt-source.ts";
 export type { ResourceSource } from "./agent/resource-source.ts";
 export type {
   AskOutcome,
+  ChildRequest,
   Branch,
   BranchResults,
   LlmRequest,
@@ -402,7 +404,7 @@ export type {
   TaskReport,
   ToolsOptions,
 } from "./agent/run-context.ts";
-export { checkSpawnOptions, spawnOptionNames } from "./agent/spawn-check.ts";
+export { checkChildRequest, checkSpawnOptions, spawnOptionNames } from "./agent/spawn-check.ts";
 export { answerIfLive } from "./agent/answer-approval.ts";
 export type { RunHandle, ToolResultOptions, WaitingResult } from "./agent/run-handle.ts";
 export * from "./agent/runtime.ts";

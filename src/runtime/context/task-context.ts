@@ -11,6 +11,7 @@ import {
   type AskOutcome,
   type Branch,
   type BranchResults,
+  type ChildRequest,
   type CompactedTranscript,
   type CompactionStep,
   type EventDraft,
@@ -58,6 +59,7 @@ import {
 import { raceBranches, runBranches, type RaceResult } from "./branches.ts";
 import { CallHistory } from "../tool/call-history.ts";
 import { ContinueAsNew, journalScope } from "./continue-as-new.ts";
+import { spawnSharing } from "./child-step.ts";
 import { compactTranscript } from "./compaction-step.ts";
 import type { CallingScope } from "../tool/gate-context.ts";
 import { withChildOutput } from "./child-output.ts";
@@ -88,13 +90,17 @@ export class TaskContext implements RunContext {
   /** The settled calls for the gate; empty if there is no gate (F1). */
   readonly #history: CallHistory;
   #calling: CallingScope | undefined;
+  /** Whether this scope is the body of a tool or a step, or belongs to the gate. Its calls are not the task's loop. */
+  readonly #isBody: boolean;
 
   constructor(
     runner: TaskRunner,
     scope: StepScope | number,
     cancelScope: CancellationScope = runner.cancelScope,
     around?: CallHistory,
+    isBody = false,
   ) {
+    this.#isBody = isBody;
     this.#history = new CallHistory(around);
     this.#runner = runner;
     this.#starts = new MessageStarts(runner);
@@ -135,6 +141,10 @@ export class TaskContext implements RunContext {
 
   get settings(): CallSettings | null {
     return this.#runner.task.record.settings ?? null;
+  }
+
+  get sharesPrompt(): boolean {
+    return this.#runner.task.record.inherits !== undefined;
   }
 
   get input(): JsonValue {
@@ -198,6 +208,7 @@ export class TaskContext implements RunContext {
     this.#lastLlm = address;
     this.#toolsCalled = 0;
     this.#runner.stopReason = reply.stopReason;
+    if (!this.#isBody) this.#runner.lastRequest = { request, role };
     this.#runner.replies.set(reply.message, reply);
     // The reasoning is sent again with the next request, so it counts as input.
     const tokens = reply.usage.inputTokens + reply.usage.reasoningTokens;
@@ -253,6 +264,10 @@ export class TaskContext implements RunContext {
     );
   }
 
+  child(request: ChildRequest): Promise<SpawnOutcome> {
+    return spawnSharing(this.#steps, request);
+  }
+
   spawn(agentId: AgentId, input: JsonValue, options: SpawnOptions = {}): Promise<SpawnOutcome> {
     // Who speaks for the run does not change what the child does, so a run of an older version still replays.
     const { handsOver: _handsOver, ...digested } = options;
@@ -303,7 +318,9 @@ export class TaskContext implements RunContext {
       const cancelScope = stopOnFault
         ? new CancellationScope(this.#steps.cancelScope)
         : this.#steps.cancelScope;
-      const contexts = names.map((name) => this.#inside(branchScope(address, name), cancelScope));
+      const contexts = names.map((name) =>
+        this.#inside(branchScope(address, name), cancelScope, this.#isBody),
+      );
       const settled = await runBranches(this.#steps, address, {
         branches,
         contexts,
@@ -320,7 +337,7 @@ export class TaskContext implements RunContext {
     const step = this.#steps.identify("race", Object.keys(branches).join(" "), null);
     return this.#steps.run<RaceResult<Value>>(step, (open) =>
       raceBranches(open, branches, (name, cancelScope) =>
-        this.#inside(branchScope(step.address, name), cancelScope),
+        this.#inside(branchScope(step.address, name), cancelScope, this.#isBody),
       ),
     );
   }
@@ -441,8 +458,9 @@ export class TaskContext implements RunContext {
     });
   }
 
-  #inside(scope: StepScope, cancelScope: CancellationScope): TaskContext {
-    return new TaskContext(this.#runner, scope, cancelScope, this.#history);
+  /** A scope in the body of a step, or in a branch. */
+  #inside(scope: StepScope, cancelScope: CancellationScope, isBody = true): TaskContext {
+    return new TaskContext(this.#runner, scope, cancelScope, this.#history, isBody);
   }
 
   /** Takes the input that waits in a queue of the run. Only the root has such queues. */

@@ -3,9 +3,11 @@ import {
   Supervision,
   tightenBudget,
   unlimitedBudget,
+  type CallSettings,
   type HostedAgent,
   type ExecutionBudget,
   type JsonValue,
+  type RequestOfTask,
   type SpawnOptions,
   type TaskId,
   type TaskRecord,
@@ -19,6 +21,15 @@ export interface ChildTaskOptions extends SpawnOptions {
   readonly input: JsonValue;
   /** Epoch milliseconds. */
   readonly now: number;
+  /** The request with which the child starts. If absent, the child has a prompt of its own. */
+  readonly inherited?: InheritedChild;
+}
+
+/** What a child inherits that shares its parent's prompt. */
+export interface InheritedChild {
+  readonly request: RequestOfTask;
+  /** Settings of the parent's last request. */
+  readonly settings: CallSettings | null;
 }
 
 /** B6: the budget of a child never exceeds its parent's, and its deadline is never later than the parent's. */
@@ -52,7 +63,16 @@ export function childTaskRecord(parent: TaskState, options: ChildTaskOptions): T
     onPause: options.onPause ?? "suspend",
     ...(options.role !== undefined && { role: options.role }),
     tools: options.tools ?? null,
+    ...inheritedFields(options.inherited),
   };
+}
+
+function inheritedFields(
+  inherited: InheritedChild | undefined,
+): Partial<Pick<TaskRecord, "inherits" | "settings">> {
+  if (inherited === undefined) return {};
+  const { request: inherits, settings } = inherited;
+  return settings === null ? { inherits } : { inherits, settings };
 }
 
 /** The caps of the task's own account. Without the ancestors' caps: their accounts enforce those, also after a top-up (B6). */

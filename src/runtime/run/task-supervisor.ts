@@ -19,7 +19,7 @@ import {
 } from "../../kernel/index.ts";
 import { carryOver } from "./unread-input.ts";
 import { openAccountCommand } from "../journal/new-run.ts";
-import { childTaskRecord, ownBudget } from "../journal/task-record.ts";
+import { childTaskRecord, ownBudget, type InheritedChild } from "../journal/task-record.ts";
 import { DeliveryCounts } from "./delivery-counts.ts";
 import { hostedAgent, type WorkerContext } from "../process/worker-context.ts";
 import { RunAllotment } from "./run-allotment.ts";
@@ -149,11 +149,19 @@ export class TaskSupervisor implements TaskHost, SeatMoves {
     return false;
   }
 
-  spawn(parentId: TaskId, agentId: AgentId, input: JsonValue, options: SpawnOptions): SpawnOutcome {
+  spawn(
+    parentId: TaskId,
+    agentId: AgentId,
+    input: JsonValue,
+    options: SpawnOptions,
+    inherited?: InheritedChild,
+  ): SpawnOutcome {
     const agent = hostedAgent(this.#worker, agentId);
     const taskId = formatTaskId(this.#state.nextTask);
     const now = this.#worker.clock.now();
-    const task = childTaskRecord(this.#state.task(parentId), { ...options, taskId, agent, input, now });
+    const shared = inherited && { inherited };
+    const parent = this.#state.task(parentId);
+    const task = childTaskRecord(parent, { ...options, ...shared, taskId, agent, input, now });
     const { priority } = task.supervision;
     const waits = options.onFull === "wait" ? ({ waits: "pending" } as const) : undefined;
     const outcome = this.seats.acquire({ type: "acquire", taskId, parentId, priority, ...waits });
