@@ -10,6 +10,7 @@ import {
   type EventDraft,
   type JsonValue,
   type Mail,
+  type NextRun,
   type RunId,
   type SessionChange,
   type TaskOutcome,
@@ -128,6 +129,11 @@ export function sessionChangesAtEnd(
   if (retention === HistoryRetention.RUN) return [];
   if (state.sessionsOf(root).length === 0) return sessions;
   return [{ type: "reveal", sessionId, runId, taskId: root }, ...sessions];
+}
+
+/** The runs that the end of a root submits. A failed task submits none, because it can be resumed. */
+export function nextRunsAtEnd(outcome: TaskOutcome, { next = [] }: TaskReport): readonly NextRun[] {
+  return outcome.status === "failed" && outcomeStatus(outcome) === "failed" ? [] : next;
 }
 
 /** R14: what retention erases in the commit that ends the run, whatever its outcome. Returns `undefined` if nothing is erased. */

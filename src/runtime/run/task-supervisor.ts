@@ -17,6 +17,7 @@ import {
   type TaskId,
   type TaskOutcome,
 } from "../../kernel/index.ts";
+import { nextRunEvents, submitNext } from "./next-runs.ts";
 import { carryOver } from "./unread-input.ts";
 import { openAccountCommand } from "../journal/new-run.ts";
 import { childTaskRecord, ownBudget } from "../journal/task-record.ts";
@@ -38,6 +39,7 @@ import {
   cancelledOutcome,
   endEvents,
   historyToErase,
+  nextRunsAtEnd,
   runEnd,
   sessionChangesAtEnd,
 } from "../journal/task-end.ts";
@@ -257,7 +259,10 @@ export class TaskSupervisor implements TaskHost, SeatMoves {
     const state = this.#state;
     if (this.#isClosed || state.liveTasks > 0) return;
     if (!state.ended) {
-      carryOver({ worker: this.#worker, log: this.#log, state, tenantId: this.tenantId });
+      const ended = { worker: this.#worker, log: this.#log, state, tenantId: this.tenantId };
+      // Before the unread input: a compaction needs an idle session, and the input follows it.
+      submitNext(ended);
+      carryOver(ended);
       const erasures = historyToErase(state);
       if (erasures !== undefined) this.#log.add(erasures, at);
       this.#log.emit(root, runEnd(state), at);
@@ -398,8 +403,17 @@ export class TaskSupervisor implements TaskHost, SeatMoves {
     this.#emitStart(task, at);
     for (const draft of events) this.#log.emit(taskId, draft, at, task);
     for (const child of this.#state.liveChildren(taskId, "cancel")) this.cancel(child, parentEnded);
-    const change = { type: "end", taskId, outcome, ...(endedOn.length === 0 ? {} : { endedOn }) } as const;
     const runner = this.#runners.get(taskId);
+    const next = nextRunsAtEnd(outcome, runner?.report ?? {});
+    for (const draft of nextRunEvents({ worker: this.#worker, state: this.#state }, next))
+      this.#log.emit(taskId, draft, at, task);
+    const change = {
+      type: "end",
+      taskId,
+      outcome,
+      ...(endedOn.length === 0 ? {} : { endedOn }),
+      ...(next.length === 0 ? {} : { next }),
+    } as const;
     const sessions = sessionChangesAtEnd(task, outcome, runner?.report ?? {}, this.#state);
     this.#log.add(sessions.length === 0 ? { tasks: [change] } : { tasks: [change], sessions }, at);
     const answers = answersOf(task, outcome, this.#lease.runId, at);
