@@ -207,6 +207,7 @@ export {
   type Model,
   type Permissions,
   type RegisterOptions,
+  type RetryChanges,
   type RunContext,
   type AgentResolver,
   type ApprovalPage,
