@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { Agent, openRuntime, type Event, type RetryChanges } from "../../src/index.ts";
-import type { HostedAgent, RunHandle } from "../../src/kernel/index.ts";
+import type { HostedAgent, RunHandle, RunResult } from "../../src/kernel/index.ts";
 import { FakeClock, scriptedModel } from "../../src/testing/index.ts";
 import { settle } from "../runtime/runtime-setup.ts";
 
@@ -20,15 +20,13 @@ async function retried(of: { readonly agent?: RetryChanges; readonly runtime?: R
   const model = scriptedModel([...fails(4), "done"]);
   const agent = new Agent({ name: "scout", model, ...(of.agent !== undefined && { retry: of.agent }) });
   const run = await agent.submit("Go", { runtime });
-  let hasEnded = false;
-  const result = run.result().finally(() => {
-    hasEnded = true;
-  });
-  while (!hasEnded) {
+  const wait = async (): Promise<undefined> => {
     await settle();
     await clock.advance(10_000);
-  }
-  const { status, error } = await result;
+  };
+  let result: RunResult | undefined;
+  while (result === undefined) result = await Promise.race([run.result(), wait()]);
+  const { status, error } = result;
   const events = await eventsOf(run);
   await runtime.close();
   const delays = events.flatMap((each) => (each.type === "retry_start" ? [each.data.delayMs] : []));

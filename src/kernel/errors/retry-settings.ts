@@ -80,11 +80,14 @@ export function requireRetryNumbers(
       );
   };
   const isCount = maxRetries === Number.POSITIVE_INFINITY || Number.isSafeInteger(maxRetries);
-  const isFrom0 = (value: unknown): boolean => typeof value === "number" && value >= 0;
   require("maxRetries", maxRetries, isCount && maxRetries >= 0, "an integer from 0");
   require("baseDelayMs", baseDelayMs, isFrom0(baseDelayMs), "milliseconds from 0");
   require("maxDelayMs", maxDelayMs, isFrom0(maxDelayMs), "milliseconds from 0");
   require("jitter", jitter, isFrom0(jitter) && Number.isFinite(jitter), "a share from 0");
+}
+
+function isFrom0(value: unknown): boolean {
+  return typeof value === "number" && value >= 0;
 }
 
 /**
