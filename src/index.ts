@@ -190,6 +190,7 @@ export {
   type Engine,
   type ErrorKind,
   type Event,
+  type EventOptions,
   type ExecutionBudget,
   type Extension,
   type ExtensionContext,
