@@ -126,7 +126,7 @@ export interface Dependencies extends FastFlags {
    */
   problemsOf(schema: JsonSchema, value: JsonValue): Promise<readonly string[]>;
   /** Spawns one of the agents that the architecture declares in `declaredWorkers`. */
-  spawnChild(worker: HostedAgent, input: WorkerInput, options?: SpawnOptions): Promise<SpawnOutcome>;
+  spawnWorker(worker: HostedAgent, input: WorkerInput, options?: SpawnOptions): Promise<SpawnOutcome>;
 }
 
 /** Receives the result of a call of a tool that `Dependencies.withExtraTools` added. */
