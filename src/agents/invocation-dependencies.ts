@@ -232,7 +232,7 @@ export class InvocationDependencies implements Dependencies {
     return this.#parts.check(schema, value);
   }
 
-  spawnChild(worker: HostedAgent, input: WorkerInput, options?: SpawnOptions): Promise<SpawnOutcome> {
+  spawnWorker(worker: HostedAgent, input: WorkerInput, options?: SpawnOptions): Promise<SpawnOutcome> {
     return this.#scope.ctx.spawn(worker.id, input as JsonValue, options);
   }
 }

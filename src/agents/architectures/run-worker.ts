@@ -62,7 +62,7 @@ export async function runWorker(
   { worker, input, options, onPartialText }: WorkerJob,
 ): Promise<WorkerResult> {
   deps.ctx.check();
-  const spawned = await deps.spawnChild(worker, input, { onFull: "wait", ...options });
+  const spawned = await deps.spawnWorker(worker, input, { onFull: "wait", ...options });
   if (spawned.kind === "refused") return spawned;
   try {
     return toWorkerResult(await deps.ctx.join(spawned.handle));

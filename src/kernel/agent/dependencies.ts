@@ -12,7 +12,8 @@ import type { JsonValue } from "../base/json-value.ts";
 import type { Memory } from "./memory.ts";
 import type { Model, ResponseFormat } from "../messages/model.ts";
 import type { Permissions } from "./permissions.ts";
-import type { RunContext, SpawnOptions, SpawnOutcome } from "./run-context.ts";
+import type { RunContext } from "./run-context.ts";
+import type { SpawnOptions, SpawnOutcome } from "../run/spawn-options.ts";
 import type { RunFacts } from "../run/run-facts.ts";
 import type { JsonSchema } from "../base/schema.ts";
 import type { Telemetry } from "./telemetry.ts";
@@ -125,7 +126,7 @@ export interface Dependencies extends FastFlags {
    */
   problemsOf(schema: JsonSchema, value: JsonValue): Promise<readonly string[]>;
   /** Spawns one of the agents that the architecture declares in `declaredWorkers`. */
-  spawnChild(worker: HostedAgent, input: WorkerInput, options?: SpawnOptions): Promise<SpawnOutcome>;
+  spawnWorker(worker: HostedAgent, input: WorkerInput, options?: SpawnOptions): Promise<SpawnOutcome>;
 }
 
 /** Receives the result of a call of a tool that `Dependencies.withExtraTools` added. */
