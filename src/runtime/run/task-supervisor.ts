@@ -7,7 +7,6 @@ import {
   type AgentId,
   type CancellationStatus,
   type EventDraft,
-  type Headcount,
   type JsonValue,
   type Lease,
   type RunRecord,
@@ -32,11 +31,12 @@ import { insideTask } from "../process/async-context.ts";
 import { restartDelayMs } from "../process/run-retry.ts";
 import type { RunState } from "../journal/run-state.ts";
 import type { TaskState } from "../journal/task-state.ts";
-import { RunHeadcount, type SeatMoves } from "./run-headcount.ts";
+import { hasPausing, RunHeadcount, type SeatMoves } from "./run-headcount.ts";
 import { StopTimer } from "./stop-timer.ts";
 import {
   answersOf,
   cancelledOutcome,
+  endChange,
   endEvents,
   historyToErase,
   nextRunsAtEnd,
@@ -407,13 +407,7 @@ export class TaskSupervisor implements TaskHost, SeatMoves {
     const next = nextRunsAtEnd(outcome, runner?.report ?? {});
     for (const draft of nextRunEvents({ worker: this.#worker, state: this.#state }, next))
       this.#log.emit(taskId, draft, at, task);
-    const change = {
-      type: "end",
-      taskId,
-      outcome,
-      ...(endedOn.length === 0 ? {} : { endedOn }),
-      ...(next.length === 0 ? {} : { next }),
-    } as const;
+    const change = endChange(taskId, { outcome, endedOn, next });
     const sessions = sessionChangesAtEnd(task, outcome, runner?.report ?? {}, this.#state);
     this.#log.add(sessions.length === 0 ? { tasks: [change] } : { tasks: [change], sessions }, at);
     const answers = answersOf(task, outcome, this.#lease.runId, at);
@@ -483,9 +477,4 @@ export class TaskSupervisor implements TaskHost, SeatMoves {
 function startTime({ record, crashes, crashedAt }: TaskState, { runRetry }: WorkerContext): number {
   const restartAt = crashes === 0 ? 0 : crashedAt + (restartDelayMs(crashes, runRetry) ?? 0);
   return Math.max(restartAt, record.startAt ?? 0);
-}
-
-function hasPausing({ tasks }: Headcount): boolean {
-  for (const taskId in tasks) if (tasks[taskId as TaskId]?.status === "pausing") return true;
-  return false;
 }
