@@ -6,7 +6,7 @@ import { checkList } from "../base/option-check.ts";
 import { describeValue } from "../base/describe-value.ts";
 import { Fault } from "../base/fault.ts";
 import { nearestName } from "../base/nearest-name.ts";
-import type { ChildRequest, SpawnOptions } from "./run-context.ts";
+import type { ChildRequest, SpawnOptions } from "../run/spawn-options.ts";
 
 /** The names of the options of `ctx.spawn`. */
 export const spawnOptionNames = optionNames<SpawnOptions>({
@@ -37,7 +37,7 @@ export function checkSpawnOptions(
 }
 
 /** The names of the options of `ctx.child`. */
-export const childRequestNames = optionNames<ChildRequest>({
+const childRequestNames = optionNames<ChildRequest>({
   prompt: true,
   tools: true,
   priority: true,
