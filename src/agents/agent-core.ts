@@ -13,6 +13,7 @@ import {
   Fault,
   formatAgentId,
   modelTimeouts,
+  retrySettings,
   spawnBudget,
   type HostedAgent,
   type AgentId,
@@ -27,6 +28,7 @@ import {
   type Message,
   type Model,
   type ModelTimeouts,
+  type RetryChanges,
   rootTaskId,
   type RunContext,
   type RunHandle,
@@ -98,6 +100,7 @@ export class AgentCore implements HostedAgent {
   readonly inbox: InboxMode;
   declare readonly spawnBudget?: Partial<SpawnBudget>;
   declare readonly modelTimeouts?: Partial<ModelTimeouts>;
+  declare readonly retry?: RetryChanges;
   declare readonly version?: string;
   declare readonly callPath?: CallPath;
   declare readonly clearHistory?: NonNullable<HostedAgent["clearHistory"]>;
@@ -129,6 +132,10 @@ export class AgentCore implements HostedAgent {
     if (options.modelTimeouts !== undefined) {
       modelTimeouts(`agent ${name}`, options.modelTimeouts);
       this.modelTimeouts = options.modelTimeouts;
+    }
+    if (options.retry !== undefined) {
+      retrySettings(options.retry, `agent ${name}`);
+      this.retry = options.retry;
     }
     if (options.version !== undefined) this.version = options.version;
     const { history } = options;
