@@ -195,6 +195,7 @@ export { outcomeStatus } from "./run/outcome-status.ts";
 export type { Resolution } from "./run/resolution.ts";
 export type { ContextFactory, RunFacts, RunFactsStorage } from "./run/run-facts.ts";
 export { type ChildMetaOptions, RunMeta, type StandaloneOptions } from "./run/run-meta.ts";
+export { nextRunId, type NextRun } from "./run/next-run.ts";
 export { runKinds, startsLater, turnKey, type RunKind, type RunRecord } from "./run/run-record.ts";
 export { longestTitle, runTitle } from "./run/run-title.ts";
 export { changedResult } from "./run/changed-result.ts";

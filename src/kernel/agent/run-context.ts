@@ -1,3 +1,4 @@
+import type { NextRun } from "../run/next-run.ts";
 import type { Interruption, TaskOutcome } from "../run/task-outcome.ts";
 import type { CallSettings } from "../messages/call-settings.ts";
 import type { LlmReply } from "../messages/llm-reply.ts";
@@ -61,6 +62,11 @@ export interface TaskReport {
    * invocation then stays hidden and resumable, or if its history is not retained.
    */
   readonly sessions?: readonly SessionChange[];
+  /**
+   * Runs to submit in the commit that ends the run, exactly once. Only a root task may request them. Not submitted if
+   * the task failed, because it can be resumed. Replaces the list of an earlier report.
+   */
+  readonly next?: readonly NextRun[];
   /** Additional data for the task's outcome, such as plans, scores and hand-off targets. */
   readonly metadata?: JsonObject;
   /**

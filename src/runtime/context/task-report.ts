@@ -1,6 +1,7 @@
 import {
   assertMadeJson,
   Fault,
+  rootTaskId,
   sealJson,
   type ChatMessage,
   type LlmReply,
@@ -14,14 +15,14 @@ import { checkReport } from "./context-options.ts";
 
 /** Adds a report to the earlier reports of the task. */
 export function noteReport(runner: TaskRunner, report: TaskReport): void {
-  assertReported(report, runner.worker.sizes);
+  assertReported(report, runner.worker.sizes, runner.taskId === rootTaskId);
   const sessions = report.sessions && withSources(report.sessions, runner.replies);
   runner.report = { ...runner.report, ...report, ...(sessions && { sessions }) };
 }
 
 /** J10: checks that a report is JSON, and that none of its values is too large. */
-function assertReported(report: TaskReport, sizes: SizeLimit): void {
-  checkReport(report);
+function assertReported(report: TaskReport, sizes: SizeLimit, isRoot: boolean): void {
+  checkReport(report, isRoot);
   for (const member in report) {
     const value = report[member as keyof TaskReport];
     if (member === "sessions" || value === undefined) continue;
