@@ -3,43 +3,30 @@ import {
   Fault,
   HistoryRetention,
   samplingNames,
-  sealJson,
   type CallSettings,
   type ChatMessage,
   type ChildRequest,
   type JsonValue,
   type LlmRequest,
   type RequestOfTask,
-  type SpawnOutcome,
   type Transcript,
 } from "../../kernel/index.ts";
 import type { InheritedChild } from "../journal/task-record.ts";
-import type { StepExecutor } from "../task/step-executor.ts";
 import type { TaskRunner } from "../task/task-runner.ts";
 
-/** Spawns a child that starts with the last request of its parent. The request is stored in the commit of the step. */
-export function spawnSharing(steps: StepExecutor, request: ChildRequest): Promise<SpawnOutcome> {
-  const { runner } = steps;
-  const step = steps.identify("spawn", "child", request as unknown as JsonValue);
-  return steps.run<SpawnOutcome>(step, async () => {
-    const { lastRequest, agent, agentId, taskId, worker } = runner;
-    const offered = lastRequest?.request.tools ?? agent.tools ?? [];
-    const names = new Set([...offered, ...(agent.tools ?? [])].map(({ name }) => name));
-    checkChildRequest("ctx.child()", request, names);
-    if (lastRequest === undefined)
-      throw new Fault(
-        "invalid_argument",
-        `ctx.child() has no request to share: task ${taskId} of ${agentId} has not called a model yet; use ctx.spawn()`,
-      );
-    const { prompt, ...options } = request;
-    const input = prompt as JsonValue;
-    sealJson(input, "the prompt of ctx.child()");
-    worker.sizes.assert(input, "the prompt of ctx.child()");
-    return () =>
-      runner.host.spawn(taskId, agentId, input, options, {
-        request: requestToShare(runner, lastRequest),
-        settings: settingsOf(lastRequest.request),
-      });
+/** Checks the request of a child and returns what the child inherits from the task. */
+export function inheritedBy(runner: TaskRunner, request: ChildRequest): () => InheritedChild {
+  const { lastRequest, agent, agentId, taskId } = runner;
+  const offered = [...(lastRequest?.request.tools ?? none), ...(agent.tools ?? none)];
+  checkChildRequest("ctx.child()", request, new Set(offered.map(({ name }) => name)));
+  if (lastRequest === undefined)
+    throw new Fault(
+      "invalid_argument",
+      `ctx.child() has no request to share: task ${taskId} of ${agentId} has not called a model yet; use ctx.spawn()`,
+    );
+  return () => ({
+    request: requestToShare(runner, lastRequest),
+    settings: settingsOf(lastRequest.request),
   });
 }
 
