@@ -39,14 +39,15 @@ export class ChildSteps {
   /** Spawns a child that starts with the task's last request, which is stored in the commit of the step. */
   share(request: ChildRequest): Promise<SpawnOutcome> {
     const { runner } = this.#steps;
-    const step = this.#steps.identify("spawn", "child", request as unknown as JsonValue);
+    const step = this.#steps.identify("spawn", "child", request);
     return this.#steps.run<SpawnOutcome>(step, async () => {
       const inherited = inheritedBy(runner, request);
       const { prompt, ...options } = request;
       const input = prompt as JsonValue;
       assertJson(input, "the prompt of ctx.child()");
       runner.worker.sizes.assert(input, "the prompt of ctx.child()");
-      return () => runner.host.spawn(runner.taskId, runner.agentId, input, options, inherited());
+      return () =>
+        runner.host.spawn(runner.taskId, runner.agentId, input, { ...options, inherited: inherited() });
     });
   }
 

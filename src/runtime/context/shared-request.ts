@@ -48,7 +48,7 @@ function requestToShare(
     return hash;
   };
   const { instructions = "", tools = none, transcript, thinkingLevel } = request;
-  const { rest, said = none, ...stored } = storedPart(runner, transcript);
+  const { rest, said, ...stored } = storedPart(runner, transcript);
   const { model, maxToolCallsPerTurn } = runner.turn?.record ?? {};
   const last = rest.length === 0 ? none : [hold(contentHashes.ofJson(rest, "the messages of a child"), rest)];
   if (last.length > 0) runner.shared = { transcript, stored: { ...stored, said: [...said, ...last] } };

@@ -15,14 +15,18 @@ import {
 import type { TaskState } from "./task-state.ts";
 import { deadlineOf } from "./task-clock.ts";
 
-export interface ChildTaskOptions extends SpawnOptions {
+/** Options of a new task. */
+export interface NewTaskOptions extends SpawnOptions {
+  /** The request with which the task starts. If absent, the task has a prompt of its own. */
+  readonly inherited?: InheritedChild;
+}
+
+export interface ChildTaskOptions extends NewTaskOptions {
   readonly taskId: TaskId;
   readonly agent: HostedAgent;
   readonly input: JsonValue;
   /** Epoch milliseconds. */
   readonly now: number;
-  /** The request with which the child starts. If absent, the child has a prompt of its own. */
-  readonly inherited?: InheritedChild;
 }
 
 /** What a child inherits that shares its parent's prompt. */

@@ -10,7 +10,6 @@ import {
   type JsonValue,
   type Lease,
   type RunRecord,
-  type SpawnOptions,
   type SpawnOutcome,
   type StepAddress,
   type TaskId,
@@ -19,7 +18,7 @@ import {
 import { nextRunEvents, submitNext } from "./next-runs.ts";
 import { carryOver } from "./unread-input.ts";
 import { openAccountCommand } from "../journal/new-run.ts";
-import { childTaskRecord, ownBudget, type InheritedChild } from "../journal/task-record.ts";
+import { childTaskRecord, ownBudget, type NewTaskOptions } from "../journal/task-record.ts";
 import { DeliveryCounts } from "./delivery-counts.ts";
 import { hostedAgent, type WorkerContext } from "../process/worker-context.ts";
 import { RunAllotment } from "./run-allotment.ts";
@@ -151,19 +150,11 @@ export class TaskSupervisor implements TaskHost, SeatMoves {
     return false;
   }
 
-  spawn(
-    parentId: TaskId,
-    agentId: AgentId,
-    input: JsonValue,
-    options: SpawnOptions,
-    inherited?: InheritedChild,
-  ): SpawnOutcome {
+  spawn(parentId: TaskId, agentId: AgentId, input: JsonValue, options: NewTaskOptions): SpawnOutcome {
     const agent = hostedAgent(this.#worker, agentId);
     const taskId = formatTaskId(this.#state.nextTask);
     const now = this.#worker.clock.now();
-    const shared = inherited && { inherited };
-    const parent = this.#state.task(parentId);
-    const task = childTaskRecord(parent, { ...options, ...shared, taskId, agent, input, now });
+    const task = childTaskRecord(this.#state.task(parentId), { ...options, taskId, agent, input, now });
     const { priority } = task.supervision;
     const waits = options.onFull === "wait" ? ({ waits: "pending" } as const) : undefined;
     const outcome = this.seats.acquire({ type: "acquire", taskId, parentId, priority, ...waits });

@@ -41,7 +41,7 @@ async function setUp(open: () => Promise<Store>, script: readonly ScriptStep[], 
       }
       const outcome = await ctx.join(spawned.handle);
       outcomes.push(outcome);
-      return String(outcome.output);
+      return JSON.stringify(outcome.output);
     },
   });
   const agent = new Agent({
