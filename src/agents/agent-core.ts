@@ -35,6 +35,7 @@ import {
   type RunResult,
   type Runtime,
   type SpawnBudget,
+  type SpawnChildOptions,
   type TaskInbox,
   type Tool,
   type UserMessage,
@@ -298,6 +299,16 @@ export class AgentCore implements HostedAgent {
     checkRuntimeChoice("phase()", options);
     const runtime = options.runtime ?? (await this.#runtime());
     return runtime.sessions.phase(sessionId, this.id);
+  }
+
+  /**
+   * Starts a child of a session and returns its run. Its request starts with what the session's last closed invocation
+   * was sent, so that a provider that caches prompts bills only `prompt` in full. The child may call the tools that
+   * `tools` names, writes nothing to the session and does not make it busy (`Runtime.spawnChild`).
+   */
+  async spawnChild(options: SpawnChildOptions & RuntimeChoice): Promise<RunHandle> {
+    const { runtime, ...child } = { ...options };
+    return (runtime ?? (await this.#runtime())).spawnChild(this, child);
   }
 
   /** Starts a run and returns its handle without waiting for the result. */
