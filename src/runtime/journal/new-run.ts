@@ -48,7 +48,7 @@ export interface NewRunOptions extends SubmitOptions {
 }
 
 /** A run that shares the prompt of an ended run. */
-export interface NewChild {
+interface NewChild {
   readonly inherits: RequestOfRun;
   /** Names of the tools that the run may call. `null` means all. */
   readonly tools: readonly string[] | null;
