@@ -400,7 +400,8 @@ export class TaskSupervisor implements TaskHost, SeatMoves {
     for (const child of this.#state.liveChildren(taskId, "cancel")) this.cancel(child, parentEnded);
     const change = { type: "end", taskId, outcome, ...(endedOn.length === 0 ? {} : { endedOn }) } as const;
     const runner = this.#runners.get(taskId);
-    const sessions = sessionChangesAtEnd(task, outcome, runner?.report ?? {}, this.#state);
+    const agent = runner?.agent ?? this.#worker.agents.get(task.record.agentId);
+    const sessions = sessionChangesAtEnd(task, outcome, runner?.report ?? {}, this.#state, { at, agent });
     this.#log.add(sessions.length === 0 ? { tasks: [change] } : { tasks: [change], sessions }, at);
     const answers = answersOf(task, outcome, this.#lease.runId, at);
     for (const inboxChange of answers?.inbox ?? noChanges)
