@@ -195,6 +195,7 @@ export { outcomeStatus } from "./run/outcome-status.ts";
 export type { Resolution } from "./run/resolution.ts";
 export type { ContextFactory, RunFacts, RunFactsStorage } from "./run/run-facts.ts";
 export { type ChildMetaOptions, RunMeta, type StandaloneOptions } from "./run/run-meta.ts";
+export { nextRunId, type NextRun } from "./run/next-run.ts";
 export { runKinds, startsLater, turnKey, type RunKind, type RunRecord } from "./run/run-record.ts";
 export { longestTitle, runTitle } from "./run/run-title.ts";
 export { changedResult } from "./run/changed-result.ts";
@@ -218,6 +219,7 @@ export {
   type StepOutcome,
   type StepRecord,
 } from "./run/step-record.ts";
+export type { InheritedRequest, RequestOfRun, RequestOfTask } from "./run/inherited-request.ts";
 export type { TaskChange, TaskRecord } from "./run/task.ts";
 export type { Interruption, OnParentEnd, OnPause, TaskOutcome } from "./run/task-outcome.ts";
 export { isFinal, type TaskStatus, taskStatuses } from "./run/task-status.ts";
@@ -356,7 +358,7 @@ export * from "./agent/permissions.ts";
 export type { PromptQuery, PromptSource } from "./agent/prompt-source.ts";
 export type { ResourceSource } from "./agent/resource-source.ts";
 export type * from "./agent/run-context.ts";
-export { checkSpawnOptions, spawnOptionNames } from "./agent/spawn-check.ts";
+export { checkChildRequest, checkSpawnOptions, spawnOptionNames } from "./agent/spawn-check.ts";
 export { answerIfLive } from "./agent/answer-approval.ts";
 export type { EventOptions, RunHandle, ToolResultOptions, WaitingResult } from "./agent/run-handle.ts";
 export * from "./agent/runtime.ts";
