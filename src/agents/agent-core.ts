@@ -129,7 +129,7 @@ export class AgentCore implements HostedAgent {
     executionBudget(budget);
     this.budget = budget;
     this.inbox = options.inbox ?? "each";
-    this.checksInput = options.guardrails?.some(({ onInput }) => onInput !== undefined) ?? false;
+    this.checksInput = options.guardrails?.some((each) => each.onInput !== undefined) ?? false;
     if (options.spawnBudget !== undefined) {
       spawnBudget(options.spawnBudget);
       this.spawnBudget = options.spawnBudget;

@@ -83,7 +83,7 @@ class Invocation {
     this.#turn = turn;
     this.#place = place;
     this.#history = given.message === undefined ? beforeInterruption(turn.history) : turn.history;
-    if (given.message === undefined || plan.guardrails.every(({ onInput }) => onInput === undefined))
+    if (given.message === undefined || plan.guardrails.every((each) => each.onInput === undefined))
       this.#verdict = "accepted";
     this.#session = this.#begin();
     this.#prompt = given.prompt;
