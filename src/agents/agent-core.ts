@@ -103,6 +103,7 @@ export class AgentCore implements HostedAgent {
   declare readonly spawnBudget?: Partial<SpawnBudget>;
   declare readonly modelTimeouts?: Partial<ModelTimeouts>;
   declare readonly retry?: RetryChanges;
+  readonly checksInput: boolean;
   declare readonly version?: string;
   declare readonly callPath?: CallPath;
   declare readonly clearHistory?: NonNullable<HostedAgent["clearHistory"]>;
@@ -129,6 +130,7 @@ export class AgentCore implements HostedAgent {
     executionBudget(budget);
     this.budget = budget;
     this.inbox = options.inbox ?? "each";
+    this.checksInput = options.guardrails?.some((each) => each.onInput !== undefined) ?? false;
     if (options.spawnBudget !== undefined) {
       spawnBudget(options.spawnBudget);
       this.spawnBudget = options.spawnBudget;

@@ -251,6 +251,11 @@ export {
   stoppedStem,
   type MessageBatch,
 } from "./sessions/message-batch.ts";
+export {
+  interruptedMessage,
+  isInterruptedMessage,
+  type InterruptedStatus,
+} from "./sessions/interrupted-message.ts";
 export { continuesFrom, rebaseBatch } from "./sessions/rebase-batch.ts";
 export * from "./messages/message-size.ts";
 export * from "./messages/thinking-level.ts";
