@@ -77,11 +77,15 @@ describe.each(twoStores)("a reviewer on the %s store", (_name, prepare) => {
     const held = new Promise<string>((resolve) => (release = () => resolve("noted")));
     const slow = tool({ name: "note", description: "Notes", inputSchema: noInput, execute: () => held });
     const script: ScriptStep[] = [
-      ...[looks, looks, "Rain."],
+      looks,
+      looks,
+      "Rain.",
       ({ messages }) => (JSON.stringify(messages.at(-1)).includes(prompt) ? notes : looks),
       ({ messages }) => (JSON.stringify(messages.at(-1)).includes(prompt) ? notes : looks),
       looks,
-      ...["Done.", "Done.", "Done."],
+      "Done.",
+      "Done.",
+      "Done.",
     ];
     const { agent } = scout(script, { tools: [look, slow] });
     const { sessionId } = await agent.invoke("Where?", { runtime });
