@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { createServer, type IncomingMessage } from "node:http";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 
 /** A request of the Messages API, as far as the server reads it. */
@@ -30,10 +30,7 @@ export class CachingServer {
   readonly #stored = new Set<string>();
   readonly #answer: (body: MessagesBody) => CachedAnswer;
   readonly #server = createServer((request, response) => {
-    void readBody(request).then((text) => {
-      response.setHeader("content-type", "application/json");
-      response.end(JSON.stringify(this.#respond(JSON.parse(text) as MessagesBody)));
-    });
+    void this.#serve(request, response);
   });
   #input = 0;
   #cached = 0;
@@ -54,6 +51,12 @@ export class CachingServer {
 
   get totals(): CacheTotals {
     return { input: this.#input, cached: this.#cached };
+  }
+
+  async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const body = JSON.parse(await readBody(request)) as MessagesBody;
+    response.setHeader("content-type", "application/json");
+    response.end(JSON.stringify(this.#respond(body)));
   }
 
   #respond(body: MessagesBody): object {
