@@ -53,7 +53,7 @@ console.log(`the review: ${notes.join()}`);
 
 const child = await clerk.spawnChild({ sessionId, tools: [], prompt: "Name the largest invoices.", runtime });
 const largest = await child.result();
-console.log(String(largest.output));
+console.log(largest.output);
 
 const [parent, inside, last] = model.calls;
 assert.deepEqual(inside?.messages.slice(0, -1), parent?.messages);
