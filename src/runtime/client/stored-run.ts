@@ -1,6 +1,9 @@
 import {
+  describeValue,
   Fault,
+  readProperty,
   type ApprovalDecision,
+  type ApprovalRequest,
   type Mail,
   type RunId,
   type RunSummary,
@@ -71,18 +74,16 @@ export class StoredRun {
     );
   }
 
-  /** Refuses a decision on a request that the run has not made, and the approval of a call that needs a result. */
+  /** Refuses a decision on a request that the run has not made, and an approval that lacks the answer it must contain. */
   async checkDecision(approvalId: string, decision: ApprovalDecision): Promise<void> {
     const runId = this.#runId;
     for await (const event of this.#store.events.read(runId)) {
       if (event.type !== "approval_request" || event.data.approvalId !== approvalId) continue;
-      const { kind, callId, toolName } = event.data;
-      if (kind !== "client_tool" || decision.decision !== "approved" || decision.input !== undefined) return;
-      throw new Fault(
-        "invalid_argument",
-        `invalid decision on ${approvalId}: the client-side tool ${toolName} needs a result; use run.toolResult(${JSON.stringify(callId)}, value)`,
-        { details: { runId, approvalId, callId } },
-      );
+      const problem = decision.decision === "approved" ? answerProblem(event.data, decision.input) : undefined;
+      if (problem === undefined) return;
+      throw new Fault("invalid_argument", `invalid decision on ${approvalId}: ${problem}`, {
+        details: { runId, approvalId, callId: event.data.callId },
+      });
     }
     throw new Fault(
       "not_found",
@@ -97,5 +98,24 @@ export class StoredRun {
    */
   async #isToBeResumed(): Promise<boolean> {
     return mayResume(await this.#store.mailbox.read(this.#runId));
+  }
+}
+
+/** What an approval of this request lacks. `undefined` if it is complete. */
+function answerProblem({ kind, input, callId, toolName }: ApprovalRequest, answer: unknown): string | undefined {
+  switch (kind) {
+    case "client_tool":
+      if (answer !== undefined) return undefined;
+      return `the client-side tool ${toolName} needs a result; use run.toolResult(${JSON.stringify(callId)}, value)`;
+    case "select": {
+      const choices = readProperty(input, "choices");
+      if (Array.isArray(choices) && choices.includes(answer)) return undefined;
+      return `the answer ${describeValue(answer)} is not one of the choices; use input: one of ${JSON.stringify(choices)}`;
+    }
+    case "input":
+      if (typeof answer === "string") return undefined;
+      return `the answer ${describeValue(answer)} is no text; use input: "..."`;
+    default:
+      return undefined;
   }
 }

@@ -14,6 +14,7 @@ import {
   type CompactedTranscript,
   type CompactionStep,
   type EventDraft,
+  type ExtensionPort,
   type InputQueue,
   type JsonValue,
   type LlmReply,
@@ -66,13 +67,14 @@ import { MessageSteps } from "./messages.ts";
 import { runBody, StepBodyContext } from "./step-context.ts";
 import { StepExecutor, type Body } from "../task/step-executor.ts";
 import { none } from "../task/step-outcome.ts";
+import { portFor } from "../process/worker-context.ts";
 import { CancellationScope } from "../task/cancellation-scope.ts";
 import type { TaskRunner } from "../task/task-runner.ts";
 import { askPerson } from "../tool/approval.ts";
 import { callTools, noteResults } from "../tool/tool-batch.ts";
 import { callTool, ToolStep } from "../tool/tool-call.ts";
 import { assertReported, withSources } from "./task-report.ts";
-import { isTurnOf, takeTurn } from "./turn-step.ts";
+import { isTurnOf, takeTurn, takeTurnWithSteps } from "./turn-step.ts";
 import { inboxDrain, joinWait, queueWait } from "../journal/wait-names.ts";
 
 /** The `RunContext` of one scope: the task itself, a branch, or a tool's body. */
@@ -129,6 +131,14 @@ export class TaskContext implements RunContext {
     return this.#runner.state;
   }
 
+  get extensionPort(): ExtensionPort {
+    const { worker, facts, state, taskId } = this.#runner;
+    const hasQueued = (): boolean =>
+      state.resolutions.all(taskId, queueWait("steer")).length > 0 ||
+      state.resolutions.all(taskId, queueWait("follow_up")).length > 0;
+    return portFor(worker, { ...facts, signal: this.signal, hasQueued });
+  }
+
   get streaming(): boolean {
     return this.#runner.task.record.streaming;
   }
@@ -177,8 +187,15 @@ export class TaskContext implements RunContext {
     this.#steps.check();
   }
 
-  turn(plan: (opening: TurnOpening) => TurnPlan | Promise<TurnPlan>): Promise<Turn> {
-    return takeTurn(this.#steps, plan);
+  turn(
+    plan: (opening: TurnOpening, ctx: RunContext) => TurnPlan | Promise<TurnPlan>,
+    options?: { readonly withSteps: boolean },
+  ): Promise<Turn> {
+    if (options?.withSteps !== true)
+      return takeTurn(this.#steps, plan as (opening: TurnOpening) => TurnPlan | Promise<TurnPlan>);
+    return takeTurnWithSteps(this.#steps, plan, (address) =>
+      this.#inside(address, this.#steps.cancelScope),
+    );
   }
 
   llm(request: LlmRequest): Promise<LlmReply> {

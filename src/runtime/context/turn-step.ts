@@ -9,14 +9,19 @@ import {
   sessionSettings,
   Transcript,
   type ChatMessage,
+  type EmittableEvent,
+  type EventDraft,
+  type HandledInput,
   type Hash,
   type JsonValue,
   type MaybePromise,
   type Model,
   type ModelReference,
+  type RunContext,
   type SessionId,
   type SessionPath,
   type SessionSettings,
+  type StepAddress,
   type ThinkingLevel,
   type ToolSpec,
   type Turn,
@@ -25,6 +30,7 @@ import {
 } from "../../kernel/index.ts";
 import { resolveModel } from "../process/session-model.ts";
 import type { ActiveStep } from "../task/active-step.ts";
+import type { NestedContext } from "../task/nested-scope.ts";
 import type { StepExecutor } from "../task/step-executor.ts";
 import type { TaskRunner } from "../task/task-runner.ts";
 
@@ -45,15 +51,39 @@ class SeenHistory {
  * be rebuilt from the session is detected here.
  */
 export function takeTurn(steps: StepExecutor, plan: Plan): Promise<Turn> {
+  return startTurn(steps, (opening) => plan(opening), undefined);
+}
+
+/** Like `takeTurn`, for a plan that takes steps inside the step. `inside` creates their scope. */
+export function takeTurnWithSteps(
+  steps: StepExecutor,
+  plan: (opening: TurnOpening, ctx: RunContext) => TurnPlan | Promise<TurnPlan>,
+  inside: (address: StepAddress) => NestedContext,
+): Promise<Turn> {
+  let nested: NestedContext | undefined;
+  return startTurn(
+    steps,
+    async (opening, { address }) => {
+      nested = inside(address);
+      const { events = none, ...planned } = await plan(opening, nested);
+      return { ...planned, events: [...(nested.takeEvents() as readonly EmittableEvent[]), ...events] };
+    },
+    inputEvent(steps.runner),
+  );
+}
+
+/** `start` is the event `input`, if it is written before `plan` is called. */
+function startTurn(steps: StepExecutor, plan: StepPlan, start: EventDraft<"input"> | undefined): Promise<Turn> {
   const { runner } = steps;
   const seen = new SeenHistory();
   const step = { address: steps.next(), kind: "turn", name: "turn", digest: seen } as const;
   const known = runner.task.steps.get(step.address);
+  const isAnnounced = start !== undefined;
   const take = (): Promise<Turn> =>
     steps.run<TurnRecord, Turn>(
       step,
-      (open) => makeTurn(open, plan, seen),
-      undefined,
+      (open) => makeTurn(open, plan, seen, isAnnounced),
+      start,
       (record) => thaw(runner, record, seen.history),
     );
   if (known?.kind !== "turn" || known.outcome.kind !== "ok") return take();
@@ -70,28 +100,35 @@ interface Planned {
   readonly leafId: string | null;
   readonly history: Transcript;
   readonly settings: SessionSettings;
+  /** Whether the event `input` is in the log already. */
+  readonly isAnnounced: boolean;
 }
 
 type Plan = (opening: TurnOpening) => TurnPlan | Promise<TurnPlan>;
+type StepPlan = (opening: TurnOpening, open: ActiveStep) => TurnPlan | Promise<TurnPlan>;
 
 /** Creates the turn; synchronous if nothing has to be loaded. */
 function makeTurn(
   open: ActiveStep,
-  plan: Plan,
+  plan: StepPlan,
   seen: SeenHistory,
+  isAnnounced: boolean,
 ): (() => TurnRecord) | Promise<() => TurnRecord> {
   const sessionId = historySession(open.runner);
   const reading = readHistory(open.runner, sessionId);
   return reading instanceof Promise
-    ? reading.then((path) => planTurn(open, plan, seen, sessionId, path))
-    : planTurn(open, plan, seen, sessionId, reading);
+    ? reading.then((path) => planTurn(open, plan, { seen, sessionId, isAnnounced }, path))
+    : planTurn(open, plan, { seen, sessionId, isAnnounced }, reading);
+}
+
+interface TurnPlace extends Pick<Planned, "sessionId" | "isAnnounced"> {
+  readonly seen: SeenHistory;
 }
 
 function planTurn(
   open: ActiveStep,
-  plan: Plan,
-  seen: SeenHistory,
-  sessionId: SessionId | null,
+  plan: StepPlan,
+  { seen, sessionId, isAnnounced }: TurnPlace,
   { leafId, entries: path }: SessionPath,
 ): (() => TurnRecord) | Promise<() => TurnRecord> {
   const { input, record } = open.runner.task;
@@ -99,9 +136,10 @@ function planTurn(
   if (settings.model !== null) requireModel(open.runner, settings.model);
   const see = (planned: TurnPlan): (() => TurnRecord) => {
     seen.history = historyOf(planned.history ?? contextMessages(path));
-    return () => freeze(open, { plan: planned, sessionId, leafId, history: seen.history, settings });
+    const { history } = seen;
+    return () => freeze(open, { plan: planned, sessionId, leafId, history, settings, isAnnounced });
   };
-  const planning = plan({ input, sessionId, path, channel: record.channel ?? null });
+  const planning = plan({ input, sessionId, path, channel: record.channel ?? null }, open);
   return planning instanceof Promise ? planning.then(see) : see(planning);
 }
 
@@ -115,7 +153,8 @@ function historyOf(messages: readonly ChatMessage[]): Transcript {
  * Creates the record synchronously when it is written, so that contents of earlier records are referenced, not stored
  * again. J1, J10: sealed.
  */
-function freeze(open: ActiveStep, { plan, sessionId, leafId, history, settings }: Planned): TurnRecord {
+function freeze(open: ActiveStep, planned: Planned): TurnRecord {
+  const { plan, sessionId, leafId, history, settings } = planned;
   const { runner } = open;
   const { contentHashes, clock } = runner.worker;
   // A task whose content is kept must not refer to content of a task that is erased.
@@ -133,12 +172,13 @@ function freeze(open: ActiveStep, { plan, sessionId, leafId, history, settings }
     plan.history && hold(contentHashes.ofJson(plan.history, "the history of a turn"), plan.history);
   const earlierHash =
     plan.earlier && hold(contentHashes.ofJson(plan.earlier, "the earlier messages of a turn"), plan.earlier);
-  const { channel } = runner.task.record;
-  open.emit({ type: "input", data: { input: runner.task.input, ...(channel !== undefined && { channel }) } });
+  if (!planned.isAnnounced) open.emit(inputEvent(runner));
   for (const draft of plan.events ?? none) open.emitFromCode(draft);
-  open.emit({ type: "before_agent_start", data: { instructionsHash, fromCache } });
-  const session = sessionId ?? runner.facts.sessionId;
-  open.emit({ type: "context", data: { sessionId: session, leafId, messages: history.length } });
+  if (plan.handled === undefined) {
+    open.emit({ type: "before_agent_start", data: { instructionsHash, fromCache } });
+    const session = sessionId ?? runner.facts.sessionId;
+    open.emit({ type: "context", data: { sessionId: session, leafId, messages: history.length } });
+  }
   const at = clock.now();
   const record: { -readonly [Key in keyof TurnRecord]: TurnRecord[Key] } = {
     at,
@@ -151,10 +191,17 @@ function freeze(open: ActiveStep, { plan, sessionId, leafId, history, settings }
   if (historyHash !== undefined) record.history = historyHash;
   if (earlierHash !== undefined) record.earlier = earlierHash;
   if (plan.maxToolCallsPerTurn !== undefined) record.maxToolCallsPerTurn = plan.maxToolCallsPerTurn;
+  if (plan.isTransformed === true) record.isTransformed = true;
+  if (plan.handled !== undefined) record.handled = plan.handled;
   if (settings.model !== null) record.model = settings.model;
   if (settings.thinkingLevel !== null) record.thinkingLevel = settings.thinkingLevel;
   if (contents !== undefined) record.contents = Object.freeze(contents);
   return Object.freeze(record);
+}
+
+function inputEvent({ task: { input, record } }: TaskRunner): EventDraft<"input"> {
+  const { channel } = record;
+  return { type: "input", data: { input, ...(channel !== undefined && { channel }) } };
 }
 
 function thaw(runner: TaskRunner, record: TurnRecord, history: Transcript): Turn {
@@ -193,6 +240,8 @@ class TakenTurn implements Turn {
   readonly tools: readonly ToolSpec[];
   readonly earlier: readonly ChatMessage[];
   readonly resumeCount: number;
+  readonly isTransformed: boolean;
+  readonly handled: HandledInput | null;
   readonly model: ModelReference | null;
   readonly thinkingLevel: ThinkingLevel | null;
   readonly #runner: TaskRunner;
@@ -211,6 +260,8 @@ class TakenTurn implements Turn {
         ? none
         : (contentOf(runner, record.earlier) as unknown as readonly ChatMessage[]);
     this.resumeCount = runner.task.resumed;
+    this.isTransformed = record.isTransformed === true;
+    this.handled = record.handled ?? null;
     this.model = record.model ?? null;
     this.thinkingLevel = record.thinkingLevel ?? null;
     this.#runner = runner;

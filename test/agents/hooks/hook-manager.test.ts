@@ -44,6 +44,9 @@ function setUp(
     facts: { tenantId: null, userId: null, sessionId, runId, metadata: {}, context: undefined },
     input,
     clock,
+    get extensionPort(): never {
+      throw new Error("hooks use no extension port");
+    },
     emitEvent: (draft) => told.push(draft),
   };
   const show = (...events: readonly Event[]): void => events.forEach((each) => hooks.observe(each, task));
