@@ -13,6 +13,7 @@ import {
   Fault,
   formatAgentId,
   modelTimeouts,
+  retrySettings,
   spawnBudget,
   type HostedAgent,
   type AgentId,
@@ -28,6 +29,7 @@ import {
   type Message,
   type Model,
   type ModelTimeouts,
+  type RetryChanges,
   rootTaskId,
   type RunContext,
   type RunHandle,
@@ -103,6 +105,7 @@ export class AgentCore implements HostedAgent {
   readonly inbox: InboxMode;
   declare readonly spawnBudget?: Partial<SpawnBudget>;
   declare readonly modelTimeouts?: Partial<ModelTimeouts>;
+  declare readonly retry?: RetryChanges;
   declare readonly version?: string;
   declare callPath?: CallPath;
   declare readonly clearHistory?: NonNullable<HostedAgent["clearHistory"]>;
@@ -137,6 +140,10 @@ export class AgentCore implements HostedAgent {
     if (options.modelTimeouts !== undefined) {
       modelTimeouts(`agent ${name}`, options.modelTimeouts);
       this.modelTimeouts = options.modelTimeouts;
+    }
+    if (options.retry !== undefined) {
+      retrySettings(options.retry, `agent ${name}`);
+      this.retry = options.retry;
     }
     if (options.version !== undefined) this.version = options.version;
     const { history } = options;

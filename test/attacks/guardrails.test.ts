@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { Agent, openRuntime, tool, toolHooks, type Guardrail, type Extension } from "../../src/index.ts";
-import type { HookRegistry, JsonValue } from "../../src/kernel/index.ts";
+import type { ExtensionHandler, HookRegistry, JsonValue } from "../../src/kernel/index.ts";
 import { pii } from "../../src/guardrails.ts";
 import { scriptedModel } from "../../src/testing/index.ts";
 

@@ -2,7 +2,7 @@ import { checkChoice, checkOptions, optionNames, type OptionNames } from "../bas
 import { executionBudget } from "../limits/execution-budget.ts";
 import { parseHistoryRetention } from "../limits/history-retention.ts";
 import { parsePriority } from "../limits/priority.ts";
-import type { SpawnOptions } from "./run-context.ts";
+import type { SpawnOptions } from "../run/spawn-options.ts";
 
 /** The names of the options of `ctx.spawn`. */
 export const spawnOptionNames = optionNames<SpawnOptions>({

@@ -5,6 +5,7 @@ import type { AgentId, TaskId } from "../base/identity.ts";
 import type { JsonObject, JsonValue } from "../base/json-value.ts";
 import type { Message } from "../messages/message.ts";
 import type { OnParentEnd, OnPause, TaskOutcome } from "./task-outcome.ts";
+import type { NextRun } from "./next-run.ts";
 import type { StepAddress } from "./step-address.ts";
 import type { SupervisionJson } from "../limits/supervision.ts";
 
@@ -68,6 +69,8 @@ export type TaskChange =
       readonly taskId: TaskId;
       readonly outcome: TaskOutcome;
       readonly endedOn?: readonly StepAddress[];
+      /** Runs that the commit that ends the run submits. Only the end of a root has them. */
+      readonly next?: readonly NextRun[];
     }
   /** J5: an ended task continues after `resume` or `topUp`. */
   | { readonly type: "reopen"; readonly taskId: TaskId }

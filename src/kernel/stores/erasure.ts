@@ -82,6 +82,8 @@ function erasedDrain(queue: string, given: JsonValue): JsonValue {
 
 function erasedChange(change: TaskChange, tasks: ReadonlySet<TaskId>): TaskChange {
   if (change.type === "continue" && tasks.has(change.taskId)) return { ...change, input: null };
+  if (change.type === "end" && change.next !== undefined && tasks.has(change.taskId))
+    return { ...change, next: change.next.map((run) => ({ ...run, input: null, metadata: {} })) };
   if (change.type !== "create" || !tasks.has(change.task.taskId)) return change;
   const messages = change.task.messages.map(withoutWords);
   return { ...change, task: { ...change.task, input: null, metadata: {}, messages } };

@@ -5,6 +5,7 @@ import {
   CancellationError,
   checkSpawnOptions,
   Fault,
+  rootTaskId,
   sealMadeJson,
   type AgentId,
   type ApprovalDecision,
@@ -160,7 +161,7 @@ export class TaskContext implements RunContext {
    * error.
    */
   report(report: TaskReport): void {
-    assertReported(report, this.#runner.worker.sizes);
+    assertReported(report, this.#runner.worker.sizes, this.taskId === rootTaskId);
     const { report: before, replies } = this.#runner;
     const sessions = report.sessions && withSources(report.sessions, replies);
     this.#runner.report = { ...before, ...report, ...(sessions && { sessions }) };

@@ -12,8 +12,8 @@ import { isPromise, refusedPromise } from "../task/refused-promise.ts";
 import { checkReport } from "./context-options.ts";
 
 /** J10: checks that a report is JSON, and that none of its values is too large. */
-export function assertReported(report: TaskReport, sizes: SizeLimit): void {
-  checkReport(report);
+export function assertReported(report: TaskReport, sizes: SizeLimit, isRoot: boolean): void {
+  checkReport(report, isRoot);
   for (const member in report) {
     const value = report[member as keyof TaskReport];
     if (member === "sessions" || value === undefined) continue;
