@@ -36,7 +36,7 @@ export function architectureOf(
     const create = registered?.get(architecture);
     if (create !== undefined)
       return requireTurnControl(checkArchitecture(create(), `architecture of agent ${name}`), options);
-    if (registered === undefined && extensions.length > 0) return deferredArchitecture(architecture);
+    if (extensions.length > 0) return deferredArchitecture(architecture);
   }
   const created = typeof architecture === "string" ? createArchitecture(architecture) : architecture;
   return requireTurnControl(checkArchitecture(created, `architecture of agent ${name}`), options);

@@ -4,10 +4,10 @@ import {
   type ExtensionPort,
   type ExtensionSurface,
   type RunHandle,
+  type Runtime,
   type TenantScope,
 } from "../kernel/index.ts";
 import type { PortOwner, WorkerContext } from "./process/worker-context.ts";
-import type { RuntimeView } from "./runtime-view.ts";
 
 /** Maximum number of errors that `Runtime.extensionErrors` returns. */
 const mostErrors = 1_000;
@@ -38,7 +38,7 @@ export interface ExtensionPortOptions {
   readonly errors: ExtensionErrors;
   readonly surface: ExtensionSurface | null;
   /** Returns the runtime as this tenant and user see it. */
-  readonly view: (scope: TenantScope | undefined) => Pick<RuntimeView, "sessions" | "find" | "list">;
+  readonly view: (scope: TenantScope | undefined) => Pick<Runtime, "sessions" | "find" | "list">;
 }
 
 /** Creates what the extensions of an agent use of the runtime. S6: with a tenant, they see only its sessions. */
@@ -48,7 +48,7 @@ export function extensionPort(
 ): ExtensionPort {
   const scope = tenantId === null ? undefined : { tenantId, ...(userId !== null && { userId }) };
   const runtime = view(scope);
-  const { clock, store, resolveModel, onError } = worker;
+  const { clock, store, resolveModel } = worker;
   const run = async (): Promise<RunHandle | undefined> => (runId === null ? undefined : runtime.find(runId));
   return {
     clock,
@@ -68,7 +68,7 @@ export function extensionPort(
     cancel: (reason) => {
       void run()
         .then((handle) => handle?.cancel(reason))
-        .catch((error: unknown) => onError(Fault.from(error)));
+        .catch((error: unknown) => worker.onError(Fault.from(error)));
     },
     hasPendingMessages: async () => {
       if (runId === null) return false;
@@ -78,13 +78,15 @@ export function extensionPort(
     },
     untilIdle: async () => {
       for (;;) {
-        const { runs } = await runtime.list({ sessionId, status: ["pending", "running", "waiting", "paused"] });
+        const { runs } = await runtime.list({
+          sessionId,
+          status: ["pending", "running", "waiting", "paused"],
+        });
         const [open] = runs.filter(({ endedAt }) => endedAt === null);
         if (open === undefined) return;
         await (await runtime.find(open.runId))?.result();
       }
     },
-    reportError: (error) =>
-      errors.add({ ...error, at: clock.now(), sessionId, runId, tenantId, userId }),
+    reportError: (error) => errors.add({ ...error, at: clock.now(), sessionId, runId, tenantId, userId }),
   };
 }

@@ -54,7 +54,8 @@ const refusal = {
 export const answerRules: { readonly [Type in AnswerableEventType]: AnswerRule<Type> } = {
   input: {
     read: readInputAnswer,
-    expected: '{ action: "continue" }, { action: "transform", input } with a text or parts, or { action: "handled", reply }',
+    expected:
+      '{ action: "continue" }, { action: "transform", input } with a text or parts, or { action: "handled", reply }',
     names: optionNames<Answer<"input">>({ action: true, input: true, reply: true }),
     next: (event, answer) =>
       answer.action === "transform"

@@ -37,14 +37,17 @@ export class EventDelivery implements EventObserver {
   }
 }
 
+function wants(observer: EventObserver, type: EventType): boolean {
+  return observer.watches?.(type) !== false;
+}
+
 /** Passes events to two observers. Each receives the types that it watches. */
 export function bothObservers(one: EventObserver, other: EventObserver): EventObserver {
   const observers = [one, other];
-  const watches = (observer: EventObserver, type: EventType): boolean => observer.watches?.(type) !== false;
   return {
-    watches: (type) => observers.some((observer) => watches(observer, type)),
+    watches: (type) => observers.some((observer) => wants(observer, type)),
     observe: (event, task) => {
-      for (const observer of observers) if (watches(observer, event.type)) observer.observe(event, task);
+      for (const observer of observers) if (wants(observer, event.type)) observer.observe(event, task);
     },
     settled: async (runId) => {
       for (const observer of observers) await observer.settled(runId);

@@ -48,10 +48,17 @@ export function deferredArchitecture(name: string): Architecture {
     supportsContinue: true,
     supportsTurnControl: true,
     declaredWorkers: () => ({}),
-    // oxlint-disable-next-line
-    async *run() {
-      throw new Fault("not_found", `no extension has registered the architecture ${name}`);
-    },
+    run: () => ({
+      [Symbol.asyncIterator]: () => ({
+        next: () =>
+          Promise.reject(
+            new Fault(
+              "not_found",
+              `there is no architecture ${name}: no extension has registered it; see runtime.extensionErrors()`,
+            ),
+          ),
+      }),
+    }),
   };
 }
 
@@ -91,5 +98,5 @@ function toolOfSkills(skills: readonly Skill[]): Tool {
       const skill = byName.get(name);
       return skill === undefined ? refusal(`There is no skill ${name}.`) : said(await skill.read());
     },
-  }) as Tool;
+  });
 }

@@ -29,12 +29,11 @@ export async function planExtendedTurn(
   const handlers = host.placeIn(() => scoped);
   const { input, channel } = opening;
   const first: JsonValue = input ?? (read.attachments as unknown as JsonValue);
-  const raw = read.message === undefined || input !== null || read.attachments.length > 0 ? first : read.prompt;
+  const raw =
+    read.message === undefined || input !== null || read.attachments.length > 0 ? first : read.prompt;
   const event = deepFreeze({ input: raw, text: read.prompt, channel });
   const { event: last, answer } =
-    read.message === undefined
-      ? { event, answer: undefined }
-      : await host.answer("input", event, handlers);
+    read.message === undefined ? { event, answer: undefined } : await host.answer("input", event, handlers);
   if (answer?.action === "handled")
     return { input, instructions: "", tools: [], handled: { reply: answer.reply ?? null } };
   const isTransformed = last.input !== raw;

@@ -154,7 +154,7 @@ export class ExtensionHost {
   async refusal({ type, event }: SessionNavigation, port: ExtensionPort): Promise<string | undefined> {
     await this.ready(() => port.clock);
     const place: HandlerPlace = { port, systemPrompt: this.#prompts.get(port.sessionId) };
-    const { answer, by } = await this.answer(type, event as AnswerableEvent<"session_before_tree">, place);
+    const { answer, by } = await this.answer(type, event, place);
     return answer && `extension ${by} refuses${answer.reason === undefined ? "" : `: ${answer.reason}`}`;
   }
 
@@ -257,8 +257,16 @@ export class ExtensionHost {
 
   async #setUpAll(clock: () => Clock): Promise<void> {
     for (const extension of this.#extensions) await this.#setUp(extension, clock);
-    this.#onReady(this.registered);
     this.#isReady = true;
+    try {
+      this.#onReady(this.registered);
+    } catch (error) {
+      // A part does not fit the agent. The agent continues with its own parts.
+      this.#failures.push({
+        extension: this.#extensions.map(({ name }) => name).join(", "),
+        fault: Fault.from(error),
+      });
+    }
   }
 
   async #setUp(extension: Extension, clock: () => Clock): Promise<void> {

@@ -24,7 +24,7 @@ export interface ExtendedAgent {
   readonly models: Readonly<Record<string, Model>>;
 }
 
-/** Where the code of an extension runs. */
+/** The place at which code of an extension runs: inside a step, beside a run or outside of runs. */
 export interface HandlerPlace {
   /** Read when it is needed, because a handler that uses nothing costs nothing (F1). */
   readonly port: ExtensionPort;
@@ -163,7 +163,10 @@ export class HandlerContext implements ExtensionContext {
   async reload(): Promise<void> {
     const { surface } = this.#port;
     if (surface?.reload === undefined)
-      throw this.#unsupported("reload", "there is no workspace; pass a surface with reload() to openRuntime()");
+      throw this.#unsupported(
+        "reload",
+        "there is no workspace; pass a surface with reload() to openRuntime()",
+      );
     await surface.reload();
   }
 
@@ -242,7 +245,13 @@ export class HandlerContext implements ExtensionContext {
     const { step } = this.#place;
     // Only code inside a step can wait durably. Elsewhere the questions do not exist.
     if (step === undefined) return { notify } as ExtensionUi;
-    const asker = { extension: this.#extension, event: this.#event, time: this.#time, ctx: () => step, check };
+    const asker = {
+      extension: this.#extension,
+      event: this.#event,
+      time: this.#time,
+      ctx: () => step,
+      check,
+    };
     return { notify, ...personQuestions(asker) };
   }
 

@@ -1,7 +1,7 @@
 import { Fault, type Clock } from "../../kernel/index.ts";
 
 /** Maximum time of one handler in milliseconds. The time in which a person is asked does not count. */
-export const handlerMs = 5_000;
+const handlerMs = 5_000;
 
 /** The faults of calls that exceeded their time. */
 const expiries = new WeakSet<Fault>();
@@ -41,7 +41,10 @@ export class HandlerTime {
    * Runs the code. Rejects with `internal` when its time is over, and with the error of `watch` when that rejects; the
    * code may then still run, but `isOver` is set. `watch` is called for asynchronous code only.
    */
-  run<Value>(code: () => Value | Promise<Value>, watch?: (fail: (error: unknown) => void) => () => void): Promise<Value> {
+  run<Value>(
+    code: () => Value | Promise<Value>,
+    watch?: (fail: (error: unknown) => void) => () => void,
+  ): Promise<Value> {
     let work: Value | Promise<Value>;
     try {
       work = code();

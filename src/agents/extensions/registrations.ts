@@ -29,7 +29,7 @@ export interface RegisteredHandler {
 }
 
 /** A command and the extension that registered it. */
-export interface RegisteredCommand {
+interface RegisteredCommand {
   readonly extension: string;
   readonly command: Command;
 }
@@ -140,7 +140,12 @@ export class SetupApi implements ExtensionApi {
 
   registerCommand(command: Command): void {
     this.#check("registerCommand()");
-    checkMethods(`command of extension ${this.#extension}`, command, ["run"], "use { name, description, run }");
+    checkMethods(
+      `command of extension ${this.#extension}`,
+      command,
+      ["run"],
+      "use { name, description, run }",
+    );
     const name = readProperty(command, "name");
     if (typeof name !== "string" || !/^[a-z0-9][a-z0-9:_-]*$/i.test(name))
       throw new Fault(

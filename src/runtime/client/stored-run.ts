@@ -92,7 +92,8 @@ export class StoredRun {
       const { decision: earlier } = answer.data;
       throw answered(runId, approvalId, { at: answer.at, decision: earlier });
     }
-    const problem = decision.decision === "approved" ? answerProblem(request.data, decision.input) : undefined;
+    const problem =
+      decision.decision === "approved" ? answerProblem(request.data, decision.input) : undefined;
     if (problem === undefined) return request.seq;
     throw new Fault("invalid_argument", `invalid decision on ${approvalId}: ${problem}`, {
       details: { runId, approvalId, callId: request.data.callId },
@@ -141,7 +142,10 @@ export class StoredRun {
 }
 
 /** What an approval of this request lacks. `undefined` if it is complete. */
-function answerProblem({ kind, input, callId, toolName }: ApprovalRequest, answer: unknown): string | undefined {
+function answerProblem(
+  { kind, input, callId, toolName }: ApprovalRequest,
+  answer: unknown,
+): string | undefined {
   switch (kind) {
     case "client_tool":
       if (answer !== undefined) return undefined;

@@ -42,10 +42,9 @@ import {
   type ToolsOptions,
   type TopicId,
   type Turn,
-  type TurnOpening,
-  type TurnPlan,
 } from "../../kernel/index.ts";
 import {
+  assertTime,
   checkDrainOptions,
   checkParallelOptions,
   checkStepOptions,
@@ -68,14 +67,14 @@ import { MessageSteps } from "./messages.ts";
 import { runBody, StepBodyContext } from "./step-context.ts";
 import { StepExecutor, type Body } from "../task/step-executor.ts";
 import { none } from "../task/step-outcome.ts";
-import { portFor } from "../process/worker-context.ts";
 import { CancellationScope } from "../task/cancellation-scope.ts";
 import type { TaskRunner } from "../task/task-runner.ts";
 import { askPerson } from "../tool/approval.ts";
 import { callTools, noteResults } from "../tool/tool-batch.ts";
 import { callTool, ToolStep } from "../tool/tool-call.ts";
 import { assertReported, withSources } from "./task-report.ts";
-import { isTurnOf, takeTurn, takeTurnWithSteps } from "./turn-step.ts";
+import { taskPort } from "./task-port.ts";
+import { isTurnOf, takeTurn, type ScopedPlan, type TurnOptions } from "./turn-step.ts";
 import { inboxDrain, joinWait, queueWait } from "../journal/wait-names.ts";
 
 /** The `RunContext` of one scope: the task itself, a branch, or a tool's body. */
@@ -133,11 +132,7 @@ export class TaskContext implements RunContext {
   }
 
   get extensionPort(): ExtensionPort {
-    const { worker, facts, state, taskId } = this.#runner;
-    const hasQueued = (): boolean =>
-      state.resolutions.all(taskId, queueWait("steer")).length > 0 ||
-      state.resolutions.all(taskId, queueWait("follow_up")).length > 0;
-    return portFor(worker, { ...facts, signal: this.signal, hasQueued });
+    return taskPort(this.#runner, this.signal);
   }
 
   get streaming(): boolean {
@@ -188,15 +183,8 @@ export class TaskContext implements RunContext {
     this.#steps.check();
   }
 
-  turn(
-    plan: (opening: TurnOpening, ctx: RunContext) => TurnPlan | Promise<TurnPlan>,
-    options?: { readonly withSteps: boolean },
-  ): Promise<Turn> {
-    if (options?.withSteps !== true)
-      return takeTurn(this.#steps, plan as (opening: TurnOpening) => TurnPlan | Promise<TurnPlan>);
-    return takeTurnWithSteps(this.#steps, plan, (address) =>
-      this.#inside(address, this.#steps.cancelScope),
-    );
+  turn(plan: ScopedPlan, options?: TurnOptions): Promise<Turn> {
+    return takeTurn(this.#steps, plan, options, (address) => this.#inside(address, this.#steps.cancelScope));
   }
 
   llm(request: LlmRequest): Promise<LlmReply> {
@@ -487,9 +475,4 @@ export class TaskContext implements RunContext {
   #value<Value extends JsonValue>(name: string, read: () => Value): Promise<Value> {
     return this.#steps.runSync<Value>(this.#steps.identify("value", name, null), read);
   }
-}
-
-function assertTime(name: string, value: number, unit: string): void {
-  if (!Number.isFinite(value))
-    throw new Fault("invalid_argument", `invalid ${name} ${value}: expected a finite number of ${unit}`);
 }

@@ -50,30 +50,36 @@ class SeenHistory {
  * Runs `plan` once and freezes its result. J4: the record's digest covers the history, so a history that can no longer
  * be rebuilt from the session is detected here.
  */
-export function takeTurn(steps: StepExecutor, plan: Plan): Promise<Turn> {
-  return startTurn(steps, (opening) => plan(opening), undefined);
+export function takeTurn(
+  steps: StepExecutor,
+  plan: ScopedPlan,
+  options: TurnOptions | undefined,
+  inside: (address: StepAddress) => NestedContext,
+): Promise<Turn> {
+  if (options?.withSteps === true) return takeTurnWithSteps(steps, plan, inside);
+  return startTurn(steps, plan as Plan, undefined);
 }
 
 /** Like `takeTurn`, for a plan that takes steps inside the step. `inside` creates their scope. */
-export function takeTurnWithSteps(
+function takeTurnWithSteps(
   steps: StepExecutor,
-  plan: (opening: TurnOpening, ctx: RunContext) => TurnPlan | Promise<TurnPlan>,
+  plan: ScopedPlan,
   inside: (address: StepAddress) => NestedContext,
 ): Promise<Turn> {
-  let nested: NestedContext | undefined;
-  return startTurn(
-    steps,
-    async (opening, { address }) => {
-      nested = inside(address);
-      const { events = none, ...planned } = await plan(opening, nested);
-      return { ...planned, events: [...(nested.takeEvents() as readonly EmittableEvent[]), ...events] };
-    },
-    inputEvent(steps.runner),
-  );
+  const planInside = async (opening: TurnOpening, { address }: ActiveStep): Promise<TurnPlan> => {
+    const ctx = inside(address);
+    const { events = none, ...planned } = await plan(opening, ctx);
+    return { ...planned, events: [...(ctx.takeEvents() as readonly EmittableEvent[]), ...events] };
+  };
+  return startTurn(steps, planInside, inputEvent(steps.runner));
 }
 
 /** `start` is the event `input`, if it is written before `plan` is called. */
-function startTurn(steps: StepExecutor, plan: StepPlan, start: EventDraft<"input"> | undefined): Promise<Turn> {
+function startTurn(
+  steps: StepExecutor,
+  plan: StepPlan,
+  start: EventDraft<"input"> | undefined,
+): Promise<Turn> {
   const { runner } = steps;
   const seen = new SeenHistory();
   const step = { address: steps.next(), kind: "turn", name: "turn", digest: seen } as const;
@@ -104,7 +110,14 @@ interface Planned {
   readonly isAnnounced: boolean;
 }
 
+/** Options of `ctx.turn`. */
+export interface TurnOptions {
+  readonly withSteps: boolean;
+}
+
 type Plan = (opening: TurnOpening) => TurnPlan | Promise<TurnPlan>;
+/** A plan that takes steps inside the step of the turn. */
+export type ScopedPlan = (opening: TurnOpening, ctx: RunContext) => TurnPlan | Promise<TurnPlan>;
 type StepPlan = (opening: TurnOpening, open: ActiveStep) => TurnPlan | Promise<TurnPlan>;
 
 /** Creates the turn; synchronous if nothing has to be loaded. */

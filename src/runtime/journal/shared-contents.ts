@@ -1,4 +1,10 @@
-import type { HandledInput, JsonValue, ModelReference, SessionId, ThinkingLevel } from "../../kernel/index.ts";
+import type {
+  HandledInput,
+  JsonValue,
+  ModelReference,
+  SessionId,
+  ThinkingLevel,
+} from "../../kernel/index.ts";
 
 /** The record of a `turn` step. Large contents are named by hash, and the first record of the run that names a content holds it (J4). */
 export interface TurnRecord {

@@ -51,7 +51,10 @@ async function pass(
   return { verdict: verdict ?? { decision: "allow" }, told: call.told.map(({ type }) => type) };
 }
 
-async function review(parts: ExtendedParts, result: ToolResult): Promise<{ result: ToolResult; told: string[] }> {
+async function review(
+  parts: ExtendedParts,
+  result: ToolResult,
+): Promise<{ result: ToolResult; told: string[] }> {
   const call = gatedCall();
   const given = await (await gateWith(parts))?.after(call, result);
   return { result: given ?? result, told: call.told.map(({ type }) => type) };
