@@ -230,6 +230,8 @@ export class ExtensionHost {
 
   /** Delivers a committed event to its handlers. Never rejects. */
   async #deliver(event: Event, task: ObservedTask): Promise<void> {
+    // A child that shares the agent's prompt has no extensions.
+    if (task.sharesPrompt) return;
     const { type, runId } = event;
     const { extensionPort: port } = task;
     await this.ready(() => port.clock);

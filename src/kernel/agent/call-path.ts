@@ -32,6 +32,8 @@ export interface ObservedTask {
   readonly facts: RunFacts;
   /** The input that the task was started with. */
   readonly input: JsonValue;
+  /** Whether the task is a child that shares its parent's prompt. */
+  readonly sharesPrompt: boolean;
   /** The runtime's clock. */
   readonly clock: Clock;
   /** What the runtime provides to the extensions of the agent. */

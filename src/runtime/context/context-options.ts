@@ -1,7 +1,6 @@
 import {
   checkChoice,
   checkOptions,
-  Fault,
   optionNames,
   type DrainMode,
   type InputQueue,
@@ -79,10 +78,4 @@ export function checkParallelOptions(options: ParallelOptions | undefined): void
 export function checkReport(report: TaskReport, isRoot: boolean): void {
   checkOptions("ctx.report()", report, reportNames);
   if (report.next !== undefined) checkNextRuns(report.next, isRoot);
-}
-
-/** Refuses a time that is NaN or infinite. */
-export function assertTime(name: string, value: number, unit: string): void {
-  if (!Number.isFinite(value))
-    throw new Fault("invalid_argument", `invalid ${name} ${value}: expected a finite number of ${unit}`);
 }

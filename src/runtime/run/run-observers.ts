@@ -107,6 +107,7 @@ export class RunObservers {
     return {
       facts,
       input: record.input,
+      sharesPrompt: record.inherits !== undefined,
       clock: worker.clock,
       get extensionPort() {
         return portFor(worker, facts);

@@ -31,8 +31,7 @@ test("an invocation passes all steps of the turn flow in order, with a handler a
     setup(api) {
       for (const type of ["input", "before_agent_start", "context", "tool_call", "tool_result"] as const)
         api.on(type, note(type));
-      for (const type of committed)
-        api.on(type, (event) => void delivered.push(event as Event));
+      for (const type of committed) api.on(type, (event) => void delivered.push(event as Event));
     },
   };
   const guardrail: Guardrail = {

@@ -43,6 +43,7 @@ function setUp(
   const task: ObservedTask = {
     facts: { tenantId: null, userId: null, sessionId, runId, metadata: {}, context: undefined },
     input,
+    sharesPrompt: false,
     clock,
     get extensionPort(): never {
       throw new Error("hooks use no extension port");
