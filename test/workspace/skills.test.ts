@@ -130,7 +130,7 @@ describe("knowledge", () => {
       "k/api.md": "GET /lamps",
       "k/unlisted.md": "x",
     });
-    const documents = await readKnowledge([join(project, "k")], new Notices());
+    const documents = await readKnowledge([{ folder: join(project, "k") }], new Notices());
     expect(documents).toMatchObject([
       { path: "company/overview.md", content: "We make lamps.", priority: "high" },
       { path: "api.md", tags: ["api"], description: "The API" },
@@ -143,7 +143,10 @@ describe("knowledge", () => {
     const { project, write } = await testFolders();
     await write({ "k/a.md": "1", "k/b.txt": "2", "l/a.md": "3", "l/c.md": "4" });
     const notices = new Notices();
-    const documents = await readKnowledge([join(project, "k"), join(project, "l")], notices);
+    const documents = await readKnowledge(
+      [{ folder: join(project, "k") }, { folder: join(project, "l") }],
+      notices,
+    );
     expect(documents.map(({ file }) => file)).toEqual([join(project, "k/a.md"), join(project, "l/c.md")]);
     expect(notices.all).toMatchObject([{ kind: "duplicate", path: join(project, "l/a.md") }]);
   });
@@ -158,7 +161,7 @@ describe("knowledge", () => {
     const { project, write } = await testFolders();
     await write({ "k/index.yaml": text, "k/a.md": "", "secret.md": "s" });
     const notices = new Notices();
-    expect(await readKnowledge([join(project, "k")], notices)).toEqual([]);
+    expect(await readKnowledge([{ folder: join(project, "k") }], notices)).toEqual([]);
     expect(notices.all.map((notice) => notice.message).join()).toContain(message);
   });
 });

@@ -19,9 +19,16 @@ export interface KnowledgeDocument {
   readonly content?: string;
 }
 
+/** A folder with documents. */
+export interface KnowledgeSource {
+  readonly folder: string;
+  /** Folder that links may not leave. Default: the folder itself. */
+  readonly within?: string;
+}
+
 /** Maximum size of a document that is always part of the prompt, and of one that is read on demand, in bytes. */
 const maxDocumentBytes = 64 * 1024;
-export const maxKnowledgeBytes = 256 * 1024;
+const maxKnowledgeBytes = 256 * 1024;
 
 const priorities = ["high", "normal", "low"] as const;
 
@@ -30,12 +37,12 @@ const priorities = ["high", "normal", "low"] as const;
  * without one every Markdown file is read on demand. Of documents with the same path the first one wins.
  */
 export async function readKnowledge(
-  folders: readonly string[],
+  sources: readonly KnowledgeSource[],
   notices: Notices,
 ): Promise<readonly KnowledgeDocument[]> {
   const found = new Map<string, KnowledgeDocument>();
-  for (const folder of folders)
-    for (const document of await documentsOf(folder, notices)) {
+  for (const source of sources)
+    for (const document of await documentsOf(source, notices)) {
       const first = found.get(document.path);
       if (first === undefined) found.set(document.path, document);
       else
@@ -48,16 +55,19 @@ export async function readKnowledge(
   return [...found.values()];
 }
 
-async function documentsOf(folder: string, notices: Notices): Promise<readonly KnowledgeDocument[]> {
+async function documentsOf(
+  { folder, within = folder }: KnowledgeSource,
+  notices: Notices,
+): Promise<readonly KnowledgeDocument[]> {
   const index = join(folder, "index.yaml");
   const reader = new FileReader(notices);
-  const file = await reader.read(index, { maxBytes: maxKnowledgeBytes, within: folder });
+  const file = await reader.read(index, { maxBytes: maxKnowledgeBytes, within });
   if (file === undefined) {
-    const names = (await reader.list(folder)).filter((name) => name.endsWith(".md"));
+    const names = (await reader.list(folder, { within })).filter((name) => name.endsWith(".md"));
     return names.map((path) => ({
       path,
       file: join(folder, path),
-      within: folder,
+      within,
       priority: "normal",
       tags: [],
     }));
@@ -67,7 +77,8 @@ async function documentsOf(folder: string, notices: Notices): Promise<readonly K
     if (!Array.isArray(entries))
       throw new Fault("invalid_argument", `invalid ${index}: expected a list of documents`);
     const documents: KnowledgeDocument[] = [];
-    for (const entry of entries) documents.push(...(await readEntry(entry, folder, index, notices)));
+    for (const entry of entries)
+      documents.push(...(await readEntry(entry, { folder, within, index }, notices)));
     return documents;
   } catch (error) {
     notices.add("warning", index, `the knowledge is not used: ${(error as Error).message}`);
@@ -77,8 +88,7 @@ async function documentsOf(folder: string, notices: Notices): Promise<readonly K
 
 async function readEntry(
   entry: unknown,
-  folder: string,
-  index: string,
+  { folder, within, index }: Required<KnowledgeSource> & { readonly index: string },
   notices: Notices,
 ): Promise<readonly KnowledgeDocument[]> {
   const {
@@ -92,12 +102,12 @@ async function readEntry(
   const document = {
     path,
     file,
-    within: folder,
+    within,
     priority,
     tags,
     ...(description !== undefined && { description }),
   };
-  const read = await new FileReader(notices).read(file, { maxBytes: maxDocumentBytes, within: folder });
+  const read = await new FileReader(notices).read(file, { maxBytes: maxDocumentBytes, within });
   if (read === undefined) {
     notices.add("warning", index, `the document ${path} does not exist or cannot be used`);
     return [];

@@ -137,3 +137,10 @@ function allowedTools(value: unknown): readonly string[] {
     "invalid allowed-tools: expected a text with spaces, or a list of texts",
   );
 }
+
+/** Returns a file of a skill. Throws if the path leads out of the folder of the skill, also through a link. */
+export async function readSkillFile({ folder }: Pick<FileSkill, "folder">, path: string): Promise<string> {
+  const file = await readTextFile(join(folder, path), { maxBytes: maxSkillBytes, within: folder });
+  if (file === undefined) throw new Fault("not_found", `the skill has no file ${path}`);
+  return file.isCut ? `${file.text}\n[cut: the file has ${file.bytes} bytes]` : file.text;
+}
