@@ -1,20 +1,14 @@
 export { isAgentName, readAgentFile, type AgentBudget, type AgentFile } from "./agent-file.ts";
 export { ownToolName, readAllowedTool } from "./allowed-tools.ts";
 export { isBelow } from "./files/bounded-file.ts";
-export {
-  loadWorkspace,
-  type LoadedWorkspace,
-  type LoadWorkspaceOptions,
-  type Origin,
-  type SourceFile,
-} from "./load.ts";
+export { loadWorkspace, type LoadedWorkspace, type Origin, type SourceFile } from "./load.ts";
 export { readMcpFiles } from "./mcp-file.ts";
 export { loadModule } from "./modules.ts";
 export { Notices, type WorkspaceNotice } from "./notices.ts";
 export type { Places, Profile } from "./places.ts";
 export { docsPrefix, loadMaterial } from "./prompt/load-material.ts";
 export { PromptCache } from "./prompt/prompt-cache.ts";
-export type { PromptAgent, PromptMaterial } from "./prompt/system-prompt.ts";
+export type { PromptMaterial } from "./prompt/system-prompt.ts";
 export { checkSettings } from "./settings/read-settings.ts";
 export type { Settings } from "./settings/settings-fields.ts";
 export { readDocument, type KnowledgeDocument } from "./skills/knowledge.ts";

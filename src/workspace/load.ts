@@ -220,6 +220,10 @@ interface Guarded {
   readonly what: string;
 }
 
+function ofProject(files: readonly SourceFile[], what: string): readonly Guarded[] {
+  return files.flatMap(({ path, origin }) => (origin === "project" ? [{ path, what }] : []));
+}
+
 /** Everything of the project that needs trust. */
 async function guardedParts(
   { project, projectFolder }: Places,
@@ -227,8 +231,6 @@ async function guardedParts(
   keys: readonly string[],
 ): Promise<readonly Guarded[]> {
   if (projectFolder === undefined) return [];
-  const ofProject = (files: readonly SourceFile[], what: string): readonly Guarded[] =>
-    files.flatMap(({ path, origin }) => (origin === "project" ? [{ path, what }] : []));
   const system = join(projectFolder, "SYSTEM.md");
   return [
     ...ofProject(code.config, "the configuration"),

@@ -11,9 +11,9 @@ export interface TestFolders {
   readonly home: string;
   readonly project: string;
   /** Writes files; a key is a path below the home (`~/...`) or the project. */
-  write(files: Readonly<Record<string, string>>): Promise<void>;
+  readonly write: (files: Readonly<Record<string, string>>) => Promise<void>;
   /** Creates a link below the project. */
-  link(path: string, target: string): Promise<void>;
+  readonly link: (path: string, target: string) => Promise<void>;
 }
 
 /** Creates a home and a project that are removed when the test ends. The project is a git repository. */

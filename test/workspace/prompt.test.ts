@@ -141,7 +141,7 @@ describe("the system prompt", () => {
     expect((await workspace.prompts.build(query)).text).toContain("new memory");
   });
 
-  test("a 10 MB AGENTS.md is cut, and the model and the user are told", async () => {
+  test("a 10 MB AGENTS.md is cut, and both the model and the notices say so", async () => {
     const folders = await testFolders();
     await folders.write({ "AGENTS.md": "Rule.\n".repeat(1_750_000) });
     const workspace = await opened(folders);

@@ -112,7 +112,7 @@ function decoded(bytes: Uint8Array, isCut: boolean): string {
 }
 
 /** Whether a path, with all links followed, is in a folder or is the folder itself. */
-export async function isInside(path: string, folder: string): Promise<boolean> {
+async function isInside(path: string, folder: string): Promise<boolean> {
   return isBelow(await realpath(path), await realpath(folder));
 }
 

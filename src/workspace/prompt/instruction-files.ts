@@ -9,7 +9,7 @@ export interface InstructionFile {
   readonly text: string;
 }
 
-/** In each folder the first of these files is read. */
+/** Names of the files with instructions. The first one that a folder has is read. */
 const names = ["AGENTS.override.md", "AGENTS.md", "CLAUDE.md"];
 
 /** Maximum size of one file, and of all files together, in bytes. */

@@ -13,14 +13,11 @@ const hints = {
     "You answer by email. Write a complete message in plain text with a greeting and a closing. Do not use Markdown. The reader cannot reply in real time, so do not end with a question unless you need its answer.",
 } as const;
 
-/** The platforms with rules for answers. */
-export type Platform = keyof typeof hints;
-
 /**
  * Returns the rules for a channel. A channel is the name of a platform, or a name and an id such as `telegram:4711`.
  * `null` is the terminal. A channel of another platform has no rules.
  */
 export function platformHint(channel: string | null): string {
   const [platform = ""] = (channel ?? "terminal").toLowerCase().split(/[:/]/u);
-  return Object.hasOwn(hints, platform) ? hints[platform as Platform] : "";
+  return Object.hasOwn(hints, platform) ? hints[platform as keyof typeof hints] : "";
 }

@@ -175,6 +175,9 @@ function profileLines({ folder }: Profile): readonly string[] {
 /** The local day, as `YYYY-MM-DD`. */
 function isoDay(now: number): string {
   const date = new Date(now);
-  const two = (value: number): string => String(value).padStart(2, "0");
-  return `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())}`;
+  return `${date.getFullYear()}-${twoDigits(date.getMonth() + 1)}-${twoDigits(date.getDate())}`;
+}
+
+function twoDigits(value: number): string {
+  return String(value).padStart(2, "0");
 }

@@ -7,10 +7,7 @@ type Values = Readonly<Record<string, unknown>>;
  * of one place is not removed by another.
  */
 export function combineSettings(...all: readonly Settings[]): Settings {
-  return all.reduce<Values>(
-    (lower, upper) => combined(lower, upper as Values, settingsFields),
-    {},
-  ) as Settings;
+  return all.reduce<Values>((lower, upper) => combined(lower, upper, settingsFields), {});
 }
 
 function combined(lower: Values, upper: Values, fields: Fields): Values {
@@ -39,8 +36,8 @@ export interface DividedSettings {
 /** Divides the settings of a project. `user` are the settings of the user, compared to which a value may be wider. */
 export function divideSettings(project: Settings, user: Settings): DividedSettings {
   const guarded: string[] = [];
-  const free = divided(project as Values, user as Values, settingsFields, "", guarded);
-  return { free: free as Settings, guarded };
+  const free = divided(project, user, settingsFields, "", guarded);
+  return { free, guarded };
 }
 
 function divided(project: Values, user: Values, fields: Fields, key: string, guarded: string[]): Values {

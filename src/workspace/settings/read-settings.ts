@@ -44,7 +44,7 @@ function parsed(text: string, path: string): unknown {
 
 /** Returns the known settings of a value. `path` names the source in errors and warnings. */
 export function checkSettings(value: unknown, path: string, notices: Notices): Settings {
-  return checkGroup(value, settingsFields, { path, key: "", notices }) as Settings;
+  return checkGroup(value, settingsFields, { path, key: "", notices });
 }
 
 interface Where {
