@@ -20,6 +20,7 @@ const agentOptionNames = optionNames<AgentOptions>({
   model: true,
   models: true,
   modelTimeouts: true,
+  retry: true,
   instructions: true,
   tools: true,
   architecture: true,

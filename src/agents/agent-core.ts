@@ -13,6 +13,7 @@ import {
   Fault,
   formatAgentId,
   modelTimeouts,
+  retrySettings,
   spawnBudget,
   type HostedAgent,
   type AgentId,
@@ -27,6 +28,7 @@ import {
   type Message,
   type Model,
   type ModelTimeouts,
+  type RetryChanges,
   rootTaskId,
   type RunContext,
   type RunHandle,
@@ -49,6 +51,7 @@ import {
   refuseDuplicateTools,
   subAgentsOf,
 } from "./agent-parts.ts";
+import { childPlan } from "./children/child-plan.ts";
 import { invocationPlan, turnLimits } from "./agent-plan.ts";
 import { checkRootInput, readInput, readMessage, type AgentInput, type ReadInput } from "./agent-input.ts";
 import { checkInputKeys, refusedInput } from "./input-problem.ts";
@@ -98,6 +101,7 @@ export class AgentCore implements HostedAgent {
   readonly inbox: InboxMode;
   declare readonly spawnBudget?: Partial<SpawnBudget>;
   declare readonly modelTimeouts?: Partial<ModelTimeouts>;
+  declare readonly retry?: RetryChanges;
   declare readonly version?: string;
   declare readonly callPath?: CallPath;
   declare readonly clearHistory?: NonNullable<HostedAgent["clearHistory"]>;
@@ -105,6 +109,8 @@ export class AgentCore implements HostedAgent {
   readonly #tools: ToolList;
   readonly #home: AgentHome | undefined;
   readonly #plan: InvocationPlan;
+  /** Created with the first child that shares the agent's prompt. */
+  #childPlan: InvocationPlan | undefined;
 
   constructor(options: AgentOptions, home?: AgentHome) {
     checkAgentOptions(options);
@@ -129,6 +135,10 @@ export class AgentCore implements HostedAgent {
     if (options.modelTimeouts !== undefined) {
       modelTimeouts(`agent ${name}`, options.modelTimeouts);
       this.modelTimeouts = options.modelTimeouts;
+    }
+    if (options.retry !== undefined) {
+      retrySettings(options.retry, `agent ${name}`);
+      this.retry = options.retry;
     }
     if (options.version !== undefined) this.version = options.version;
     const { history } = options;
@@ -192,6 +202,7 @@ export class AgentCore implements HostedAgent {
   async #invoke(ctx: RunContext): Promise<JsonValue> {
     const given = readInput(ctx.input);
     if (given === undefined) throw refusedInput(this.name, ctx.input);
+    if (ctx.sharesPrompt) return invokeIn((this.#childPlan ??= childPlan(this.#plan)), ctx, given);
     if (ctx.taskId === rootTaskId) checkRootInput(this.name, given, this.architecture);
     return invokeIn(this.#plan, ctx, given);
   }

@@ -17,6 +17,7 @@ import type {
   PromptSource,
   RunFacts,
   RepairToolCall,
+  RetryChanges,
   SpawnBudget,
   StopCondition,
   Telemetry,
@@ -54,6 +55,12 @@ export interface AgentOptions<Context = unknown> {
    * other faults of the provider. `null` sets no limit. Default: the timeouts of the runtime.
    */
   readonly modelTimeouts?: Partial<ModelTimeouts>;
+  /**
+   * How a failed model call of this agent is retried inside its step: `maxRetries`, `baseDelayMs`, `jitter`,
+   * `maxDelayMs`. `false`: it is not retried. A setting that is absent here is the runtime's, by default 3 retries after
+   * 2, 4 and 8 seconds. Sub-agents have their own.
+   */
+  readonly retry?: RetryChanges;
   /** The system prompt, or a function or source that builds it once per invocation. Default: empty. */
   readonly instructions?: string | InstructionsFunction<Context> | Pick<PromptSource, "build">;
   /**

@@ -5,7 +5,7 @@ const loop: ForeignNames = {
   maxSteps: "use `maxTurns` of the agent",
   maxIterations: "use `maxTurns` of the agent",
   recursionLimit: "use `maxTurns` of the agent",
-  maxRetries: "use openRuntime({ retry: { maxRetries } })",
+  maxRetries: "use `retry: { maxRetries }` of the agent, or of openRuntime()",
 };
 
 /** What replaces the options with which other frameworks describe the answer. */

@@ -118,39 +118,11 @@ export {
   userMessage,
   type UserMessage,
 } from "./messages/chat-message.ts";
-export {
-  type AssistantPart,
-  type ContentPart,
-  type FilePart,
-  type ImagePart,
-  type MediaSource,
-  type OpaquePart,
-  type ProviderMetadata,
-  type ReasoningPart,
-  textOf,
-  type TextPart,
-  type ToolCallPart,
-  type ToolOutput,
-  type ToolResultPart,
-  type UserPart,
-} from "./messages/content.ts";
+export * from "./messages/content.ts";
 export type { Delta } from "./messages/delta.ts";
 export type { LlmReply } from "./messages/llm-reply.ts";
 export type { Message, MessageSender, ReplyAddress } from "./messages/message.ts";
-export type {
-  Model,
-  ModelCallMeta,
-  ModelCallOptions,
-  ModelChoice,
-  ModelRequest,
-  ModelResponse,
-  ModelStreamPart,
-  ProviderOptions,
-  ReportedUsage,
-  ResponseFormat,
-  ToolChoice,
-  ToolSpec,
-} from "./messages/model.ts";
+export type * from "./messages/model.ts";
 export { mergeModelTimeouts, modelTimeouts, type ModelTimeouts } from "./messages/model-timeouts.ts";
 export type { ModelPrice, PriceQuery, PriceTable } from "./messages/price-table.ts";
 export { priceUsage } from "./messages/price-usage.ts";
@@ -172,20 +144,7 @@ export {
   tightenBudget,
   unlimitedBudget,
 } from "./limits/execution-budget.ts";
-export {
-  type Headcount,
-  type HeadcountCommand,
-  type HeadcountOutcome,
-  type HeadcountStep,
-  type HeadcountTask,
-  holdsSeat,
-  openHeadcount,
-  type RefusalReason,
-  type SeatChange,
-  type SeatHolder,
-  seatHolders,
-  type SeatStatus,
-} from "./limits/headcount.ts";
+export * from "./limits/headcount.ts";
 export { HistoryRetention, parseHistoryRetention } from "./limits/history-retention.ts";
 export {
   type Account,
@@ -228,6 +187,7 @@ export { clearTally } from "./limits/usage-tally.ts";
 
 // Runs, tasks and steps, and how they end.
 export * from "./run/approval.ts";
+export type { AskOutcome } from "./run/ask-outcome.ts";
 export type { GuardrailDecision, GuardrailStage, OnGuardrailError } from "./run/guardrail-decision.ts";
 export type { DrainMode, InputQueue } from "./run/input-queue.ts";
 export * from "./run/open-approval.ts";
@@ -235,6 +195,7 @@ export { outcomeStatus } from "./run/outcome-status.ts";
 export type { Resolution } from "./run/resolution.ts";
 export type { ContextFactory, RunFacts, RunFactsStorage } from "./run/run-facts.ts";
 export { type ChildMetaOptions, RunMeta, type StandaloneOptions } from "./run/run-meta.ts";
+export { nextRunId, type NextRun } from "./run/next-run.ts";
 export { runKinds, startsLater, turnKey, type RunKind, type RunRecord } from "./run/run-record.ts";
 export { longestTitle, runTitle } from "./run/run-title.ts";
 export { changedResult } from "./run/changed-result.ts";
@@ -245,6 +206,7 @@ export * from "./run/run-standing.ts";
 export * from "./run/run-summary.ts";
 export { isInScope, nameProblem, type TenantScope } from "./run/tenant-scope.ts";
 export { sameCaller } from "./run/same-caller.ts";
+export type * from "./run/spawn-options.ts";
 export { branchScope, type StepAddress, stepAt, type StepScope } from "./run/step-address.ts";
 export {
   assertOutcome,
@@ -257,9 +219,11 @@ export {
   type StepOutcome,
   type StepRecord,
 } from "./run/step-record.ts";
+export type { InheritedRequest, RequestOfRun, RequestOfTask } from "./run/inherited-request.ts";
 export type { TaskChange, TaskRecord } from "./run/task.ts";
 export type { Interruption, OnParentEnd, OnPause, TaskOutcome } from "./run/task-outcome.ts";
 export { isFinal, type TaskStatus, taskStatuses } from "./run/task-status.ts";
+export type { WaitContext } from "./run/wait-context.ts";
 
 // The events of a run's log.
 export type { AgentEvents } from "./events/agent-event.ts";
@@ -388,23 +352,10 @@ export * from "./agent/approval-need.ts";
 export * from "./agent/permissions.ts";
 export type { PromptQuery, PromptSource } from "./agent/prompt-source.ts";
 export type { ResourceSource } from "./agent/resource-source.ts";
-export type {
-  AskOutcome,
-  Branch,
-  BranchResults,
-  LlmRequest,
-  ParallelOptions,
-  RunContext,
-  SpawnOptions,
-  SpawnOutcome,
-  StepContext,
-  TaskHandle,
-  TaskReport,
-  ToolsOptions,
-} from "./agent/run-context.ts";
-export { checkSpawnOptions, spawnOptionNames } from "./agent/spawn-check.ts";
+export type * from "./agent/run-context.ts";
+export { checkChildRequest, checkSpawnOptions, spawnOptionNames } from "./agent/spawn-check.ts";
 export { answerIfLive } from "./agent/answer-approval.ts";
-export type { RunHandle, ToolResultOptions, WaitingResult } from "./agent/run-handle.ts";
+export type { EventOptions, RunHandle, ToolResultOptions, WaitingResult } from "./agent/run-handle.ts";
 export * from "./agent/runtime.ts";
 export { checkSkill, type Skill } from "./agent/skill.ts";
 export type { Attributes, Metric, Span, SpanOptions, Telemetry } from "./agent/telemetry.ts";

@@ -15,7 +15,7 @@ import {
   type Model,
   type PriceTable,
   type Random,
-  type RetrySettings,
+  type RetryChanges,
   type SpendingCaps,
   type Store,
   type UnknownPrice,
@@ -92,9 +92,10 @@ export interface RuntimeOptions {
   readonly modelTimeouts?: Partial<ModelTimeouts>;
   /**
    * How a failed model call is retried inside its step. Default: `{ enabled: true, maxRetries: 3, baseDelayMs: 2_000,
-   * jitter: 0, maxDelayMs: 120_000 }`; the delay doubles with each retry.
+   * jitter: 0, maxDelayMs: 120_000 }`; the delay doubles with each retry. `false`: it is not retried. The option `retry`
+   * of an agent takes precedence.
    */
-  readonly retry?: Partial<RetrySettings>;
+  readonly retry?: RetryChanges;
   /**
    * How a task whose code threw an unexpected error is restarted. Default: `{ maxRetries: 3, baseDelayMs: 5_000,
    * maxDelayMs: 300_000 }`; the delay doubles with each restart.

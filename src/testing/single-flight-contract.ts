@@ -131,6 +131,34 @@ export function singleFlightContract({ test, expect, open }: ContractHarness): v
     expect(claimed.map(({ runId }) => runId)).toEqual([b]);
   });
 
+  test("a submission without a flight in a run's last commit creates its run once, also beside a run of its agent", async () => {
+    const store = await open();
+    const lease = await ownRun(store);
+    await store.journal.create({ ...runRecord("b") }, { number: 0, at: 2 });
+    const [c, d] = [runRecord("c"), { ...runRecord("d"), sessionId: formatSessionId("other") }];
+    const submissions = [c, d].map((run) => ({ run, first: { number: 0, at: 2 } }));
+    const end = { number: 1, at: 2, events: [runEnd(lease.runId, 1)] };
+    await expect(store.journal.append({ ...lease, epoch: 0 }, end, submissions)).rejects.toMatchObject({
+      code: "lease_lost",
+    });
+    expect(await store.journal.find(c.runId)).toBeUndefined();
+    for (let time = 0; time < 2; time++) await store.journal.append(lease, end, submissions);
+    expect(await store.journal.find(c.runId)).toEqual(c);
+    expect(await store.journal.find(d.runId)).toEqual(d);
+  });
+
+  test("S5: a compaction in a run's last commit is created, because that run has ended", async () => {
+    const store = await open();
+    const lease = await ownRun(store);
+    const run = { ...runRecord("b"), kind: "compaction" as const };
+    const end = { number: 1, at: 2, events: [runEnd(lease.runId, 1)] };
+    await store.journal.append(lease, end, [{ run, first: { number: 0, at: 2 } }]);
+    expect(await store.journal.find(run.runId)).toEqual(run);
+    await store.leases.release(lease, { kind: "ended" });
+    const claimed = await store.leases.claim({ workerId: "w1", limit: 9, now: 0 });
+    expect(claimed.map(({ runId }) => runId)).toEqual([run.runId]);
+  });
+
   test("create() without a flight creates a run regardless of other runs in the session", async () => {
     const store = await open();
     await createRun(store);

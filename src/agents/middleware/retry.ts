@@ -48,7 +48,7 @@ export function retry(options: RetryOptions): Layer {
   checkOptions("retry()", options, knownOptions);
   const { clock, random, chat = true, tools, kinds = passing, ...schedule } = options;
   for (const kind of kinds) checkChoice("retry()", "kinds", kind, errorKindNames);
-  const settings = retrySettings({ ...schedule, enabled: true });
+  const settings = retrySettings({ ...schedule, enabled: true }, "retry()");
   if (settings.maxRetries === 0) return { name: "retry" };
   const retried = new Set<ErrorKind>(kinds);
 

@@ -6,6 +6,7 @@ import type { InboxMode, TaskInbox } from "../stores/inbox.ts";
 import type { JsonValue } from "../base/json-value.ts";
 import type { Model } from "../messages/model.ts";
 import type { ModelTimeouts } from "../messages/model-timeouts.ts";
+import type { RetryChanges } from "../errors/retry-settings.ts";
 import type { RunContext } from "./run-context.ts";
 import type { SpawnBudget } from "../limits/spawn-budget.ts";
 import type { Tool } from "./tool.ts";
@@ -44,6 +45,8 @@ export interface HostedAgent<Context = unknown> {
   readonly models?: Readonly<Record<string, Model>>;
   /** Timeouts of the agent's model calls. A timeout that is absent here is the runtime's. */
   readonly modelTimeouts?: Partial<ModelTimeouts>;
+  /** How the agent's model calls are retried. `false`: they are not. A setting that is absent here is the runtime's. */
+  readonly retry?: RetryChanges;
   /** Tools that `ctx.tool` may call. */
   readonly tools?: readonly Tool[];
   /** Agents that this agent may spawn. They are registered together with it. */

@@ -1,27 +1,25 @@
-import type { Interruption, OnParentEnd, OnPause, TaskOutcome } from "../run/task-outcome.ts";
+import type { NextRun } from "../run/next-run.ts";
+import type { Interruption, TaskOutcome } from "../run/task-outcome.ts";
 import type { CallSettings } from "../messages/call-settings.ts";
 import type { LlmReply } from "../messages/llm-reply.ts";
-import type { ApprovalDecision, PersonQuestion } from "../run/approval.ts";
 import type { CancelSignal } from "../base/cancel-signal.ts";
 import type { CancellationError } from "../errors/cancellation-error.ts";
 import type { CompactedTranscript, CompactionStep } from "./compaction.ts";
 import type { EphemeralSource } from "./ephemeral-source.ts";
 import type { EmittableEvent, TurnEvent } from "../events/emittable-event.ts";
-import type { ExecutionBudget } from "../limits/execution-budget.ts";
-import type { Failure } from "../base/fault.ts";
 import type { FinishReason } from "../messages/stop-reason.ts";
-import type { RefusalReason, SeatHolder } from "../limits/headcount.ts";
-import type { HistoryRetention } from "../limits/history-retention.ts";
 import type { AgentId, TaskId, TopicId } from "../base/identity.ts";
 import type { DrainMode } from "../run/input-queue.ts";
 import type { JsonObject, JsonValue } from "../base/json-value.ts";
 import type { Message } from "../messages/message.ts";
 import type { ModelRequest } from "../messages/model.ts";
-import type { Priority } from "../limits/priority.ts";
 import type { RunFacts } from "../run/run-facts.ts";
 import type { RunMeta } from "../run/run-meta.ts";
 import type { SessionChange } from "../sessions/sessions.ts";
 import type { RunSnapshot } from "../limits/run-snapshot.ts";
+import type { AskOutcome } from "../run/ask-outcome.ts";
+import type { ChildRequest, SpawnOptions, SpawnOutcome, TaskHandle } from "../run/spawn-options.ts";
+import type { WaitContext } from "../run/wait-context.ts";
 import type { ToolCall } from "../messages/tool-call.ts";
 import type { Tool } from "./tool.ts";
 import type { ToolResult } from "../messages/tool-result.ts";
@@ -46,61 +44,6 @@ export interface LlmRequest extends Omit<ModelRequest, "messages"> {
   readonly role?: string;
 }
 
-/** Options of `ctx.spawn`. */
-export interface SpawnOptions {
-  /** Priority of the child (H3). Default: `Priority.NORMAL`. */
-  readonly priority?: Priority;
-  /**
-   * H4: what happens if no seat is free. `refuse` returns the outcome `refused`. `wait` creates the child as `pending`;
-   * it starts when a seat frees. Even with `wait` the child is refused if no seat can free because all holders wait for
-   * it. Use `wait` in code that cannot react to a refusal. Default: `refuse`.
-   */
-  readonly onFull?: "refuse" | "wait";
-  /**
-   * Budget of the child and its descendants, tightened by the parent's (B6). If absent, only the parent's budget
-   * applies.
-   */
-  readonly budget?: Partial<ExecutionBudget>;
-  /** How long the child's history is kept. Default: `HistoryRetention.RUN`. A child of a task with `NONE` is `NONE`. */
-  readonly retention?: HistoryRetention;
-  /**
-   * Role in which the parent spawns the child, for a child that keeps history. Each role has a separate session per
-   * user. If absent, all tasks of the child's agent in the run's session share one conversation per user.
-   */
-  readonly role?: string;
-  /**
-   * Whether the parent hands the conversation over to the child: the child's answer becomes the parent's answer.
-   * `AgentStream.text` and the result of the run then contain the child's messages, if they contain the parent's. The
-   * option is not part of the step's digest. Default: `false`.
-   */
-  readonly handsOver?: boolean;
-  /** What happens to the child if the parent ends first. Default: `cancel`. */
-  readonly onParentEnd?: OnParentEnd;
-  /** H5: what the child does when it is preempted. Default: `suspend`. */
-  readonly onPause?: OnPause;
-  /**
-   * Names of the tools that the child may call. The child's model still sees all tools, so that the provider's prompt
-   * cache stays valid. If absent, the child may call all tools of its agent.
-   */
-  readonly tools?: readonly string[];
-}
-
-/** Identifies a spawned task. */
-export interface TaskHandle {
-  /** Id of the task. */
-  readonly taskId: TaskId;
-  /** Id of the agent that runs the task. */
-  readonly agentId: AgentId;
-}
-
-/**
- * The outcome of `ctx.spawn`. H4: a refused seat is a value that a model can react to; `holders` lists the tasks with
- * seats.
- */
-export type SpawnOutcome =
-  | { readonly kind: "spawned"; readonly handle: TaskHandle }
-  | { readonly kind: "refused"; readonly reason: RefusalReason; readonly holders: readonly SeatHolder[] };
-
 /** What a task reports about itself with `ctx.report`. The runtime uses it when the task ends, for any reason. */
 export interface TaskReport {
   /**
@@ -119,6 +62,11 @@ export interface TaskReport {
    * invocation then stays hidden and resumable, or if its history is not retained.
    */
   readonly sessions?: readonly SessionChange[];
+  /**
+   * Runs to submit in the commit that ends the run, exactly once. Only a root task may request them. Not submitted if
+   * the task failed, because it can be resumed. Replaces the list of an earlier report.
+   */
+  readonly next?: readonly NextRun[];
   /** Additional data for the task's outcome, such as plans, scores and hand-off targets. */
   readonly metadata?: JsonObject;
   /**
@@ -127,15 +75,6 @@ export interface TaskReport {
    */
   readonly abandoned?: (stop: CancellationError) => void;
 }
-
-/**
- * The outcome of `ctx.ask`. `timed_out` means that the target did not answer in time; the target itself has not failed.
- * `partial` is the partial output of a paused target and `null` after a timeout.
- */
-export type AskOutcome =
-  | { readonly kind: "replied"; readonly body: JsonValue }
-  | { readonly kind: "timed_out" | "target_paused"; readonly partial: JsonValue }
-  | { readonly kind: "target_failed" | "target_cancelled"; readonly failure: Failure | null };
 
 /** What the body of `ctx.step` receives. */
 export interface StepContext {
@@ -187,7 +126,7 @@ export interface ParallelOptions {
  * J2: a scope has at most one journaled call in flight; a second one fails with `journal_ambiguous`. Use `parallel`,
  * `tools`, `joinAll` or `race` for concurrent work.
  */
-export interface RunContext {
+export interface RunContext extends WaitContext {
   // The task.
 
   /** Run id, cancellation, deadline, trace and tenant of the task. */
@@ -202,8 +141,16 @@ export interface RunContext {
   readonly input: JsonValue;
   /** Whether a reader streams the text of this task while it is written (E2). */
   readonly streaming: boolean;
-  /** Settings of the submission for the model calls of this task. `null` if there are none, and for a child. */
+  /**
+   * Settings for the model calls of this task. `null` if the submission has none. A task of `child` has those of its
+   * parent's last request; any other child has none.
+   */
   readonly settings: CallSettings | null;
+  /**
+   * Whether this task shares the prompt of another task: `child` or `Agent.spawnChild` created it. Its turn is frozen
+   * from the request of that task.
+   */
+  readonly sharesPrompt: boolean;
   /**
    * Aborted when the task is cancelled, and when this process drops the task because its worker lost the run, closes or
    * suspends the run.
@@ -330,6 +277,28 @@ export interface RunContext {
    */
   spawn(agentId: AgentId, input: JsonValue, options?: SpawnOptions): Promise<SpawnOutcome>;
   /**
+   * Spawns a child that shares this task's prompt, and returns without waiting for it. Its request starts with the last
+   * request of this task that the model answered, without ephemeral messages: the same model, system prompt, tools and
+   * settings. A provider that caches prompts therefore bills only `prompt` in full. The child is a task of this run: it
+   * takes a seat and counts against this task's budget. It runs the agent's tools without extensions, compaction and
+   * hooks of the loop. The shared messages are stored once.
+   *
+   * Throws `invalid_argument` if the task has not called a model yet, and if `tools` names a tool that does not exist.
+   *
+   * @example
+   * ```ts
+   * import type { RunContext } from "reeve";
+   *
+   * async function checkWork(ctx: RunContext): Promise<string> {
+   *   const spawned = await ctx.child({ tools: ["read"], prompt: "List the mistakes in your work so far." });
+   *   if (spawned.kind === "refused") return `No seat is free: ${spawned.reason}`;
+   *   const { output } = await ctx.join(spawned.handle);
+   *   return String(output);
+   * }
+   * ```
+   */
+  child(request: ChildRequest): Promise<SpawnOutcome>;
+  /**
    * Waits until a child has ended and returns its outcome. A failed child is an outcome, not a fault.
    *
    * If a cancel reaches both this task and the child, `join` throws after the child has ended, and
@@ -426,62 +395,6 @@ export interface RunContext {
   follow(topic: TopicId): Promise<void>;
   /** Ends this agent's following of the topic. */
   unfollow(topic: TopicId): Promise<void>;
-
-  // Waits.
-
-  /**
-   * Waits for a duration in milliseconds. The wait survives restarts, and the run may be dropped from memory meanwhile.
-   *
-   * @example
-   * ```ts
-   * import type { RunContext } from "reeve";
-   *
-   * async function waitOneDay(ctx: RunContext): Promise<void> {
-   *   await ctx.sleep(24 * 60 * 60 * 1000);
-   * }
-   * ```
-   */
-  sleep(ms: number): Promise<void>;
-  /**
-   * Waits until a time, in epoch milliseconds. The time of the first call is journaled: a replay waits for that time,
-   * even if the code passes a later one.
-   */
-  sleepUntil(atMs: number): Promise<void>;
-  /**
-   * Waits for a signal sent with `RunHandle.signal` and returns its value, or `undefined` after the timeout. A signal
-   * that arrives early is kept. Each signal is consumed by one wait.
-   *
-   * @example
-   * ```ts
-   * import type { RunContext } from "reeve";
-   *
-   * async function isPaid(ctx: RunContext): Promise<boolean> {
-   *   const payment = await ctx.waitForSignal("payment", { timeoutMs: 3_600_000 });
-   *   return payment !== undefined;
-   * }
-   * ```
-   */
-  waitForSignal(name: string, options?: { readonly timeoutMs?: number }): Promise<JsonValue | undefined>;
-  /**
-   * Asks a person and waits durably until `RunHandle.approve` answers. The task's clock stops meanwhile (H5). The
-   * caller defines what `approved` means; `input` of the decision, if present, is the answer.
-   *
-   * @example
-   * ```ts
-   * import type { RunContext } from "reeve";
-   *
-   * async function mayPublish(ctx: RunContext, draft: string): Promise<boolean> {
-   *   const { decision } = await ctx.approval({
-   *     toolName: "publish",
-   *     callId: "publish-1",
-   *     input: { draft },
-   *     reason: "Publishing needs an editor's approval.",
-   *   });
-   *   return decision === "approved";
-   * }
-   * ```
-   */
-  approval(question: PersonQuestion): Promise<ApprovalDecision>;
 
   // Log and life of the task.
 

@@ -16,6 +16,15 @@ export interface ToolResultOptions {
   readonly isError?: boolean;
 }
 
+/** Options of `RunHandle.events`. */
+export interface EventOptions extends TailOptions {
+  /**
+   * Whether the reader waits for new events until the run ends. With `false`, it reads the events that are stored, without
+   * deltas, and ends. Default: `true`.
+   */
+  readonly follow?: boolean;
+}
+
 /**
  * A submitted run. A handle works in any process that has opened the store. Every command is a mailbox message to the
  * run's owner and is durable when its promise resolves; the owner applies it later.
@@ -47,7 +56,7 @@ export interface RunHandle<Result = RunResult<JsonValue>> {
    * Reads the run's events and deltas until the run ends. If an ended run has a pending `resume` or `topUp`, further
    * events appear only after the owner has applied that command. C3: leaving the loop does not affect the run.
    */
-  events(options?: TailOptions): AsyncIterable<Event | Delta>;
+  events(options?: EventOptions): AsyncIterable<Event | Delta>;
   /**
    * Resolves with the result when the run has ended. For a custom `HostedAgent`, `output` is the value that its `run`
    * returned.
@@ -62,6 +71,11 @@ export interface RunHandle<Result = RunResult<JsonValue>> {
    * least one waits for an answer. Resolves with an empty list when the run has ended.
    */
   untilPersonIsNeeded(): Promise<readonly PendingApproval[]>;
+  /**
+   * Reads the run as `Runtime.list` returns it. Costs the same for every length of the run. Rejects with `not_found` if
+   * the run was deleted.
+   */
+  summary(): Promise<RunSummary>;
   /**
    * Reads the current status, seats and ledger from the store, whichever worker drives the run. The status and what the
    * run waits for are the words that `Runtime.list` returns. Costs O(commits of the run).
@@ -99,7 +113,8 @@ export interface RunHandle<Result = RunResult<JsonValue>> {
   /**
    * Answers an approval request. The id is in the event `approval_request`. Rejects with `not_found` if the run has
    * ended, or no request of the run has this id. A call of a client-side tool cannot be approved without a result; use
-   * `toolResult`. The first answer counts. Costs O(events of the run).
+   * `toolResult`. The first answer counts, whichever processes answer at once: a later one rejects with `already_exists`,
+   * whose details contain the first one (`by`, `decision`, `at`). Costs O(events of the run).
    */
   approve(approvalId: string, decision: ApprovalDecision): Promise<void>;
   /**

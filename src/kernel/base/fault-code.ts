@@ -27,7 +27,11 @@ const retryByCode = {
   budget_exhausted: "never",
   /** A guardrail or middleware stopped the run (`MiddlewareTermination`). */
   guardrail_tripped: "never",
+  /** A request to a server carries no valid token or cookie. */
+  unauthenticated: "never",
   permission_denied: "never",
+  /** A caller sent more requests, or opened more streams, than a server allows. */
+  rate_limited: "backoff",
   /** B4: the task has a cost cap and the model has no known price. */
   unknown_price: "never",
   /** J2: a scope made a second journaled call while the first was in flight. */

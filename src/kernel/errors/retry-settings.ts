@@ -1,6 +1,6 @@
 import { describeValue } from "../base/describe-value.ts";
 import { Fault } from "../base/fault.ts";
-import { checkOptions, optionNames } from "../base/option-check.ts";
+import { checkOptions, optionNames, type ForeignNames } from "../base/option-check.ts";
 import type { Random } from "../base/random.ts";
 
 /** How a model call is retried. J5: retries happen inside the step. */
@@ -31,32 +31,63 @@ const knownOptions = optionNames<RetrySettings>({
   maxDelayMs: true,
 });
 
-/** The defaults merged with `given`, validated: an invalid number would cause endless retries. */
-export function retrySettings(given: Partial<RetrySettings> = {}): RetrySettings {
-  checkOptions("retry of openRuntime()", given, knownOptions);
-  const settings = { ...defaultRetrySettings, ...given };
-  requireRetryNumbers("retry", settings);
+/** Names of other libraries, each with the name to use instead. */
+const foreign: ForeignNames = {
+  retries: 'use "maxRetries"',
+  attempts: 'use "maxRetries", which does not count the first attempt',
+  maxAttempts: 'use "maxRetries", which does not count the first attempt',
+};
+
+/** What an owner of retry settings may set: some of them, or `false` for no retries. */
+export type RetryChanges = Partial<RetrySettings> | false;
+
+/**
+ * Returns the default settings changed by `changes`, validated: an invalid number would cause endless retries. `owner`
+ * names the options in the error.
+ */
+export function retrySettings(changes: RetryChanges = {}, owner = "openRuntime()"): RetrySettings {
+  if (changes !== false) checkOptions(`retry of ${owner}`, changes, knownOptions, foreign);
+  const settings = mergeRetrySettings(defaultRetrySettings, changes);
+  requireRetryNumbers("retry", settings, owner);
+  if (typeof settings.enabled !== "boolean")
+    throw new Fault(
+      "invalid_argument",
+      `invalid retry.enabled ${describeValue(settings.enabled)} of ${owner}: expected true or false`,
+    );
   return settings;
 }
 
-/** Validates the numbers of retry settings. `where` names the option in the error. */
+/** Returns `base` with the settings that `changes` contains. `false` switches retries off. */
+export function mergeRetrySettings(base: RetrySettings, changes: RetryChanges): RetrySettings {
+  if (changes === false) return { ...base, enabled: false };
+  const { enabled = base.enabled, maxRetries = base.maxRetries, baseDelayMs = base.baseDelayMs } = changes;
+  const { jitter = base.jitter, maxDelayMs = base.maxDelayMs } = changes;
+  return { enabled, maxRetries, baseDelayMs, jitter, maxDelayMs };
+}
+
+/** Validates the numbers of retry settings. `option` and `owner` name them in the error. */
 export function requireRetryNumbers(
-  where: string,
+  option: string,
   numbers: Pick<RetrySettings, "maxRetries" | "baseDelayMs" | "maxDelayMs"> & Partial<RetrySettings>,
+  owner = "openRuntime()",
 ): void {
   const { maxRetries, baseDelayMs, maxDelayMs, jitter = 0 } = numbers;
   const require = (name: string, value: number, isRight: boolean, rule: string): void => {
     if (!isRight)
       throw new Fault(
         "invalid_argument",
-        `invalid ${where}.${name} ${describeValue(value)}: expected ${rule}`,
+        `invalid ${option}.${name} ${describeValue(value)} of ${owner}: expected ${rule}`,
       );
   };
   const isCount = maxRetries === Number.POSITIVE_INFINITY || Number.isSafeInteger(maxRetries);
   require("maxRetries", maxRetries, isCount && maxRetries >= 0, "an integer from 0");
-  require("baseDelayMs", baseDelayMs, baseDelayMs >= 0, "milliseconds from 0");
-  require("maxDelayMs", maxDelayMs, maxDelayMs >= 0, "milliseconds from 0");
-  require("jitter", jitter, jitter >= 0, "a share from 0");
+  require("baseDelayMs", baseDelayMs, isFrom0(baseDelayMs), "milliseconds from 0");
+  require("maxDelayMs", maxDelayMs, isFrom0(maxDelayMs), "milliseconds from 0");
+  require("jitter", jitter, isFrom0(jitter) && Number.isFinite(jitter), "a share from 0");
+}
+
+function isFrom0(value: unknown): boolean {
+  return typeof value === "number" && value >= 0;
 }
 
 /**

@@ -1,6 +1,6 @@
 import type { ErrorKind } from "../base/error-kind.ts";
 import type { Failure } from "../base/fault.ts";
-import type { SessionId } from "../base/identity.ts";
+import type { RunId, SessionId } from "../base/identity.ts";
 import type { JsonValue } from "../base/json-value.ts";
 import type { RunStatus } from "../run/run-result.ts";
 import type { Usage } from "../messages/usage.ts";
@@ -25,6 +25,8 @@ export interface AgentEvents {
   save_point: { readonly sessionId: SessionId; readonly leafId: string | null };
   /** The session is idle: no follow-up waits. */
   settled: { readonly sessionId: SessionId };
+  /** The commit that ends this run submits the run `runId`, which compacts the session. */
+  compaction_scheduled: { readonly sessionId: SessionId; readonly runId: RunId };
   /** A compaction of the session starts. `manual` tells whether a person requested it. */
   session_before_compact: {
     readonly sessionId: SessionId;

@@ -34,6 +34,8 @@ export interface RunEvents {
    * that is in progress in the session at that time.
    */
   run_carry_over: { readonly kind: "steer" | "follow_up"; readonly runId: RunId };
+  /** The commit that ends this run submits the run `runId`. `key` is the key of its `NextRun`. */
+  run_scheduled: { readonly key: string; readonly runId: RunId };
   /** The run was created as a fork. All events before this one are copies of the origin's. */
   run_fork: {
     readonly origin: RunId;

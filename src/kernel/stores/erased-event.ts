@@ -42,6 +42,8 @@ const erasers: { readonly [Type in EventType]: Eraser<Type> | typeof wordless } 
   run_resume: wordless,
   run_cancel: wordless,
   run_carry_over: wordless,
+  run_scheduled: wordless,
+  compaction_scheduled: wordless,
   run_fork: wordless,
   task_start: wordless,
   task_signal: wordless,

@@ -22,13 +22,13 @@ export interface SingleFlight {
 }
 
 /**
- * A run that is started, unless its agent has an unfinished run in the session. In that case the unfinished run gets
- * the mail.
+ * A run that is created together with a commit of another run. With a `flight`, an unfinished run of its agent in the
+ * session gets the mail instead. A run whose id exists is not created again.
  */
 export interface Submission {
   readonly run: RunRecord;
   readonly first: Commit;
-  readonly flight: SingleFlight;
+  readonly flight?: SingleFlight;
 }
 
 /** The outcome of creating a run. */

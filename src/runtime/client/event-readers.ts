@@ -1,4 +1,4 @@
-import { CancellationError, type Delta, type Event } from "../../kernel/index.ts";
+import { CancellationError, type Delta, type Event, type TailOptions } from "../../kernel/index.ts";
 import { currentTask, type SlotYielder } from "../process/async-context.ts";
 
 export type EventStream = AsyncIterable<Event | Delta>;
@@ -10,6 +10,17 @@ export type EventStream = AsyncIterable<Event | Delta>;
 export function yieldingSlot(tail: EventStream): EventStream {
   const task = currentTask();
   return task === undefined ? tail : { [Symbol.asyncIterator]: () => readInTask(task, tail) };
+}
+
+/** The events of a stored log, of some types only if `types` is given, until the reader's signal aborts. */
+export async function* storedEvents(
+  events: AsyncIterable<Event>,
+  { types, signal }: Pick<TailOptions, "types" | "signal">,
+): AsyncIterable<Event> {
+  for await (const event of events) {
+    if (signal?.aborted === true) return;
+    if (types?.includes(event.type) ?? true) yield event;
+  }
 }
 
 /** A reader that calls `unwatch` when it has read the last event or its caller leaves. */

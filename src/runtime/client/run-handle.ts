@@ -1,12 +1,10 @@
 import {
   andThen,
-  approvalDecisionNames,
   assertJson,
   checkOptions,
   describeValue,
   Fault,
   rootTaskId as root,
-  isApprovalDecision,
   jsonText,
   optionNames,
   parseTaskId,
@@ -16,6 +14,7 @@ import {
   type Clock,
   type Delta,
   type Event,
+  type EventOptions,
   type Guest,
   type IdSource,
   type JsonValue,
@@ -38,10 +37,11 @@ import {
 } from "../../kernel/index.ts";
 import type { RunStore } from "./run-store.ts";
 import { findClientCall } from "./client-call.ts";
+import { answerId, checkDecision, commandNames, valueIn } from "./run-command.ts";
 import { forkRun } from "./fork-run.ts";
 import { readPendingApprovals, untilPersonIsNeeded } from "./person-wait.ts";
 import { endedResult, type EndEvents } from "./ended-result.ts";
-import { watchedReader, yieldingSlot, type EventStream } from "./event-readers.ts";
+import { storedEvents, watchedReader, yieldingSlot, type EventStream } from "./event-readers.ts";
 import { mayResume, StoredRun } from "./stored-run.ts";
 import { currentTask } from "../process/async-context.ts";
 import { SizeLimit } from "../process/size-limit.ts";
@@ -83,7 +83,13 @@ interface UnhostedWatch {
   watch(run: RunRecord): (() => void) | undefined;
 }
 
-const tailOptionNames = optionNames<TailOptions>({ fromSeq: true, types: true, signal: true, life: true });
+const eventOptionNames = optionNames<EventOptions>({
+  fromSeq: true,
+  types: true,
+  signal: true,
+  life: true,
+  follow: true,
+});
 const forkOptionNames = optionNames<Parameters<RunHandle["fork"]>[0]>({ at: true, runId: true });
 const toolResultNames = optionNames<ToolResultOptions>({ isError: true });
 const defaultSizes = new SizeLimit();
@@ -134,16 +140,18 @@ export class StoredRunHandle<Result = RunResult<JsonValue>> implements RunHandle
     return new StoredRunHandle({ ...this.#options, by });
   }
 
-  events(options: TailOptions = {}): AsyncIterable<Event | Delta> {
-    this.#options.life?.check();
-    checkOptions("events()", options, tailOptionNames);
-    const { fromSeq = 0 } = options;
+  events(options: EventOptions = {}): AsyncIterable<Event | Delta> {
+    const { life, store } = this.#options;
+    life?.check();
+    checkOptions("events()", options, eventOptionNames);
+    const { fromSeq = 0, follow = true } = options;
     if (!Number.isSafeInteger(fromSeq) || fromSeq < 0) {
       throw new Fault(
         "invalid_argument",
         `fromSeq is ${describeValue(fromSeq)}: it must be the seq of the first event to read, an integer from 0`,
       );
     }
+    if (!follow) return storedEvents(store.events.read(this.runId, fromSeq), options);
     return yieldingSlot(this.#watched(this.#tail(options)));
   }
 
@@ -233,6 +241,11 @@ export class StoredRunHandle<Result = RunResult<JsonValue>> implements RunHandle
     return (convert === undefined ? result : await convert(result)) as Result;
   }
 
+  async summary(): Promise<RunSummary> {
+    this.#options.life?.check();
+    return this.#stored.summary();
+  }
+
   async snapshot(): Promise<RunSnapshot & Pick<RunSummary, "status" | "waitsFor">> {
     this.#options.life?.check();
     const { headcount, ledger } = await this.#stored.readState();
@@ -248,26 +261,26 @@ export class StoredRunHandle<Result = RunResult<JsonValue>> implements RunHandle
     if (!(await this.#live().isOver())) await this.#send({ type: "pause" });
   }
 
-  resume(): Promise<void> {
-    return this.#send({ type: "resume" });
+  async resume(): Promise<void> {
+    await this.#send({ type: "resume" });
   }
 
   async topUp(add: Partial<TopUp>, taskId: string = root): Promise<void> {
     // Checked here, because the owner that reads the mailbox could not report an error to the caller.
     spendOfTopUp(add);
-    return this.#send({ type: "top_up", taskId: parseTaskId(taskId), add });
+    await this.#send({ type: "top_up", taskId: parseTaskId(taskId), add });
   }
 
   async reprioritize(taskId: string, priority: Priority): Promise<void> {
-    return this.#send({ type: "reprioritize", taskId: parseTaskId(taskId), priority });
+    await this.#send({ type: "reprioritize", taskId: parseTaskId(taskId), priority });
   }
 
-  steer(input: JsonValue): Promise<void> {
-    return this.#send({ type: "steer", input });
+  async steer(input: JsonValue): Promise<void> {
+    await this.#send({ type: "steer", input });
   }
 
-  followUp(input: JsonValue): Promise<void> {
-    return this.#send({ type: "follow_up", input });
+  async followUp(input: JsonValue): Promise<void> {
+    await this.#send({ type: "follow_up", input });
   }
 
   async signal(name: string, value: JsonValue = null, taskId: string = root): Promise<void> {
@@ -275,20 +288,16 @@ export class StoredRunHandle<Result = RunResult<JsonValue>> implements RunHandle
     await this.#live().refuseIfOver(`signal ${JSON.stringify(name)}`);
     // The root lives as long as its run, so that the usual signal does not read the journal.
     if (target !== root) await this.#stored.refuseUnlessLive(target);
-    return this.#send({ type: "resolve", taskId: target, wait: signalWait(name), value });
+    await this.#send({ type: "resolve", taskId: target, wait: signalWait(name), value });
   }
 
   async approve(approvalId: string, decision: ApprovalDecision): Promise<void> {
-    if (!isApprovalDecision(decision)) {
-      throw new Fault(
-        "invalid_argument",
-        `the decision on ${approvalId} is ${describeDecision(decision)}: it must be { decision: "approved" | "denied" | "skipped" }`,
-      );
-    }
-    checkOptions(`the decision on ${approvalId}`, decision, approvalDecisionNames);
+    checkDecision(approvalId, decision);
     await this.#live().refuseIfOver(`approval ${approvalId}`);
-    await this.#stored.checkDecision(approvalId, decision);
-    return this.#send({ type: "approval", approvalId, decision }, decision.by);
+    const asked = await this.#stored.openQuestion(approvalId, decision);
+    const id = answerId(approvalId, asked);
+    if (await this.#send({ type: "approval", approvalId, decision }, { id, by: decision.by })) return;
+    throw await this.#stored.answeredBefore(approvalId, id);
   }
 
   async toolResult(callId: string, value: JsonValue, options: ToolResultOptions = {}): Promise<void> {
@@ -297,12 +306,12 @@ export class StoredRunHandle<Result = RunResult<JsonValue>> implements RunHandle
     await this.#live().refuseIfOver(`result of call ${callId}`);
     const { store, sizes = defaultSizes } = this.#options;
     sizes.assert(value, `the result of call ${callId}`);
-    const approvalId = await findClientCall(store, this.runId, callId);
+    const { approvalId, seq } = await findClientCall(store, this.runId, callId);
     const decision: ApprovalDecision =
       options.isError === true
         ? { decision: "denied", reason: jsonText(value) }
         : { decision: "approved", input: value };
-    return this.#send({ type: "approval", approvalId, decision });
+    await this.#send({ type: "approval", approvalId, decision }, { id: answerId(approvalId, seq) });
   }
 
   async fork(options: { readonly at: number; readonly runId?: string }): Promise<RunHandle<Result>> {
@@ -346,54 +355,17 @@ export class StoredRunHandle<Result = RunResult<JsonValue>> implements RunHandle
     }
   }
 
-  async #send(body: MailBody, claimedName = anonymousUser): Promise<void> {
-    // The name of the handle takes precedence over a name in the command.
-    const { store, clock, ids, by = claimedName, life, sizes = defaultSizes } = this.#options;
+  /** Sends a command. Returns `false` if a command with this id was sent before. Default id: a new one. */
+  async #send(body: MailBody, { id, by }: { readonly id?: string; readonly by?: string | undefined } = {}) {
+    const { store, clock, ids, life, sizes = defaultSizes } = this.#options;
     life?.check();
+    // The name of the handle takes precedence over a name in the command.
+    const from = this.#options.by ?? by ?? anonymousUser;
     const content: unknown = body;
     const where = `the ${commandNames[body.type]} for ${this.runId}`;
     assertJson(content, where);
     sizes.assert(valueIn(body), where);
     if (body.type === "resolve") sizes.assert(body.wait, `the name of ${where}`);
-    await store.mailbox.put({ id: ids.next(), runId: this.runId, from: by, at: clock.now(), body });
+    return store.mailbox.put({ id: id ?? ids.next(), runId: this.runId, from, at: clock.now(), body });
   }
-}
-
-/** The commands of a handle, as errors name them. */
-const commandNames: Readonly<Record<MailBody["type"], string>> = {
-  resolve: "signal",
-  message: "message",
-  steer: "steering input",
-  follow_up: "follow-up",
-  approval: "answer to a question",
-  cancel: "reason of the cancel",
-  pause: "pause command",
-  resume: "resume command",
-  top_up: "top-up",
-  reprioritize: "new priority",
-};
-
-/** The part of a command that the caller chooses freely. */
-function valueIn(body: MailBody): JsonValue {
-  switch (body.type) {
-    case "resolve":
-      return body.value;
-    case "steer":
-    case "follow_up":
-      return body.input;
-    case "approval":
-      return body.decision;
-    case "cancel":
-      return body.reason;
-    default:
-      return null;
-  }
-}
-
-/** Describes a value that is no decision, for an error. */
-function describeDecision(value: unknown): string {
-  if (typeof value !== "object" || value === null) return describeValue(value);
-  return "decision" in value
-    ? `{ decision: ${describeValue(value.decision)} }`
-    : "an object without `decision`";
 }

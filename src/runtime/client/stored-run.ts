@@ -1,6 +1,7 @@
 import {
   Fault,
   type ApprovalDecision,
+  type Event,
   type Mail,
   type RunId,
   type RunSummary,
@@ -71,24 +72,63 @@ export class StoredRun {
     );
   }
 
-  /** Refuses a decision on a request that the run has not made, and the approval of a call that needs a result. */
-  async checkDecision(approvalId: string, decision: ApprovalDecision): Promise<void> {
+  /**
+   * Returns the seq of the event with which the run asked. Refuses a decision on a question that the run has not asked or
+   * that was answered, and the approval of a call that needs a result.
+   */
+  async openQuestion(approvalId: string, decision: ApprovalDecision): Promise<number> {
     const runId = this.#runId;
-    for await (const event of this.#store.events.read(runId)) {
-      if (event.type !== "approval_request" || event.data.approvalId !== approvalId) continue;
-      const { kind, callId, toolName } = event.data;
-      if (kind !== "client_tool" || decision.decision !== "approved" || decision.input !== undefined) return;
+    const { request, answer } = await this.#question(approvalId);
+    if (request === undefined)
       throw new Fault(
-        "invalid_argument",
-        `invalid decision on ${approvalId}: the client-side tool ${toolName} needs a result; use run.toolResult(${JSON.stringify(callId)}, value)`,
-        { details: { runId, approvalId, callId } },
+        "not_found",
+        `run ${runId} has no approval request ${JSON.stringify(approvalId)}; use the approvalId of an approval_request event`,
+        { details: { runId, approvalId } },
       );
+    if (answer !== undefined) {
+      const { decision: earlier } = answer.data;
+      throw answered(runId, approvalId, { at: answer.at, decision: earlier });
     }
+    const { kind, callId, toolName } = request.data;
+    if (kind !== "client_tool" || decision.decision !== "approved" || decision.input !== undefined)
+      return request.seq;
     throw new Fault(
-      "not_found",
-      `run ${runId} has no approval request ${JSON.stringify(approvalId)}; use the approvalId of an approval_request event`,
-      { details: { runId, approvalId } },
+      "invalid_argument",
+      `invalid decision on ${approvalId}: the client-side tool ${toolName} needs a result; use run.toolResult(${JSON.stringify(callId)}, value)`,
+      { details: { runId, approvalId, callId } },
     );
+  }
+
+  /** The fault of an answer that arrived after another one. `mailId` is the id of the answers. */
+  async answeredBefore(approvalId: string, mailId: string): Promise<Fault> {
+    // The mailbox is read first: the owner removes the mail with the commit that holds the decision.
+    const mail = (await this.#store.mailbox.read(this.#runId)).find(({ id }) => id === mailId);
+    if (mail?.body.type === "approval") {
+      const { at, from, body } = mail;
+      return answered(this.#runId, approvalId, { at, decision: { ...body.decision, by: from } });
+    }
+    const { answer } = await this.#question(approvalId);
+    return answered(
+      this.#runId,
+      approvalId,
+      answer === undefined ? undefined : { at: answer.at, decision: answer.data.decision },
+    );
+  }
+
+  /** The last event with which the run asked a question, and the answer to it. */
+  async #question(approvalId: string): Promise<{
+    readonly request?: Event<"approval_request">;
+    readonly answer?: Event<"approval_decision">;
+  }> {
+    let request: Event<"approval_request"> | undefined;
+    let answer: Event<"approval_decision"> | undefined;
+    for await (const event of this.#store.events.read(this.#runId)) {
+      if (event.type === "approval_request" && event.data.approvalId === approvalId) {
+        request = event;
+        answer = undefined;
+      } else if (event.type === "approval_decision" && event.data.approvalId === approvalId) answer = event;
+    }
+    return { ...(request !== undefined && { request }), ...(answer !== undefined && { answer }) };
   }
 
   /**
@@ -98,4 +138,19 @@ export class StoredRun {
   async #isToBeResumed(): Promise<boolean> {
     return mayResume(await this.#store.mailbox.read(this.#runId));
   }
+}
+
+/** The fault of an answer to a question that was answered before. */
+function answered(
+  runId: RunId,
+  approvalId: string,
+  earlier: { readonly at: number; readonly decision: ApprovalDecision } | undefined,
+): Fault {
+  const { at = null, decision } = earlier ?? {};
+  const by = decision?.by ?? null;
+  return new Fault(
+    "already_exists",
+    `question ${JSON.stringify(approvalId)} of run ${runId} was answered before${by === null ? "" : ` by ${by}`}; the first answer counts`,
+    { details: { runId, approvalId, by, decision: decision?.decision ?? null, at } },
+  );
 }

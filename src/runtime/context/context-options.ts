@@ -9,6 +9,7 @@ import {
   type TaskReport,
   type ToolsOptions,
 } from "../../kernel/index.ts";
+import { checkNextRuns } from "./next-run-check.ts";
 
 /** Options of `ctx.ask` and `ctx.waitForSignal`. A misspelt timeout would wait forever. */
 export interface WaitOptions {
@@ -35,6 +36,7 @@ const reportNames = optionNames<TaskReport>({
   interruption: true,
   finishReason: true,
   sessions: true,
+  next: true,
   metadata: true,
   abandoned: true,
 });
@@ -73,6 +75,7 @@ export function checkParallelOptions(options: ParallelOptions | undefined): void
   if (options !== undefined) checkOptions("ctx.parallel()", options, parallelNames);
 }
 
-export function checkReport(report: TaskReport): void {
+export function checkReport(report: TaskReport, isRoot: boolean): void {
   checkOptions("ctx.report()", report, reportNames);
+  if (report.next !== undefined) checkNextRuns(report.next, isRoot);
 }

@@ -39,6 +39,8 @@ export interface NewRunOptions extends SubmitOptions {
   readonly messages?: readonly Message[];
   /** Default: `"invocation"`. */
   readonly kind?: RunKind;
+  /** Whether `budget` replaces the agent's own budget instead of tightening it. Default: `false`. */
+  readonly replacesBudget?: boolean;
 }
 
 /** Creates a run of `agent` and its first commit: `run_start`, the root task with its account, and the user's session entry (S2). */
@@ -104,16 +106,18 @@ export function newRun(
     tasks: [{ type: "create", task: withOptions(task, options) }],
     ledger: [openAccountCommand(worker, { taskId, parentId: null, budget, priority })],
   };
-  const content = agent.messageOf?.(input);
+  const { kind = "invocation" } = options;
+  // A compaction adds no message of a user to its session.
+  const content = kind === "invocation" ? agent.messageOf?.(input) : undefined;
   const message = root.retention === HistoryRetention.NONE ? undefined : content;
-  const earlier = agent.historyOf?.(input);
+  const earlier = kind === "invocation" ? agent.historyOf?.(input) : undefined;
   if (earlier !== undefined && options.sessionId !== undefined)
     throw secondHistory(agentId, options.sessionId);
   const sessions = message && openingEntries({ sessionId, agentId, runId, at, message }, earlier);
   return {
     record: {
       runId,
-      kind: options.kind ?? "invocation",
+      kind,
       agentId,
       sessionId,
       tenantId: options.tenantId ?? null,
@@ -205,8 +209,11 @@ const noMetadata: JsonObject = Object.freeze({});
 const noMessages: readonly Message[] = Object.freeze([]);
 
 /** B6: the budget of the agent, tightened by the one of the submission. `Supervision.root` validates an agent's budget (B2). */
-function budgetOf({ budget }: HostedAgent, { budget: submitted }: SubmitOptions): Partial<ExecutionBudget> {
-  const own = budget ?? unlimitedBudget;
+function budgetOf(
+  { budget }: HostedAgent,
+  { budget: submitted, replacesBudget = false }: NewRunOptions,
+): Partial<ExecutionBudget> {
+  const own = replacesBudget ? unlimitedBudget : (budget ?? unlimitedBudget);
   return submitted === undefined ? own : tightenBudget(executionBudget(own), submitted);
 }
 

@@ -26,6 +26,7 @@ import {
   type TaskId,
   type TaskRecord,
   type RunSpend,
+  type NextRun,
   type RunStanding,
   type Spend,
   type UnknownPrice,
@@ -95,6 +96,8 @@ export class RunState {
   recoveries = 0;
   /** `run_end` is the last event. */
   ended = false;
+  /** The runs that the commit that ends this run submits. The end of the root sets them. */
+  next: readonly NextRun[] = empty;
   /** The application's own history store has deleted what it kept of the run. */
   isHistoryCleared = false;
   /** The run shares its first commits with another run. */
@@ -370,6 +373,7 @@ export class RunState {
         if (task.outcome === null) this.liveTasks--;
         task.outcome = change.outcome;
         task.endedOn = change.endedOn ?? empty;
+        if (change.next !== undefined) this.next = change.next;
         // K4: the end closes the task's open questions. A resumed task asks them again.
         for (const address of task.opened.keys()) if (asksPerson(address)) task.opened.delete(address);
         break;
@@ -377,6 +381,7 @@ export class RunState {
         // A resumed task is no longer cancelled and starts with a new count of crashes.
         if (task.outcome !== null) this.liveTasks++;
         task.outcome = null;
+        if (change.taskId === root) this.next = empty;
         task.resumed++;
         task.cancelled = null;
         task.crashes = 0;
@@ -407,12 +412,14 @@ export class RunState {
     this.nextTask = Math.max(this.nextTask, ordinal + 1);
     this.liveTasks++;
     this.tasks.set(record.taskId, newTaskState(record, at));
+    if (record.inherits !== undefined && "contents" in record.inherits)
+      this.#holdContents(record, record.inherits);
     const { spawnBudget, priority } = record.supervision;
     if (record.parentId === null) this.#headcount ??= openHeadcount(spawnBudget, record.taskId, priority);
   }
 
   /** J4: keeps the contents that later records of the run name by hash. `null` is a turn that retention has erased. */
-  #holdContents({ supervision }: TaskRecord, turn: TurnRecord | null): void {
+  #holdContents({ supervision }: TaskRecord, turn: Pick<TurnRecord, "contents"> | null): void {
     const lasts = supervision.retention !== HistoryRetention.NONE;
     const contents = turn?.contents ?? {};
     for (const hash in contents) this.contents.hold(hash, contents[hash] as JsonValue, lasts);

@@ -10,8 +10,12 @@ import {
   type EventDraft,
   type JsonValue,
   type Mail,
+  type NextRun,
   type RunId,
   type SessionChange,
+  type StepAddress,
+  type TaskChange,
+  type TaskId,
   type TaskOutcome,
   type TaskReport,
 } from "../../kernel/index.ts";
@@ -128,6 +132,33 @@ export function sessionChangesAtEnd(
   if (retention === HistoryRetention.RUN) return [];
   if (state.sessionsOf(root).length === 0) return sessions;
   return [{ type: "reveal", sessionId, runId, taskId: root }, ...sessions];
+}
+
+/** The runs that the end of a root submits. A failed task submits none, because it can be resumed. */
+export function nextRunsAtEnd(outcome: TaskOutcome, { next = [] }: TaskReport): readonly NextRun[] {
+  return outcome.status === "failed" && outcomeStatus(outcome) === "failed" ? [] : next;
+}
+
+/** The change that ends a task. Empty lists are left out of the journal. */
+export function endChange(
+  taskId: TaskId,
+  {
+    outcome,
+    endedOn,
+    next,
+  }: {
+    readonly outcome: TaskOutcome;
+    readonly endedOn: readonly StepAddress[];
+    readonly next: readonly NextRun[];
+  },
+): TaskChange {
+  return {
+    type: "end",
+    taskId,
+    outcome,
+    ...(endedOn.length > 0 && { endedOn }),
+    ...(next.length > 0 && { next }),
+  };
 }
 
 /** R14: what retention erases in the commit that ends the run, whatever its outcome. Returns `undefined` if nothing is erased. */

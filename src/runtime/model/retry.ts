@@ -2,8 +2,9 @@ import {
   CancellationError,
   classifyError,
   Fault,
-  retryDelayMs,
+  mergeRetrySettings,
   modelFaultCode,
+  retryDelayMs,
   type ClassifiedError,
   type Model,
 } from "../../kernel/index.ts";
@@ -114,14 +115,15 @@ export function nextRetryDelayMs(
 ): number {
   const { kind, retryable, retryAfterMs } = failed.error;
   const { runner } = step;
-  const { retry: settings, random } = runner.worker;
+  const { worker, agent } = runner;
+  const settings = agent.retry === undefined ? worker.retry : mergeRetrySettings(worker.retry, agent.retry);
   const previousEnd = { type: "retry_end", data: { attempt: retry - 1, success: false } } as const;
   if (!settings.enabled || !retryable || fault.retry !== "backoff" || retry > settings.maxRetries) {
     if (retry > 1) step.emit(previousEnd);
     throw fault;
   }
   if (retry > 1) runner.journal.emit(previousEnd);
-  const delayMs = retryDelayMs(retry, settings, random, retryAfterMs);
+  const delayMs = retryDelayMs(retry, settings, worker.random, retryAfterMs);
   const start = { attempt: retry, maxAttempts: settings.maxRetries, delayMs, kind, message: fault.message };
   runner.journal.emit({ type: "retry_start", data: start });
   return delayMs;

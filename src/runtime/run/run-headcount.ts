@@ -1,4 +1,5 @@
 import type {
+  Headcount,
   HeadcountCommand,
   HeadcountOutcome,
   HeadcountTask,
@@ -113,4 +114,10 @@ export class RunHeadcount implements TaskSeats {
   #find(taskId: TaskId): HeadcountTask | undefined {
     return this.#state.headcount.tasks[taskId];
   }
+}
+
+/** Whether a task waits for its open calls before it gives up its seat (H2). */
+export function hasPausing({ tasks }: Headcount): boolean {
+  for (const taskId in tasks) if (tasks[taskId as TaskId]?.status === "pausing") return true;
+  return false;
 }

@@ -7,19 +7,18 @@ import {
   type AgentId,
   type CancellationStatus,
   type EventDraft,
-  type Headcount,
   type JsonValue,
   type Lease,
   type RunRecord,
-  type SpawnOptions,
   type SpawnOutcome,
   type StepAddress,
   type TaskId,
   type TaskOutcome,
 } from "../../kernel/index.ts";
+import { nextRunEvents, submitNext } from "./next-runs.ts";
 import { carryOver } from "./unread-input.ts";
 import { openAccountCommand } from "../journal/new-run.ts";
-import { childTaskRecord, ownBudget } from "../journal/task-record.ts";
+import { childTaskRecord, ownBudget, type NewTaskOptions } from "../journal/task-record.ts";
 import { DeliveryCounts } from "./delivery-counts.ts";
 import { hostedAgent, type WorkerContext } from "../process/worker-context.ts";
 import { RunAllotment } from "./run-allotment.ts";
@@ -31,13 +30,15 @@ import { insideTask } from "../process/async-context.ts";
 import { restartDelayMs } from "../process/run-retry.ts";
 import type { RunState } from "../journal/run-state.ts";
 import type { TaskState } from "../journal/task-state.ts";
-import { RunHeadcount, type SeatMoves } from "./run-headcount.ts";
+import { hasPausing, RunHeadcount, type SeatMoves } from "./run-headcount.ts";
 import { StopTimer } from "./stop-timer.ts";
 import {
   answersOf,
   cancelledOutcome,
+  endChange,
   endEvents,
   historyToErase,
+  nextRunsAtEnd,
   runEnd,
   sessionChangesAtEnd,
 } from "../journal/task-end.ts";
@@ -149,7 +150,7 @@ export class TaskSupervisor implements TaskHost, SeatMoves {
     return false;
   }
 
-  spawn(parentId: TaskId, agentId: AgentId, input: JsonValue, options: SpawnOptions): SpawnOutcome {
+  spawn(parentId: TaskId, agentId: AgentId, input: JsonValue, options: NewTaskOptions): SpawnOutcome {
     const agent = hostedAgent(this.#worker, agentId);
     const taskId = formatTaskId(this.#state.nextTask);
     const now = this.#worker.clock.now();
@@ -257,7 +258,10 @@ export class TaskSupervisor implements TaskHost, SeatMoves {
     const state = this.#state;
     if (this.#isClosed || state.liveTasks > 0) return;
     if (!state.ended) {
-      carryOver({ worker: this.#worker, log: this.#log, state, tenantId: this.tenantId });
+      const ended = { worker: this.#worker, log: this.#log, state, tenantId: this.tenantId };
+      // Before the unread input: a compaction needs an idle session, and the input follows it.
+      submitNext(ended);
+      carryOver(ended);
       const erasures = historyToErase(state);
       if (erasures !== undefined) this.#log.add(erasures, at);
       this.#log.emit(root, runEnd(state), at);
@@ -398,8 +402,11 @@ export class TaskSupervisor implements TaskHost, SeatMoves {
     this.#emitStart(task, at);
     for (const draft of events) this.#log.emit(taskId, draft, at, task);
     for (const child of this.#state.liveChildren(taskId, "cancel")) this.cancel(child, parentEnded);
-    const change = { type: "end", taskId, outcome, ...(endedOn.length === 0 ? {} : { endedOn }) } as const;
     const runner = this.#runners.get(taskId);
+    const next = nextRunsAtEnd(outcome, runner?.report ?? {});
+    for (const draft of nextRunEvents({ worker: this.#worker, state: this.#state }, next))
+      this.#log.emit(taskId, draft, at, task);
+    const change = endChange(taskId, { outcome, endedOn, next });
     const sessions = sessionChangesAtEnd(task, outcome, runner?.report ?? {}, this.#state);
     this.#log.add(sessions.length === 0 ? { tasks: [change] } : { tasks: [change], sessions }, at);
     const answers = answersOf(task, outcome, this.#lease.runId, at);
@@ -469,9 +476,4 @@ export class TaskSupervisor implements TaskHost, SeatMoves {
 function startTime({ record, crashes, crashedAt }: TaskState, { runRetry }: WorkerContext): number {
   const restartAt = crashes === 0 ? 0 : crashedAt + (restartDelayMs(crashes, runRetry) ?? 0);
   return Math.max(restartAt, record.startAt ?? 0);
-}
-
-function hasPausing({ tasks }: Headcount): boolean {
-  for (const taskId in tasks) if (tasks[taskId as TaskId]?.status === "pausing") return true;
-  return false;
 }

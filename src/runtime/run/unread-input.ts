@@ -6,18 +6,10 @@ import {
   type Submission,
 } from "../../kernel/index.ts";
 import { newRun } from "../journal/new-run.ts";
-import { anonymousUser, type WorkerContext } from "../process/worker-context.ts";
-import type { RunLog } from "../journal/run-log.ts";
+import { anonymousUser } from "../process/worker-context.ts";
 import type { ArrivedValue } from "../journal/resolutions.ts";
-import type { RunState } from "../journal/run-state.ts";
 import { mailOfSubmission, queueWait } from "../journal/wait-names.ts";
-
-export interface CompletedRun {
-  readonly worker: WorkerContext;
-  readonly log: RunLog;
-  readonly state: RunState;
-  readonly tenantId: string | null;
-}
+import type { EndedRun } from "./next-runs.ts";
 
 const queues: readonly InputQueue[] = ["steer", "follow_up"];
 
@@ -26,7 +18,7 @@ const queues: readonly InputQueue[] = ["steer", "follow_up"];
  * other run of the session can start in between. The first input starts a new run with the options of the completed one; further inputs
  * steer that new run. A run that did not complete keeps its input, because it may be resumed.
  */
-export function carryOver(completed: CompletedRun): void {
+export function carryOver(completed: EndedRun): void {
   const { log, state } = completed;
   if (state.resolutions.isEmpty || state.task(root).outcome?.status !== "completed") return;
   for (const kind of queues) {
@@ -41,7 +33,7 @@ export function carryOver(completed: CompletedRun): void {
 
 /** Uses the run id that the caller of `submit` chose for this input, if the input came from `submit`. */
 function submitAgain(
-  { worker, state, tenantId }: CompletedRun,
+  { worker, state, tenantId }: EndedRun,
   kind: InputQueue,
   { value, runId }: ArrivedValue,
 ): Submission {

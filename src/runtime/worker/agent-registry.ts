@@ -1,6 +1,8 @@
 import {
   describeValue,
   Fault,
+  modelTimeouts,
+  retrySettings,
   type AgentId,
   type AgentResolver,
   type AgentsOfName,
@@ -156,6 +158,12 @@ function requireAgent(agent: HostedAgent): void {
   );
 }
 
+/** Refuses settings of model calls that would cause endless retries or attempts that never end. */
+function checkModelSettings({ id, modelTimeouts: timeouts, retry }: HostedAgent): void {
+  if (timeouts !== undefined) modelTimeouts(`agent ${id}`, timeouts);
+  if (retry !== undefined) retrySettings(retry, `agent ${id}`);
+}
+
 /** Throws if two different agents of the tree have one id: sub-agents are spawned by id. */
 export function agentTree(agent: HostedAgent, tree = new Map<AgentId, HostedAgent>()): AgentTree {
   requireAgent(agent);
@@ -166,6 +174,7 @@ export function agentTree(agent: HostedAgent, tree = new Map<AgentId, HostedAgen
       "already_exists",
       `two agents of one run are both ${agent.id}: give one of the two another name or a key`,
     );
+  checkModelSettings(agent);
   tree.set(agent.id, agent);
   for (const subAgent of agent.subAgents ?? []) agentTree(subAgent, tree);
   return tree;

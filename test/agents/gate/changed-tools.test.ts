@@ -144,7 +144,9 @@ describe.each(places)("an approval of a tool that changes, with the %s store", (
     const [, , third] = await questions(found, 3);
     expect(third?.toolDigest).toBe(first?.toolDigest);
     expect(new Set([first?.approvalId, second?.approvalId, third?.approvalId]).size).toBe(3);
-    await found.approve(first?.approvalId ?? "", { decision: "approved" });
+    await expect(found.approve(first?.approvalId ?? "", { decision: "approved" })).rejects.toMatchObject({
+      code: "already_exists",
+    });
     await found.approve(third?.approvalId ?? "", { decision: "denied" });
     expect((await found.result()).output).toBe("[denied: by a person]");
     expect(sent).toEqual([]);

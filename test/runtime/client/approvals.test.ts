@@ -129,6 +129,68 @@ for (const [storeName, prepare] of twoStores)
       expect((await run.result()).status).toBe("completed");
     });
 
+    it("the first of two answers that are sent at once counts, and the second is refused with who gave the first", async () => {
+      const openStore = await prepare();
+      const clock = new FakeClock();
+      const store = await openStore();
+      await using first = await createRuntime({ store, clock });
+      const submitted = await first.submit(asker, "go");
+      await until(async () => (await open(first)).length === 1);
+      const run = await findRun(first, submitted);
+      const [asked] = await open(first);
+      const id = asked?.approvalId ?? "";
+      const answers = await Promise.allSettled([
+        run.as("ann").approve(id, { decision: "approved" }),
+        run.as("bob").approve(id, { decision: "denied" }),
+      ]);
+      expect(answers.map(({ status }) => status)).toEqual(["fulfilled", "rejected"]);
+      expect(answers[1]).toMatchObject({
+        reason: { code: "already_exists", details: { by: "ann", decision: "approved", at: clock.now() } },
+      });
+      expect((await run.result()).output).toBe("approved");
+    });
+
+    it("an answer to a question that was answered before is refused while the run continues", async () => {
+      const openStore = await prepare();
+      const clock = new FakeClock();
+      await using runtime = await createRuntime({ store: await openStore(), clock });
+      const patient = agent("patient", async (ctx) => {
+        const { decision } = await ctx.approval(question);
+        await ctx.waitForSignal("go");
+        return decision;
+      });
+      const run = await runtime.submit(patient, "go", { userId: "ann" });
+      await until(async () => (await open(runtime)).length === 1);
+      const [asked] = await open(runtime);
+      const id = asked?.approvalId ?? "";
+      await run.approve(id, { decision: "skipped" });
+      await until(async () => (await open(runtime)).length === 0);
+      await expect(run.approve(id, { decision: "approved" })).rejects.toMatchObject({
+        code: "already_exists",
+        details: { by: "ann", decision: "skipped" },
+      });
+      await run.signal("go");
+      expect((await run.result()).output).toBe("skipped");
+    });
+
+    it("summary() returns the run as list() does, and events({ follow: false }) ends at the last stored event", async () => {
+      const openStore = await prepare();
+      const clock = new FakeClock();
+      await using runtime = await createRuntime({ store: await openStore(), clock });
+      const run = await runtime.submit(asker, "go", { tenantId: "acme" });
+      await until(async () => (await open(runtime)).length === 1);
+      const { runs } = await runtime.list();
+      expect(await run.summary()).toEqual(runs[0]);
+      const types: string[] = [];
+      for await (const event of run.events({ follow: false, fromSeq: 1 })) types.push(event.type);
+      expect(types.at(0)).toBe("task_start");
+      expect(types).toContain("approval_request");
+      const starts: number[] = [];
+      for await (const event of run.events({ follow: false, types: ["run_start"] }))
+        if ("seq" in event) starts.push(event.seq);
+      expect(starts).toEqual([0]);
+    });
+
     it("K4: the open questions of a fork are its own", async () => {
       const openStore = await prepare();
       const clock = new FakeClock();

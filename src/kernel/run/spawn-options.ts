@@ -1,0 +1,73 @@
+import type { UserPart } from "../messages/content.ts";
+import type { AgentId, TaskId } from "../base/identity.ts";
+import type { ExecutionBudget } from "../limits/execution-budget.ts";
+import type { RefusalReason, SeatHolder } from "../limits/headcount.ts";
+import type { HistoryRetention } from "../limits/history-retention.ts";
+import type { Priority } from "../limits/priority.ts";
+import type { OnParentEnd, OnPause } from "./task-outcome.ts";
+
+/** Options of `ctx.spawn`. */
+export interface SpawnOptions {
+  /** Priority of the child (H3). Default: `Priority.NORMAL`. */
+  readonly priority?: Priority;
+  /**
+   * H4: what happens if no seat is free. `refuse` returns the outcome `refused`. `wait` creates the child as `pending`;
+   * it starts when a seat frees. Even with `wait` the child is refused if no seat can free because all holders wait for
+   * it. Use `wait` in code that cannot react to a refusal. Default: `refuse`.
+   */
+  readonly onFull?: "refuse" | "wait";
+  /**
+   * Budget of the child and its descendants, tightened by the parent's (B6). If absent, only the parent's budget
+   * applies.
+   */
+  readonly budget?: Partial<ExecutionBudget>;
+  /** How long the child's history is kept. Default: `HistoryRetention.RUN`. A child of a task with `NONE` is `NONE`. */
+  readonly retention?: HistoryRetention;
+  /**
+   * Role in which the parent spawns the child, for a child that keeps history. Each role has a separate session per
+   * user. If absent, all tasks of the child's agent in the run's session share one conversation per user.
+   */
+  readonly role?: string;
+  /**
+   * Whether the parent hands the conversation over to the child: the child's answer becomes the parent's answer.
+   * `AgentStream.text` and the result of the run then contain the child's messages, if they contain the parent's. The
+   * option is not part of the step's digest. Default: `false`.
+   */
+  readonly handsOver?: boolean;
+  /** What happens to the child if the parent ends first. Default: `cancel`. */
+  readonly onParentEnd?: OnParentEnd;
+  /** H5: what the child does when it is preempted. Default: `suspend`. */
+  readonly onPause?: OnPause;
+  /**
+   * Names of the tools that the child may call. The child's model still sees all tools, so that the provider's prompt
+   * cache stays valid. If absent, the child may call all tools of its agent.
+   */
+  readonly tools?: readonly string[];
+}
+
+/** Options of `ctx.child`. */
+export interface ChildRequest extends Pick<SpawnOptions, "priority" | "onFull" | "budget" | "onParentEnd"> {
+  /** The message that follows the parent's request: a text, or content parts with images and files. */
+  readonly prompt: string | readonly UserPart[];
+  /**
+   * Names of the tools that the child may call. A call of another tool gets an error result; the list of tools that the
+   * model sees stays the parent's. If absent, the child may call all tools except those with `Tool.inChildren`.
+   */
+  readonly tools?: readonly string[];
+}
+
+/** Identifies a spawned task. */
+export interface TaskHandle {
+  /** Id of the task. */
+  readonly taskId: TaskId;
+  /** Id of the agent that runs the task. */
+  readonly agentId: AgentId;
+}
+
+/**
+ * The outcome of `ctx.spawn`. H4: a refused seat is a value that a model can react to; `holders` lists the tasks with
+ * seats.
+ */
+export type SpawnOutcome =
+  | { readonly kind: "spawned"; readonly handle: TaskHandle }
+  | { readonly kind: "refused"; readonly reason: RefusalReason; readonly holders: readonly SeatHolder[] };

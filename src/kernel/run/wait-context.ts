@@ -1,0 +1,59 @@
+import type { ApprovalDecision, PersonQuestion } from "./approval.ts";
+import type { JsonValue } from "../base/json-value.ts";
+
+/** The durable waits of `RunContext`. A wait survives restarts, and the run may be dropped from memory meanwhile. */
+export interface WaitContext {
+  /**
+   * Waits for a duration in milliseconds. The wait survives restarts, and the run may be dropped from memory meanwhile.
+   *
+   * @example
+   * ```ts
+   * import type { RunContext } from "reeve";
+   *
+   * async function waitOneDay(ctx: RunContext): Promise<void> {
+   *   await ctx.sleep(24 * 60 * 60 * 1000);
+   * }
+   * ```
+   */
+  sleep(ms: number): Promise<void>;
+  /**
+   * Waits until a time, in epoch milliseconds. The time of the first call is journaled: a replay waits for that time,
+   * even if the code passes a later one.
+   */
+  sleepUntil(atMs: number): Promise<void>;
+  /**
+   * Waits for a signal sent with `RunHandle.signal` and returns its value, or `undefined` after the timeout. A signal
+   * that arrives early is kept. Each signal is consumed by one wait.
+   *
+   * @example
+   * ```ts
+   * import type { RunContext } from "reeve";
+   *
+   * async function isPaid(ctx: RunContext): Promise<boolean> {
+   *   const payment = await ctx.waitForSignal("payment", { timeoutMs: 3_600_000 });
+   *   return payment !== undefined;
+   * }
+   * ```
+   */
+  waitForSignal(name: string, options?: { readonly timeoutMs?: number }): Promise<JsonValue | undefined>;
+  /**
+   * Asks a person and waits durably until `RunHandle.approve` answers. The task's clock stops meanwhile (H5). The
+   * caller defines what `approved` means; `input` of the decision, if present, is the answer.
+   *
+   * @example
+   * ```ts
+   * import type { RunContext } from "reeve";
+   *
+   * async function mayPublish(ctx: RunContext, draft: string): Promise<boolean> {
+   *   const { decision } = await ctx.approval({
+   *     toolName: "publish",
+   *     callId: "publish-1",
+   *     input: { draft },
+   *     reason: "Publishing needs an editor's approval.",
+   *   });
+   *   return decision === "approved";
+   * }
+   * ```
+   */
+  approval(question: PersonQuestion): Promise<ApprovalDecision>;
+}

@@ -1,0 +1,71 @@
+import {
+  nextRunId,
+  rootTaskId as root,
+  Supervision,
+  type EventDraft,
+  type NextRun,
+  type RunId,
+  type Submission,
+} from "../../kernel/index.ts";
+import { newRun } from "../journal/new-run.ts";
+import { hostedAgent, type WorkerContext } from "../process/worker-context.ts";
+import type { RunLog } from "../journal/run-log.ts";
+import type { RunState } from "../journal/run-state.ts";
+
+/** A run that ends, in the process of its owner. */
+export interface EndedRun {
+  readonly worker: WorkerContext;
+  readonly log: RunLog;
+  readonly state: RunState;
+  readonly tenantId: string | null;
+}
+
+/** The events that name the runs which the end of this root submits. */
+export function nextRunEvents(
+  { worker, state }: Pick<EndedRun, "worker" | "state">,
+  next: readonly NextRun[],
+): readonly EventDraft[] {
+  const { sessionId } = state.task(root).record.supervision;
+  return next.map((run): EventDraft => {
+    const runId = idOf(worker, state, run);
+    return run.kind === "compaction"
+      ? { type: "compaction_scheduled", data: { sessionId: run.sessionId ?? sessionId, runId } }
+      : { type: "run_scheduled", data: { key: run.key, runId } };
+  });
+}
+
+/**
+ * Submits the runs that the root reported at its end. They are part of the commit that ends the run, so they exist if and
+ * only if the run has ended. The root's end is in the journal, so a new owner submits them as well.
+ */
+export function submitNext({ worker, log, state, tenantId }: EndedRun): void {
+  for (const run of state.next) log.submit(submissionOf({ worker, state, tenantId }, run));
+}
+
+function submissionOf(
+  { worker, state, tenantId }: Omit<EndedRun, "log">,
+  { sessionId, budget, priority, retention, metadata, kind, input, ...run }: NextRun,
+): Submission {
+  const { record } = state.task(root);
+  const { agentId, userId, channel } = record;
+  const ended = Supervision.fromJSON(record.supervision);
+  const runId = idOf(worker, state, run);
+  const { record: created, first } = newRun(worker, hostedAgent(worker, agentId), input, {
+    runId,
+    ...(sessionId !== null && { sessionId: sessionId ?? ended.sessionId }),
+    ...(budget !== undefined && { budget, replacesBudget: true }),
+    ...(retention !== undefined && { retention }),
+    ...(kind !== undefined && { kind }),
+    priority: priority ?? ended.priority,
+    metadata: metadata ?? record.metadata,
+    ...(channel !== undefined && { channel }),
+    ...(userId !== null && { userId }),
+    ...(tenantId !== null && { tenantId }),
+  });
+  return { run: created, first };
+}
+
+function idOf(worker: WorkerContext, state: RunState, { key }: Pick<NextRun, "key">): RunId {
+  const { record, resumed } = state.task(root);
+  return nextRunId(worker.hash, record.supervision.runId, key, resumed);
+}
