@@ -9,10 +9,12 @@ import {
   type HostedAgent,
   type Model,
   type PromptSource,
+  type Tool,
 } from "./kernel/index.ts";
 import { ActiveSkills, AgentShelf, defaultAgent, type WorkspaceAgent } from "./workspace-agents.ts";
 import { readConfig, readGuardrails, type WorkspaceConfig } from "./workspace-config.ts";
 import { LiveParts } from "./workspace-live.ts";
+import { memoryFileTool } from "./workspace-memory.ts";
 import { ToolShelf } from "./workspace-tools.ts";
 import {
   checkSettings,
@@ -323,7 +325,7 @@ export class Workspace implements AsyncDisposable {
       ...(docsFolder !== undefined && { docsFolder }),
       remote: () => this.#live.remoteTools(loaded.mcpFiles, env),
       live: { browser: () => this.#live.browser(settings), desktop: () => this.#live.desktop(settings) },
-      own: [],
+      own: this.#memoryTools(places),
       onSkill: (skill, sessionId) => this.#activeSkills.add(skill, sessionId),
     });
     const agents = await AgentShelf.open(
@@ -346,6 +348,13 @@ export class Workspace implements AsyncDisposable {
       notices,
     );
     this.#current = { loaded, prompts, agents, config, notices: [...loaded.notices, ...notices.all] };
+  }
+
+  /** An ephemeral profile writes nothing, so it has no tool for that. */
+  #memoryTools({ home, profile }: Places): readonly Tool[] {
+    if (profile?.ephemeral === true || this.#options.ephemeral === true) return [];
+    const folder = profile?.folder ?? home;
+    return [memoryFileTool({ folder, onChange: () => this.clearPrompts() })];
   }
 
   async #prompts(

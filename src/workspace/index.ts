@@ -3,6 +3,7 @@ export { ownToolName, readAllowedTool } from "./allowed-tools.ts";
 export { isBelow } from "./files/bounded-file.ts";
 export { loadWorkspace, type LoadedWorkspace, type Origin, type SourceFile } from "./load.ts";
 export { readMcpFiles } from "./mcp-file.ts";
+export { changeMemoryFile, memoryLimits, type MemoryFileName } from "./memory/memory-file.ts";
 export { loadModule } from "./modules.ts";
 export { Notices, type WorkspaceNotice } from "./notices.ts";
 export type { Places, Profile } from "./places.ts";
