@@ -18,8 +18,8 @@ const accountant = scriptedModel(["270, because 3 x 90 = 270"]);
 const options = {
   cwd: join(import.meta.dirname, "workspace"),
   home,
-  settings: { model: "scripted/any" },
-  resolveModel: () => (seller.calls.length === 2 ? accountant : seller),
+  env: { REEVE_MODEL: "anthropic/claude-sonnet-5" },
+  resolveModel: (name: string) => (name.endsWith("haiku-5") ? accountant : seller),
 };
 await using workspace = await openWorkspace({ ...options, trust: "never" });
 console.log(
@@ -40,6 +40,7 @@ assert.ok(isAgent(agent));
 await using runtime = await openRuntime();
 const result = await agent.invoke(await workspace.expand('/price 3 "floor lamp"'), { runtime });
 console.log(`${result.status}: ${result.output}`);
+assert.equal(result.status, "completed");
 assert.equal(result.output, "Three floor lamps cost $270.");
 assert.match(JSON.stringify(seller.calls[0]), /What do 3 pieces of .{2}floor lamp.{2} cost together/u);
 assert.match(JSON.stringify(seller.calls[0]), /The shop is open from 9 to 18/u);
