@@ -1,7 +1,7 @@
 import { readFile, readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { Agent, openRuntime } from "../../src/index.ts";
+import { openRuntime, type Agent } from "../../src/index.ts";
 import { scriptedModel } from "../../src/testing/index.ts";
 import { changeMemoryFile } from "../../src/workspace/memory/memory-file.ts";
 import { openWorkspace } from "../../src/workspace.ts";

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { setImmediate } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
-import { Agent, openRuntime } from "../../src/index.ts";
+import { openRuntime, type Agent } from "../../src/index.ts";
 import { scriptedModel } from "../../src/testing/index.ts";
 import { openWorkspace } from "../../src/workspace.ts";
 import { testFolders } from "./folders.ts";
