@@ -54,7 +54,9 @@ import {
   refuseDuplicateTools,
   subAgentsOf,
 } from "./agent-parts.ts";
-import { childPlan } from "./children/child-plan.ts";
+import { childPlan, reviewPlan } from "./children/child-plan.ts";
+import { reviewKey } from "./reviewers/review-schedule.ts";
+import { checkReviewers } from "./reviewers/reviewer.ts";
 import { invocationPlan, turnLimits, type PlanParts } from "./agent-plan.ts";
 import { checkRootInput, readInput, readMessage, type AgentInput, type ReadInput } from "./agent-input.ts";
 import { checkInputKeys, refusedInput } from "./input-problem.ts";
@@ -119,8 +121,6 @@ export class AgentCore implements HostedAgent {
   /** The tools that extensions have registered. */
   #extensionTools: readonly Tool[] = [];
   #plan: InvocationPlan;
-  /** Created with the first child that shares the agent's prompt. */
-  #childPlan: InvocationPlan | undefined;
 
   constructor(options: AgentOptions, home?: AgentHome) {
     checkAgentOptions(options);
@@ -161,6 +161,8 @@ export class AgentCore implements HostedAgent {
     if (this.subAgents.length > 0) refuseDuplicateNamesBelow(this);
     this.models = modelsOf(this.architecture, options);
     refuseDuplicateTools(name, tools);
+    if (options.reviewers !== undefined)
+      checkReviewers(name, options.reviewers, typeof this.#tools === "function" ? undefined : tools);
     const pipeline = new MiddlewarePipeline(middlewareOf(options, home?.clock));
     const { extensions = [] } = options;
     const parts = { ...limits, pipeline, toolSpecs, check: home?.check };
@@ -245,7 +247,10 @@ export class AgentCore implements HostedAgent {
   async #invoke(ctx: RunContext): Promise<JsonValue> {
     const given = readInput(ctx.input);
     if (given === undefined) throw refusedInput(this.name, ctx.input);
-    if (ctx.sharesPrompt) return invokeIn((this.#childPlan ??= childPlan(this.#plan)), ctx, given);
+    if (ctx.sharesPrompt) {
+      const isReview = ctx.taskId === rootTaskId && ctx.facts.metadata[reviewKey] !== undefined;
+      return invokeIn(isReview ? reviewPlan(this.#plan) : childPlan(this.#plan), ctx, given);
+    }
     if (ctx.taskId === rootTaskId) checkRootInput(this.name, given, this.architecture);
     return invokeIn(this.#plan, ctx, given);
   }

@@ -19,11 +19,21 @@ import { withFormat } from "../answer-format.ts";
 import type { Place } from "../close-invocation.ts";
 import { registeredPrompt } from "../extensions/extended-parts.ts";
 import type { InvocationPlan } from "../invocation-plan.ts";
+import { callCounts } from "../reviewers/review-schedule.ts";
 import { recallMemory, type RecalledMemory } from "../recalled-memory.ts";
 
 /** Determines what an invocation starts with. It is synchronous unless instructions or a history have to be loaded. */
 export function planTurn(
-  { agent, instructions, history, memory, toolSpecs, maxToolCallsPerTurn, extensions }: InvocationPlan,
+  {
+    agent,
+    instructions,
+    history,
+    memory,
+    reviewers,
+    toolSpecs,
+    maxToolCallsPerTurn,
+    extensions,
+  }: InvocationPlan,
   ctx: RunContext,
   given: ReadInput,
   place: Place,
@@ -43,7 +53,14 @@ export function planTurn(
   ): TurnPlan => {
     const text = joined(joined(built, orders), recalled?.text ?? "");
     const words = given.output === undefined ? text : withFormat(text, given.output);
-    const plan = { input, instructions: words, fromCache, tools, maxToolCallsPerTurn };
+    const plan = {
+      input,
+      instructions: words,
+      fromCache,
+      tools,
+      maxToolCallsPerTurn,
+      ...(reviewers.length > 0 && { carried: callCounts(path) }),
+    };
     if (before === undefined && recalled === undefined) return plan;
     return {
       ...plan,

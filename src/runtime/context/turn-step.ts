@@ -236,6 +236,10 @@ function freeze(open: ActiveStep, planned: Planned): TurnRecord {
   };
   if (historyHash !== undefined) record.history = historyHash;
   if (earlierHash !== undefined) record.earlier = earlierHash;
+  if (plan.carried !== undefined) {
+    sealJson(plan.carried, "the carried data of a turn");
+    record.carried = plan.carried;
+  }
   if (plan.maxToolCallsPerTurn !== undefined) record.maxToolCallsPerTurn = plan.maxToolCallsPerTurn;
   if (plan.isTransformed === true) record.isTransformed = true;
   if (plan.handled !== undefined) record.handled = plan.handled;
@@ -307,6 +311,7 @@ class TakenTurn implements Turn {
   readonly instructionsHash: string;
   readonly tools: readonly ToolSpec[];
   readonly earlier: readonly ChatMessage[];
+  readonly carried: JsonValue;
   readonly resumeCount: number;
   readonly isTransformed: boolean;
   readonly handled: HandledInput | null;
@@ -330,6 +335,7 @@ class TakenTurn implements Turn {
       record.earlier === undefined
         ? none
         : (contentOf(runner, record.earlier) as unknown as readonly ChatMessage[]);
+    this.carried = record.carried ?? null;
     this.resumeCount = runner.task.resumed;
     this.isTransformed = record.isTransformed === true;
     this.handled = record.handled ?? null;

@@ -26,6 +26,8 @@ export interface TurnRecord {
   readonly role?: string;
   /** Hash of `TurnPlan.earlier`. */
   readonly earlier?: string;
+  /** See `TurnPlan.carried`. */
+  readonly carried?: JsonValue;
   /** See `TurnPlan.maxToolCallsPerTurn`. */
   readonly maxToolCallsPerTurn?: number;
   /** See `TurnPlan.isTransformed`. */

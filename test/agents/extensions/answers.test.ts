@@ -82,9 +82,7 @@ describe("the event input", () => {
     await using runtime = await openRuntime();
     const { sessionId, output } = await agent.invoke("go", { runtime });
     expect(output).toBe("");
-    expect(
-      (await runtime.sessions.get(sessionId)) === undefined || (await runtime.sessions.path(sessionId)),
-    ).toEqual(expect.not.arrayContaining([expect.anything()]));
+    expect(await runtime.sessions.get(sessionId)).toBeUndefined();
     expect(await agent.phase(sessionId, { runtime })).toBe("idle");
   });
 });
@@ -113,8 +111,11 @@ test("before_agent_start replaces the system prompt, context replaces the histor
   const { sessionId } = await agent.invoke("go", { runtime });
   await agent.invoke("on", { runtime, sessionId });
   expect(prompts).toEqual(["Be kind. Be short.", "Be kind. Be short."]);
-  expect(model.calls.at(-1)).toMatchObject({ instructions: "Be kind. Be short." });
-  expect(model.calls.at(-1)?.messages.map(messageText)).toEqual(["Earlier, briefly.", "on"]);
+  expect(model.calls.at(-1)?.messages.map(messageText)).toEqual([
+    "Be kind. Be short.",
+    "Earlier, briefly.",
+    "on",
+  ]);
   expect(textsOf(await runtime.sessions.path(sessionId))).toEqual(["go", "First.", "on", "Second."]);
 });
 
