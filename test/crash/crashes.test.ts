@@ -25,7 +25,7 @@ describe.each(Object.entries(workloads))(
         const report = await runCrashes({ ...common, ...world, workload, kills, again });
         expect(report).toMatchObject({ broken: [], outputs });
         expect(report.cases).toBeGreaterThan(isComplete ? 8 : 1);
-        expect(report.kills).toBeGreaterThan(report.cases);
+        if (isComplete) expect(report.kills).toBeGreaterThan(report.cases);
       },
     );
   },

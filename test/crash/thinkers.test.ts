@@ -58,7 +58,7 @@ test("crashInProcess() reports calls that bypass the journal", async () => {
 });
 
 // Each architecture is killed at one write, a different one for each, because the tests above kill it at every write.
-// With `REEVE_CRASH=all` it is killed at every fifth write.
+// With `REEVE_CRASH=all` it is killed at every fifth write. Timing decides whether a worker makes the last writes.
 describe.each(Object.entries(thinkerWorkloads).map(([name, workload], index) => ({ name, workload, index })))(
   "J1, J6, B1, B3, E1, E4, H1, H4: $name",
   ({ name, workload: { world, outputs }, index }) => {
@@ -73,7 +73,7 @@ describe.each(Object.entries(thinkerWorkloads).map(([name, workload], index) => 
           workload: name,
           when: ["after"],
           kills: (at, _when, kinds) =>
-            isComplete ? at % 5 === index % 5 : at === 1 + ((index * 3) % kinds.length),
+            isComplete ? at % 5 === index % 5 : at === 1 + ((index * 3) % (kinds.length - 4)),
           lanes: 2,
         });
         expect(report).toMatchObject({ broken: [], outputs });
