@@ -1,5 +1,5 @@
 import {
-  chownSync,
+  lchownSync,
   linkSync,
   lstatSync,
   mkdirSync,
@@ -147,24 +147,24 @@ function createWorld(owner: number | undefined): World {
   rmSync(join(inside, ".git/refs/heads/main"));
   for (const [path, target] of Object.entries(links)) symlinkSync(target, join(inside, path));
   linkSync(join(inside, ".envrc"), join(inside, "alias-of-envrc"));
-  if (owner !== undefined)
-    for (const path of [folder, ...pathsIn(folder)])
-      if (!lstatSync(path).isSymbolicLink()) chownSync(path, owner, owner);
+  if (owner !== undefined) for (const path of [folder, ...pathsIn(folder)]) lchownSync(path, owner, owner);
   return { folder, inside, outside };
 }
 
 /** Returns a description of every file, folder and link: path, mode, owner and content. */
 export function snapshot(folder: string): readonly string[] {
-  return pathsIn(folder).map((path) => {
-    const stats = lstatSync(path);
-    const name = path.slice(folder.length + 1);
-    const mode = `${(stats.mode & 0o777).toString(8)} ${stats.uid}`;
-    if (stats.isSymbolicLink()) return `${name} -> ${readlinkSync(path)}`;
-    if (!stats.isFile()) return `${name} ${mode}`;
-    const content =
-      stats.size > 100_000 ? `${stats.size} bytes` : JSON.stringify(readFileSync(path, "latin1"));
-    return `${name} ${mode} ${content}`;
-  });
+  return pathsIn(folder)
+    .toSorted()
+    .map((path) => {
+      const stats = lstatSync(path);
+      const name = path.slice(folder.length + 1);
+      const mode = `${(stats.mode & 0o777).toString(8)} ${stats.uid}`;
+      if (stats.isSymbolicLink()) return `${name} -> ${readlinkSync(path)}`;
+      if (!stats.isFile()) return `${name} ${mode}`;
+      const content =
+        stats.size > 100_000 ? `${stats.size} bytes` : JSON.stringify(readFileSync(path, "latin1"));
+      return `${name} ${mode} ${content}`;
+    });
 }
 
 /** Returns the lines of a snapshot of the world's control files, and of everything outside the workspace. */
@@ -183,7 +183,10 @@ export function guardedSnapshot({ folder }: World): readonly string[] {
   );
 }
 
+/** Returns the paths in a folder. `readdirSync` with `recursive` would follow links, which lead out of the world. */
 function pathsIn(folder: string): readonly string[] {
-  const entries = readdirSync(folder, { recursive: true, withFileTypes: true });
-  return entries.map(({ parentPath, name }) => join(parentPath, name)).toSorted();
+  return readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
+    const path = join(folder, entry.name);
+    return entry.isDirectory() ? [path, ...pathsIn(path)] : [path];
+  });
 }
