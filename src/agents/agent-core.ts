@@ -35,6 +35,7 @@ import {
   type RunResult,
   type Runtime,
   type SpawnBudget,
+  type SpawnChildOptions,
   type TaskInbox,
   type Tool,
   type UserMessage,
@@ -51,6 +52,9 @@ import {
   refuseDuplicateTools,
   subAgentsOf,
 } from "./agent-parts.ts";
+import { childPlan, reviewPlan } from "./children/child-plan.ts";
+import { reviewKey } from "./reviewers/review-schedule.ts";
+import { checkReviewers } from "./reviewers/reviewer.ts";
 import { invocationPlan, turnLimits } from "./agent-plan.ts";
 import { checkRootInput, readInput, readMessage, type AgentInput, type ReadInput } from "./agent-input.ts";
 import { checkInputKeys, refusedInput } from "./input-problem.ts";
@@ -101,6 +105,7 @@ export class AgentCore implements HostedAgent {
   declare readonly spawnBudget?: Partial<SpawnBudget>;
   declare readonly modelTimeouts?: Partial<ModelTimeouts>;
   declare readonly retry?: RetryChanges;
+  readonly checksInput: boolean;
   declare readonly version?: string;
   declare readonly callPath?: CallPath;
   declare readonly clearHistory?: NonNullable<HostedAgent["clearHistory"]>;
@@ -125,6 +130,7 @@ export class AgentCore implements HostedAgent {
     executionBudget(budget);
     this.budget = budget;
     this.inbox = options.inbox ?? "each";
+    this.checksInput = options.guardrails?.some((each) => each.onInput !== undefined) ?? false;
     if (options.spawnBudget !== undefined) {
       spawnBudget(options.spawnBudget);
       this.spawnBudget = options.spawnBudget;
@@ -147,6 +153,8 @@ export class AgentCore implements HostedAgent {
     if (this.subAgents.length > 0) refuseDuplicateNamesBelow(this);
     this.models = modelsOf(this.architecture, options);
     refuseDuplicateTools(name, tools);
+    if (options.reviewers !== undefined)
+      checkReviewers(name, options.reviewers, typeof this.#tools === "function" ? undefined : tools);
     const pipeline = new MiddlewarePipeline(middlewareOf(options, home?.clock));
     const callPath = callPathOf(pipeline, options);
     if (callPath !== undefined) this.callPath = callPath;
@@ -199,6 +207,10 @@ export class AgentCore implements HostedAgent {
   async #invoke(ctx: RunContext): Promise<JsonValue> {
     const given = readInput(ctx.input);
     if (given === undefined) throw refusedInput(this.name, ctx.input);
+    if (ctx.sharesPrompt) {
+      const isReview = ctx.taskId === rootTaskId && ctx.facts.metadata[reviewKey] !== undefined;
+      return invokeIn(isReview ? reviewPlan(this.#plan) : childPlan(this.#plan), ctx, given);
+    }
     if (ctx.taskId === rootTaskId) checkRootInput(this.name, given, this.architecture);
     return invokeIn(this.#plan, ctx, given);
   }
@@ -294,6 +306,16 @@ export class AgentCore implements HostedAgent {
     checkRuntimeChoice("phase()", options);
     const runtime = options.runtime ?? (await this.#runtime());
     return runtime.sessions.phase(sessionId, this.id);
+  }
+
+  /**
+   * Starts a child of a session and returns its run. Its request starts with what the session's last closed invocation
+   * was sent, so that a provider that caches prompts bills only `prompt` in full. The child may call the tools that
+   * `tools` names, writes nothing to the session and does not make it busy (`Runtime.spawnChild`).
+   */
+  async spawnChild(options: SpawnChildOptions & RuntimeChoice): Promise<RunHandle> {
+    const { runtime, ...child } = { ...options };
+    return (runtime ?? (await this.#runtime())).spawnChild(this, child);
   }
 
   /** Starts a run and returns its handle without waiting for the result. */

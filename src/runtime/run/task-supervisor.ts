@@ -10,7 +10,6 @@ import {
   type JsonValue,
   type Lease,
   type RunRecord,
-  type SpawnOptions,
   type SpawnOutcome,
   type StepAddress,
   type TaskId,
@@ -19,7 +18,7 @@ import {
 import { nextRunEvents, submitNext } from "./next-runs.ts";
 import { carryOver } from "./unread-input.ts";
 import { openAccountCommand } from "../journal/new-run.ts";
-import { childTaskRecord, ownBudget } from "../journal/task-record.ts";
+import { childTaskRecord, ownBudget, type NewTaskOptions } from "../journal/task-record.ts";
 import { DeliveryCounts } from "./delivery-counts.ts";
 import { hostedAgent, type WorkerContext } from "../process/worker-context.ts";
 import { RunAllotment } from "./run-allotment.ts";
@@ -151,7 +150,7 @@ export class TaskSupervisor implements TaskHost, SeatMoves {
     return false;
   }
 
-  spawn(parentId: TaskId, agentId: AgentId, input: JsonValue, options: SpawnOptions): SpawnOutcome {
+  spawn(parentId: TaskId, agentId: AgentId, input: JsonValue, options: NewTaskOptions): SpawnOutcome {
     const agent = hostedAgent(this.#worker, agentId);
     const taskId = formatTaskId(this.#state.nextTask);
     const now = this.#worker.clock.now();
@@ -408,7 +407,8 @@ export class TaskSupervisor implements TaskHost, SeatMoves {
     for (const draft of nextRunEvents({ worker: this.#worker, state: this.#state }, next))
       this.#log.emit(taskId, draft, at, task);
     const change = endChange(taskId, { outcome, endedOn, next });
-    const sessions = sessionChangesAtEnd(task, outcome, runner?.report ?? {}, this.#state);
+    const agent = runner?.agent ?? this.#worker.agents.get(task.record.agentId);
+    const sessions = sessionChangesAtEnd(task, outcome, runner?.report ?? {}, this.#state, { at, agent });
     this.#log.add(sessions.length === 0 ? { tasks: [change] } : { tasks: [change], sessions }, at);
     const answers = answersOf(task, outcome, this.#lease.runId, at);
     for (const inboxChange of answers?.inbox ?? noChanges)
