@@ -1,4 +1,4 @@
-import { request, type IncomingMessage } from "node:http";
+import * as http from "node:http";
 import {
   type JsonSchema,
   type JsonValue,
@@ -55,12 +55,13 @@ function post(
       "x-scope": scope,
       ...(key !== undefined && { "idempotency-key": key }),
     };
-    const answered = (response: IncomingMessage): void => {
+    const answered = (response: http.IncomingMessage): void => {
       let text = "";
       response.setEncoding("utf8").on("data", (piece: string) => (text += piece));
       response.once("error", reject).once("end", () => resolve({ status: response.statusCode, text }));
     };
-    request(url, { method: "POST", agent: false, headers, ...(signal && { signal }) }, answered)
+    http
+      .request(url, { method: "POST", agent: false, headers, ...(signal && { signal }) }, answered)
       .once("error", reject)
       .end(JSON.stringify(body));
   });

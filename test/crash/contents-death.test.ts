@@ -60,7 +60,7 @@ test(
       isOver = (await live(folder, file, at)) === "finished";
       const { owned, entries } = await readWhole(file);
       seen.add(`${owned} owners, ${entries} entries`);
-      if (!isOver) expect(await live(folder, file, 0)).toBe("finished");
+      expect(isOver ? "finished" : await live(folder, file, 0)).toBe("finished");
       expect(await readWhole(file)).toEqual({ owned: 1, entries: 0 });
       expect(countPieces(file)).toEqual({ integrity: "ok", contents: 1, pieces: 4 });
     }
