@@ -167,8 +167,7 @@ describe("handlers that fail", () => {
       expect(await run.result()).toMatchObject({ status: "completed", output: "Done." });
       expect(done).toEqual(["wiped"]);
       const errors: Event[] = [];
-      for await (const event of run.events())
-        if (event.type === "extension_error") errors.push(event);
+      for await (const event of run.events()) if (event.type === "extension_error") errors.push(event);
       expect(errors).toMatchObject([{ data: { extension: "bad", event: type } }]);
       expect(runtime.extensionErrors()).toMatchObject([
         { extension: "bad", event: type, runId: run.runId, sessionId: run.sessionId, agentId: agent.id },
