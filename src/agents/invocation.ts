@@ -23,7 +23,7 @@ import { historyKey, planTurn } from "./calling/plan-turn.ts";
 import { checkContinuation, openings, type ReadInput } from "./agent-input.ts";
 import { acceptForm, acceptSchema, fitAnswer, formatOf, requireTextOutput } from "./answer-format.ts";
 import { isBlank } from "./architectures/answer-text.ts";
-import { closeInvocation, stopOf, type Place, type Stop } from "./close-invocation.ts";
+import { closeInvocation, isSilent, stopOf, type Place, type Stop } from "./close-invocation.ts";
 import { GuardedRun, withAnswer, type TrippedGuardrail } from "./guardrails/guarded-run.ts";
 import { InvocationDependencies, type InvocationParts } from "./invocation-dependencies.ts";
 import { outputWithAnswers } from "./handed-answers.ts";
@@ -153,7 +153,8 @@ class Invocation {
   #end(result: AgentRunResult, stop?: Stop): void {
     this.#isClosed = true;
     const isStopped = stop !== undefined;
-    const messages = this.#isInputKept ? this.#said(result, stop) : null;
+    const isKept = this.#isInputKept && !isSilent(this.#ctx, result);
+    const messages = isKept ? this.#said(result, stop) : null;
     const { reviewers } = this.#plan;
     const closing = { ...result, messages, isStopped, reviewers };
     closeInvocation(this.#ctx, this.#session, this.#turn, this.#place, closing);
@@ -314,7 +315,7 @@ class Invocation {
     this.#reportMetadata();
     const { history } = this.#plan;
     const key = history && historyKey(ctx, this.#turn.sessionId, this.#place);
-    const isKept = ctx.meta.supervision?.retention !== HistoryRetention.NONE;
+    const isKept = ctx.meta.supervision?.retention !== HistoryRetention.NONE && !isSilent(ctx, result);
     if (history !== undefined && key !== undefined && isKept)
       return this.#keep(history, key, result).then(() => this.#end(result));
     this.#end(result);
