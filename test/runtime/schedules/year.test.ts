@@ -2,7 +2,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import type { HostedAgent, Runtime } from "../../../src/kernel/index.ts";
+import { jsonText, type HostedAgent, type Runtime } from "../../../src/kernel/index.ts";
 import { sha256 } from "../../../src/runtime/index.ts";
 import { createRuntime } from "../../../src/runtime/local-runtime.ts";
 import { sqliteStore } from "../../../src/runtime/stores/sqlite/store.ts";
@@ -64,8 +64,7 @@ test("T1: three runtimes on one SQLite file fire every schedule exactly once thr
   let noteStart = (): void => undefined;
   const worker = (): HostedAgent =>
     agent("porter", async (ctx) => {
-      const { schedule, fireAt } = ctx.facts.metadata;
-      const fire = `${String(schedule)} ${Number(fireAt)}`;
+      const fire = `${jsonText(ctx.input)} ${Number(ctx.facts.metadata["fireAt"])}`;
       await ctx.step("work", async () => {
         started.set(fire, (started.get(fire) ?? 0) + 1);
         return null;
