@@ -29,6 +29,7 @@ import {
 import { runEnded } from "./client/run-ended.ts";
 import { submitRun } from "./client/submit-run.ts";
 import { newRun } from "./journal/new-run.ts";
+import { ExtensionErrors, extensionPort } from "./extension-port.ts";
 import { storeOf } from "./open-store.ts";
 import { AwaitedRuns } from "./process/awaited-runs.ts";
 import { CallTimeouts } from "./process/call-timeouts.ts";
@@ -93,6 +94,7 @@ class LocalWorker implements RuntimeWorker, OpenRuntime {
   readonly lifetime = new RuntimeLifetime();
   readonly unhosted: UnhostedRuns;
   readonly cron: CronLoader;
+  readonly extensionErrors = new ExtensionErrors();
   readonly #store: Store;
   readonly #inbox: InboxDispatcher;
   readonly #schedules: ScheduleDriver;
@@ -162,6 +164,16 @@ class LocalWorker implements RuntimeWorker, OpenRuntime {
       onError: (error) => this.#report(error),
       agents: this.agents.hosted,
       contexts: this.contexts,
+      extensionPort: (owner) =>
+        extensionPort(
+          {
+            worker: this.context,
+            errors: this.extensionErrors,
+            surface: options.surface ?? null,
+            view: (scope) => new RuntimeView(this, scope, { isOfCaller: false }),
+          },
+          owner,
+        ),
     };
     this.#keepAlive = options.keepAlive;
     this.#inbox = new InboxDispatcher({ worker: this.context, agents: this.agents.hosted });
