@@ -40,6 +40,8 @@ export function stopOf(
 /** The index of an invocation within its task, from 0, with the session changes that earlier invocations left. */
 export interface Place {
   readonly number: number;
+  /** Whether a further invocation of the task follows, so that the session does not settle. Default: `false`. */
+  readonly isFollowed?: boolean;
   readonly kept: SessionChange[];
 }
 
@@ -61,6 +63,9 @@ export function closeInvocation(
   for (const change of changes) place.kept.push(change);
   ctx.report({ sessions: place.kept });
   for (const draft of closingEvents(ctx, session, closing, leafId)) ctx.emitEvent(draft, turn);
+  // The runtime drops this event if a compaction or unread input follows the end of the task.
+  if (place.isFollowed !== true)
+    ctx.emitEvent(eventDraft("settled", { sessionId: ctx.facts.sessionId }), turn);
 }
 
 function closingEvents(
@@ -72,6 +77,5 @@ function closingEvents(
   return [
     eventDraft("agent_end", { status, output: jsonText(output), turns, usage, interruptionReason }),
     eventDraft("save_point", { sessionId, leafId }),
-    eventDraft("settled", { sessionId }),
   ];
 }

@@ -38,6 +38,7 @@ import {
 import { StoredRunHandle } from "./client/run-handle.ts";
 import { scopedStore, type RunStore } from "./client/run-store.ts";
 import { StoredSessions } from "./client/stored-sessions.ts";
+import type { NewRunOptions } from "./journal/new-run.ts";
 import { submitRun } from "./client/submit-run.ts";
 import { getRunContext } from "./process/async-context.ts";
 import type { AwaitedRuns } from "./process/awaited-runs.ts";
@@ -89,6 +90,7 @@ export class RuntimeView implements Runtime {
       life: worker.lifetime,
       scope,
       submit: (agent, input, options) => this.submit(agent, input, options),
+      compact: (agent, input, options) => this.#compact(agent, input, options),
     });
   }
 
@@ -122,7 +124,12 @@ export class RuntimeView implements Runtime {
     return this.#submitted(submitted instanceof Promise ? await submitted : submitted, own);
   }
 
-  #submitRun(agent: HostedAgent, input: JsonValue, options: SubmitOptions): RunRecord | Promise<RunRecord> {
+  async #compact(agent: HostedAgent, input: JsonValue, options: SubmitOptions): Promise<RunHandle> {
+    const more = { kind: "compaction", replacesBudget: true } as const;
+    return this.#submitted(await this.#submitRun(agent, input, { ...options, ...more }), options);
+  }
+
+  #submitRun(agent: HostedAgent, input: JsonValue, options: NewRunOptions): RunRecord | Promise<RunRecord> {
     const { context, engine } = this.#worker;
     return submitRun(context, engine.claimer, agent, input, options, this.#scope);
   }

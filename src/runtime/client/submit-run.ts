@@ -20,7 +20,7 @@ import {
   type TaskRecord,
   type TenantScope,
 } from "../../kernel/index.ts";
-import { newRun, type NewRun } from "../journal/new-run.ts";
+import { newRun, type NewRun, type NewRunOptions } from "../journal/new-run.ts";
 import { RunState } from "../journal/run-state.ts";
 import { asksPerson, callOfApproval, isCall, mailOfSubmission } from "../journal/wait-names.ts";
 import { missingRun } from "./run-store.ts";
@@ -35,7 +35,7 @@ export function submitRun(
   claimer: RunClaimer | undefined,
   agent: HostedAgent,
   input: JsonValue,
-  options: SubmitOptions,
+  options: NewRunOptions,
   scope?: TenantScope,
 ): RunRecord | Promise<RunRecord> {
   const run = newRun(worker, agent, input, options);
@@ -101,6 +101,7 @@ async function settleSubmission(
       // The existing run was deleted meanwhile. Submit again.
       continue;
     }
+    if (record.kind === "compaction") throw sessionBusy(outcome.run);
     const { onlyWaits, waitsFor } = await readWaits(worker, outcome.run);
     // A run that only waits takes the input as steering, like a suspended run, although its worker still owns it. To
     // another user the store answers `busy` again.

@@ -5,6 +5,7 @@ import {
   sealJson,
   type ChatMessage,
   type LlmReply,
+  type NextRun,
   type SessionChange,
   type TaskReport,
 } from "../../kernel/index.ts";
@@ -17,7 +18,14 @@ import { checkReport } from "./context-options.ts";
 export function noteReport(runner: TaskRunner, report: TaskReport): void {
   assertReported(report, runner.worker.sizes, runner.taskId === rootTaskId);
   const sessions = report.sessions && withSources(report.sessions, runner.replies);
-  runner.report = { ...runner.report, ...report, ...(sessions && { sessions }) };
+  const next = report.next && mergedByKey(runner.report.next ?? [], report.next);
+  runner.report = { ...runner.report, ...report, ...(sessions && { sessions }), ...(next && { next }) };
+}
+
+/** The next runs of earlier reports, and those of a new report, which replace earlier ones with the same key. */
+function mergedByKey(before: readonly NextRun[], added: readonly NextRun[]): readonly NextRun[] {
+  const keys = new Set(added.map(({ key }) => key));
+  return [...before.filter(({ key }) => !keys.has(key)), ...added];
 }
 
 /** J10: checks that a report is JSON, and that none of its values is too large. */

@@ -195,6 +195,7 @@ class TakenTurn implements Turn {
   readonly resumeCount: number;
   readonly model: ModelReference | null;
   readonly thinkingLevel: ThinkingLevel | null;
+  readonly contextWindow: number | null;
   readonly #runner: TaskRunner;
 
   constructor(runner: TaskRunner, record: TurnRecord, history: Transcript) {
@@ -213,6 +214,7 @@ class TakenTurn implements Turn {
     this.resumeCount = runner.task.resumed;
     this.model = record.model ?? null;
     this.thinkingLevel = record.thinkingLevel ?? null;
+    this.contextWindow = runner.modelFor("main")?.contextWindow ?? null;
     this.#runner = runner;
   }
 

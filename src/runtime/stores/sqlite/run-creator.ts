@@ -125,7 +125,8 @@ export class RunCreator {
     const { runId, agentId, sessionId, tenantId, userId, priority, agentVersion, createdAt } = record;
     const isHeld = record.kind !== "compaction" && this.#list.isCompacting(sessionId);
     const isScheduled = startsLater(record) && !isHeld;
-    const workerId = !isHeld && claim !== undefined && this.#leases.wouldClaim(record, claim) ? claim.workerId : null;
+    const workerId =
+      !isHeld && claim !== undefined && this.#leases.wouldClaim(record, claim) ? claim.workerId : null;
     const isClaimed = workerId !== null;
     const id = database.insert(
       insertRun,
