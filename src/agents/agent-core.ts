@@ -35,6 +35,7 @@ import {
   type RunResult,
   type Runtime,
   type SpawnBudget,
+  type SpawnChildOptions,
   type TaskInbox,
   type Tool,
   type UserMessage,
@@ -51,6 +52,7 @@ import {
   refuseDuplicateTools,
   subAgentsOf,
 } from "./agent-parts.ts";
+import { childPlan } from "./children/child-plan.ts";
 import { invocationPlan, turnLimits } from "./agent-plan.ts";
 import { checkRootInput, readInput, readMessage, type AgentInput, type ReadInput } from "./agent-input.ts";
 import { checkInputKeys, refusedInput } from "./input-problem.ts";
@@ -104,6 +106,7 @@ export class AgentCore implements HostedAgent {
   declare readonly spawnBudget?: Partial<SpawnBudget>;
   declare readonly modelTimeouts?: Partial<ModelTimeouts>;
   declare readonly retry?: RetryChanges;
+  readonly checksInput: boolean;
   declare readonly version?: string;
   declare readonly callPath?: CallPath;
   declare readonly clearHistory?: NonNullable<HostedAgent["clearHistory"]>;
@@ -111,6 +114,8 @@ export class AgentCore implements HostedAgent {
   readonly #tools: ToolList;
   readonly #home: AgentHome | undefined;
   readonly #plan: InvocationPlan;
+  /** Created with the first child that shares the agent's prompt. */
+  #childPlan: InvocationPlan | undefined;
 
   constructor(options: AgentOptions, home?: AgentHome) {
     checkAgentOptions(options);
@@ -128,6 +133,7 @@ export class AgentCore implements HostedAgent {
     executionBudget(budget);
     this.budget = budget;
     this.inbox = options.inbox ?? "each";
+    this.checksInput = options.guardrails?.some((each) => each.onInput !== undefined) ?? false;
     if (options.spawnBudget !== undefined) {
       spawnBudget(options.spawnBudget);
       this.spawnBudget = options.spawnBudget;
@@ -206,6 +212,7 @@ export class AgentCore implements HostedAgent {
   async #invoke(ctx: RunContext): Promise<JsonValue> {
     const given = readInput(ctx.input);
     if (given === undefined) throw refusedInput(this.name, ctx.input);
+    if (ctx.sharesPrompt) return invokeIn((this.#childPlan ??= childPlan(this.#plan)), ctx, given);
     if (ctx.taskId === rootTaskId) checkRootInput(this.name, given, this.architecture);
     return invokeIn(this.#plan, ctx, given);
   }
@@ -303,6 +310,16 @@ export class AgentCore implements HostedAgent {
     checkRuntimeChoice("phase()", options);
     const runtime = options.runtime ?? (await this.#runtime());
     return runtime.sessions.phase(sessionId, this.id);
+  }
+
+  /**
+   * Starts a child of a session and returns its run. Its request starts with what the session's last closed invocation
+   * was sent, so that a provider that caches prompts bills only `prompt` in full. The child may call the tools that
+   * `tools` names, writes nothing to the session and does not make it busy (`Runtime.spawnChild`).
+   */
+  async spawnChild(options: SpawnChildOptions & RuntimeChoice): Promise<RunHandle> {
+    const { runtime, ...child } = { ...options };
+    return (runtime ?? (await this.#runtime())).spawnChild(this, child);
   }
 
   /** Starts a run and returns its handle without waiting for the result. */

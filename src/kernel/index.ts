@@ -220,6 +220,7 @@ export {
   type StepOutcome,
   type StepRecord,
 } from "./run/step-record.ts";
+export type { InheritedRequest, RequestOfRun, RequestOfTask } from "./run/inherited-request.ts";
 export type { TaskChange, TaskRecord } from "./run/task.ts";
 export type { Interruption, OnParentEnd, OnPause, TaskOutcome } from "./run/task-outcome.ts";
 export { isFinal, type TaskStatus, taskStatuses } from "./run/task-status.ts";
@@ -251,6 +252,11 @@ export {
   stoppedStem,
   type MessageBatch,
 } from "./sessions/message-batch.ts";
+export {
+  interruptedMessage,
+  isInterruptedMessage,
+  type InterruptedStatus,
+} from "./sessions/interrupted-message.ts";
 export { continuesFrom, rebaseBatch } from "./sessions/rebase-batch.ts";
 export * from "./messages/message-size.ts";
 export * from "./messages/thinking-level.ts";
@@ -358,7 +364,12 @@ export * from "./agent/permissions.ts";
 export type { PromptQuery, PromptSource } from "./agent/prompt-source.ts";
 export type { ResourceSource } from "./agent/resource-source.ts";
 export type * from "./agent/run-context.ts";
-export { checkSpawnOptions, spawnOptionNames } from "./agent/spawn-check.ts";
+export {
+  checkChildRequest,
+  checkSpawnOptions,
+  spawnChildNames,
+  spawnOptionNames,
+} from "./agent/spawn-check.ts";
 export { answerIfLive } from "./agent/answer-approval.ts";
 export type { EventOptions, RunHandle, ToolResultOptions, WaitingResult } from "./agent/run-handle.ts";
 export * from "./agent/runtime.ts";

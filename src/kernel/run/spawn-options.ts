@@ -1,3 +1,5 @@
+import type { JsonObject } from "../base/json-value.ts";
+import type { UserPart } from "../messages/content.ts";
 import type { AgentId, TaskId } from "../base/identity.ts";
 import type { ExecutionBudget } from "../limits/execution-budget.ts";
 import type { RefusalReason, SeatHolder } from "../limits/headcount.ts";
@@ -42,6 +44,34 @@ export interface SpawnOptions {
    * cache stays valid. If absent, the child may call all tools of its agent.
    */
   readonly tools?: readonly string[];
+}
+
+/** Options of `ctx.child`. */
+export interface ChildRequest extends Pick<SpawnOptions, "priority" | "onFull" | "budget" | "onParentEnd"> {
+  /** The message that follows the parent's request: a text, or content parts with images and files. */
+  readonly prompt: string | readonly UserPart[];
+  /**
+   * Names of the tools that the child may call. A call of another tool gets an error result; the list of tools that the
+   * model sees stays the parent's. If absent, the child may call all tools except those with `Tool.inChildren`.
+   */
+  readonly tools?: readonly string[];
+}
+
+/** Options of `Runtime.spawnChild`. */
+export interface SpawnChildOptions<Context = unknown> extends Pick<
+  ChildRequest,
+  "prompt" | "tools" | "budget" | "priority"
+> {
+  /** Session whose last closed invocation the child continues. */
+  readonly sessionId: string;
+  /** Data of the caller, as in `SubmitOptions`. Default: the metadata of that invocation. */
+  readonly metadata?: JsonObject;
+  /** Live value for tools and hooks, as in `SubmitOptions`. */
+  readonly context?: Context;
+  /** Whether readers receive text while it is written (E2). Default: `false`. */
+  readonly streaming?: boolean;
+  /** Id of the run, as in `SubmitOptions`. */
+  readonly runId?: string;
 }
 
 /** Identifies a spawned task. */

@@ -11,7 +11,6 @@ import {
   type Lease,
   type RunKind,
   type RunRecord,
-  type SpawnOptions,
   type SpawnOutcome,
   type StepAddress,
   type TaskId,
@@ -20,7 +19,7 @@ import {
 import { nextRunEvents, submitNext } from "./next-runs.ts";
 import { carryOver, withoutSettled } from "./unread-input.ts";
 import { openAccountCommand } from "../journal/new-run.ts";
-import { childTaskRecord, ownBudget } from "../journal/task-record.ts";
+import { childTaskRecord, ownBudget, type NewTaskOptions } from "../journal/task-record.ts";
 import { DeliveryCounts } from "./delivery-counts.ts";
 import { hostedAgent, type WorkerContext } from "../process/worker-context.ts";
 import { RunAllotment } from "./run-allotment.ts";
@@ -155,7 +154,7 @@ export class TaskSupervisor implements TaskHost, SeatMoves {
     return false;
   }
 
-  spawn(parentId: TaskId, agentId: AgentId, input: JsonValue, options: SpawnOptions): SpawnOutcome {
+  spawn(parentId: TaskId, agentId: AgentId, input: JsonValue, options: NewTaskOptions): SpawnOutcome {
     const agent = hostedAgent(this.#worker, agentId);
     const taskId = formatTaskId(this.#state.nextTask);
     const now = this.#worker.clock.now();
@@ -413,7 +412,8 @@ export class TaskSupervisor implements TaskHost, SeatMoves {
     for (const child of this.#state.liveChildren(taskId, "cancel")) this.cancel(child, parentEnded);
     for (const draft of nextRunEvents({ worker: this.#worker, state: this.#state }, next))
       this.#log.emit(taskId, draft, at, task);
-    const sessions = sessionChangesAtEnd(task, outcome, runner?.report ?? {}, this.#state);
+    const agent = runner?.agent ?? this.#worker.agents.get(task.record.agentId);
+    const sessions = sessionChangesAtEnd(task, outcome, runner?.report ?? {}, this.#state, { at, agent });
     const tasks = [endChange(taskId, { outcome, endedOn, next })];
     this.#log.add(sessions.length === 0 ? { tasks } : { tasks, sessions }, at);
     const answers = answersOf(task, outcome, this.#lease.runId, at);
