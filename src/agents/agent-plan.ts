@@ -46,6 +46,7 @@ export function invocationPlan(agent: PlannedAgent, options: AgentOptions, parts
     compaction,
     window: compaction && ((ctx) => promptWindow(ctx, compaction)),
     history: options.history,
+    reviewers: options.reviewers ?? [],
     memory: options.memory ?? null,
     permissions: options.permissions ?? null,
     hooks: options.toolHooks ?? null,

@@ -3,6 +3,7 @@ import type { SchemaCheck } from "./answer-format.ts";
 import type { MiddlewarePipeline } from "./middleware/pipeline.ts";
 import type { CompactionPlan } from "./compaction/compaction-plan.ts";
 import type { PromptWindow } from "./compaction/prompt-window.ts";
+import type { Reviewer } from "./reviewers/reviewer.ts";
 import type { ToolSpecs } from "./tool-specs.ts";
 import type { InvocationParts } from "./invocation-dependencies.ts";
 import type { StopHook } from "./stop-hook.ts";
@@ -26,7 +27,7 @@ export interface InvocationPlan extends Pick<
   readonly steering: DrainMode;
   readonly followUps: DrainMode;
   readonly architecture: Architecture;
-  readonly instructions: string | InstructionsFunction | Pick<PromptSource, "build">;
+  readonly instructions: string | InstructionsFunction | Pick<PromptSource, "build" | "invalidate">;
   readonly maxTurns: number;
   readonly maxToolCallsPerTurn: number;
   readonly ephemeral: readonly EphemeralSource[];
@@ -40,6 +41,7 @@ export interface InvocationPlan extends Pick<
   /** Creates the window of a session that is shortened. `null` if none is. */
   readonly window: ((ctx: RunContext) => PromptWindow) | null;
   readonly history: HistoryProvider | undefined;
+  readonly reviewers: readonly Reviewer[];
   readonly check: SchemaCheck;
   readonly toolSpecs: ToolSpecs;
 }

@@ -173,7 +173,8 @@ export class MemoryJournal implements Journal {
     if (standing !== undefined) return standing;
     this.#write(row, commit);
     if (submissions !== undefined)
-      for (const { run, first, flight } of submissions) this.#create(run, first, flight);
+      for (const { run, first, flight, isAlone } of submissions)
+        if (isAlone !== true || this.#unfinishedOf(run) === undefined) this.#create(run, first, flight);
     if (commit.events !== undefined) for (const watcher of row.watchers) watcher.seeCommit(commit.events);
     return commit;
   }
@@ -234,7 +235,7 @@ export class MemoryJournal implements Journal {
 
   /** S5: returns the outcome if an unfinished run of the agent in the session gets the input, or refuses it. */
   #steer(run: RunRecord, { steering, always, scope }: SingleFlight): Creation | undefined {
-    const { agentId, sessionId } = run;
+    const { sessionId } = run;
     if (!this.#siblings.sessions.isAvailableNow(sessionId, scope)) return { kind: "foreign" };
     const receiver = this.#tables.submitted.get(steering.id);
     if (receiver !== undefined)
@@ -243,9 +244,7 @@ export class MemoryJournal implements Journal {
         : { kind: "foreign" };
     const refusal = this.#refusal(run);
     if (refusal !== undefined) return refusal;
-    const row = this.#unfinishedIn(sessionId).findLast(
-      ({ record }) => record.agentId === agentId && record.kind !== "compaction",
-    );
+    const row = this.#unfinishedOf(run);
     if (row === undefined) return undefined;
     // A run that keeps no history has no session.
     if (!isInScope(row.record, scope)) return { kind: "foreign" };
@@ -265,6 +264,13 @@ export class MemoryJournal implements Journal {
   #refusal({ kind, sessionId }: RunRecord): Creation | undefined {
     const run = kind === "compaction" ? this.#siblings.sessions.busyRun(sessionId) : undefined;
     return run === undefined ? undefined : { kind: "busy", run };
+  }
+
+  /** The newest unfinished invocation of the agent in the session. */
+  #unfinishedOf({ agentId, sessionId }: RunRecord): RunRow | undefined {
+    return this.#unfinishedIn(sessionId).findLast(
+      ({ record }) => record.agentId === agentId && record.kind === "invocation",
+    );
   }
 
   #unfinishedIn(sessionId: RunRecord["sessionId"]): readonly RunRow[] {
