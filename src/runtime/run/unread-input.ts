@@ -58,7 +58,7 @@ function submitAgain(
   const { record: run, first } = newRun(worker, agent, value, {
     ...options,
     // The budget of a compaction is for its summaries.
-    ...(ended === "invocation" && { budget }),
+    ...(ended !== "compaction" && { budget }),
     ...(channel !== undefined && { channel }),
     ...(userId !== null && { userId }),
     ...(tenantId !== null && { tenantId }),

@@ -266,10 +266,10 @@ export class MemoryJournal implements Journal {
     return run === undefined ? undefined : { kind: "busy", run };
   }
 
-  /** The newest unfinished invocation of the agent in the session. */
+  /** The newest unfinished run of the agent in the session that is no compaction. */
   #unfinishedOf({ agentId, sessionId }: RunRecord): RunRow | undefined {
     return this.#unfinishedIn(sessionId).findLast(
-      ({ record }) => record.agentId === agentId && record.kind === "invocation",
+      ({ record }) => record.agentId === agentId && record.kind !== "compaction",
     );
   }
 

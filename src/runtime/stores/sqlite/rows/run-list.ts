@@ -76,11 +76,11 @@ export class RunList {
     );
   }
 
-  /** S5: returns the newest unfinished invocation of an agent in a session. Call inside a transaction. */
+  /** S5: returns the newest unfinished run of an agent in a session that is no compaction. Call inside a transaction. */
   findUnfinished({ agentId, sessionId }: Pick<RunRecord, "agentId" | "sessionId">): RunSummary | undefined {
     const [row] = this.#tables.database.all<ListedRow>(
       `SELECT ${listedColumns} FROM runs INDEXED BY runs_of_session
-       WHERE session_id = ? AND ended IS NULL AND agent_id = ? AND kind = 0 AND run_id IS NOT NULL
+       WHERE session_id = ? AND ended IS NULL AND agent_id = ? AND kind <> 1 AND run_id IS NOT NULL
        ORDER BY id DESC LIMIT 1`,
       sessionId,
       agentId,
