@@ -1,101 +1,21 @@
 import { describe, expect, it } from "vitest";
 import { Agent, openRuntime, tool } from "../../../src/index.ts";
+import { scriptedModel } from "../../../src/testing/index.ts";
 import {
-  formatSessionId,
-  messageText,
-  type Event,
-  type ModelCallOptions,
-  type ModelRequest,
-  type RunHandle,
-  type Runtime,
-} from "../../../src/kernel/index.ts";
-import { scriptedModel, type ScriptedModel } from "../../../src/testing/index.ts";
-
-const sessionId = formatSessionId("talk");
-const textIn = ({ messages }: ModelRequest): string =>
-  messages.map((message) => messageText(message)).join("\n");
-const isSummary = (request: ModelRequest): boolean => textIn(request).includes("<conversation>");
-const long = "word ".repeat(400);
-
-function chatModel(summary: (request: ModelRequest) => unknown = () => "In short."): ScriptedModel {
-  const answer = (request: ModelRequest) => (isSummary(request) ? summary(request) : `answer ${long}`);
-  const model = scriptedModel(Array.from({ length: 60 }, () => answer) as never);
-  return Object.assign(model, { contextWindow: 2_000 });
-}
-
-function chat(model: ScriptedModel, more: object = {}): Agent {
-  return new Agent({
-    name: "chat",
-    model,
-    compaction: { reserveTokens: 1_000, keepRecentTokens: 600 },
-    ...more,
-  });
-}
-
-async function eventsOf(runtime: Runtime, runId: string): Promise<Event[]> {
-  const run = await runtime.find(runId);
-  const events: Event[] = [];
-  for await (const event of run?.events() ?? []) if ("seq" in event) events.push(event);
-  return events;
-}
-
-const closing = ["agent_end", "save_point", "settled", "compaction_scheduled", "run_carry_over"];
-const typesIn = (events: readonly Event[], types: readonly string[]): string[] =>
-  events.map(({ type }) => type).filter((type) => types.includes(type));
-
-interface Hold {
-  /** Resolves when a call waits. */
-  readonly reached: Promise<void>;
-  readonly release: () => void;
-}
-
-/** Makes the calls of a model wait that `holds` selects. */
-function hold(model: ScriptedModel, holds: (request: ModelRequest) => boolean): Hold {
-  const [reached, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-  const generate = model.generate.bind(model);
-  Object.assign(model, {
-    generate: async (request: ModelRequest, options: ModelCallOptions = {}) => {
-      if (holds(request)) {
-        reached.resolve();
-        await Promise.race([released.promise, aborted(options.signal)]);
-      }
-      return generate(request, options);
-    },
-  });
-  return { reached: reached.promise, release: () => released.resolve() };
-}
-
-function aborted(signal: ModelCallOptions["signal"]): Promise<never> {
-  return new Promise((_resolve, reject) => {
-    signal?.addEventListener("abort", () => reject(new Error("aborted")));
-  });
-}
-
-interface Options {
-  readonly runtime: Runtime;
-  readonly sessionId: string;
-}
-
-/** Fills the session until a compaction is due, and returns the run of the compaction. */
-async function fill(agent: Agent, options: Options): Promise<{ readonly compaction: RunHandle }> {
-  await agent.invoke("one", options);
-  return follow(options.runtime, await agent.invoke(`two ${long}`, options));
-}
-
-async function follow(
-  runtime: Runtime,
-  { runId }: { readonly runId: string },
-): Promise<{ readonly compaction: RunHandle }> {
-  const events = await eventsOf(runtime, runId);
-  const scheduled = events.find((event) => event.type === "compaction_scheduled");
-  const compaction = await runtime.find(scheduled?.data.runId ?? "");
-  if (compaction === undefined) throw new Error("no compaction follows");
-  return { compaction };
-}
-
-async function hasCompaction(runtime: Runtime, session: string = sessionId): Promise<boolean> {
-  return (await runtime.sessions.path(session)).some(({ type }) => type === "compaction");
-}
+  chat,
+  chatModel,
+  closing,
+  eventsOf,
+  fill,
+  follow,
+  hasCompaction,
+  hold,
+  isSummary,
+  long,
+  sessionId,
+  textIn,
+  typesIn,
+} from "./compacted-session.ts";
 
 describe("session compaction", () => {
   it("runs after the invocation that exceeds the window minus the reserve, and the next one sees the summary", async () => {
@@ -292,8 +212,7 @@ describe("session compaction", () => {
       true,
       null,
     ];
-    for (const compaction of bad)
-      expect(() => chat(chatModel(), { compaction }), JSON.stringify(compaction)).toThrow(/invalid|unknown/);
+    for (const compaction of bad) expect(() => chat(chatModel(), { compaction })).toThrow(/invalid|unknown/);
   });
 
   it("keeps less than a small window, so that the session fits afterwards", async () => {
@@ -394,76 +313,5 @@ describe("settled", () => {
       "save_point",
       "settled",
     ]);
-  });
-});
-
-describe("sessions.compact(id, { instructions })", () => {
-  it("starts a run for the owner of the session, once at a time, and reports when there is nothing to compact", async () => {
-    await using runtime = await openRuntime({ unknownPrice: "ignore" });
-    const model = Object.assign(chatModel(), { contextWindow: 100_000 });
-    const held = hold(model, isSummary);
-    const agent = chat(model);
-    const options = { runtime, sessionId, userId: "ann", tenantId: "acme" };
-    await agent.invoke("one", options);
-    await agent.invoke("two", options);
-    const mine = runtime.forTenant({ tenantId: "acme", userId: "ann" });
-    const run = await mine.sessions.compact(sessionId, { instructions: "Keep the names." });
-    await expect(runtime.sessions.compact(sessionId)).rejects.toMatchObject({
-      code: "agent_busy",
-      message: expect.stringContaining(run.runId),
-    });
-    await held.reached;
-    held.release();
-    expect(await run.result()).toMatchObject({
-      status: "completed",
-      output: { entryId: expect.any(String) },
-    });
-    const summary = model.calls.find(isSummary);
-    expect(summary && textIn(summary)).toContain("Keep the names.");
-    expect((await runtime.list({ kind: "compaction" })).runs[0]).toMatchObject({
-      userId: "ann",
-      tenantId: "acme",
-    });
-    const again = await mine.sessions.compact(sessionId);
-    expect(await again.result()).toMatchObject({
-      status: "completed",
-      output: { skipped: "nothing_to_compact" },
-    });
-    const log = await eventsOf(runtime, again.runId);
-    expect(typesIn(log, ["session_before_compact", "compaction_skipped", "settled"])).toHaveLength(3);
-  });
-
-  it("refuses unknown sessions, sessions of others, busy sessions and invalid options", async () => {
-    await using runtime = await openRuntime({ unknownPrice: "ignore" });
-    const model = scriptedModel(["one", "two"]);
-    const held = hold(model, (request) => textIn(request).includes("two"));
-    const agent = new Agent({ name: "slow", model });
-    const options = { runtime, sessionId, userId: "ann", tenantId: "acme" };
-    await agent.invoke("one", options);
-    const { sessions } = runtime;
-    await expect(sessions.compact("nowhere")).rejects.toMatchObject({ code: "not_found" });
-    const other = runtime.forTenant({ tenantId: "umbrella" }).sessions;
-    await expect(other.compact(sessionId)).rejects.toMatchObject({ code: "not_found" });
-    for (const bad of [{ instructions: "" }, { instructions: 7 }, { instruction: "x" }, { summary: "x" }])
-      await expect(sessions.compact(sessionId, bad as never), JSON.stringify(bad)).rejects.toMatchObject({
-        code: "invalid_argument",
-      });
-    const busy = await agent.submit("two", options);
-    await expect(sessions.compact(sessionId)).rejects.toMatchObject({ code: "agent_busy" });
-    held.release();
-    await busy.result();
-  });
-
-  it("compacts a fork without a change of its origin", async () => {
-    await using runtime = await openRuntime({ unknownPrice: "ignore" });
-    const model = Object.assign(chatModel(), { contextWindow: 100_000 });
-    const agent = chat(model);
-    await agent.invoke("one", { runtime, sessionId });
-    await agent.invoke("two", { runtime, sessionId });
-    const fork = await runtime.sessions.fork(sessionId);
-    const run = await runtime.sessions.compact(fork);
-    expect((await run.result()).output).toMatchObject({ entryId: expect.any(String) });
-    expect(await hasCompaction(runtime, fork)).toBe(true);
-    expect(await hasCompaction(runtime)).toBe(false);
   });
 });
