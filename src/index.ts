@@ -116,7 +116,6 @@ export {
   type CompactionOptions,
   type SessionCompactionOptions,
   type SlidingWindowOptions,
-  type ToolExtension,
   type ToolHooksOptions,
   type TrippedGuardrail,
   type SummarizationOptions,

@@ -1,6 +1,6 @@
 import { eventDraft, Fault, modelFor, type HostedAgent, type RunContext } from "../kernel/index.ts";
 import type { AgentOptions } from "./agent-options.ts";
-import { compactionPlan, type CompactionPlan } from "./compaction/compaction-plan.ts";
+import { compactionPlan, type BeforeCompact, type CompactionPlan } from "./compaction/compaction-plan.ts";
 import { summaryRole } from "./compaction/summary-role.ts";
 import { PromptWindow, type WindowChange } from "./compaction/prompt-window.ts";
 import type { InvocationPlan } from "./invocation-plan.ts";
@@ -11,7 +11,8 @@ type PlannedAgent = HostedAgent & Required<Pick<HostedAgent, "models">>;
 type TurnLimits = Pick<InvocationPlan, "maxTurns" | "maxToolCallsPerTurn">;
 
 /** The parts of a plan that the agent creates from its options. */
-interface PlanParts extends TurnLimits, Pick<InvocationPlan, "architecture" | "pipeline" | "toolSpecs"> {
+export interface PlanParts
+  extends TurnLimits, Pick<InvocationPlan, "architecture" | "pipeline" | "toolSpecs" | "extensions"> {
   /** If absent, an answer with a schema fails with `unsupported`. */
   readonly check: InvocationPlan["check"] | undefined;
 }
@@ -31,8 +32,11 @@ export function turnLimits({ name, maxTurns = 25, maxToolCallsPerTurn = 128 }: A
 export function invocationPlan(agent: PlannedAgent, options: AgentOptions, parts: PlanParts): InvocationPlan {
   const { name, guardrails = [] } = options;
   // Without a model there is nothing to compact for, and no summary.
+  const { extensions: host } = parts;
+  const beforeCompact: BeforeCompact | null =
+    host === undefined ? null : (event, ctx) => host.beforeCompact(event, ctx);
   const compaction =
-    modelFor(agent, "main") === undefined ? null : compactionPlan(name, options.compaction, null);
+    modelFor(agent, "main") === undefined ? null : compactionPlan(name, options.compaction, beforeCompact);
   return {
     agent,
     architecture: parts.architecture,
@@ -59,6 +63,7 @@ export function invocationPlan(agent: PlannedAgent, options: AgentOptions, parts
     stopWhen: options.stopWhen ? anyOf(options.stopWhen) : null,
     check: parts.check ?? unchecked,
     toolSpecs: parts.toolSpecs,
+    extensions: parts.extensions,
   };
 }
 

@@ -3,6 +3,7 @@ import {
   Fault,
   jsonText,
   performedBefore,
+  reportsNothing,
   type AgentSession,
   type ChatMessage,
   type InterruptedStatus,
@@ -57,6 +58,11 @@ export interface Place {
   /** Whether a further invocation of the task follows, so that the session does not settle. Default: `false`. */
   readonly isFollowed?: boolean;
   readonly kept: SessionChange[];
+}
+
+/** Whether the invocation is a heartbeat that reports nothing. It leaves no entry in the session. */
+export function isSilent({ heartbeat }: RunContext, { status, output }: AgentRunResult): boolean {
+  return heartbeat && status === "completed" && reportsNothing(output);
 }
 
 /**

@@ -3,6 +3,7 @@ import type { SchemaCheck } from "./answer-format.ts";
 import type { MiddlewarePipeline } from "./middleware/pipeline.ts";
 import type { CompactionPlan } from "./compaction/compaction-plan.ts";
 import type { PromptWindow } from "./compaction/prompt-window.ts";
+import type { ExtensionHost } from "./extensions/extension-host.ts";
 import type { Reviewer } from "./reviewers/reviewer.ts";
 import type { ToolSpecs } from "./tool-specs.ts";
 import type { InvocationParts } from "./invocation-dependencies.ts";
@@ -41,6 +42,8 @@ export interface InvocationPlan extends Pick<
   /** Creates the window of a session that is shortened. `null` if none is. */
   readonly window: ((ctx: RunContext) => PromptWindow) | null;
   readonly history: HistoryProvider | undefined;
+  /** The extensions of the agent. `undefined` if it has none. */
+  readonly extensions: ExtensionHost | undefined;
   readonly reviewers: readonly Reviewer[];
   readonly check: SchemaCheck;
   readonly toolSpecs: ToolSpecs;

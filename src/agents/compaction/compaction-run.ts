@@ -1,4 +1,5 @@
 import {
+  compactionProblem,
   contextMessages,
   Fault,
   type CompactionResult,
@@ -49,7 +50,7 @@ async function summarise(
     { messages: contextMessages(path), ...(instructions !== undefined && { instructions }) },
     ctx,
   );
-  if (answer !== undefined) return "cancel" in answer ? { skipped: "cancelled" } : answer;
+  if (answer !== undefined) return "cancel" in answer ? { skipped: "cancelled" } : checked(path, answer);
   const { reserveTokens, keepRecentTokens } = limitsFor(plan, contextWindow);
   let failure: Fault | undefined;
   const strategy = sessionCompaction({
@@ -68,4 +69,14 @@ async function summarise(
   }
   if (failure === undefined) return { skipped: "nothing_to_compact" };
   return { skipped: "no_summary", failure: failure.toJSON() };
+}
+
+/** S3: refuses a summary of an extension that keeps an entry which the model does not see, or a result without its call. */
+function checked(
+  path: SessionCompactionRequest["path"],
+  result: CompactionResult,
+): CompactionResult | SkippedCompaction {
+  const problem = compactionProblem(path, result);
+  if (problem === undefined) return result;
+  return { skipped: "no_summary", failure: new Fault("invalid_argument", problem).toJSON() };
 }

@@ -12,6 +12,7 @@ import {
   type CompactedTranscript,
   type CompactionStep,
   type EventDraft,
+  type ExtensionPort,
   type JsonValue,
   type LlmReply,
   type LlmRequest,
@@ -40,8 +41,6 @@ import {
   type ToolsOptions,
   type TopicId,
   type Turn,
-  type TurnOpening,
-  type TurnPlan,
 } from "../../kernel/index.ts";
 import {
   checkParallelOptions,
@@ -71,7 +70,8 @@ import { callTool, ToolStep } from "../tool/tool-call.ts";
 import { hasOtherRuns } from "./other-runs.ts";
 import { noteReport } from "./task-report.ts";
 import { compactSession } from "./session-compaction-step.ts";
-import { isTurnOf, takeTurn } from "./turn-step.ts";
+import { taskPort } from "./task-port.ts";
+import { isTurnOf, takeTurn, type ScopedPlan, type TurnOptions } from "./turn-step.ts";
 import { inboxDrain } from "../journal/wait-names.ts";
 
 /** The `RunContext` of one scope: the task itself, a branch, or a tool's body. */
@@ -145,8 +145,16 @@ export class TaskContext implements RunContext {
     return this.#runner.state;
   }
 
+  get extensionPort(): ExtensionPort {
+    return taskPort(this.#runner, this.signal);
+  }
+
   get streaming(): boolean {
     return this.#runner.task.record.streaming;
+  }
+
+  get heartbeat(): boolean {
+    return this.#runner.task.record.heartbeat ?? false;
   }
 
   get settings(): CallSettings | null {
@@ -194,8 +202,8 @@ export class TaskContext implements RunContext {
     this.#steps.check();
   }
 
-  turn(plan: (opening: TurnOpening) => TurnPlan | Promise<TurnPlan>): Promise<Turn> {
-    return takeTurn(this.#steps, plan);
+  turn(plan: ScopedPlan, options?: TurnOptions): Promise<Turn> {
+    return takeTurn(this.#steps, plan, options, (address) => this.#inside(address, this.#steps.cancelScope));
   }
 
   llm(request: LlmRequest): Promise<LlmReply> {
