@@ -18,7 +18,7 @@ import { joinWait, replyWait, signalWait } from "../journal/wait-names.ts";
 import type { Due } from "../task/wait-registry.ts";
 
 /**
- * The messages that a task sends and the answers that it waits for. A message's id follows from its step, so sending it
+ * The messages that a task sends, and its waits for answers, signals and times. A message's id follows from its step, so sending it
  * again has no effect.
  */
 export class MessageSteps {
@@ -120,6 +120,22 @@ export class MessageSteps {
     }
   }
 
+  async sleep(ms: number): Promise<void> {
+    assertTime("duration of sleep()", ms, "milliseconds");
+    await this.#sleepUntil(() => this.#steps.runner.worker.clock.now() + ms);
+  }
+
+  async sleepUntil(atMs: number): Promise<void> {
+    assertTime("time of sleepUntil()", atMs, "epoch milliseconds");
+    await this.#sleepUntil(() => atMs);
+  }
+
+  /** The first time is journaled, because code that computes the time from the clock computes a later one on replay. */
+  async #sleepUntil(time: () => number): Promise<void> {
+    const atMs = await this.#steps.runSync(this.#steps.identify("value", "sleep until", null), time);
+    await this.waitForName(`sleep ${atMs}`, () => atMs);
+  }
+
   /** Waits for the signal. Returns `undefined` after the timeout, which is a journaled step, so that a replay uses the same time. */
   async waitForSignal(name: string, timeoutMs: number | undefined): Promise<JsonValue | undefined> {
     const due = timeoutMs === undefined ? undefined : await this.dueIn(timeoutMs);
@@ -200,4 +216,9 @@ function answerOf({ status, output, failure }: TaskOutcome): AskOutcome {
   if (status === "completed") return { kind: "replied", body: output };
   if (status === "paused") return { kind: "target_paused", partial: output };
   return { kind: status === "failed" ? "target_failed" : "target_cancelled", failure };
+}
+
+function assertTime(name: string, value: number, unit: string): void {
+  if (!Number.isFinite(value))
+    throw new Fault("invalid_argument", `invalid ${name} ${value}: expected a finite number of ${unit}`);
 }

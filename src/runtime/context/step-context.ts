@@ -1,10 +1,12 @@
-import type { CancelSignal, StepContext } from "../../kernel/index.ts";
+import { assertJson, type CancelSignal, type JsonValue, type StepContext } from "../../kernel/index.ts";
 import type { ActiveStep } from "../task/active-step.ts";
 import { AbandonableCall, type NestedContext } from "../task/nested-scope.ts";
 import type { InFlightCall } from "../task/in-flight-calls.ts";
 import { CancellationScope } from "../task/cancellation-scope.ts";
+import type { CallingScope } from "../tool/gate-context.ts";
+import { checkStepOptions, type StepOptions } from "./context-options.ts";
 
-export interface RunningStepOptions {
+interface RunningStepOptions {
   readonly idempotencyKey: string;
   /** The cancellation scope of the code around the step. */
   readonly around: CancellationScope;
@@ -13,7 +15,7 @@ export interface RunningStepOptions {
 }
 
 /** The context that the body of `ctx.step` receives. */
-export class StepBodyContext extends AbandonableCall implements StepContext {
+class StepBodyContext extends AbandonableCall implements StepContext {
   readonly idempotencyKey: string;
   readonly #around: CancellationScope;
   readonly #call: InFlightCall;
@@ -41,8 +43,32 @@ export class StepBodyContext extends AbandonableCall implements StepContext {
   }
 }
 
+/** Runs `ctx.step`. The steps of its body are scoped under the step. */
+export function runStep<Value extends JsonValue>(
+  { steps, inside }: CallingScope,
+  name: string,
+  body: (step: StepContext) => Promise<Value>,
+  options: StepOptions | undefined,
+): Promise<Value> {
+  const input = options?.input ?? null;
+  const step = steps.identify("step", name, input);
+  return steps.run<Value>(step, async (open) => {
+    checkStepOptions(options);
+    assertJson(input, `the input of step ${name}`);
+    const call = await open.begin();
+    const running = new StepBodyContext({
+      idempotencyKey: steps.idempotencyKey(step.address),
+      around: open.cancelScope,
+      call,
+      inside: (cancelScope) => inside(step.address, cancelScope),
+    });
+    call.body = running;
+    return runBody(open, name, running, body);
+  });
+}
+
 /** Runs the body of a step, and emits `step_end` with the time that it took. The event commits with the step's record. */
-export async function runBody<Value>(
+async function runBody<Value>(
   open: ActiveStep,
   name: string,
   running: StepBodyContext,

@@ -1,11 +1,7 @@
 import {
   assertEmittable,
-  assertJson,
   branchScope,
-  CancellationError,
-  checkSpawnOptions,
   Fault,
-  rootTaskId,
   sealMadeJson,
   type AgentId,
   type ApprovalDecision,
@@ -15,7 +11,6 @@ import {
   type CompactedTranscript,
   type CompactionStep,
   type EventDraft,
-  type InputQueue,
   type JsonValue,
   type LlmReply,
   type LlmRequest,
@@ -45,42 +40,39 @@ import {
   type TurnPlan,
 } from "../../kernel/index.ts";
 import {
-  checkDrainOptions,
   checkParallelOptions,
-  checkStepOptions,
   checkToolsOptions,
   checkWaitOptions,
-  maxDrained,
-  noInput,
   type DrainOptions,
   type StepOptions,
   type WaitOptions,
 } from "./context-options.ts";
 import { raceBranches, runBranches, type RaceResult } from "./branches.ts";
 import { CallHistory } from "../tool/call-history.ts";
-import { ContinueAsNew, journalScope } from "./continue-as-new.ts";
+import { continueAsNew, journalScope } from "./continue-as-new.ts";
 import { compactTranscript } from "./compaction-step.ts";
 import type { CallingScope } from "../tool/gate-context.ts";
-import { withChildOutput } from "./child-output.ts";
+import { ChildSteps } from "./child-steps.ts";
 import { callModel, MessageStarts, ModelCall, type SentPrefix } from "../model/model-call.ts";
+import { drainInput } from "./input-drain.ts";
 import { MessageSteps } from "./messages.ts";
-import { runBody, StepBodyContext } from "./step-context.ts";
+import { runStep } from "./step-context.ts";
 import { StepExecutor, type Body } from "../task/step-executor.ts";
-import { none } from "../task/step-outcome.ts";
 import { CancellationScope } from "../task/cancellation-scope.ts";
 import type { TaskRunner } from "../task/task-runner.ts";
 import { askPerson } from "../tool/approval.ts";
 import { callTools, noteResults } from "../tool/tool-batch.ts";
 import { callTool, ToolStep } from "../tool/tool-call.ts";
-import { assertReported, withSources } from "./task-report.ts";
+import { noteReport } from "./task-report.ts";
 import { isTurnOf, takeTurn } from "./turn-step.ts";
-import { inboxDrain, joinWait, queueWait } from "../journal/wait-names.ts";
+import { inboxDrain } from "../journal/wait-names.ts";
 
 /** The `RunContext` of one scope: the task itself, a branch, or a tool's body. */
 export class TaskContext implements RunContext {
   readonly #runner: TaskRunner;
   readonly #steps: StepExecutor;
   #outgoing: MessageSteps | undefined;
+  #spawned: ChildSteps | undefined;
   /** Address of the last model call, under which its tool calls have their addresses. */
   #lastLlm: StepAddress | undefined;
   #toolsCalled = 0;
@@ -108,6 +100,10 @@ export class TaskContext implements RunContext {
 
   get #messages(): MessageSteps {
     return (this.#outgoing ??= new MessageSteps(this.#steps));
+  }
+
+  get #children(): ChildSteps {
+    return (this.#spawned ??= new ChildSteps(this.#steps));
   }
 
   get meta(): RunMeta {
@@ -151,10 +147,7 @@ export class TaskContext implements RunContext {
    * error.
    */
   report(report: TaskReport): void {
-    assertReported(report, this.#runner.worker.sizes, this.taskId === rootTaskId);
-    const { report: before, replies } = this.#runner;
-    const sessions = report.sessions && withSources(report.sessions, replies);
-    this.#runner.report = { ...before, ...report, ...(sessions && { sessions }) };
+    noteReport(this.#runner, report);
   }
 
   /**
@@ -241,11 +234,11 @@ export class TaskContext implements RunContext {
   };
 
   steering(options?: DrainOptions): Promise<readonly JsonValue[]> {
-    return this.#drainInput("steer", options);
+    return drainInput(this.#steps, "steer", options);
   }
 
   followUps(options?: DrainOptions): Promise<readonly JsonValue[]> {
-    return this.#drainInput("follow_up", options);
+    return drainInput(this.#steps, "follow_up", options);
   }
 
   compact(step: CompactionStep): Promise<CompactedTranscript> {
@@ -255,35 +248,15 @@ export class TaskContext implements RunContext {
   }
 
   spawn(agentId: AgentId, input: JsonValue, options: SpawnOptions = {}): Promise<SpawnOutcome> {
-    // Who speaks for the run does not change what the child does, so a run of an older version still replays.
-    const { handsOver: _handsOver, ...digested } = options;
-    const step = this.#steps.identify("spawn", agentId, { input, options: digested });
-    return this.#steps.run<SpawnOutcome>(step, async () => {
-      assertJson(input, `the input of ${agentId}`);
-      this.#runner.worker.sizes.assert(input, `the input of ${agentId}`);
-      checkSpawnOptions("ctx.spawn()", options);
-      return () => this.#runner.host.spawn(this.taskId, agentId, input, options);
-    });
+    return this.#children.spawn(agentId, input, options);
   }
 
-  async join({ taskId }: TaskHandle): Promise<TaskOutcome> {
-    try {
-      const outcome = await this.#waitFor<TaskOutcome>(joinWait([taskId]), () =>
-        this.#runner.host.whenEnded(taskId),
-      );
-      if (outcome.finishReason !== undefined) this.#runner.stopReason = outcome.finishReason;
-      return outcome;
-    } catch (error) {
-      if (!(error instanceof CancellationError)) throw error;
-      throw await withChildOutput(taskId, error, this.#runner, this.#steps.cancelScope);
-    }
+  join(handle: TaskHandle): Promise<TaskOutcome> {
+    return this.#children.join(handle);
   }
 
   joinAll(handles: readonly TaskHandle[]): Promise<readonly TaskOutcome[]> {
-    const taskIds = handles.map(({ taskId }) => taskId);
-    return this.#waitFor<readonly TaskOutcome[]>(joinWait(taskIds), () =>
-      Promise.all(taskIds.map((taskId) => this.#runner.host.whenEnded(taskId))),
-    );
+    return this.#children.joinAll(handles);
   }
 
   cancel({ taskId }: TaskHandle, reason: string): Promise<void> {
@@ -352,19 +325,11 @@ export class TaskContext implements RunContext {
   }
 
   async sleep(ms: number): Promise<void> {
-    assertTime("duration of sleep()", ms, "milliseconds");
-    await this.#sleepUntil(() => this.#runner.worker.clock.now() + ms);
+    await this.#messages.sleep(ms);
   }
 
   async sleepUntil(atMs: number): Promise<void> {
-    assertTime("time of sleepUntil()", atMs, "epoch milliseconds");
-    await this.#sleepUntil(() => atMs);
-  }
-
-  /** The first time is journaled, because code that computes the time from the clock computes a later one on replay. */
-  async #sleepUntil(time: () => number): Promise<void> {
-    const atMs = await this.#value("sleep until", time);
-    await this.#messages.waitForName(`sleep ${atMs}`, () => atMs);
+    await this.#messages.sleepUntil(atMs);
   }
 
   async waitForSignal(name: string, options: WaitOptions = {}): Promise<JsonValue | undefined> {
@@ -389,18 +354,7 @@ export class TaskContext implements RunContext {
     body: (step: StepContext) => Promise<Value>,
     options?: StepOptions,
   ): Promise<Value> {
-    const input = options?.input ?? null;
-    const step = this.#steps.identify("step", name, input);
-    return this.#steps.run<Value>(step, async (open) => {
-      checkStepOptions(options);
-      assertJson(input, `the input of step ${name}`);
-      const call = await open.begin();
-      const idempotencyKey = this.#steps.idempotencyKey(step.address);
-      const inside = (cancelScope: CancellationScope): TaskContext => this.#inside(step.address, cancelScope);
-      const running = new StepBodyContext({ idempotencyKey, around: open.cancelScope, call, inside });
-      call.body = running;
-      return runBody(open, name, running, body);
-    });
+    return runStep(this.#from, name, body, options);
   }
 
   now(): Promise<number> {
@@ -420,18 +374,8 @@ export class TaskContext implements RunContext {
     return this.#steps.run<readonly Message[]>(this.#steps.identify("drain", inboxDrain, null), peek);
   }
 
-  /**
-   * Ends this journal and starts a new one. Earlier records are flushed first, so that no record of the old journal is
-   * taken for one of the new.
-   */
   continueAsNew(state: JsonValue): Promise<never> {
-    return this.#steps.exclusive("continueAsNew", async () => {
-      assertJson(state, "the state to continue from");
-      this.#runner.worker.sizes.assert(state, "the state to continue from");
-      await this.#runner.activity.whenSeated(this.#steps.cancelScope);
-      await this.#runner.log.flush();
-      throw new ContinueAsNew(state);
-    });
+    return this.#steps.exclusive("continueAsNew", () => continueAsNew(this.#runner, this.#steps, state));
   }
 
   get #from(): CallingScope {
@@ -446,33 +390,7 @@ export class TaskContext implements RunContext {
     return new TaskContext(this.#runner, scope, cancelScope, this.#history);
   }
 
-  /** Takes the input that waits in a queue of the run. Only the root has such queues. */
-  #drainInput(queue: InputQueue, options: DrainOptions = {}): Promise<readonly JsonValue[]> {
-    const { mode = "one" } = options;
-    const { taskId, task, state } = this.#runner;
-    if (task.record.parentId !== null)
-      return this.#steps.exclusive(`drain ${queue}`, () => noInput(queue, options));
-    const step = { address: this.#steps.next(), kind: "drain", name: queue, digest: mode } as const;
-    return this.#steps.poll<JsonValue>(step, () => {
-      checkDrainOptions(queue, options);
-      const waiting = state.resolutions.all(taskId, queueWait(queue));
-      return waiting.length === 0 ? none : waiting.slice(0, maxDrained[mode]).map(({ value }) => value);
-    });
-  }
-
-  #waitFor<Value>(name: string, work: () => Promise<Value>): Promise<Value> {
-    const step = this.#steps.identify("wait", name, null);
-    return this.#steps.run<Value>(step, ({ cancelScope }) =>
-      this.#runner.activity.waitFor(cancelScope, work(), { name }),
-    );
-  }
-
   #value<Value extends JsonValue>(name: string, read: () => Value): Promise<Value> {
     return this.#steps.runSync<Value>(this.#steps.identify("value", name, null), read);
   }
-}
-
-function assertTime(name: string, value: number, unit: string): void {
-  if (!Number.isFinite(value))
-    throw new Fault("invalid_argument", `invalid ${name} ${value}: expected a finite number of ${unit}`);
 }

@@ -1,6 +1,7 @@
 import {
   assertMadeJson,
   Fault,
+  rootTaskId,
   sealJson,
   type ChatMessage,
   type LlmReply,
@@ -9,10 +10,18 @@ import {
 } from "../../kernel/index.ts";
 import type { SizeLimit } from "../process/size-limit.ts";
 import { isPromise, refusedPromise } from "../task/refused-promise.ts";
+import type { TaskRunner } from "../task/task-runner.ts";
 import { checkReport } from "./context-options.ts";
 
+/** Adds a report to the earlier reports of the task. */
+export function noteReport(runner: TaskRunner, report: TaskReport): void {
+  assertReported(report, runner.worker.sizes, runner.taskId === rootTaskId);
+  const sessions = report.sessions && withSources(report.sessions, runner.replies);
+  runner.report = { ...runner.report, ...report, ...(sessions && { sessions }) };
+}
+
 /** J10: checks that a report is JSON, and that none of its values is too large. */
-export function assertReported(report: TaskReport, sizes: SizeLimit, isRoot: boolean): void {
+function assertReported(report: TaskReport, sizes: SizeLimit, isRoot: boolean): void {
   checkReport(report, isRoot);
   for (const member in report) {
     const value = report[member as keyof TaskReport];
@@ -49,7 +58,7 @@ function assertEntries(changes: readonly SessionChange[]): void {
 }
 
 /** Adds to the messages of models how the models gave them, so that entries carry model, stop reason, usage and cost. */
-export function withSources(
+function withSources(
   changes: readonly SessionChange[],
   replies: WeakMap<ChatMessage, LlmReply>,
 ): readonly SessionChange[] {

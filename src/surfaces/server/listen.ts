@@ -31,7 +31,7 @@ export interface Listening {
   close(): Promise<void>;
 }
 
-export const defaultPort = 4711;
+const defaultPort = 4711;
 
 /** Serves a fetch handler over HTTP. */
 export async function listen(server: Server, options: ListenOptions = {}): Promise<Listening> {

@@ -26,7 +26,7 @@ const statuses: { readonly [Code in FaultCode]?: number } = {
   store_full: 507,
 };
 
-export function statusOf(code: FaultCode): number {
+function statusOf(code: FaultCode): number {
   return statuses[code] ?? (modelErrorKind(code) === undefined ? 500 : 502);
 }
 

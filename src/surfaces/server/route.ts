@@ -3,8 +3,6 @@ import type { Access, Scope } from "./access/access.ts";
 import type { Schema, ValueOf } from "./schema/schema.ts";
 import type { ServerParts } from "./server-parts.ts";
 
-export const methods = ["GET", "POST", "PUT", "PATCH", "DELETE"] as const;
-
 /** One request to a route, after access and all schemas were checked. */
 export interface RouteRequest<Params = unknown, Query = unknown, Body = unknown> {
   /**
@@ -41,7 +39,7 @@ export interface RouteResponse<Value = unknown> {
 export interface Route {
   /** Unique name, such as `runs.list`. */
   readonly id: string;
-  readonly method: (typeof methods)[number];
+  readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
   /** Path with parameters in braces, such as `/api/runs/{runId}`. */
   readonly path: string;
   readonly summary: string;

@@ -1,206 +1,415 @@
 import {
   addUsage,
+  addUsd,
+  fromNanoUsd,
   noUsage,
   Priority,
   rootTaskId,
-  type ApprovalRequest,
+  toNanoUsd,
+  totalTokens,
   type Event,
   type ExecutionBudget,
-  type Failure,
-  type JsonValue,
   type RunId,
+  type SessionId,
   type TaskId,
-  type Usage,
 } from "../../kernel/index.ts";
+import type {
+  LostSpend,
+  MoneyLine,
+  QuestionView,
+  RunFactsView,
+  RunView,
+  Spend,
+  TaskView,
+} from "./run-view.ts";
+import { VersionedMap } from "./versioned-map.ts";
 
-/** B3: charges for calls that ended without reported usage. */
-export interface UnreportedCalls {
-  readonly calls: number;
-  readonly tokens: number;
-  readonly costUsd: number | null;
-}
-
-/** One task of a run, as its events describe it. */
-export interface FoldedTask {
-  readonly taskId: TaskId;
-  readonly agentId: string;
-  readonly parentId: TaskId | null;
-  priority: Priority;
-  /** `pending`, `running`, `waiting`, `paused`, or the status with which the task ended. */
-  status: string;
-  /** Time of the first start, in epoch milliseconds. `null` while the task is pending. */
-  startedAt: number | null;
-  endedAt: number | null;
-  budget: ExecutionBudget | null;
-  /** Answered model calls of the task itself, without its children. */
-  calls: number;
-  usage: Usage;
-  unreported: UnreportedCalls;
-}
-
-/** The model calls of one agent with one model. */
-export interface FoldedCalls {
-  readonly agentId: string;
-  readonly model: string;
-  calls: number;
-  usage: Usage;
-}
-
-const noCharges: UnreportedCalls = Object.freeze({ calls: 0, tokens: 0, costUsd: 0 });
-
-/** What the events of a run say about it. Add the events in order. */
+/**
+ * Builds the view of a run from its events. An event costs O(1), except that a charge also counts for all tasks above the
+ * one that pays.
+ */
 export class RunFold {
-  readonly tasks = new Map<TaskId, FoldedTask>();
-  unreported = noCharges;
-  input: JsonValue = null;
-  output: JsonValue = null;
-  failure: Failure | null = null;
-  forkedFrom: { readonly runId: RunId; readonly at: number } | null = null;
-  /** Number of events. */
-  events = 0;
-  readonly #calls = new Map<string, FoldedCalls>();
-  readonly #approvals = new Map<string, ApprovalRequest>();
+  readonly #tasks: VersionedMap<TaskId, TaskView>;
+  readonly #money: VersionedMap<string, MoneyLine>;
+  readonly #asked: VersionedMap<string, QuestionView>;
+  #facts: RunFactsView;
 
-  get calls(): readonly FoldedCalls[] {
-    return [...this.#calls.values()];
+  /** `from` is a view whose events the fold continues. If absent, the fold starts before the first event. */
+  constructor(from?: RunView) {
+    const { tasks, money, asked, ...facts } = from ?? emptyView;
+    this.#tasks = tasks.copy();
+    this.#money = money.copy();
+    this.#asked = asked.copy();
+    this.#facts = facts.status === "waiting" ? { ...facts, status: "running" } : facts;
   }
 
-  /** The approval requests without an answer. */
-  get approvals(): readonly ApprovalRequest[] {
-    return [...this.#approvals.values()];
+  /** Number of the last event, or -1. */
+  get seq(): number {
+    return this.#facts.seq;
   }
 
+  /** The run as the events so far describe it. Costs O(tasks / 64). */
+  view(): RunView {
+    const { status, live, active } = this.#facts;
+    const isWaiting = status === "running" && live > 0 && active === 0;
+    return {
+      ...this.#facts,
+      status: isWaiting ? "waiting" : status,
+      tasks: this.#tasks.version(),
+      money: this.#money.version(),
+      asked: this.#asked.version(),
+    };
+  }
+
+  /** Adds the next event. Events that the view contains already are ignored. */
   add(event: Event): void {
-    this.events++;
-    const task = this.#task(event);
+    const { seq, at } = event;
+    if (seq <= this.#facts.seq) return;
+    if (event.type !== "run_recover") this.#require(event);
+    this.#addRunEvent(event);
+    this.#set({ seq, at });
+  }
+
+  #addRunEvent(event: Event): void {
     switch (event.type) {
       case "run_start":
-        this.input = event.data.input;
-        break;
+        return this.#startRun(event);
+      case "run_recover":
+        return this.#recover(event);
       case "run_fork":
-        this.#forked(event);
-        break;
+        return this.#fork(event);
+      case "run_pause":
+        return this.#set({ status: "paused" });
+      case "run_resume":
+        return this.#set({ status: "running", endedAt: null });
+      case "run_end":
+        return this.#set({ status: event.data.status, endedAt: event.at });
+      default:
+        this.#addTaskEvent(event);
+    }
+  }
+
+  #addTaskEvent(event: Event): void {
+    const { taskId } = event;
+    switch (event.type) {
       case "task_start":
-        task.priority = event.data.priority;
-        task.budget = event.data.budget;
-        task.startedAt ??= event.at;
-        break;
+        return this.#change(taskId, { status: "running", ...event.data });
       case "task_suspend":
-        task.status = "waiting";
-        break;
+        return this.#change(taskId, { status: "waiting", waitsFor: event.data.waitsFor });
+      case "task_wake":
+      case "turn_start":
+        return this.#wake(taskId);
+      case "task_end":
+        return this.#endTask(event);
+      case "task_continue_as_new":
+        return this.#forgetRecorded(taskId);
+      case "task_reprioritize":
+        return this.#change(event.data.taskId, { priority: event.data.to });
+      case "budget_top_up":
+        return this.#topUp(event);
+      default:
+        this.#addSeatEvent(event);
+    }
+  }
+
+  #addSeatEvent(event: Event): void {
+    switch (event.type) {
       case "spawn_start":
       case "spawn_wait":
-        this.#spawned(event);
-        break;
+        return this.#spawn(event);
+      case "seat_yield":
+        return this.#change(event.data.taskId, { status: "pausing", yieldsTo: event.data.yieldsTo });
+      case "seat_keep":
+        return this.#change(event.data.taskId, { status: "running", yieldsTo: null });
       case "seat_pause":
-        this.#setStatus(event.data.taskId, "paused");
-        break;
+        this.#change(event.data.taskId, { status: "paused" });
+        return this.#setSeat(event.data.taskId, false);
       case "seat_grant":
       case "seat_recall":
-        this.#setStatus(event.data.taskId, "running");
-        break;
-      case "task_reprioritize":
-        this.#setPriority(event);
-        break;
+        this.#change(event.data.taskId, { status: "running", yieldsTo: null });
+        return this.#setSeat(event.data.taskId, true);
+      default:
+        this.#addCallEvent(event);
+    }
+  }
+
+  #addCallEvent(event: Event): void {
+    const { taskId } = event;
+    switch (event.type) {
+      case "message_start": {
+        const { model } = event.data;
+        return this.#startCall(taskId, "model", model === undefined ? "model" : model.modelId);
+      }
       case "message_end":
-        this.#called(task, event);
-        break;
+        return this.#endModelCall(event);
+      case "retry_start":
+        return this.#endCall(taskId);
+      case "tool_execution_start":
+        return this.#startCall(taskId, "tool", event.data.toolName);
+      case "tool_execution_end":
+        this.#endCall(taskId);
+        return this.#record(taskId, 0);
       case "budget_lost":
-        this.unreported = withCharge(this.unreported, event);
-        task.unreported = withCharge(task.unreported, event);
-        break;
+        return this.#lose(event);
       case "approval_request":
-        this.#approvals.set(event.data.approvalId, event.data);
-        break;
+        return this.#ask(event);
       case "approval_decision":
-        this.#approvals.delete(event.data.approvalId);
-        break;
-      case "task_end":
-        this.#ended(task, event);
-        break;
+        return this.#answer(event);
       default:
     }
   }
 
-  /** The events before are the origin's. The fork does not pay for their calls. */
-  #forked({ data: { origin, at } }: Event<"run_fork">): void {
-    this.forkedFrom = { runId: origin, at };
-    this.#calls.clear();
-    this.unreported = noCharges;
-    for (const task of this.tasks.values())
-      Object.assign(task, { calls: 0, usage: noUsage, unreported: noCharges });
+  #startRun({ runId, at, data }: Event<"run_start">): void {
+    const { agentId, sessionId, input, supervision } = data;
+    const { maxAgents } = supervision.spawnBudget;
+    this.#set({ runId, agentId, sessionId, input, startedAt: at, status: "running", maxSeats: maxAgents });
+    this.#setSeat(rootTaskId, true);
+    this.#change(rootTaskId, { priority: supervision.priority });
   }
 
-  /** The task of an event. A task that has an event of its own after its wait is running again. */
-  #task({ taskId, agentId, parentId, type }: Event): FoldedTask {
-    const known = this.tasks.get(taskId);
-    if (known === undefined) return this.#newTask({ taskId, agentId, parentId }, Priority.NORMAL, "running");
-    if (type === "task_start" || type === "task_wake" || type === "turn_start") {
-      known.status = "running";
-      known.endedAt = null;
+  #recover({ seq, at, data: { epoch, recoveries } }: Event<"run_recover">): void {
+    const { at: lastAt, recorded, recordedUsd } = this.#facts;
+    const isCrash = recoveries !== undefined;
+    const recovery = { seq, at, lastAt, epoch, isCrash, replayed: recorded, savedUsd: recordedUsd };
+    this.#set({ recoveries: [...this.#facts.recoveries, recovery] });
+  }
+
+  /** The events before are copies of the origin's. The fork does not pay for their calls. */
+  #fork({ data: { origin, at, inherited, sessionId } }: Event<"run_fork">): void {
+    this.#set({ sessionId, forkedFrom: { runId: origin, at, inherited } });
+    for (const { taskId } of this.#tasks) this.#change(taskId, { own: noSpend, total: noSpend });
+    for (const { agentId, model } of this.#money)
+      this.#money.set(`${agentId} ${model}`, { agentId, model, calls: 0, usage: noUsage });
+  }
+
+  #spawn({ taskId: parentId, type, at, data }: Event<"spawn_start"> | Event<"spawn_wait">): void {
+    const { childTaskId, agentId, priority } = data;
+    if (!this.#add(childTaskId, agentId, parentId, at)) return;
+    const isWaiting = type === "spawn_wait";
+    this.#change(childTaskId, { priority, status: isWaiting ? "pending" : "running" });
+    if (!isWaiting) this.#setSeat(childTaskId, true);
+  }
+
+  #wake(taskId: TaskId): void {
+    const task = this.#tasks.get(taskId);
+    if (task?.status === "waiting") this.#change(taskId, { status: "running", waitsFor: [] });
+  }
+
+  #endTask({ taskId, at, data: { status, output, failure } }: Event<"task_end">): void {
+    const task = this.#tasks.get(taskId);
+    if (task === undefined) return;
+    this.#setSeat(taskId, false);
+    this.#forgetRecorded(taskId);
+    const wasLive = task.endedAt === null;
+    this.#change(taskId, { status, endedAt: at, waitsFor: [], openCalls: 0, yieldsTo: null });
+    this.#set({ live: this.#facts.live - (wasLive ? 1 : 0) });
+    if (taskId === rootTaskId) this.#set({ output: output ?? null, failure: failure ?? null });
+  }
+
+  #topUp({ data: { taskId, add } }: Event<"budget_top_up">): void {
+    const budget = this.#tasks.get(taskId)?.budget;
+    if (budget == null) return;
+    const raised = { ...budget };
+    for (const name of ["maxTokens", "maxCostUsd", "maxTurns"] as const) {
+      const cap = budget[name];
+      if (cap !== null) raised[name] = cap + (add[name] ?? 0);
     }
-    return known;
+    this.#change(taskId, { budget: raised satisfies ExecutionBudget });
   }
 
-  #newTask(
-    place: Pick<FoldedTask, "taskId" | "agentId" | "parentId">,
-    priority: Priority,
-    status: string,
-  ): FoldedTask {
-    const spent = { calls: 0, usage: noUsage, unreported: noCharges };
-    const task: FoldedTask = {
-      ...place,
-      priority,
-      status,
-      startedAt: null,
-      endedAt: null,
-      budget: null,
-      ...spent,
-    };
-    this.tasks.set(place.taskId, task);
-    return task;
-  }
-
-  #spawned({ taskId: parentId, type, data }: Event<"spawn_start"> | Event<"spawn_wait">): void {
-    const { childTaskId: taskId, agentId, priority } = data;
-    this.#newTask({ taskId, agentId, parentId }, priority, type === "spawn_wait" ? "pending" : "running");
-  }
-
-  #setStatus(taskId: TaskId, status: string): void {
-    const task = this.tasks.get(taskId);
-    if (task !== undefined) task.status = status;
-  }
-
-  #setPriority({ data: { taskId, to } }: Event<"task_reprioritize">): void {
-    const task = this.tasks.get(taskId);
-    if (task !== undefined) task.priority = to;
-  }
-
-  #called(task: FoldedTask, { agentId, data: { usage, model } }: Event<"message_end">): void {
+  #endModelCall({ taskId, agentId, data: { usage, model } }: Event<"message_end">): void {
+    this.#endCall(taskId);
     if (usage === undefined) return;
-    task.calls++;
-    task.usage = addUsage(task.usage, usage);
+    const { costUsd } = usage;
+    this.#record(taskId, costUsd ?? 0);
+    this.#charge(taskId, { calls: 1, tokens: totalTokens(usage), costUsd, lost: noLoss });
     const name = model === undefined ? "unknown" : `${model.provider}/${model.modelId}`;
     const key = `${agentId} ${name}`;
-    const line = this.#calls.get(key) ?? { agentId, model: name, calls: 0, usage: noUsage };
-    line.calls++;
-    line.usage = addUsage(line.usage, usage);
-    this.#calls.set(key, line);
+    const line = this.#money.get(key) ?? { agentId, model: name, calls: 0, usage: noUsage };
+    this.#money.set(key, { ...line, calls: line.calls + 1, usage: addUsage(line.usage, usage) });
   }
 
-  #ended(task: FoldedTask, { at, data: { status, output, failure } }: Event<"task_end">): void {
-    task.status = status;
-    task.endedAt = at;
-    if (task.taskId !== rootTaskId) return;
-    this.output = output ?? null;
-    this.failure = failure ?? null;
+  /** An attempt that was lost with its worker is no longer in progress. */
+  #lose({ taskId, data: { tokens, costUsd } }: Event<"budget_lost">): void {
+    this.#endCall(taskId);
+    const lost = { calls: 1, tokens, costUsd };
+    this.#charge(taskId, { ...lost, lost });
+  }
+
+  #ask({ taskId, agentId, at, data: request }: Event<"approval_request">): void {
+    const isKnown = this.#asked.get(request.approvalId)?.decision === null;
+    this.#asked.set(request.approvalId, {
+      request,
+      taskId,
+      agentId,
+      askedAt: at,
+      decision: null,
+      decidedAt: null,
+    });
+    if (!isKnown) this.#countQuestions(taskId, 1);
+  }
+
+  #answer({ at, data: { approvalId, decision } }: Event<"approval_decision">): void {
+    const question = this.#asked.get(approvalId);
+    if (question === undefined || question.decision !== null) return;
+    this.#asked.set(approvalId, { ...question, decision, decidedAt: at });
+    this.#countQuestions(question.taskId, -1);
+  }
+
+  #countQuestions(taskId: TaskId, by: number): void {
+    this.#tasks.update(taskId, (task) => ({ ...task, questions: task.questions + by }));
+    this.#set({ questions: this.#facts.questions + by });
+  }
+
+  #startCall(taskId: TaskId, kind: "model" | "tool", name: string): void {
+    this.#tasks.update(taskId, (task) => ({
+      ...task,
+      openCalls: task.openCalls + 1,
+      lastCall: { kind, name },
+    }));
+  }
+
+  #endCall(taskId: TaskId): void {
+    this.#tasks.update(taskId, (task) => ({ ...task, openCalls: Math.max(0, task.openCalls - 1) }));
+  }
+
+  /** Counts a recorded call, which a replay reads from the journal. */
+  #record(taskId: TaskId, costUsd: number): void {
+    this.#tasks.update(taskId, (task) => ({
+      ...task,
+      recorded: task.recorded + 1,
+      recordedUsd: addUsd(task.recordedUsd, costUsd),
+    }));
+    const { recorded, recordedUsd } = this.#facts;
+    this.#set({ recorded: recorded + 1, recordedUsd: addUsd(recordedUsd, costUsd) });
+  }
+
+  /** The journal of an ended task is not replayed, and neither is one that was left for an empty journal. */
+  #forgetRecorded(taskId: TaskId): void {
+    const task = this.#tasks.get(taskId);
+    if (task === undefined) return;
+    const { recorded, recordedUsd } = this.#facts;
+    this.#set({
+      recorded: recorded - task.recorded,
+      recordedUsd: fromNanoUsd(toNanoUsd(recordedUsd) - toNanoUsd(task.recordedUsd)),
+    });
+    this.#change(taskId, { recorded: 0, recordedUsd: 0 });
+  }
+
+  /** B6: adds a charge to a task and to all tasks above it. */
+  #charge(payer: TaskId, spend: Spend): void {
+    this.#tasks.update(payer, (task) => ({ ...task, own: sumOf(task.own, spend) }));
+    for (let taskId: TaskId | null = payer; taskId !== null;) {
+      const task: TaskView | undefined = this.#tasks.get(taskId);
+      if (task === undefined) return;
+      this.#tasks.set(taskId, { ...task, total: sumOf(task.total, spend) });
+      taskId = task.parentId;
+    }
+  }
+
+  #setSeat(taskId: TaskId, hasSeat: boolean): void {
+    const task = this.#tasks.get(taskId);
+    if (task === undefined || task.hasSeat === hasSeat) return;
+    this.#change(taskId, { hasSeat });
+    this.#set({ seats: this.#facts.seats + (hasSeat ? 1 : -1) });
+  }
+
+  /** Adds the task of an event, if this is its first event. A task that was resumed after its end lives again. */
+  #require({ taskId, agentId, parentId, at, type }: Event): void {
+    if (this.#add(taskId, agentId, parentId, at) || type !== "task_start") return;
+    const task = this.#tasks.get(taskId);
+    if (task === undefined || task.endedAt === null) return;
+    this.#change(taskId, { endedAt: null });
+    this.#set({ live: this.#facts.live + 1 });
+    this.#setSeat(taskId, true);
+  }
+
+  #add(taskId: TaskId, agentId: string, parentId: TaskId | null, at: number): boolean {
+    if (this.#tasks.get(taskId) !== undefined) return false;
+    const parent = parentId === null ? undefined : this.#tasks.get(parentId);
+    const depth = parent === undefined ? 0 : parent.depth + 1;
+    this.#tasks.set(taskId, { ...newTask, taskId, agentId, parentId, depth, createdAt: at });
+    if (parent !== undefined) this.#change(parent.taskId, { children: parent.children + 1 });
+    const { live, active } = this.#facts;
+    this.#set({ live: live + 1, active: active + 1 });
+    return true;
+  }
+
+  #change(taskId: TaskId, change: Partial<TaskView>): void {
+    const task = this.#tasks.get(taskId);
+    if (task === undefined) return;
+    const changed = { ...task, ...change };
+    this.#tasks.set(taskId, changed);
+    const by = Number(isActive(changed)) - Number(isActive(task));
+    if (by !== 0) this.#set({ active: this.#facts.active + by });
+  }
+
+  #set(change: Partial<RunFactsView>): void {
+    this.#facts = { ...this.#facts, ...change };
   }
 }
 
-function withCharge(
-  { calls, tokens: before, costUsd: cost }: UnreportedCalls,
-  { data: { tokens, costUsd } }: Event<"budget_lost">,
-): UnreportedCalls {
-  const sum = cost === null || costUsd === null ? null : cost + costUsd;
-  return { calls: calls + 1, tokens: before + tokens, costUsd: sum };
+const noLoss: LostSpend = Object.freeze({ calls: 0, tokens: 0, costUsd: 0 });
+const noSpend: Spend = Object.freeze({ ...noLoss, lost: noLoss });
+
+const newTask = {
+  children: 0,
+  priority: Priority.NORMAL,
+  status: "running",
+  budget: null,
+  own: noSpend,
+  total: noSpend,
+  hasSeat: false,
+  yieldsTo: null,
+  waitsFor: [],
+  questions: 0,
+  openCalls: 0,
+  lastCall: null,
+  recorded: 0,
+  recordedUsd: 0,
+  endedAt: null,
+} as const;
+
+/** The view of a run without events. */
+const emptyView: RunView = {
+  runId: "" as RunId,
+  agentId: "",
+  sessionId: "" as SessionId,
+  input: null,
+  status: "pending",
+  output: null,
+  failure: null,
+  startedAt: 0,
+  endedAt: null,
+  seq: -1,
+  at: 0,
+  seats: 0,
+  maxSeats: null,
+  live: 0,
+  active: 0,
+  recorded: 0,
+  recordedUsd: 0,
+  questions: 0,
+  recoveries: [],
+  forkedFrom: null,
+  tasks: new VersionedMap<TaskId, TaskView>(),
+  money: new VersionedMap<string, MoneyLine>(),
+  asked: new VersionedMap<string, QuestionView>(),
+};
+
+/** Whether a task works now: it has not ended, holds a seat and does not wait. */
+function isActive({ status }: TaskView): boolean {
+  return status === "running" || status === "pausing";
+}
+
+function sumOf(one: Spend, other: Spend): Spend {
+  return { ...sumOfLosses(one, other), lost: sumOfLosses(one.lost, other.lost) };
+}
+
+function sumOfLosses(one: LostSpend, other: LostSpend): LostSpend {
+  return {
+    calls: one.calls + other.calls,
+    tokens: one.tokens + other.tokens,
+    costUsd: one.costUsd === null || other.costUsd === null ? null : addUsd(one.costUsd, other.costUsd),
+  };
 }

@@ -1,7 +1,7 @@
 import type { JsonValue } from "../../../src/kernel/index.ts";
 
 /** One message of a stream, as a browser's EventSource would deliver it. */
-export interface SseMessage {
+interface SseMessage {
   readonly id: string | undefined;
   readonly event: string;
   readonly data: { readonly [key: string]: JsonValue };
@@ -24,7 +24,10 @@ export interface SseOptions {
 }
 
 /** Opens a stream with Node's own HTTP client. */
-export async function openSse(url: string, { token, lastEventId, headers }: SseOptions = {}): Promise<SseReader> {
+export async function openSse(
+  url: string,
+  { token, lastEventId, headers }: SseOptions = {},
+): Promise<SseReader> {
   const left = new AbortController();
   const response = await fetch(url, {
     signal: left.signal,

@@ -35,7 +35,7 @@ export interface CallOptions {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-export interface Answer {
+interface Answer {
   readonly status: number;
   readonly headers: Headers;
   readonly text: string;
@@ -79,9 +79,8 @@ export async function startServer(
     call: (method, path, { token = admin, ...rest } = {}) =>
       callServer(url, method, path, { token, ...rest }),
     tokenOf: async (tenantId, scope = "run", userId = undefined) =>
-      (
-        await tokens.create({ name: tenantId, scope, tenantId, ...(userId !== undefined && { userId }) })
-      ).token,
+      (await tokens.create({ name: tenantId, scope, tenantId, ...(userId !== undefined && { userId }) }))
+        .token,
     close: async () => {
       await close();
       await runtime.close();
@@ -89,7 +88,7 @@ export async function startServer(
   };
 }
 
-export async function callServer(
+async function callServer(
   url: string,
   method: string,
   path: string,

@@ -2,22 +2,32 @@ import {
   addUsage,
   Fault,
   noUsage,
+  rootTaskId,
   type ApprovalRequest,
   type RunId,
   type RunSummary,
   type Store,
+  type TaskId,
   type Usage,
 } from "../../../kernel/index.ts";
 import { RunFold } from "../../view/run-fold.ts";
+import type { LostSpend, MoneyLine, RunView, TaskView } from "../../view/run-view.ts";
+
+/** One task of a run, as the commands print it. */
+export type TaskReport = Pick<TaskView, "taskId" | "agentId" | "parentId" | "priority" | "status">;
 
 /** A run as its summary and its events describe it. */
-export interface RunReport extends Pick<
-  RunFold,
-  "tasks" | "calls" | "unreported" | "input" | "output" | "failure" | "events"
-> {
+export interface RunReport extends Pick<RunView, "input" | "output" | "failure"> {
   readonly summary: RunSummary;
-  /** The approval requests without an answer. Empty for an ended run, whose requests can no longer be answered. */
+  readonly tasks: ReadonlyMap<TaskId, TaskReport>;
+  /** The model calls by agent and model. */
+  readonly calls: readonly MoneyLine[];
+  /** B3: charges for calls that ended without reported usage. */
+  readonly unreported: LostSpend;
+  /** The approval requests without an answer. */
   readonly approvals: readonly ApprovalRequest[];
+  /** Number of events. */
+  readonly events: number;
 }
 
 /** Reads the report of a run. Costs O(events of the run). */
@@ -26,9 +36,24 @@ export async function readReport(store: Store, runId: RunId): Promise<RunReport>
   if (summary === undefined) throw new Fault("not_found", `run ${runId} not found in this store`);
   const fold = new RunFold();
   for await (const event of store.events.read(runId)) fold.add(event);
-  const { tasks, calls, unreported, input, output, failure, events } = fold;
-  const approvals = summary.endedAt === null ? fold.approvals : [];
-  return { summary, tasks, calls, unreported, input, output, failure, events, approvals };
+  const { tasks, money, asked, input, output, failure, seq } = fold.view();
+  const open = [...asked].filter(({ decision }) => decision === null);
+  return {
+    summary,
+    tasks: new Map([...tasks].map((task) => [task.taskId, taskReport(task)])),
+    calls: [...money].filter(({ calls }) => calls > 0),
+    unreported: tasks.get(rootTaskId)?.total.lost ?? { calls: 0, tokens: 0, costUsd: 0 },
+    // The requests of an ended run can no longer be answered.
+    approvals: summary.endedAt === null ? open.map(({ request }) => request) : [],
+    input,
+    output,
+    failure,
+    events: seq + 1,
+  };
+}
+
+function taskReport({ taskId, agentId, parentId, priority, status }: TaskView): TaskReport {
+  return { taskId, agentId, parentId, priority, status };
 }
 
 /** The sum of all calls of a run. The cost includes unreported calls; `null` if a price is unknown. */

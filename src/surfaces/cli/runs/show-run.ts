@@ -6,8 +6,7 @@ import { printable, shownText, type Terminal } from "../terminal.ts";
 import { isForPerson } from "../run/approval-prompt.ts";
 import { requestLines } from "../run/run-watcher.ts";
 import { findRunId } from "./find-run.ts";
-import type { FoldedTask } from "../../view/run-fold.ts";
-import { readReport, totalOf, type RunReport } from "./run-report.ts";
+import { readReport, totalOf, type RunReport, type TaskReport } from "./run-report.ts";
 
 export interface ReportOptions extends StoreOptions {
   readonly json?: boolean;
@@ -99,7 +98,7 @@ function showLines(report: RunReport): readonly string[] {
   ];
 }
 
-function treeLines(tasks: readonly FoldedTask[], parent: TaskId | null, indent: string): readonly string[] {
+function treeLines(tasks: readonly TaskReport[], parent: TaskId | null, indent: string): readonly string[] {
   const children = tasks.filter(({ parentId }) => parentId === parent);
   return children.flatMap(({ taskId, agentId, status }, index) => {
     const isLast = index === children.length - 1;

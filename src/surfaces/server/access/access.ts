@@ -8,7 +8,7 @@ export const scopes = Object.freeze(["read", "run", "admin"] as const);
 
 export type Scope = (typeof scopes)[number];
 
-/** For whom a request is made. */
+/** The caller of a request, and what the caller may do. */
 export interface Access {
   /** Id of the token. `null` if the server needs no token. */
   readonly tokenId: string | null;

@@ -59,7 +59,7 @@ const decision = object({
   remember: optional(
     flag({ description: "With approved: also approves later calls of the tool for this user." }),
   ),
-  reason: optional(text({ description: "With denied: what the model is told." })),
+  reason: optional(text({ description: "With denied: the text that the model receives." })),
 });
 
 const asked = {

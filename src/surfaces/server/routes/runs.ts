@@ -28,7 +28,7 @@ import {
   runSummary,
   sessionId,
   spawnBudget,
-  task,
+  runView,
   time,
 } from "../schema/run-schemas.ts";
 import {
@@ -38,7 +38,6 @@ import {
   flag,
   integer,
   list,
-  nullable,
   object,
   optional,
   schemaOf,
@@ -133,8 +132,9 @@ const submitRun = route({
     server.refuseIfDraining();
     const { agent: name, input, metadata = {}, ...options } = body;
     const { tenantId, userId } = access;
-    const started = await server.agents.start(name, { input, sessionId: body.sessionId, tenantId, userId });
     const runId = runIdOf(request);
+    const { sessionId: named } = body;
+    const started = await server.agents.start(name, { runId, input, sessionId: named, tenantId, userId });
     const isKnown = (await runtime.find(runId)) !== undefined;
     const own = started.sessionId ?? options.sessionId;
     const run = await runtime.submit(started.agent, input, {
@@ -263,31 +263,29 @@ const listEvents = route({
   },
 });
 
-const taskList = object({
-  tasks: list(task, {
-    description: "The tasks in the order of their creation; `parentId` makes them a tree.",
-  }),
-  input: anyJson(),
-  output: anyJson(),
-  events: integer({ description: "Number of events of the run." }),
-  forkedFrom: nullable(object({ runId: text(), at: integer() })),
-});
-const tasks = { status: 200, description: "The tasks.", schema: taskList };
+const tasks = { status: 200, description: "The run as its events describe it.", schema: runView };
 
 const listTasks = route({
   id: "runs.tasks",
   method: "GET",
   path: "/api/runs/{runId}/tasks",
-  summary: "Read the tree of tasks of a run, with what each has spent itself. Costs O(events of the run).",
+  summary:
+    "Read the tree of tasks of a run, with seats, money and recoveries, at the newest event or at an earlier one. Costs O(events of the run).",
   scope: "read",
   params: runParams,
+  query: object({ at: optional(integer({ minimum: 0, description: "Seq of the last event that counts." })) }),
   responses: [tasks],
   handle: async (request) => {
     const run = await findRun(request);
+    const { at = Infinity } = request.query;
     const fold = new RunFold();
-    for await (const each of run.events({ follow: false })) if ("seq" in each) fold.add(each);
-    const { input, output, events, forkedFrom } = fold;
-    return reply(tasks, { tasks: [...fold.tasks.values()], input, output, events, forkedFrom });
+    for await (const each of run.events({ follow: false })) {
+      if (!("seq" in each)) continue;
+      if (each.seq > at) break;
+      fold.add(each);
+    }
+    const { asked: _asked, ...view } = fold.view();
+    return reply(tasks, { ...view, tasks: [...view.tasks], money: [...view.money] });
   },
 });
 

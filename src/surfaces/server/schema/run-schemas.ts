@@ -6,12 +6,9 @@ import {
   type Event,
   type ExecutionBudget,
   type Failure,
-  type OpenApproval,
   type Priority,
-  type RunPage,
   type RunResult,
   type RunSnapshot,
-  type RunSummary,
 } from "../../../kernel/index.ts";
 import {
   anyJson,
@@ -108,9 +105,9 @@ export const runSummary = named(
     unreported,
     turns: integer(),
   }),
-) satisfies Schema<RunSummary | object>;
+);
 
-export const runPage: Schema<RunPage | object> = named("RunPage", object({ runs: list(runSummary), next }));
+export const runPage = named("RunPage", object({ runs: list(runSummary), next }));
 
 export const event = named(
   "Event",
@@ -160,7 +157,7 @@ export const approval = named(
     tenantId: nullable(text()),
     userId: nullable(text()),
   }),
-) satisfies Schema<OpenApproval | object>;
+);
 
 export const approvalPage = named("ApprovalPage", object({ approvals: list(approval), next }));
 
@@ -202,22 +199,70 @@ export const runSnapshot = named(
   }),
 );
 
-export const task = named(
+const lost = { calls: integer(), tokens: integer(), costUsd: usd };
+const spend = named("Spend", object({ ...lost, lost: object(lost) }));
+
+const task = named(
   "Task",
   object({
     taskId: text(),
     agentId: text(),
     parentId: nullable(text()),
+    depth: integer(),
+    children: integer(),
     priority,
-    status: text({
-      description: "pending, running, waiting, paused, or the status with which the task ended.",
-    }),
-    startedAt: nullable(time),
-    endedAt: nullable(time),
+    status: text({ description: "pending, running, waiting, pausing, paused, or the status of the end." }),
     budget: nullable(schemaOf<ExecutionBudget>({ type: "object" })),
-    calls: integer({ description: "Answered model calls of the task itself, without its children." }),
-    usage,
-    unreported: object({ calls: integer(), tokens: integer(), costUsd: usd }),
+    own: spend,
+    total: spend,
+    hasSeat: flag(),
+    yieldsTo: nullable(text()),
+    waitsFor: list(text()),
+    questions: integer(),
+    openCalls: integer(),
+    lastCall: nullable(object({ kind: choice(["model", "tool"]), name: text() })),
+    recorded: integer(),
+    recordedUsd: number(),
+    createdAt: time,
+    endedAt: nullable(time),
+  }),
+);
+
+export const runView = named(
+  "RunView",
+  object({
+    runId: text(),
+    agentId: text(),
+    sessionId: text(),
+    input: anyJson(),
+    status: text(),
+    output: anyJson(),
+    failure: nullable(failure),
+    startedAt: time,
+    endedAt: nullable(time),
+    seq: integer({ description: "The last event that counts." }),
+    at: time,
+    seats: integer(),
+    maxSeats: nullable(integer()),
+    live: integer(),
+    active: integer(),
+    recorded: integer(),
+    recordedUsd: number(),
+    questions: integer(),
+    recoveries: list(
+      object({
+        seq: integer(),
+        at: time,
+        lastAt: time,
+        epoch: integer(),
+        isCrash: flag(),
+        replayed: integer(),
+        savedUsd: number({ description: "Cost of the recorded calls, which was not paid again." }),
+      }),
+    ),
+    forkedFrom: nullable(object({ runId: text(), at: integer(), inherited: usage })),
+    tasks: list(task, { description: "In the order of their creation; `parentId` makes them a tree." }),
+    money: list(object({ agentId: text(), model: text(), calls: integer(), usage })),
   }),
 );
 

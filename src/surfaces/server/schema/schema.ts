@@ -10,7 +10,7 @@ export interface Schema<out Value = unknown> {
   readonly definitions: Readonly<Record<string, JsonObject>>;
   /** Whether an object may lack the property. */
   readonly isOptional?: boolean;
-  /** For the compiler only. */
+  /** Only the compiler uses this property; no schema has it. */
   readonly [type]?: Value;
 }
 

@@ -1,10 +1,4 @@
-import {
-  thinkingLevels,
-  type SearchHit,
-  type SessionEntry,
-  type SessionNode,
-  type SessionSummary,
-} from "../../../kernel/index.ts";
+import { thinkingLevels, type SessionEntry } from "../../../kernel/index.ts";
 import { failure, next, runSummary, sessionId, time } from "./run-schemas.ts";
 import {
   anyJson,
@@ -18,7 +12,6 @@ import {
   object,
   schemaOf,
   text,
-  type Schema,
 } from "./schema.ts";
 
 export const sessionParams = object({ sessionId });
@@ -37,7 +30,7 @@ export const session = named(
     entries: integer(),
     updatedAt: time,
   }),
-) satisfies Schema<SessionSummary | object>;
+);
 
 export const sessionPage = named("SessionPage", object({ sessions: list(session), next }));
 
@@ -65,7 +58,7 @@ const node = object({
   label: nullable(text()),
   isOnPath: flag(),
   children: list(text()),
-}) satisfies Schema<SessionNode | object>;
+});
 
 export const tree = named(
   "SessionTree",
@@ -77,7 +70,7 @@ const hit = object({
   entryId: text(),
   at: time,
   excerpt: text(),
-}) satisfies Schema<SearchHit | object>;
+});
 
 export const searchPage = named("SearchPage", object({ hits: list(hit), next }));
 

@@ -2,11 +2,18 @@ import { Ajv2020, type ErrorObject, type ValidateFunction } from "ajv/dist/2020.
 import { Fault, nearestName } from "../../../kernel/index.ts";
 import type { Schema } from "./schema.ts";
 
-const options = { strict: true, allErrors: false, strictTypes: false, validateFormats: false, verbose: true } as const;
+const options = {
+  strict: true,
+  allErrors: false,
+  strictTypes: false,
+  strictRequired: false,
+  validateFormats: false,
+  verbose: true,
+} as const;
 /** Values of paths and queries are texts; numbers and booleans are converted. */
 const coercing = { ...options, coerceTypes: "array" } as const;
 
-/** Where a value of a request is. */
+/** The part of a request that holds a value. */
 export type Place = "path" | "query" | "body";
 
 /** Checks values of requests with the schemas of a route. A schema is compiled with its first use. */

@@ -2,7 +2,7 @@ import type { Delta, Event, RunHandle, RunId, Runtime } from "../../../kernel/in
 import { allRuns, type RunChanges } from "./run-changes.ts";
 import { sseFrame, type SseStream } from "./sse-stream.ts";
 
-export interface SessionPosition {
+interface SessionPosition {
   readonly runId: RunId;
   /** Seq of the first event of this run that is sent. */
   readonly seq: number;

@@ -1,0 +1,145 @@
+import type {
+  ApprovalDecision,
+  ApprovalRequest,
+  ExecutionBudget,
+  Failure,
+  JsonValue,
+  Priority,
+  RunId,
+  RunStatus,
+  SessionId,
+  TaskId,
+  Usage,
+} from "../../kernel/index.ts";
+import type { MapVersion } from "./versioned-map.ts";
+
+/** The status of a task that has not ended, or the status with which it ended. */
+type TaskViewStatus = "pending" | "running" | "waiting" | "pausing" | RunStatus;
+
+/** What was spent. */
+export interface Spend {
+  /** Number of model calls that are charged. */
+  readonly calls: number;
+  /** Input and output tokens. */
+  readonly tokens: number;
+  /** `null` if a price is unknown. */
+  readonly costUsd: number | null;
+  /** B3: the part that was charged for calls without reported usage. */
+  readonly lost: LostSpend;
+}
+
+/** B3: charges for calls without reported usage. */
+export interface LostSpend {
+  readonly calls: number;
+  readonly tokens: number;
+  readonly costUsd: number | null;
+}
+
+/** One task of a run. */
+export interface TaskView {
+  readonly taskId: TaskId;
+  readonly agentId: string;
+  /** The task that spawned this one. `null` for the root. */
+  readonly parentId: TaskId | null;
+  /** Number of tasks above this one. */
+  readonly depth: number;
+  /** Number of tasks that this task spawned. */
+  readonly children: number;
+  readonly priority: Priority;
+  readonly status: TaskViewStatus;
+  /** Budget of the task with all top-ups. `null` until the task starts. */
+  readonly budget: ExecutionBudget | null;
+  /** What the task itself spent. */
+  readonly own: Spend;
+  /** What the task and all its descendants spent. */
+  readonly total: Spend;
+  /** H1: whether the task holds a seat. */
+  readonly hasSeat: boolean;
+  /** H2: the task that took this task's seat, until this task gets a seat again. `null` if no task did. */
+  readonly yieldsTo: TaskId | null;
+  /** Names that the task waits for. Empty if it does not wait. */
+  readonly waitsFor: readonly string[];
+  /** Number of questions to a person without an answer. */
+  readonly questions: number;
+  /** Number of model and tool calls in progress. */
+  readonly openCalls: number;
+  /** The model or tool call that started last. `null` before the first. */
+  readonly lastCall: { readonly kind: "model" | "tool"; readonly name: string } | null;
+  /** Number of recorded model and tool calls that a replay of the task reads from its journal. */
+  readonly recorded: number;
+  /** Cost of those model calls. */
+  readonly recordedUsd: number;
+  readonly createdAt: number;
+  readonly endedAt: number | null;
+}
+
+/** The model calls of one agent with one model. */
+export interface MoneyLine {
+  readonly agentId: string;
+  readonly model: string;
+  readonly calls: number;
+  readonly usage: Usage;
+}
+
+/** A question to a person. */
+export interface QuestionView {
+  readonly request: ApprovalRequest;
+  readonly taskId: TaskId;
+  readonly agentId: string;
+  readonly askedAt: number;
+  readonly decision: ApprovalDecision | null;
+  readonly decidedAt: number | null;
+}
+
+/** A moment at which another worker took over the run. */
+interface RecoveryView {
+  readonly seq: number;
+  readonly at: number;
+  /** Time of the last event before. */
+  readonly lastAt: number;
+  readonly epoch: number;
+  /** Whether the last owner died. It released the run otherwise. */
+  readonly isCrash: boolean;
+  /** Number of recorded calls that the new owner read from the journal instead of making them again. */
+  readonly replayed: number;
+  /** Cost of those calls, which was not paid again. */
+  readonly savedUsd: number;
+}
+
+/** The facts of a run as a whole. */
+export interface RunFactsView {
+  readonly runId: RunId;
+  readonly agentId: string;
+  readonly sessionId: SessionId;
+  readonly input: JsonValue;
+  readonly status: "pending" | "running" | "waiting" | RunStatus;
+  readonly output: JsonValue;
+  readonly failure: Failure | null;
+  readonly startedAt: number;
+  readonly endedAt: number | null;
+  /** Number of the last event that this view contains, and its time. */
+  readonly seq: number;
+  readonly at: number;
+  /** H1: seats taken, and their maximum. */
+  readonly seats: number;
+  readonly maxSeats: number | null;
+  /** Number of tasks that have not ended. */
+  readonly live: number;
+  /** Number of tasks that neither wait nor have ended. */
+  readonly active: number;
+  /** Number of recorded calls of those tasks, and the cost of their model calls. */
+  readonly recorded: number;
+  readonly recordedUsd: number;
+  /** Number of questions to a person without an answer. */
+  readonly questions: number;
+  readonly recoveries: readonly RecoveryView[];
+  /** The run that this run was forked from. `null` if it is not a fork. */
+  readonly forkedFrom: { readonly runId: RunId; readonly at: number; readonly inherited: Usage } | null;
+}
+
+/** A run as its events up to one position describe it. */
+export interface RunView extends RunFactsView {
+  readonly tasks: MapVersion<TaskId, TaskView>;
+  readonly money: MapVersion<string, MoneyLine>;
+  readonly asked: MapVersion<string, QuestionView>;
+}

@@ -1,0 +1,96 @@
+/** Number of values per chunk. A larger chunk makes a change dearer and a version cheaper. */
+const chunkSize = 64;
+
+/** The keys of a map in the order of insertion. Versions of the map share them, because keys are only added. */
+interface Keys<Key> {
+  readonly list: Key[];
+  readonly indexes: Map<Key, number>;
+}
+
+/** The content of a `VersionedMap` at one moment. Later changes of the map do not affect it. */
+export class MapVersion<Key, Value> {
+  protected readonly keys: Keys<Key>;
+  protected chunks: readonly Value[][];
+  protected count: number;
+
+  constructor(keys: Keys<Key>, chunks: readonly Value[][], count: number) {
+    this.keys = keys;
+    this.chunks = chunks;
+    this.count = count;
+  }
+
+  /** Number of values. */
+  get size(): number {
+    return this.count;
+  }
+
+  get(key: Key): Value | undefined {
+    const index = this.keys.indexes.get(key);
+    return index === undefined ? undefined : this.at(index);
+  }
+
+  /** Returns the value with this index in the order of insertion. */
+  at(index: number): Value | undefined {
+    return index < this.count ? this.chunks[Math.floor(index / chunkSize)]?.[index % chunkSize] : undefined;
+  }
+
+  *[Symbol.iterator](): IterableIterator<Value> {
+    for (const [number, chunk] of this.chunks.entries())
+      yield* chunk.slice(0, Math.max(0, this.count - number * chunkSize));
+  }
+
+  /** Returns a map that starts with this content. Costs O(size). */
+  copy(): VersionedMap<Key, Value> {
+    const list = this.keys.list.slice(0, this.count);
+    const indexes = new Map(list.map((key, index) => [key, index]));
+    return new VersionedMap({ list, indexes }, [...this.chunks], this.count);
+  }
+}
+
+/**
+ * A map in the order of insertion that gives out unchangeable versions of itself. The map and its versions share their
+ * values in chunks, and the map copies a shared chunk before it changes it. A change costs O(1) and a version
+ * O(size / 64). Keys are never removed.
+ */
+export class VersionedMap<Key, Value> extends MapVersion<Key, Value> {
+  declare protected chunks: Value[][];
+  /** The chunks that no version shares. */
+  #own = new Set<Value[]>();
+
+  constructor(keys: Keys<Key> = { list: [], indexes: new Map() }, chunks: Value[][] = [], count = 0) {
+    super(keys, chunks, count);
+  }
+
+  set(key: Key, value: Value): void {
+    const index = this.keys.indexes.get(key) ?? this.#insert(key);
+    this.#ownChunk(Math.floor(index / chunkSize))[index % chunkSize] = value;
+  }
+
+  /** Replaces the value of a key by what `change` returns for it. Does nothing if there is no such key. */
+  update(key: Key, change: (value: Value) => Value): void {
+    const value = this.get(key);
+    if (value !== undefined) this.set(key, change(value));
+  }
+
+  /** Returns the current content. */
+  version(): MapVersion<Key, Value> {
+    this.#own.clear();
+    return new MapVersion(this.keys, [...this.chunks], this.count);
+  }
+
+  #insert(key: Key): number {
+    const index = this.count++;
+    this.keys.list.push(key);
+    this.keys.indexes.set(key, index);
+    return index;
+  }
+
+  #ownChunk(number: number): Value[] {
+    const chunk = this.chunks[number];
+    if (chunk !== undefined && this.#own.has(chunk)) return chunk;
+    const own = chunk === undefined ? [] : [...chunk];
+    this.#own.add(own);
+    this.chunks[number] = own;
+    return own;
+  }
+}

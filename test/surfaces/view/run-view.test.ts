@@ -1,0 +1,231 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { openStore } from "../../../src/index.ts";
+import { rootTaskId, type Event, type RunSummary } from "../../../src/kernel/index.ts";
+import { RunFold } from "../../../src/surfaces/view/run-fold.ts";
+import { RunHistory } from "../../../src/surfaces/view/run-history.ts";
+import type { RunView } from "../../../src/surfaces/view/run-view.ts";
+import { StepLog } from "../../../src/surfaces/view/step-log.ts";
+import { fileOfText } from "../../golden/file-text.ts";
+
+interface RecordedRun {
+  readonly summary: RunSummary;
+  readonly events: readonly Event[];
+}
+
+const goldenFolder = join(import.meta.dirname, "../../golden");
+const goldenName = readdirSync(goldenFolder).findLast((name) => name.endsWith(".sql")) as string;
+
+/** The runs of the golden journal: children, preemption, approvals, forks, mail, failures and runs without an end. */
+let runs: readonly RecordedRun[] = [];
+let folder = "";
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "reeve-view-"));
+  const path = join(folder, "golden.db");
+  fileOfText(path, readFileSync(join(goldenFolder, goldenName), "utf8"));
+  const store = await openStore(`sqlite:${path}`);
+  const { runs: listed } = await store.journal.list({ limit: 500 });
+  runs = await Promise.all(
+    listed.map(async (summary) => {
+      const events: Event[] = [];
+      for await (const event of store.events.read(summary.runId)) events.push(event);
+      return { summary, events };
+    }),
+  );
+  await store.close();
+});
+afterAll(() => rm(folder, { recursive: true }));
+
+function folded(events: readonly Event[]): RunView {
+  const fold = new RunFold();
+  for (const event of events) fold.add(event);
+  return fold.view();
+}
+
+/** A view as plain values, for comparison. */
+function plain({ tasks, money, asked, ...facts }: RunView): object {
+  return { ...facts, tasks: [...tasks], money: [...money], asked: [...asked] };
+}
+
+function stepsOf(events: readonly Event[]): StepLog {
+  const log = new StepLog();
+  for (const event of events) log.add(event);
+  return log;
+}
+
+describe("the view of a run", () => {
+  test("the view of every recorded run has the status and the end that the run list shows", () => {
+    expect(runs.length).toBeGreaterThan(5);
+    for (const { summary, events } of runs) {
+      const view = folded(events);
+      expect(view).toMatchObject({
+        runId: summary.runId,
+        endedAt: summary.endedAt,
+        agentId: summary.agentId,
+      });
+      if (summary.endedAt === null) continue;
+      expect(view).toMatchObject({ status: summary.status, live: 0, active: 0, seats: 0, recorded: 0 });
+      expect(view.recordedUsd).toBe(0);
+    }
+  });
+
+  test("the root's total of every ended run is the cost in its run_end, so that a parent includes its reports", () => {
+    for (const { events } of runs) {
+      const end = events.findLast((event) => event.type === "run_end");
+      if (end === undefined) continue;
+      const { tasks, money } = folded(events);
+      const total = tasks.get(rootTaskId)?.total;
+      expect(total?.costUsd).toBe(end.data.costUsd);
+      const own = [...tasks].reduce((sum, task) => sum + task.own.tokens, 0);
+      expect(own).toBe(total?.tokens);
+      const calls = [...money].reduce((sum, line) => sum + line.calls, 0);
+      expect(calls + (total?.lost.calls ?? 0)).toBe(total?.calls);
+    }
+  });
+
+  test("seats taken never exceed the cap at any event, and equal the tasks that hold one", () => {
+    for (const { events } of runs) {
+      const fold = new RunFold();
+      for (const event of events) {
+        fold.add(event);
+        const { seats, maxSeats, tasks } = fold.view();
+        expect(seats).toBe([...tasks].filter(({ hasSeat }) => hasSeat).length);
+        expect(seats).toBeLessThanOrEqual(maxSeats ?? Infinity);
+      }
+    }
+  });
+
+  test("an event that the view contains already changes nothing", () => {
+    for (const { events } of runs) {
+      const fold = new RunFold();
+      for (const event of [...events, ...events]) fold.add(event);
+      expect(plain(fold.view())).toEqual(plain(folded(events)));
+    }
+  });
+});
+
+describe("the history of a run", () => {
+  test("at(seq) returns what a fold of the events up to seq returns, at every position of every recorded run", async () => {
+    for (const { events } of runs) {
+      const history = new RunHistory(async function* (from, to) {
+        yield* events.slice(from, to + 1);
+      });
+      for (const event of events) history.add(event);
+      for (const { seq } of events)
+        expect(plain(await history.at(seq))).toEqual(plain(folded(events.slice(0, seq + 1))));
+    }
+  });
+
+  test("at(seq) reads fewer than 1,000 events of a long run", async () => {
+    const events = longRun(4_500);
+    const reads: number[] = [];
+    const history = new RunHistory(async function* (from, to) {
+      reads.push(to - from + 1);
+      yield* events.slice(from, to + 1);
+    });
+    for (const event of events) history.add(event);
+    for (const seq of [0, 998, 999, 1_000, 2_999, 3_998, 4_400])
+      expect(plain(await history.at(seq))).toEqual(plain(folded(events.slice(0, seq + 1))));
+    expect(reads).toEqual([1, 999, 1, 999, 401]);
+  });
+
+  test("a returned view stays as it was when later events are added", async () => {
+    const events = longRun(300);
+    const history = new RunHistory(async function* () {});
+    const views: { readonly view: RunView; readonly content: object }[] = [];
+    for (const event of events) {
+      history.add(event);
+      const view = history.latest();
+      views.push({ view, content: plain(view) });
+    }
+    for (const { view, content } of views) expect(plain(view)).toEqual(content);
+  });
+
+  test("add() refuses a gap and names the expected event", () => {
+    const [first, , third] = longRun(3) as [Event, Event, Event];
+    const history = new RunHistory(async function* () {});
+    history.add(first);
+    expect(() => history.add(third)).toThrow("invalid event 2: expected event 1; read the log from there");
+  });
+
+  test("at() refuses a number that is no event number", async () => {
+    const history = new RunHistory(async function* () {});
+    await expect(history.at(Number.NaN)).rejects.toThrow(
+      "invalid event number NaN: expected an integer from 0",
+    );
+    await expect(history.at(-1)).rejects.toThrow("invalid event number -1");
+  });
+});
+
+describe("the steps of a run", () => {
+  test("every step of every ended run has an end, and the model calls cost what the tasks spent", () => {
+    for (const { summary, events } of runs) {
+      if (summary.endedAt === null || events.some(({ type }) => type === "run_fork")) continue;
+      const log = stepsOf(events);
+      for (const { taskId, own } of folded(events).tasks) {
+        const steps = log.of(taskId);
+        expect(steps.filter(({ endSeq }) => endSeq === null)).toEqual([]);
+        const tokens = steps.reduce((sum, step) => sum + step.tokens, 0);
+        expect(tokens).toBe(own.tokens);
+      }
+    }
+  });
+});
+
+describe("a recovery", () => {
+  test("a recovery counts the recorded calls of live tasks as replayed and their cost as not paid again", () => {
+    const events = longRun(8);
+    const recovered = at(8, "run_recover", { epoch: 2, recoveries: 1 });
+    const { recoveries, recorded, recordedUsd } = folded([...events, recovered]);
+    expect(recorded).toBeGreaterThan(0);
+    expect(recoveries).toEqual([
+      {
+        seq: 8,
+        at: 8,
+        lastAt: 7,
+        epoch: 2,
+        isCrash: true,
+        replayed: recorded,
+        savedUsd: recordedUsd,
+      },
+    ]);
+  });
+});
+
+const usage = {
+  inputTokens: 10,
+  outputTokens: 1,
+  cacheReadTokens: 0,
+  cacheWriteTokens: 0,
+  reasoningTokens: 0,
+  costUsd: 0.25,
+};
+
+/** A run of one task that calls a model again and again and spawns a child every hundred events. */
+function longRun(length: number): readonly Event[] {
+  const start = at(0, "run_start", {
+    agentId: "lead",
+    sessionId: "s",
+    input: "go",
+    supervision: { spawnBudget: { maxAgents: null }, priority: 2 },
+    metadata: {},
+  });
+  const others = Array.from({ length: length - 1 }, (_, index) => {
+    const seq = index + 1;
+    if (seq % 100 === 0)
+      return at(seq, "spawn_start", { childTaskId: `t${seq / 100}`, agentId: "worker", priority: 2 });
+    return seq % 2 === 1
+      ? at(seq, "message_start", { role: "assistant", attempt: 1 })
+      : at(seq, "message_end", { message: { role: "assistant", content: [] }, usage });
+  });
+  return [start, ...others];
+}
+
+function at(seq: number, type: string, data: object): Event {
+  const ids = { runId: "run_1", taskId: rootTaskId, agentId: "lead", parentId: null };
+  return { seq, at: seq, ...ids, type, data } as unknown as Event;
+}
