@@ -51,6 +51,7 @@ import {
   refuseDuplicateTools,
   subAgentsOf,
 } from "./agent-parts.ts";
+import { childPlan } from "./children/child-plan.ts";
 import { invocationPlan, turnLimits } from "./agent-plan.ts";
 import { checkRootInput, readInput, readMessage, type AgentInput, type ReadInput } from "./agent-input.ts";
 import { checkInputKeys, refusedInput } from "./input-problem.ts";
@@ -108,6 +109,8 @@ export class AgentCore implements HostedAgent {
   readonly #tools: ToolList;
   readonly #home: AgentHome | undefined;
   readonly #plan: InvocationPlan;
+  /** Created with the first child that shares the agent's prompt. */
+  #childPlan: InvocationPlan | undefined;
 
   constructor(options: AgentOptions, home?: AgentHome) {
     checkAgentOptions(options);
@@ -199,6 +202,7 @@ export class AgentCore implements HostedAgent {
   async #invoke(ctx: RunContext): Promise<JsonValue> {
     const given = readInput(ctx.input);
     if (given === undefined) throw refusedInput(this.name, ctx.input);
+    if (ctx.sharesPrompt) return invokeIn((this.#childPlan ??= childPlan(this.#plan)), ctx, given);
     if (ctx.taskId === rootTaskId) checkRootInput(this.name, given, this.architecture);
     return invokeIn(this.#plan, ctx, given);
   }

@@ -342,7 +342,7 @@ class Invocation {
     return new InvocationDependencies(parts, {
       ctx,
       history: historyIn(ctx),
-      role: "main",
+      role: this.#turn.role,
       extra: none,
       watchers: none,
       maxTurns,

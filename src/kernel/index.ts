@@ -219,6 +219,7 @@ export {
   type StepOutcome,
   type StepRecord,
 } from "./run/step-record.ts";
+export type { InheritedRequest, RequestOfRun, RequestOfTask } from "./run/inherited-request.ts";
 export type { TaskChange, TaskRecord } from "./run/task.ts";
 export type { Interruption, OnParentEnd, OnPause, TaskOutcome } from "./run/task-outcome.ts";
 export { isFinal, type TaskStatus, taskStatuses } from "./run/task-status.ts";
@@ -352,7 +353,7 @@ export * from "./agent/permissions.ts";
 export type { PromptQuery, PromptSource } from "./agent/prompt-source.ts";
 export type { ResourceSource } from "./agent/resource-source.ts";
 export type * from "./agent/run-context.ts";
-export { checkSpawnOptions, spawnOptionNames } from "./agent/spawn-check.ts";
+export { checkChildRequest, checkSpawnOptions, spawnOptionNames } from "./agent/spawn-check.ts";
 export { answerIfLive } from "./agent/answer-approval.ts";
 export type { EventOptions, RunHandle, ToolResultOptions, WaitingResult } from "./agent/run-handle.ts";
 export * from "./agent/runtime.ts";

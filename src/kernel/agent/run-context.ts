@@ -18,7 +18,7 @@ import type { RunMeta } from "../run/run-meta.ts";
 import type { SessionChange } from "../sessions/sessions.ts";
 import type { RunSnapshot } from "../limits/run-snapshot.ts";
 import type { AskOutcome } from "../run/ask-outcome.ts";
-import type { SpawnOptions, SpawnOutcome, TaskHandle } from "../run/spawn-options.ts";
+import type { ChildRequest, SpawnOptions, SpawnOutcome, TaskHandle } from "../run/spawn-options.ts";
 import type { WaitContext } from "../run/wait-context.ts";
 import type { ToolCall } from "../messages/tool-call.ts";
 import type { Tool } from "./tool.ts";
@@ -141,8 +141,16 @@ export interface RunContext extends WaitContext {
   readonly input: JsonValue;
   /** Whether a reader streams the text of this task while it is written (E2). */
   readonly streaming: boolean;
-  /** Settings of the submission for the model calls of this task. `null` if there are none, and for a child. */
+  /**
+   * Settings for the model calls of this task. `null` if the submission has none. A task of `child` has those of its
+   * parent's last request; any other child has none.
+   */
   readonly settings: CallSettings | null;
+  /**
+   * Whether this task shares the prompt of another task: `child` or `Agent.spawnChild` created it. Its turn is frozen
+   * from the request of that task.
+   */
+  readonly sharesPrompt: boolean;
   /**
    * Aborted when the task is cancelled, and when this process drops the task because its worker lost the run, closes or
    * suspends the run.
@@ -268,6 +276,28 @@ export interface RunContext extends WaitContext {
    * ```
    */
   spawn(agentId: AgentId, input: JsonValue, options?: SpawnOptions): Promise<SpawnOutcome>;
+  /**
+   * Spawns a child that shares this task's prompt, and returns without waiting for it. Its request starts with the last
+   * request of this task that the model answered, without ephemeral messages: the same model, system prompt, tools and
+   * settings. A provider that caches prompts therefore bills only `prompt` in full. The child is a task of this run: it
+   * takes a seat and counts against this task's budget. It runs the agent's tools without extensions, compaction and
+   * hooks of the loop. The shared messages are stored once.
+   *
+   * Throws `invalid_argument` if the task has not called a model yet, and if `tools` names a tool that does not exist.
+   *
+   * @example
+   * ```ts
+   * import type { RunContext } from "reeve";
+   *
+   * async function checkWork(ctx: RunContext): Promise<string> {
+   *   const spawned = await ctx.child({ tools: ["read"], prompt: "List the mistakes in your work so far." });
+   *   if (spawned.kind === "refused") return `No seat is free: ${spawned.reason}`;
+   *   const { output } = await ctx.join(spawned.handle);
+   *   return String(output);
+   * }
+   * ```
+   */
+  child(request: ChildRequest): Promise<SpawnOutcome>;
   /**
    * Waits until a child has ended and returns its outcome. A failed child is an outcome, not a fault.
    *

@@ -2,7 +2,11 @@ import { checkChoice, checkOptions, optionNames, type OptionNames } from "../bas
 import { executionBudget } from "../limits/execution-budget.ts";
 import { parseHistoryRetention } from "../limits/history-retention.ts";
 import { parsePriority } from "../limits/priority.ts";
-import type { SpawnOptions } from "../run/spawn-options.ts";
+import { checkList } from "../base/option-check.ts";
+import { describeValue } from "../base/describe-value.ts";
+import { Fault } from "../base/fault.ts";
+import { nearestName } from "../base/nearest-name.ts";
+import type { ChildRequest, SpawnOptions } from "../run/spawn-options.ts";
 
 /** The names of the options of `ctx.spawn`. */
 export const spawnOptionNames = optionNames<SpawnOptions>({
@@ -30,4 +34,51 @@ export function checkSpawnOptions(
   if (options.priority !== undefined) parsePriority(options.priority);
   if (options.retention !== undefined) parseHistoryRetention(options.retention);
   if (options.budget !== undefined) executionBudget(options.budget);
+}
+
+/** The names of the options of `ctx.child`. */
+const childRequestNames = optionNames<ChildRequest>({
+  prompt: true,
+  tools: true,
+  priority: true,
+  onFull: true,
+  budget: true,
+  onParentEnd: true,
+});
+
+/** Throws `invalid_argument` for a child that is invalid. `owner` has the options `names`; `tools` are the valid names. */
+export function checkChildRequest(
+  owner: string,
+  request: ChildRequest,
+  tools: Iterable<string>,
+  names: OptionNames = childRequestNames,
+): void {
+  checkOptions(owner, request, names);
+  const { prompt, tools: wanted, ...options } = request;
+  checkChoice(owner, "onFull", options.onFull, ["refuse", "wait"]);
+  checkChoice(owner, "onParentEnd", options.onParentEnd, ["cancel", "wait", "detach"]);
+  if (options.priority !== undefined) parsePriority(options.priority);
+  if (options.budget !== undefined) executionBudget(options.budget);
+  if (prompt === undefined || prompt.length === 0)
+    throw new Fault(
+      "invalid_argument",
+      `invalid prompt ${describeValue(prompt)} of ${owner}: expected a text that is not empty, or content parts`,
+    );
+  checkToolNames(owner, wanted, tools);
+}
+
+function checkToolNames(owner: string, wanted: readonly string[] | undefined, tools: Iterable<string>): void {
+  if (wanted === undefined) return;
+  checkList(`tools of ${owner}`, wanted, 'use names, as in ["read"]');
+  const known = new Set(tools);
+  for (const name of wanted) {
+    if (known.has(name)) continue;
+    const nearest = typeof name === "string" ? nearestName(name, known) : undefined;
+    const fix = nearest === undefined ? "" : `; use ${describeValue(nearest)}`;
+    throw new Fault(
+      "invalid_argument",
+      `invalid tools of ${owner}: there is no tool ${describeValue(name)}; expected some of ${[...known].join(", ") || "none"}${fix}`,
+      { details: { tools: [...known] } },
+    );
+  }
 }

@@ -105,6 +105,12 @@ export interface Tool<Input = unknown, Context = unknown> {
    * calls.
    */
   readonly edits: boolean;
+  /**
+   * Whether a child that shares its parent's prompt (`RunContext.child`) may call the tool. `never` is for a tool that
+   * controls live state of the parent, such as a browser. `listed` is for a tool that such a child may call only if its
+   * `tools` name it. If absent, the tool is like any other.
+   */
+  readonly inChildren?: "never" | "listed";
   /** How calls of the tool run relative to other calls of the same turn. */
   readonly concurrency: ToolConcurrency;
   /** Maximum duration of a call, in milliseconds. `null` means unlimited. A tool with `suspends` has no timeout. */

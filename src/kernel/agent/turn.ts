@@ -69,6 +69,8 @@ export interface Turn {
   readonly sessionId: SessionId | null;
   /** Id of the entry that the first message of this invocation follows. `null` for the first message of a session. */
   readonly leafId: string | null;
+  /** Role whose model the invocation calls. `main`, except for a task that shares the prompt of a call in another role. */
+  readonly role: string;
   /** The model that replaces the agent's main model. `null` if the session path sets none. */
   readonly model: ModelReference | null;
   /** The thinking level of the main model. `null` if the session path sets none. */

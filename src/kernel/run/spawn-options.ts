@@ -1,3 +1,4 @@
+import type { UserPart } from "../messages/content.ts";
 import type { AgentId, TaskId } from "../base/identity.ts";
 import type { ExecutionBudget } from "../limits/execution-budget.ts";
 import type { RefusalReason, SeatHolder } from "../limits/headcount.ts";
@@ -40,6 +41,17 @@ export interface SpawnOptions {
   /**
    * Names of the tools that the child may call. The child's model still sees all tools, so that the provider's prompt
    * cache stays valid. If absent, the child may call all tools of its agent.
+   */
+  readonly tools?: readonly string[];
+}
+
+/** Options of `ctx.child`. */
+export interface ChildRequest extends Pick<SpawnOptions, "priority" | "onFull" | "budget" | "onParentEnd"> {
+  /** The message that follows the parent's request: a text, or content parts with images and files. */
+  readonly prompt: string | readonly UserPart[];
+  /**
+   * Names of the tools that the child may call. A call of another tool gets an error result; the list of tools that the
+   * model sees stays the parent's. If absent, the child may call all tools except those with `Tool.inChildren`.
    */
   readonly tools?: readonly string[];
 }

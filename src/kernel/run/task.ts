@@ -3,6 +3,7 @@ import type { CancellationStatus } from "../errors/cancellation-error.ts";
 import type { ExecutionBudget } from "../limits/execution-budget.ts";
 import type { AgentId, TaskId } from "../base/identity.ts";
 import type { JsonObject, JsonValue } from "../base/json-value.ts";
+import type { InheritedRequest } from "./inherited-request.ts";
 import type { Message } from "../messages/message.ts";
 import type { OnParentEnd, OnPause, TaskOutcome } from "./task-outcome.ts";
 import type { NextRun } from "./next-run.ts";
@@ -57,6 +58,8 @@ export interface TaskRecord {
   readonly role?: string;
   /** Names of the tools that the task may call. `null` means all tools of its agent. */
   readonly tools: readonly string[] | null;
+  /** The request that the task starts with. Present if the task shares the prompt of another one (`RunContext.child`). */
+  readonly inherits?: InheritedRequest;
 }
 
 /** A change to a run's tree of tasks, in a commit. */

@@ -7,6 +7,7 @@ import type { Mail } from "./mailbox.ts";
 import type { Message } from "../messages/message.ts";
 import type { LlmReply } from "../messages/llm-reply.ts";
 import type { StepOutcome, StepRecord } from "../run/step-record.ts";
+import type { InheritedRequest } from "../run/inherited-request.ts";
 import type { TaskChange } from "../run/task.ts";
 
 /**
@@ -85,8 +86,15 @@ function erasedChange(change: TaskChange, tasks: ReadonlySet<TaskId>): TaskChang
   if (change.type === "end" && change.next !== undefined && tasks.has(change.taskId))
     return { ...change, next: change.next.map((run) => ({ ...run, input: null, metadata: {} })) };
   if (change.type !== "create" || !tasks.has(change.task.taskId)) return change;
-  const messages = change.task.messages.map(withoutWords);
-  return { ...change, task: { ...change.task, input: null, metadata: {}, messages } };
+  const { inherits, ...task } = change.task;
+  const messages = task.messages.map(withoutWords);
+  const kept = inherits === undefined ? {} : { inherits: withoutContents(inherits) };
+  return { ...change, task: { ...task, ...kept, input: null, metadata: {}, messages } };
+}
+
+/** Erases the messages that a child shares. Its hashes stay, because they do not reveal the content. */
+function withoutContents(inherits: InheritedRequest): InheritedRequest {
+  return "contents" in inherits ? { ...inherits, contents: {} } : inherits;
 }
 
 function erasedMail(mail: Mail): Mail {

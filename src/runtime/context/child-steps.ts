@@ -3,6 +3,7 @@ import {
   CancellationError,
   checkSpawnOptions,
   type AgentId,
+  type ChildRequest,
   type JsonValue,
   type SpawnOptions,
   type SpawnOutcome,
@@ -12,6 +13,7 @@ import {
 import { joinWait } from "../journal/wait-names.ts";
 import type { StepExecutor } from "../task/step-executor.ts";
 import { withChildOutput } from "./child-output.ts";
+import { inheritedBy } from "./shared-request.ts";
 
 /** The steps with which a task spawns children and waits for their ends. */
 export class ChildSteps {
@@ -31,6 +33,21 @@ export class ChildSteps {
       runner.worker.sizes.assert(input, `the input of ${agentId}`);
       checkSpawnOptions("ctx.spawn()", options);
       return () => runner.host.spawn(runner.taskId, agentId, input, options);
+    });
+  }
+
+  /** Spawns a child that starts with the task's last request, which is stored in the commit of the step. */
+  share(request: ChildRequest): Promise<SpawnOutcome> {
+    const { runner } = this.#steps;
+    const step = this.#steps.identify("spawn", "child", request);
+    return this.#steps.run<SpawnOutcome>(step, async () => {
+      const inherited = inheritedBy(runner, request);
+      const { prompt, ...options } = request;
+      const input = prompt as JsonValue;
+      assertJson(input, "the prompt of ctx.child()");
+      runner.worker.sizes.assert(input, "the prompt of ctx.child()");
+      return () =>
+        runner.host.spawn(runner.taskId, runner.agentId, input, { ...options, inherited: inherited() });
     });
   }
 

@@ -6,6 +6,7 @@ import {
   type CompactedTranscript,
   type CompactionStep,
   type EventDraft,
+  type JsonValue,
 } from "../../kernel/index.ts";
 import type { NestedContext } from "../task/nested-scope.ts";
 import type { StepExecutor } from "../task/step-executor.ts";
@@ -58,8 +59,20 @@ export async function compactTranscript(
     before,
   );
   if (record === null) return { transcript, entryId: null, tokens: contextTokens };
-  const window = record.pieces.flatMap((piece) => (isRange(piece) ? sliceOf(transcript, piece) : [piece]));
-  return { transcript: Transcript.of(window), entryId, tokens: record.tokensAfter };
+  return { transcript: Transcript.of(windowOf(transcript, record)), entryId, tokens: record.tokensAfter };
+}
+
+/** The messages that a recorded compaction of the transcript gave. `undefined` if it changed nothing. */
+export function compactedMessages(
+  transcript: Transcript,
+  value: JsonValue,
+): readonly ChatMessage[] | undefined {
+  const record = value as unknown as CompactionRecord;
+  return record === null ? undefined : windowOf(transcript, record);
+}
+
+function windowOf(transcript: Transcript, { pieces }: NonNullable<CompactionRecord>): readonly ChatMessage[] {
+  return pieces.flatMap((piece) => (isRange(piece) ? sliceOf(transcript, piece) : [piece]));
 }
 
 function piecesOf(messages: readonly ChatMessage[], window: readonly ChatMessage[]): readonly Piece[] {

@@ -8,6 +8,7 @@ import {
   type AskOutcome,
   type Branch,
   type BranchResults,
+  type ChildRequest,
   type CompactedTranscript,
   type CompactionStep,
   type EventDraft,
@@ -81,13 +82,17 @@ export class TaskContext implements RunContext {
   /** The settled calls for the gate; empty if there is no gate (F1). */
   readonly #history: CallHistory;
   #calling: CallingScope | undefined;
+  /** Whether this scope is the body of a tool or a step, or belongs to the gate. Its calls are not the task's loop. */
+  readonly #isBody: boolean;
 
   constructor(
     runner: TaskRunner,
     scope: StepScope | number,
     cancelScope: CancellationScope = runner.cancelScope,
     around?: CallHistory,
+    isBody = false,
   ) {
+    this.#isBody = isBody;
     this.#history = new CallHistory(around);
     this.#runner = runner;
     this.#starts = new MessageStarts(runner);
@@ -132,6 +137,10 @@ export class TaskContext implements RunContext {
 
   get settings(): CallSettings | null {
     return this.#runner.task.record.settings ?? null;
+  }
+
+  get sharesPrompt(): boolean {
+    return this.#runner.task.record.inherits !== undefined;
   }
 
   get input(): JsonValue {
@@ -192,6 +201,7 @@ export class TaskContext implements RunContext {
     this.#lastLlm = address;
     this.#toolsCalled = 0;
     this.#runner.stopReason = reply.stopReason;
+    if (!this.#isBody) this.#runner.lastRequest = { request, role };
     this.#runner.replies.set(reply.message, reply);
     // The reasoning is sent again with the next request, so it counts as input.
     const tokens = reply.usage.inputTokens + reply.usage.reasoningTokens;
@@ -247,6 +257,10 @@ export class TaskContext implements RunContext {
     );
   }
 
+  child(request: ChildRequest): Promise<SpawnOutcome> {
+    return this.#children.share(request);
+  }
+
   spawn(agentId: AgentId, input: JsonValue, options: SpawnOptions = {}): Promise<SpawnOutcome> {
     return this.#children.spawn(agentId, input, options);
   }
@@ -277,7 +291,9 @@ export class TaskContext implements RunContext {
       const cancelScope = stopOnFault
         ? new CancellationScope(this.#steps.cancelScope)
         : this.#steps.cancelScope;
-      const contexts = names.map((name) => this.#inside(branchScope(address, name), cancelScope));
+      const contexts = names.map((name) =>
+        this.#inside(branchScope(address, name), cancelScope, this.#isBody),
+      );
       const settled = await runBranches(this.#steps, address, {
         branches,
         contexts,
@@ -294,7 +310,7 @@ export class TaskContext implements RunContext {
     const step = this.#steps.identify("race", Object.keys(branches).join(" "), null);
     return this.#steps.run<RaceResult<Value>>(step, (open) =>
       raceBranches(open, branches, (name, cancelScope) =>
-        this.#inside(branchScope(step.address, name), cancelScope),
+        this.#inside(branchScope(step.address, name), cancelScope, this.#isBody),
       ),
     );
   }
@@ -386,8 +402,9 @@ export class TaskContext implements RunContext {
     });
   }
 
-  #inside(scope: StepScope, cancelScope: CancellationScope): TaskContext {
-    return new TaskContext(this.#runner, scope, cancelScope, this.#history);
+  /** A scope in the body of a step, or in a branch. */
+  #inside(scope: StepScope, cancelScope: CancellationScope, isBody = true): TaskContext {
+    return new TaskContext(this.#runner, scope, cancelScope, this.#history, isBody);
   }
 
   #value<Value extends JsonValue>(name: string, read: () => Value): Promise<Value> {

@@ -10,6 +10,7 @@ import {
   Transcript,
   type ChatMessage,
   type Hash,
+  type InheritedRequest,
   type JsonValue,
   type MaybePromise,
   type Model,
@@ -23,6 +24,7 @@ import {
   type TurnOpening,
   type TurnPlan,
 } from "../../kernel/index.ts";
+import { requestOfRun } from "./closed-request.ts";
 import { resolveModel } from "../process/session-model.ts";
 import type { ActiveStep } from "../task/active-step.ts";
 import type { StepExecutor } from "../task/step-executor.ts";
@@ -80,11 +82,37 @@ function makeTurn(
   plan: Plan,
   seen: SeenHistory,
 ): (() => TurnRecord) | Promise<() => TurnRecord> {
+  const { inherits } = open.runner.task.record;
+  if (inherits !== undefined) return inheritTurn(open, inherits, seen);
   const sessionId = historySession(open.runner);
   const reading = readHistory(open.runner, sessionId);
   return reading instanceof Promise
     ? reading.then((path) => planTurn(open, plan, seen, sessionId, path))
     : planTurn(open, plan, seen, sessionId, reading);
+}
+
+/** The turn of a task that shares the prompt of another one. Its plan is that task's request. */
+async function inheritTurn(
+  open: ActiveStep,
+  inherits: InheritedRequest,
+  seen: SeenHistory,
+): Promise<() => TurnRecord> {
+  const { runner } = open;
+  const shared = "runId" in inherits ? await requestOfRun(runner.worker, inherits) : inherits;
+  const { contents, ...request } = shared;
+  const { instructions, leafId } = request;
+  const isHeld = "contents" in inherits;
+  const record: TurnRecord = Object.freeze({
+    ...request,
+    at: runner.worker.clock.now(),
+    input: runner.task.input,
+    ...(contents !== undefined && !isHeld && { contents: Object.freeze(contents) }),
+  });
+  seen.history = await rebuild(runner, record, contents);
+  return () => {
+    emitOpening(open, { instructionsHash: instructions, fromCache: true, leafId, history: seen.history });
+    return record;
+  };
 }
 
 function planTurn(
@@ -133,12 +161,7 @@ function freeze(open: ActiveStep, { plan, sessionId, leafId, history, settings }
     plan.history && hold(contentHashes.ofJson(plan.history, "the history of a turn"), plan.history);
   const earlierHash =
     plan.earlier && hold(contentHashes.ofJson(plan.earlier, "the earlier messages of a turn"), plan.earlier);
-  const { channel } = runner.task.record;
-  open.emit({ type: "input", data: { input: runner.task.input, ...(channel !== undefined && { channel }) } });
-  for (const draft of plan.events ?? none) open.emitFromCode(draft);
-  open.emit({ type: "before_agent_start", data: { instructionsHash, fromCache } });
-  const session = sessionId ?? runner.facts.sessionId;
-  open.emit({ type: "context", data: { sessionId: session, leafId, messages: history.length } });
+  emitOpening(open, { instructionsHash, fromCache, sessionId, leafId, history, events: plan.events });
   const at = clock.now();
   const record: { -readonly [Key in keyof TurnRecord]: TurnRecord[Key] } = {
     at,
@@ -157,11 +180,33 @@ function freeze(open: ActiveStep, { plan, sessionId, leafId, history, settings }
   return Object.freeze(record);
 }
 
+interface Opening {
+  readonly instructionsHash: string;
+  readonly fromCache: boolean;
+  readonly sessionId?: SessionId | null;
+  readonly leafId: string | null;
+  readonly history: Transcript;
+  readonly events?: TurnPlan["events"];
+}
+
+/** Emits the events of the start of an invocation. */
+function emitOpening(open: ActiveStep, opening: Opening): void {
+  const { task, facts } = open.runner;
+  const { channel } = task.record;
+  const { instructionsHash, fromCache, leafId, history } = opening;
+  open.emit({ type: "input", data: { input: task.input, ...(channel !== undefined && { channel }) } });
+  for (const draft of opening.events ?? none) open.emitFromCode(draft);
+  open.emit({ type: "before_agent_start", data: { instructionsHash, fromCache } });
+  const sessionId = opening.sessionId ?? facts.sessionId;
+  open.emit({ type: "context", data: { sessionId, leafId, messages: history.length } });
+}
+
 function thaw(runner: TaskRunner, record: TurnRecord, history: Transcript): Turn {
   const { maxToolCallsPerTurn = Infinity, model, thinkingLevel } = record;
   runner.maxToolCallsPerTurn = maxToolCallsPerTurn;
   runner.sessionModel = model && requireModel(runner, model);
   runner.thinkingLevel = thinkingLevel;
+  runner.turn = { record, history };
   return new TakenTurn(runner, record, history);
 }
 
@@ -193,6 +238,7 @@ class TakenTurn implements Turn {
   readonly tools: readonly ToolSpec[];
   readonly earlier: readonly ChatMessage[];
   readonly resumeCount: number;
+  readonly role: string;
   readonly model: ModelReference | null;
   readonly thinkingLevel: ThinkingLevel | null;
   readonly #runner: TaskRunner;
@@ -200,8 +246,10 @@ class TakenTurn implements Turn {
   constructor(runner: TaskRunner, record: TurnRecord, history: Transcript) {
     this.at = record.at;
     this.input = record.input;
-    this.sessionId = record.sessionId;
-    this.leafId = record.leafId;
+    // A task that shares the prompt of another one reads that task's session and writes to none.
+    this.sessionId = record.role === undefined ? record.sessionId : null;
+    this.leafId = record.role === undefined ? record.leafId : null;
+    this.role = record.role ?? "main";
     this.history = history;
     this.instructions = contentOf(runner, record.instructions) as string;
     this.instructionsHash = record.instructions;
@@ -221,14 +269,30 @@ class TakenTurn implements Turn {
   }
 }
 
-/** Rebuilds the history that the turn saw. Entries never change, and later ones come after its leaf. */
-async function rebuild(runner: TaskRunner, record: TurnRecord): Promise<Transcript> {
-  const { history, sessionId, leafId } = record;
-  if (history !== undefined)
-    return historyOf(contentOf(runner, history) as unknown as readonly ChatMessage[]);
-  if (leafId === null || sessionId === null) return Transcript.empty;
+/**
+ * Rebuilds the history that the turn saw. Entries never change, and later ones come after its leaf. `contents` holds
+ * what no record of the run holds yet.
+ */
+async function rebuild(
+  runner: TaskRunner,
+  record: TurnRecord,
+  contents: TurnRecord["contents"] = {},
+): Promise<Transcript> {
+  const messages = (hash: string): readonly ChatMessage[] =>
+    (contents[hash] ?? contentOf(runner, hash)) as unknown as readonly ChatMessage[];
+  const { history, said = none } = record;
+  const before = history === undefined ? await readPath(runner, record) : messages(history);
+  return historyOf(said.length === 0 ? before : [...before, ...said.flatMap(messages)]);
+}
+
+/** The messages of the session path to the leaf of a turn. */
+async function readPath(
+  runner: TaskRunner,
+  { sessionId, leafId }: TurnRecord,
+): Promise<readonly ChatMessage[]> {
+  if (leafId === null || sessionId === null) return none;
   const path = await runner.worker.store.sessions.readPath(sessionId, { leafId, from: "compaction" });
-  if (path !== undefined) return historyOf(contextMessages(path.entries));
+  if (path !== undefined) return contextMessages(path.entries);
   throw new Fault(
     "not_found",
     `the history of run ${runner.facts.runId} cannot be rebuilt: entry ${leafId} of session ${sessionId} no longer exists`,

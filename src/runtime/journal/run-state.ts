@@ -412,12 +412,14 @@ export class RunState {
     this.nextTask = Math.max(this.nextTask, ordinal + 1);
     this.liveTasks++;
     this.tasks.set(record.taskId, newTaskState(record, at));
+    if (record.inherits !== undefined && "contents" in record.inherits)
+      this.#holdContents(record, record.inherits);
     const { spawnBudget, priority } = record.supervision;
     if (record.parentId === null) this.#headcount ??= openHeadcount(spawnBudget, record.taskId, priority);
   }
 
   /** J4: keeps the contents that later records of the run name by hash. `null` is a turn that retention has erased. */
-  #holdContents({ supervision }: TaskRecord, turn: TurnRecord | null): void {
+  #holdContents({ supervision }: TaskRecord, turn: Pick<TurnRecord, "contents"> | null): void {
     const lasts = supervision.retention !== HistoryRetention.NONE;
     const contents = turn?.contents ?? {};
     for (const hash in contents) this.contents.hold(hash, contents[hash] as JsonValue, lasts);

@@ -14,6 +14,10 @@ export interface TurnRecord {
   readonly leafId: string | null;
   /** Hash of the history. If absent, the history is the session's path to the leaf. */
   readonly history?: string;
+  /** Hashes of the lists of messages that follow the history, if the task shares the prompt of another one. */
+  readonly said?: readonly string[];
+  /** Role of the shared request. Present only if the task shares the prompt of another one. */
+  readonly role?: string;
   /** Hash of `TurnPlan.earlier`. */
   readonly earlier?: string;
   /** See `TurnPlan.maxToolCallsPerTurn`. */

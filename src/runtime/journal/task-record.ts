@@ -3,9 +3,11 @@ import {
   Supervision,
   tightenBudget,
   unlimitedBudget,
+  type CallSettings,
   type HostedAgent,
   type ExecutionBudget,
   type JsonValue,
+  type RequestOfTask,
   type SpawnOptions,
   type TaskId,
   type TaskRecord,
@@ -13,12 +15,25 @@ import {
 import type { TaskState } from "./task-state.ts";
 import { deadlineOf } from "./task-clock.ts";
 
-export interface ChildTaskOptions extends SpawnOptions {
+/** Options of a new task. */
+export interface NewTaskOptions extends SpawnOptions {
+  /** The request with which the task starts. If absent, the task has a prompt of its own. */
+  readonly inherited?: InheritedChild;
+}
+
+export interface ChildTaskOptions extends NewTaskOptions {
   readonly taskId: TaskId;
   readonly agent: HostedAgent;
   readonly input: JsonValue;
   /** Epoch milliseconds. */
   readonly now: number;
+}
+
+/** What a child inherits that shares its parent's prompt. */
+export interface InheritedChild {
+  readonly request: RequestOfTask;
+  /** Settings of the parent's last request. */
+  readonly settings: CallSettings | null;
 }
 
 /** B6: the budget of a child never exceeds its parent's, and its deadline is never later than the parent's. */
@@ -52,7 +67,16 @@ export function childTaskRecord(parent: TaskState, options: ChildTaskOptions): T
     onPause: options.onPause ?? "suspend",
     ...(options.role !== undefined && { role: options.role }),
     tools: options.tools ?? null,
+    ...inheritedFields(options.inherited),
   };
+}
+
+function inheritedFields(
+  inherited: InheritedChild | undefined,
+): Partial<Pick<TaskRecord, "inherits" | "settings">> {
+  if (inherited === undefined) return {};
+  const { request: inherits, settings } = inherited;
+  return settings === null ? { inherits } : { inherits, settings };
 }
 
 /** The caps of the task's own account. Without the ancestors' caps: their accounts enforce those, also after a top-up (B6). */

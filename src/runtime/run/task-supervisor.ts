@@ -10,7 +10,6 @@ import {
   type JsonValue,
   type Lease,
   type RunRecord,
-  type SpawnOptions,
   type SpawnOutcome,
   type StepAddress,
   type TaskId,
@@ -19,7 +18,7 @@ import {
 import { nextRunEvents, submitNext } from "./next-runs.ts";
 import { carryOver } from "./unread-input.ts";
 import { openAccountCommand } from "../journal/new-run.ts";
-import { childTaskRecord, ownBudget } from "../journal/task-record.ts";
+import { childTaskRecord, ownBudget, type NewTaskOptions } from "../journal/task-record.ts";
 import { DeliveryCounts } from "./delivery-counts.ts";
 import { hostedAgent, type WorkerContext } from "../process/worker-context.ts";
 import { RunAllotment } from "./run-allotment.ts";
@@ -151,7 +150,7 @@ export class TaskSupervisor implements TaskHost, SeatMoves {
     return false;
   }
 
-  spawn(parentId: TaskId, agentId: AgentId, input: JsonValue, options: SpawnOptions): SpawnOutcome {
+  spawn(parentId: TaskId, agentId: AgentId, input: JsonValue, options: NewTaskOptions): SpawnOutcome {
     const agent = hostedAgent(this.#worker, agentId);
     const taskId = formatTaskId(this.#state.nextTask);
     const now = this.#worker.clock.now();

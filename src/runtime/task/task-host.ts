@@ -9,11 +9,11 @@ import type {
   Priority,
   ReserveCommand,
   SeatStatus,
-  SpawnOptions,
   SpawnOutcome,
   TaskId,
   TaskOutcome,
 } from "../../kernel/index.ts";
+import type { NewTaskOptions } from "../journal/task-record.ts";
 import type { LiveContext } from "../process/live-contexts.ts";
 import type { AwaitedName, WaitRegistry } from "./wait-registry.ts";
 
@@ -34,7 +34,7 @@ export interface TaskHost {
   readonly deliveries: { note(deliveries: readonly Delivery[]): void };
   readonly listener: IdleListener;
   /** Creates a child task synchronously, so that the child commits together with whatever the caller adds in the same tick. */
-  spawn(parentId: TaskId, agentId: AgentId, input: JsonValue, options: SpawnOptions): SpawnOutcome;
+  spawn(parentId: TaskId, agentId: AgentId, input: JsonValue, options: NewTaskOptions): SpawnOutcome;
   whenEnded(taskId: TaskId): Promise<TaskOutcome>;
   /** C1: cancels the task and every task below it. */
   cancel(taskId: TaskId, reason: string, status?: CancellationStatus): void;

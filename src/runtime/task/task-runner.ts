@@ -11,15 +11,19 @@ import {
   type ChatMessage,
   type JsonValue,
   type LlmReply,
+  type LlmRequest,
   type Model,
+  type RequestOfTask,
   type RunFacts,
   type StopReason,
   type TaskId,
   type TaskReport,
   type ThinkingLevel,
+  type Transcript,
 } from "../../kernel/index.ts";
 import type { RunLog } from "../journal/run-log.ts";
 import type { RunState } from "../journal/run-state.ts";
+import type { TurnRecord } from "../journal/shared-contents.ts";
 import type { TaskState } from "../journal/task-state.ts";
 import { deadlineOf } from "../journal/task-clock.ts";
 import { factsOf, type TaskAsyncContext } from "../process/async-context.ts";
@@ -39,6 +43,9 @@ export interface TaskRunnerOptions {
   readonly state: RunState;
   readonly host: TaskHost;
 }
+
+/** A history by the places and hashes under which it is stored. */
+type StoredHistory = Pick<RequestOfTask, "sessionId" | "leafId" | "history" | "said">;
 
 /** How a task's code ended: it returned a value or threw an error. */
 export type Ending = { readonly value: unknown } | { readonly error: unknown };
@@ -91,6 +98,12 @@ export class TaskRunner implements CancellationRoot {
   sessionModel: Model | undefined;
   /** The thinking level of the turn that the code took last. */
   thinkingLevel: ThinkingLevel | undefined;
+  /** The turn that the code took last, with the history that it saw. */
+  turn: { readonly record: TurnRecord; readonly history: Transcript } | undefined;
+  /** The last request that a model answered, outside the bodies of tools and steps. */
+  lastRequest: { readonly request: LlmRequest; readonly role: string } | undefined;
+  /** What the last child of the task shares, so that the next child stores only later messages. */
+  shared: { readonly transcript: Transcript; readonly stored: StoredHistory } | undefined;
   /** The replies of models by their messages. */
   readonly replies = new WeakMap<ChatMessage, LlmReply>();
 

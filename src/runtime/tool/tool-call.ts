@@ -120,7 +120,7 @@ function callFound(
 ): ToolResult | Promise<ToolResult> {
   const { open, call } = options;
   const tool = findTool(open.runner.agent, call.toolName, options.extra);
-  const refusal = tool === undefined ? notThere(options) : findRefusal(options, only);
+  const refusal = tool === undefined ? notThere(options) : findRefusal(options, tool, only);
   if (tool !== undefined && refusal === undefined) return execute(options, tool);
   const result = refusal ?? nothing;
   return wasAsked(open)
@@ -150,9 +150,14 @@ function notThere({ open, call, extra = [] }: ToolCallOptions): ToolResult {
   return failure(`there is no tool ${call.toolName}; there are: ${known || "none"}`);
 }
 
-function findRefusal(options: ToolCallOptions, only: readonly string[] | undefined): ToolResult | undefined {
-  const { tools } = options.open.runner.task.record;
-  return refusedBy(options, tools ?? undefined, "task") ?? refusedBy(options, only, "turn");
+function findRefusal(
+  options: ToolCallOptions,
+  tool: Tool,
+  only: readonly string[] | undefined,
+): ToolResult | undefined {
+  const { tools, inherits } = options.open.runner.task.record;
+  const refusal = refusedBy(options, tools ?? undefined, "task") ?? refusedBy(options, only, "turn");
+  return refusal ?? (inherits === undefined ? undefined : refusedInChild(options, tool, tools));
 }
 
 function refusedBy(
@@ -161,12 +166,35 @@ function refusedBy(
   where: "task" | "turn",
 ): ToolResult | undefined {
   if (allowed === undefined || allowed.includes(toolName)) return undefined;
-  const reason = `not one of this ${where}'s tools`;
-  open.emit({ type: "permission_deny", data: { callId, toolName, by: "whitelist", reason } });
-  open.isDenied = true;
-  return failure(
+  return denied(
+    open,
+    { callId, toolName },
+    `not one of this ${where}'s tools`,
     `${toolName} may not be called ${where === "task" ? "by this task; it" : "in this turn; you"} may call: ${allowed.join(", ") || "none"}`,
   );
+}
+
+/** Refuses a tool that a child which shares its parent's prompt may not call. */
+function refusedInChild(
+  { open, call }: ToolCallOptions,
+  { inChildren }: Tool,
+  listed: readonly string[] | null,
+): ToolResult | undefined {
+  const { toolName } = call;
+  if (inChildren === undefined || (inChildren === "listed" && listed !== null)) return undefined;
+  const reason = inChildren === "never" ? "only the parent may call it" : "the child's tools do not name it";
+  return denied(open, call, reason, `${toolName} may not be called by this child: ${reason}`);
+}
+
+function denied(
+  open: ActiveStep,
+  { callId, toolName }: Pick<ToolCall, "callId" | "toolName">,
+  reason: string,
+  text: string,
+): ToolResult {
+  open.emit({ type: "permission_deny", data: { callId, toolName, by: "whitelist", reason } });
+  open.isDenied = true;
+  return failure(text);
 }
 
 function execute(options: ToolCallOptions, tool: Tool): ToolResult | Promise<ToolResult> {

@@ -1,0 +1,21 @@
+import { react } from "../architectures/react.ts";
+import type { InvocationPlan } from "../invocation-plan.ts";
+
+/**
+ * The plan of a child that shares its parent's prompt. It has the model, tools, middleware, guardrails and permissions of
+ * the agent. What would change the request or drive the parent's loop is left out: the architecture, live state,
+ * compaction, memory, history and the control of turns.
+ */
+export function childPlan(plan: InvocationPlan): InvocationPlan {
+  return {
+    ...plan,
+    architecture: react(),
+    ephemeral: [],
+    stopHooks: [],
+    prepareStep: null,
+    stopWhen: null,
+    window: undefined,
+    history: undefined,
+    memory: null,
+  };
+}

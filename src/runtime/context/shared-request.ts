@@ -1,0 +1,104 @@
+import {
+  checkChildRequest,
+  Fault,
+  HistoryRetention,
+  samplingNames,
+  type CallSettings,
+  type ChatMessage,
+  type ChildRequest,
+  type JsonValue,
+  type LlmRequest,
+  type RequestOfTask,
+  type Transcript,
+} from "../../kernel/index.ts";
+import type { InheritedChild } from "../journal/task-record.ts";
+import type { TaskRunner } from "../task/task-runner.ts";
+
+/** Checks the request of a child and returns what the child inherits from the task. */
+export function inheritedBy(runner: TaskRunner, request: ChildRequest): () => InheritedChild {
+  const { lastRequest, agent, agentId, taskId } = runner;
+  const offered = [...(lastRequest?.request.tools ?? none), ...(agent.tools ?? none)];
+  checkChildRequest("ctx.child()", request, new Set(offered.map(({ name }) => name)));
+  if (lastRequest === undefined)
+    throw new Fault(
+      "invalid_argument",
+      `ctx.child() has no request to share: task ${taskId} of ${agentId} has not called a model yet; use ctx.spawn()`,
+    );
+  return () => ({
+    request: requestToShare(runner, lastRequest),
+    settings: settingsOf(lastRequest.request),
+  });
+}
+
+/** A part of a history that is stored in a session or as a content, with what follows it. */
+interface SharedHistory extends Pick<RequestOfTask, "sessionId" | "leafId" | "history" | "said"> {
+  readonly rest: readonly ChatMessage[];
+}
+
+/** What the child inherits. Contents that the run holds already are referred to by their hashes. */
+function requestToShare(
+  runner: TaskRunner,
+  { request, role }: NonNullable<TaskRunner["lastRequest"]>,
+): InheritedChild["request"] {
+  const { contentHashes } = runner.worker;
+  const lasting = runner.task.record.supervision.retention !== HistoryRetention.NONE;
+  const contents: Record<string, JsonValue> = {};
+  const hold = (hash: string, content: unknown): string => {
+    if (!runner.state.contents.has(hash, { lasting })) contents[hash] = content as JsonValue;
+    return hash;
+  };
+  const { instructions = "", tools = none, transcript, thinkingLevel } = request;
+  const { rest, said, ...stored } = storedPart(runner, transcript);
+  const { model, maxToolCallsPerTurn } = runner.turn?.record ?? {};
+  const last = rest.length === 0 ? none : [hold(contentHashes.ofJson(rest, "the messages of a child"), rest)];
+  if (last.length > 0) runner.shared = { transcript, stored: { ...stored, said: [...said, ...last] } };
+  return {
+    ...stored,
+    said: [...said, ...last],
+    instructions: hold(contentHashes.ofText(instructions), instructions),
+    tools: hold(contentHashes.ofJson(tools, "the tools of a child"), tools),
+    role,
+    ...(model !== undefined && { model }),
+    ...(thinkingLevel !== undefined && { thinkingLevel }),
+    ...(maxToolCallsPerTurn !== undefined && { maxToolCallsPerTurn }),
+    ...(Object.keys(contents).length > 0 && { contents: Object.freeze(contents) }),
+  };
+}
+
+/**
+ * The longest beginning of a transcript that is stored already: what an earlier child shared, or the history of the
+ * turn.
+ */
+function storedPart({ turn, shared }: TaskRunner, transcript: Transcript): SharedHistory {
+  if (shared !== undefined && continues(transcript, shared.transcript))
+    return { ...shared.stored, rest: transcript.slice(shared.transcript.length) };
+  if (turn === undefined || !continues(transcript, turn.history))
+    return { sessionId: null, leafId: null, said: none, rest: transcript.slice() };
+  const { sessionId, leafId, history, said = none } = turn.record;
+  const replaced = history === undefined ? {} : { history };
+  return { sessionId, leafId, ...replaced, said, rest: transcript.slice(turn.history.length) };
+}
+
+/** Whether a transcript starts with the messages of another one. */
+function continues(transcript: Transcript, earlier: Transcript): boolean {
+  if (earlier.length > transcript.length) return false;
+  // From the end: transcripts that differ do so in their last messages first, after a compaction.
+  for (let index = earlier.length - 1; index >= 0; index--)
+    if (earlier.at(index) !== transcript.at(index)) return false;
+  return true;
+}
+
+/**
+ * The settings of a request that a child uses. Without `toolChoice`: a choice that the parent's call had to follow would
+ * bind the child in every turn.
+ */
+function settingsOf(request: LlmRequest): CallSettings | null {
+  const settings: Record<string, number> = {};
+  for (const name of [...samplingNames, "maxOutputTokens"] as const) {
+    const value = request[name];
+    if (value !== undefined) settings[name] = value;
+  }
+  return Object.keys(settings).length === 0 ? null : settings;
+}
+
+const none: readonly never[] = [];
