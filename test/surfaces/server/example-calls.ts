@@ -6,7 +6,7 @@ import { agent, until } from "../../runtime/runtime-setup.ts";
 import type { CallOptions, TestServer } from "./test-server.ts";
 
 /** Answers every input, in a session. */
-export const clerk = new Agent({
+const clerk = new Agent({
   name: "clerk",
   model: scriptedModel(Array.from({ length: 5_000 }, () => "Done.")),
 });
@@ -16,7 +16,7 @@ const asker: HostedAgent = agent("asker", async (ctx) => {
   const question = { toolName: "send", callId: "c1", input: { to: "bob" }, reason: "it sends a letter" };
   const { decision } = await ctx.approval(question);
   const called = await ctx.approval({ ...question, callId: "c2", kind: "client_tool" });
-  return { decision, called: called.decision, signal: await ctx.waitForSignal("go") };
+  return { decision, called: called.decision, signal: (await ctx.waitForSignal("go")) ?? null };
 });
 
 export const agentsOfExamples: readonly HostedAgent[] = [clerk, asker];
