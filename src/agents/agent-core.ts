@@ -35,6 +35,7 @@ import {
   type RunResult,
   type Runtime,
   type SpawnBudget,
+  type SpawnChildOptions,
   type TaskInbox,
   type Tool,
   type UserMessage,
@@ -102,6 +103,7 @@ export class AgentCore implements HostedAgent {
   declare readonly spawnBudget?: Partial<SpawnBudget>;
   declare readonly modelTimeouts?: Partial<ModelTimeouts>;
   declare readonly retry?: RetryChanges;
+  readonly checksInput: boolean;
   declare readonly version?: string;
   declare readonly callPath?: CallPath;
   declare readonly clearHistory?: NonNullable<HostedAgent["clearHistory"]>;
@@ -128,6 +130,7 @@ export class AgentCore implements HostedAgent {
     executionBudget(budget);
     this.budget = budget;
     this.inbox = options.inbox ?? "each";
+    this.checksInput = options.guardrails?.some((each) => each.onInput !== undefined) ?? false;
     if (options.spawnBudget !== undefined) {
       spawnBudget(options.spawnBudget);
       this.spawnBudget = options.spawnBudget;
@@ -298,6 +301,16 @@ export class AgentCore implements HostedAgent {
     checkRuntimeChoice("phase()", options);
     const runtime = options.runtime ?? (await this.#runtime());
     return runtime.sessions.phase(sessionId, this.id);
+  }
+
+  /**
+   * Starts a child of a session and returns its run. Its request starts with what the session's last closed invocation
+   * was sent, so that a provider that caches prompts bills only `prompt` in full. The child may call the tools that
+   * `tools` names, writes nothing to the session and does not make it busy (`Runtime.spawnChild`).
+   */
+  async spawnChild(options: SpawnChildOptions & RuntimeChoice): Promise<RunHandle> {
+    const { runtime, ...child } = { ...options };
+    return (runtime ?? (await this.#runtime())).spawnChild(this, child);
   }
 
   /** Starts a run and returns its handle without waiting for the result. */

@@ -11,6 +11,7 @@ import {
   type UserPart,
   type WorkerBrief,
 } from "../kernel/index.ts";
+import { beforeInterruption } from "./interrupted-end.ts";
 import { isConversation, readConversation, type InputMessage } from "./calling/input-messages.ts";
 import { isUserPart } from "./input-problem.ts";
 
@@ -169,7 +170,7 @@ export function checkRootInput(
 
 /** Refuses to continue a conversation in which the model has nothing to answer. */
 export function checkContinuation({ agentId, facts: { sessionId } }: RunContext, { history }: Turn): void {
-  const last = history.at(-1);
+  const last = beforeInterruption(history).at(-1);
   if (last?.role === "user" || last?.role === "tool") return;
   const problem = last === undefined ? "has no messages" : "ends with an answer";
   throw new Fault(

@@ -2,6 +2,7 @@ import {
   addUsage,
   assistantMessage,
   eventDraft,
+  describeValue,
   Fault,
   messageText,
   modelFor,
@@ -19,7 +20,7 @@ import {
 import { samplingOf } from "./calling/call-settings.ts";
 import { addUserMessages } from "./architectures/user-messages.ts";
 import { answersIn, plainAnswersIn } from "./json-in-text.ts";
-import { unanswered } from "./session-entries.ts";
+import { unanswered } from "./interrupted-end.ts";
 
 /** Returns what is wrong with a value according to a schema; an empty list if the value is valid. */
 export type SchemaCheck = (
@@ -163,4 +164,15 @@ async function readAnswer(
   for (const value of plainAnswersIn(text))
     if (value !== "" && (await check(schema, value)).length === 0) return { value };
   return { problems: first ?? ["it is not JSON and contains no JSON list or object"] };
+}
+
+/** An architecture in JavaScript may set any output. */
+export function requireTextOutput(session: AgentSession, { name }: Architecture): void {
+  const output: unknown = session.output;
+  if (typeof output === "string") return;
+  session.output = "";
+  throw new Fault(
+    "invalid_argument",
+    `invalid session.output ${describeValue(output)} of architecture ${name}: expected a string; use JSON.stringify for other values`,
+  );
 }

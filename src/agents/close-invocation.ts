@@ -4,37 +4,48 @@ import {
   jsonText,
   performedBefore,
   type AgentSession,
+  type ChatMessage,
+  type InterruptedStatus,
   type RunContext,
   type SessionChange,
   type Turn,
   type TurnEvent,
 } from "../kernel/index.ts";
 import type { AgentRunResult } from "./middleware/agent-run.ts";
-import { sessionEntries } from "./session-entries.ts";
+import { refusedEntries, sessionEntries } from "./session-entries.ts";
 
 /** The end of an invocation. */
 export interface Closing extends AgentRunResult {
-  /** Whether the invocation was stopped, so that calls may be unanswered. */
-  readonly isStopped?: boolean;
+  /** What the invocation adds to its session. `null` if its input was refused, which leaves no entry. */
+  readonly messages: readonly ChatMessage[] | null;
+  /** Whether a stop was thrown, so that the run can be resumed. */
+  readonly isStopped: boolean;
+}
+
+/** Why an invocation was stopped. */
+export interface Stop {
+  readonly status: InterruptedStatus;
+  readonly interruptionReason: string;
+  /** The id of the call whose tool had been executed when the stop came. */
   readonly performed?: string | undefined;
+  /** The guardrail or layer that stopped the invocation. */
+  readonly by?: string | undefined;
 }
 
 /**
  * S1: whether an error stops an invocation, which is then closed like a completed one. An invocation that failed is not
  * closed, because it can be resumed.
  */
-export function stopOf(
-  error: unknown,
-): Pick<Closing, "status" | "interruptionReason" | "performed"> | undefined {
+export function stopOf(error: unknown): Stop | undefined {
   const fault = Fault.from(error);
   const { code, message: interruptionReason, details } = fault;
   if (code === "cancelled") {
     const status = details?.["status"] === "deadline_exceeded" ? "deadline_exceeded" : "cancelled";
     return { status, interruptionReason };
   }
-  return code === "budget_exhausted" || code === "guardrail_tripped"
-    ? { status: code, interruptionReason, performed: performedBefore(fault) }
-    : undefined;
+  if (code !== "budget_exhausted" && code !== "guardrail_tripped") return undefined;
+  const by = typeof details?.["by"] === "string" ? details["by"] : undefined;
+  return { status: code, interruptionReason, performed: performedBefore(fault), by };
 }
 
 /** The index of an invocation within its task, from 0, with the session changes that earlier invocations left. */
@@ -53,11 +64,11 @@ export function closeInvocation(
   place: Place,
   closing: Closing,
 ): void {
-  const { isStopped = false, interruptionReason, performed } = closing;
-  const { settled } = session;
-  const stopped = isStopped ? { reason: interruptionReason ?? "stopped", settled, performed } : undefined;
-  const messages = session.messages.slice(turn.history.length);
-  const { changes, leafId } = sessionEntries(ctx, turn, { messages, place: place.number }, stopped);
+  const { messages, isStopped } = closing;
+  const { changes, leafId } =
+    messages === null
+      ? refusedEntries(ctx, turn, place.number)
+      : sessionEntries(ctx, turn, { messages, place: place.number, isStopped });
   for (const change of changes) place.kept.push(change);
   ctx.report({ sessions: place.kept });
   for (const draft of closingEvents(ctx, session, closing, leafId)) ctx.emitEvent(draft, turn);

@@ -3,15 +3,13 @@ import {
   agentSession,
   assistantMessage,
   CancellationError,
-  describeValue,
   eventDraft,
-  Fault,
   HistoryRetention,
   jsonText,
   modelFor,
   userMessage,
   type AgentSession,
-  type Architecture,
+  type ChatMessage,
   type Dependencies,
   type FinishReason,
   type HistoryKey,
@@ -23,16 +21,16 @@ import {
 } from "../kernel/index.ts";
 import { historyKey, planTurn } from "./calling/plan-turn.ts";
 import { checkContinuation, openings, type ReadInput } from "./agent-input.ts";
-import { acceptForm, acceptSchema, fitAnswer, formatOf } from "./answer-format.ts";
+import { acceptForm, acceptSchema, fitAnswer, formatOf, requireTextOutput } from "./answer-format.ts";
 import { isBlank } from "./architectures/answer-text.ts";
-import { closeInvocation, stopOf, type Closing, type Place } from "./close-invocation.ts";
+import { closeInvocation, stopOf, type Place, type Stop } from "./close-invocation.ts";
 import { GuardedRun, withAnswer, type TrippedGuardrail } from "./guardrails/guarded-run.ts";
 import { InvocationDependencies, type InvocationParts } from "./invocation-dependencies.ts";
 import { outputWithAnswers } from "./handed-answers.ts";
 import { runThrough, type AgentRunResult } from "./middleware/agent-run.ts";
 import { interruptionStatus, isInterruption, maxOutput } from "./interruption-status.ts";
 import { OpenSessions, PromptHistory } from "./prompt-history.ts";
-import { unanswered } from "./session-entries.ts";
+import { answeredInPlace, beforeInterruption, interruptedEnd } from "./interrupted-end.ts";
 import { continuationFromHooks, hookEvent } from "./stop-hook.ts";
 import { TaskBudget } from "./task-budget.ts";
 
@@ -70,6 +68,12 @@ class Invocation {
   /** The last answer of earlier rounds, if a stop hook continued the invocation. */
   #before = "";
   #thought: AgentRunResult | undefined;
+  /** The conversation before this invocation, as its model sees it. */
+  readonly #history: Transcript;
+  /** What the input guardrails have decided. */
+  #verdict: "accepted" | "refused" | undefined;
+  /** The guardrail that withheld the output. */
+  #withheldBy: string | undefined;
   #isClosed = false;
 
   constructor(plan: InvocationPlan, ctx: RunContext, given: ReadInput, turn: Turn, place: Place) {
@@ -78,9 +82,12 @@ class Invocation {
     this.#given = given;
     this.#turn = turn;
     this.#place = place;
+    this.#history = given.message === undefined ? beforeInterruption(turn.history) : turn.history;
+    if (given.message === undefined || plan.guardrails.every((each) => each.onInput === undefined))
+      this.#verdict = "accepted";
     this.#session = this.#begin();
     this.#prompt = given.prompt;
-    this.#roundFrom = turn.history.length;
+    this.#roundFrom = this.#history.length;
   }
 
   async run(): Promise<JsonValue> {
@@ -95,6 +102,7 @@ class Invocation {
     const guarded = guardrails.length === 0 ? undefined : new GuardedRun(guardrails, ctx);
     try {
       const refused = guarded && (await guarded.input(this.#given.message && this.#given.prompt));
+      this.#verdict = refused === undefined ? "accepted" : "refused";
       let result =
         refused === undefined
           ? await runThrough(pipeline.agent, ctx, agent, () => this.#thinking())
@@ -104,6 +112,7 @@ class Invocation {
         const withheld = guarded && (await guarded.output(jsonText(result.output)));
         if (withheld !== undefined) {
           this.#session.messages = withAnswer(this.#session.messages, withheld.reason);
+          this.#withheldBy = withheld.guardrail;
           result = tripped(withheld, withheld.reason);
         }
       }
@@ -125,7 +134,9 @@ class Invocation {
     if (stop === undefined) return;
     const isGuarded = this.#guardsOutput;
     this.#say(this.#prompt, isGuarded ? "" : this.#session.output);
-    this.#end({ output: isGuarded ? "" : this.#stoppedOutput, isStopped: true, ...stop });
+    const { status, interruptionReason } = stop;
+    const output = isGuarded ? "" : this.#stoppedOutput;
+    this.#end({ output, status, interruptionReason }, stop);
   }
 
   /** The answer so far. A round without an answer keeps the one before. The session only gets what this round said. */
@@ -136,12 +147,39 @@ class Invocation {
 
   /** B5: the answer so far, and what children have answered since it was given. */
   get #stoppedOutput(): string {
-    return outputWithAnswers(this.#output, this.#plan.agent, this.#session, this.#turn.history.length);
+    return outputWithAnswers(this.#output, this.#plan.agent, this.#session, this.#history.length);
   }
 
-  #end(closing: Closing): void {
+  #end(result: AgentRunResult, stop?: Stop): void {
     this.#isClosed = true;
-    closeInvocation(this.#ctx, this.#session, this.#turn, this.#place, closing);
+    const isStopped = stop !== undefined;
+    const messages = this.#isInputKept ? this.#said(result, stop) : null;
+    closeInvocation(this.#ctx, this.#session, this.#turn, this.#place, { ...result, messages, isStopped });
+  }
+
+  /**
+   * Whether the input stays in the session. Input that no guardrail has checked does not, because the next invocation
+   * would see it. Messages before the input are never checked, so they keep theirs until it is refused.
+   */
+  get #isInputKept(): boolean {
+    const { earlier } = this.#given;
+    return this.#verdict === undefined ? earlier !== undefined : this.#verdict === "accepted";
+  }
+
+  /** S1: what this invocation adds to the conversation. An interrupted one ends with a text that says so. */
+  #said({ status, interruptionReason }: AgentRunResult, stop?: Stop): readonly ChatMessage[] {
+    const { messages, settled } = this.#session;
+    const said = messages.slice(this.#history.length);
+    const isUnchanged = said.length === 0 && this.#history.length < this.#turn.history.length;
+    if (status === "completed" || isUnchanged) return said;
+    return interruptedEnd(said, {
+      status,
+      reason: interruptionReason ?? "stopped",
+      settled,
+      performed: stop?.performed,
+      by: stop?.by ?? this.#withheldBy,
+      isUnchecked: stop !== undefined && this.#guardsOutput,
+    });
   }
 
   /** S1: keeps the part of an interrupted answer that readers received, as output and in the session. */
@@ -156,8 +194,9 @@ class Invocation {
   }
 
   #begin(): AgentSession {
-    const { instructions, history } = this.#turn;
+    const { instructions } = this.#turn;
     const { attachments } = this.#given;
+    const history = this.#history;
     const id = this.#ctx.facts.sessionId;
     return this.#sessions.add(agentSession({ id, instructions, messages: history, attachments }));
   }
@@ -251,25 +290,15 @@ class Invocation {
   #adopt(result: AgentRunResult): void {
     const session = this.#session;
     const answer = jsonText(result.output);
-    if (this.#thought === undefined) session.messages = this.#answeredInPlace(result);
-    else {
+    if (this.#thought === undefined) {
+      const { message } = this.#given;
+      const asked = session.messages.length === this.#history.length ? message : undefined;
+      session.messages = answeredInPlace(session, asked, answer);
+    } else {
       const isOwn = result.output === this.#thought.output;
       this.#say(this.#prompt, isOwn && isBlank(session.output) ? "" : answer);
       if (!isOwn) session.messages = withAnswer(session.messages, answer);
     }
-  }
-
-  /** The conversation for a result that middleware returned without running the agent, or after the agent failed. */
-  #answeredInPlace({ output }: AgentRunResult): Transcript {
-    const { messages, settled } = this.#session;
-    const { message } = this.#given;
-    const asked = message !== undefined && messages.length === this.#turn.history.length ? [message] : [];
-    const open = unanswered(messages.at(-1), { reason: "answered in its place", settled });
-    return messages.append(
-      ...asked,
-      ...(open === undefined ? [] : [open]),
-      assistantMessage(jsonText(output)),
-    );
   }
 
   /** Closes the invocation. Returns a promise only if the application keeps the history. */
@@ -285,15 +314,15 @@ class Invocation {
     const key = history && historyKey(ctx, this.#turn.sessionId, this.#place);
     const isKept = ctx.meta.supervision?.retention !== HistoryRetention.NONE;
     if (history !== undefined && key !== undefined && isKept)
-      return this.#keep(history, key).then(() => this.#end(result));
+      return this.#keep(history, key, result).then(() => this.#end(result));
     this.#end(result);
     return undefined;
   }
 
-  async #keep(history: HistoryProvider, key: HistoryKey): Promise<void> {
+  async #keep(history: HistoryProvider, key: HistoryKey, result: AgentRunResult): Promise<void> {
     const ctx = this.#ctx;
     // The provider replaces what this run has appended before, so the messages of earlier tasks are passed again.
-    const said = [...this.#turn.earlier, ...this.#session.messages.slice(this.#turn.history.length)];
+    const said = [...this.#turn.earlier, ...(this.#isInputKept ? this.#said(result) : none)];
     await ctx.step("history", async () => {
       await history.append(key, ctx.facts.runId, said, ctx.meta);
       return null;
@@ -356,17 +385,6 @@ class Invocation {
 }
 
 const none: readonly never[] = [];
-
-/** An architecture in JavaScript may set any output. */
-function requireTextOutput(session: AgentSession, { name }: Architecture): void {
-  const output: unknown = session.output;
-  if (typeof output === "string") return;
-  session.output = "";
-  throw new Fault(
-    "invalid_argument",
-    `invalid session.output ${describeValue(output)} of architecture ${name}: expected a string; use JSON.stringify for other values`,
-  );
-}
 
 function tripped({ reason }: TrippedGuardrail, output: string): AgentRunResult {
   return { output, status: "guardrail_tripped", interruptionReason: reason };

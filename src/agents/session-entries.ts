@@ -2,15 +2,10 @@ import {
   rootTaskId as root,
   batchEntryId,
   stoppedStem,
-  toolCallsOf,
-  toolMessage,
-  toolResultPart,
   userEntry,
-  type AgentSession,
   type ChatMessage,
   type RunContext,
   type SessionChange,
-  type ToolResult,
   type Turn,
 } from "../kernel/index.ts";
 
@@ -20,30 +15,43 @@ export interface MessageBatch {
   readonly leafId: string | null;
 }
 
-/** Why an invocation was stopped, and which calls of its last message had a result by then. */
-export interface Stopped extends Pick<AgentSession, "settled"> {
-  readonly reason: string;
-  /** The id of the call whose tool had been executed when the stop came. */
-  readonly performed?: string | undefined;
+/** What an invocation adds to its session. */
+interface InvocationMessages {
+  readonly messages: readonly ChatMessage[];
+  /** The index of the invocation within its task, from 0. */
+  readonly place: number;
+  /** Whether a stop was thrown, so that the run can be resumed. */
+  readonly isStopped: boolean;
+}
+
+/**
+ * S1: removes the user's message of an invocation whose input was refused, so that no later turn contains it. Messages
+ * of earlier invocations of the task stay.
+ */
+export function refusedEntries(
+  { facts: { runId }, taskId }: RunContext,
+  { sessionId, leafId }: Turn,
+  place: number,
+): MessageBatch {
+  if (sessionId === null || taskId !== root || place > 0) return { changes: [], leafId };
+  return { changes: [{ type: "remove", sessionId, runId, taskId }], leafId };
 }
 
 /**
  * The session entries of an invocation. Their ids follow from the task and the position, so writing them twice has no
- * effect; the first entry of a root is the user's, which exists since the submission (S2). `place` is the index of the
- * invocation within its task. If `stopped` is set, unanswered calls get a result (S1), and the entries form a branch
- * that is left when the run is resumed and completes.
+ * effect; the first entry of a root is the user's, which exists since the submission (S2). The entries of a stopped invocation form a branch that is left when the run is resumed
+ * and completes.
  */
 export function sessionEntries(
   { facts, taskId, agentId }: RunContext,
   { sessionId, leafId: before, at, resumeCount: resumed }: Turn,
-  { messages, place }: { readonly messages: readonly ChatMessage[]; readonly place: number },
-  stopped?: Stopped,
+  { messages, place, isStopped }: InvocationMessages,
 ): MessageBatch {
   if (sessionId === null) return { changes: [], leafId: null };
   const { runId } = facts;
   const opensRun = taskId === root && place === 0;
   const whole = place === 0 ? `${runId}/${taskId}` : `${runId}/${taskId}.${place}`;
-  const stem = stopped === undefined ? whole : stoppedStem(whole, resumed);
+  const stem = isStopped ? stoppedStem(whole, resumed) : whole;
   const changes: SessionChange[] = [];
   let leafId = before;
   const append = (id: string, message: ChatMessage, where: { readonly atLeaf?: true } = {}): void => {
@@ -58,30 +66,10 @@ export function sessionEntries(
   } else if (opensRun && first !== undefined) append(runId, first, { atLeaf: true });
   const from = opensRun ? 1 : 0;
   const own = messages.slice(from);
-  const closing = stopped === undefined ? undefined : unanswered(messages.at(-1), stopped);
-  if (closing !== undefined) own.push(closing);
   if (own.length > 0) {
     const said = { runId, taskId, at, parentId: leafId, stem, from, messages: own };
     changes.push({ type: "say", sessionId, agentId, batch: said, visibility: "visible" });
     leafId = batchEntryId(said, own.length - 1);
   }
   return { changes, leafId };
-}
-
-/**
- * S1: results for the calls of a message that have none, because no call without a result is ever visible. An executed
- * call is not reported as not executed, because the model would repeat it.
- */
-export function unanswered(
-  last: ChatMessage | undefined,
-  { reason, settled, performed }: Stopped,
-): ChatMessage | undefined {
-  if (last?.role !== "assistant") return undefined;
-  const calls = toolCallsOf(last);
-  if (calls.length === 0) return undefined;
-  const without = ({ callId }: { readonly callId: string }): ToolResult => ({
-    output: { type: "text", text: `[${callId === performed ? "withheld" : "not executed"}: ${reason}]` },
-    isError: true,
-  });
-  return toolMessage(calls.map((call, index) => toolResultPart(call, settled[index] ?? without(call))));
 }

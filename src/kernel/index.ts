@@ -251,6 +251,11 @@ export {
   stoppedStem,
   type MessageBatch,
 } from "./sessions/message-batch.ts";
+export {
+  interruptedMessage,
+  isInterruptedMessage,
+  type InterruptedStatus,
+} from "./sessions/interrupted-message.ts";
 export { continuesFrom, rebaseBatch } from "./sessions/rebase-batch.ts";
 export * from "./messages/message-size.ts";
 export * from "./messages/thinking-level.ts";
@@ -353,7 +358,12 @@ export * from "./agent/permissions.ts";
 export type { PromptQuery, PromptSource } from "./agent/prompt-source.ts";
 export type { ResourceSource } from "./agent/resource-source.ts";
 export type * from "./agent/run-context.ts";
-export { checkChildRequest, checkSpawnOptions, spawnOptionNames } from "./agent/spawn-check.ts";
+export {
+  checkChildRequest,
+  checkSpawnOptions,
+  spawnChildNames,
+  spawnOptionNames,
+} from "./agent/spawn-check.ts";
 export { answerIfLive } from "./agent/answer-approval.ts";
 export type { EventOptions, RunHandle, ToolResultOptions, WaitingResult } from "./agent/run-handle.ts";
 export * from "./agent/runtime.ts";

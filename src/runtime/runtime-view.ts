@@ -1,17 +1,20 @@
 import {
   agentIdOf,
   approvalQueryNames,
+  checkChildRequest,
   checkChoice,
   checkOptions,
   describeValue,
   Fault,
   formatRunId,
+  HistoryRetention,
   nameProblem,
   optionNames,
   parseAgentId,
   parseRunId,
   parseSessionId,
   runQueryNames,
+  spawnChildNames,
   submitOptionNames,
   type AgentResolver,
   type ApprovalPage,
@@ -30,15 +33,19 @@ import {
   type RunRecord,
   type Runtime,
   type RuntimeSessions,
+  type SpawnChildOptions,
   type SubmitOptions,
+  type TaskRecord,
   type TenantScope,
   type UsageQuery,
   type UsageRow,
 } from "../kernel/index.ts";
+import { lastClosedInvocation } from "./client/closed-invocation.ts";
 import { StoredRunHandle } from "./client/run-handle.ts";
 import { scopedStore, type RunStore } from "./client/run-store.ts";
 import { StoredSessions } from "./client/stored-sessions.ts";
 import { submitRun } from "./client/submit-run.ts";
+import type { NewRunOptions } from "./journal/new-run.ts";
 import { getRunContext } from "./process/async-context.ts";
 import type { AwaitedRuns } from "./process/awaited-runs.ts";
 import type { LiveContexts } from "./process/live-contexts.ts";
@@ -122,7 +129,36 @@ export class RuntimeView implements Runtime {
     return this.#submitted(submitted instanceof Promise ? await submitted : submitted, own);
   }
 
-  #submitRun(agent: HostedAgent, input: JsonValue, options: SubmitOptions): RunRecord | Promise<RunRecord> {
+  async spawnChild(agent: HostedAgent, options: SpawnChildOptions): Promise<RunHandle> {
+    this.#worker.lifetime.check();
+    const names = new Set((agent.tools ?? []).map(({ name }) => name));
+    checkChildRequest("spawnChild()", options, names, spawnChildNames);
+    const { sessionId, prompt, tools = null, context, ...rest } = options;
+    const { journal } = this.#worker.context.store;
+    const { sessions } = this;
+    const query = {
+      journal,
+      sessions,
+      agentId: agent.id,
+      sessionId: parseSessionId(sessionId),
+      scope: this.#scope,
+    };
+    const { run, task } = await lastClosedInvocation(query);
+    const inherits = { runId: run.runId, sessionId: run.sessionId };
+    const own: NewRunOptions = {
+      ...ownerOf(run),
+      ...settingsFor(task),
+      metadata: run.metadata,
+      ...rest,
+      ...(context !== undefined && { context }),
+      sessionId: run.sessionId,
+      retention: HistoryRetention.NONE,
+      child: { inherits, tools, place: "child" },
+    };
+    return this.#submitted(await this.#submitBound(agent, prompt as JsonValue, own), own);
+  }
+
+  #submitRun(agent: HostedAgent, input: JsonValue, options: NewRunOptions): RunRecord | Promise<RunRecord> {
     const { context, engine } = this.#worker;
     return submitRun(context, engine.claimer, agent, input, options, this.#scope);
   }
@@ -137,7 +173,7 @@ export class RuntimeView implements Runtime {
    * removed if the submission created no run: it was refused, became steering for another run, or a run with this id
    * already exists.
    */
-  async #submitBound(agent: HostedAgent, input: JsonValue, options: SubmitOptions): Promise<RunRecord> {
+  async #submitBound(agent: HostedAgent, input: JsonValue, options: NewRunOptions): Promise<RunRecord> {
     const { agents, contexts, context } = this.#worker;
     const tree = agentTree(agent);
     this.register(agent);
@@ -267,6 +303,18 @@ function asCaller(options: SubmitOptions, scope: TenantScope | undefined): Submi
     return options;
   const { tenantId, userId } = caller;
   return { ...options, ...(tenantId !== null && { tenantId }), ...(userId !== null && { userId }) };
+}
+
+/** The user and the tenant of a run. */
+function ownerOf({ userId, tenantId }: RunRecord): Pick<SubmitOptions, "userId" | "tenantId"> {
+  return { ...(userId !== null && { userId }), ...(tenantId !== null && { tenantId }) };
+}
+
+/** The settings of a task that a child uses. A choice of a tool was for the first call of that task. */
+function settingsFor({ settings, channel }: TaskRecord): Pick<SubmitOptions, "settings" | "channel"> {
+  const { toolChoice: _toolChoice, ...shared } = settings ?? {};
+  const named = channel === undefined ? {} : { channel };
+  return Object.keys(shared).length === 0 ? named : { ...named, settings: shared };
 }
 
 function requireId(name: keyof TenantScope, value: unknown): void {

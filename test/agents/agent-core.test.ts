@@ -188,7 +188,8 @@ describe("an agent without sub-agents", () => {
     ]);
     const entries = await store.sessions.read(result.sessionId);
     const roles = entries.map(({ entry }) => (entry.type === "message" ? entry.message.role : entry.type));
-    expect(roles).toEqual(["user", "assistant", "tool"]);
+    expect(roles).toEqual(["user", "assistant", "tool", "assistant"]);
+    expect(JSON.stringify(entries.at(-1)?.entry)).toContain('"[interrupted: budget_exhausted]"');
   });
 
   test("S1: a call that was not executed when the run was cancelled gets a result with the reason", async () => {
@@ -208,8 +209,9 @@ describe("an agent without sub-agents", () => {
     expect((await handle.result()).status).toBe("cancelled");
     const entries = await store.sessions.read(handle.sessionId);
     await runtime.close();
-    expect(entries).toHaveLength(3);
-    expect(JSON.stringify(entries.at(-1)?.entry)).toContain("[not executed: enough]");
+    expect(entries).toHaveLength(4);
+    expect(JSON.stringify(entries.at(-2)?.entry)).toContain("[not executed: enough]");
+    expect(JSON.stringify(entries.at(-1)?.entry)).toContain('"[interrupted: cancelled]"');
   });
 
   test("S2: the user message is pending in the session after submission and visible exactly once after the run", async () => {

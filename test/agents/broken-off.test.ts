@@ -69,7 +69,11 @@ test.each([
     expect(ended).toMatchObject({ status, output: "half an answer" });
     expect(JSON.stringify(result.error)).not.toContain("half");
     await agent.invoke("And?", { runtime, sessionId: "talk" });
-    expect(model.script.calls[1]?.messages.map(messageText)).toEqual(["Go", "half an answer", "And?"]);
+    expect(model.script.calls[1]?.messages.map(messageText)).toEqual([
+      "Go",
+      `half an answer [interrupted: ${status}]`,
+      "And?",
+    ]);
     await runtime.close();
   },
 );

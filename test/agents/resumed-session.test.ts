@@ -85,6 +85,7 @@ describe.each(twoStores)(
         "first?",
         "Looking. c1?",
         "c1=[not executed: not now]",
+        "[interrupted: cancelled]",
         "second?",
         "second answer",
         "first?",
@@ -207,7 +208,7 @@ describe.each(twoStores)("S1: a run that is stopped, resumed and completes (stor
     await plain.invoke("And?", options);
     expect(seen(model.calls.at(-1))).toEqual([
       "Rain?",
-      "It is dry.",
+      "It is dry. [interrupted: budget_exhausted]",
       "second?",
       "second answer",
       "Rain?",

@@ -25,7 +25,7 @@ import { instructionsFor } from "../answer-format.ts";
 import { checkToolChoice, laterToolChoice, samplingOf } from "../calling/call-settings.ts";
 import { maxOutput } from "../interruption-status.ts";
 import { outputText } from "../handed-answers.ts";
-import { unanswered } from "../session-entries.ts";
+import { unanswered } from "../interrupted-end.ts";
 import { prepareTurn, stopsAfter, type PreparedTurn } from "../turns/turn-control.ts";
 import { isBlank } from "./answer-text.ts";
 import { maxPauses } from "./role-call.ts";

@@ -70,6 +70,11 @@ export interface HostedAgent<Context = unknown> {
    */
   readonly callPath?: CallPath;
   /**
+   * Whether the agent may refuse its input. The input of a run that is stopped before the agent reports session changes
+   * then leaves no entry, because a later invocation would see what was never checked. Default: `false`.
+   */
+  readonly checksInput?: boolean;
+  /**
    * Converts an input to the user's message in the session. S2: the message commits with the submission and stays
    * pending until the invocation is closed. If the method is absent or returns `undefined`, the session does not store
    * the input.

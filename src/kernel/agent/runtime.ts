@@ -9,6 +9,7 @@ import type { Delivery } from "../stores/inbox.ts";
 import type { JsonObject, JsonValue } from "../base/json-value.ts";
 import { optionNames } from "../base/option-check.ts";
 import type { Priority } from "../limits/priority.ts";
+import type { SpawnChildOptions } from "../run/spawn-options.ts";
 import type { RunHandle } from "./run-handle.ts";
 import type { RuntimeSessions } from "./session-api.ts";
 import type { ApprovalPage, ApprovalQuery } from "../run/open-approval.ts";
@@ -138,6 +139,18 @@ export interface Runtime {
     agent: HostedAgent<Context>,
     input: JsonValue,
     options?: SubmitOptions<NoInfer<Context>>,
+  ): Promise<RunHandle>;
+  /**
+   * Starts a child of a session: a run of kind `child` whose request starts with what the session's last closed
+   * invocation of the agent was sent, with the same model, system prompt, tools and settings. A provider that caches
+   * prompts therefore bills only `prompt` in full. The child does not write to the session and does not make it busy; its
+   * content is erased when it ends. It belongs to the user and the tenant of that invocation. Like a task of
+   * `RunContext.child` it has no extensions and no compaction. Throws `not_found` if the session has no closed invocation
+   * of the agent, and `invalid_argument` if `tools` names a tool that does not exist.
+   */
+  spawnChild<Context>(
+    agent: HostedAgent<Context>,
+    options: SpawnChildOptions<NoInfer<Context>>,
   ): Promise<RunHandle>;
   /** Returns a run of this store, whichever worker drives it, or `undefined` if there is none. */
   find(runId: string): Promise<RunHandle | undefined>;

@@ -72,6 +72,11 @@ export class Transcript implements Iterable<ChatMessage> {
     return this.#chain.messages.slice(start < 0 ? Math.max(0, this.length + start) : start, this.length);
   }
 
+  /** Returns a transcript with the first `length` messages. */
+  upTo(length: number): Transcript {
+    return length >= this.length ? this : new Transcript(this.#chain, Math.max(0, length));
+  }
+
   /** Returns `first` followed by all messages as a new array. */
   precededBy(first: ChatMessage): readonly ChatMessage[] {
     const { messages } = this.#chain;

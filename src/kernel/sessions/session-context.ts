@@ -1,4 +1,5 @@
 import { userMessage, type ChatMessage } from "../messages/chat-message.ts";
+import { isInterruptedMessage } from "./interrupted-message.ts";
 import type { SessionEntry } from "./session-entry.ts";
 import { summaryMessage } from "../messages/summary-message.ts";
 
@@ -25,10 +26,18 @@ export interface SessionContext {
 export function sessionContext(path: readonly SessionEntry[]): SessionContext {
   const place = path.findLastIndex(({ type }) => type === "compaction");
   const compaction = path[place];
-  if (compaction?.type !== "compaction") return { summary: null, entries: path.flatMap(toContextEntries) };
+  if (compaction?.type !== "compaction") return { summary: null, entries: contextEntries(path) };
   const first = path.findIndex(({ id }) => id === compaction.firstKeptEntryId);
   const kept = path.slice(first < 0 ? place : first);
-  return { summary: compaction.summary, entries: kept.flatMap(toContextEntries) };
+  return { summary: compaction.summary, entries: contextEntries(kept) };
+}
+
+/** S1: a text that says that an invocation was interrupted is left out once a continuation has answered in its place. */
+function contextEntries(path: readonly SessionEntry[]): readonly ContextEntry[] {
+  const entries = path.flatMap(toContextEntries);
+  const isReplaced = ({ message }: ContextEntry, index: number): boolean =>
+    isInterruptedMessage(message) && entries[index + 1]?.message.role === "assistant";
+  return entries.some(isReplaced) ? entries.filter((entry, index) => !isReplaced(entry, index)) : entries;
 }
 
 /** Returns the messages that the model receives for a path: first the summary, if any, then the entries after it. */

@@ -1,13 +1,17 @@
 import {
   Fault,
   HistoryRetention,
+  interruptedMessage,
   modelErrorKind,
   outcomeStatus,
   rootTaskId as root,
+  stoppedStem,
   type CancellationError,
   type Erasure,
   type EventData,
   type EventDraft,
+  type HostedAgent,
+  type InterruptedStatus,
   type JsonValue,
   type Mail,
   type NextRun,
@@ -116,22 +120,47 @@ function whyUnanswered(agentId: string, { status, failure, output }: TaskOutcome
 
 /**
  * S1: how the end of a task changes its session. A failed task changes nothing: its entries stay hidden and the task is resumable. The end
- * of the root makes the entries of the invocation visible, also if the code reported no session changes itself.
+ * of the root makes the entries of the invocation visible, also if the code reported no session changes itself. If it was stopped before it
+ * reported any, for example before it started, the runtime adds the text that says so; input that the agent would have checked is removed.
  */
 export function sessionChangesAtEnd(
-  { record }: TaskState,
+  task: TaskState,
   outcome: TaskOutcome,
-  { sessions = [] }: TaskReport,
+  { sessions }: TaskReport,
   state: RunState,
+  { at, agent }: { readonly at: number; readonly agent: HostedAgent | undefined },
 ): readonly SessionChange[] {
+  const { record } = task;
   const { retention, sessionId, runId } = record.supervision;
   const isHidden = outcome.status === "failed" && outcomeStatus(outcome) === "failed";
   if (isHidden || retention === HistoryRetention.NONE) return [];
-  if (record.taskId !== root) return sessions;
+  if (record.taskId !== root) return sessions ?? none;
   // The end of the run removes these entries again, and a resumed run does not need them.
   if (retention === HistoryRetention.RUN) return [];
-  if (state.sessionsOf(root).length === 0) return sessions;
-  return [{ type: "reveal", sessionId, runId, taskId: root }, ...sessions];
+  if (state.sessionsOf(root).length === 0) return sessions ?? none;
+  const reveal = { type: "reveal", sessionId, runId, taskId: root } as const;
+  const status = outcomeStatus(outcome);
+  if (sessions !== undefined || status === "completed") return [reveal, ...(sessions ?? none)];
+  // Messages before the input are not checked. They stay, because a resumed run needs them.
+  if (agent?.checksInput === true && agent.historyOf?.(record.input) === undefined)
+    return [{ type: "remove", sessionId, runId, taskId: root }];
+  return [reveal, interruptedEntry(task, status, at)];
+}
+
+const none: readonly never[] = [];
+
+/** S1: the text that a stopped invocation ends with, if its code could not write it. */
+function interruptedEntry(
+  { record, resumed }: TaskState,
+  status: InterruptedStatus,
+  at: number,
+): SessionChange {
+  const { agentId, taskId, supervision } = record;
+  const { sessionId, runId } = supervision;
+  const id = `${stoppedStem(`${runId}/${taskId}`, resumed)}/1`;
+  const message = interruptedMessage(status);
+  const entry = { type: "message", id, parentId: null, at, runId, taskId, message } as const;
+  return { type: "append", sessionId, agentId, entry, visibility: "visible", atLeaf: true };
 }
 
 /** The runs that the end of a root submits. A failed task submits none, because it can be resumed. */

@@ -407,7 +407,8 @@ export class TaskSupervisor implements TaskHost, SeatMoves {
     for (const draft of nextRunEvents({ worker: this.#worker, state: this.#state }, next))
       this.#log.emit(taskId, draft, at, task);
     const change = endChange(taskId, { outcome, endedOn, next });
-    const sessions = sessionChangesAtEnd(task, outcome, runner?.report ?? {}, this.#state);
+    const agent = runner?.agent ?? this.#worker.agents.get(task.record.agentId);
+    const sessions = sessionChangesAtEnd(task, outcome, runner?.report ?? {}, this.#state, { at, agent });
     this.#log.add(sessions.length === 0 ? { tasks: [change] } : { tasks: [change], sessions }, at);
     const answers = answersOf(task, outcome, this.#lease.runId, at);
     for (const inboxChange of answers?.inbox ?? noChanges)

@@ -159,6 +159,7 @@ describe("the task tool of deepAgent()", () => {
     expect([model.calls.length, worker.calls.length]).toEqual([1, 1]);
     const ends = events.flatMap((event) => (event.type === "task_end" ? [event.data.status] : []));
     expect(ends).toEqual(["cancelled", "cancelled"]);
-    expect(JSON.stringify(conversation.at(-1))).toContain("[not executed: enough]");
+    expect(JSON.stringify(conversation.at(-2))).toContain("[not executed: enough]");
+    expect(JSON.stringify(conversation.at(-1))).toContain("[interrupted: cancelled]");
   });
 });

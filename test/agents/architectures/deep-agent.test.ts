@@ -223,7 +223,7 @@ describe("deepAgent()", () => {
       output: "Working.",
       metadata: { files: { "a.md": "one" } },
     });
-    expect(conversation.map(({ role }) => role)).toEqual(["user", "assistant", "tool"]);
+    expect(conversation.map(({ role }) => role)).toEqual(["user", "assistant", "tool", "assistant"]);
   });
 
   test.for([

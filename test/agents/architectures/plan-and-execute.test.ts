@@ -199,7 +199,10 @@ describe("planAndExecute()", () => {
       interruptionReason: "unreadable_plan",
       output: "I would rather not.",
     });
-    expect(transcriptLines(conversation)).toEqual(["user: What is it?", "assistant: I would rather not."]);
+    expect(transcriptLines(conversation)).toEqual([
+      "user: What is it?",
+      "assistant: I would rather not. [interrupted: failed]",
+    ]);
   });
 
   test("steps beyond maxSteps, by default 8, are not executed, and the synthesizer's prompt lists them", async () => {
@@ -349,7 +352,10 @@ describe("planAndExecute()", () => {
     });
     expect(result).toMatchObject({ status: "budget_exhausted", output: "1. a\nresult of a" });
     expect(result.metadata["plan"]).toMatchObject({ steps: ["a", "b"], done: [{ step: "a" }] });
-    expect(transcriptLines(conversation)).toEqual(["user: What is it?", "assistant: 1. a\nresult of a"]);
+    expect(transcriptLines(conversation)).toEqual([
+      "user: What is it?",
+      "assistant: 1. a\nresult of a [interrupted: budget_exhausted]",
+    ]);
   });
 
   test("C2: no model is called after a cancel, and the question stays in the conversation", async () => {
@@ -362,7 +368,7 @@ describe("planAndExecute()", () => {
     );
     expect(result.status).toBe("cancelled");
     expect(model.calls).toHaveLength(2);
-    expect(transcriptLines(conversation)).toEqual(["user: Where?"]);
+    expect(transcriptLines(conversation)).toEqual(["user: Where?", "assistant: [interrupted: cancelled]"]);
   });
 
   test("a run that another runtime resumes continues its plan and repeats no model call", async () => {

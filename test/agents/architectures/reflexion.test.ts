@@ -210,7 +210,12 @@ describe("reflexion()", () => {
         { budget: { maxTurns: 4 } },
       );
       expect(result).toMatchObject({ status: "budget_exhausted", output: "Turin." });
-      expect(lines).toEqual(["user: Where?", "assistant: Turin.", "user: Only in France."]);
+      expect(lines).toEqual([
+        "user: Where?",
+        "assistant: Turin.",
+        "user: Only in France.",
+        "assistant: [interrupted: budget_exhausted]",
+      ]);
     });
 
     test("are shown to the evaluator and the next attempt if the base is planAndExecute(), which keeps no conversation", async () => {
@@ -325,7 +330,7 @@ describe("reflexion()", () => {
       budget: { maxTurns: 1 },
     });
     expect(first.result).toMatchObject({ status: "budget_exhausted", output: "Looking." });
-    expect(first.conversation.map(({ role }) => role)).toEqual(["user", "assistant", "tool"]);
+    expect(first.conversation.map(({ role }) => role)).toEqual(["user", "assistant", "tool", "assistant"]);
     const later = await runAgent({
       architecture: reflexion(),
       model: scriptedModel(["Lyon.", calls]),
@@ -335,7 +340,10 @@ describe("reflexion()", () => {
     });
     expect(later.result).toMatchObject({ status: "budget_exhausted", output: "Lyon." });
     expect(later.result.metadata["reflexion"]).toEqual({ scores: [0.5], lessons: ["Look."] });
-    expect(transcriptLines(later.conversation)).toEqual(["user: What is it?", "assistant: Lyon."]);
+    expect(transcriptLines(later.conversation)).toEqual([
+      "user: What is it?",
+      "assistant: Lyon. [interrupted: budget_exhausted]",
+    ]);
   });
 
   test("B5: an attempt that is complete is kept when the budget is exhausted before its evaluation", async () => {
@@ -349,7 +357,9 @@ describe("reflexion()", () => {
       });
     const first = await stopped([calls, "Lyon."], 2);
     expect(first.result).toMatchObject({ status: "budget_exhausted", output: "Lyon." });
-    expect(transcriptLines(first.conversation).at(-1)).toBe("assistant: Lyon.");
+    expect(transcriptLines(first.conversation).at(-1)).toBe(
+      "assistant: Lyon. [interrupted: budget_exhausted]",
+    );
     // The attempt that is already evaluated is kept, not the newer one.
     const both = await stopped(["Lyon.", "Turin."], 4);
     expect(both.result).toMatchObject({ status: "budget_exhausted", output: "Lyon." });

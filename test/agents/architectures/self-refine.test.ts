@@ -125,7 +125,10 @@ describe("selfRefine()", () => {
       budget: { maxTurns: 3 },
     });
     expect(result).toMatchObject({ status: "budget_exhausted", output: "v1" });
-    expect(transcriptLines(conversation)).toEqual(["user: What is it?", "assistant: v1"]);
+    expect(transcriptLines(conversation)).toEqual([
+      "user: What is it?",
+      "assistant: v1 [interrupted: budget_exhausted]",
+    ]);
   });
 
   test("C2: no critic is called after a cancel while the base works", async () => {

@@ -155,7 +155,12 @@ test.each(Object.entries(rounds))(
     const { result, conversation, events } = await runAgent(options);
     expect(result).toMatchObject({ status: "budget_exhausted", output: "one" });
     expect(events.findLast(({ type }) => type === "agent_end")?.data).toMatchObject({ output: "one" });
-    expect(transcriptLines(conversation)).toEqual(["user: What is it?", "assistant: one", "user: And then?"]);
+    expect(transcriptLines(conversation)).toEqual([
+      "user: What is it?",
+      "assistant: one",
+      "user: And then?",
+      "assistant: [interrupted: budget_exhausted]",
+    ]);
   },
 );
 
@@ -174,6 +179,7 @@ test("S1: an answer that repeats an earlier one verbatim is in the conversation 
     "user: And then?",
     "assistant: one",
     "user: And then?",
+    "assistant: [interrupted: budget_exhausted]",
   ]);
 });
 
@@ -189,7 +195,12 @@ test("S1: an interruption in a later round keeps the earlier answer in the resul
     }),
   });
   expect(result).toMatchObject({ status: "max_turns", output: "one" });
-  expect(transcriptLines(conversation)).toEqual(["user: What is it?", "assistant: one", "user: And then?"]);
+  expect(transcriptLines(conversation)).toEqual([
+    "user: What is it?",
+    "assistant: one",
+    "user: And then?",
+    "assistant: [interrupted: max_turns]",
+  ]);
 });
 
 test.each([
