@@ -38,6 +38,7 @@ const agentOptionNames = optionNames<AgentOptions>({
   compaction: true,
   middleware: true,
   stopHooks: true,
+  reviewers: true,
   memory: true,
   history: true,
   telemetry: true,
@@ -86,6 +87,7 @@ const lists: readonly (readonly [Exclude<keyof AgentOptions, "model" | "models">
   ["guardrails", "guardrail"],
   ["extensions", "extension"],
   ["stopHooks", "{ name, shouldContinue }"],
+  ["reviewers", "reviewer({ ... })"],
   ["ephemeral", "source"],
 ];
 

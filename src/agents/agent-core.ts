@@ -52,7 +52,9 @@ import {
   refuseDuplicateTools,
   subAgentsOf,
 } from "./agent-parts.ts";
-import { childPlan } from "./children/child-plan.ts";
+import { childPlan, reviewPlan } from "./children/child-plan.ts";
+import { reviewKey } from "./reviewers/review-schedule.ts";
+import { checkReviewers } from "./reviewers/reviewer.ts";
 import { invocationPlan, turnLimits } from "./agent-plan.ts";
 import { checkRootInput, readInput, readMessage, type AgentInput, type ReadInput } from "./agent-input.ts";
 import { checkInputKeys, refusedInput } from "./input-problem.ts";
@@ -111,8 +113,6 @@ export class AgentCore implements HostedAgent {
   readonly #tools: ToolList;
   readonly #home: AgentHome | undefined;
   readonly #plan: InvocationPlan;
-  /** Created with the first child that shares the agent's prompt. */
-  #childPlan: InvocationPlan | undefined;
 
   constructor(options: AgentOptions, home?: AgentHome) {
     checkAgentOptions(options);
@@ -153,6 +153,8 @@ export class AgentCore implements HostedAgent {
     if (this.subAgents.length > 0) refuseDuplicateNamesBelow(this);
     this.models = modelsOf(this.architecture, options);
     refuseDuplicateTools(name, tools);
+    if (options.reviewers !== undefined)
+      checkReviewers(name, options.reviewers, typeof this.#tools === "function" ? undefined : tools);
     const pipeline = new MiddlewarePipeline(middlewareOf(options, home?.clock));
     const callPath = callPathOf(pipeline, options);
     if (callPath !== undefined) this.callPath = callPath;
@@ -205,7 +207,10 @@ export class AgentCore implements HostedAgent {
   async #invoke(ctx: RunContext): Promise<JsonValue> {
     const given = readInput(ctx.input);
     if (given === undefined) throw refusedInput(this.name, ctx.input);
-    if (ctx.sharesPrompt) return invokeIn((this.#childPlan ??= childPlan(this.#plan)), ctx, given);
+    if (ctx.sharesPrompt) {
+      const isReview = ctx.taskId === rootTaskId && ctx.facts.metadata[reviewKey] !== undefined;
+      return invokeIn(isReview ? reviewPlan(this.#plan) : childPlan(this.#plan), ctx, given);
+    }
     if (ctx.taskId === rootTaskId) checkRootInput(this.name, given, this.architecture);
     return invokeIn(this.#plan, ctx, given);
   }

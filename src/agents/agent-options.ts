@@ -25,6 +25,7 @@ import type {
 import type { Summarizer } from "./compaction/summarizer.ts";
 import type { ToolExtension } from "./gate/extension-layer.ts";
 import type { Layer, LevelMiddleware } from "./middleware/layer.ts";
+import type { Reviewer } from "./reviewers/reviewer.ts";
 import type { StopHook } from "./stop-hook.ts";
 import type { SubAgent } from "./sub-agents.ts";
 import type { ToolList } from "./tool-list.ts";
@@ -62,7 +63,7 @@ export interface AgentOptions<Context = unknown> {
    */
   readonly retry?: RetryChanges;
   /** The system prompt, or a function or source that builds it once per invocation. Default: empty. */
-  readonly instructions?: string | InstructionsFunction<Context> | Pick<PromptSource, "build">;
+  readonly instructions?: string | InstructionsFunction<Context> | Pick<PromptSource, "build" | "invalidate">;
   /**
    * A list of tools, which may change over time as that of `mcpServers` does, or a function that returns the current
    * list.
@@ -121,6 +122,8 @@ export interface AgentOptions<Context = unknown> {
   readonly middleware?: readonly (Layer | LevelMiddleware)[];
   /** Hooks that may continue an invocation that would end. */
   readonly stopHooks?: readonly StopHook[];
+  /** Background reviews of sessions, such as for memory and skills. `reviewer()` creates one. */
+  readonly reviewers?: readonly Reviewer[];
   /**
    * What the agent remembers about the run's user across sessions. At the start of each invocation, all blocks and the
    * up to five episodes and five facts that match the input best are added to the instructions. If absent, nothing is

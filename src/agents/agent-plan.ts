@@ -41,6 +41,7 @@ export function invocationPlan(agent: PlannedAgent, options: AgentOptions, parts
     stopHooks: options.stopHooks ?? [],
     window: compaction && ((ctx) => promptWindow(ctx, compaction)),
     history: options.history,
+    reviewers: options.reviewers ?? [],
     memory: options.memory ?? null,
     permissions: options.permissions ?? null,
     hooks: options.toolHooks ?? null,

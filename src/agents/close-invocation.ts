@@ -12,6 +12,8 @@ import {
   type TurnEvent,
 } from "../kernel/index.ts";
 import type { AgentRunResult } from "./middleware/agent-run.ts";
+import { scheduleReviews } from "./reviewers/review-schedule.ts";
+import type { Reviewer } from "./reviewers/reviewer.ts";
 import { refusedEntries, sessionEntries } from "./session-entries.ts";
 
 /** The end of an invocation. */
@@ -20,6 +22,7 @@ export interface Closing extends AgentRunResult {
   readonly messages: readonly ChatMessage[] | null;
   /** Whether a stop was thrown, so that the run can be resumed. */
   readonly isStopped: boolean;
+  readonly reviewers: readonly Reviewer[];
 }
 
 /** Why an invocation was stopped. */
@@ -70,8 +73,12 @@ export function closeInvocation(
       ? refusedEntries(ctx, turn, place.number)
       : sessionEntries(ctx, turn, { messages, place: place.number, isStopped });
   for (const change of changes) place.kept.push(change);
-  ctx.report({ sessions: place.kept });
-  for (const draft of closingEvents(ctx, session, closing, leafId)) ctx.emitEvent(draft, turn);
+  const ended = { turn, place: place.number, messages: messages ?? [], leafId, isStopped };
+  const reviews = scheduleReviews(closing.reviewers, ctx, ended);
+  if (reviews !== undefined) place.kept.push(reviews.change);
+  ctx.report({ sessions: place.kept, ...(reviews && { next: reviews.next }) });
+  const last = reviews === undefined ? leafId : reviews.change.entry.id;
+  for (const draft of closingEvents(ctx, session, closing, last)) ctx.emitEvent(draft, turn);
 }
 
 function closingEvents(

@@ -32,6 +32,7 @@ export { orchestration, type SubAgent, type SubAgentConfig } from "./sub-agents.
 export { PromptHistory, type PromptHistoryOptions } from "./prompt-history.ts";
 export type { RoundState, RunUntilOptions } from "./run-until.ts";
 export type { StopHook, StopState } from "./stop-hook.ts";
+export { reviewer, type Reviewer, type ReviewerOptions } from "./reviewers/reviewer.ts";
 export { userProxy } from "./user-proxy.ts";
 export { CostTracker, type Cost, type CostReport, type CostTrackerOptions } from "./hooks/cost-tracker.ts";
 export type { HookFailure } from "./hooks/hook-calls.ts";

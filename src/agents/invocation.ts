@@ -154,7 +154,9 @@ class Invocation {
     this.#isClosed = true;
     const isStopped = stop !== undefined;
     const messages = this.#isInputKept ? this.#said(result, stop) : null;
-    closeInvocation(this.#ctx, this.#session, this.#turn, this.#place, { ...result, messages, isStopped });
+    const { reviewers } = this.#plan;
+    const closing = { ...result, messages, isStopped, reviewers };
+    closeInvocation(this.#ctx, this.#session, this.#turn, this.#place, closing);
   }
 
   /**

@@ -18,11 +18,12 @@ import type { ReadInput } from "../agent-input.ts";
 import { withFormat } from "../answer-format.ts";
 import type { Place } from "../close-invocation.ts";
 import type { InvocationPlan } from "../invocation-plan.ts";
+import { callCounts } from "../reviewers/review-schedule.ts";
 import { recallMemory, type RecalledMemory } from "../recalled-memory.ts";
 
 /** Determines what an invocation starts with. It is synchronous unless instructions or a history have to be loaded. */
 export function planTurn(
-  { agent, instructions, history, memory, toolSpecs, maxToolCallsPerTurn }: InvocationPlan,
+  { agent, instructions, history, memory, reviewers, toolSpecs, maxToolCallsPerTurn }: InvocationPlan,
   ctx: RunContext,
   given: ReadInput,
   place: Place,
@@ -42,7 +43,14 @@ export function planTurn(
   ): TurnPlan => {
     const text = joined(joined(built, orders), recalled?.text ?? "");
     const words = given.output === undefined ? text : withFormat(text, given.output);
-    const plan = { input, instructions: words, fromCache, tools, maxToolCallsPerTurn };
+    const plan = {
+      input,
+      instructions: words,
+      fromCache,
+      tools,
+      maxToolCallsPerTurn,
+      ...(reviewers.length > 0 && { carried: callCounts(path) }),
+    };
     if (before === undefined && recalled === undefined) return plan;
     return {
       ...plan,

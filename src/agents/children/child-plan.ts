@@ -1,4 +1,5 @@
 import { react } from "../architectures/react.ts";
+import { ReviewLoop } from "../reviewers/review-loop.ts";
 import type { InvocationPlan } from "../invocation-plan.ts";
 
 /**
@@ -17,5 +18,15 @@ export function childPlan(plan: InvocationPlan): InvocationPlan {
     window: undefined,
     history: undefined,
     memory: null,
+    reviewers: [],
   };
+}
+
+/** The plan of a review, which clears the cached system prompt of the agent if it has executed a tool. */
+export function reviewPlan(plan: InvocationPlan): InvocationPlan {
+  const { instructions } = plan;
+  const shared = childPlan(plan);
+  if (typeof instructions !== "object" || instructions.invalidate === undefined) return shared;
+  const invalidate = instructions.invalidate.bind(instructions);
+  return { ...shared, architecture: new ReviewLoop(shared.architecture, invalidate) };
 }

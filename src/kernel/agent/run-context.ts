@@ -64,7 +64,7 @@ export interface TaskReport {
   readonly sessions?: readonly SessionChange[];
   /**
    * Runs to submit in the commit that ends the run, exactly once. Only a root task may request them. Not submitted if
-   * the task failed, because it can be resumed. Replaces the list of an earlier report.
+   * the task failed, because it can be resumed. Replaces runs of earlier reports that have the same key.
    */
   readonly next?: readonly NextRun[];
   /** Additional data for the task's outcome, such as plans, scores and hand-off targets. */

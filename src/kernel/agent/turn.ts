@@ -47,6 +47,8 @@ export interface TurnPlan {
    * absent, all calls are executed.
    */
   readonly maxToolCallsPerTurn?: number;
+  /** Data that the agent has read from the session path and uses when the invocation ends. Default: `null`. */
+  readonly carried?: JsonValue;
   /** Events that are emitted with the step, such as what was recalled from a memory. Default: none. */
   readonly events?: readonly EmittableEvent[];
 }
@@ -65,6 +67,8 @@ export interface Turn {
   readonly history: Transcript;
   /** Messages that earlier tasks of this run said in the session of this task, as planned. */
   readonly earlier: readonly ChatMessage[];
+  /** Data from the session path, as planned. */
+  readonly carried: JsonValue;
   /** Id of the session that stores the task's history. `null` if the task has no history. */
   readonly sessionId: SessionId | null;
   /** Id of the entry that the first message of this invocation follows. `null` for the first message of a session. */

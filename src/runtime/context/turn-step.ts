@@ -173,6 +173,10 @@ function freeze(open: ActiveStep, { plan, sessionId, leafId, history, settings }
   };
   if (historyHash !== undefined) record.history = historyHash;
   if (earlierHash !== undefined) record.earlier = earlierHash;
+  if (plan.carried !== undefined) {
+    sealJson(plan.carried, "the carried data of a turn");
+    record.carried = plan.carried;
+  }
   if (plan.maxToolCallsPerTurn !== undefined) record.maxToolCallsPerTurn = plan.maxToolCallsPerTurn;
   if (settings.model !== null) record.model = settings.model;
   if (settings.thinkingLevel !== null) record.thinkingLevel = settings.thinkingLevel;
@@ -237,6 +241,7 @@ class TakenTurn implements Turn {
   readonly instructionsHash: string;
   readonly tools: readonly ToolSpec[];
   readonly earlier: readonly ChatMessage[];
+  readonly carried: JsonValue;
   readonly resumeCount: number;
   readonly role: string;
   readonly model: ModelReference | null;
@@ -258,6 +263,7 @@ class TakenTurn implements Turn {
       record.earlier === undefined
         ? none
         : (contentOf(runner, record.earlier) as unknown as readonly ChatMessage[]);
+    this.carried = record.carried ?? null;
     this.resumeCount = runner.task.resumed;
     this.model = record.model ?? null;
     this.thinkingLevel = record.thinkingLevel ?? null;

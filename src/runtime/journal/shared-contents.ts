@@ -20,6 +20,8 @@ export interface TurnRecord {
   readonly role?: string;
   /** Hash of `TurnPlan.earlier`. */
   readonly earlier?: string;
+  /** See `TurnPlan.carried`. */
+  readonly carried?: JsonValue;
   /** See `TurnPlan.maxToolCallsPerTurn`. */
   readonly maxToolCallsPerTurn?: number;
   /** The model that the session path sets. Absent if it sets none. */
