@@ -188,14 +188,11 @@ describe("a slow client", () => {
     lazy.pause();
     const reader = await openSse(server.url + path, { token: server.admin });
     await run.signal("go");
-    let last: string | undefined;
-    let count = 0;
-    for await (const { id } of reader) {
-      if (id !== undefined) expect(id).toBe(String(count++));
-      last = id ?? last;
-    }
+    const seen: string[] = [];
+    for await (const { id } of reader) if (id !== undefined) seen.push(id);
+    expect(seen).toEqual(seen.map((_id, at) => String(at)));
     expect((await run.result()).status).toBe("completed");
-    expect(last).toBe(String(await server.store.events.lastSeq(run.runId)));
+    expect(seen.at(-1)).toBe(String(await server.store.events.lastSeq(run.runId)));
     lazy.on("error", () => undefined);
     lazy.resume();
     await closed;
@@ -213,7 +210,7 @@ describe("two people", () => {
         }),
       ),
     );
-    expect(answers.map(({ status }) => status).toSorted()).toEqual([202, 409]);
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([202, 409]));
     const [first] = answers;
     const lost = answers.find(({ status }) => status === 409);
     expect(lost?.json).toMatchObject({

@@ -263,7 +263,8 @@ class HonoServer implements Server {
   }
 
   #checkedQuery({ query }: Route, search: URLSearchParams): unknown {
-    const values: Record<string, string | string[]> = {};
+    // Without a prototype, because a client may name a parameter `__proto__`.
+    const values = Object.create(null) as Record<string, string | string[]>;
     for (const name of new Set(search.keys())) {
       const all = search.getAll(name);
       values[name] = all.length === 1 && all[0] !== undefined ? all[0] : all;
@@ -288,7 +289,6 @@ class HonoServer implements Server {
   /** Answers a path that is not in the table: a file of the page, or an error. */
   #answerOther({ req }: Context): Response {
     this.#gate.checkOrigin(req.raw);
-    this.#rate.count("public");
     const { pathname } = new URL(req.url);
     if (req.method === "GET" || req.method === "HEAD") {
       const file = this.#page?.find(pathname);

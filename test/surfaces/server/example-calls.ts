@@ -156,6 +156,7 @@ export function examples(world: ExampleWorld): Readonly<Record<string, Example>>
     "dead-letters.list": { query: "?agentId=archive", status: 200 },
     "dead-letters.redeliver": { body: { agentId: "archive", messageIds: [letter.id] }, status: 200 },
     "access.get": { status: 200 },
+    "facts.get": { status: 200 },
     "openapi.get": { status: 200 },
     "access.login": { query: "?code=wrong", status: 401 },
     "sessions.delete": { ...session, status: 204 },

@@ -65,7 +65,8 @@ export async function startServer(
     ...more,
     limits: { requestsPerSecond: 10_000, requestBurst: 10_000, changesMs: 10, ...more.limits },
   });
-  const { url, port, close }: Listening = await listen(server, { port: 0, ...listening });
+  const listens: Listening = await listen(server, { port: 0, ...listening });
+  const { url, port } = listens;
   const { token: admin } = await tokens.create({ name: "test", scope: "admin" });
   return {
     url,
@@ -78,11 +79,11 @@ export async function startServer(
     errors,
     call: (method, path, { token = admin, ...rest } = {}) =>
       callServer(url, method, path, { token, ...rest }),
-    tokenOf: async (tenantId, scope = "run", userId = undefined) =>
+    tokenOf: async (tenantId, scope = "run", userId) =>
       (await tokens.create({ name: tenantId, scope, tenantId, ...(userId !== undefined && { userId }) }))
         .token,
     close: async () => {
-      await close();
+      await listens.close();
       await runtime.close();
     },
   };

@@ -1,5 +1,6 @@
 import { Fault } from "../../../kernel/index.ts";
 import type { Route } from "../route.ts";
+import { getFacts } from "./facts.ts";
 import { operationRoutes } from "./operations.ts";
 import { publicRoutes } from "./public.ts";
 import { runCommandRoutes } from "./run-commands.ts";
@@ -12,6 +13,7 @@ const ownRoutes: readonly Route[] = [
   ...runCommandRoutes,
   ...sessionRoutes,
   ...operationRoutes,
+  getFacts,
   ...streamRoutes,
   ...publicRoutes,
 ];
