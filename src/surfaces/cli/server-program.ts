@@ -9,8 +9,8 @@ const serveHelp = `
 Prints the address of the server: a link that works once and opens the page. Other programs send a token of
 reeve token create with each request. GET /openapi.json describes all routes.
 
-The server hosts the agent of reeve run if a model is given, and drives the runs of this folder: those that
-callers start, and those that reeve run left behind. Runs of other agents are shown and wait for a worker.
+The server hosts the agents of the workspace (reeve agents lists them), and drives the runs of this folder:
+those that callers start, and those that reeve run left behind. Runs of other agents are shown and wait for a worker.
 On Ctrl-C it starts no further call, finishes those in flight and ends; the next process continues the runs.
 
 ${exitCodeTable()}
@@ -53,7 +53,7 @@ export function addServerCommands(
       "host the agent of reeve run with this model (default: $REEVE_MODEL)",
     )
     .option("--base-url <url>", "the provider's address, if it is not the usual one")
-    .option("--tools <none|read|all>", "the tools of the agent (default: read)")
+    .option("--tools <none|read|all>", "the tools of the agents (default: their own, or read)")
     .option("--root <folder>", "the folder that the tools may use (default: the current folder)")
     .option("--sandbox <enforce|warn|off>", "the sandbox of shell commands (default: enforce)")
     .option("--instructions <text>", "the system prompt")

@@ -2,11 +2,10 @@ import { statSync } from "node:fs";
 import { resolve } from "node:path";
 import type { SandboxMode } from "../../../capabilities/tools/index.ts";
 import { Fault } from "../../../kernel/index.ts";
-import type { Terminal } from "../terminal.ts";
 import { sandboxModes } from "./run-sandbox.ts";
 import { toolSets, type RunSettings, type ToolSet } from "./run-settings.ts";
 
-/** The options of the default agent, as the command line passes them: texts. */
+/** The options of agents, as the command line passes them: texts. */
 export interface SettingsOptions {
   readonly model?: string;
   readonly baseUrl?: string;
@@ -15,21 +14,16 @@ export interface SettingsOptions {
   readonly sandbox?: string;
   readonly instructions?: string;
   readonly maxTurns?: string;
+  readonly agent?: string;
+  readonly profile?: string;
 }
 
-/** Returns the settings of the default agent. Throws `invalid_argument` if a value is invalid or there is no model. */
-export function settingsOf(options: SettingsOptions, { env }: Terminal): RunSettings {
-  const { tools = "read", root = ".", sandbox = "enforce", instructions, baseUrl } = options;
-  const model = options.model ?? env["REEVE_MODEL"];
-  if (model === undefined || model === "") {
-    throw new Fault(
-      "invalid_argument",
-      "missing model; use --model provider/id, such as anthropic/claude-sonnet-5, or set REEVE_MODEL",
-    );
-  }
-  if (!toolSets.includes(tools as ToolSet))
+/** Returns the settings that the options name. Throws `invalid_argument` if a value is invalid. */
+export function settingsOf(options: SettingsOptions): RunSettings {
+  const { model, tools, root = ".", sandbox, instructions, baseUrl, agent, profile } = options;
+  if (tools !== undefined && !toolSets.includes(tools as ToolSet))
     throw new Fault("invalid_argument", `invalid --tools ${tools}: expected one of ${toolSets.join(", ")}`);
-  if (!sandboxModes.includes(sandbox as SandboxMode))
+  if (sandbox !== undefined && !sandboxModes.includes(sandbox as SandboxMode))
     throw new Fault(
       "invalid_argument",
       `invalid --sandbox ${sandbox}: expected one of ${sandboxModes.join(", ")}`,
@@ -38,10 +32,13 @@ export function settingsOf(options: SettingsOptions, { env }: Terminal): RunSett
     throw new Fault("invalid_argument", `invalid --root ${root}: the folder does not exist`);
   const maxTurns = numberOf("--max-turns", options.maxTurns, { whole: true });
   return {
-    model,
-    tools: tools as ToolSet,
     root: resolve(root),
-    sandbox: sandbox as SandboxMode,
+    folder: process.cwd(),
+    ...(model !== undefined && { model }),
+    ...(tools !== undefined && { tools: tools as ToolSet }),
+    ...(sandbox !== undefined && { sandbox: sandbox as SandboxMode }),
+    ...(agent !== undefined && { agent }),
+    ...(profile !== undefined && { profile }),
     ...(baseUrl !== undefined && { baseUrl }),
     ...(instructions !== undefined && { instructions }),
     ...(maxTurns !== undefined && { maxTurns }),
