@@ -23,6 +23,7 @@ import {
   type CollectOptions,
   type Delivery,
   type Engine,
+  type ExtensionError,
   type HostedAgent,
   type JsonValue,
   type RegisterOptions,
@@ -32,7 +33,9 @@ import {
   type RunQuery,
   type RunRecord,
   type Runtime,
+  type RuntimeSchedules,
   type RuntimeSessions,
+  type ScheduleOwner,
   type SpawnChildOptions,
   type SubmitOptions,
   type TaskRecord,
@@ -40,15 +43,18 @@ import {
   type UsageQuery,
   type UsageRow,
 } from "../kernel/index.ts";
+import type { ExtensionErrors } from "./extension-port.ts";
 import { lastClosedInvocation } from "./client/closed-invocation.ts";
 import { StoredRunHandle } from "./client/run-handle.ts";
 import { scopedStore, type RunStore } from "./client/run-store.ts";
+import { listOwner, StoredSchedules } from "./client/stored-schedules.ts";
 import { StoredSessions } from "./client/stored-sessions.ts";
 import { submitRun } from "./client/submit-run.ts";
 import type { NewRunOptions } from "./journal/new-run.ts";
 import { getRunContext } from "./process/async-context.ts";
 import type { AwaitedRuns } from "./process/awaited-runs.ts";
 import type { LiveContexts } from "./process/live-contexts.ts";
+import type { CronLoader } from "./process/schedule-record.ts";
 import type { RuntimeLifetime } from "./process/runtime-lifetime.ts";
 import type { WorkerContext } from "./process/worker-context.ts";
 import { agentTree, type AgentRegistry } from "./worker/agent-registry.ts";
@@ -63,6 +69,8 @@ export interface RuntimeWorker {
   readonly awaited: AwaitedRuns;
   readonly lifetime: RuntimeLifetime;
   readonly unhosted: UnhostedRuns;
+  readonly cron: CronLoader;
+  readonly extensionErrors: ExtensionErrors;
   /** Resolves when the observers of a run have processed its events. `undefined` if there are none in this process. */
   readonly observed: (runId: RunId) => Promise<void> | undefined;
   /** A caller in this process has started or looked up a run. */
@@ -75,6 +83,11 @@ export interface RuntimeWorker {
 const collectOptionNames = optionNames<Parameters<Runtime["collect"]>[0]>({ endedBefore: true });
 const scopeNames = optionNames<TenantScope>({ tenantId: true, userId: true });
 
+export interface ViewOptions {
+  /** Whether a caller of the process uses the view. Extensions of a hosted agent are no callers. Default: `true`. */
+  readonly isOfCaller?: boolean;
+}
+
 /**
  * The runtime as its callers see it. S6: with a scope, the runs, sessions, dead letters, approvals and usage of other
  * tenants and users do not exist. The store's queries check the scope.
@@ -82,13 +95,16 @@ const scopeNames = optionNames<TenantScope>({ tenantId: true, userId: true });
 export class RuntimeView implements Runtime {
   readonly #worker: RuntimeWorker;
   readonly #scope: TenantScope | undefined;
+  readonly #isOfCaller: boolean;
   readonly sessions: RuntimeSessions;
+  readonly schedules: RuntimeSchedules;
   /** The store of the handles. */
   readonly #runs: RunStore;
 
-  constructor(worker: RuntimeWorker, scope?: TenantScope) {
+  constructor(worker: RuntimeWorker, scope?: TenantScope, { isOfCaller = true }: ViewOptions = {}) {
     this.#worker = worker;
     this.#scope = scope;
+    this.#isOfCaller = isOfCaller;
     const { store } = worker.context;
     this.#runs = scope === undefined ? store : scopedStore(store, scope);
     this.sessions = new StoredSessions({
@@ -96,6 +112,18 @@ export class RuntimeView implements Runtime {
       life: worker.lifetime,
       scope,
       submit: (agent, input, options) => this.submit(agent, input, options),
+    });
+    const { clock, ids, hash } = worker.context;
+    this.schedules = new StoredSchedules({
+      records: store.records,
+      clock,
+      ids,
+      hash,
+      cron: worker.cron,
+      scope,
+      check: () => worker.lifetime.check(),
+      own: (owner, options) => this.#own(owner, owner === listOwner ? options : asCaller(options, scope)),
+      register: (agent) => worker.register(agent),
     });
   }
 
@@ -232,6 +260,11 @@ export class RuntimeView implements Runtime {
     return this.#worker.collect(scope === undefined ? options : { ...options, scope });
   }
 
+  extensionErrors(): readonly ExtensionError[] {
+    this.#worker.lifetime.check();
+    return this.#worker.extensionErrors.list(this.#scope);
+  }
+
   async deadLetters(agentId?: string): Promise<readonly Delivery[]> {
     this.#worker.lifetime.check();
     const { inbox } = this.#worker.context.store;
@@ -256,7 +289,7 @@ export class RuntimeView implements Runtime {
     const { context, lifetime: life, observed, awaited, unhosted } = this.#worker;
     const { clock, ids, unknownPrice, sizes } = context;
     const store = this.#runs;
-    this.#worker.noteCaller();
+    if (this.#isOfCaller) this.#worker.noteCaller();
     return new StoredRunHandle({
       store,
       clock,
@@ -294,8 +327,11 @@ export class RuntimeView implements Runtime {
   }
 }
 
-/** A run that the code of another run starts belongs to the same tenant and user, unless the options name others. */
-function asCaller(options: SubmitOptions, scope: TenantScope | undefined): SubmitOptions {
+/**
+ * A run that the code of another run starts, and a schedule that it names, belongs to the same tenant and user, unless
+ * the options name others.
+ */
+function asCaller<Options extends ScheduleOwner>(options: Options, scope: TenantScope | undefined): Options {
   const caller = getRunContext();
   if (caller === undefined || options.tenantId !== undefined || options.userId !== undefined) return options;
   // A view has a tenant of its own, and may have a user.
