@@ -356,7 +356,7 @@ export type {
 } from "./agent/middleware.ts";
 export * from "./agent/approval-need.ts";
 export * from "./agent/permissions.ts";
-export type { PromptQuery, PromptSource } from "./agent/prompt-source.ts";
+export type { InstructionsSource, PromptQuery, PromptSource } from "./agent/prompt-source.ts";
 export type { ResourceSource } from "./agent/resource-source.ts";
 export type * from "./agent/run-context.ts";
 export {

@@ -61,7 +61,8 @@ import { callModel, MessageStarts, ModelCall, type SentPrefix } from "../model/m
 import { drainInput } from "./input-drain.ts";
 import { MessageSteps } from "./messages.ts";
 import { runStep } from "./step-context.ts";
-import { StepExecutor, type Body } from "../task/step-executor.ts";
+import { StepExecutor } from "../task/step-executor.ts";
+import type { Body } from "../task/step-body.ts";
 import { CancellationScope } from "../task/cancellation-scope.ts";
 import type { TaskRunner } from "../task/task-runner.ts";
 import { askPerson } from "../tool/approval.ts";
