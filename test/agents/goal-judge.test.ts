@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { Agent, openRuntime, priceCatalog, type JudgedLoopOptions } from "../../src/index.ts";
 import { readVerdict } from "../../src/agents/goal-judge.ts";
-import { messageText } from "../../src/kernel/index.ts";
+import { messageText, type Model } from "../../src/kernel/index.ts";
 import { FakeClock, scriptedModel, type ScriptStep } from "../../src/testing/index.ts";
 import { removeStoresAfterEach, twoStores } from "../runtime/two-stores.ts";
 
@@ -14,6 +14,15 @@ function author(main: readonly ScriptStep[], judge: readonly ScriptStep[], more:
   const models = { main: scriptedModel(main), judge: scriptedModel(judge) };
   const agent = new Agent({ name: "author", model: models.main, models: { judge: models.judge }, ...more });
   return { agent, ...models };
+}
+
+/** A model that never answers. */
+function silentModel(onCall: () => void): Model {
+  const generate = (): Promise<never> => {
+    onCall();
+    return new Promise(() => undefined);
+  };
+  return { provider: "silent", modelId: "m", generate, stream: () => ({}) as never };
 }
 
 describe("runUntil({ judge })", () => {
@@ -121,17 +130,7 @@ describe("runUntil({ judge })", () => {
     const clock = new FakeClock();
     await using runtime = await openRuntime({ clock });
     const asked = Promise.withResolvers<void>();
-    const silent = scriptedModel([]);
-    const model = {
-      ...silent,
-      provider: "silent",
-      modelId: "m",
-      generate: () => {
-        asked.resolve();
-        return new Promise<never>(() => undefined);
-      },
-      stream: silent.stream.bind(silent),
-    };
+    const model = silentModel(asked.resolve);
     const agent = new Agent({ name: "author", model: scriptedModel(["In Sens."]), models: { judge: model } });
     const ending = agent.runUntil("Where?", { judge, runtime, timeoutMs: 1_000 });
     await asked.promise;
@@ -173,11 +172,8 @@ describe("runUntil({ judge })", () => {
       const options = { judge, runId: "run_goal" };
       const first = await openRuntime({ store: await open(), closeGraceMs: 0 });
       const asked = Promise.withResolvers<void>();
-      const silent = scriptedModel([]);
-      const holding = { ...silent, provider: "p", modelId: "m", stream: silent.stream.bind(silent) };
-      const generate = () => (asked.resolve(), new Promise<never>(() => undefined));
       const model = scriptedModel(["In Sens."]);
-      const left = new Agent({ name: "author", model, models: { judge: { ...holding, generate } } });
+      const left = new Agent({ name: "author", model, models: { judge: silentModel(asked.resolve) } });
       void left.runUntil("Where?", { ...options, runtime: first }).catch(() => undefined);
       await asked.promise;
       await first.close();

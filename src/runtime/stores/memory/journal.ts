@@ -249,7 +249,10 @@ export class MemoryJournal implements Journal {
     const { status } = memoryStatusOf(row);
     // A run that mail has woken is pending until a worker claims it.
     const isLeft = status === "waiting" || status === "paused" || (row.owner === null && row.mail.length > 0);
-    if ((!always && !isLeft) || !sameCaller(row.record, run)) return { kind: "busy", run: summaryOf(row) };
+    // L9: a run takes no input as steering before its start time.
+    const isScheduled = startsLater({ startAt: row.record.startAt, createdAt: run.createdAt });
+    if ((!always && (!isLeft || isScheduled)) || !sameCaller(row.record, run))
+      return { kind: "busy", run: summaryOf(row) };
     this.#siblings.mailbox.putNow({ ...steering, runId: row.record.runId });
     return { kind: "steered", runId: row.record.runId };
   }

@@ -106,7 +106,9 @@ export class RunCreator {
     // A run that mail has woken is pending until a worker claims it.
     const isLeft =
       status === "waiting" || status === "paused" || (status === "pending" && mailbox.hasMailNow(runId));
-    if ((!always && !isLeft) || !sameCaller(run, record)) return { kind: "busy", run };
+    // L9: a run takes no input as steering before its start time.
+    const isScheduled = startsLater({ startAt: run.startAt, createdAt: record.createdAt });
+    if ((!always && (!isLeft || isScheduled)) || !sameCaller(run, record)) return { kind: "busy", run };
     mailbox.putNow({ ...steering, runId });
     return { kind: "steered", runId };
   }
