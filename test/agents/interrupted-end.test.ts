@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import { Agent, openRuntime, tool, type AgentOptions } from "../../src/index.ts";
 import {
   messageText,
+  parseSessionId,
   toolCallsOf,
   type ChatMessage,
   type Guardrail,
@@ -35,8 +36,8 @@ function lineOf(message: ChatMessage): string {
 }
 
 /** The whole conversation of the session, and the entries that it does not contain. */
-async function conversation({ sessions }: Store) {
-  const entries = await sessions.read(sessionId as never, { includeHidden: true });
+async function conversation({ sessions }: Store, id: string = sessionId) {
+  const entries = await sessions.read(parseSessionId(id), { includeHidden: true });
   const lines = (isVisible: boolean): readonly string[] =>
     entries.flatMap(({ entry, visibility }) =>
       entry.type === "message" && (visibility === "visible") === isVisible ? [lineOf(entry.message)] : [],
@@ -197,7 +198,7 @@ describe.each(twoStores)("S1: the session of an interrupted invocation (store: %
     "S1: the streamed part is stored once, with the marker, after a restart: %s",
     async (status, how) => {
       const clock = new FakeClock();
-      const { open, store, runtime } = await setUp({ clock });
+      const { open, runtime } = await setUp({ clock });
       const model = new Hesitant([looks, "half an answer"]);
       const agent = new Agent({ name: "scout", model, tools: [look] });
       const timed = how === "deadline" && { timeoutMs: 1_000 };
@@ -207,7 +208,6 @@ describe.each(twoStores)("S1: the session of an interrupted invocation (store: %
       await (how === "deadline" ? clock.advance(1_500) : run.cancel("enough"));
       expect(await stream.result()).toMatchObject({ status, output: "half an answer" });
       await runtime.close();
-      void store;
       const later = await open();
       const second = await openRuntime({ store: later });
       const text = `assistant: half an answer [interrupted: ${status}]`;
@@ -241,8 +241,9 @@ describe.each(twoStores)("S1: the session of an interrupted invocation (store: %
       { role: "assistant", content: "Hi" },
       { role: "user", content: "Go" },
     ] as const;
-    expect((await guarded.invoke(messages, { runtime, sessionId })).status).toBe("guardrail_tripped");
-    expect(await conversation(store)).toEqual({ said: [], unseen: [] });
+    const refused = await guarded.invoke(messages, { runtime });
+    expect(refused.status).toBe("guardrail_tripped");
+    expect(await conversation(store, refused.sessionId)).toEqual({ said: [], unseen: [] });
     await new Agent({ name: "plain", model }).invoke("And?", { runtime, sessionId });
     expect(model.calls[0]?.messages.map(lineOf)).toEqual(["user: And?"]);
     await runtime.close();
