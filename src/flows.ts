@@ -21,6 +21,7 @@ export type FlowOptions = Omit<AgentOptions, (typeof notOfFlows)[number]>;
 const notOfFlows = [
   "architecture",
   "compaction",
+  "reviewers",
   "ephemeral",
   "followUps",
   "instructions",

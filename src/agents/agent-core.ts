@@ -23,6 +23,7 @@ import {
   type ChatMessage,
   type Clock,
   type ExecutionBudget,
+  type ExtensionPort,
   type JsonValue,
   type InboxMode,
   type Message,
@@ -34,7 +35,9 @@ import {
   type RunHandle,
   type RunResult,
   type Runtime,
+  type SessionNavigation,
   type SpawnBudget,
+  type SpawnChildOptions,
   type TaskInbox,
   type Tool,
   type UserMessage,
@@ -51,8 +54,10 @@ import {
   refuseDuplicateTools,
   subAgentsOf,
 } from "./agent-parts.ts";
-import { childPlan } from "./children/child-plan.ts";
-import { invocationPlan, turnLimits } from "./agent-plan.ts";
+import { childPlan, reviewPlan } from "./children/child-plan.ts";
+import { reviewKey } from "./reviewers/review-schedule.ts";
+import { checkReviewers } from "./reviewers/reviewer.ts";
+import { invocationPlan, turnLimits, type PlanParts } from "./agent-plan.ts";
 import { checkRootInput, readInput, readMessage, type AgentInput, type ReadInput } from "./agent-input.ts";
 import { checkInputKeys, refusedInput } from "./input-problem.ts";
 import { AgentStream, type StartedRun } from "./streaming/agent-stream.ts";
@@ -67,6 +72,9 @@ import { checkRunUntilOptions, runUntil, type JudgedLoopOptions, type RunUntilOp
 import { agentTool, type AgentToolOptions } from "./handoffs/agent-tool.ts";
 import { agentsBehind } from "./handed-answers.ts";
 import { agentsOf, withHandoffs } from "./sub-agents.ts";
+import { extendedOptions, extensionTools, withExtensionTools } from "./extensions/extended-parts.ts";
+import { ExtensionHost } from "./extensions/extension-host.ts";
+import type { Registrations } from "./extensions/registrations.ts";
 import { toolsIn, type ToolList } from "./tool-list.ts";
 import { ToolSpecs } from "./tool-specs.ts";
 
@@ -83,6 +91,9 @@ export interface StreamOptions<Context = unknown> extends InvokeOptions<Context>
   readonly cancelOnBreak?: boolean;
 }
 
+/** Options of `spawnChild`. */
+export type ChildOfSession<Context = unknown> = SpawnChildOptions<Context> & RuntimeChoice;
+
 /** Options of `continue`. */
 export type ContinueOptions<Context = unknown> = Omit<InvokeOptions<Context>, "sessionId">;
 
@@ -95,8 +106,8 @@ export class AgentCore implements HostedAgent {
   readonly id: AgentId;
   readonly name: string;
   readonly description: string;
-  readonly architecture: Architecture;
-  readonly models: Readonly<Record<string, Model>>;
+  architecture: Architecture;
+  models: Readonly<Record<string, Model>>;
   readonly subAgents: readonly HostedAgent[];
   readonly budget: Partial<ExecutionBudget>;
   readonly inbox: InboxMode;
@@ -105,16 +116,17 @@ export class AgentCore implements HostedAgent {
   declare readonly retry?: RetryChanges;
   readonly checksInput: boolean;
   declare readonly version?: string;
-  declare readonly callPath?: CallPath;
+  declare callPath?: CallPath;
   declare readonly clearHistory?: NonNullable<HostedAgent["clearHistory"]>;
   readonly #options: AgentOptions;
   readonly #tools: ToolList;
   readonly #home: AgentHome | undefined;
-  readonly #plan: InvocationPlan;
+  readonly #host: ExtensionHost | undefined;
+  /** The tools that extensions have registered. */
+  #extensionTools: readonly Tool[] = [];
+  #plan: InvocationPlan;
   /** The agent that judges the answers of `runUntil`. Created on first use, and once, because its id is registered. */
   #judge: AgentCore | undefined;
-  /** Created with the first child that shares the agent's prompt. */
-  #childPlan: InvocationPlan | undefined;
 
   constructor(options: AgentOptions, home?: AgentHome) {
     checkAgentOptions(options);
@@ -155,21 +167,49 @@ export class AgentCore implements HostedAgent {
     if (this.subAgents.length > 0) refuseDuplicateNamesBelow(this);
     this.models = modelsOf(this.architecture, options);
     refuseDuplicateTools(name, tools);
+    if (options.reviewers !== undefined)
+      checkReviewers(name, options.reviewers, typeof this.#tools === "function" ? undefined : tools);
     const pipeline = new MiddlewarePipeline(middlewareOf(options, home?.clock));
-    const callPath = callPathOf(pipeline, options);
+    const { extensions = [] } = options;
+    const parts = { ...limits, pipeline, toolSpecs, check: home?.check };
+    this.#host =
+      extensions.length === 0
+        ? undefined
+        : new ExtensionHost(
+            extensions,
+            () => this,
+            (registered) => this.#extend(registered, parts),
+          );
+    this.#plan = this.#compose(options, parts);
+  }
+
+  /** F1: composes the call path and the plan from the configuration, and again when extensions have changed it. */
+  #compose(options: AgentOptions, parts: Omit<PlanParts, "architecture" | "extensions">): InvocationPlan {
+    const callPath = callPathOf(parts.pipeline, options, this.#host);
     if (callPath !== undefined) this.callPath = callPath;
-    this.#plan = invocationPlan(this, options, {
-      ...limits,
+    return invocationPlan(this, options, {
+      ...parts,
       architecture: this.architecture,
-      pipeline,
-      toolSpecs,
-      check: home?.check,
+      extensions: this.#host,
     });
+  }
+
+  /** Adds what the extensions have registered. Called once, before the first invocation. */
+  #extend(registered: Registrations, parts: Omit<PlanParts, "architecture" | "extensions">): void {
+    const options = extendedOptions(this.#options, registered);
+    this.#extensionTools = extensionTools(registered);
+    this.architecture = architectureOf(options, registered.all("architecture"));
+    this.models = {
+      ...Object.fromEntries(registered.all("model")),
+      ...modelsOf(this.architecture, options),
+    };
+    this.#plan = this.#compose(options, parts);
   }
 
   /** The tools at this moment. The list may change between the calls of a turn. */
   get tools(): readonly Tool[] {
-    return toolsIn(this.#tools);
+    const own = toolsIn(this.#tools);
+    return this.#extensionTools.length === 0 ? own : withExtensionTools(own, this.#extensionTools);
   }
 
   /** Returns an agent with the same options except for `changes`. */
@@ -200,14 +240,23 @@ export class AgentCore implements HostedAgent {
         "invalid_argument",
         `invalid call of run() of agent ${this.name}: only a runtime calls run(); use invoke(input) or stream(input)`,
       );
-    if (inbox.messages.length > 0) return this.#answer(ctx, inbox);
-    return this.#invoke(ctx);
+    const run = (): Promise<JsonValue> =>
+      inbox.messages.length > 0 ? this.#answer(ctx, inbox) : this.#invoke(ctx);
+    return this.#host === undefined ? run() : this.#host.open(ctx).then(run);
+  }
+
+  /** Asks the agent's extensions whether a session of the agent may be switched, forked or moved. */
+  async beforeNavigation(navigation: SessionNavigation, port: ExtensionPort): Promise<string | undefined> {
+    return this.#host?.refusal(navigation, port);
   }
 
   async #invoke(ctx: RunContext): Promise<JsonValue> {
     const given = readInput(ctx.input);
     if (given === undefined) throw refusedInput(this.name, ctx.input);
-    if (ctx.sharesPrompt) return invokeIn((this.#childPlan ??= childPlan(this.#plan)), ctx, given);
+    if (ctx.sharesPrompt) {
+      const isReview = ctx.taskId === rootTaskId && ctx.facts.metadata[reviewKey] !== undefined;
+      return invokeIn(isReview ? reviewPlan(this.#plan) : childPlan(this.#plan), ctx, given);
+    }
     if (ctx.taskId === rootTaskId) checkRootInput(this.name, given, this.architecture);
     return invokeIn(this.#plan, ctx, given);
   }
@@ -307,6 +356,16 @@ export class AgentCore implements HostedAgent {
     checkRuntimeChoice("phase()", options);
     const runtime = options.runtime ?? (await this.#runtime());
     return runtime.sessions.phase(sessionId, this.id);
+  }
+
+  /**
+   * Starts a child of a session and returns its run. Its request starts with what the session's last closed invocation
+   * was sent, so that a provider that caches prompts bills only `prompt` in full. The child may call the tools that
+   * `tools` names, writes nothing to the session and does not make it busy (`Runtime.spawnChild`).
+   */
+  async spawnChild(options: ChildOfSession): Promise<RunHandle> {
+    const { runtime, ...child } = { ...options };
+    return (runtime ?? (await this.#runtime())).spawnChild(this, child);
   }
 
   /** Starts a run and returns its handle without waiting for the result. */

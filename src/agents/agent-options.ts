@@ -5,6 +5,7 @@ import type {
   EphemeralSource,
   EventObserver,
   ExecutionBudget,
+  Extension,
   Guardrail,
   HistoryProvider,
   HookRegistry,
@@ -23,8 +24,8 @@ import type {
   Telemetry,
 } from "../kernel/index.ts";
 import type { Summarizer } from "./compaction/summarizer.ts";
-import type { ToolExtension } from "./gate/extension-layer.ts";
 import type { Layer, LevelMiddleware } from "./middleware/layer.ts";
+import type { Reviewer } from "./reviewers/reviewer.ts";
 import type { StopHook } from "./stop-hook.ts";
 import type { SubAgent } from "./sub-agents.ts";
 import type { ToolList } from "./tool-list.ts";
@@ -62,7 +63,7 @@ export interface AgentOptions<Context = unknown> {
    */
   readonly retry?: RetryChanges;
   /** The system prompt, or a function or source that builds it once per invocation. Default: empty. */
-  readonly instructions?: string | InstructionsFunction<Context> | Pick<PromptSource, "build">;
+  readonly instructions?: string | InstructionsFunction<Context> | Pick<PromptSource, "build" | "invalidate">;
   /**
    * A list of tools, which may change over time as that of `mcpServers` does, or a function that returns the current
    * list.
@@ -111,8 +112,11 @@ export interface AgentOptions<Context = unknown> {
   /** Guardrails, called in this order at the stages that they implement. */
   readonly guardrails?: readonly Guardrail<Context>[];
   readonly permissions?: Permissions;
-  /** Extensions that may block a tool call or change its result at the tool gate. */
-  readonly extensions?: readonly ToolExtension[];
+  /**
+   * Extensions: code that handles the agent's events and registers tools, commands, guardrails and other parts. Their
+   * `setup` runs once, before the first invocation of this agent.
+   */
+  readonly extensions?: readonly Extension[];
   /** Hooks that run before and after tool calls at the tool gate. */
   readonly toolHooks?: HookRegistry;
   /** Creates the strategy that shortens a long conversation for the model. The run pays for summaries. */
@@ -121,6 +125,8 @@ export interface AgentOptions<Context = unknown> {
   readonly middleware?: readonly (Layer | LevelMiddleware)[];
   /** Hooks that may continue an invocation that would end. */
   readonly stopHooks?: readonly StopHook[];
+  /** Background reviews of sessions, such as for memory and skills. `reviewer()` creates one. */
+  readonly reviewers?: readonly Reviewer[];
   /**
    * What the agent remembers about the run's user across sessions. At the start of each invocation, all blocks and the
    * up to five episodes and five facts that match the input best are added to the instructions. If absent, nothing is

@@ -3,6 +3,7 @@ import {
   Fault,
   jsonText,
   performedBefore,
+  reportsNothing,
   type AgentSession,
   type ChatMessage,
   type InterruptedStatus,
@@ -12,6 +13,8 @@ import {
   type TurnEvent,
 } from "../kernel/index.ts";
 import type { AgentRunResult } from "./middleware/agent-run.ts";
+import { scheduleReviews } from "./reviewers/review-schedule.ts";
+import type { Reviewer } from "./reviewers/reviewer.ts";
 import { refusedEntries, sessionEntries } from "./session-entries.ts";
 
 /** The end of an invocation. */
@@ -20,6 +23,7 @@ export interface Closing extends AgentRunResult {
   readonly messages: readonly ChatMessage[] | null;
   /** Whether a stop was thrown, so that the run can be resumed. */
   readonly isStopped: boolean;
+  readonly reviewers: readonly Reviewer[];
 }
 
 /** Why an invocation was stopped. */
@@ -54,6 +58,11 @@ export interface Place {
   readonly kept: SessionChange[];
 }
 
+/** Whether the invocation is a heartbeat that reports nothing. It leaves no entry in the session. */
+export function isSilent({ heartbeat }: RunContext, { status, output }: AgentRunResult): boolean {
+  return heartbeat && status === "completed" && reportsNothing(output);
+}
+
 /**
  * Closes an invocation in the commit that ends the task, so that its entries become visible together with `agent_end`.
  */
@@ -70,8 +79,12 @@ export function closeInvocation(
       ? refusedEntries(ctx, turn, place.number)
       : sessionEntries(ctx, turn, { messages, place: place.number, isStopped });
   for (const change of changes) place.kept.push(change);
-  ctx.report({ sessions: place.kept });
-  for (const draft of closingEvents(ctx, session, closing, leafId)) ctx.emitEvent(draft, turn);
+  const ended = { turn, place: place.number, messages: messages ?? [], leafId, isStopped };
+  const reviews = scheduleReviews(closing.reviewers, ctx, ended);
+  if (reviews !== undefined) place.kept.push(reviews.change);
+  ctx.report({ sessions: place.kept, ...(reviews && { next: reviews.next }) });
+  const last = reviews === undefined ? leafId : reviews.change.entry.id;
+  for (const draft of closingEvents(ctx, session, closing, last)) ctx.emitEvent(draft, turn);
 }
 
 function closingEvents(

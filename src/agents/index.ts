@@ -1,4 +1,10 @@
-export { AgentCore, type AgentHome, type ContinueOptions, type StreamOptions } from "./agent-core.ts";
+export {
+  AgentCore,
+  type AgentHome,
+  type ChildOfSession,
+  type ContinueOptions,
+  type StreamOptions,
+} from "./agent-core.ts";
 export type { AgentOptions, InstructionsFunction } from "./agent-options.ts";
 export { checkAgentOptions, checkKindOptions } from "./agent-check.ts";
 export type { AgentSubmitOptions, InvokeOptions } from "./invoke-options.ts";
@@ -32,6 +38,7 @@ export { orchestration, type SubAgent, type SubAgentConfig } from "./sub-agents.
 export { PromptHistory, type PromptHistoryOptions } from "./prompt-history.ts";
 export type { JudgedLoopOptions, RoundState, RunUntilOptions } from "./run-until.ts";
 export type { StopHook, StopState } from "./stop-hook.ts";
+export { reviewer, type Reviewer, type ReviewerOptions } from "./reviewers/reviewer.ts";
 export { userProxy } from "./user-proxy.ts";
 export { CostTracker, type Cost, type CostReport, type CostTrackerOptions } from "./hooks/cost-tracker.ts";
 export type { HookFailure } from "./hooks/hook-calls.ts";
@@ -67,7 +74,6 @@ export {
 export { type FileUse, usualFileUse } from "./compaction/touched-files.ts";
 export { truncation, type TruncationOptions } from "./compaction/truncation.ts";
 export { composeGate, type GateParts } from "./gate/compose-gate.ts";
-export type { ToolExtension } from "./gate/extension-layer.ts";
 export { ToolHooks, type PostToolHook, type PreToolHook, type ToolHooksOptions } from "./gate/tool-hooks.ts";
 export { GuardedRun, withGuardrailModels, type TrippedGuardrail } from "./guardrails/guarded-run.ts";
 export { inMemoryApprovals, type InMemoryApprovals } from "./permissions/approval-memory.ts";

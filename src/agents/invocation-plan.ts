@@ -2,6 +2,8 @@ import type { InstructionsFunction } from "./agent-options.ts";
 import type { SchemaCheck } from "./answer-format.ts";
 import type { MiddlewarePipeline } from "./middleware/pipeline.ts";
 import type { PromptWindow } from "./compaction/prompt-window.ts";
+import type { ExtensionHost } from "./extensions/extension-host.ts";
+import type { Reviewer } from "./reviewers/reviewer.ts";
 import type { ToolSpecs } from "./tool-specs.ts";
 import type { InvocationParts } from "./invocation-dependencies.ts";
 import type { StopHook } from "./stop-hook.ts";
@@ -25,7 +27,7 @@ export interface InvocationPlan extends Pick<
   readonly steering: DrainMode;
   readonly followUps: DrainMode;
   readonly architecture: Architecture;
-  readonly instructions: string | InstructionsFunction | Pick<PromptSource, "build">;
+  readonly instructions: string | InstructionsFunction | Pick<PromptSource, "build" | "invalidate">;
   readonly maxTurns: number;
   readonly maxToolCallsPerTurn: number;
   readonly ephemeral: readonly EphemeralSource[];
@@ -36,6 +38,9 @@ export interface InvocationPlan extends Pick<
   readonly stopWhen: StopCondition | null;
   readonly window: ((ctx: RunContext) => PromptWindow) | undefined;
   readonly history: HistoryProvider | undefined;
+  /** The extensions of the agent. `undefined` if it has none. */
+  readonly extensions: ExtensionHost | undefined;
+  readonly reviewers: readonly Reviewer[];
   readonly check: SchemaCheck;
   readonly toolSpecs: ToolSpecs;
 }

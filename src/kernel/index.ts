@@ -172,7 +172,7 @@ export { describeRefusal } from "./limits/refused-seat.ts";
 export type { RunSnapshot } from "./limits/run-snapshot.ts";
 export { defaultSpawnBudget, spawnBudget, type SpawnBudget } from "./limits/spawn-budget.ts";
 export * from "./limits/spending-caps.ts";
-export { boundOf, isPriced } from "./limits/reservation-bound.ts";
+export { boundOf, isPriced, largestOutput } from "./limits/reservation-bound.ts";
 export { stepHeadcount } from "./limits/step-headcount.ts";
 export { fitsInFull, stepLedger } from "./limits/step-ledger.ts";
 export {
@@ -191,6 +191,7 @@ export type { AskOutcome } from "./run/ask-outcome.ts";
 export type { GuardrailDecision, GuardrailStage, OnGuardrailError } from "./run/guardrail-decision.ts";
 export type { DrainMode, InputQueue } from "./run/input-queue.ts";
 export * from "./run/open-approval.ts";
+export { missingRun } from "./run/missing-run.ts";
 export { outcomeStatus } from "./run/outcome-status.ts";
 export type { Resolution } from "./run/resolution.ts";
 export type { ContextFactory, RunFacts, RunFactsStorage } from "./run/run-facts.ts";
@@ -206,6 +207,9 @@ export * from "./run/run-standing.ts";
 export * from "./run/run-summary.ts";
 export { isInScope, longestName, nameProblem, type TenantScope } from "./run/tenant-scope.ts";
 export { sameCaller } from "./run/same-caller.ts";
+export * from "./run/schedule.ts";
+export * from "./run/fire-decision.ts";
+export * from "./run/heartbeat.ts";
 export type * from "./run/spawn-options.ts";
 export { branchScope, type StepAddress, stepAt, type StepScope } from "./run/step-address.ts";
 export {
@@ -271,6 +275,7 @@ export { userEntry, type UserEntryFields } from "./sessions/user-entry.ts";
 // What a store must implement.
 export type { Commit, Erasure } from "./stores/commit.ts";
 export type { ContentOwner, Contents } from "./stores/contents.ts";
+export { eventTypes } from "./stores/erased-event.ts";
 export { eraseCommit } from "./stores/erasure.ts";
 export type { EventLog, LogVerdict, TailOptions } from "./stores/event-log.ts";
 export * from "./stores/inbox.ts";
@@ -304,19 +309,9 @@ export type { CompactionGoal, CompactionStrategy } from "./agent/compaction-stra
 export type * from "./agent/dependencies.ts";
 export type * from "./agent/engine.ts";
 export type { EphemeralSource } from "./agent/ephemeral-source.ts";
-export type { Command, Extension, ExtensionApi, ExtensionHandler } from "./agent/extension.ts";
-export type {
-  ContextUsage,
-  ExtensionContext,
-  ModelRegistry,
-  SessionView,
-} from "./agent/extension-context.ts";
-export type {
-  ExtensionEvent,
-  ExtensionEvents,
-  ExtensionEventType,
-  ExtensionResult,
-} from "./agent/extension-event.ts";
+export type * from "./agent/extension.ts";
+export type * from "./agent/extension-context.ts";
+export type * from "./agent/extension-event.ts";
 export type { GuardedCall, Guardrail, GuardrailContext } from "./agent/guardrail.ts";
 export type { HistoryKey, HistoryProvider } from "./agent/history-provider.ts";
 export {
@@ -358,7 +353,12 @@ export * from "./agent/permissions.ts";
 export type { PromptQuery, PromptSource } from "./agent/prompt-source.ts";
 export type { ResourceSource } from "./agent/resource-source.ts";
 export type * from "./agent/run-context.ts";
-export { checkChildRequest, checkSpawnOptions, spawnOptionNames } from "./agent/spawn-check.ts";
+export {
+  checkChildRequest,
+  checkSpawnOptions,
+  spawnChildNames,
+  spawnOptionNames,
+} from "./agent/spawn-check.ts";
 export { answerIfLive } from "./agent/answer-approval.ts";
 export type { EventOptions, RunHandle, ToolResultOptions, WaitingResult } from "./agent/run-handle.ts";
 export * from "./agent/runtime.ts";
@@ -367,7 +367,7 @@ export type { Attributes, Metric, Span, SpanOptions, Telemetry } from "./agent/t
 export type { Tool, ToolConcurrency, ToolContext, ToolOrigin, ToolRisk } from "./agent/tool.ts";
 export type * from "./agent/tool-gate.ts";
 export type { ToolHost } from "./agent/tool-host.ts";
-export type { Turn, TurnOpening, TurnPlan } from "./agent/turn.ts";
+export type { HandledInput, Turn, TurnOpening, TurnPlan } from "./agent/turn.ts";
 export type { MalformedCall, RepairedCall, RepairToolCall } from "./agent/tool-repair.ts";
 export type { EndedTurn, PrepareStep, StopCondition, TurnChanges, TurnStart } from "./agent/turn-control.ts";
 export type * from "./agent/session-api.ts";

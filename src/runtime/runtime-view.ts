@@ -1,17 +1,20 @@
 import {
   agentIdOf,
   approvalQueryNames,
+  checkChildRequest,
   checkChoice,
   checkOptions,
   describeValue,
   Fault,
   formatRunId,
+  HistoryRetention,
   nameProblem,
   optionNames,
   parseAgentId,
   parseRunId,
   parseSessionId,
   runQueryNames,
+  spawnChildNames,
   submitOptionNames,
   type AgentResolver,
   type ApprovalPage,
@@ -20,6 +23,7 @@ import {
   type CollectOptions,
   type Delivery,
   type Engine,
+  type ExtensionError,
   type HostedAgent,
   type JsonValue,
   type RegisterOptions,
@@ -29,19 +33,28 @@ import {
   type RunQuery,
   type RunRecord,
   type Runtime,
+  type RuntimeSchedules,
   type RuntimeSessions,
+  type ScheduleOwner,
+  type SpawnChildOptions,
   type SubmitOptions,
+  type TaskRecord,
   type TenantScope,
   type UsageQuery,
   type UsageRow,
 } from "../kernel/index.ts";
+import type { ExtensionErrors } from "./extension-port.ts";
+import { lastClosedInvocation } from "./client/closed-invocation.ts";
 import { StoredRunHandle } from "./client/run-handle.ts";
 import { scopedStore, type RunStore } from "./client/run-store.ts";
+import { listOwner, StoredSchedules } from "./client/stored-schedules.ts";
 import { StoredSessions } from "./client/stored-sessions.ts";
 import { submitRun } from "./client/submit-run.ts";
+import type { NewRunOptions } from "./journal/new-run.ts";
 import { getRunContext } from "./process/async-context.ts";
 import type { AwaitedRuns } from "./process/awaited-runs.ts";
 import type { LiveContexts } from "./process/live-contexts.ts";
+import type { CronLoader } from "./process/schedule-record.ts";
 import type { RuntimeLifetime } from "./process/runtime-lifetime.ts";
 import type { WorkerContext } from "./process/worker-context.ts";
 import { agentTree, type AgentRegistry } from "./worker/agent-registry.ts";
@@ -56,6 +69,8 @@ export interface RuntimeWorker {
   readonly awaited: AwaitedRuns;
   readonly lifetime: RuntimeLifetime;
   readonly unhosted: UnhostedRuns;
+  readonly cron: CronLoader;
+  readonly extensionErrors: ExtensionErrors;
   /** Resolves when the observers of a run have processed its events. `undefined` if there are none in this process. */
   readonly observed: (runId: RunId) => Promise<void> | undefined;
   /** A caller in this process has started or looked up a run. */
@@ -68,6 +83,11 @@ export interface RuntimeWorker {
 const collectOptionNames = optionNames<Parameters<Runtime["collect"]>[0]>({ endedBefore: true });
 const scopeNames = optionNames<TenantScope>({ tenantId: true, userId: true });
 
+export interface ViewOptions {
+  /** Whether a caller of the process uses the view. Extensions of a hosted agent are no callers. Default: `true`. */
+  readonly isOfCaller?: boolean;
+}
+
 /**
  * The runtime as its callers see it. S6: with a scope, the runs, sessions, dead letters, approvals and usage of other
  * tenants and users do not exist. The store's queries check the scope.
@@ -75,13 +95,16 @@ const scopeNames = optionNames<TenantScope>({ tenantId: true, userId: true });
 export class RuntimeView implements Runtime {
   readonly #worker: RuntimeWorker;
   readonly #scope: TenantScope | undefined;
+  readonly #isOfCaller: boolean;
   readonly sessions: RuntimeSessions;
+  readonly schedules: RuntimeSchedules;
   /** The store of the handles. */
   readonly #runs: RunStore;
 
-  constructor(worker: RuntimeWorker, scope?: TenantScope) {
+  constructor(worker: RuntimeWorker, scope?: TenantScope, { isOfCaller = true }: ViewOptions = {}) {
     this.#worker = worker;
     this.#scope = scope;
+    this.#isOfCaller = isOfCaller;
     const { store } = worker.context;
     this.#runs = scope === undefined ? store : scopedStore(store, scope);
     this.sessions = new StoredSessions({
@@ -89,6 +112,18 @@ export class RuntimeView implements Runtime {
       life: worker.lifetime,
       scope,
       submit: (agent, input, options) => this.submit(agent, input, options),
+    });
+    const { clock, ids, hash } = worker.context;
+    this.schedules = new StoredSchedules({
+      records: store.records,
+      clock,
+      ids,
+      hash,
+      cron: worker.cron,
+      scope,
+      check: () => worker.lifetime.check(),
+      own: (owner, options) => this.#own(owner, owner === listOwner ? options : asCaller(options, scope)),
+      register: (agent) => worker.register(agent),
     });
   }
 
@@ -122,7 +157,36 @@ export class RuntimeView implements Runtime {
     return this.#submitted(submitted instanceof Promise ? await submitted : submitted, own);
   }
 
-  #submitRun(agent: HostedAgent, input: JsonValue, options: SubmitOptions): RunRecord | Promise<RunRecord> {
+  async spawnChild(agent: HostedAgent, options: SpawnChildOptions): Promise<RunHandle> {
+    this.#worker.lifetime.check();
+    const names = new Set((agent.tools ?? []).map(({ name }) => name));
+    checkChildRequest("spawnChild()", options, names, spawnChildNames);
+    const { sessionId, prompt, tools = null, context, ...rest } = options;
+    const { journal } = this.#worker.context.store;
+    const { sessions } = this;
+    const query = {
+      journal,
+      sessions,
+      agentId: agent.id,
+      sessionId: parseSessionId(sessionId),
+      scope: this.#scope,
+    };
+    const { run, task } = await lastClosedInvocation(query);
+    const inherits = { runId: run.runId, sessionId: run.sessionId };
+    const own: NewRunOptions = {
+      ...ownerOf(run),
+      ...settingsFor(task),
+      metadata: run.metadata,
+      ...rest,
+      ...(context !== undefined && { context }),
+      sessionId: run.sessionId,
+      retention: HistoryRetention.NONE,
+      child: { inherits, tools, place: "child" },
+    };
+    return this.#submitted(await this.#submitBound(agent, prompt as JsonValue, own), own);
+  }
+
+  #submitRun(agent: HostedAgent, input: JsonValue, options: NewRunOptions): RunRecord | Promise<RunRecord> {
     const { context, engine } = this.#worker;
     return submitRun(context, engine.claimer, agent, input, options, this.#scope);
   }
@@ -137,7 +201,7 @@ export class RuntimeView implements Runtime {
    * removed if the submission created no run: it was refused, became steering for another run, or a run with this id
    * already exists.
    */
-  async #submitBound(agent: HostedAgent, input: JsonValue, options: SubmitOptions): Promise<RunRecord> {
+  async #submitBound(agent: HostedAgent, input: JsonValue, options: NewRunOptions): Promise<RunRecord> {
     const { agents, contexts, context } = this.#worker;
     const tree = agentTree(agent);
     this.register(agent);
@@ -196,6 +260,11 @@ export class RuntimeView implements Runtime {
     return this.#worker.collect(scope === undefined ? options : { ...options, scope });
   }
 
+  extensionErrors(): readonly ExtensionError[] {
+    this.#worker.lifetime.check();
+    return this.#worker.extensionErrors.list(this.#scope);
+  }
+
   async deadLetters(agentId?: string): Promise<readonly Delivery[]> {
     this.#worker.lifetime.check();
     const { inbox } = this.#worker.context.store;
@@ -220,7 +289,7 @@ export class RuntimeView implements Runtime {
     const { context, lifetime: life, observed, awaited, unhosted } = this.#worker;
     const { clock, ids, unknownPrice, sizes } = context;
     const store = this.#runs;
-    this.#worker.noteCaller();
+    if (this.#isOfCaller) this.#worker.noteCaller();
     return new StoredRunHandle({
       store,
       clock,
@@ -258,8 +327,11 @@ export class RuntimeView implements Runtime {
   }
 }
 
-/** A run that the code of another run starts belongs to the same tenant and user, unless the options name others. */
-function asCaller(options: SubmitOptions, scope: TenantScope | undefined): SubmitOptions {
+/**
+ * A run that the code of another run starts, and a schedule that it names, belongs to the same tenant and user, unless
+ * the options name others.
+ */
+function asCaller<Options extends ScheduleOwner>(options: Options, scope: TenantScope | undefined): Options {
   const caller = getRunContext();
   if (caller === undefined || options.tenantId !== undefined || options.userId !== undefined) return options;
   // A view has a tenant of its own, and may have a user.
@@ -267,6 +339,18 @@ function asCaller(options: SubmitOptions, scope: TenantScope | undefined): Submi
     return options;
   const { tenantId, userId } = caller;
   return { ...options, ...(tenantId !== null && { tenantId }), ...(userId !== null && { userId }) };
+}
+
+/** The user and the tenant of a run. */
+function ownerOf({ userId, tenantId }: RunRecord): Pick<SubmitOptions, "userId" | "tenantId"> {
+  return { ...(userId !== null && { userId }), ...(tenantId !== null && { tenantId }) };
+}
+
+/** The settings of a task that a child uses. A choice of a tool was for the first call of that task. */
+function settingsFor({ settings, channel }: TaskRecord): Pick<SubmitOptions, "settings" | "channel"> {
+  const { toolChoice: _toolChoice, ...shared } = settings ?? {};
+  const named = channel === undefined ? {} : { channel };
+  return Object.keys(shared).length === 0 ? named : { ...named, settings: shared };
 }
 
 function requireId(name: keyof TenantScope, value: unknown): void {

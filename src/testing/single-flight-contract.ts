@@ -159,6 +159,26 @@ export function singleFlightContract({ test, expect, open }: ContractHarness): v
     expect(claimed.map(({ runId }) => runId)).toEqual([run.runId]);
   });
 
+  test("S5: of two submissions with isAlone in one session, only the first creates a run, until that run has ended", async () => {
+    const store = await open();
+    const lease = await ownRun(store);
+    const sessionId = formatSessionId("reviews");
+    const [b, c, d] = ["b", "c", "d"].map((name) => ({ ...runRecord(name), sessionId })) as [
+      RunRecord,
+      RunRecord,
+      RunRecord,
+    ];
+    const alone = (run: RunRecord) => ({ run, first: { number: 0, at: 2 }, isAlone: true });
+    await store.journal.append(lease, { number: 1, at: 2 }, [alone(b), alone(c)]);
+    expect(await store.journal.find(b.runId)).toEqual(b);
+    expect(await store.journal.find(c.runId)).toBeUndefined();
+    const [review] = await store.leases.claim({ workerId: "w1", limit: 1, now: 0 });
+    if (review === undefined) throw new Error("the review is not ready");
+    await store.journal.append(review, { number: 1, at: 3, events: [runEnd(b.runId, 0)] });
+    await store.journal.append(lease, { number: 2, at: 3 }, [alone(d)]);
+    expect(await store.journal.find(d.runId)).toEqual(d);
+  });
+
   test("create() without a flight creates a run regardless of other runs in the session", async () => {
     const store = await open();
     await createRun(store);

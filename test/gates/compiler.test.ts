@@ -35,6 +35,7 @@ const plants: readonly Plant[] = [
   arrow("runtime", "agents"),
   arrow("agents", "capabilities"),
   arrow("capabilities", "runtime"),
+  arrow("workspace", "agents"),
   arrow("testing", "runtime"),
 ];
 

@@ -229,6 +229,19 @@ const plants: readonly Plant[] = [
     ...deepImport,
   },
   {
+    rule: "the workspace imports the kernel only through its index",
+    file: "src/workspace/planted-deep-import.ts",
+    source: `export type { Json as Planted } from "../kernel/base/json.ts";\n`,
+    ...deepImport,
+  },
+  {
+    rule: "the workspace does not import capabilities",
+    file: "src/workspace/planted-arrow.ts",
+    source: `export { tool as planted } from "../capabilities/index.ts";\n`,
+    code: "eslint(no-restricted-imports)",
+    message: "the workspace imports the kernel only",
+  },
+  {
     rule: "surfaces import a layer only through its index",
     file: "src/surfaces/planted-deep-import.ts",
     source: `export { sha256 as planted } from "../runtime/process/sha256.ts";\n`,

@@ -27,7 +27,7 @@ const reference = {
  * ```
  */
 export function browserTools(browser: BrowserSession): readonly Tool[] {
-  const shared = { concurrency: "sequential", timeoutMs: 60_000 } as const;
+  const shared = { concurrency: "sequential", timeoutMs: 60_000, inChildren: "never" } as const;
   const acting = { ...shared, risk: "high", destructive: true } as const;
   // Opening a page changes nothing, but the URL itself can carry data out.
   const opening = { ...shared, risk: "high", destructive: false } as const;

@@ -26,7 +26,7 @@ const button = { enum: ["left", "middle", "right"] } as const;
  * ```
  */
 export function desktopTools(desktop: DesktopSession): readonly Tool[] {
-  const shared = { concurrency: "sequential", timeoutMs: 60_000 } as const;
+  const shared = { concurrency: "sequential", timeoutMs: 60_000, inChildren: "never" } as const;
   const acting = { ...shared, risk: "high", destructive: true } as const;
   const looking = { ...shared, risk: "safe", destructive: false } as const;
 

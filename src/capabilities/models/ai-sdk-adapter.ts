@@ -27,7 +27,7 @@ import type { SupportedUrls } from "./inline-media.ts";
 import { modelLimits } from "./model-limits.ts";
 import { outputLimit } from "./output-limit.ts";
 import { StreamedAnswer, type StreamPart } from "./streamed-answer.ts";
-import { takesCacheKey, withCacheKey } from "./prompt-cache.ts";
+import { markByDefault, takesCacheKey, withCacheKey } from "./prompt-cache.ts";
 import { strictFormat } from "./strict-schema.ts";
 import { thinkingFor } from "./thinking.ts";
 
@@ -148,7 +148,7 @@ export class AiSdkAdapter implements Model {
     };
     const maxOutputTokens = outputLimit(request);
     return {
-      prompt: promptFor(this.#messages(request), target),
+      prompt: promptFor(markByDefault(provider, this.#messages(request), call), target),
       ...(tools === undefined || tools.length === 0
         ? {}
         : { tools: tools.map((tool) => ({ type: "function" as const, ...tool })) }),

@@ -21,7 +21,10 @@ export interface ModelSettings extends CallSettings, Pick<ModelRequest, "stopSeq
   readonly maxOutputTokens?: number;
   /** Size of the model's context window, in tokens. */
   readonly contextWindow?: number;
-  /** Whether to mark the prompt for providers that cache a prefix only on request (Anthropic). Default: `false`. */
+  /**
+   * Whether to mark the prompt for providers that cache a prefix only on request. Default: `true` for models of
+   * Anthropic, otherwise `false`.
+   */
   readonly promptCache?: boolean;
   /**
    * Counts the input tokens of a request, for example with the counting endpoint of the provider. B1: the number must
@@ -53,7 +56,7 @@ const knownOptions = optionNames<ModelSettings>({
  * ```ts
  * import { Agent, withSettings } from "reeve";
  *
- * const model = withSettings("anthropic/claude-sonnet-5", { temperature: 0, maxOutputTokens: 4_000, promptCache: true });
+ * const model = withSettings("anthropic/claude-sonnet-5", { temperature: 0, maxOutputTokens: 4_000 });
  * const agent = new Agent({ name: "extractor", model });
  * ```
  */
@@ -117,7 +120,8 @@ class ModelWithSettings implements Model {
     const usual = settings.maxOutputTokens ?? model.defaultOutputTokens;
     if (usual !== undefined) this.defaultOutputTokens = usual;
     const count = settings.countTokens ?? model.countTokens?.bind(model);
-    if (count !== undefined) this.countTokens = (request, options) => count(this.#apply(request), options);
+    if (count !== undefined)
+      this.countTokens = (request, options) => count(this.#apply(request, options), options);
     if (choice !== undefined) {
       this.choice = {
         candidates: (request, task) =>
@@ -128,14 +132,20 @@ class ModelWithSettings implements Model {
   }
 
   async generate(request: ModelRequest, options?: ModelCallOptions): Promise<ModelResponse> {
-    return this.#model.generate(this.#apply(request), options);
+    return this.#model.generate(this.#apply(request, options), this.#options(options));
   }
 
   stream(request: ModelRequest, options?: ModelCallOptions): AsyncIterable<ModelStreamPart> {
-    return this.#model.stream(this.#apply(request), options);
+    return this.#model.stream(this.#apply(request, options), this.#options(options));
   }
 
-  #apply(request: ModelRequest): ModelRequest {
+  /** Tells the model if its prompt must not be marked. */
+  #options(options: ModelCallOptions | undefined): ModelCallOptions | undefined {
+    const { promptCache } = this.#settings;
+    return promptCache === undefined ? options : { ...options, promptCache };
+  }
+
+  #apply(request: ModelRequest, options: ModelCallOptions = {}): ModelRequest {
     const {
       contextWindow: _window,
       countTokens: _count,
@@ -148,7 +158,7 @@ class ModelWithSettings implements Model {
       ...settings,
       ...request,
       ...(merged === undefined ? {} : { providerOptions: merged }),
-      ...(promptCache ? { messages: markPrefix(request.messages) } : {}),
+      ...(promptCache ? { messages: markPrefix(request.messages, options.ephemeralMessages) } : {}),
     };
   }
 }

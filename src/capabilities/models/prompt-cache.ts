@@ -1,18 +1,50 @@
-import type { ChatMessage, JsonObject, ProviderOptions } from "../../kernel/index.ts";
+import type {
+  ChatMessage,
+  JsonObject,
+  ModelCallOptions,
+  ProviderMetadata,
+  ProviderOptions,
+} from "../../kernel/index.ts";
 
 const mark: JsonObject = { cacheControl: { type: "ephemeral" } };
 
 /**
  * Marks where a provider may cache the prompt: after the system message, which includes the tools, and after the last
- * two user or tool messages, so that the next call finds the prefix of the previous one. Anthropic allows four marks;
- * other providers ignore them.
+ * two user or tool messages, so that the next call finds the prefix of the previous one. The first call of a child
+ * (`RunContext.child`) thus marks its parent's last marked message. The `ephemeral` last messages are not repeated, so
+ * that they get no mark. Anthropic allows four marks; other providers ignore them.
  */
-export function markPrefix(messages: readonly ChatMessage[]): readonly ChatMessage[] {
-  const places = new Set([
-    messages.findLastIndex(({ role }) => role === "system"),
-    ...messages.flatMap(({ role }, place) => (role === "user" || role === "tool" ? [place] : [])).slice(-2),
-  ]);
+export function markPrefix(messages: readonly ChatMessage[], ephemeral = 0): readonly ChatMessage[] {
+  const places = new Set([messages.findLastIndex(({ role }) => role === "system")]);
+  let last = messages.length - ephemeral - 1;
+  for (let marks = 0; last >= 0 && marks < 2; last--) {
+    const role = messages[last]?.role;
+    if (role !== "user" && role !== "tool") continue;
+    places.add(last);
+    marks++;
+  }
   return messages.map((message, place) => (places.has(place) ? marked(message) : message));
+}
+
+/** Marks the prompt for Anthropic, unless the caller has marked a message or refuses it. */
+export function markByDefault(
+  provider: string,
+  messages: readonly ChatMessage[],
+  { promptCache = true, ephemeralMessages }: ModelCallOptions,
+): readonly ChatMessage[] {
+  if (provider !== "anthropic" || !promptCache || messages.some(isMarked)) return messages;
+  return markPrefix(messages, ephemeralMessages);
+}
+
+/** Whether a message or one of its parts has a mark. Anthropic refuses more than four marks in a request. */
+function isMarked({ providerMetadata, content }: ChatMessage): boolean {
+  if (hasMark(providerMetadata)) return true;
+  return typeof content !== "string" && content.some((part) => hasMark(part.providerMetadata));
+}
+
+function hasMark(metadata: ProviderMetadata | undefined): boolean {
+  const { cacheControl, cache_control: wireName } = metadata?.["anthropic"] ?? {};
+  return cacheControl !== undefined || wireName !== undefined;
 }
 
 /** Marks a message. An existing mark is kept. */

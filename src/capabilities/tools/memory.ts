@@ -63,6 +63,7 @@ export function memoryTools(memory: Memory): readonly Tool[] {
       name: "recall",
       description: "Search what is remembered about this user.",
       inputSchema: recallInput,
+      inChildren: "listed",
       execute: async ({ query, limit = 10 }, { facts }) => {
         const found = await memory.recall(scopeOf(facts), { text: query, limit });
         const lines = [
@@ -82,6 +83,7 @@ export function memoryTools(memory: Memory): readonly Tool[] {
       description:
         "Remember something about this user for later conversations: an episode as text, or a fact.",
       inputSchema: rememberInput,
+      inChildren: "listed",
       execute: async ({ text, fact }, { facts, idempotencyKey }) => {
         const scope = scopeOf(facts);
         const ids: string[] = [];
@@ -96,6 +98,7 @@ export function memoryTools(memory: Memory): readonly Tool[] {
       name: "forget",
       description: "Delete remembered items of this user, by the ids that recall returns.",
       inputSchema: forgetInput,
+      inChildren: "listed",
       risk: "high",
       execute: async ({ ids }, { facts }) => {
         const count = await memory.forget(scopeOf(facts), { ids });

@@ -40,6 +40,11 @@ interface CommonToolOptions<Input extends Schema> {
   readonly edits?: boolean;
   /** How calls of the tool run relative to other calls of the same turn. Default: `parallel`. */
   readonly concurrency?: ToolConcurrency;
+  /**
+   * Whether a child that shares its parent's prompt may call the tool: `never`, or only if the child's `tools` name it
+   * (`listed`). If absent, the tool is like any other.
+   */
+  readonly inChildren?: "never" | "listed";
   /** Whether a call needs a person's approval, or a function that decides this from the input. Default: `false`. */
   readonly needsApproval?: boolean | ((input: Infer<Input>) => boolean | Promise<boolean>);
   /**
@@ -91,6 +96,7 @@ const knownOptions = optionNames<ToolOptions<Schema> | ClientToolOptions<Schema>
   destructive: true,
   edits: true,
   concurrency: true,
+  inChildren: true,
   timeoutMs: true,
   suspends: true,
   needsApproval: true,
@@ -173,6 +179,7 @@ export function tool<const Input extends Schema, Context = unknown>(
   // A misspelt risk must not count as harmless.
   checkChoice(`tool ${name}`, "risk", risk, risks);
   checkChoice(`tool ${name}`, "concurrency", concurrency, concurrencies);
+  checkChoice(`tool ${name}`, "inChildren", options.inChildren, ["never", "listed"]);
   if (timeoutMs !== null && !(Number.isFinite(timeoutMs) && timeoutMs > 0)) {
     throw new Fault(
       "invalid_argument",
@@ -190,6 +197,7 @@ export function tool<const Input extends Schema, Context = unknown>(
     destructive: options.destructive ?? (risk !== "safe" || edits),
     edits,
     concurrency,
+    ...(options.inChildren && { inChildren: options.inChildren }),
     timeoutMs: suspends ? null : timeoutMs,
     suspends,
     needsApproval: approvalNeeded,

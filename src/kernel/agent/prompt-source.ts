@@ -17,6 +17,12 @@ export interface PromptQuery {
 export interface PromptSource {
   /** Builds the system prompt. `fromCache` tells whether the text was built by an earlier call. */
   build(query: PromptQuery): Promise<{ readonly text: string; readonly fromCache: boolean }>;
+  /**
+   * Makes the next `build` read again what the prompt is built from, because a review may have changed memory or skills.
+   * It returns the same bytes if nothing has changed. Called in the process that ran the review, at least once per
+   * review. If absent, the source has no cache.
+   */
+  invalidate?(): void | Promise<void>;
   /** Clears the cache and reads the files again. */
   reload(): Promise<void>;
 }

@@ -6,6 +6,7 @@ import type { CancelSignal } from "../base/cancel-signal.ts";
 import type { CancellationError } from "../errors/cancellation-error.ts";
 import type { CompactedTranscript, CompactionStep } from "./compaction.ts";
 import type { EphemeralSource } from "./ephemeral-source.ts";
+import type { ExtensionPort } from "./extension-context.ts";
 import type { EmittableEvent, TurnEvent } from "../events/emittable-event.ts";
 import type { FinishReason } from "../messages/stop-reason.ts";
 import type { AgentId, TaskId, TopicId } from "../base/identity.ts";
@@ -64,7 +65,7 @@ export interface TaskReport {
   readonly sessions?: readonly SessionChange[];
   /**
    * Runs to submit in the commit that ends the run, exactly once. Only a root task may request them. Not submitted if
-   * the task failed, because it can be resumed. Replaces the list of an earlier report.
+   * the task failed, because it can be resumed. Replaces runs of earlier reports that have the same key.
    */
   readonly next?: readonly NextRun[];
   /** Additional data for the task's outcome, such as plans, scores and hand-off targets. */
@@ -141,6 +142,8 @@ export interface RunContext extends WaitContext {
   readonly input: JsonValue;
   /** Whether a reader streams the text of this task while it is written (E2). */
   readonly streaming: boolean;
+  /** Whether the run is a heartbeat (`SubmitOptions.heartbeat`). `false` for a child. */
+  readonly heartbeat: boolean;
   /**
    * Settings for the model calls of this task. `null` if the submission has none. A task of `child` has those of its
    * parent's last request; any other child has none.
@@ -158,6 +161,8 @@ export interface RunContext extends WaitContext {
   readonly signal: CancelSignal;
   /** Current seats and ledger of the run. Read-only. */
   readonly snapshot: RunSnapshot;
+  /** What the runtime provides to the extensions of the agent. Nothing that it does is journaled. */
+  readonly extensionPort: ExtensionPort;
 
   // Model and tools.
 
@@ -167,6 +172,14 @@ export interface RunContext extends WaitContext {
    * referenced by the leaf of its session path.
    */
   turn(plan: (opening: TurnOpening) => TurnPlan | Promise<TurnPlan>): Promise<Turn>;
+  /**
+   * Like the other overload; `plan` also receives a run context for steps inside this step, such as a question to a
+   * person. The event `input` is written before `plan` is called.
+   */
+  turn(
+    plan: (opening: TurnOpening, ctx: RunContext) => TurnPlan | Promise<TurnPlan>,
+    options: { readonly withSteps: boolean },
+  ): Promise<Turn>;
   /**
    * Calls the model. The step reserves the upper bound of the cost before the call (B1), retries inside the step by
    * kind of error (J5) and settles the cost afterwards (B3). Each call counts as one turn of `budget.maxTurns`.

@@ -6,7 +6,7 @@ import { checkList } from "../base/option-check.ts";
 import { describeValue } from "../base/describe-value.ts";
 import { Fault } from "../base/fault.ts";
 import { nearestName } from "../base/nearest-name.ts";
-import type { ChildRequest, SpawnOptions } from "../run/spawn-options.ts";
+import type { ChildRequest, SpawnChildOptions, SpawnOptions } from "../run/spawn-options.ts";
 
 /** The names of the options of `ctx.spawn`. */
 export const spawnOptionNames = optionNames<SpawnOptions>({
@@ -44,6 +44,19 @@ const childRequestNames = optionNames<ChildRequest>({
   onFull: true,
   budget: true,
   onParentEnd: true,
+});
+
+/** The names of the options of `Runtime.spawnChild`. */
+export const spawnChildNames = optionNames<SpawnChildOptions>({
+  sessionId: true,
+  prompt: true,
+  tools: true,
+  priority: true,
+  budget: true,
+  metadata: true,
+  context: true,
+  streaming: true,
+  runId: true,
 });
 
 /** Throws `invalid_argument` for a child that is invalid. `owner` has the options `names`; `tools` are the valid names. */

@@ -47,8 +47,20 @@ export interface TurnPlan {
    * absent, all calls are executed.
    */
   readonly maxToolCallsPerTurn?: number;
+  /** Data that the agent has read from the session path and uses when the invocation ends. Default: `null`. */
+  readonly carried?: JsonValue;
   /** Events that are emitted with the step, such as what was recalled from a memory. Default: none. */
   readonly events?: readonly EmittableEvent[];
+  /** Whether an extension replaced the user's message; `input` is then the replacement. Default: `false`. */
+  readonly isTransformed?: boolean;
+  /** Present if an extension has handled the input: the invocation ends with this reply and calls no model. */
+  readonly handled?: HandledInput;
+}
+
+/** How an extension has handled an input. */
+export interface HandledInput {
+  /** The answer to the user. `null` if there is none; the session then keeps neither the input nor an answer. */
+  readonly reply: string | null;
 }
 
 /** J4: the frozen plan of an invocation. */
@@ -65,6 +77,8 @@ export interface Turn {
   readonly history: Transcript;
   /** Messages that earlier tasks of this run said in the session of this task, as planned. */
   readonly earlier: readonly ChatMessage[];
+  /** Data from the session path, as planned. */
+  readonly carried: JsonValue;
   /** Id of the session that stores the task's history. `null` if the task has no history. */
   readonly sessionId: SessionId | null;
   /** Id of the entry that the first message of this invocation follows. `null` for the first message of a session. */
@@ -77,6 +91,10 @@ export interface Turn {
   readonly thinkingLevel: ThinkingLevel | null;
   /** Time at which the invocation started, in epoch milliseconds. */
   readonly at: number;
+  /** Whether an extension replaced the user's message; `input` is then the replacement. */
+  readonly isTransformed: boolean;
+  /** How an extension has handled the input. `null` if none has. */
+  readonly handled: HandledInput | null;
   /**
    * How often the task was resumed after a stop. Distinguishes the session entries that each end of the task writes.
    */

@@ -59,10 +59,20 @@ export interface AgentEvents {
   retry_end: { readonly attempt: number; readonly success: boolean };
   /** Memory was read. The event contains the numbers of episodes and facts found. */
   memory_recall: { readonly episodes: number; readonly facts: number };
-  /** Memory was written. */
-  memory_write: { readonly kind: "block" | "episode" | "fact" };
+  /** Memory was written. A write to a memory file carries the name of the file and the difference as a patch. */
+  memory_write: {
+    readonly kind: "block" | "episode" | "fact" | "file";
+    readonly file?: string;
+    readonly diff?: string;
+  };
   /** A hook threw an error. The run continues (S4). */
   hook_error: { readonly hook: string; readonly failure: Failure };
   /** An extension threw an error. The run continues (S4). */
   extension_error: { readonly extension: string; readonly event: string; readonly failure: Failure };
+  /** An extension shows a message to a person. */
+  extension_notice: {
+    readonly extension: string;
+    readonly message: string;
+    readonly level: "info" | "warning" | "error";
+  };
 }

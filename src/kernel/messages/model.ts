@@ -107,6 +107,16 @@ export interface ModelCallOptions {
    * reveal the session. Absent for a call outside any run.
    */
   readonly promptCacheKey?: string;
+  /**
+   * Whether to mark where the provider may cache the prompt. Default: `true` for providers that cache only what is
+   * marked (Anthropic).
+   */
+  readonly promptCache?: boolean;
+  /**
+   * Number of messages at the end of the request that the next request does not repeat, so that caching them is useless.
+   * Default: 0.
+   */
+  readonly ephemeralMessages?: number;
   /** The run that makes the call, for tracing and tenants. Absent for a call outside any run. */
   readonly meta?: ModelCallMeta;
 }

@@ -17,6 +17,17 @@ export interface NextRun {
   readonly kind?: RunKind;
   /** Input of the new run. */
   readonly input: JsonValue;
+  /**
+   * Makes the new run a child that shares the prompt of the run that ends, as `Runtime.spawnChild` does. `tools` are the
+   * names of the tools that it may call; `place` names the place within the session in which it runs, so that it makes
+   * neither the session nor runs at other places busy. If absent, the new run has a prompt of its own.
+   */
+  readonly shares?: { readonly tools: readonly string[] | null; readonly place: string };
+  /**
+   * Whether the run is left out if its agent has an unfinished run in the same session or, with `shares`, at the same
+   * place. Default: `false`.
+   */
+  readonly isAlone?: boolean;
   /** Session of the new run. `null` gives it a new session. Default: the session of the run that ends. */
   readonly sessionId?: SessionId | null;
   /** Budget of the new run. It replaces the agent's own budget. Default: the agent's own budget. */

@@ -2,8 +2,11 @@ import type { Priority } from "../limits/priority.ts";
 import type { AgentId, RunId, SessionId } from "../base/identity.ts";
 import type { JsonObject } from "../base/json-value.ts";
 
-/** What a run does: `invocation` answers an input, `compaction` summarises a session. */
-export const runKinds = Object.freeze(["invocation", "compaction"] as const);
+/**
+ * What a run does: `invocation` answers an input, `compaction` summarises a session, `child` shares the prompt of an
+ * invocation (`Runtime.spawnChild`).
+ */
+export const runKinds = Object.freeze(["invocation", "compaction", "child"] as const);
 
 /** What a run does. */
 export type RunKind = (typeof runKinds)[number];

@@ -1,3 +1,4 @@
+import type { JsonObject } from "../base/json-value.ts";
 import type { UserPart } from "../messages/content.ts";
 import type { AgentId, TaskId } from "../base/identity.ts";
 import type { ExecutionBudget } from "../limits/execution-budget.ts";
@@ -54,6 +55,23 @@ export interface ChildRequest extends Pick<SpawnOptions, "priority" | "onFull" |
    * model sees stays the parent's. If absent, the child may call all tools except those with `Tool.inChildren`.
    */
   readonly tools?: readonly string[];
+}
+
+/** Options of `Runtime.spawnChild`. */
+export interface SpawnChildOptions<Context = unknown> extends Pick<
+  ChildRequest,
+  "prompt" | "tools" | "budget" | "priority"
+> {
+  /** Session whose last closed invocation the child continues. */
+  readonly sessionId: string;
+  /** Data of the caller, as in `SubmitOptions`. Default: the metadata of that invocation. */
+  readonly metadata?: JsonObject;
+  /** Live value for tools and hooks, as in `SubmitOptions`. */
+  readonly context?: Context;
+  /** Whether readers receive text while it is written (E2). Default: `false`. */
+  readonly streaming?: boolean;
+  /** Id of the run, as in `SubmitOptions`. */
+  readonly runId?: string;
 }
 
 /** Identifies a spawned task. */

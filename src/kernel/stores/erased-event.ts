@@ -28,8 +28,10 @@ const erasers: { readonly [Type in EventType]: Eraser<Type> | typeof wordless } 
   guardrail_decision: (data) => ({ ...data, reason: "" }),
   guardrail_error: (data) => ({ ...data, failure: erasedFailure(data.failure) }),
   hook_error: (data) => ({ ...data, failure: erasedFailure(data.failure) }),
+  extension_notice: (data) => ({ ...data, message: "" }),
   extension_error: (data) => ({ ...data, failure: erasedFailure(data.failure) }),
   retry_start: (data) => ({ ...data, message: "" }),
+  memory_write: ({ diff: _diff, ...data }) => data,
   model_fallback: (data) => ({ ...data, message: "" }),
   task_retry: (data) => ({ ...data, failure: erasedFailure(data.failure) }),
   architecture_event: (data) => ({ ...data, data: {} }),
@@ -65,7 +67,6 @@ const erasers: { readonly [Type in EventType]: Eraser<Type> | typeof wordless } 
   session_compact: wordless,
   retry_end: wordless,
   memory_recall: wordless,
-  memory_write: wordless,
   budget_warning: wordless,
   budget_exhausted: wordless,
   budget_overrun: wordless,
@@ -85,6 +86,9 @@ const erasers: { readonly [Type in EventType]: Eraser<Type> | typeof wordless } 
   flow_step_end: wordless,
   flow_end: wordless,
 };
+
+/** The types of all events. */
+export const eventTypes: readonly EventType[] = Object.keys(erasers) as EventType[];
 
 /**
  * E1: keeps what happened, when, and at what cost, and removes the text. The chain covers the hash of the original

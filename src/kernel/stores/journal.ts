@@ -29,6 +29,8 @@ export interface Submission {
   readonly run: RunRecord;
   readonly first: Commit;
   readonly flight?: SingleFlight;
+  /** S5: the run is not created if its agent has an unfinished run in the session. Default: `false`. */
+  readonly isAlone?: boolean;
 }
 
 /** The outcome of creating a run. */

@@ -1,4 +1,5 @@
 import {
+  missingRun,
   canonicalJson,
   Fault,
   HistoryRetention,
@@ -20,10 +21,9 @@ import {
   type TaskRecord,
   type TenantScope,
 } from "../../kernel/index.ts";
-import { newRun, type NewRun } from "../journal/new-run.ts";
+import { newRun, type NewRun, type NewRunOptions } from "../journal/new-run.ts";
 import { RunState } from "../journal/run-state.ts";
 import { asksPerson, callOfApproval, isCall, mailOfSubmission } from "../journal/wait-names.ts";
-import { missingRun } from "./run-store.ts";
 import { anonymousUser, type WorkerContext } from "../process/worker-context.ts";
 
 /**
@@ -35,7 +35,7 @@ export function submitRun(
   claimer: RunClaimer | undefined,
   agent: HostedAgent,
   input: JsonValue,
-  options: SubmitOptions,
+  options: NewRunOptions,
   scope?: TenantScope,
 ): RunRecord | Promise<RunRecord> {
   const run = newRun(worker, agent, input, options);

@@ -23,7 +23,10 @@ const nextNames = optionNames<NextRun>({
   priority: true,
   retention: true,
   metadata: true,
+  shares: true,
+  isAlone: true,
 });
+const sharesNames = optionNames<NonNullable<NextRun["shares"]>>({ tools: true, place: true });
 const nextKey = /^[A-Za-z0-9_-]{1,64}$/;
 
 /** Refuses next runs that could not be submitted when the run ends, because the code could not receive the fault then. */
@@ -50,7 +53,14 @@ export function checkNextRuns(next: readonly NextRun[], isRoot: boolean): void {
         "invalid_argument",
         `invalid input of ${owner}: expected a JSON value, not undefined; use null for no input`,
       );
-    checkChoice(owner, "kind", kind, runKinds);
+    // A child has no kind here: `shares` makes it one.
+    checkChoice(
+      owner,
+      "kind",
+      kind,
+      runKinds.filter((each) => each !== "child"),
+    );
+    if (run.shares !== undefined) checkShares(owner, run.shares);
     if (budget !== undefined) executionBudget(budget);
     if (priority !== undefined) parsePriority(priority);
     if (retention !== undefined) parseHistoryRetention(retention);
@@ -58,4 +68,15 @@ export function checkNextRuns(next: readonly NextRun[], isRoot: boolean): void {
       requireNamed(`metadata of ${owner}`, metadata, "data", '{ origin: "review" }');
     if (sessionId !== undefined && sessionId !== null) parseSessionId(sessionId);
   }
+}
+
+function checkShares(owner: string, shares: NonNullable<NextRun["shares"]>): void {
+  checkOptions(`shares of ${owner}`, shares, sharesNames);
+  const { tools, place } = shares;
+  checkList(`shares.tools of ${owner}`, tools, 'use names, as in ["read"], or null for all tools');
+  if (typeof place !== "string" || !nextKey.test(place))
+    throw new Fault(
+      "invalid_argument",
+      `invalid shares.place ${describeValue(place)} of ${owner}: expected 1 to 64 letters, digits, _ or -`,
+    );
 }

@@ -12,6 +12,7 @@ import {
   type CompactedTranscript,
   type CompactionStep,
   type EventDraft,
+  type ExtensionPort,
   type JsonValue,
   type LlmReply,
   type LlmRequest,
@@ -37,8 +38,6 @@ import {
   type ToolsOptions,
   type TopicId,
   type Turn,
-  type TurnOpening,
-  type TurnPlan,
 } from "../../kernel/index.ts";
 import {
   checkParallelOptions,
@@ -58,14 +57,16 @@ import { callModel, MessageStarts, ModelCall, type SentPrefix } from "../model/m
 import { drainInput } from "./input-drain.ts";
 import { MessageSteps } from "./messages.ts";
 import { runStep } from "./step-context.ts";
-import { StepExecutor, type Body } from "../task/step-executor.ts";
+import { StepExecutor } from "../task/step-executor.ts";
+import type { Body } from "../task/step-body.ts";
 import { CancellationScope } from "../task/cancellation-scope.ts";
 import type { TaskRunner } from "../task/task-runner.ts";
 import { askPerson } from "../tool/approval.ts";
 import { callTools, noteResults } from "../tool/tool-batch.ts";
 import { callTool, ToolStep } from "../tool/tool-call.ts";
 import { noteReport } from "./task-report.ts";
-import { isTurnOf, takeTurn } from "./turn-step.ts";
+import { taskPort } from "./task-port.ts";
+import { isTurnOf, takeTurn, type ScopedPlan, type TurnOptions } from "./turn-step.ts";
 import { inboxDrain } from "../journal/wait-names.ts";
 
 /** The `RunContext` of one scope: the task itself, a branch, or a tool's body. */
@@ -131,8 +132,16 @@ export class TaskContext implements RunContext {
     return this.#runner.state;
   }
 
+  get extensionPort(): ExtensionPort {
+    return taskPort(this.#runner, this.signal);
+  }
+
   get streaming(): boolean {
     return this.#runner.task.record.streaming;
+  }
+
+  get heartbeat(): boolean {
+    return this.#runner.task.record.heartbeat ?? false;
   }
 
   get settings(): CallSettings | null {
@@ -180,8 +189,8 @@ export class TaskContext implements RunContext {
     this.#steps.check();
   }
 
-  turn(plan: (opening: TurnOpening) => TurnPlan | Promise<TurnPlan>): Promise<Turn> {
-    return takeTurn(this.#steps, plan);
+  turn(plan: ScopedPlan, options?: TurnOptions): Promise<Turn> {
+    return takeTurn(this.#steps, plan, options, (address) => this.#inside(address, this.#steps.cancelScope));
   }
 
   llm(request: LlmRequest): Promise<LlmReply> {

@@ -5,6 +5,7 @@ import {
   sealJson,
   type ChatMessage,
   type LlmReply,
+  type NextRun,
   type SessionChange,
   type TaskReport,
 } from "../../kernel/index.ts";
@@ -17,7 +18,13 @@ import { checkReport } from "./context-options.ts";
 export function noteReport(runner: TaskRunner, report: TaskReport): void {
   assertReported(report, runner.worker.sizes, runner.taskId === rootTaskId);
   const sessions = report.sessions && withSources(report.sessions, runner.replies);
-  runner.report = { ...runner.report, ...report, ...(sessions && { sessions }) };
+  const next = report.next && withLater(runner.report.next ?? [], report.next);
+  runner.report = { ...runner.report, ...report, ...(sessions && { sessions }), ...(next && { next }) };
+}
+
+/** The next runs of all reports. A later report replaces the runs with the same keys. */
+function withLater(earlier: readonly NextRun[], later: readonly NextRun[]): readonly NextRun[] {
+  return [...earlier.filter(({ key }) => !later.some((run) => run.key === key)), ...later];
 }
 
 /** J10: checks that a report is JSON, and that none of its values is too large. */

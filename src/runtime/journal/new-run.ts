@@ -12,6 +12,7 @@ import {
   type JsonValue,
   type LedgerCommand,
   type Message,
+  type RequestOfRun,
   type RunKind,
   type RunRecord,
   type SessionChange,
@@ -28,6 +29,7 @@ import {
   formatTaskId,
   nameProblem,
   runTitle,
+  sessionWithin,
   tightenBudget,
   unlimitedBudget,
   userEntry,
@@ -39,8 +41,22 @@ export interface NewRunOptions extends SubmitOptions {
   readonly messages?: readonly Message[];
   /** Default: `"invocation"`. */
   readonly kind?: RunKind;
+  /** Makes the run a child that shares the prompt of an ended run. */
+  readonly child?: NewChild;
   /** Whether `budget` replaces the agent's own budget instead of tightening it. Default: `false`. */
   readonly replacesBudget?: boolean;
+}
+
+/** A run that shares the prompt of an ended run. */
+interface NewChild {
+  readonly inherits: RequestOfRun;
+  /** Names of the tools that the run may call. `null` means all. */
+  readonly tools: readonly string[] | null;
+  /**
+   * Name of the place within the session in which the run is unfinished. It makes neither the session nor a run at
+   * another place busy.
+   */
+  readonly place: string;
 }
 
 /** Creates a run of `agent` and its first commit: `run_start`, the root task with its account, and the user's session entry (S2). */
@@ -106,7 +122,7 @@ export function newRun(
     tasks: [{ type: "create", task: withOptions(task, options) }],
     ledger: [openAccountCommand(worker, { taskId, parentId: null, budget, priority })],
   };
-  const { kind = "invocation" } = options;
+  const { kind = options.child === undefined ? "invocation" : "child" } = options;
   // A compaction adds no message of a user to its session.
   const content = kind === "invocation" ? agent.messageOf?.(input) : undefined;
   const message = root.retention === HistoryRetention.NONE ? undefined : content;
@@ -119,7 +135,7 @@ export function newRun(
       runId,
       kind,
       agentId,
-      sessionId,
+      sessionId: options.child === undefined ? sessionId : sessionWithin(sessionId, options.child.place),
       tenantId: options.tenantId ?? null,
       userId,
       priority,
@@ -154,13 +170,17 @@ function secondHistory(agentId: AgentId, sessionId: string): Fault {
 }
 
 /** Adds the options to the record of a root task that most submissions do not set. */
-function withOptions(task: TaskRecord, { channel, settings, context }: SubmitOptions): TaskRecord {
-  if (channel === undefined && settings === undefined && context === undefined) return task;
+function withOptions(task: TaskRecord, options: NewRunOptions): TaskRecord {
+  const { channel, settings, context, child, heartbeat = false } = options;
+  const isPlain = channel === undefined && settings === undefined && context === undefined;
+  if (isPlain && child === undefined && !heartbeat) return task;
   return {
     ...task,
+    ...(child !== undefined && { inherits: child.inherits, tools: child.tools }),
     ...(channel !== undefined && { channel }),
     ...(settings !== undefined && { settings: callSettings(`a run of ${task.agentId}`, settings) }),
     ...(context !== undefined && { hasContext: true }),
+    ...(heartbeat && { heartbeat }),
   };
 }
 

@@ -49,8 +49,12 @@ export class AttemptTimer implements PendingTimeout {
     this.#arm();
   }
 
-  callOptions({ meta, promptCacheKey }: Pick<TaskRunner, "meta" | "promptCacheKey">): ModelCallOptions {
-    return { promptCacheKey, signal: this.#step.cancelScope.attemptSignal, meta };
+  callOptions(
+    { meta, promptCacheKey }: Pick<TaskRunner, "meta" | "promptCacheKey">,
+    ephemeralMessages: number,
+  ): ModelCallOptions {
+    const options = { promptCacheKey, signal: this.#step.cancelScope.attemptSignal, meta };
+    return ephemeralMessages === 0 ? options : { ...options, ephemeralMessages };
   }
 
   noteChunk(): void {

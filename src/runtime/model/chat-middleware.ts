@@ -28,6 +28,8 @@ export interface ChatCall {
   /** B1: upper bound of the input tokens of `modelRequest`, as the given model may count them. */
   readonly inputTokens: (model: Model) => number;
   readonly role: string;
+  /** Number of ephemeral messages at the end of `modelRequest`. */
+  readonly ephemeralMessages: number;
 }
 
 /**
@@ -36,7 +38,7 @@ export interface ChatCall {
  * settled before the next reservation; after a crash in between, the earlier call is paid again.
  */
 export async function callThroughMiddleware(chat: ChatMiddleware, call: ChatCall): Promise<ModelCallResult> {
-  const { step, model, modelRequest, request, role } = call;
+  const { step, model, modelRequest, request, role, ephemeralMessages } = call;
   const { streaming } = step.runner.task.record;
   const count = new AttemptCount();
   let reply: PendingReply | undefined;
@@ -60,7 +62,7 @@ export async function callThroughMiddleware(chat: ChatMiddleware, call: ChatCall
     isUnchanged = context.request === modelRequest;
     const { filters, request: sent } = context;
     const inputTokens = isUnchanged ? call.inputTokens : () => boundRequest(sent);
-    const outgoing = { model: context.model, request: sent, role, inputTokens, filters };
+    const outgoing = { model: context.model, request: sent, role, inputTokens, filters, ephemeralMessages };
     reply = await new ModelAttempts(step, outgoing, count).run();
     context.result = reply.response;
   };

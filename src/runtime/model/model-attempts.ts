@@ -42,6 +42,8 @@ export interface OutgoingRequest {
   readonly model: Model;
   readonly request: ModelRequest;
   readonly role: string;
+  /** Number of ephemeral messages at the end of the request. */
+  readonly ephemeralMessages: number;
   /** B1: upper bound of the input tokens as `model` may count them. */
   inputTokens(model: Model): number;
   readonly filters: readonly DeltaFilter[];
@@ -195,17 +197,19 @@ export class ModelAttempts implements CallBody {
 
   #call(model: Model, request: ModelRequest, timer: AttemptTimer): Promise<ModelResponse> {
     const { runner } = this.#step;
+    const { ephemeralMessages } = this.#outgoing;
     if (runner.task.record.streaming) return this.#stream(model, request, timer);
-    return Promise.resolve(model.generate(request, timer.callOptions(runner)));
+    return Promise.resolve(model.generate(request, timer.callOptions(runner, ephemeralMessages)));
   }
 
   async #stream(model: Model, request: ModelRequest, timer: AttemptTimer): Promise<ModelResponse> {
     const { runner } = this.#step;
+    const { ephemeralMessages } = this.#outgoing;
     let units = 0;
     const deltas = openDeltaSink(this.#step, this.#count.attempts, this.#outgoing.filters);
     this.#deltas = deltas;
     deltas.begin();
-    for await (const part of model.stream(request, timer.callOptions(runner))) {
+    for await (const part of model.stream(request, timer.callOptions(runner, ephemeralMessages))) {
       if (timer.isOver) throw new Error("the attempt ended while its stream was read");
       timer.noteChunk();
       this.#receivedParts++;

@@ -141,6 +141,7 @@ async function callWith(
     request,
     modelRequest: modelRequest(request, messages),
     inputTokens: (model) => boundCall(call, messages, model),
+    ephemeralMessages: messages.length,
     role,
   });
   call.countedBy = countedBy;
@@ -194,6 +195,10 @@ class DirectRequest implements OutgoingRequest {
     this.role = call.role;
     this.#call = call;
     this.#ephemeral = ephemeral;
+  }
+
+  get ephemeralMessages(): number {
+    return this.#ephemeral.length;
   }
 
   inputTokens(model: Model): number {

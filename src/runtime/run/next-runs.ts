@@ -6,8 +6,9 @@ import {
   type NextRun,
   type RunId,
   type Submission,
+  type TaskRecord,
 } from "../../kernel/index.ts";
-import { newRun } from "../journal/new-run.ts";
+import { newRun, type NewRunOptions } from "../journal/new-run.ts";
 import { hostedAgent, type WorkerContext } from "../process/worker-context.ts";
 import type { RunLog } from "../journal/run-log.ts";
 import type { RunState } from "../journal/run-state.ts";
@@ -44,7 +45,7 @@ export function submitNext({ worker, log, state, tenantId }: EndedRun): void {
 
 function submissionOf(
   { worker, state, tenantId }: Omit<EndedRun, "log">,
-  { sessionId, budget, priority, retention, metadata, kind, input, ...run }: NextRun,
+  { sessionId, budget, priority, retention, metadata, kind, input, shares, isAlone, ...run }: NextRun,
 ): Submission {
   const { record } = state.task(root);
   const { agentId, userId, channel } = record;
@@ -56,13 +57,24 @@ function submissionOf(
     ...(budget !== undefined && { budget, replacesBudget: true }),
     ...(retention !== undefined && { retention }),
     ...(kind !== undefined && { kind }),
+    ...(shares !== undefined && childOf(record, shares)),
     priority: priority ?? ended.priority,
     metadata: metadata ?? record.metadata,
     ...(channel !== undefined && { channel }),
     ...(userId !== null && { userId }),
     ...(tenantId !== null && { tenantId }),
   });
-  return { run: created, first };
+  return isAlone === true ? { run: created, first, isAlone } : { run: created, first };
+}
+
+/** The options of a run that shares the prompt of the root. */
+function childOf(
+  { supervision: { runId, sessionId }, settings = {} }: TaskRecord,
+  { tools, place }: NonNullable<NextRun["shares"]>,
+): Pick<NewRunOptions, "child" | "settings"> {
+  const { toolChoice: _toolChoice, ...shared } = settings;
+  const child = { inherits: { runId, sessionId }, tools, place };
+  return Object.keys(shared).length === 0 ? { child } : { child, settings: shared };
 }
 
 function idOf(worker: WorkerContext, state: RunState, { key }: Pick<NextRun, "key">): RunId {

@@ -11,6 +11,7 @@ import { packageVersion } from "./package-root.ts";
 import { addRunCommands } from "./runs-program.ts";
 import { defaultStore, type StoreOptions } from "./stored-runs.ts";
 import type { Terminal } from "./terminal.ts";
+import { addWorkspaceCommands } from "./workspace-program.ts";
 
 const verifyHelp = `
 The commits of a run's log form a hash chain. An event that was edited, removed or moved breaks the chain
@@ -53,6 +54,9 @@ Providers are those of the AI SDK: install the package (npm i @ai-sdk/anthropic)
 
 Tools: "read" can read files below --root. "all" can also write, edit, run commands and fetch pages, and asks
 before each such call unless --yes is given.
+
+The agent reads AGENTS.md, skills, prompts and settings of this folder and of ~/.reeve. Files that run code need
+reeve trust. A prompt "/name arguments" starts a prompt template.
 
 ${exitCodeTable()}
 
@@ -124,6 +128,9 @@ function commandLine(terminal: Terminal, onEnd: (kind: ExitKind) => void): Comma
     .description("run an agent on a prompt and print its answer")
     .argument("[PROMPT...]", "the prompt; - reads more from stdin")
     .option("-m, --model <provider/id>", "the model (default: $REEVE_MODEL)")
+    .option("--agent <name>", "the agent of the workspace (default: assistant); reeve agents lists them")
+    .option("--profile <name>", "the profile (default: $REEVE_PROFILE)")
+    .option("--ephemeral", "write nothing: the run is kept in memory only")
     .option("--base-url <url>", "the provider's address, if it is not the usual one")
     .option("--mode <text|json>", "the format of stdout", "text")
     .option("--tools <none|read|all>", "the tools of the agent (default: read)")
@@ -154,6 +161,7 @@ function commandLine(terminal: Terminal, onEnd: (kind: ExitKind) => void): Comma
       const { demoCommand } = await import("./demo/demo-command.ts");
       onEnd(await demoCommand(options, terminal));
     });
+  addWorkspaceCommands(program, terminal, onEnd);
   addRunCommands(program, terminal, onEnd);
   const audit = program.command("audit").description("show who did what in a run, and verify its log");
   audit

@@ -10,6 +10,7 @@ import { openRuntime } from "../../../src/index.ts";
 import { agentIdOf, formatSessionId, type HostedAgent } from "../../../src/kernel/index.ts";
 import {
   inFolder,
+  openRunWorkspace,
   runAgent,
   runResolver,
   type RunResolverOptions,
@@ -364,7 +365,9 @@ async function leftAsking(folder: string, baseUrl: string): Promise<string> {
     sandbox: "warn",
   } as const;
   const sessionId = formatSessionId("left");
-  const run = await runAgent(settings, sessionId).submit("Write it", {
+  await using workspace = await openRunWorkspace(settings);
+  const agent = await runAgent(workspace, settings, sessionId);
+  const run = await agent.submit("Write it", {
     runtime,
     userId: "person",
     sessionId,

@@ -172,7 +172,8 @@ export class MemoryJournal implements Journal {
     if (standing !== undefined) return standing;
     this.#write(row, commit);
     if (submissions !== undefined)
-      for (const { run, first, flight } of submissions) this.#create(run, first, flight);
+      for (const { run, first, flight, isAlone } of submissions)
+        if (isAlone !== true || this.#unfinishedOf(run) === undefined) this.#create(run, first, flight);
     if (commit.events !== undefined) for (const watcher of row.watchers) watcher.seeCommit(commit.events);
     return commit;
   }
@@ -233,7 +234,7 @@ export class MemoryJournal implements Journal {
 
   /** S5: returns the outcome if an unfinished run of the agent in the session gets the input, or refuses it. */
   #steer(run: RunRecord, { steering, always, scope }: SingleFlight): Creation | undefined {
-    const { agentId, sessionId } = run;
+    const { sessionId } = run;
     if (!this.#siblings.sessions.isAvailableNow(sessionId, scope)) return { kind: "foreign" };
     const receiver = this.#tables.submitted.get(steering.id);
     if (receiver !== undefined)
@@ -242,7 +243,7 @@ export class MemoryJournal implements Journal {
         : { kind: "foreign" };
     const excluded = this.#excluded(run);
     if (excluded !== undefined) return excluded;
-    const row = this.#unfinishedIn(sessionId).findLast(({ record }) => record.agentId === agentId);
+    const row = this.#unfinishedOf(run);
     if (row === undefined) return undefined;
     // A run that keeps no history has no session.
     if (!isInScope(row.record, scope)) return { kind: "foreign" };
@@ -265,6 +266,11 @@ export class MemoryJournal implements Journal {
     }
     const row = this.#unfinishedIn(sessionId).find(({ record }) => record.kind === "compaction");
     return row === undefined ? undefined : { kind: "busy", run: summaryOf(row) };
+  }
+
+  /** The newest unfinished run of the agent in the session. */
+  #unfinishedOf({ agentId, sessionId }: RunRecord): RunRow | undefined {
+    return this.#unfinishedIn(sessionId).findLast(({ record }) => record.agentId === agentId);
   }
 
   #unfinishedIn(sessionId: RunRecord["sessionId"]): readonly RunRow[] {

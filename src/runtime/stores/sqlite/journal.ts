@@ -209,7 +209,7 @@ export class SqliteJournal implements Journal {
         const isLast = rest !== undefined && runs === undefined;
         const standing = this.#append(lease, draft, version, isLast);
         if (standing === commit)
-          created = runs?.map((each) => this.#creator.createNow(each.run, each.draft, each.flight));
+          created = runs?.map((each) => this.#creator.createSubmitted(each, each.draft));
         if (rest !== undefined) released = this.#release(lease, rest, standing);
         return standing;
       },

@@ -11,6 +11,7 @@ import {
   type RunId,
   type RunRecord,
   type SingleFlight,
+  type Submission,
   type TenantScope,
 } from "../../../kernel/index.ts";
 import { memberCount } from "./codec/member-count.ts";
@@ -82,6 +83,13 @@ export class RunCreator {
     if (owned === undefined) return { creation: { kind: "created" } };
     const { runId, epoch, workerId } = owned;
     return { creation: { kind: "created", lease: { runId, epoch, workerId } }, owned };
+  }
+
+  /** Creates a run that is submitted together with a commit. */
+  createSubmitted({ run, flight, isAlone }: Submission, draft: Draft): CreatedRun {
+    const unfinished = isAlone === true ? this.#list.findUnfinished(run) : undefined;
+    if (unfinished !== undefined) return { creation: { kind: "busy", run: unfinished } };
+    return this.createNow(run, draft, flight);
   }
 
   /** S5: refuses a run beside a compaction, and a compaction beside a run. */

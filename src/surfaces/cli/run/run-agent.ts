@@ -1,26 +1,17 @@
 import { isAbsolute, relative, resolve, sep } from "node:path";
-import { Agent } from "../../../agent.ts";
-import { permissions } from "../../../agents/index.ts";
-import { namedModel } from "../../../capabilities/index.ts";
-import { bashTool, fetchTool, fileTools, todoTool } from "../../../capabilities/tools/index.ts";
+import type { Agent } from "../../../agent.ts";
 import {
+  Fault,
   parseAgentId,
   type AgentResolver,
+  type HostedAgent,
   type RunRecord,
   type SessionId,
-  type Tool,
 } from "../../../kernel/index.ts";
+import { isAgent, openWorkspace, type Settings, type Workspace } from "../../../workspace.ts";
 import { findSettings, type RunSettings } from "./run-settings.ts";
 
-export const agentName = "assistant";
-
-/**
- * The agent of one session. Its id contains the session, so a process that hosts it drives only the runs of this
- * session and not those that others left in the file.
- */
-export function runAgent(settings: RunSettings, sessionId: SessionId, decider: Decider = {}): Agent {
-  return agentWithKey(settings, sessionId.replaceAll("/", ":"), decider);
-}
+export const defaultAgentName = "assistant";
 
 /** Who decides about calls that need approval. */
 interface Decider {
@@ -28,23 +19,81 @@ interface Decider {
   readonly yes?: boolean;
 }
 
+/** Opens the workspace of a run. The caller must close it. */
+export function openRunWorkspace(
+  settings: RunSettings,
+  { yes = false, ephemeral = false }: Decider & { readonly ephemeral?: boolean } = {},
+): Promise<Workspace> {
+  const { model, baseUrl, tools, sandbox, maxTurns, root, folder, profile } = settings;
+  const flags: Settings = {
+    ...(model !== undefined && { model }),
+    ...(baseUrl !== undefined && { baseUrl }),
+    ...(tools !== undefined && { tools }),
+    ...(sandbox !== undefined && { sandbox }),
+    ...(maxTurns !== undefined && { maxTurns }),
+    ...(yes && { permissions: { mode: "bypass" } }),
+  };
+  return openWorkspace({
+    cwd: folder ?? root,
+    root,
+    settings: flags,
+    ephemeral,
+    ...(profile !== undefined && { profile }),
+  });
+}
+
+/**
+ * The agent of one session. Its id contains the session, so a process that hosts it drives only the runs of this
+ * session and not those that others left in the file.
+ */
+export function runAgent(
+  workspace: Workspace,
+  settings: RunSettings,
+  sessionId: SessionId,
+  decider: Decider = {},
+): Promise<Agent> {
+  return agentWithKey(workspace, settings, sessionId.replaceAll("/", ":"), decider);
+}
+
 export interface RunResolverOptions extends Decider {
+  /** Name of the agent whose runs are taken. Default: `assistant`. */
+  readonly name?: string;
   /** Whether this process drives a run of `reeve run`. Other runs are left to other processes. */
   readonly accepts: (run: RunRecord, settings: RunSettings) => boolean;
+  /** Receives each workspace that is opened for an agent, so that the caller can close it. */
+  readonly onOpen?: (workspace: Workspace) => void;
 }
 
 /**
  * Makes the agents of runs that `reeve run` has started from what is stored with each run, so that any process can drive
  * them. The one way by which a run of the command line is resumed.
  */
-export function runResolver({ accepts, ...decider }: RunResolverOptions): AgentResolver {
+export function runResolver({
+  name = defaultAgentName,
+  accepts,
+  onOpen,
+  ...decider
+}: RunResolverOptions): AgentResolver {
+  const workspaces = new Map<string, Promise<Workspace>>();
+  const workspaceOf = (settings: RunSettings): Promise<Workspace> => {
+    const key = JSON.stringify(settings);
+    const known = workspaces.get(key);
+    if (known !== undefined) return known;
+    const opening = openRunWorkspace(settings, decider).then((workspace) => {
+      onOpen?.(workspace);
+      return workspace;
+    });
+    workspaces.set(key, opening);
+    opening.catch(() => workspaces.delete(key));
+    return opening;
+  };
   return {
-    name: agentName,
-    resolve: (run) => {
+    name,
+    resolve: async (run) => {
       const settings = findSettings(run.metadata);
       const { key } = parseAgentId(run.agentId);
       if (settings === undefined || key === undefined || !accepts(run, settings)) return undefined;
-      return agentWithKey(settings, key, decider);
+      return agentWithKey(await workspaceOf(settings), settings, key, decider);
     },
   };
 }
@@ -57,29 +106,28 @@ export function inFolder(folder: string): RunResolverOptions["accepts"] {
   };
 }
 
-function agentWithKey(settings: RunSettings, key: string, { yes = false }: Decider): Agent {
-  const { model, baseUrl, instructions, maxTurns } = settings;
-  return new Agent({
-    name: agentName,
-    key,
-    model: namedModel(model, baseUrl === undefined ? {} : { baseUrl }),
-    instructions: instructions ?? usualInstructions(settings),
-    tools: toolsOf(settings),
-    permissions: permissions({ mode: yes ? "bypass" : "default", onAsk: "wait" }),
-    ...(maxTurns !== undefined && { maxTurns }),
-  });
+async function agentWithKey(
+  workspace: Workspace,
+  { agent: name = defaultAgentName, instructions }: RunSettings,
+  key: string,
+  { yes = false }: Decider,
+): Promise<Agent> {
+  refuseUnasked(workspace, name, yes);
+  const agent: HostedAgent = await workspace.agent(name, { key });
+  if (!isAgent(agent))
+    throw new Fault(
+      "unsupported",
+      `agent ${name} is not an instance of Agent; reeve run can run only such agents`,
+    );
+  return instructions === undefined ? agent : agent.with({ instructions });
 }
 
-function toolsOf({ tools, root, sandbox = "enforce" }: RunSettings): readonly Tool[] {
-  if (tools === "none") return [];
-  if (tools === "read") return fileTools({ root, readOnly: true });
-  return [...fileTools({ root }), bashTool({ root, sandbox }), fetchTool(), todoTool()];
-}
-
-function usualInstructions({ tools, root }: RunSettings): string {
-  const able =
-    tools === "none"
-      ? "You have no tools."
-      : `You work in the folder ${root}; paths are relative to it. Use your tools instead of guessing.`;
-  return `You are a capable assistant at a command line. ${able} Answer briefly, in plain text.`;
+/** A repository that the user does not trust must not choose the tools that run without a question. */
+function refuseUnasked(workspace: Workspace, name: string, yes: boolean): void {
+  const agent = workspace.agents().find((each) => each.name === name);
+  if (!yes || workspace.isTrusted || agent?.origin !== "project") return;
+  throw new Fault(
+    "permission_denied",
+    `--yes cannot be used with agent ${name} of ${agent.path ?? "this project"}, because the project is not trusted; run reeve trust, or leave out --yes`,
+  );
 }

@@ -8,6 +8,7 @@ import {
   Fault,
   formatRunId,
   formatSessionId,
+  parseAgentId,
   parseSessionId,
   type AgentResolver,
   type ApprovalRequest,
@@ -19,13 +20,17 @@ import {
   type Store,
 } from "../../../kernel/index.ts";
 import { openStore } from "../../../runtime/index.ts";
+import { OpenParts } from "../open-parts.ts";
 import { exitKindOfRun, type ExitKind } from "../exit-code.ts";
 import { findRunId } from "../runs/find-run.ts";
 import { printable, type Terminal } from "../terminal.ts";
+import type { Workspace } from "../../../workspace.ts";
 import { obeyedOrders } from "./obeyed-orders.ts";
-import { agentName, runAgent, runResolver } from "./run-agent.ts";
+import { openRunWorkspace, runAgent, runResolver } from "./run-agent.ts";
 import { checkSandbox, sandboxModes } from "./run-sandbox.ts";
+import { completeSettings, reportNotices } from "./run-workspace.ts";
 import {
+  findSettings,
   fromMetadata,
   notStartedHere,
   toMetadata,
@@ -55,6 +60,9 @@ export interface RunCommandOptions {
   readonly continue?: boolean;
   readonly resume?: string;
   readonly yes?: boolean;
+  readonly agent?: string;
+  readonly profile?: string;
+  readonly ephemeral?: boolean;
 }
 
 /** Runs an agent on a prompt, or resumes a stopped run, and follows it to its end. */
@@ -67,32 +75,48 @@ export async function runCommand(
   const budget = budgetOf(options);
   const { resume } = options;
   refuseTogether(words, options);
-  const settings = resume === undefined ? settingsOf(options, terminal) : undefined;
-  if (settings !== undefined) await checkSandbox(settings, terminal);
-  const prompt = resume === undefined ? await promptOf(words, terminal) : "";
-  const store = await openOwnStore(options.store);
-  const runtime = await openRuntime({ store });
+  const open = new OpenParts();
   try {
-    const { yes = false } = options;
+    const starting = resume === undefined ? await prepared(words, options, terminal, open) : undefined;
+    const { yes = false, ephemeral = false } = options;
+    const store = open.add(await openOwnStore(ephemeral ? "memory:" : options.store));
+    const runtime = open.add(await openRuntime({ store }));
     const following =
-      settings === undefined
+      starting === undefined
         ? await resumed(store, runtime, await findRunId(store, resume ?? "", options.store), {
             budget,
             yes,
             terminal,
+            open,
           })
-        : await started(store, runtime, prompt, { ...options, settings, budget });
+        : await started(store, runtime, { ...options, ...starting, budget });
     terminal.say(`${following.run.runId} of session ${following.run.sessionId}`);
+    if (starting !== undefined) reportNotices(starting.workspace, terminal);
     const { status } = await follow(following, watcher, { terminal, yes });
     return exitKindOfRun(status);
   } finally {
-    await runtime.close();
-    await store.close();
+    await open.close();
   }
 }
 
+/** Reads the workspace and the prompt before a store is created, so that a wrong option leaves nothing behind. */
+async function prepared(
+  words: readonly string[],
+  options: RunCommandOptions,
+  terminal: Terminal,
+  open: OpenParts,
+): Promise<Pick<Starting, "workspace" | "settings" | "prompt">> {
+  const flags = settingsOf(options);
+  const workspace = open.add(await openRunWorkspace(flags, options));
+  const settings = await completeSettings(workspace, flags, terminal);
+  await checkSandbox(workspace, settings, terminal);
+  return { workspace, settings, prompt: await promptOf(words, terminal) };
+}
+
 interface Starting extends RunCommandOptions {
+  readonly workspace: Workspace;
   readonly settings: RunSettings;
+  readonly prompt: string;
   readonly budget: Partial<ExecutionBudget>;
 }
 
@@ -108,14 +132,14 @@ type OpenRuntime = Awaited<ReturnType<typeof openRuntime>>;
 async function started(
   store: Store,
   runtime: OpenRuntime,
-  prompt: string,
-  { settings, budget, yes = false, ...options }: Starting,
+  { workspace, settings, prompt, budget, yes = false, ...options }: Starting,
 ): Promise<Following> {
   const sessionId = await sessionOf(store, options);
   await refuseBusy(store, sessionId);
-  const agent = runAgent(settings, sessionId, { yes });
+  const agent = await runAgent(workspace, settings, sessionId, { yes });
+  const input = await workspace.expand(prompt, { sessionId });
   const runId = formatRunId(randomUUID());
-  const run = await agent.submit(prompt, {
+  const run = await agent.submit(input, {
     runtime,
     runId,
     sessionId,
@@ -146,12 +170,18 @@ async function refuseBusy({ journal }: Store, sessionId: SessionId): Promise<voi
 /** Ends after which a run has nothing left to repeat; its session can be continued. */
 const notResumable: readonly string[] = ["max_turns", "max_output", "guardrail_tripped", "deadline_exceeded"];
 
+/** What a resumed run gets in addition, and what is closed when the command ends. */
+interface Resuming {
+  readonly budget: Partial<ExecutionBudget>;
+  readonly open: OpenParts;
+}
+
 /** Resumes a run. Making its agent continues an unfinished run; an ended run is resumed explicitly. */
 async function resumed(
   store: Store,
   runtime: OpenRuntime,
   runId: RunId,
-  { budget, ...person }: Person & { readonly budget: Partial<ExecutionBudget> },
+  { budget, open, ...person }: Person & Resuming,
 ): Promise<Following> {
   const run = await runtime.find(runId);
   if (run === undefined) throw new Fault("not_found", `run ${runId} not found in this store`);
@@ -172,8 +202,11 @@ async function resumed(
       `${runId} has used up its budget; add to it with --max-budget-usd or --max-tokens`,
     );
   }
-  await checkSandbox(settings, person.terminal);
-  const resolver = runResolver({ accepts: ({ agentId }) => agentId === run.agentId, yes: person.yes });
+  const { name } = parseAgentId(run.agentId);
+  const isRun = ({ agentId }: { readonly agentId: string }): boolean => agentId === run.agentId;
+  const onOpen = (workspace: Workspace): void => void open.add(workspace);
+  const resolver = runResolver({ name, accepts: isRun, yes: person.yes, onOpen });
+  await checkSandbox(open.add(await openRunWorkspace(settings, person)), settings, person.terminal);
   await requireAgent(store, runId, resolver);
   runtime.register(resolver);
   if (Object.keys(add).length > 0) await run.topUp(add);
@@ -278,12 +311,15 @@ async function decide(
 
 async function sessionOf(
   { journal }: Store,
-  { session, continue: goesOn = false }: Pick<RunCommandOptions, "session" | "continue">,
+  { session, agent, continue: goesOn = false }: Pick<RunCommandOptions, "session" | "continue" | "agent">,
 ): Promise<SessionId> {
   if (session !== undefined) return parseSessionId(session);
   if (!goesOn) return formatSessionId(randomUUID());
   const { runs } = await journal.list({ limit: 500 });
-  const last = runs.find(({ agentId }) => agentId.startsWith(`${agentName}/`));
+  const last = runs.find(
+    ({ agentId, metadata }) =>
+      findSettings(metadata) !== undefined && (agent === undefined || parseAgentId(agentId).name === agent),
+  );
   if (last !== undefined) return last.sessionId;
   throw new Fault("not_found", "this store has no session to continue");
 }
@@ -305,6 +341,9 @@ const ofStart = {
   maxTurns: "--max-turns",
   timeout: "--timeout",
   session: "--session",
+  agent: "--agent",
+  profile: "--profile",
+  ephemeral: "--ephemeral",
   continue: "--continue",
 } as const satisfies { readonly [Name in keyof RunCommandOptions]?: string };
 
@@ -333,18 +372,11 @@ async function promptOf(words: readonly string[], terminal: Terminal): Promise<s
   throw new Fault("invalid_argument", 'missing prompt; use reeve run "..." --model provider/id');
 }
 
-function settingsOf(options: RunCommandOptions, { env }: Terminal): RunSettings {
-  const { tools = "read", root = ".", sandbox = "enforce", instructions, baseUrl } = options;
-  const model = options.model ?? env["REEVE_MODEL"];
-  if (model === undefined || model === "") {
-    throw new Fault(
-      "invalid_argument",
-      "missing model; use --model provider/id, such as anthropic/claude-sonnet-5, or set REEVE_MODEL",
-    );
-  }
-  if (!toolSets.includes(tools as ToolSet))
+function settingsOf(options: RunCommandOptions): RunSettings {
+  const { model, tools, root = ".", sandbox, instructions, baseUrl, agent, profile } = options;
+  if (tools !== undefined && !toolSets.includes(tools as ToolSet))
     throw new Fault("invalid_argument", `invalid --tools ${tools}: expected one of ${toolSets.join(", ")}`);
-  if (!sandboxModes.includes(sandbox as SandboxMode))
+  if (sandbox !== undefined && !sandboxModes.includes(sandbox as SandboxMode))
     throw new Fault(
       "invalid_argument",
       `invalid --sandbox ${sandbox}: expected one of ${sandboxModes.join(", ")}`,
@@ -353,10 +385,13 @@ function settingsOf(options: RunCommandOptions, { env }: Terminal): RunSettings 
     throw new Fault("invalid_argument", `invalid --root ${root}: the folder does not exist`);
   const maxTurns = numberOf("--max-turns", options.maxTurns, { whole: true });
   return {
-    model,
-    tools: tools as ToolSet,
     root: resolve(root),
-    sandbox: sandbox as SandboxMode,
+    folder: process.cwd(),
+    ...(model !== undefined && { model }),
+    ...(tools !== undefined && { tools: tools as ToolSet }),
+    ...(sandbox !== undefined && { sandbox: sandbox as SandboxMode }),
+    ...(agent !== undefined && { agent }),
+    ...(profile !== undefined && { profile }),
     ...(baseUrl !== undefined && { baseUrl }),
     ...(instructions !== undefined && { instructions }),
     ...(maxTurns !== undefined && { maxTurns }),

@@ -2,6 +2,8 @@ import { Sandbox } from "../../../capabilities/sandbox/sandbox.ts";
 import type { SandboxMode } from "../../../capabilities/tools/index.ts";
 import { Fault } from "../../../kernel/index.ts";
 import type { Terminal } from "../terminal.ts";
+import type { Workspace } from "../../../workspace.ts";
+import { defaultAgentName } from "./run-agent.ts";
 import type { RunSettings } from "./run-settings.ts";
 
 export const sandboxModes: readonly SandboxMode[] = ["enforce", "warn", "off"];
@@ -10,9 +12,14 @@ export const sandboxModes: readonly SandboxMode[] = ["enforce", "warn", "off"];
  * Checks before a run begins that its shell commands have the sandbox that the settings ask for, and says if they have
  * none. Throws `dependency_missing` if a sandbox is enforced and not available.
  */
-export async function checkSandbox(settings: RunSettings, terminal: Terminal): Promise<void> {
-  const { tools, root, sandbox: mode = "enforce" } = settings;
-  if (tools !== "all") return;
+export async function checkSandbox(
+  workspace: Workspace,
+  { root, agent: name = defaultAgentName }: RunSettings,
+  terminal: Terminal,
+): Promise<void> {
+  const { sandbox: mode = "enforce" } = workspace.settings;
+  const { tools = [] } = workspace.agents().find((each) => each.name === name) ?? {};
+  if (!tools.some((tool) => ["all", "bash"].includes(tool.toLowerCase()))) return;
   if (mode === "off") {
     terminal.say("reeve: shell commands run WITHOUT a sandbox, with all your permissions (--sandbox off)");
     return;

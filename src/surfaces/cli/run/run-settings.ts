@@ -9,16 +9,23 @@ export type ToolSet = (typeof toolSets)[number];
  * agent.
  */
 export interface RunSettings {
-  /** The model as `provider/id`. */
-  readonly model: string;
+  /** The model as `provider/id`. If absent, that of the agent. */
+  readonly model?: string;
   readonly baseUrl?: string;
-  readonly tools: ToolSet;
+  /** The set of tools. If absent, the agent's own tools, or those of the workspace. */
+  readonly tools?: ToolSet;
   /** The folder that the tools may use. */
   readonly root: string;
   /** The sandbox of shell commands. If absent, `enforce`. */
   readonly sandbox?: SandboxMode;
   readonly instructions?: string;
   readonly maxTurns?: number;
+  /** The agent of the workspace. If absent, `assistant`. */
+  readonly agent?: string;
+  /** The working folder, from which the workspace is read. If absent, `root`. */
+  readonly folder?: string;
+  /** The profile. If absent, none. */
+  readonly profile?: string;
 }
 
 const key = "reeve.run";
@@ -37,15 +44,16 @@ export function findSettings(metadata: JsonObject): RunSettings | undefined {
   return isSettings(settings as JsonObject) ? (settings as unknown as RunSettings) : undefined;
 }
 
-function isSettings({ model, baseUrl, tools, root, sandbox, instructions, maxTurns }: JsonObject): boolean {
+function isSettings({ tools, root, maxTurns, ...texts }: JsonObject): boolean {
   return (
-    typeof model === "string" &&
     typeof root === "string" &&
-    (toolSets as readonly unknown[]).includes(tools) &&
+    (tools === undefined || (toolSets as readonly unknown[]).includes(tools)) &&
     (maxTurns === undefined || Number.isSafeInteger(maxTurns)) &&
-    [baseUrl, sandbox, instructions].every((text) => text === undefined || typeof text === "string")
+    optionalTexts.every((name) => texts[name] === undefined || typeof texts[name] === "string")
   );
 }
+
+const optionalTexts = ["model", "baseUrl", "sandbox", "instructions", "agent", "folder", "profile"] as const;
 
 /** Like `findSettings`. Throws `invalid_argument` if there are none. */
 export function fromMetadata(metadata: JsonObject, runId: string): RunSettings {

@@ -1,0 +1,54 @@
+// The agents of a folder with files: examples/workspace, run with scripted models. No key, no network.
+import assert from "node:assert/strict";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { openRuntime } from "reeve";
+import { scriptedModel } from "reeve/testing";
+import { isAgent, openWorkspace } from "reeve/workspace";
+
+const home = await mkdtemp(join(tmpdir(), "reeve-home-"));
+const seller = scriptedModel([
+  { toolCalls: [{ name: "read", input: { path: "prices.json" } }] },
+  { toolCalls: [{ name: "handoff_accountant", input: { task: "3 times 90" } }] },
+  "Three floor lamps cost $270.",
+]);
+const accountant = scriptedModel(["270, because 3 x 90 = 270"]);
+
+const options = {
+  cwd: join(import.meta.dirname, "workspace"),
+  home,
+  env: { REEVE_MODEL: "anthropic/claude-sonnet-5" },
+  resolveModel: (name: string) => (name.endsWith("haiku-5") ? accountant : seller),
+};
+await using workspace = await openWorkspace({ ...options, trust: "never" });
+console.log(
+  workspace
+    .agents()
+    .map(({ name, origin }) => `${name} (${origin})`)
+    .join(", "),
+);
+for (const { kind, path } of workspace.notices) console.log(`${kind}: ${path.slice(options.cwd.length + 1)}`);
+assert.deepEqual(
+  workspace.agents().map(({ name }) => name),
+  ["assistant", "accountant", "seller"],
+);
+assert.ok(workspace.guarded.some((path) => path.endsWith("reeve.config.ts")));
+
+const agent = await workspace.agent("seller");
+assert.ok(isAgent(agent));
+await using runtime = await openRuntime();
+const result = await agent.invoke(await workspace.expand('/price 3 "floor lamp"'), { runtime });
+console.log(`${result.status}: ${result.output}`);
+assert.equal(result.status, "completed");
+assert.equal(result.output, "Three floor lamps cost $270.");
+assert.match(JSON.stringify(seller.calls[0]), /What do 3 pieces of .{2}floor lamp.{2} cost together/u);
+assert.match(JSON.stringify(seller.calls[0]), /The shop is open from 9 to 18/u);
+
+// With trust, the agents of reeve.config.ts are there, too.
+await using trusted = await openWorkspace({ ...options, trust: "always" });
+assert.deepEqual(
+  (await trusted.hosted()).map(({ id }) => id),
+  ["seller", "greeter"],
+);
+await rm(home, { recursive: true });

@@ -1,0 +1,344 @@
+import { Agent, type AgentOptions } from "./agent.ts";
+import { permissions, type SubAgent } from "./agents/index.ts";
+import { namedModel } from "./capabilities/index.ts";
+import {
+  Fault,
+  nearestName,
+  parseAgentId,
+  type Guardrail,
+  type HostedAgent,
+  type Model,
+  type PermissionRule,
+} from "./kernel/index.ts";
+import { readableBelow, type ToolShelf } from "./workspace-tools.ts";
+import {
+  isAgentName,
+  loadModule,
+  readAgentFile,
+  readAllowedTool,
+  type AgentBudget,
+  type AgentFile,
+  type FileSkill,
+  type Notices,
+  type Origin,
+  type PromptCache,
+  type Settings,
+  type SourceFile,
+} from "./workspace/index.ts";
+
+/** An agent of a workspace. */
+export interface WorkspaceAgent {
+  readonly name: string;
+  readonly description?: string;
+  /** The place that defines the agent. */
+  readonly origin: Origin;
+  /** File that defines the agent. Absent for the built-in agent. */
+  readonly path?: string;
+  /** Names of its tools, or of a set of tools. Absent for an agent in code. */
+  readonly tools?: readonly string[];
+  /** Its model as `provider/id`. Absent for an agent in code, and if neither the file nor the settings name one. */
+  readonly model?: string;
+}
+
+/** Everything from which the agents of one reading of a workspace are made. */
+export interface AgentParts {
+  readonly settings: Settings;
+  /** Settings of the caller, which take precedence over the files of agents. */
+  readonly flags: Settings;
+  readonly root: string;
+  readonly isTrusted: boolean;
+  readonly sources: readonly SourceFile[];
+  /** Agents of `reeve.config.ts`. */
+  readonly configured: readonly HostedAgent[];
+  readonly configPath?: string;
+  readonly shelf: ToolShelf;
+  readonly prompts: PromptCache;
+  readonly guardrails: readonly Guardrail[];
+  readonly activeSkills: ActiveSkills;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** Returns the model of this name. If absent, `namedModel`. */
+  readonly resolveModel?: (name: string) => Model;
+  readonly importTimeoutMs: number;
+}
+
+export const defaultAgent = "assistant";
+
+/** Which skills the agents of a session have loaded. It is kept in memory: after a restart a skill approves nothing. */
+export class ActiveSkills {
+  readonly #bySession = new Map<string, Set<FileSkill>>();
+
+  add(skill: FileSkill, sessionId: string): void {
+    if (!skill.isTrusted || skill.allowedTools.length === 0) return;
+    const active = this.#bySession.get(sessionId) ?? new Set();
+    this.#bySession.delete(sessionId);
+    this.#bySession.set(sessionId, active.add(skill));
+    if (this.#bySession.size > maxSessions) this.#bySession.delete([...this.#bySession.keys()][0] ?? "");
+  }
+
+  /** Whether a loaded skill of the session approves the call in advance. */
+  allows(sessionId: string, toolName: string, input: unknown): boolean {
+    for (const { allowedTools } of this.#bySession.get(sessionId) ?? [])
+      for (const entry of allowedTools) {
+        const allowed = readAllowedTool(entry);
+        if (allowed?.tool === toolName && allowed.fits(input)) return true;
+      }
+    return false;
+  }
+}
+
+const maxSessions = 1_000;
+
+/** The agents of one reading of a workspace. An agent is made at its first use. */
+export class AgentShelf {
+  readonly #parts: AgentParts;
+  readonly #entries: ReadonlyMap<string, Entry>;
+
+  private constructor(parts: AgentParts, entries: ReadonlyMap<string, Entry>) {
+    this.#parts = parts;
+    this.#entries = entries;
+  }
+
+  /** Reads the files of all agents. A file that cannot be read is a notice; its agent throws when it is used. */
+  static async open(parts: AgentParts, notices: Notices): Promise<AgentShelf> {
+    const entries = new Map<string, Entry>([[defaultAgent, { name: defaultAgent, origin: "built-in" }]]);
+    for (const source of parts.sources) {
+      const { name, path } = source;
+      if (!isAgentName(name)) {
+        notices.add(
+          "warning",
+          path,
+          "the agent is not used: rename the file to letters, digits, _ and -, starting with a letter",
+        );
+        continue;
+      }
+      const entry = await readEntry(source, notices);
+      const before = entries.get(name);
+      if (before?.path !== undefined)
+        notices.add("duplicate", before.path, `agent ${name} is also defined by ${path}, which is used`);
+      entries.set(name, entry);
+    }
+    for (const agent of parts.configured) {
+      const { name } = parseAgentId(agent.id);
+      const path = parts.configPath;
+      entries.set(name, { name, origin: "project", ...(path !== undefined && { path }), hosted: agent });
+    }
+    return new AgentShelf(parts, entries);
+  }
+
+  list(): readonly WorkspaceAgent[] {
+    return [...this.#entries.values()].map((entry) => {
+      const { name, origin, path, file, hosted } = entry;
+      const description = file?.description ?? (hosted as { description?: string } | undefined)?.description;
+      const isDescribed = file !== undefined || origin === "built-in";
+      return {
+        name,
+        origin,
+        ...(path !== undefined && { path }),
+        ...(description !== undefined && { description }),
+        ...(isDescribed && { tools: this.#toolNames(file) }),
+        ...(isDescribed && this.#modelName(file)),
+      };
+    });
+  }
+
+  /** Makes an agent. `key` distinguishes instances of one agent, such as those of several sessions. */
+  async make(name: string, key?: string): Promise<HostedAgent> {
+    return this.#make(name, key, []);
+  }
+
+  async #make(name: string, key: string | undefined, above: readonly string[]): Promise<HostedAgent> {
+    const entry = this.#entries.get(name);
+    if (entry === undefined) throw this.#unknown(name);
+    if (entry.problem !== undefined) throw entry.problem;
+    if (above.includes(name))
+      throw new Fault(
+        "invalid_argument",
+        `agents hire each other in a cycle: ${[...above, name].join(", ")}; remove one of the entries of subAgents`,
+      );
+    if (entry.hosted !== undefined) return withKey(entry.hosted, key);
+    if (entry.source !== undefined && entry.file === undefined)
+      return withKey(await this.#load(entry.source), key);
+    return this.#fromFile(entry, key, above);
+  }
+
+  async #load(source: SourceFile): Promise<HostedAgent> {
+    const { path, name } = source;
+    const exports = await loadModule(path, { root: source.root, timeoutMs: this.#parts.importTimeoutMs });
+    const agent = exports["default"] ?? exports["agent"];
+    if (!isHosted(agent))
+      throw new Fault(
+        "invalid_argument",
+        `invalid agent file ${path}: export the agent as default, such as export default new Agent({ ... })`,
+      );
+    const own = parseAgentId(agent.id).name;
+    if (own !== name)
+      throw new Fault(
+        "invalid_argument",
+        `invalid agent file ${path}: its agent is named ${own}; use the name of the file, ${name}`,
+      );
+    return agent;
+  }
+
+  async #fromFile(
+    { name, file, origin }: Entry,
+    key: string | undefined,
+    above: readonly string[],
+  ): Promise<Agent> {
+    const { settings, flags, prompts, root, guardrails, shelf } = this.#parts;
+    const where = file?.path ?? `agent ${name}`;
+    const { tools, ephemeral } = await shelf.choose(this.#toolNames(file), where);
+    const isFree = origin !== "project" || this.#parts.isTrusted;
+    const budget = isFree ? { ...settings.budget, ...file?.budget } : narrower(settings.budget, file?.budget);
+    const turns = isFree
+      ? (file?.maxTurns ?? settings.maxTurns)
+      : least(file?.maxTurns, settings.maxTurns ?? 25);
+    const maxTurns = flags.maxTurns ?? turns;
+    const subAgents: SubAgent[] = [];
+    for (const each of file?.subAgents ?? [])
+      subAgents.push({ agent: await this.#make(each, undefined, [...above, name]) });
+    const options: AgentOptions = {
+      name,
+      ...(key !== undefined && { key }),
+      model: this.#model(file),
+      instructions: prompts.source({
+        name,
+        instructions: file?.instructions ?? "",
+        canRead: readableBelow(root),
+      }),
+      tools,
+      ephemeral,
+      guardrails,
+      budget,
+      permissions: this.#permissions(),
+      ...(file?.description !== undefined && { description: file.description }),
+      ...(file?.architecture !== undefined && { architecture: file.architecture }),
+      ...(maxTurns !== undefined && { maxTurns }),
+      ...(subAgents.length > 0 && { subAgents }),
+    };
+    return new Agent(options);
+  }
+
+  #toolNames(file: AgentFile | undefined): readonly string[] {
+    const { settings, flags } = this.#parts;
+    if (flags.tools === undefined && file?.tools !== undefined) return file.tools;
+    const set = settings.tools ?? "read";
+    return set === "read" ? ["read", "ls", "find", "grep", "mcp__*"] : [set];
+  }
+
+  /** A model of the caller takes precedence over that of the file. */
+  #modelName(file: AgentFile | undefined): { readonly model?: string } {
+    const { settings, flags } = this.#parts;
+    const model = flags.model ?? file?.model ?? settings.model;
+    return model === undefined ? {} : { model };
+  }
+
+  /** The address and the key of the settings belong to the provider that they name. */
+  #model(file: AgentFile | undefined): Model {
+    const { settings, env, resolveModel } = this.#parts;
+    const { model: name } = this.#modelName(file);
+    if (name === undefined)
+      throw new Fault(
+        "invalid_argument",
+        `missing model; use --model provider/id, such as anthropic/claude-sonnet-5, set REEVE_MODEL, or set "model" in settings.json`,
+      );
+    if (resolveModel !== undefined) return resolveModel(name);
+    const isSame = settings.model === undefined || providerOf(settings.model) === providerOf(name);
+    const { baseUrl, apiKeyEnv } = isSame ? settings : {};
+    const apiKey = apiKeyEnv === undefined ? undefined : env[apiKeyEnv];
+    if (apiKeyEnv !== undefined && (apiKey === undefined || apiKey === ""))
+      throw new Fault(
+        "invalid_argument",
+        `the setting "apiKeyEnv" names ${apiKeyEnv}, which the environment does not set`,
+      );
+    return namedModel(name, {
+      env,
+      ...(baseUrl !== undefined && { baseUrl }),
+      ...(apiKey !== undefined && { apiKey }),
+    });
+  }
+
+  #permissions() {
+    const { settings, activeSkills } = this.#parts;
+    const { mode, allow = [], ask = [], deny = [] } = settings.permissions ?? {};
+    const bySkill: PermissionRule = {
+      tool: "*",
+      when: (input, facts, { toolName }) => activeSkills.allows(facts.sessionId, toolName, input),
+    };
+    return permissions({
+      onAsk: "wait",
+      allow: [...allow, bySkill],
+      ask,
+      deny,
+      ...(mode !== undefined && { mode }),
+    });
+  }
+
+  #unknown(name: string): Fault {
+    const names = [...this.#entries.keys()];
+    const nearest = nearestName(name, names);
+    const fix = nearest === undefined ? `the workspace has ${names.join(", ")}` : `use ${nearest}`;
+    return new Fault("not_found", `agent ${JSON.stringify(name)} not found: ${fix}`);
+  }
+}
+
+interface Entry extends WorkspaceAgent {
+  readonly source?: SourceFile;
+  readonly file?: AgentFile;
+  readonly hosted?: HostedAgent;
+  readonly problem?: Fault;
+}
+
+async function readEntry(source: SourceFile, notices: Notices): Promise<Entry> {
+  const { name, path, origin, root } = source;
+  const entry = { name, path, origin, source };
+  if (!path.endsWith(".md")) return entry;
+  try {
+    return {
+      ...entry,
+      file: await readAgentFile(path, notices, origin === "project" ? { within: root } : {}),
+    };
+  } catch (error) {
+    const problem = Fault.from(error);
+    notices.add("warning", path, `the agent cannot be used: ${problem.message}`);
+    return { ...entry, problem };
+  }
+}
+
+function isHosted(value: unknown): value is HostedAgent {
+  const agent = value as Partial<HostedAgent> | null | undefined;
+  return (
+    typeof agent === "object" &&
+    agent !== null &&
+    typeof agent.run === "function" &&
+    typeof agent.id === "string"
+  );
+}
+
+/** Whether the value is an `Agent`, also one of another copy of this package. */
+export function isAgent(value: unknown): value is Agent {
+  const agent = value as Partial<Agent> | null | undefined;
+  return isHosted(value) && typeof agent?.with === "function" && typeof agent.submit === "function";
+}
+
+/** Returns the agent under another key. An agent without `with` has one instance only. */
+function withKey(agent: HostedAgent, key: string | undefined): HostedAgent {
+  return key !== undefined && isAgent(agent) ? agent.with({ key }) : agent;
+}
+
+function providerOf(model: string): string {
+  return model.slice(0, model.indexOf("/"));
+}
+
+function least(one: number | undefined, other: number): number {
+  return one === undefined ? other : Math.min(one, other);
+}
+
+/** The smaller limit of each dimension. An absent limit is no limit. */
+function narrower(user: AgentBudget = {}, own: AgentBudget = {}): AgentBudget {
+  const names = ["maxTokens", "maxCostUsd", "maxTurns", "deadlineMs"] as const;
+  const pairs = names.flatMap((name) => {
+    const limits = [user[name], own[name]].filter((value) => value !== undefined);
+    return limits.length === 0 ? [] : [[name, Math.min(...limits)] as const];
+  });
+  return Object.fromEntries(pairs);
+}

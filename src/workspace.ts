@@ -1,0 +1,391 @@
+import { existsSync } from "node:fs";
+import { homedir } from "node:os";
+import { dirname, join, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+import {
+  checkOptions,
+  Fault,
+  optionNames,
+  type HostedAgent,
+  type Model,
+  type PromptSource,
+  type Tool,
+} from "./kernel/index.ts";
+import { ActiveSkills, AgentShelf, defaultAgent, type WorkspaceAgent } from "./workspace-agents.ts";
+import { readConfig, readGuardrails, type WorkspaceConfig } from "./workspace-config.ts";
+import { LiveParts } from "./workspace-live.ts";
+import { memoryFileTool } from "./workspace-memory.ts";
+import { ToolShelf } from "./workspace-tools.ts";
+import {
+  checkSettings,
+  fillTemplate,
+  loadMaterial,
+  loadWorkspace,
+  nearestSlash,
+  Notices,
+  parseSlash,
+  projectHash,
+  PromptCache,
+  TrustStore,
+  type LoadedWorkspace,
+  type Places,
+  type PromptMaterial,
+  type PromptTemplate,
+  type Settings,
+  type FileSkill,
+  type WorkspaceNotice,
+} from "./workspace/index.ts";
+
+export { isAgent, type WorkspaceAgent } from "./workspace-agents.ts";
+export { defineConfig, type WorkspaceConfig } from "./workspace-config.ts";
+export type {
+  FileSkill,
+  Places,
+  Profile,
+  PromptTemplate,
+  Settings,
+  WorkspaceNotice,
+} from "./workspace/index.ts";
+
+/** Options of `openWorkspace`. */
+export interface WorkspaceOptions {
+  /** Working folder. Default: that of the process. */
+  readonly cwd?: string;
+  /** Folder of the user. Default: the variable `REEVE_HOME`, else `~/.reeve`. */
+  readonly home?: string;
+  /** Name of the profile. Default: the variable `REEVE_PROFILE`, else none. */
+  readonly profile?: string;
+  /** Whether nothing may be written to the profile. It need not exist then. Default: `false`. */
+  readonly ephemeral?: boolean;
+  /** Environment variables. Default: those of the process. */
+  readonly env?: Readonly<Record<string, string | undefined>>;
+  /** Settings that take precedence over all files and the environment, such as those of a command line. */
+  readonly settings?: Settings;
+  /**
+   * Whether the files of the project that need trust are used: as the user decided with `reeve trust` (`stored`), in any
+   * case (`always`) or in no case (`never`). Default: `stored`.
+   */
+  readonly trust?: "stored" | "always" | "never";
+  /** Folder to which file tools and shell commands are confined. Default: the working folder. */
+  readonly root?: string;
+  /** Returns the model of a name, in place of `namedModel`. */
+  readonly resolveModel?: (name: string) => Model;
+  /** Maximum time in which a module of the user must load, in milliseconds. Default: 10_000. */
+  readonly importTimeoutMs?: number;
+  /** Returns the current time, for the date in prompts. Default: the system's clock. */
+  readonly now?: () => number;
+}
+
+const knownOptions = optionNames<WorkspaceOptions>({
+  cwd: true,
+  home: true,
+  profile: true,
+  ephemeral: true,
+  env: true,
+  settings: true,
+  trust: true,
+  root: true,
+  resolveModel: true,
+  importTimeoutMs: true,
+  now: true,
+});
+
+/**
+ * Opens the workspace of a folder: agents, prompts, skills, extensions and settings from the files of the user, the
+ * profile and the project. Files of the project that can run code or widen permissions are used only if the user trusts
+ * the project as it is; the others are in `notices` as `skipped`. The caller must close the workspace.
+ *
+ * @example
+ * ```ts
+ * import { openWorkspace } from "reeve/workspace";
+ *
+ * await using workspace = await openWorkspace({ cwd: "./shop" });
+ * const agent = await workspace.agent("reviewer");
+ * ```
+ */
+export async function openWorkspace(options: WorkspaceOptions = {}): Promise<Workspace> {
+  checkOptions("openWorkspace()", options, knownOptions);
+  const workspace = new Workspace(options);
+  await workspace.reload();
+  return workspace;
+}
+
+/** What one reading of the files produced. Agents that were made from an earlier reading keep its parts. */
+interface Reading {
+  readonly loaded: LoadedWorkspace;
+  readonly notices: readonly WorkspaceNotice[];
+  readonly agents: AgentShelf;
+  readonly prompts: PromptCache;
+  readonly config: WorkspaceConfig;
+}
+
+/** The files of a folder, of its profile and of its user, as agents. `openWorkspace` creates one. */
+export class Workspace implements AsyncDisposable {
+  readonly #options: WorkspaceOptions;
+  readonly #activeSkills = new ActiveSkills();
+  readonly #live = new LiveParts();
+  #current: Reading | undefined;
+  #trustedHash: string | undefined;
+  #reloading: Promise<void> = Promise.resolve();
+
+  /** Use `openWorkspace`. */
+  constructor(options: WorkspaceOptions) {
+    this.#options = options;
+  }
+
+  get places(): Places {
+    return this.#reading.loaded.places;
+  }
+
+  get settings(): Settings {
+    return this.#reading.loaded.settings;
+  }
+
+  /** Whether the user trusts the project as it is. */
+  get isTrusted(): boolean {
+    return this.#reading.loaded.isTrusted;
+  }
+
+  /** Problems of files, duplicates, and what was skipped because it needs trust. */
+  get notices(): readonly WorkspaceNotice[] {
+    return this.#reading.notices;
+  }
+
+  /** What is not used because the project is not trusted: paths, or a path, `#` and the key of a setting. */
+  get guarded(): readonly string[] {
+    return this.#reading.loaded.guarded;
+  }
+
+  /** The configuration of `reeve.config.ts`. Empty if there is none or it is not trusted. */
+  get config(): WorkspaceConfig {
+    return this.#reading.config;
+  }
+
+  get skills(): readonly FileSkill[] {
+    return this.#reading.loaded.skills;
+  }
+
+  get templates(): readonly PromptTemplate[] {
+    return this.#reading.loaded.templates;
+  }
+
+  /** Lists the agents of the workspace. */
+  agents(): readonly WorkspaceAgent[] {
+    return this.#reading.agents.list();
+  }
+
+  /**
+   * Makes an agent. Default: the setting `defaultAgent`, else `assistant`. `key` distinguishes instances of one agent.
+   * Throws `not_found` for an unknown name.
+   */
+  async agent(name?: string, { key }: { readonly key?: string } = {}): Promise<HostedAgent> {
+    return this.#reading.agents.make(name ?? this.settings.defaultAgent ?? defaultAgent, key);
+  }
+
+  /** Makes the agents that a server or worker of this project hosts. */
+  async hosted(): Promise<readonly HostedAgent[]> {
+    const names = this.config.server?.agents ?? this.agents().map(({ name }) => name);
+    return Promise.all(names.map((name) => this.agent(name)));
+  }
+
+  /** The system prompt of an agent that has no file of its own. */
+  get prompts(): PromptSource {
+    return this.#reading.prompts.source({ name: defaultAgent, instructions: "", canRead: () => false });
+  }
+
+  /**
+   * Replaces an input `/name arguments` by the template of that name, and `/skill:name` by the instructions of the skill.
+   * Any other input is returned unchanged. Throws `not_found` for a name that does not exist.
+   */
+  async expand(input: string, { sessionId }: { readonly sessionId?: string } = {}): Promise<string> {
+    const slash = parseSlash(input);
+    if (slash === undefined) return input;
+    const { name, argumentText } = slash;
+    if (name.startsWith("skill:"))
+      return this.#expandSkill(name.slice("skill:".length), argumentText, sessionId);
+    const template = this.templates.find((each) => each.name === name);
+    if (template !== undefined) return fillTemplate(template.body, argumentText);
+    const names = [
+      ...this.templates.map((each) => each.name),
+      ...this.skills.map((each) => `skill:${each.name}`),
+    ];
+    throw new Fault("not_found", `there is no prompt template /${name}${nearestSlash(name, names)}`);
+  }
+
+  async #expandSkill(name: string, argumentText: string, sessionId: string | undefined): Promise<string> {
+    const skill = this.skills.find((each) => each.name === name);
+    if (skill === undefined)
+      throw new Fault(
+        "not_found",
+        `there is no skill ${name}${nearestSlash(
+          `skill:${name}`,
+          this.skills.map((each) => `skill:${each.name}`),
+        )}`,
+      );
+    if (sessionId !== undefined) this.#activeSkills.add(skill, sessionId);
+    const body = `<skill name="${name}" location="${skill.file}">\n${await skill.read()}\n</skill>`;
+    return argumentText.trim() === "" ? `Follow this skill.\n\n${body}` : `${argumentText.trim()}\n\n${body}`;
+  }
+
+  /**
+   * Trusts the project as it is now, and reads the files again. The decision is stored in `trust.json`, and with
+   * `ephemeral` only in this process.
+   */
+  async trust(): Promise<void> {
+    const { home, project } = this.places;
+    this.#trustedHash = await projectHash(project);
+    if (this.#options.ephemeral !== true)
+      await new TrustStore(home).trust(project, this.#trustedHash, this.#now());
+    await this.reload();
+  }
+
+  /** Removes the decision to trust the project. Returns whether there was one. The files are read again. */
+  async distrust(): Promise<boolean> {
+    const { home, project } = this.places;
+    this.#trustedHash = undefined;
+    const wasTrusted = await new TrustStore(home).remove(project);
+    await this.reload();
+    return wasTrusted;
+  }
+
+  /**
+   * Reads all files again. Agents that were made before, and their running invocations, keep what they have. If a file is
+   * invalid, the workspace stays as it was, and the error is thrown. Concurrent calls run one after another.
+   */
+  reload(): Promise<void> {
+    const next = this.#reloading.then(() => this.#reload());
+    this.#reloading = next.catch(() => undefined);
+    return next;
+  }
+
+  /** Forgets the cached prompts, so that the next invocation reads memory and instructions again. */
+  clearPrompts(): void {
+    this.#reading.prompts.clear();
+  }
+
+  /**
+   * Reads all files again when the process receives a signal, for a command that runs for a long time. A failed reload
+   * goes to `onError`. The returned function stops listening.
+   */
+  reloadOnSignal(signal: "SIGHUP" | "SIGUSR2", onError: (error: unknown) => void): () => void {
+    const listener = (): void => {
+      this.reload().catch(onError);
+    };
+    process.on(signal, listener);
+    return () => void process.off(signal, listener);
+  }
+
+  /** Stops MCP servers, the browser and the desktop. */
+  async close(): Promise<void> {
+    await this.#live.close();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  get #reading(): Reading {
+    if (this.#current === undefined)
+      throw new Fault("invalid_argument", "the workspace is not open; use openWorkspace()");
+    return this.#current;
+  }
+
+  #now(): number {
+    return (this.#options.now ?? Date.now)();
+  }
+
+  async #reload(): Promise<void> {
+    const {
+      env = process.env,
+      settings: flags = {},
+      trust = "stored",
+      importTimeoutMs = 10_000,
+    } = this.#options;
+    const profile = this.#options.profile ?? variable(env, "REEVE_PROFILE");
+    const loaded = await loadWorkspace({
+      cwd: this.#options.cwd ?? process.cwd(),
+      home: this.#options.home ?? variable(env, "REEVE_HOME") ?? join(homedir(), ".reeve"),
+      env,
+      trust,
+      flags: checkSettings(flags, "the options of openWorkspace()", new Notices()),
+      ...(profile !== undefined && { profile }),
+      ...(this.#trustedHash !== undefined && { trustedHash: this.#trustedHash }),
+      ...(this.#options.ephemeral !== undefined && { ephemeral: this.#options.ephemeral }),
+    });
+    const { places, settings, isTrusted, skills } = loaded;
+    const notices = new Notices();
+    const { prompts, material } = await this.#prompts(loaded, notices);
+    const root = resolve(this.#options.root ?? places.cwd);
+    const config = await readConfig(loaded.config, importTimeoutMs);
+    const shelf = new ToolShelf({
+      root,
+      settings,
+      skills,
+      knowledge: material.knowledge,
+      ...(docsFolder !== undefined && { docsFolder }),
+      remote: () => this.#live.remoteTools(loaded.mcpFiles, env),
+      live: { browser: () => this.#live.browser(settings), desktop: () => this.#live.desktop(settings) },
+      own: this.#memoryTools(places),
+      onSkill: (skill, sessionId) => this.#activeSkills.add(skill, sessionId),
+    });
+    const agents = await AgentShelf.open(
+      {
+        settings,
+        flags,
+        root,
+        isTrusted,
+        sources: loaded.agents,
+        configured: config.agents ?? [],
+        ...(loaded.config !== undefined && { configPath: loaded.config.path }),
+        shelf,
+        prompts,
+        guardrails: await readGuardrails(loaded.guardrails, importTimeoutMs),
+        activeSkills: this.#activeSkills,
+        env,
+        ...(this.#options.resolveModel && { resolveModel: this.#options.resolveModel }),
+        importTimeoutMs,
+      },
+      notices,
+    );
+    this.#current = { loaded, prompts, agents, config, notices: [...loaded.notices, ...notices.all] };
+  }
+
+  /** An ephemeral profile writes nothing, so it has no tool for that. */
+  #memoryTools({ home, profile }: Places): readonly Tool[] {
+    if (profile?.ephemeral === true || this.#options.ephemeral === true) return [];
+    const folder = profile?.folder ?? home;
+    return [memoryFileTool({ folder, onChange: () => this.clearPrompts() })];
+  }
+
+  async #prompts(
+    loaded: LoadedWorkspace,
+    notices: Notices,
+  ): Promise<{ readonly prompts: PromptCache; readonly material: PromptMaterial }> {
+    const { material, notices: found } = await loadMaterial(loaded, docsFolder);
+    for (const { kind, path, message } of found) notices.add(kind, path, message);
+    let first: PromptMaterial | undefined = material;
+    const load = async (): Promise<PromptMaterial> => {
+      const current = first ?? (await loadMaterial(loaded, docsFolder)).material;
+      first = undefined;
+      return current;
+    };
+    const prompts = new PromptCache({ load, places: loaded.places, now: () => this.#now() });
+    return { prompts, material };
+  }
+}
+
+function variable(env: Readonly<Record<string, string | undefined>>, name: string): string | undefined {
+  const value = env[name];
+  return value === "" ? undefined : value;
+}
+
+/** Folder of the documentation that the package contains. */
+const docsFolder = docsAbove(dirname(fileURLToPath(import.meta.url)));
+
+function docsAbove(folder: string): string | undefined {
+  if (existsSync(join(folder, "package.json"))) {
+    const docs = join(folder, "docs");
+    return existsSync(docs) ? docs : undefined;
+  }
+  return dirname(folder) === folder ? undefined : docsAbove(dirname(folder));
+}

@@ -1,0 +1,152 @@
+/** One key of `settings.json`: its type, its meaning, and whether a project needs trust to set it. */
+export type Field =
+  | (AnyField & { readonly type: "text" | "boolean" | "texts" })
+  | (AnyField & { readonly type: "integer" | "number" })
+  | (AnyField & { readonly type: "choice"; readonly choices: readonly string[] })
+  | (AnyField & { readonly type: "group"; readonly fields: Fields });
+
+interface AnyField {
+  readonly description: string;
+  /**
+   * When a project needs trust to set the key: `always`, or only if its value is `wider` than that of the user. Absent if
+   * it never needs trust.
+   */
+  readonly trust?: "always" | "wider";
+  /** For `trust: "wider"`: the value that applies if the user sets none. Absent if that means no limit. */
+  readonly usual?: number | string;
+}
+
+export type Fields = Readonly<Record<string, Field>>;
+
+const flags = {
+  useScreenshot: {
+    type: "boolean",
+    description: "Whether the model sees a screenshot before each of its turns. Default: false.",
+  },
+  useAccessibility: {
+    type: "boolean",
+    description: "Whether the model sees the accessibility tree before each of its turns. Default: false.",
+  },
+} as const satisfies Fields;
+
+/**
+ * The keys of `settings.json`. The published JSON Schema, the checks and the rules of trust follow from this table.
+ */
+export const settingsFields = {
+  $schema: { type: "text", description: "Address of the JSON Schema, for editors. It has no effect." },
+  model: { type: "text", description: "The model as provider/id, such as anthropic/claude-sonnet-5." },
+  baseUrl: {
+    type: "text",
+    description: "Address of the model's provider, if it is not the usual one.",
+    trust: "always",
+  },
+  apiKeyEnv: {
+    type: "text",
+    description:
+      "Name of the environment variable that holds the provider's API key. Default: the provider's own.",
+    trust: "always",
+  },
+  defaultAgent: {
+    type: "text",
+    description: "The agent that reeve run uses without --agent. Default: assistant.",
+  },
+  tools: {
+    type: "choice",
+    choices: ["none", "read", "all"],
+    description:
+      "The tools of an agent that names none: no tools, tools that read files, or all. Default: read.",
+    trust: "wider",
+    usual: "read",
+  },
+  sandbox: {
+    type: "choice",
+    choices: ["enforce", "warn", "off"],
+    description: "The sandbox of shell commands. Default: enforce.",
+    trust: "always",
+  },
+  maxTurns: {
+    type: "integer",
+    description: "Maximum number of turns of an agent that names none. Default: 25.",
+    trust: "wider",
+    usual: 25,
+  },
+  budget: {
+    type: "group",
+    description: "Limits of a run. An absent limit is no limit.",
+    fields: {
+      maxTokens: {
+        type: "integer",
+        description: "Maximum number of tokens, input and output.",
+        trust: "wider",
+      },
+      maxCostUsd: { type: "number", description: "Maximum cost in dollars.", trust: "wider" },
+      maxTurns: { type: "integer", description: "Maximum number of turns of all agents.", trust: "wider" },
+      deadlineMs: { type: "integer", description: "Maximum time in milliseconds.", trust: "wider" },
+    },
+  },
+  permissions: {
+    type: "group",
+    description:
+      "Which tool calls are allowed, need a person, or are refused. Entries are tool names; * stands for any characters.",
+    fields: {
+      mode: {
+        type: "choice",
+        choices: ["default", "acceptEdits", "bypass"],
+        description: "What happens to calls without a rule. Default: default.",
+        trust: "always",
+      },
+      allow: { type: "texts", description: "Tools that are allowed without a question.", trust: "always" },
+      ask: { type: "texts", description: "Tools that always need a person." },
+      deny: { type: "texts", description: "Tools that are refused." },
+    },
+  },
+  appendSystemPrompt: { type: "text", description: "Text that is added to the system prompt." },
+  extensions: {
+    type: "texts",
+    description: "Paths of extensions, relative to the folder of this file.",
+    trust: "always",
+  },
+  packages: {
+    type: "texts",
+    description: "Packages with extensions and skills: npm:NAME@VERSION, or git:ADDRESS#COMMIT.",
+    trust: "always",
+  },
+  browser: {
+    type: "group",
+    description: "The browser of agents with the tools browser_*.",
+    fields: {
+      ...flags,
+      headless: { type: "boolean", description: "Whether the browser shows no window. Default: true." },
+      executablePath: {
+        type: "text",
+        description: "Path of the browser's program. Default: a Chromium that is found on this machine.",
+        trust: "always",
+      },
+    },
+  },
+  desktop: {
+    type: "group",
+    description: "The desktop of agents with the tools desktop_*.",
+    fields: flags,
+  },
+} as const satisfies Fields;
+
+/** The value of a field in TypeScript. */
+type ValueOf<Each extends Field> = Each extends { readonly type: "text" }
+  ? string
+  : Each extends { readonly type: "boolean" }
+    ? boolean
+    : Each extends { readonly type: "texts" }
+      ? readonly string[]
+      : Each extends { readonly type: "integer" | "number" }
+        ? number
+        : Each extends { readonly type: "choice"; readonly choices: readonly (infer Choice)[] }
+          ? Choice
+          : Each extends { readonly type: "group"; readonly fields: infer Inner extends Fields }
+            ? ValuesOf<Inner>
+            : never;
+
+type ValuesOf<All extends Fields> = { readonly [Name in keyof All]?: ValueOf<All[Name]> };
+
+/** The settings of a workspace, after all places have been combined. */
+export type Settings = ValuesOf<typeof settingsFields>;

@@ -1,0 +1,151 @@
+import { Ajv2020 } from "ajv/dist/2020.js";
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { Notices } from "../../src/workspace/notices.ts";
+import {
+  combineSettings,
+  divideSettings,
+  settingsOfEnvironment,
+} from "../../src/workspace/settings/combine-settings.ts";
+import { checkSettings, readSettings } from "../../src/workspace/settings/read-settings.ts";
+import { settingsSchema } from "../../src/workspace/settings/settings-schema.ts";
+import { repository } from "../gates/run-node.ts";
+import { testFolders } from "./folders.ts";
+
+async function read(text: string) {
+  const { project, write } = await testFolders();
+  await write({ ".reeve/settings.json": text });
+  const notices = new Notices();
+  const path = join(project, ".reeve/settings.json");
+  return { path, notices, settings: readSettings(path, notices) };
+}
+
+describe("settings.json", () => {
+  test("an absent or empty file has no settings", async () => {
+    const { project } = await testFolders();
+    expect(await readSettings(join(project, "absent.json"), new Notices())).toEqual({});
+    expect(await (await read("")).settings).toEqual({});
+  });
+
+  test("a file with a byte order mark and CRLF is read", async () => {
+    const { settings } = await read(
+      '\uFEFF{\r\n  "model": "anthropic/claude-sonnet-5",\r\n  "browser": { "useScreenshot": true }\r\n}\r\n',
+    );
+    expect(await settings).toEqual({ model: "anthropic/claude-sonnet-5", browser: { useScreenshot: true } });
+  });
+
+  test("an unknown key is ignored with a warning that suggests the nearest key", async () => {
+    const { settings, notices, path } = await read(
+      '{ "modle": "x/y", "budget": { "maxUsd": 1 }, "zzzzzzzz": 1 }',
+    );
+    expect(await settings).toEqual({ budget: {} });
+    expect(notices.all).toEqual([
+      { kind: "warning", path, message: 'unknown setting "modle": use "model"' },
+      { kind: "warning", path, message: 'unknown setting "budget.maxUsd": use "budget.maxCostUsd"' },
+      { kind: "warning", path, message: 'unknown setting "zzzzzzzz": remove it' },
+    ]);
+  });
+
+  test.for([
+    ['{ "model": 5 }', '"model"', "expected a text, not 5"],
+    ['{ "maxTurns": "25" }', '"maxTurns"', "expected an integer from 1"],
+    ['{ "budget": { "maxCostUsd": -1 } }', '"budget.maxCostUsd"', "expected a number from 0"],
+    ['{ "budget": 5 }', '"budget"', "expected an object"],
+    ['{ "tools": "some" }', '"tools"', "expected one of none, read, all"],
+    ['{ "permissions": { "deny": "bash" } }', '"permissions.deny"', "expected a list of texts"],
+    ['{ "desktop": { "useAccessibility": "yes" } }', '"desktop.useAccessibility"', "expected true or false"],
+    ["[1]", "", "expected an object"],
+    ["{", "", "invalid settings"],
+  ] as const)("%s is an error that names the file and the key %s", async ([text, key, message]) => {
+    const { settings, path } = await read(text);
+    await expect(settings).rejects.toThrow(expect.objectContaining({ code: "invalid_argument" }));
+    const error: unknown = await settings.catch((cause: unknown) => cause);
+    expect((error as Error).message).toContain(path);
+    expect((error as Error).message).toContain(key);
+    expect((error as Error).message).toContain(message);
+  });
+
+  test("later places take precedence, groups are combined and lists are joined", () => {
+    const home = { model: "a/1", budget: { maxTokens: 5, maxCostUsd: 1 }, permissions: { deny: ["bash"] } };
+    const project = { model: "b/2", budget: { maxTokens: 3 }, permissions: { deny: ["fetch", "bash"] } };
+    expect(combineSettings(home, project, { maxTurns: 4 })).toEqual({
+      model: "b/2",
+      budget: { maxTokens: 3, maxCostUsd: 1 },
+      permissions: { deny: ["bash", "fetch"] },
+      maxTurns: 4,
+    });
+  });
+
+  test("the environment sets settings, and an empty variable sets none", () => {
+    const env = { REEVE_MODEL: "a/b", REEVE_TOOLS: "", REEVE_AGENT: "scout", PATH: "/bin" };
+    expect(settingsOfEnvironment(env)).toEqual({ model: "a/b", defaultAgent: "scout" });
+  });
+
+  test("commands, variables, addresses, modes and wider limits of a project need trust", () => {
+    const project = {
+      model: "a/b",
+      baseUrl: "https://evil.example",
+      apiKeyEnv: "AWS_SECRET_ACCESS_KEY",
+      sandbox: "off",
+      tools: "all",
+      maxTurns: 1_000,
+      budget: { maxTokens: 10, maxCostUsd: 100 },
+      permissions: { mode: "bypass", allow: ["bash"], deny: ["fetch"] },
+      browser: { executablePath: "./run-me", useScreenshot: true },
+      extensions: ["./x.ts"],
+      packages: ["npm:x@1.0.0"],
+    } as const;
+    const { free, guarded } = divideSettings(project, { budget: { maxCostUsd: 1 } });
+    expect(free).toEqual({
+      model: "a/b",
+      budget: { maxTokens: 10 },
+      permissions: { deny: ["fetch"] },
+      browser: { useScreenshot: true },
+    });
+    expect(guarded.toSorted()).toEqual([
+      "apiKeyEnv",
+      "baseUrl",
+      "browser.executablePath",
+      "budget.maxCostUsd",
+      "extensions",
+      "maxTurns",
+      "packages",
+      "permissions.allow",
+      "permissions.mode",
+      "sandbox",
+      "tools",
+    ]);
+  });
+
+  test("a narrower limit of a project needs no trust", () => {
+    const project = { tools: "none", maxTurns: 3, budget: { maxCostUsd: 0.5 } } as const;
+    expect(divideSettings(project, { budget: { maxCostUsd: 1 } })).toEqual({ free: project, guarded: [] });
+  });
+
+  test("the published schema is current, and accepts and refuses the same values as the reader", async () => {
+    const published: unknown = JSON.parse(await readFile(join(repository, "settings.schema.json"), "utf8"));
+    expect(published).toEqual(settingsSchema());
+    const accepts = new Ajv2020({ strict: true }).compile(published as object);
+    const values = [
+      {},
+      { model: "a/b", budget: { maxTokens: 1 } },
+      { model: 1 },
+      { tools: "some" },
+      { budget: { maxTokens: 0 } },
+      { browser: { useScreenshot: "yes" } },
+      { permissions: { allow: ["a", 1] } },
+    ];
+    for (const value of values) {
+      const isRead = (): boolean => {
+        try {
+          checkSettings(value, "settings.json", new Notices());
+          return true;
+        } catch {
+          return false;
+        }
+      };
+      expect([value, accepts(value)]).toEqual([value, isRead()]);
+    }
+  });
+});

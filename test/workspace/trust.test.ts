@@ -1,0 +1,143 @@
+import { readFile, stat, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { projectHash } from "../../src/workspace/trust/project-hash.ts";
+import { scanReferences } from "../../src/workspace/trust/import-scan.ts";
+import { TrustStore } from "../../src/workspace/trust/trust-store.ts";
+import { openWorkspace } from "../../src/workspace.ts";
+import { testFolders } from "./folders.ts";
+
+/** Files that a decision of trust covers, and that code of the project reaches in different ways. */
+const covered = {
+  "reeve.config.ts": 'import "./lib/one.ts";\nexport { x } from "./lib/two.ts";\nexport default {};',
+  ".mcp.json": "{}",
+  ".reeve/agents/a.ts": 'const x = await import("../../lib/three.ts");\nrequire("../../lib/four");',
+  ".reeve/extensions/b.ts":
+    'const url = new URL("../../lib/five.js", import.meta.url);\nimport config from "#config";',
+  ".reeve/skills/s/SKILL.md": "---\nname: s\ndescription: d\n---\n",
+  "lib/one.ts": 'import "./deep/six.ts";',
+  "lib/two.ts": "export const x = 1;",
+  "lib/three.ts": "",
+  "lib/four.js": "",
+  "lib/five.js": "",
+  "lib/deep/six.ts": 'import "left-pad";',
+  "package.json": '{ "imports": { "#config": "./lib/seven.js" } }',
+  "lib/seven.js": "",
+  "package-lock.json": JSON.stringify({
+    packages: {
+      "node_modules/left-pad": { version: "1.0.0", integrity: "sha512-a", dependencies: { inner: "1" } },
+      "node_modules/inner": { version: "1.0.0", integrity: "sha512-b" },
+      "node_modules/other": { version: "1.0.0", integrity: "sha512-c" },
+    },
+  }),
+} as const;
+
+describe("the hash of a project", () => {
+  test.for(Object.keys(covered).filter((path) => path !== "package-lock.json"))(
+    "changes with %s",
+    async (path) => {
+      const { project, write } = await testFolders();
+      await write(covered);
+      const before = await projectHash(project);
+      expect(await projectHash(project)).toBe(before);
+      await writeFile(join(project, path), `${covered[path as keyof typeof covered]}\n`);
+      expect(await projectHash(project)).not.toBe(before);
+    },
+  );
+
+  test.for([
+    ["sha512-a", true],
+    ["sha512-b", true],
+    ["sha512-c", false],
+  ] as const)("of a package with the integrity %s changes with it: %s", async ([integrity, isImported]) => {
+    const { project, write } = await testFolders();
+    await write(covered);
+    const before = await projectHash(project);
+    await write({ "package-lock.json": covered["package-lock.json"].replace(integrity, "sha512-x") });
+    expect((await projectHash(project)) !== before).toBe(isImported);
+  });
+
+  test("does not change with the store of runs and with files to which nothing refers", async () => {
+    const { project, write } = await testFolders();
+    await write(covered);
+    const before = await projectHash(project);
+    await write({
+      ".reeve/reeve.db": "x",
+      ".reeve/reeve.db-wal": "x",
+      ".reeve/reeve.db-workers/a": "x",
+      "src/app.ts": "x",
+      "README.md": "x",
+    });
+    expect(await projectHash(project)).toBe(before);
+    await write({ ".reeve/reeve.db-evil.js": "x" });
+    expect(await projectHash(project)).not.toBe(before);
+  });
+
+  test("covers code that is loaded from a file with the name of the store", async () => {
+    const { project, write } = await testFolders();
+    await write({ ".reeve/agents/a.cjs": 'require("../reeve.db")', ".reeve/reeve.db": "1" });
+    const before = await projectHash(project);
+    await write({ ".reeve/reeve.db": "2" });
+    expect(await projectHash(project)).not.toBe(before);
+  });
+
+  test("covers the targets of links and ends for cyclic ones", async () => {
+    const { project, write, link } = await testFolders();
+    await write({ "shared/x.ts": "1", ".reeve/agents/a.md": "" });
+    await link(".reeve/extensions", join(project, "shared"));
+    await link("shared/loop", join(project, ".reeve"));
+    await link(".reeve/self", join(project, ".reeve/self"));
+    const before = await projectHash(project);
+    await write({ "shared/x.ts": "2" });
+    expect(await projectHash(project)).not.toBe(before);
+  });
+
+  test("is refused for more than 10,000 files", async () => {
+    const { project, write } = await testFolders();
+    const names = Array.from({ length: 10_001 }, (_, index) => [`.reeve/x/${index}`, ""] as const);
+    await write(Object.fromEntries(names));
+    await expect(projectHash(project)).rejects.toThrow("larger than 10000 files");
+  });
+
+  test("finds packages by their name, without subpaths and built-in modules", () => {
+    const text = `import a from "@x/y/sub"; import "node:fs"; export * from 'z/w'; await import(\`q\`); // "./absent.ts"`;
+    expect(scanReferences(text, "/tmp/none/a.ts")).toEqual({
+      paths: [],
+      packages: ["@x/y", "z", "q"],
+      usesImports: false,
+    });
+  });
+});
+
+describe("decisions of trust", () => {
+  test("are stored for the owner only, and cover exactly one state of a project", async () => {
+    const { project, home, write } = await testFolders();
+    await write(covered);
+    const open = () => openWorkspace({ cwd: project, home, env: {} });
+    const workspace = await open();
+    expect(workspace.isTrusted).toBe(false);
+    expect(workspace.guarded).toContain(join(project, "reeve.config.ts"));
+    await new TrustStore(home).trust(project, await projectHash(project), 0);
+    const path = join(home, "trust.json");
+    expect((await stat(path)).mode & 0o777).toBe(0o600);
+    expect(JSON.parse(await readFile(path, "utf8"))).toMatchObject({
+      version: 1,
+      projects: { [project]: {} },
+    });
+    await write({ ".reeve/agents/a.ts": "export default 1" });
+    expect((await open()).isTrusted).toBe(false);
+  });
+
+  test("an invalid trust.json is an error, not trust", async () => {
+    const { project, home, write } = await testFolders();
+    await write({ ".reeve/settings.json": "{}", "~/.reeve/trust.json": "{" });
+    await expect(openWorkspace({ cwd: project, home, env: {} })).rejects.toThrow("invalid trust file");
+  });
+
+  test("the project named __proto__ or constructor is not trusted by accident", async () => {
+    const { home } = await testFolders();
+    const store = new TrustStore(home);
+    for (const name of ["__proto__", "constructor", "toString"])
+      expect(await store.isTrusted(name, "undefined")).toBe(false);
+  });
+});
