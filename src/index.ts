@@ -114,6 +114,7 @@ export {
   type FileUse,
   type ModelBudgetOptions,
   type SelectiveToolCallsOptions,
+  type CompactionOptions,
   type SessionCompactionOptions,
   type SlidingWindowOptions,
   type ToolHooksOptions,
