@@ -62,12 +62,15 @@ import { checkRootInput, readInput, readMessage, type AgentInput, type ReadInput
 import { checkInputKeys, refusedInput } from "./input-problem.ts";
 import { AgentStream, type StartedRun } from "./streaming/agent-stream.ts";
 import { acceptForm, acceptSchema, type SchemaCheck } from "./answer-format.ts";
+import { runCompaction } from "./compaction/compaction-run.ts";
+import { summaryRole } from "./compaction/summary-role.ts";
 import { invokeIn } from "./invocation.ts";
 import type { InvocationPlan } from "./invocation-plan.ts";
 import { MiddlewarePipeline } from "./middleware/pipeline.ts";
 import { answering, checkOnApproval, resultOf } from "./on-approval.ts";
 import { refuseDuplicateNamesBelow } from "./duplicate-names.ts";
-import { checkRunUntilOptions, runUntil, type RunUntilOptions } from "./run-until.ts";
+import { judgeOptions } from "./goal-judge.ts";
+import { checkRunUntilOptions, runUntil, type JudgedLoopOptions, type RunUntilOptions } from "./run-until.ts";
 import { agentTool, type AgentToolOptions } from "./handoffs/agent-tool.ts";
 import { agentsBehind } from "./handed-answers.ts";
 import { agentsOf, withHandoffs } from "./sub-agents.ts";
@@ -110,6 +113,7 @@ export class AgentCore implements HostedAgent {
   readonly subAgents: readonly HostedAgent[];
   readonly budget: Partial<ExecutionBudget>;
   readonly inbox: InboxMode;
+  declare compactionBudget?: Partial<ExecutionBudget>;
   declare readonly spawnBudget?: Partial<SpawnBudget>;
   declare readonly modelTimeouts?: Partial<ModelTimeouts>;
   declare readonly retry?: RetryChanges;
@@ -124,6 +128,8 @@ export class AgentCore implements HostedAgent {
   /** The tools that extensions have registered. */
   #extensionTools: readonly Tool[] = [];
   #plan: InvocationPlan;
+  /** The agent that judges the answers of `runUntil`. Created on first use, and once, because its id is registered. */
+  #judge: AgentCore | undefined;
 
   constructor(options: AgentOptions, home?: AgentHome) {
     checkAgentOptions(options);
@@ -184,11 +190,13 @@ export class AgentCore implements HostedAgent {
   #compose(options: AgentOptions, parts: Omit<PlanParts, "architecture" | "extensions">): InvocationPlan {
     const callPath = callPathOf(parts.pipeline, options, this.#host);
     if (callPath !== undefined) this.callPath = callPath;
-    return invocationPlan(this, options, {
+    const plan = invocationPlan(this, options, {
       ...parts,
       architecture: this.architecture,
       extensions: this.#host,
     });
+    if (plan.compaction !== null) this.compactionBudget = plan.compaction.budget;
+    return plan;
   }
 
   /** Adds what the extensions have registered. Called once, before the first invocation. */
@@ -237,8 +245,11 @@ export class AgentCore implements HostedAgent {
         "invalid_argument",
         `invalid call of run() of agent ${this.name}: only a runtime calls run(); use invoke(input) or stream(input)`,
       );
-    const run = (): Promise<JsonValue> =>
-      inbox.messages.length > 0 ? this.#answer(ctx, inbox) : this.#invoke(ctx);
+    const run = (): Promise<JsonValue> => {
+      if (ctx.kind === "compaction" && ctx.taskId === rootTaskId)
+        return runCompaction(this.#plan.compaction, ctx, summaryRole);
+      return inbox.messages.length > 0 ? this.#answer(ctx, inbox) : this.#invoke(ctx);
+    };
     return this.#host === undefined ? run() : this.#host.open(ctx).then(run);
   }
 
@@ -261,8 +272,10 @@ export class AgentCore implements HostedAgent {
   async #answer(ctx: RunContext, inbox: TaskInbox): Promise<JsonValue> {
     const kept: Parameters<typeof invokeIn>[3] = { number: 0, kept: [] };
     let output: JsonValue = "";
-    for (const [number, { given, messages }] of this.#mailIn(inbox).entries()) {
-      output = await invokeIn(this.#plan, ctx, given, { ...kept, number });
+    const mail = this.#mailIn(inbox);
+    for (const [number, { given, messages }] of mail.entries()) {
+      const isFollowed = number < mail.length - 1;
+      output = await invokeIn(this.#plan, ctx, given, { ...kept, number, isFollowed });
       for (const message of messages) if (message.replyTo !== undefined) await ctx.reply(message, output);
     }
     return output;
@@ -303,15 +316,19 @@ export class AgentCore implements HostedAgent {
     return this.streamAs(input, options, (result) => result);
   }
 
-  /** Invokes the agent repeatedly in one session until the `until` predicate accepts the answer. */
+  /** Invokes the agent repeatedly in one session until the function `until` or the judge accepts the answer. */
   async runUntil(
     input: AgentInput,
-    options: RunUntilOptions<JsonValue, never>,
+    options: RunUntilOptions<JsonValue, never> | JudgedLoopOptions<never>,
   ): Promise<RunResult<JsonValue>> {
     checkRunUntilOptions(options);
+    if (options.judge !== undefined)
+      this.#judge ??= new AgentCore(judgeOptions(this, this.#options), this.#home);
     const { clock } = options.runtime ?? (await this.#runtime());
     const deadlineMs = this.budget?.deadlineMs ?? null;
-    return runUntil({ invoke: (next, each) => this.invoke(next, each), clock, deadlineMs }, input, options);
+    const invoke = (next: AgentInput, each: InvokeOptions) => this.invoke(next, each);
+    const judge = (prompt: string, each: InvokeOptions) => (this.#judge ?? this).invoke(prompt, each);
+    return runUntil({ invoke, judge, clock, deadlineMs }, input, options);
   }
 
   protected streamAs<Result>(
@@ -390,9 +407,14 @@ export class AgentCore implements HostedAgent {
       acceptForm(this, this.architecture);
       await acceptSchema(this.#plan.check, schema);
     }
-    const asked = output === undefined ? input : { ...requestOf(input), output };
+    const { compactionInstructions, ...submitted } = options;
+    const more = {
+      ...(output !== undefined && { output }),
+      ...(compactionInstructions !== undefined && { compactionInstructions }),
+    };
+    const asked = Object.keys(more).length === 0 ? input : { ...requestOf(input), ...more };
     return at.submit(this, asked as JsonValue, {
-      ...options,
+      ...submitted,
       budget: deadlineMs == null ? budget : { ...budget, deadlineMs },
     });
   }

@@ -36,7 +36,7 @@ export {
 } from "./information-agent.ts";
 export { orchestration, type SubAgent, type SubAgentConfig } from "./sub-agents.ts";
 export { PromptHistory, type PromptHistoryOptions } from "./prompt-history.ts";
-export type { RoundState, RunUntilOptions } from "./run-until.ts";
+export type { JudgedLoopOptions, RoundState, RunUntilOptions } from "./run-until.ts";
 export type { StopHook, StopState } from "./stop-hook.ts";
 export { reviewer, type Reviewer, type ReviewerOptions } from "./reviewers/reviewer.ts";
 export { userProxy } from "./user-proxy.ts";
@@ -49,6 +49,7 @@ export type { Hold, Reserving, Spending } from "./policy/standalone-ledger.ts";
 export { SpawnTracker } from "./policy/spawn-tracker.ts";
 export { PromptWindow, type WindowChange } from "./compaction/prompt-window.ts";
 export { selectiveToolCalls, type SelectiveToolCallsOptions } from "./compaction/selective-tool-calls.ts";
+export type { CompactionOptions } from "./compaction/compaction-plan.ts";
 export { sessionCompaction, type SessionCompactionOptions } from "./compaction/session-compaction.ts";
 export { slidingWindow, type SlidingWindowOptions } from "./compaction/sliding-window.ts";
 export { summarization, type SummarizationOptions } from "./compaction/summarization.ts";
