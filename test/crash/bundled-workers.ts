@@ -31,6 +31,7 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
       "money-worker": here("money-worker.ts"),
       "schedule-worker": here("schedule-worker.ts"),
       "serving-worker": here("serving-worker.ts"),
+      "watched-worker": here("watched-worker.ts"),
       checkpointer: here("../../src/runtime/stores/sqlite/db/checkpointer.ts"),
     },
     external: /^[^./]/u,

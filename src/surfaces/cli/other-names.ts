@@ -21,6 +21,9 @@ const otherCommands: Readonly<Record<string, string>> = {
   usage: "reeve cost RUN",
   cron: "reeve schedule add",
   schedules: "reeve schedule list",
+  server: "reeve serve",
+  dev: "reeve serve",
+  tokens: "reeve token list",
 };
 
 /** Options of other tools, each with what does the same here. */
