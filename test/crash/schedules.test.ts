@@ -30,13 +30,19 @@ async function untilDone(store: Store, names: readonly string[]): Promise<void> 
     const open = schedules.filter(({ name, status }) => names.includes(name) && status !== "done");
     if (open.length > 0) return false;
     const { runs } = await store.journal.list({ status: ["pending", "running", "waiting"], limit: 500 });
-    return runs.every(({ metadata }) => !names.includes(String(metadata["schedule"])));
+    return runs.every(({ metadata }) => !names.some((name) => metadata["schedule"] === name));
+  };
+  const lookAfter = async (before: Promise<void>): Promise<void> => {
+    await before;
+    try {
+      if (await isDone()) done.resolve();
+    } catch (error) {
+      done.reject(error);
+    }
   };
   let looking = Promise.resolve();
   const look = (): void => {
-    looking = looking.then(async () => {
-      if (await isDone()) done.resolve();
-    }, done.reject);
+    looking = lookAfter(looking);
   };
   const forget = store.onChange(look);
   look();
@@ -54,23 +60,23 @@ test(
     const workers = new Map<string, WorkerProcess>();
     const kills: string[] = [];
     const failures: string[] = [];
-    let isOver = false;
+    const end = new AbortController();
     /** Starts a worker again each time it dies. Its lives end at different writes, before or after them. */
     const keepStarting = async (caller: string, offset: number): Promise<void> => {
-      for (let life = 0; !isOver; life++) {
+      for (let life = 0; !end.signal.aborted; life++) {
         const at = 3 + ((life * 5 + offset * 4) % 13);
         const death = { at, when: life % 2 === 0 ? "before" : "after" } as const;
         const orders = { file, workload: "schedules", data: null, death, server: { url: "", caller } };
         const worker = WorkerProcess.start(script, orders, join(folder, "compiled"));
         workers.set(caller, worker);
-        const end = await worker.ended;
-        if (end.kind === "killed") kills.push(end.write);
-        else if (!isOver) failures.push(JSON.stringify(end));
+        const outcome = await worker.ended;
+        if (outcome.kind === "killed") kills.push(outcome.write);
+        else if (!end.signal.aborted) failures.push(JSON.stringify(outcome));
       }
     };
     const lives: Promise<void>[] = [];
     onTestFinished(async () => {
-      isOver = true;
+      end.abort();
       for (const worker of workers.values()) worker.signal("SIGKILL");
       await Promise.all(lives);
       await store.close();

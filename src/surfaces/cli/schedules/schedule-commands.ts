@@ -168,7 +168,7 @@ async function createStore(address: string): Promise<Store> {
   if (path === "")
     throw new Fault("invalid_argument", `invalid --store ${printable(address)}: expected sqlite:PATH`);
   mkdirSync(dirname(resolve(path)), { recursive: true });
-  return openStore(address as `sqlite:${string}`);
+  return openStore(address);
 }
 
 const heading = ["SCHEDULE", "AGENT", "TIMES", "NEXT", "LAST RUN", "INPUT"];
