@@ -34,6 +34,10 @@ export class PromptCache {
         this.clear();
         return Promise.resolve();
       },
+      invalidate: () => {
+        this.clear();
+        return Promise.resolve();
+      },
     };
   }
 
