@@ -172,7 +172,7 @@ export { describeRefusal } from "./limits/refused-seat.ts";
 export type { RunSnapshot } from "./limits/run-snapshot.ts";
 export { defaultSpawnBudget, spawnBudget, type SpawnBudget } from "./limits/spawn-budget.ts";
 export * from "./limits/spending-caps.ts";
-export { boundOf, isPriced } from "./limits/reservation-bound.ts";
+export { boundOf, isPriced, largestOutput } from "./limits/reservation-bound.ts";
 export { stepHeadcount } from "./limits/step-headcount.ts";
 export { fitsInFull, stepLedger } from "./limits/step-ledger.ts";
 export {
@@ -191,6 +191,7 @@ export type { AskOutcome } from "./run/ask-outcome.ts";
 export type { GuardrailDecision, GuardrailStage, OnGuardrailError } from "./run/guardrail-decision.ts";
 export type { DrainMode, InputQueue } from "./run/input-queue.ts";
 export * from "./run/open-approval.ts";
+export { missingRun } from "./run/missing-run.ts";
 export { outcomeStatus } from "./run/outcome-status.ts";
 export type { Resolution } from "./run/resolution.ts";
 export type { ContextFactory, RunFacts, RunFactsStorage } from "./run/run-facts.ts";

@@ -1,4 +1,5 @@
 import {
+  noUsage,
   eventDraft,
   formatAgentId,
   formatTaskId,
@@ -270,12 +271,5 @@ function decide(approvalId: string): DraftOfTask {
 const taskEnd: DraftOfTask = eventDraft("task_end", {
   status: "completed",
   output: null,
-  usage: {
-    inputTokens: 0,
-    outputTokens: 0,
-    cacheReadTokens: 0,
-    cacheWriteTokens: 0,
-    reasoningTokens: 0,
-    costUsd: 0,
-  },
+  usage: noUsage,
 });

@@ -45,11 +45,12 @@ export interface CrashOptions {
   /** Whether the worker dies before or after the write. Default: both, one after the other. */
   readonly when?: readonly Death["when"][];
   /**
-   * Returns whether the worker is killed at write number `at`, counted from 1. Default: it is killed at every write.
+   * Returns whether the worker is killed before or after write number `at`, counted from 1. `kinds` are the kinds of the
+   * writes without a crash; a worker that is killed may make more. Default: it is killed at every write.
    */
-  readonly kills?: (at: number) => boolean;
+  readonly kills?: (at: number, when: Death["when"], kinds: readonly string[]) => boolean;
   /** If it returns a number, the worker that follows the death at write `at` dies too, at that number of its writes. */
-  readonly again?: (at: number) => number | undefined;
+  readonly again?: (at: number, when: Death["when"]) => number | undefined;
   /**
    * Maximum number of kills before or after a write. If the work is still not finished, the harness reports a failure.
    * Default: 200.
@@ -83,7 +84,8 @@ interface CaseResult {
   readonly trace: CaseTrace;
   readonly kills: readonly string[];
   readonly failures: readonly Broken[];
-  readonly writes: number;
+  /** The kinds of the writes of the last worker. */
+  readonly kinds: readonly string[];
 }
 
 /**
@@ -121,12 +123,12 @@ class CrashLab {
 
   async run(): Promise<CrashReport> {
     const uncrashed = await this.#doCase([], []);
-    const { trace, writes } = uncrashed;
+    const { trace, kinds } = uncrashed;
     const broken = this.#judge(uncrashed, trace);
     const results: CaseResult[] = [];
     // If a guarantee is violated without a crash, the cases with a crash would show nothing, so they are skipped.
     for (const when of broken.length > 0 ? [] : (this.#options.when ?? (["before", "after"] as const))) {
-      const { cases, endless } = await this.#everyWrite(when, trace);
+      const { cases, endless } = await this.#everyWrite(when, uncrashed);
       results.push(...cases);
       broken.push(...cases.flatMap((each) => this.#judge(each, trace)), ...endless);
     }
@@ -135,7 +137,7 @@ class CrashLab {
       broken,
       cases: crashed.length,
       kills: crashed.reduce((sum, { kills }) => sum + kills.length, 0),
-      writes,
+      writes: kinds.length,
       calls: trace.calls.length,
       outputs: trace.runs.map(({ output }) => output),
     };
@@ -149,30 +151,40 @@ class CrashLab {
     return found.map((each) => ({ ...each, kills }));
   }
 
-  /** Repeats the work and kills the worker at write 1, then at write 2, and so on, until a worker makes fewer writes than that and finishes. */
+  /**
+   * Repeats the work and kills the worker at write 1, then at write 2, and so on, until a worker makes fewer writes than
+   * that and finishes.
+   */
   async #everyWrite(
     when: Death["when"],
-    uncrashed: CaseTrace,
+    { trace, kinds }: CaseResult,
   ): Promise<{ readonly cases: readonly CaseResult[]; readonly endless: readonly BrokenPromise[] }> {
-    const { maxKills = 200, lanes = 3, kills = () => true, again } = this.#options;
-    const runIds = uncrashed.runs.map(({ runId }) => runId);
+    const { maxKills = 200, lanes = 3, kills = () => true } = this.#options;
+    const runIds = trace.runs.map(({ runId }) => runId);
+    const isChosen = (at: number): boolean => kills(at, when, kinds);
+    const chosen = kinds.map((_, index) => index + 1).filter((at) => at <= maxKills && isChosen(at));
     const cases: CaseResult[] = [];
-    let next = 1;
-    let through = false;
     const lane = async (): Promise<void> => {
-      while (!through && next <= maxKills) {
-        const at = next++;
-        if (!kills(at)) continue;
-        const second = again?.(at);
-        const deaths: Death[] = [{ at, when }, ...(second === undefined ? [] : [{ at: second, when }])];
-        const result = await this.#doCase(deaths, runIds);
-        if (result.kills.length === 0) through = true;
-        cases.push(result);
-      }
+      for (let at = chosen.shift(); at !== undefined; at = chosen.shift())
+        cases.push(await this.#doCase(this.#deathsAt(at, when), runIds));
     };
     await Promise.all(Array.from({ length: lanes }, lane));
+    // The number of writes depends on timing, so that a later worker may make more of them.
+    let through = false;
+    for (let at = kinds.length + 1; !through && at <= maxKills; at++) {
+      if (!isChosen(at)) break;
+      const result = await this.#doCase(this.#deathsAt(at, when), runIds);
+      through = result.kills.length === 0;
+      cases.push(result);
+    }
     const detail = `after ${maxKills} kills ${when} a write, no worker finished the work without being killed`;
-    return { cases, endless: through ? [] : [{ ...unfinished(detail), kills: [] }] };
+    const isEndless = !through && isChosen(maxKills);
+    return { cases, endless: isEndless ? [{ ...unfinished(detail), kills: [] }] : [] };
+  }
+
+  #deathsAt(at: number, when: Death["when"]): readonly Death[] {
+    const second = this.#options.again?.(at, when);
+    return [{ at, when }, ...(second === undefined ? [] : [{ at: second, when }])];
   }
 
   async #doCase(deaths: readonly Death[], known: readonly RunId[]): Promise<CaseResult> {
@@ -184,12 +196,12 @@ class CrashLab {
     const kills: string[] = [];
     const failures: Broken[] = [];
     let runs: readonly RunTrace[] = [];
-    let writes = 0;
+    let kinds: readonly string[] = [];
     for (let over = false; !over;) {
       const caller = `${name} life ${lives.length + 1}`;
       const end = await this.#live(file, book, caller, deaths[lives.length] ?? null);
       over = end.kind !== "killed";
-      if (end.kind === "finished") ({ writes } = end);
+      if (end.kind === "finished") ({ kinds } = end);
       if (end.kind === "killed") kills.push(end.write);
       if (end.kind === "failed") failures.push(unfinished(`life ${lives.length + 1}: ${end.reason}`));
       try {
@@ -200,7 +212,7 @@ class CrashLab {
       lives.push({ caller, receipts: receiptsOf(runs) });
     }
     failures.push(...(await leave()));
-    return { trace: { lives, calls: book.calls, runs }, kills, failures, writes };
+    return { trace: { lives, calls: book.calls, runs }, kills, failures, kinds };
   }
 
   async #live(

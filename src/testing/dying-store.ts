@@ -1,5 +1,5 @@
 import { writeSync } from "node:fs";
-import type { Journal, Lease, MaybePromise, Store } from "../kernel/index.ts";
+import type { Commit, Journal, Lease, MaybePromise, Store } from "../kernel/index.ts";
 
 /** The write at which the process dies: write number `at`, counted from 1, before or after the write is executed. */
 export interface Death {
@@ -16,6 +16,11 @@ export interface DyingStoreOptions extends Death {
 export interface DyingStore extends Store {
   /** Number of writes that were started, including the write at which the process dies. */
   readonly writes: number;
+  /**
+   * The kind of each of these writes, in order. Two commits are of one kind if they contain events and changes of the
+   * same types.
+   */
+  readonly kinds: readonly string[];
 }
 
 /**
@@ -26,24 +31,25 @@ export interface DyingStore extends Store {
  * returns a lease, and then the process always dies after it. Deltas are not durable and do not count.
  */
 export function dyingStore(store: Store, { at, when, die = killProcess }: DyingStoreOptions): DyingStore {
-  let writes = 0;
+  const kinds: string[] = [];
   let dead = false;
   const end = (write: string): Promise<never> => {
     dead = true;
     die(`${when} write ${at}: ${write}`);
     return new Promise<never>(() => {});
   };
-  const counted = async <Result>(name: string, write: () => MaybePromise<Result>): Promise<Result> => {
+  const counted: Counted = async (name, write, commit) => {
     if (dead) return new Promise<never>(() => {});
-    const last = ++writes === at;
+    const last = kinds.push(kindOf(name, commit)) === at;
     if (last && when === "before") return end(name);
     const result = await write();
     return last ? end(name) : result;
   };
   const { journal, mailbox, inbox, sessions, contents, leases, topics, records } = store;
   return {
+    kinds,
     get writes() {
-      return writes;
+      return kinds.length;
     },
     events: store.events,
     usage: {
@@ -55,10 +61,12 @@ export function dyingStore(store: Store, { at, when, die = killProcess }: DyingS
     close: () => store.close(),
     journal: {
       create: (run, first, flight) =>
-        counted(`journal.create ${run.runId}`, () => journal.create(run, first, flight)),
+        counted(`journal.create ${run.runId}`, () => journal.create(run, first, flight), first),
       append: (lease, commit, submissions) =>
-        counted(`journal.append ${lease.runId} commit ${commit.number}`, () =>
-          journal.append(lease, commit, submissions),
+        counted(
+          `journal.append ${lease.runId} commit ${commit.number}`,
+          () => journal.append(lease, commit, submissions),
+          commit,
         ),
       ...togetherOf(journal, counted),
       delete: (runId) => counted(`journal.delete ${runId}`, () => journal.delete(runId)),
@@ -110,10 +118,9 @@ export function dyingStore(store: Store, { at, when, die = killProcess }: DyingS
       async claim(options): Promise<readonly Lease[]> {
         if (dead) return new Promise<never>(() => {});
         const claimed = await leases.claim(options);
-        if (claimed.length > 0 && ++writes === at) {
-          return end(`leases.claim ${claimed.map(({ runId }) => runId).join(" ")}`);
-        }
-        return claimed;
+        if (claimed.length === 0) return claimed;
+        const name = `leases.claim ${claimed.map(({ runId }) => runId).join(" ")}`;
+        return kinds.push(kindOf(name)) === at ? end(name) : claimed;
       },
       seize: (runId, workerId) => counted(`leases.seize ${runId}`, () => leases.seize(runId, workerId)),
       release: (lease, rest) =>
@@ -138,7 +145,15 @@ export function dyingStore(store: Store, { at, when, die = killProcess }: DyingS
   };
 }
 
-type Counted = <Result>(name: string, write: () => MaybePromise<Result>) => Promise<Result>;
+type Counted = <Result>(name: string, write: () => MaybePromise<Result>, commit?: Commit) => Promise<Result>;
+
+/** Returns the kind of a write: its method, and for a commit the types of its events and changes. */
+function kindOf(name: string, commit?: Commit): string {
+  const [method = name] = name.split(" ");
+  if (commit === undefined) return method;
+  const { events = [], ...changes } = commit;
+  return [method, ...new Set([...events.map(({ type }) => type), ...Object.keys(changes)])].join(" ");
+}
 
 /** Wraps the optional methods that combine two writes into one, if the store has them. */
 function togetherOf(
@@ -149,13 +164,15 @@ function togetherOf(
   const appendAndRelease = journal.appendAndRelease?.bind(journal);
   return {
     ...(createAndClaim !== undefined && {
-      createAndClaim: (run, ...rest) =>
-        counted(`journal.createAndClaim ${run.runId}`, () => createAndClaim(run, ...rest)),
+      createAndClaim: (run, first, ...rest) =>
+        counted(`journal.createAndClaim ${run.runId}`, () => createAndClaim(run, first, ...rest), first),
     }),
     ...(appendAndRelease !== undefined && {
       appendAndRelease: (lease, commit, ...rest) =>
-        counted(`journal.appendAndRelease ${lease.runId} commit ${commit.number}`, () =>
-          appendAndRelease(lease, commit, ...rest),
+        counted(
+          `journal.appendAndRelease ${lease.runId} commit ${commit.number}`,
+          () => appendAndRelease(lease, commit, ...rest),
+          commit,
         ),
     }),
   };

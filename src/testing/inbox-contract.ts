@@ -179,6 +179,30 @@ export function inboxContract({ test, expect, open }: ContractHarness): void {
     expect(await next(inbox)).toEqual(["b1"]);
   });
 
+  test("S6: next() with a tenant returns the messages of its senders, however many messages of others wait before", async () => {
+    const store = await open();
+    const { inbox } = store;
+    const ofTenant = (id: string, tenantId: string | null): Message => ({
+      ...message(id),
+      sender: { runId: formatRunId(`sends-${id}`), userId: null, tenantId, metadata: {} },
+    });
+    await inbox.deliver(ofTenant("first", "acme"));
+    await begin(store, "r", ["first"]);
+    for (const id of ["g1", "g2", "g3"]) await inbox.deliver(ofTenant(id, "globex"));
+    await inbox.deliver(ofTenant("none", null));
+    await inbox.deliver(ofTenant("second", "acme"));
+    for (const [tenantId, expected] of [
+      ["acme", ["second"]],
+      ["globex", ["g1", "g2"]],
+      [null, ["none"]],
+    ] as const) {
+      const query = { now: 0, limit: 2, tenantId };
+      const { deliveries } = await inbox.next(to, { ...query, mode: "together", runId: formatRunId("r") });
+      expect(ids(deliveries)).toEqual(expected);
+      expect(ids((await inbox.next(to, { ...query, mode: "each" })).deliveries)).toEqual(expected);
+    }
+  });
+
   test("I3: next() returns at most its limit, also when it is called again", async () => {
     const { inbox } = await open();
     for (let count = 0; count < 150; count++) await inbox.deliver(inRun(`m${count}`, `r${count}`));

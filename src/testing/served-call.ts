@@ -1,3 +1,4 @@
+import * as http from "node:http";
 import {
   type JsonSchema,
   type JsonValue,
@@ -32,24 +33,38 @@ export interface CallOptions {
  * answered.
  */
 export async function callServer(server: ServerAddress, options: CallOptions): Promise<Reply> {
-  const { name, key, scope = "", body, signal } = options;
-  const response = await fetch(`${server.url}/${encodeURIComponent(name)}`, {
-    method: "POST",
-    headers: {
-      "x-caller": server.caller,
+  const { name } = options;
+  const { status, text } = await post(`${server.url}/${encodeURIComponent(name)}`, server.caller, options);
+  if (status !== 200)
+    throw Object.assign(new Error(`${name}: the counting server answered ${text}`), { status });
+  return JSON.parse(text) as Reply;
+}
+
+/**
+ * Uses `node:http` instead of `fetch`, because loading `fetch` takes a quarter of the processor time of a short worker.
+ * Each call has a connection of its own, because the server may close an idle one in the moment in which it is used.
+ */
+function post(
+  url: string,
+  caller: string,
+  { key, scope = "", body, signal }: CallOptions,
+): Promise<{ readonly status: number | undefined; readonly text: string }> {
+  return new Promise((resolve, reject) => {
+    const headers = {
+      "x-caller": caller,
       "x-scope": scope,
-      ...(key === undefined ? {} : { "idempotency-key": key }),
-    },
-    body: JSON.stringify(body),
-    ...(signal === undefined ? {} : { signal }),
+      ...(key !== undefined && { "idempotency-key": key }),
+    };
+    const answered = (response: http.IncomingMessage): void => {
+      let text = "";
+      response.setEncoding("utf8").on("data", (piece: string) => (text += piece));
+      response.once("error", reject).once("end", () => resolve({ status: response.statusCode, text }));
+    };
+    http
+      .request(url, { method: "POST", agent: false, headers, ...(signal && { signal }) }, answered)
+      .once("error", reject)
+      .end(JSON.stringify(body));
   });
-  if (!response.ok) {
-    const { status } = response;
-    throw Object.assign(new Error(`${name}: the counting server answered ${await response.text()}`), {
-      status,
-    });
-  }
-  return (await response.json()) as Reply;
 }
 
 /**

@@ -1,4 +1,5 @@
 import {
+  noUsage,
   eventDraft,
   formatAgentId,
   formatRunId,
@@ -60,15 +61,8 @@ export function turnStart(runId: RunId, seq: number): Event {
 }
 
 export function runEnd(runId: RunId, seq: number): Event {
-  const usage = {
-    inputTokens: 0,
-    outputTokens: 0,
-    cacheReadTokens: 0,
-    cacheWriteTokens: 0,
-    reasoningTokens: 0,
-    costUsd: 0,
-  };
-  return placed(runId, seq, eventDraft("run_end", { status: "completed", usage, costUsd: 0, turns: 0 }));
+  const data = { status: "completed", usage: noUsage, costUsd: 0, turns: 0 } as const;
+  return placed(runId, seq, eventDraft("run_end", data));
 }
 
 export function stepRecord(index: number, value: JsonValue): StepRecord {

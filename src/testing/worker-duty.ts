@@ -35,7 +35,7 @@ export async function runWorkerDuty(work: (duty: WorkerDuty) => Promise<readonly
     return counted;
   };
   const runs = await work({ ...orders, mortal });
-  process.stdout.write(`\n${reportMark}${JSON.stringify({ runs, writes: counted?.writes ?? 0 })}\n`);
+  process.stdout.write(`\n${reportMark}${JSON.stringify({ runs, kinds: counted?.kinds ?? [] })}\n`);
 }
 
 /** Begins the line of stdout with the report, so that lines which the work prints are not taken for it. */
@@ -44,7 +44,8 @@ const reportMark = "reeve-worker-report ";
 /** What a worker process reports when it has done its work. */
 export interface WorkerReport {
   readonly runs: readonly RunId[];
-  readonly writes: number;
+  /** The kind of each write, in order. */
+  readonly kinds: readonly string[];
 }
 
 /** Reads the report of a worker from its stdout. Returns `undefined` if there is none. */

@@ -5,7 +5,7 @@ import { ordersVariable, readReport, type WorkerOrders } from "./worker-duty.ts"
 
 /** Outcome of a worker process: it reported its runs, it was killed at a write, or it failed. */
 export type WorkerEnd =
-  | { readonly kind: "finished"; readonly runs: readonly RunId[]; readonly writes: number }
+  | { readonly kind: "finished"; readonly runs: readonly RunId[]; readonly kinds: readonly string[] }
   | { readonly kind: "killed"; readonly write: string }
   | { readonly kind: "failed"; readonly reason: string };
 

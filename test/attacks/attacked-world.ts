@@ -1,19 +1,20 @@
 import {
-  chown,
-  link,
-  lstat,
-  mkdir,
-  mkdtemp,
-  readdir,
-  readFile,
-  readlink,
-  realpath,
-  rm,
-  symlink,
-  writeFile,
-} from "node:fs/promises";
+  lchownSync,
+  linkSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  realpathSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import { isDeepStrictEqual } from "node:util";
 import { onTestFinished } from "vitest";
 
 /** A workspace and what lies outside it. Attacks start in the workspace and must not reach anything else. */
@@ -96,51 +97,78 @@ const links: Readonly<Record<string, string>> = {
   ".bash_aliases": "dotfiles/aliases",
 };
 
-/** Creates a world that is deleted when the test ends. With `owner`, everything belongs to that user. */
-export async function attackedWorld(owner?: number): Promise<World> {
-  const folder = await realpath(await mkdtemp(join(tmpdir(), "reeve-attack-")));
-  onTestFinished(() => rm(folder, { recursive: true, force: true }));
-  const [inside, outside] = [join(folder, "inside"), join(folder, "outside")];
-  await mkdir(outside);
-  await writeFile(join(outside, "secret"), outsideSecret);
-  for (const path of [...controlFiles, ...plainFiles]) {
-    await mkdir(dirname(join(inside, path)), { recursive: true });
-    await writeFile(join(inside, path), original);
+/**
+ * The worlds of a file of tests. A test gets the world of an earlier test if that test has left everything as it was,
+ * because most attacks change nothing and a new world takes more time than an attack.
+ */
+export class Worlds {
+  readonly #owner: number | undefined;
+  readonly #unchanged: { readonly world: World; readonly snapshot: readonly string[] }[] = [];
+
+  /** With `owner`, everything in the worlds belongs to that user. */
+  constructor(owner?: number) {
+    this.#owner = owner;
   }
-  await writeFile(
+
+  /** Returns a world in its initial state. The calling test has it for itself. */
+  take(): World {
+    const found = this.#unchanged.pop();
+    const world = found?.world ?? createWorld(this.#owner);
+    const before = found?.snapshot ?? snapshot(world.folder);
+    onTestFinished(() => {
+      if (isDeepStrictEqual(snapshot(world.folder), before))
+        this.#unchanged.push({ world, snapshot: before });
+      else rmSync(world.folder, { recursive: true, force: true });
+    });
+    return world;
+  }
+
+  /** Deletes the worlds. */
+  close(): void {
+    for (const { world } of this.#unchanged) rmSync(world.folder, { recursive: true, force: true });
+  }
+}
+
+function createWorld(owner: number | undefined): World {
+  const folder = realpathSync(mkdtempSync(join(tmpdir(), "reeve-attack-")));
+  const [inside, outside] = [join(folder, "inside"), join(folder, "outside")];
+  mkdirSync(outside);
+  writeFileSync(join(outside, "secret"), outsideSecret);
+  for (const path of [...controlFiles, ...plainFiles]) {
+    mkdirSync(dirname(join(inside, path)), { recursive: true });
+    writeFileSync(join(inside, path), original);
+  }
+  writeFileSync(
     join(inside, ".git/config"),
     "[core]\n\tbare = false\n\thooksPath = tools/hooks\n[include]\n\tpath = ../tools/git-settings\n",
   );
-  await writeFile(join(inside, ".git/HEAD"), "ref: refs/heads/none\n");
-  await rm(join(inside, ".git/index"));
-  await rm(join(inside, ".git/refs/heads/main"));
-  for (const [path, target] of Object.entries(links)) await symlink(target, join(inside, path));
-  await link(join(inside, ".envrc"), join(inside, "alias-of-envrc"));
-  if (owner !== undefined)
-    for (const path of [folder, ...(await pathsIn(folder))]) await chownLink(path, owner);
+  writeFileSync(join(inside, ".git/HEAD"), "ref: refs/heads/none\n");
+  rmSync(join(inside, ".git/index"));
+  rmSync(join(inside, ".git/refs/heads/main"));
+  for (const [path, target] of Object.entries(links)) symlinkSync(target, join(inside, path));
+  linkSync(join(inside, ".envrc"), join(inside, "alias-of-envrc"));
+  if (owner !== undefined) for (const path of [folder, ...pathsIn(folder)]) lchownSync(path, owner, owner);
   return { folder, inside, outside };
 }
 
-async function chownLink(path: string, owner: number): Promise<void> {
-  if (!(await lstat(path)).isSymbolicLink()) await chown(path, owner, owner);
-}
-
-/** Returns a description of every file, folder and link: path, kind and content. */
-export async function snapshot(folder: string): Promise<readonly string[]> {
-  const lines: string[] = [];
-  for (const path of await pathsIn(folder)) {
-    const stats = await lstat(path);
-    const name = path.slice(folder.length + 1);
-    const mode = (stats.mode & 0o777).toString(8);
-    if (stats.isSymbolicLink()) lines.push(`${name} -> ${await readlink(path)}`);
-    else if (stats.isFile()) lines.push(`${name} ${mode} ${await contentOf(path, stats.size)}`);
-    else lines.push(`${name} ${mode}`);
-  }
-  return lines;
+/** Returns a description of every file, folder and link: path, mode, owner and content. */
+export function snapshot(folder: string): readonly string[] {
+  return pathsIn(folder)
+    .toSorted()
+    .map((path) => {
+      const stats = lstatSync(path);
+      const name = path.slice(folder.length + 1);
+      const mode = `${(stats.mode & 0o777).toString(8)} ${stats.uid}`;
+      if (stats.isSymbolicLink()) return `${name} -> ${readlinkSync(path)}`;
+      if (!stats.isFile()) return `${name} ${mode}`;
+      const content =
+        stats.size > 100_000 ? `${stats.size} bytes` : JSON.stringify(readFileSync(path, "latin1"));
+      return `${name} ${mode} ${content}`;
+    });
 }
 
 /** Returns the lines of a snapshot of the world's control files, and of everything outside the workspace. */
-export async function guardedSnapshot({ folder }: World): Promise<readonly string[]> {
+export function guardedSnapshot({ folder }: World): readonly string[] {
   const guarded = [
     ...controlFiles,
     "dotfiles/aliases",
@@ -148,18 +176,17 @@ export async function guardedSnapshot({ folder }: World): Promise<readonly strin
     "tools/git-settings",
     ".bash_aliases",
   ].map((path) => `inside/${path}`);
-  return (await snapshot(folder)).filter(
+  return snapshot(folder).filter(
     (line) =>
       !line.startsWith("inside/") ||
       guarded.some((path) => line.startsWith(`${path} `) || line.startsWith(`${path}/`)),
   );
 }
 
-async function contentOf(path: string, size: number): Promise<string> {
-  return size > 100_000 ? `${size} bytes` : JSON.stringify(await readFile(path, "latin1"));
-}
-
-async function pathsIn(folder: string): Promise<readonly string[]> {
-  const entries = await readdir(folder, { recursive: true, withFileTypes: true });
-  return entries.map(({ parentPath, name }) => join(parentPath, name)).toSorted();
+/** Returns the paths in a folder. `readdirSync` with `recursive` would follow links, which lead out of the world. */
+function pathsIn(folder: string): readonly string[] {
+  return readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
+    const path = join(folder, entry.name);
+    return entry.isDirectory() ? [path, ...pathsIn(path)] : [path];
+  });
 }

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { JsonObject, ToolResult } from "../../src/kernel/index.ts";
-import { attackedWorld, outsideSecret, snapshot } from "./attacked-world.ts";
+import { outsideSecret, snapshot, Worlds } from "./attacked-world.ts";
 import { Attacker, environmentSecret, identities } from "./attacker.ts";
 
 /** One attack: its name, the tool and its input. `%outside%` stands for the path of the folder outside. */
@@ -163,17 +163,21 @@ function textOf({ output }: ToolResult): string {
 }
 
 describe.each(identities())("file tools as $name", (identity) => {
+  const worlds = new Worlds(identity.uid);
   let attacker: Attacker;
   beforeAll(() => {
     attacker = new Attacker(identity);
   });
-  afterAll(() => attacker.end());
+  afterAll(() => {
+    attacker.end();
+    worlds.close();
+  });
 
   test.each([...leaving, ...controlling, ...oversized])(
     "refuse to %s, and change and reveal nothing",
     async (_, tool, input) => {
-      const world = await attackedWorld(identity.uid);
-      const before = await snapshot(world.folder);
+      const world = worlds.take();
+      const before = snapshot(world.folder);
       const placed = JSON.parse(
         JSON.stringify(input).replace("%outside%", world.outside).replace("%inside%", world.inside),
       ) as JsonObject;
@@ -184,14 +188,14 @@ describe.each(identities())("file tools as $name", (identity) => {
       expect(text).not.toContain(outsideSecret);
       expect(text).not.toContain(environmentSecret);
       expect(text).not.toMatch(/^root:/m);
-      expect(await snapshot(world.folder)).toEqual(before);
+      expect(snapshot(world.folder)).toEqual(before);
     },
   );
 
   test.each([".git/refs/heads/topic", ".git/index", ".git/objects/pack/new", "sub/file", "half/new"])(
     "still write %s",
     async (path) => {
-      const { inside } = await attackedWorld(identity.uid);
+      const { inside } = worlds.take();
       const result = await attacker.call({ root: inside, tool: "write", input: { path, content: "x" } });
       expect(textOf(result)).toContain(path);
       expect(await readFile(join(inside, path), "utf8")).toBe("x");
@@ -199,7 +203,7 @@ describe.each(identities())("file tools as $name", (identity) => {
   );
 
   test.each(["write", "edit"])("%s leaves the other names of a hard link unchanged", async (tool) => {
-    const { inside, outside } = await attackedWorld(identity.uid);
+    const { inside, outside } = worlds.take();
     await writeFile(join(outside, "shared"), "original");
     await link(join(outside, "shared"), join(inside, "shared"));
     for (const [path, others] of [
@@ -215,7 +219,7 @@ describe.each(identities())("file tools as $name", (identity) => {
   });
 
   test("edit never reaches a control file while another process swaps folders and links", async () => {
-    const { inside } = await attackedWorld(identity.uid);
+    const { inside } = worlds.take();
     const before = await readFile(join(inside, ".git/config"), "utf8");
     await mkdir(join(inside, "real"));
     await writeFile(join(inside, "real/config"), "bare");
@@ -241,7 +245,7 @@ describe.each(identities())("file tools as $name", (identity) => {
     ["a pattern with nested repetitions", "^((a{0,9}){0,9}){0,9}!$"],
     ["a polynomial pattern", "^a*a*a*a*a*a*a*a*a*a*$"],
   ])("grep ends %s at its time limit with an error, and other calls do not wait", async (_, pattern) => {
-    const { inside } = await attackedWorld(identity.uid);
+    const { inside } = worlds.take();
     await writeFile(join(inside, "victim"), `${"a".repeat(5_000)}b`);
     const options = { timeoutMs: 1_000 };
     const searching = attacker.call({
@@ -258,7 +262,7 @@ describe.each(identities())("file tools as $name", (identity) => {
   });
 
   test("read returns a bounded part of a file of 8 GB and of an endless line", async () => {
-    const { inside } = await attackedWorld(identity.uid);
+    const { inside } = worlds.take();
     const huge = await open(join(inside, "huge"), constants.O_CREAT | constants.O_WRONLY);
     await huge.truncate(8 * 1024 ** 3);
     await huge.close();
@@ -270,7 +274,7 @@ describe.each(identities())("file tools as $name", (identity) => {
   });
 
   test.each(["read", "write", "grep"])("%s does not wait for a pipe", async (tool) => {
-    const { inside } = await attackedWorld(identity.uid);
+    const { inside } = worlds.take();
     await promisify(execFile)("mkfifo", [join(inside, "pipe")]);
     const input = {
       path: "pipe",

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
 import type { ToolResult } from "../../src/kernel/index.ts";
 import type { SandboxPolicy } from "../../src/capabilities/tools/index.ts";
-import { attackedWorld, guardedSnapshot, outsideSecret, snapshot } from "./attacked-world.ts";
+import { guardedSnapshot, outsideSecret, snapshot, Worlds } from "./attacked-world.ts";
 import { Attacker, environmentSecret, identities } from "./attacker.ts";
 import {
   controls,
@@ -51,7 +51,11 @@ function processesWith(text: string): readonly string[] {
   });
 }
 
+const ownWorlds = new Worlds();
+afterAll(() => ownWorlds.close());
+
 describe.each(identities())("shell commands as $name", (identity) => {
+  const worlds = new Worlds(identity.uid);
   let attacker: Attacker;
   let servers: readonly Server[];
   let port: number;
@@ -69,12 +73,13 @@ describe.each(identities())("shell commands as $name", (identity) => {
   });
   afterAll(() => {
     attacker.end();
+    worlds.close();
     for (const server of servers) server.close();
   });
 
   async function run(command: string, policy: Partial<SandboxPolicy> = {}, timeoutMs = 20_000) {
-    const world = await attackedWorld(identity.uid);
-    const before = await guardedSnapshot(world);
+    const world = worlds.take();
+    const before = guardedSnapshot(world);
     const result = await attacker.call({
       root: world.inside,
       tool: "bash",
@@ -103,7 +108,7 @@ describe.each(identities())("shell commands as $name", (identity) => {
       expect({ text, ...result.metadata }).toMatchObject({
         sandbox: { applied: "bubblewrap", network: false },
       });
-      expect(await guardedSnapshot(world)).toEqual(before);
+      expect(guardedSnapshot(world)).toEqual(before);
       for (const path of neverCreated) expect(existsSync(join(world.inside, path))).toBe(false);
       expect(attacker.isAlive).toBe(true);
     });
@@ -134,19 +139,19 @@ describe.each(identities())("shell commands as $name", (identity) => {
     });
 
     test("create nothing in the workspace to protect it", async () => {
-      const world = await attackedWorld(identity.uid);
-      const before = await snapshot(world.folder);
+      const world = worlds.take();
+      const before = snapshot(world.folder);
       await attacker.call({ root: world.inside, tool: "bash", input: { command: "true" } });
-      expect(await snapshot(world.folder)).toEqual(before);
+      expect(snapshot(world.folder)).toEqual(before);
     });
 
     test.each(["beside the workspace", "above the workspace"])(
       "cannot write control files of a writable folder %s",
       async (where) => {
-        const world = await attackedWorld(identity.uid);
+        const world = worlds.take();
         const root = join(world.inside, where === "above the workspace" ? "sub" : "dotfiles");
         const folder = where === "above the workspace" ? world.inside : join(world.inside, "bare.git");
-        const before = await guardedSnapshot(world);
+        const before = guardedSnapshot(world);
         const result = await attacker.call({
           root,
           tool: "bash",
@@ -156,7 +161,7 @@ describe.each(identities())("shell commands as $name", (identity) => {
           options: { sandbox: { mode: "enforce", program, writable: [folder] } },
         });
         expect(textOf(result)).toContain("written");
-        expect(await guardedSnapshot(world)).toEqual(before);
+        expect(guardedSnapshot(world)).toEqual(before);
       },
     );
 
@@ -181,7 +186,7 @@ describe.each(identities())("shell commands as $name", (identity) => {
     });
 
     test("commit to a repository, whose index, objects and refs stay writable", async () => {
-      const world = await attackedWorld(identity.uid);
+      const world = worlds.take();
       const repository = join(world.inside, "project");
       await mkdir(repository);
       if (identity.uid !== undefined) await chown(repository, identity.uid, identity.uid);
@@ -216,7 +221,7 @@ describe.each(identities())("shell commands as $name", (identity) => {
     });
 
     test("cannot use descriptors that the process inherited, and keep their own", async () => {
-      const world = await attackedWorld();
+      const world = ownWorlds.take();
       await writeFile(
         join(world.folder, "call.ts"),
         callOf(world.inside, "cat /proc/self/fd/200/secret; echo error >&2; ls /proc/self/fd"),
@@ -231,7 +236,7 @@ describe.each(identities())("shell commands as $name", (identity) => {
     });
 
     test("do not expose values of the option env in the arguments of a process", async () => {
-      const world = await attackedWorld(identity.uid);
+      const world = worlds.take();
       const calling = attacker.call({
         root: world.inside,
         tool: "bash",
@@ -286,7 +291,7 @@ describe.each(identities())("shell commands as $name", (identity) => {
         { text: script("echo --disable-userns --bind-fd"), mode: 0o755 },
       ],
     ])("are refused if bubblewrap %s", async (_, name, content) => {
-      const world = await attackedWorld(identity.uid);
+      const world = worlds.take();
       await mkdir(join(world.folder, "tools/folder"), { recursive: true });
       await chmod(world.folder, 0o755);
       const path = name.includes("/") ? join(world.folder, name) : name;
@@ -310,7 +315,7 @@ describe.each(identities())("shell commands as $name", (identity) => {
     test.skipIf(!works)(
       "are refused where user namespaces are forbidden (skipped if bubblewrap is missing)",
       async () => {
-        const world = await attackedWorld();
+        const world = ownWorlds.take();
         await writeFile(join(world.folder, "call.ts"), callOf(world.inside, "touch ran"));
         const args = ["--unshare-user", "--disable-userns", "--dev-bind", "/", "/", process.execPath];
         const said = execFileSync(program, [...args, join(world.folder, "call.ts")], { encoding: "utf8" });
@@ -326,7 +331,7 @@ describe.each(identities())("shell commands as $name", (identity) => {
 
 test("bash refuses commands on a system other than Linux and names what to do", async () => {
   const { bashTool } = await import("../../src/capabilities/tools/index.ts");
-  const { inside } = await attackedWorld();
+  const { inside } = ownWorlds.take();
   const platform = Object.getOwnPropertyDescriptor(process, "platform");
   Object.defineProperty(process, "platform", { value: "darwin" });
   try {

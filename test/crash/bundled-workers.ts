@@ -26,6 +26,7 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
     input: {
       "caps-worker": here("caps-worker.ts"),
       worker: here("worker.ts"),
+      "contents-worker": here("contents-worker.ts"),
       "deadly-worker": here("deadly-worker.ts"),
       "money-worker": here("money-worker.ts"),
       "serving-worker": here("serving-worker.ts"),

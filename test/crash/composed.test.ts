@@ -3,8 +3,9 @@ import { sha256 } from "../../src/runtime/index.ts";
 import { sqliteStore } from "../../src/runtime/stores/sqlite/store.ts";
 import { runCrashes } from "../../src/testing/index.ts";
 import { composedWorkloads } from "./composed-workloads.ts";
+import { isComplete, killPoints } from "./kill-points.ts";
 
-const isComplete = process.env["REEVE_CRASH"] === "all";
+const kills = killPoints();
 
 describe.each(Object.entries(composedWorkloads))(
   "J1, J6, B1, B3, E1, E4, H1, H4: %s",
@@ -19,7 +20,7 @@ describe.each(Object.entries(composedWorkloads))(
           ...world,
           workload,
           when: isComplete ? ["before", "after"] : ["after"],
-          kills: (at) => isComplete || at % 2 === 0,
+          kills,
           again: (at) => 1 + ((at * 3) % 8),
         });
         expect(report).toMatchObject({ broken: [], outputs });

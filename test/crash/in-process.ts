@@ -13,6 +13,7 @@ import {
 } from "../../src/testing/index.ts";
 import { InProcessServices } from "../agents/architecture-cases/in-process-services.ts";
 import type { ArchitectureCase } from "../agents/architecture-cases/architecture-case.ts";
+import { isComplete } from "./kill-points.ts";
 import { price } from "./workload.ts";
 
 const runId = formatRunId("thinker");
@@ -21,7 +22,7 @@ const mostRounds = 400;
 
 /** Odd writes are killed before, even ones after the write. With `REEVE_CRASH=all`, every write is killed before and after. */
 export function deathsAt(at: number): readonly Death["when"][] {
-  if (process.env["REEVE_CRASH"] === "all") return ["before", "after"];
+  if (isComplete) return ["before", "after"];
   return at % 2 === 1 ? ["before"] : ["after"];
 }
 

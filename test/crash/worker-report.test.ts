@@ -46,5 +46,5 @@ test("a worker finishes with its runs, whatever its code prints before, after an
     });
     console.log("closed");
   `;
-  expect(await endOf(source)).toEqual({ kind: "finished", runs: ["run_1"], writes: 0 });
+  expect(await endOf(source)).toEqual({ kind: "finished", runs: ["run_1"], kinds: [] });
 });

@@ -1,4 +1,5 @@
 import {
+  noUsage,
   canonicalJson,
   checkOptions,
   optionNames,
@@ -94,15 +95,7 @@ function isWhole({ stopReason }: ModelResponse): boolean {
 
 /** The response with zero cost, because a cached answer is not paid again. */
 function atNoCost(response: ModelResponse): ModelResponse {
-  const usage = {
-    inputTokens: 0,
-    outputTokens: 0,
-    cacheReadTokens: 0,
-    cacheWriteTokens: 0,
-    reasoningTokens: 0,
-    costUsd: 0,
-  };
-  return { ...response, usage };
+  return { ...response, usage: { ...noUsage, costUsd: 0 } };
 }
 
 /** The cache key of a tool call. It is JSON, so that the tenant `null` and a tenant named "null" differ. */

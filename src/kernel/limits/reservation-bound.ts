@@ -31,7 +31,9 @@ export function clampOutput(chain: readonly Account[], request: ReserveCommand):
   for (const account of chain) {
     const refusal = findRefusal(account, floor);
     if (refusal !== undefined) return refusal;
-    outputTokens = outputThatFits(account, request, minimum, outputTokens);
+    const fits = (tokens: number): boolean =>
+      findExcess(account, addSpend(account.spent, boundOf(request, tokens))) === undefined;
+    outputTokens = largestOutput(fits, minimum, outputTokens);
   }
   return outputTokens;
 }
@@ -52,10 +54,12 @@ function bears(account: Account, bound: Spend): boolean {
   return findExcess(account, addSpend(addSpend(spent, reserved), bound)) === undefined;
 }
 
-/** The largest output whose bound fits into the account. The minimum is known to fit. */
-function outputThatFits(account: Account, request: ReserveCommand, minimum: number, maximum: number): number {
-  const fits = (outputTokens: number): boolean =>
-    findExcess(account, addSpend(account.spent, boundOf(request, outputTokens))) === undefined;
+/** The largest output limit that fits, found by bisection. The minimum is known to fit. */
+export function largestOutput(
+  fits: (outputTokens: number) => boolean,
+  minimum: number,
+  maximum: number,
+): number {
   if (fits(maximum)) return maximum;
   let low = minimum;
   let high = maximum;

@@ -43,6 +43,8 @@ export interface InboxQuery {
    * those of other lines.
    */
   readonly runId?: RunId;
+  /** S6: only messages whose sender has this tenant; `null` means no tenant. If absent, the tenant does not matter. */
+  readonly tenantId?: string | null;
   /** Maximum number of messages. Default: 100. */
   readonly limit?: number;
 }

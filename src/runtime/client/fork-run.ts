@@ -1,4 +1,5 @@
 import {
+  missingRun,
   addUsage,
   describeValue,
   Fault,
@@ -23,7 +24,7 @@ import {
   type TaskId,
   type Usage,
 } from "../../kernel/index.ts";
-import { missingRun, type RunStore } from "./run-store.ts";
+import type { RunStore } from "./run-store.ts";
 
 import { forkSession } from "./fork-session.ts";
 

@@ -55,6 +55,7 @@ class ForkRenames {
     const isOwn = entry.runId === this.#origin.runId;
     const parentId = entry.parentId === null ? null : this.id(entry.parentId);
     const renamed = { ...entry, id: this.id(entry.id), parentId, ...(isOwn && { runId: this.#fork.runId }) };
+    if (renamed.type === "label") return { ...renamed, targetId: this.id(renamed.targetId) };
     if (renamed.type === "compaction")
       return { ...renamed, firstKeptEntryId: this.id(renamed.firstKeptEntryId) };
     return renamed.type === "branch_summary" ? { ...renamed, fromId: this.id(renamed.fromId) } : renamed;
@@ -206,7 +207,7 @@ function leavesIn(turns: readonly TurnRecord[], sessionId: SessionId): readonly 
     .map(({ leafId }) => leafId);
 }
 
-/** The entries on the paths from the root to the given leaves, in the order in which they were written. */
+/** The entries on the paths from the root to the given leaves and their labels, in the order in which they were written. */
 function entriesTo(
   entries: readonly SessionEntry[],
   leaves: readonly (string | null)[],
@@ -223,7 +224,8 @@ function entriesTo(
     }
     for (const entry of path) kept.add(entry);
   }
-  return entries.filter((entry) => kept.has(entry));
+  const ids = new Set([...kept].map(({ id }) => id));
+  return entries.filter((entry) => kept.has(entry) || (entry.type === "label" && ids.has(entry.targetId)));
 }
 
 function copyEntries(

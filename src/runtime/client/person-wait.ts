@@ -1,5 +1,13 @@
-import type { ApprovalPage, Delta, Event, PendingApproval, RunId, TailOptions } from "../../kernel/index.ts";
-import { missingRun, type RunStore } from "./run-store.ts";
+import {
+  missingRun,
+  type ApprovalPage,
+  type Delta,
+  type Event,
+  type PendingApproval,
+  type RunId,
+  type TailOptions,
+} from "../../kernel/index.ts";
+import type { RunStore } from "./run-store.ts";
 
 /** The part of a run handle that is needed to wait for questions. */
 interface WatchedRun {

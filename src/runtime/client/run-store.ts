@@ -1,5 +1,5 @@
 import {
-  Fault,
+  missingRun,
   type EventLog,
   type Journal,
   type Mailbox,
@@ -64,9 +64,4 @@ function checkedReader<Item>(check: () => Promise<void>, items: AsyncIterable<It
     next: () => (checking ??= check()).then(() => reader.next()),
     return: async () => (await reader.return?.()) ?? { value: undefined, done: true },
   };
-}
-
-/** Fault of a call with the id of a run that does not exist for the caller. */
-export function missingRun(runId: RunId): Fault {
-  return new Fault("not_found", `run ${runId} does not exist in this store`);
 }

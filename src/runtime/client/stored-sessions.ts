@@ -187,8 +187,9 @@ export class StoredSessions implements RuntimeSessions {
     const copied = entries.map((entry, index) => (index === 0 ? { ...entry, parentId: null } : entry));
     const link = this.#entry({ type: "custom", customType: forkType, data: origin }, leafId);
     const named = name === undefined ? [] : [this.#entry({ type: "session_info", name }, link.id)];
+    const labels = await this.#labelsOf(session.sessionId, entries, link.id);
     const copy = { ...session, sessionId: newId };
-    await this.#apply(copy, [...copied, link, ...named], {
+    await this.#apply(copy, [...copied, link, ...labels, ...named], {
       whenIdle: session.sessionId,
       whenNew: newId,
       whenAt: { sessionId: session.sessionId },
@@ -322,6 +323,21 @@ export class StoredSessions implements RuntimeSessions {
       "not_found",
       `session ${sessionId} has no entry ${options.leafId}; use an entry of its tree`,
     );
+  }
+
+  /** Returns entries that give the entries of a path the labels that they have in the session. */
+  async #labelsOf(
+    sessionId: SessionId,
+    path: readonly SessionEntry[],
+    parentId: string,
+  ): Promise<readonly SessionEntry[]> {
+    const stored = await this.#worker.store.sessions.read(sessionId, this.#scope);
+    const labels = new Map<string, string | null>();
+    for (const { entry } of stored) if (entry.type === "label") labels.set(entry.targetId, entry.label);
+    return path.flatMap(({ id }) => {
+      const label = labels.get(id) ?? null;
+      return label === null ? [] : [this.#entry({ type: "label", targetId: id, label }, parentId)];
+    });
   }
 
   #entry(body: EntryBody, parentId: string | null): SessionEntry {

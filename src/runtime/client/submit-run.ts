@@ -1,4 +1,5 @@
 import {
+  missingRun,
   canonicalJson,
   Fault,
   HistoryRetention,
@@ -23,7 +24,6 @@ import {
 import { newRun, type NewRun, type NewRunOptions } from "../journal/new-run.ts";
 import { RunState } from "../journal/run-state.ts";
 import { asksPerson, callOfApproval, isCall, mailOfSubmission } from "../journal/wait-names.ts";
-import { missingRun } from "./run-store.ts";
 import { anonymousUser, type WorkerContext } from "../process/worker-context.ts";
 
 /**

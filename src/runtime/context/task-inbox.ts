@@ -1,4 +1,4 @@
-import { senderTenant, type EventDraft, type Message, type TaskInbox } from "../../kernel/index.ts";
+import type { EventDraft, Message, TaskInbox } from "../../kernel/index.ts";
 import type { TaskContext } from "./task-context.ts";
 import type { TaskRunner } from "../task/task-runner.ts";
 
@@ -20,10 +20,9 @@ export class TaskInboxView implements TaskInbox {
     return this.#ctx.drain(async (open) => {
       // Messages of an earlier drain may not be written yet.
       const limit = task.drained.length + batch;
-      const query = { mode, now: worker.clock.now(), runId, limit };
-      const { deliveries } = await worker.store.inbox.next(agentId, query);
       // S6: a run never reads the messages of another tenant.
-      const waiting = deliveries.filter(({ message }) => senderTenant(message) === host.tenantId);
+      const query = { mode, now: worker.clock.now(), runId, limit, tenantId: host.tenantId };
+      const { deliveries: waiting } = await worker.store.inbox.next(agentId, query);
       host.deliveries.note(waiting);
       // Evaluated synchronously with the record, so two branches that drain at once never get the same message.
       return () => {

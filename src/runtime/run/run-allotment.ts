@@ -3,6 +3,7 @@ import {
   boundOf,
   fromNanoUsd,
   isPriced,
+  largestOutput,
   type CapLimits,
   type CapUse,
   type Exhaustion,
@@ -114,13 +115,6 @@ function dayOf({ day = "" }: ReserveCommand): string {
 function outputThatFits(command: ReserveCommand, free: number): number | undefined {
   const { maxTokens, minTokens = 1 } = command.output;
   const fits = (outputTokens: number): boolean => boundOf(command, outputTokens).nanoUsd <= free;
-  let low = Math.min(minTokens, maxTokens);
-  if (!fits(low)) return undefined;
-  let high = maxTokens;
-  while (high - low > 1) {
-    const middle = Math.floor((low + high) / 2);
-    if (fits(middle)) low = middle;
-    else high = middle;
-  }
-  return low;
+  const minimum = Math.min(minTokens, maxTokens);
+  return fits(minimum) ? largestOutput(fits, minimum, maxTokens) : undefined;
 }

@@ -15,6 +15,9 @@ import {
 
 const resolverNames = optionNames<AgentResolver>({ name: true, resolve: true });
 
+/** Maximum number of runs that a worker remembers as left to other workers. */
+export const mostLeftAlone = 10_000;
+
 /** Whether the caller of `register` passed a resolver and not an agent. */
 export function isResolver(agent: HostedAgent | AgentResolver): agent is AgentResolver {
   return typeof agent === "object" && agent !== null && "resolve" in agent;
@@ -23,7 +26,7 @@ export function isResolver(agent: HostedAgent | AgentResolver): agent is AgentRe
 /** The resolvers of a worker, by the name of the agents that they make. */
 export class AgentResolvers {
   readonly #byName = new Map<string, AgentResolver>();
-  /** Runs that a resolver leaves to other workers. */
+  /** The latest runs that a resolver leaves to other workers, oldest first. The resolver is asked again about older ones. */
   readonly #leftAlone = new Set<RunId>();
 
   get size(): number {
@@ -67,8 +70,14 @@ export class AgentResolvers {
       this.#leftAlone.delete(runId);
       return agent;
     }
-    this.#leftAlone.add(runId);
+    this.#leaveAlone(runId);
     throw new Fault("version_mismatch", `the resolver of ${resolver.name} leaves ${runId} to other workers`);
+  }
+
+  #leaveAlone(runId: RunId): void {
+    this.#leftAlone.add(runId);
+    const [oldest] = this.#leftAlone;
+    if (this.#leftAlone.size > mostLeftAlone && oldest !== undefined) this.#leftAlone.delete(oldest);
   }
 
   /** The agents have changed: runs that were left alone are asked about again. */

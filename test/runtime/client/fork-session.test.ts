@@ -55,6 +55,20 @@ async function seqBefore(store: Store, { runId }: RunHandle, type: Event["type"]
 }
 
 describe.each(twoStores)("%s: a fork", (_name, prepare) => {
+  it("has the labels of the entries of its session", async () => {
+    const { store, runtime, send } = await converse(await prepare(), ["one", "two"]);
+    await send("first");
+    const origin = await send("second");
+    const { nodes } = await runtime.sessions.tree(sessionId);
+    for (const [index, { entry }] of nodes.entries())
+      await runtime.sessions.label(sessionId, entry.id, `label ${index}`);
+    const fork = await origin.fork({ at: await store.events.lastSeq(origin.runId) });
+    await fork.result();
+    const copied = await runtime.sessions.tree(fork.sessionId);
+    expect(copied.nodes.map(({ label }) => label)).toEqual(nodes.map((_, index) => `label ${index}`));
+    await runtime.close();
+  });
+
   it("reads the session as it was at the cut, and writes to a session of its own", async () => {
     const { store, runtime, model, send } = await converse(await prepare(), [
       "one",

@@ -144,6 +144,26 @@ describe.each(twoStores)("runtime.sessions in a %s store", (_name, prepare) => {
     await runtime.close();
   });
 
+  test("fork() copies the labels of the entries that it copies, and no label that was removed", async () => {
+    const { runtime, say } = await converse(await (await prepare())(), Array(2).fill(echo));
+    await say("one", chat);
+    await say("two", chat);
+    const [question, answer, later] = (await runtime.sessions.path(chat)).map(({ id }) => id);
+    for (const [id, label] of [
+      [question, "draft"],
+      [question, "start"],
+      [answer, "gone"],
+      [answer, null],
+      [later, "after the fork"],
+    ] as const)
+      await runtime.sessions.label(chat, id as string, label);
+    const forked = await runtime.sessions.fork(chat, { entryId: answer as string });
+    const { nodes } = await runtime.sessions.tree(forked);
+    expect(nodes.map(({ label }) => label)).toEqual(["start", null, null]);
+    expect(textsOf(await runtime.sessions.path(forked))).toEqual(["one", "answer 1", "custom"]);
+    await runtime.close();
+  });
+
   test("append() adds data that the model does not see, and messages that it sees", async () => {
     const { runtime, say, model } = await converse(await (await prepare())(), Array(2).fill(echo));
     await say("one", chat);

@@ -2,11 +2,13 @@ import { describe, expect, it } from "vitest";
 import { getRunContext } from "../../../src/index.ts";
 import {
   formatAgentId,
+  formatRunId,
   type AgentResolver,
   type HostedAgent,
   type RunRecord,
 } from "../../../src/kernel/index.ts";
 import { createRuntime } from "../../../src/runtime/local-runtime.ts";
+import { AgentResolvers, mostLeftAlone } from "../../../src/runtime/worker/agent-resolvers.ts";
 import { FakeClock } from "../../../src/testing/index.ts";
 import { findRun } from "../find-run.ts";
 import { agent, setUp, settle, spawnTask, until } from "../runtime-setup.ts";
@@ -230,4 +232,15 @@ it("register() refuses a resolver without a function, with a key in its name, or
   ];
   for (const [value, message] of refused)
     expect(() => runtime.register(value as AgentResolver)).toThrow(message);
+});
+
+it("a worker remembers the latest 10,000 runs that its resolver leaves to other workers, and asks again about older ones", async () => {
+  const resolvers = new AgentResolvers();
+  resolvers.register({ name: "greeter", resolve: async () => undefined }, false);
+  const run = (index: number) =>
+    ({ runId: formatRunId(`r${index}`), agentId: formatAgentId({ name: "greeter" }) }) as RunRecord;
+  for (let index = 0; index <= mostLeftAlone; index++)
+    await expect(resolvers.resolve(run(index))).rejects.toMatchObject({ code: "version_mismatch" });
+  expect(mostLeftAlone).toBe(10_000);
+  expect([0, 1, mostLeftAlone].map((index) => resolvers.takes(run(index)))).toEqual([true, false, false]);
 });

@@ -1,6 +1,13 @@
 import { describe, expect, it, onTestFinished } from "vitest";
 import { AgentCore } from "../../../src/agents/index.ts";
-import type { AskOutcome, JsonValue, Message, RunId, Store } from "../../../src/kernel/index.ts";
+import {
+  formatRunId,
+  type AskOutcome,
+  type JsonValue,
+  type Message,
+  type RunId,
+  type Store,
+} from "../../../src/kernel/index.ts";
 import { createRuntime } from "../../../src/runtime/local-runtime.ts";
 import type { RuntimeOptions } from "../../../src/runtime/index.ts";
 import { FakeClock, scriptedModel } from "../../../src/testing/index.ts";
@@ -205,6 +212,37 @@ it('S6: with inbox: "together", no run receives messages of two tenants, at its 
     { tenantId: "acme", bodies: ["one", "two"], drained: ["three"] },
     { tenantId: "globex", bodies: ["secret"], drained: [] },
   ]);
+});
+
+it('S6: with inbox: "together", a run drains the messages of its tenant behind 100 messages of another one', async () => {
+  const { runtime, store } = await setUp();
+  const go = gate();
+  const drained: unknown[] = [];
+  const reader = agent(
+    "reader",
+    async (ctx, inbox) => {
+      if (ctx.facts.tenantId !== "acme" || drained.length > 0) return;
+      await go.promise;
+      for (const { body } of await inbox.drain()) drained.push(body);
+    },
+    { inbox: "together" },
+  );
+  const sender = senderOf(reader);
+  const send = async (tenantId: string, body: string): Promise<void> => {
+    await (await runtime.submit(sender, [body], { tenantId })).result();
+  };
+  await send("acme", "one");
+  runtime.register(reader);
+  await settle();
+  for (let index = 0; index < 101; index++) {
+    const runId = formatRunId(`other-${index}`);
+    const metadata = { runId, userId: null, tenantId: "globex", metadata: {} };
+    await store.inbox.deliver({ ...message(reader, `other-${index}`), sender: metadata });
+  }
+  await send("acme", "two");
+  go.resolve();
+  await until(() => drained.length > 0);
+  expect(drained).toEqual(["two"]);
 });
 
 describe("the facts of a run that an inbox message started", () => {

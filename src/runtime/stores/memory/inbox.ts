@@ -1,4 +1,5 @@
 import {
+  senderTenant,
   lineOf,
   isInScope,
   redeliveryDelayMs,
@@ -70,7 +71,8 @@ export class MemoryInbox implements Inbox {
     return messageIds.flatMap((id) => find(id) ?? []).map(deliveryOf);
   }
 
-  async next(agentId: AgentId, { mode: mail, now, runId, limit = 100 }: InboxQuery): Promise<NextMail> {
+  async next(agentId: AgentId, query: InboxQuery): Promise<NextMail> {
+    const { mode: mail, now, runId, tenantId, limit = 100 } = query;
     const box = this.#box(agentId);
     const isDue = (letter: Letter): boolean => box.heads.has(letter) && letter.notBefore <= now;
     const isOwn = ({ isTaken, runId: by }: Letter): boolean => isTaken && by === runId;
@@ -85,6 +87,7 @@ export class MemoryInbox implements Inbox {
     let letters: readonly Letter[] = [];
     if (mail === "each" && runId === undefined) letters = [...box.heads].filter(isDue).toSorted(byTime);
     else if (runId !== undefined || !all.some(({ isTaken }) => isTaken)) letters = all.filter(isNext);
+    if (tenantId !== undefined) letters = letters.filter(({ message }) => senderTenant(message) === tenantId);
     const later = [...box.heads].map(({ notBefore }) => notBefore).filter((at) => at > now);
     return {
       deliveries: letters.slice(0, limit).map(deliveryOf),

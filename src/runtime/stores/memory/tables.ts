@@ -1,5 +1,6 @@
 import type { RunRow } from "./run-row.ts";
 import {
+  missingRun,
   canonicalJson,
   Fault,
   isInScope,
@@ -97,8 +98,7 @@ export class Tables {
   /** S6: returns the row of a run. Throws `not_found` if the run does not exist in the scope. */
   run(runId: RunId, scope?: TenantScope): RunRow {
     const row = this.runs.get(runId);
-    if (row === undefined || !isInScope(row.record, scope))
-      throw new Fault("not_found", `run ${runId} does not exist in this store`);
+    if (row === undefined || !isInScope(row.record, scope)) throw missingRun(runId);
     return row;
   }
 

@@ -45,25 +45,28 @@ const insertMessage = `INSERT OR IGNORE INTO messages (agent_id, message_id, sta
   VALUES (?, ?, ${BEHIND}, 0, 0, 0, ?, ?, ?)`;
 const selectHere = `SELECT ${columns} FROM messages WHERE agent_id = ? AND ${isHere} ORDER BY id LIMIT ? + 0`;
 const findMessage = `SELECT ${columns} FROM messages WHERE agent_id = ? AND message_id = ? AND state < ${ACKNOWLEDGED}`;
+/** S6: whether any tenant is asked for (?4), or the sender of a message has tenant ?5. */
+const isOfTenant = `(?4 OR body ->> '$.sender.tenantId' IS ?5)`;
 const selectHeads = `SELECT ${columns} FROM messages
-  WHERE agent_id = ? AND state = ${WAITING} AND not_before <= ? ORDER BY not_before, id LIMIT ? + 0`;
+  WHERE agent_id = ?1 AND state = ${WAITING} AND not_before <= ?2 AND ${isOfTenant}
+  ORDER BY not_before, id LIMIT ?3 + 0`;
 const nextTime = `SELECT min(not_before) AS at FROM messages WHERE agent_id = ? AND state = ${WAITING} AND not_before > ?`;
 const anyTaken = `SELECT 1 FROM messages WHERE agent_id = ? AND state = ${TAKEN} LIMIT 1`;
 const anyWaiting = `SELECT 1 FROM messages WHERE agent_id = ? AND state = ${WAITING} LIMIT 1`;
 /**
- * Messages that may be delivered at time ?2, and messages behind them or behind messages of run ?3. With ?2 = NULL only
+ * Messages that may be delivered at time ?2, and messages behind them or behind messages of run ?6. With ?2 = NULL only
  * the latter.
  */
 const selectLines = `SELECT ${columns} FROM messages AS own
-  WHERE agent_id = ?1 AND ${isHere} AND (
+  WHERE agent_id = ?1 AND ${isHere} AND ${isOfTenant} AND (
     (state = ${WAITING} AND not_before <= ?2) OR (state = ${BEHIND} AND EXISTS (
       SELECT 1 FROM (
         SELECT state AS first, not_before AS due, run_id AS taker FROM messages
         WHERE agent_id = ?1 AND line = own.line AND asks = 0 AND ${isHere} ORDER BY id LIMIT 1
-      ) WHERE (first = ${WAITING} AND due <= ?2) OR (first = ${TAKEN} AND taker = ?3)
+      ) WHERE (first = ${WAITING} AND due <= ?2) OR (first = ${TAKEN} AND taker = ?6)
     ))
   )
-  ORDER BY id LIMIT ?4 + 0`;
+  ORDER BY id LIMIT ?3 + 0`;
 /** S6: whether the sender of a message is in the scope with tenant ?1 and user ?2; NULL means any. */
 const isSentInScope = `(?1 IS NULL OR body ->> '$.sender.tenantId' IS ?1) AND (?2 IS NULL OR body ->> '$.sender.userId' IS ?2)`;
 const selectDead = `SELECT ${columns} FROM messages
@@ -120,14 +123,16 @@ export class SqliteInbox implements Inbox {
     );
   }
 
-  async next(agentId: AgentId, { mode: mail, now, runId, limit = 100 }: InboxQuery): Promise<NextMail> {
+  async next(agentId: AgentId, query: InboxQuery): Promise<NextMail> {
+    const { mode: mail, now, runId, tenantId, limit = 100 } = query;
     const { database } = this.#tables;
+    const whose = [tenantId === undefined ? 1 : 0, tenantId ?? null] as const;
     const rows = (): readonly MessageRow[] => {
       if (mail === "each" && runId === undefined)
-        return database.all<MessageRow>(selectHeads, agentId, now, limit);
+        return database.all<MessageRow>(selectHeads, agentId, now, limit, ...whose);
       if (runId === undefined && database.get(anyTaken, agentId) !== undefined) return [];
       const freeBy = mail === "each" ? null : now;
-      return database.all<MessageRow>(selectLines, agentId, freeBy, runId ?? null, limit);
+      return database.all<MessageRow>(selectLines, agentId, freeBy, limit, ...whose, runId ?? null);
     };
     return this.#tables.read(() => ({
       deliveries: rows().map(deliveryOf),

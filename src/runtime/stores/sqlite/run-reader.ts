@@ -1,4 +1,5 @@
 import {
+  missingRun,
   andThen,
   type Commit,
   type MaybePromise,
@@ -47,7 +48,7 @@ export class RunReader {
     const beginning = this.#takeBeginning(runId);
     if (beginning !== undefined) return beginning;
     const run = this.#tables.database.get<RunKey & RunRow>(findRun, runId);
-    if (run === undefined) throw this.#tables.missing(runId);
+    if (run === undefined) throw missingRun(runId);
     const page = this.#rows.onlyPage(run);
     return { run: recordOf(run), commits: page?.map((row) => this.#rows.decode(run, row)) };
   }

@@ -1,5 +1,6 @@
 import { randomInt } from "node:crypto";
 import {
+  missingRun,
   Fault,
   isInScope,
   type Clock,
@@ -128,12 +129,8 @@ export class Tables {
   /** S6: returns the key of a run. Throws `not_found` if the run does not exist in the scope. */
   run(runId: RunId, scope?: TenantScope): RunKey {
     const key = this.find(runId);
-    if (key === undefined || !isInScope(key, scope)) throw this.missing(runId);
+    if (key === undefined || !isInScope(key, scope)) throw missingRun(runId);
     return key;
-  }
-
-  missing(runId: RunId): Fault {
-    return new Fault("not_found", `run ${runId} does not exist in this store`);
   }
 
   /**
