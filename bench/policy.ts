@@ -1,12 +1,12 @@
 import {
-  composeGate,
+  Agent,
   HookManager,
   openRuntime,
   openTelemetry,
   permissions,
   tool,
   toolHooks,
-  type GateParts,
+  type AgentOptions,
 } from "reeve";
 import { loopDetection, maxTokens, pii, promptInjection, regex, toolCallValidation } from "reeve/guardrails";
 import {
@@ -19,9 +19,11 @@ import {
   type HostedAgent,
   type CallPath,
   type ChatContext,
+  type Extension,
   type FunctionContext,
   type GatedCall,
   type RunContext,
+  type ToolGate,
   type ModelRequest,
   type ModelResponse,
 } from "reeve/kernel";
@@ -41,6 +43,7 @@ import {
   tracing,
   type Layer,
 } from "reeve/middleware";
+import { scriptedModel } from "reeve/testing";
 import { z } from "zod";
 import { cpuMs } from "./cpu-time.ts";
 import { median, type Row } from "./row.ts";
@@ -122,8 +125,17 @@ export async function* rows(): AsyncIterable<Row> {
 
 const wholeGate = "the whole gate";
 
+type GateOptions = Pick<AgentOptions, "toolHooks" | "extensions" | "guardrails" | "permissions">;
+
+/** The gate of an agent with these parts. Its extensions are set up before its first invocation. */
+async function gateOf(parts: GateOptions): Promise<ToolGate | undefined> {
+  const agent = new Agent({ name: "gated", model: scriptedModel(["Done."]), ...parts });
+  await agent.invoke("start");
+  return agent.callPath?.gate;
+}
+
 /** The parts of the gate, with twenty calls behind them. A judge costs a model call, and is not here. */
-function gates(): Readonly<Record<string, GateParts>> {
+function gates(): Readonly<Record<string, GateOptions>> {
   const hooks = toolHooks();
   hooks.onPreTool(() => undefined);
   const stages = { tool_call: "block", tool_result: "block" } as const;
@@ -135,9 +147,16 @@ function gates(): Readonly<Record<string, GateParts>> {
     regex: regex({ patterns: { secret: /secret/u }, stages }),
     "tool call validation": toolCallValidation({ maxCalls: { lookup: 1_000_000 } }),
   };
-  const one: Readonly<Record<string, GateParts>> = {
-    "tool hooks": { hooks },
-    extensions: { extensions: [{ name: "quiet", toolCall: () => undefined, toolResult: () => undefined }] },
+  const quiet: Extension = {
+    name: "quiet",
+    setup(api) {
+      api.on("tool_call", () => undefined);
+      api.on("tool_result", () => undefined);
+    },
+  };
+  const one: Readonly<Record<string, GateOptions>> = {
+    "tool hooks": { toolHooks: hooks },
+    extensions: { extensions: [quiet] },
     permissions: { permissions: permissions({ allow: ["look*"], deny: ["drop_*"] }) },
     ...Object.fromEntries(
       Object.entries(guardrails).map(([name, each]) => [`guardrail ${name}`, { guardrails: [each] }]),
@@ -147,7 +166,7 @@ function gates(): Readonly<Record<string, GateParts>> {
     ...one,
     [wholeGate]: Object.assign({}, ...Object.values(one), {
       guardrails: Object.values(guardrails),
-    }) as GateParts,
+    }) as GateOptions,
   };
 }
 
@@ -171,7 +190,7 @@ async function* gated(): AsyncIterable<Row> {
     ctx: {} as RunContext,
   };
   for (const [name, parts] of Object.entries(gates())) {
-    const gate = composeGate(parts);
+    const gate = await gateOf(parts);
     if (gate === undefined) continue;
     const times: number[] = [];
     for (let round = 0; round < rounds + 3; round++) {
@@ -189,7 +208,7 @@ async function* gated(): AsyncIterable<Row> {
 async function* turns(middleware: readonly Layer[]): AsyncIterable<Row> {
   const observer = new HookManager();
   for (const event of Object.values(HookEvent)) observer.on(event, () => undefined);
-  const gate = composeGate(gates()[wholeGate] ?? {});
+  const gate = await gateOf(gates()[wholeGate] ?? {});
   const [layered, none] = [new MiddlewarePipeline(middleware), new MiddlewarePipeline([])];
   yield* turn("hooks", none.callPath({ observer }));
   yield* turn("the whole gate", none.callPath({ ...(gate && { gate }) }));

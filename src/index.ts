@@ -115,7 +115,6 @@ export {
   type SelectiveToolCallsOptions,
   type SessionCompactionOptions,
   type SlidingWindowOptions,
-  type ToolExtension,
   type ToolHooksOptions,
   type TrippedGuardrail,
   type SummarizationOptions,

@@ -10,7 +10,7 @@ import {
 } from "../kernel/index.ts";
 import type { AgentOptions } from "./agent-options.ts";
 import { foreignAgentOptions } from "./foreign-options.ts";
-import { checkExtension, checkGuardrail, checkToolList } from "./part-check.ts";
+import { checkExtensions, checkGuardrail, checkToolList } from "./part-check.ts";
 
 /** The names of the options of an agent. */
 const agentOptionNames = optionNames<AgentOptions>({
@@ -110,7 +110,7 @@ export function checkAgentOptions(options: Omit<AgentOptions, "model" | "models"
   for (const each of options.stopHooks ?? []) checkMethods(`stop hook of ${agent}`, each, ["shouldContinue"]);
   for (const each of options.ephemeral ?? [])
     checkMethods(`ephemeral source of ${agent}`, each, ["messages"]);
-  for (const each of options.extensions ?? []) checkExtension(each, agent);
+  checkExtensions(options.extensions ?? [], agent);
   for (const each of options.guardrails ?? []) checkGuardrail(each, agent);
 }
 

@@ -23,6 +23,7 @@ import {
   type ChatMessage,
   type Clock,
   type ExecutionBudget,
+  type ExtensionPort,
   type JsonValue,
   type InboxMode,
   type Message,
@@ -34,6 +35,7 @@ import {
   type RunHandle,
   type RunResult,
   type Runtime,
+  type SessionNavigation,
   type SpawnBudget,
   type SpawnChildOptions,
   type TaskInbox,
@@ -55,7 +57,7 @@ import {
 import { childPlan, reviewPlan } from "./children/child-plan.ts";
 import { reviewKey } from "./reviewers/review-schedule.ts";
 import { checkReviewers } from "./reviewers/reviewer.ts";
-import { invocationPlan, turnLimits } from "./agent-plan.ts";
+import { invocationPlan, turnLimits, type PlanParts } from "./agent-plan.ts";
 import { checkRootInput, readInput, readMessage, type AgentInput, type ReadInput } from "./agent-input.ts";
 import { checkInputKeys, refusedInput } from "./input-problem.ts";
 import { AgentStream, type StartedRun } from "./streaming/agent-stream.ts";
@@ -69,6 +71,9 @@ import { checkRunUntilOptions, runUntil, type RunUntilOptions } from "./run-unti
 import { agentTool, type AgentToolOptions } from "./handoffs/agent-tool.ts";
 import { agentsBehind } from "./handed-answers.ts";
 import { agentsOf, withHandoffs } from "./sub-agents.ts";
+import { extendedOptions, extensionTools, withExtensionTools } from "./extensions/extended-parts.ts";
+import { ExtensionHost } from "./extensions/extension-host.ts";
+import type { Registrations } from "./extensions/registrations.ts";
 import { toolsIn, type ToolList } from "./tool-list.ts";
 import { ToolSpecs } from "./tool-specs.ts";
 
@@ -97,8 +102,8 @@ export class AgentCore implements HostedAgent {
   readonly id: AgentId;
   readonly name: string;
   readonly description: string;
-  readonly architecture: Architecture;
-  readonly models: Readonly<Record<string, Model>>;
+  architecture: Architecture;
+  models: Readonly<Record<string, Model>>;
   readonly subAgents: readonly HostedAgent[];
   readonly budget: Partial<ExecutionBudget>;
   readonly inbox: InboxMode;
@@ -107,12 +112,15 @@ export class AgentCore implements HostedAgent {
   declare readonly retry?: RetryChanges;
   readonly checksInput: boolean;
   declare readonly version?: string;
-  declare readonly callPath?: CallPath;
+  declare callPath?: CallPath;
   declare readonly clearHistory?: NonNullable<HostedAgent["clearHistory"]>;
   readonly #options: AgentOptions;
   readonly #tools: ToolList;
   readonly #home: AgentHome | undefined;
-  readonly #plan: InvocationPlan;
+  readonly #host: ExtensionHost | undefined;
+  /** The tools that extensions have registered. */
+  #extensionTools: readonly Tool[] = [];
+  #plan: InvocationPlan;
 
   constructor(options: AgentOptions, home?: AgentHome) {
     checkAgentOptions(options);
@@ -156,20 +164,46 @@ export class AgentCore implements HostedAgent {
     if (options.reviewers !== undefined)
       checkReviewers(name, options.reviewers, typeof this.#tools === "function" ? undefined : tools);
     const pipeline = new MiddlewarePipeline(middlewareOf(options, home?.clock));
-    const callPath = callPathOf(pipeline, options);
+    const { extensions = [] } = options;
+    const parts = { ...limits, pipeline, toolSpecs, check: home?.check };
+    this.#host =
+      extensions.length === 0
+        ? undefined
+        : new ExtensionHost(
+            extensions,
+            () => this,
+            (registered) => this.#extend(registered, parts),
+          );
+    this.#plan = this.#compose(options, parts);
+  }
+
+  /** F1: composes the call path and the plan from the configuration, and again when extensions have changed it. */
+  #compose(options: AgentOptions, parts: Omit<PlanParts, "architecture" | "extensions">): InvocationPlan {
+    const callPath = callPathOf(parts.pipeline, options, this.#host);
     if (callPath !== undefined) this.callPath = callPath;
-    this.#plan = invocationPlan(this, options, {
-      ...limits,
+    return invocationPlan(this, options, {
+      ...parts,
       architecture: this.architecture,
-      pipeline,
-      toolSpecs,
-      check: home?.check,
+      extensions: this.#host,
     });
+  }
+
+  /** Adds what the extensions have registered. Called once, before the first invocation. */
+  #extend(registered: Registrations, parts: Omit<PlanParts, "architecture" | "extensions">): void {
+    const options = extendedOptions(this.#options, registered);
+    this.#extensionTools = extensionTools(registered);
+    this.architecture = architectureOf(options, registered.all("architecture"));
+    this.models = {
+      ...Object.fromEntries(registered.all("model")),
+      ...modelsOf(this.architecture, options),
+    };
+    this.#plan = this.#compose(options, parts);
   }
 
   /** The tools at this moment. The list may change between the calls of a turn. */
   get tools(): readonly Tool[] {
-    return toolsIn(this.#tools);
+    const own = toolsIn(this.#tools);
+    return this.#extensionTools.length === 0 ? own : withExtensionTools(own, this.#extensionTools);
   }
 
   /** Returns an agent with the same options except for `changes`. */
@@ -200,8 +234,14 @@ export class AgentCore implements HostedAgent {
         "invalid_argument",
         `invalid call of run() of agent ${this.name}: only a runtime calls run(); use invoke(input) or stream(input)`,
       );
-    if (inbox.messages.length > 0) return this.#answer(ctx, inbox);
-    return this.#invoke(ctx);
+    const run = (): Promise<JsonValue> =>
+      inbox.messages.length > 0 ? this.#answer(ctx, inbox) : this.#invoke(ctx);
+    return this.#host === undefined ? run() : this.#host.open(ctx).then(run);
+  }
+
+  /** Asks the agent's extensions whether a session of the agent may be switched, forked or moved. */
+  async beforeNavigation(navigation: SessionNavigation, port: ExtensionPort): Promise<string | undefined> {
+    return this.#host?.refusal(navigation, port);
   }
 
   async #invoke(ctx: RunContext): Promise<JsonValue> {

@@ -5,6 +5,7 @@ import type {
   EphemeralSource,
   EventObserver,
   ExecutionBudget,
+  Extension,
   Guardrail,
   HistoryProvider,
   HookRegistry,
@@ -23,7 +24,6 @@ import type {
   Telemetry,
 } from "../kernel/index.ts";
 import type { Summarizer } from "./compaction/summarizer.ts";
-import type { ToolExtension } from "./gate/extension-layer.ts";
 import type { Layer, LevelMiddleware } from "./middleware/layer.ts";
 import type { Reviewer } from "./reviewers/reviewer.ts";
 import type { StopHook } from "./stop-hook.ts";
@@ -112,8 +112,11 @@ export interface AgentOptions<Context = unknown> {
   /** Guardrails, called in this order at the stages that they implement. */
   readonly guardrails?: readonly Guardrail<Context>[];
   readonly permissions?: Permissions;
-  /** Extensions that may block a tool call or change its result at the tool gate. */
-  readonly extensions?: readonly ToolExtension[];
+  /**
+   * Extensions: code that handles the agent's events and registers tools, commands, guardrails and other parts. Their
+   * `setup` runs once, before the first invocation of this agent.
+   */
+  readonly extensions?: readonly Extension[];
   /** Hooks that run before and after tool calls at the tool gate. */
   readonly toolHooks?: HookRegistry;
   /** Creates the strategy that shortens a long conversation for the model. The run pays for summaries. */

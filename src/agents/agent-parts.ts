@@ -8,8 +8,12 @@ import {
   type Tool,
 } from "../kernel/index.ts";
 import type { AgentOptions } from "./agent-options.ts";
-import { createArchitecture } from "./architectures/registry.ts";
-import { composeGate } from "./gate/compose-gate.ts";
+import { architectureNames, createArchitecture } from "./architectures/registry.ts";
+import { bothObservers } from "./extensions/event-delivery.ts";
+import type { ExtensionHost } from "./extensions/extension-host.ts";
+import { deferredArchitecture } from "./extensions/extended-parts.ts";
+import { composeLayers } from "./gate/compose-gate.ts";
+import { extensionLayer } from "./gate/extension-layer.ts";
 import { withGuardrailModels } from "./guardrails/guarded-run.ts";
 import type { Layer, LevelMiddleware } from "./middleware/layer.ts";
 import type { MiddlewarePipeline } from "./middleware/pipeline.ts";
@@ -22,8 +26,18 @@ import { requireTurnControl } from "./turns/turn-control.ts";
  */
 export const summaryRole = "summary";
 
-export function architectureOf(options: AgentOptions): Architecture {
-  const { name, architecture = "react" } = options;
+/** The architecture of an agent. `registered` are the architectures of its extensions, once they are set up. */
+export function architectureOf(
+  options: AgentOptions,
+  registered?: ReadonlyMap<string, () => Architecture>,
+): Architecture {
+  const { name, architecture = "react", extensions = [] } = options;
+  if (typeof architecture === "string" && !architectureNames().includes(architecture)) {
+    const create = registered?.get(architecture);
+    if (create !== undefined)
+      return requireTurnControl(checkArchitecture(create(), `architecture of agent ${name}`), options);
+    if (extensions.length > 0) return deferredArchitecture(architecture);
+  }
   const created = typeof architecture === "string" ? createArchitecture(architecture) : architecture;
   return requireTurnControl(checkArchitecture(created, `architecture of agent ${name}`), options);
 }
@@ -65,14 +79,15 @@ export function middlewareOf(
 
 export function callPathOf(
   pipeline: MiddlewarePipeline,
-  { guardrails = [], extensions = [], permissions, toolHooks, hooks: observer, repairToolCall }: AgentOptions,
+  { guardrails = [], permissions, toolHooks, hooks, repairToolCall }: AgentOptions,
+  extensions?: ExtensionHost,
 ): CallPath | undefined {
-  const gate = composeGate({
-    guardrails,
-    extensions,
-    ...(permissions && { permissions }),
-    ...(toolHooks && { hooks: toolHooks }),
-  });
+  const gate = composeLayers(
+    { guardrails, ...(permissions && { permissions }), ...(toolHooks && { hooks: toolHooks }) },
+    extensions && extensionLayer(extensions),
+  );
+  const observer =
+    hooks && extensions ? bothObservers(hooks, extensions.observer) : (hooks ?? extensions?.observer);
   return pipeline.callPath({
     ...(gate && { gate }),
     ...(observer && { observer }),

@@ -10,7 +10,8 @@ type PlannedAgent = HostedAgent & Required<Pick<HostedAgent, "models">>;
 type TurnLimits = Pick<InvocationPlan, "maxTurns" | "maxToolCallsPerTurn">;
 
 /** The parts of a plan that the agent creates from its options. */
-interface PlanParts extends TurnLimits, Pick<InvocationPlan, "architecture" | "pipeline" | "toolSpecs"> {
+export interface PlanParts
+  extends TurnLimits, Pick<InvocationPlan, "architecture" | "pipeline" | "toolSpecs" | "extensions"> {
   /** If absent, an answer with a schema fails with `unsupported`. */
   readonly check: InvocationPlan["check"] | undefined;
 }
@@ -54,6 +55,7 @@ export function invocationPlan(agent: PlannedAgent, options: AgentOptions, parts
     stopWhen: options.stopWhen ? anyOf(options.stopWhen) : null,
     check: parts.check ?? unchecked,
     toolSpecs: parts.toolSpecs,
+    extensions: parts.extensions,
   };
 }
 

@@ -68,7 +68,6 @@ export {
 export { type FileUse, usualFileUse } from "./compaction/touched-files.ts";
 export { truncation, type TruncationOptions } from "./compaction/truncation.ts";
 export { composeGate, type GateParts } from "./gate/compose-gate.ts";
-export type { ToolExtension } from "./gate/extension-layer.ts";
 export { ToolHooks, type PostToolHook, type PreToolHook, type ToolHooksOptions } from "./gate/tool-hooks.ts";
 export { GuardedRun, withGuardrailModels, type TrippedGuardrail } from "./guardrails/guarded-run.ts";
 export { inMemoryApprovals, type InMemoryApprovals } from "./permissions/approval-memory.ts";

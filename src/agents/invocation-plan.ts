@@ -2,6 +2,7 @@ import type { InstructionsFunction } from "./agent-options.ts";
 import type { SchemaCheck } from "./answer-format.ts";
 import type { MiddlewarePipeline } from "./middleware/pipeline.ts";
 import type { PromptWindow } from "./compaction/prompt-window.ts";
+import type { ExtensionHost } from "./extensions/extension-host.ts";
 import type { Reviewer } from "./reviewers/reviewer.ts";
 import type { ToolSpecs } from "./tool-specs.ts";
 import type { InvocationParts } from "./invocation-dependencies.ts";
@@ -37,6 +38,8 @@ export interface InvocationPlan extends Pick<
   readonly stopWhen: StopCondition | null;
   readonly window: ((ctx: RunContext) => PromptWindow) | undefined;
   readonly history: HistoryProvider | undefined;
+  /** The extensions of the agent. `undefined` if it has none. */
+  readonly extensions: ExtensionHost | undefined;
   readonly reviewers: readonly Reviewer[];
   readonly check: SchemaCheck;
   readonly toolSpecs: ToolSpecs;

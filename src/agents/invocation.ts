@@ -24,7 +24,9 @@ import { checkContinuation, openings, type ReadInput } from "./agent-input.ts";
 import { acceptForm, acceptSchema, fitAnswer, formatOf, requireTextOutput } from "./answer-format.ts";
 import { isBlank } from "./architectures/answer-text.ts";
 import { closeInvocation, stopOf, type Place, type Stop } from "./close-invocation.ts";
-import { GuardedRun, withAnswer, type TrippedGuardrail } from "./guardrails/guarded-run.ts";
+import { planExtendedTurn, withMessage } from "./extensions/extended-turn.ts";
+import type { ExtensionHost } from "./extensions/extension-host.ts";
+import { GuardedRun, startGuardrails, withAnswer, type TrippedGuardrail } from "./guardrails/guarded-run.ts";
 import { InvocationDependencies, type InvocationParts } from "./invocation-dependencies.ts";
 import { outputWithAnswers } from "./handed-answers.ts";
 import { runThrough, type AgentRunResult } from "./middleware/agent-run.ts";
@@ -44,12 +46,34 @@ export function invokeIn(
   given: ReadInput,
   place: Place = { number: 0, kept: [] },
 ): Promise<JsonValue> {
+  const { extensions, guardrails } = plan;
+  startGuardrails(guardrails, ctx);
+  if (extensions !== undefined) return invokeExtended(plan, extensions, ctx, given, place);
   return ctx
     .turn((start) => planTurn(plan, ctx, given, place, start))
     .then((turn) => {
       if (given.message === undefined) checkContinuation(ctx, turn);
       return new Invocation(plan, ctx, given, turn, place).run();
     });
+}
+
+/** Executes one invocation of an agent with extensions, whose handlers may change or handle the input. */
+async function invokeExtended(
+  plan: InvocationPlan,
+  host: ExtensionHost,
+  ctx: RunContext,
+  given: ReadInput,
+  place: Place,
+): Promise<JsonValue> {
+  const turn = await ctx.turn(
+    (start, scoped) => planExtendedTurn(plan, host, ctx, given, place, start, scoped),
+    { withSteps: true },
+  );
+  host.notePrompt(ctx, turn.instructions);
+  if (given.message === undefined) checkContinuation(ctx, turn);
+  const read = turn.isTransformed ? withMessage(given, turn.input) : given;
+  const invocation = new Invocation(plan, ctx, read, turn, place);
+  return turn.handled === null ? invocation.run() : invocation.answer(turn.handled.reply);
 }
 
 class Invocation {
@@ -123,6 +147,18 @@ class Invocation {
       this.#closeStopped(error);
       throw error;
     }
+  }
+
+  /**
+   * Ends an invocation whose input an extension has handled, without a model call. With a reply, the session gets the
+   * message and the reply; without one it gets neither.
+   */
+  async answer(reply: string | null): Promise<JsonValue> {
+    this.#verdict = reply === null ? "refused" : "accepted";
+    if (reply !== null) this.#say(this.#prompt, reply);
+    const output = reply ?? "";
+    await this.#close({ output, status: "completed", interruptionReason: null });
+    return output;
   }
 
   /** S1: closes a stopped invocation exactly once, either by the invocation itself or when its code is abandoned. */

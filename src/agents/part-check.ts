@@ -2,17 +2,16 @@ import {
   checkChoice,
   checkMethods,
   checkOptionalMethods,
-  checkSpelling,
   describeKind,
   describeValue,
   Fault,
   isPromise,
   type Architecture,
+  type Extension,
   type Guardrail,
   readProperty,
   type Tool,
 } from "../kernel/index.ts";
-import type { ToolExtension } from "./gate/extension-layer.ts";
 
 const stages: readonly (keyof Guardrail)[] = [
   "onTurnStart",
@@ -30,11 +29,20 @@ export function checkGuardrail(guardrail: Guardrail, owner: string): void {
   checkChoice(place, "onError", guardrail.onError, ["block", "allow"]);
 }
 
-/** Refuses an extension that is never called, for example because its methods are misspelt. */
-export function checkExtension(extension: ToolExtension, owner: string): void {
-  const place = `extension ${describeName(extension)} of ${owner}`;
-  requireObject(place, extension);
-  checkSpelling(place, extension, ["toolCall", "toolResult"]);
+/** Refuses extensions without a method `setup`, and two extensions of one name. */
+export function checkExtensions(extensions: readonly Extension[], owner: string): void {
+  const names = new Set<string>();
+  for (const extension of extensions) {
+    const place = `extension ${describeName(extension)} of ${owner}`;
+    requireObject(place, extension);
+    const { name } = extension;
+    if (typeof name !== "string" || name === "")
+      throw new Fault("invalid_argument", `invalid ${place}: expected a name`);
+    checkMethods(place, extension, ["setup"], "use { name, setup(api) { api.on(type, handler) } }");
+    if (names.has(name))
+      throw new Fault("invalid_argument", `${owner} has two extensions named ${name}; rename one of them`);
+    names.add(name);
+  }
 }
 
 /** Refuses a part that is no object, such as a function that creates the part and was not called. */

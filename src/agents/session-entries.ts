@@ -44,7 +44,7 @@ export function refusedEntries(
  */
 export function sessionEntries(
   { facts, taskId, agentId }: RunContext,
-  { sessionId, leafId: before, at, resumeCount: resumed }: Turn,
+  { sessionId, leafId: before, at, resumeCount: resumed, isTransformed }: Turn,
   { messages, place, isStopped }: InvocationMessages,
 ): MessageBatch {
   if (sessionId === null) return { changes: [], leafId: null };
@@ -61,6 +61,8 @@ export function sessionEntries(
   };
   const [first] = messages;
   if (opensRun && first?.role === "user") {
+    // The submission has stored the message before an extension replaced it.
+    if (isTransformed) changes.push({ type: "remove", sessionId, runId, taskId });
     changes.push(userEntry({ sessionId, agentId, runId, at, message: first }, "visible"));
     leafId = runId;
   } else if (opensRun && first !== undefined) append(runId, first, { atLeaf: true });

@@ -272,6 +272,7 @@ export { userEntry, type UserEntryFields } from "./sessions/user-entry.ts";
 // What a store must implement.
 export type { Commit, Erasure } from "./stores/commit.ts";
 export type { ContentOwner, Contents } from "./stores/contents.ts";
+export { eventTypes } from "./stores/erased-event.ts";
 export { eraseCommit } from "./stores/erasure.ts";
 export type { EventLog, LogVerdict, TailOptions } from "./stores/event-log.ts";
 export * from "./stores/inbox.ts";
@@ -305,19 +306,9 @@ export type { CompactionGoal, CompactionStrategy } from "./agent/compaction-stra
 export type * from "./agent/dependencies.ts";
 export type * from "./agent/engine.ts";
 export type { EphemeralSource } from "./agent/ephemeral-source.ts";
-export type { Command, Extension, ExtensionApi, ExtensionHandler } from "./agent/extension.ts";
-export type {
-  ContextUsage,
-  ExtensionContext,
-  ModelRegistry,
-  SessionView,
-} from "./agent/extension-context.ts";
-export type {
-  ExtensionEvent,
-  ExtensionEvents,
-  ExtensionEventType,
-  ExtensionResult,
-} from "./agent/extension-event.ts";
+export type * from "./agent/extension.ts";
+export type * from "./agent/extension-context.ts";
+export type * from "./agent/extension-event.ts";
 export type { GuardedCall, Guardrail, GuardrailContext } from "./agent/guardrail.ts";
 export type { HistoryKey, HistoryProvider } from "./agent/history-provider.ts";
 export {
@@ -373,7 +364,7 @@ export type { Attributes, Metric, Span, SpanOptions, Telemetry } from "./agent/t
 export type { Tool, ToolConcurrency, ToolContext, ToolOrigin, ToolRisk } from "./agent/tool.ts";
 export type * from "./agent/tool-gate.ts";
 export type { ToolHost } from "./agent/tool-host.ts";
-export type { Turn, TurnOpening, TurnPlan } from "./agent/turn.ts";
+export type { HandledInput, Turn, TurnOpening, TurnPlan } from "./agent/turn.ts";
 export type { MalformedCall, RepairedCall, RepairToolCall } from "./agent/tool-repair.ts";
 export type { EndedTurn, PrepareStep, StopCondition, TurnChanges, TurnStart } from "./agent/turn-control.ts";
 export type * from "./agent/session-api.ts";

@@ -23,6 +23,7 @@ import {
   type Store,
   type StoreChange,
 } from "../kernel/index.ts";
+import { ExtensionErrors, extensionPort } from "./extension-port.ts";
 import { storeOf } from "./open-store.ts";
 import { AwaitedRuns } from "./process/awaited-runs.ts";
 import { CallTimeouts } from "./process/call-timeouts.ts";
@@ -84,6 +85,7 @@ class LocalWorker implements RuntimeWorker, OpenRuntime {
   readonly awaited = new AwaitedRuns();
   readonly lifetime = new RuntimeLifetime();
   readonly unhosted: UnhostedRuns;
+  readonly extensionErrors = new ExtensionErrors();
   readonly #store: Store;
   readonly #inbox: InboxDispatcher;
   readonly #owned = new Map<RunId, RunOwner>();
@@ -152,6 +154,16 @@ class LocalWorker implements RuntimeWorker, OpenRuntime {
       onError: (error) => this.#report(error),
       agents: this.agents.hosted,
       contexts: this.contexts,
+      extensionPort: (owner) =>
+        extensionPort(
+          {
+            worker: this.context,
+            errors: this.extensionErrors,
+            surface: options.surface ?? null,
+            view: (scope) => new RuntimeView(this, scope, { isOfCaller: false }),
+          },
+          owner,
+        ),
     };
     this.#keepAlive = options.keepAlive;
     this.#inbox = new InboxDispatcher({ worker: this.context, agents: this.agents.hosted });

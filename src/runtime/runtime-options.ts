@@ -2,12 +2,14 @@ import { constants } from "node:os";
 import {
   capLimits,
   checkChoice,
+  checkOptionalMethods,
   checkOptions,
   describeValue,
   Fault,
   optionNames,
   type Clock,
   type EngineFactory,
+  type ExtensionSurface,
   type Hash,
   type IdSource,
   type InboxSettings,
@@ -62,6 +64,11 @@ export interface RuntimeOptions {
    * agent's own models are found by their names first. Default: the models that `namedModel()` finds.
    */
   readonly resolveModel?: (name: string) => Model | undefined;
+  /**
+   * The part of this process that shows sessions to a person, for the extensions of agents: notices outside a run,
+   * navigation, `shutdown` and `reload`. What it lacks is `unsupported` for extensions. Default: no surface.
+   */
+  readonly surface?: ExtensionSurface;
   /**
    * What a call of a model without a known price does in a run with a cost cap. `"refuse"`: the call fails with
    * `unknown_price`. `"ignore"`: the call runs and counts as 0 USD. Default: `"refuse"`.
@@ -182,6 +189,7 @@ const knownOptions = optionNames<RuntimeOptions>({
   random: true,
   prices: true,
   resolveModel: true,
+  surface: true,
   unknownPrice: true,
   caps: true,
   warnAt: true,
@@ -211,11 +219,14 @@ const choices: Readonly<Partial<Record<keyof RuntimeOptions, readonly string[]>>
 };
 
 /** Refuses unknown options and values outside a closed list, before the store is opened. */
+const surfaceMethods = ["notify", "showSession", "shutdown", "reload"] satisfies (keyof ExtensionSurface)[];
+
 export function checkRuntimeOptions(options: RuntimeOptions): void {
   checkOptions("openRuntime()", options, knownOptions);
   for (const [name, values] of Object.entries(choices))
     checkChoice("openRuntime()", name, options[name as keyof RuntimeOptions], values);
   capLimits(options.caps);
+  checkOptionalMethods("surface of openRuntime()", options.surface ?? {}, surfaceMethods);
   checkSignals(options.closeOn);
   const { engine } = options;
   if (engine !== undefined && typeof engine !== "function")

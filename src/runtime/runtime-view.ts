@@ -23,6 +23,7 @@ import {
   type CollectOptions,
   type Delivery,
   type Engine,
+  type ExtensionError,
   type HostedAgent,
   type JsonValue,
   type RegisterOptions,
@@ -40,6 +41,7 @@ import {
   type UsageQuery,
   type UsageRow,
 } from "../kernel/index.ts";
+import type { ExtensionErrors } from "./extension-port.ts";
 import { lastClosedInvocation } from "./client/closed-invocation.ts";
 import { StoredRunHandle } from "./client/run-handle.ts";
 import { scopedStore, type RunStore } from "./client/run-store.ts";
@@ -63,6 +65,7 @@ export interface RuntimeWorker {
   readonly awaited: AwaitedRuns;
   readonly lifetime: RuntimeLifetime;
   readonly unhosted: UnhostedRuns;
+  readonly extensionErrors: ExtensionErrors;
   /** Resolves when the observers of a run have processed its events. `undefined` if there are none in this process. */
   readonly observed: (runId: RunId) => Promise<void> | undefined;
   /** A caller in this process has started or looked up a run. */
@@ -75,6 +78,11 @@ export interface RuntimeWorker {
 const collectOptionNames = optionNames<Parameters<Runtime["collect"]>[0]>({ endedBefore: true });
 const scopeNames = optionNames<TenantScope>({ tenantId: true, userId: true });
 
+export interface ViewOptions {
+  /** Whether a caller of the process uses the view. Extensions of a hosted agent are no callers. Default: `true`. */
+  readonly isOfCaller?: boolean;
+}
+
 /**
  * The runtime as its callers see it. S6: with a scope, the runs, sessions, dead letters, approvals and usage of other
  * tenants and users do not exist. The store's queries check the scope.
@@ -82,13 +90,15 @@ const scopeNames = optionNames<TenantScope>({ tenantId: true, userId: true });
 export class RuntimeView implements Runtime {
   readonly #worker: RuntimeWorker;
   readonly #scope: TenantScope | undefined;
+  readonly #isOfCaller: boolean;
   readonly sessions: RuntimeSessions;
   /** The store of the handles. */
   readonly #runs: RunStore;
 
-  constructor(worker: RuntimeWorker, scope?: TenantScope) {
+  constructor(worker: RuntimeWorker, scope?: TenantScope, { isOfCaller = true }: ViewOptions = {}) {
     this.#worker = worker;
     this.#scope = scope;
+    this.#isOfCaller = isOfCaller;
     const { store } = worker.context;
     this.#runs = scope === undefined ? store : scopedStore(store, scope);
     this.sessions = new StoredSessions({
@@ -232,6 +242,11 @@ export class RuntimeView implements Runtime {
     return this.#worker.collect(scope === undefined ? options : { ...options, scope });
   }
 
+  extensionErrors(): readonly ExtensionError[] {
+    this.#worker.lifetime.check();
+    return this.#worker.extensionErrors.list(this.#scope);
+  }
+
   async deadLetters(agentId?: string): Promise<readonly Delivery[]> {
     this.#worker.lifetime.check();
     const { inbox } = this.#worker.context.store;
@@ -256,7 +271,7 @@ export class RuntimeView implements Runtime {
     const { context, lifetime: life, observed, awaited, unhosted } = this.#worker;
     const { clock, ids, unknownPrice, sizes } = context;
     const store = this.#runs;
-    this.#worker.noteCaller();
+    if (this.#isOfCaller) this.#worker.noteCaller();
     return new StoredRunHandle({
       store,
       clock,

@@ -120,9 +120,19 @@ describe("options of an agent", () => {
     ],
     ["a stop hook without its method", { stopHooks: [{ name: "s" }] }, "it has no method shouldContinue"],
     [
-      "an extension in snake case",
+      "an extension without setup",
       { extensions: [{ name: "e", tool_call: () => 1 }] },
-      "invalid extension e of agent scout: unknown method tool_call; use toolCall",
+      "invalid extension e of agent scout: it has no method setup; use { name, setup(api) { api.on(type, handler) } }",
+    ],
+    [
+      "two extensions of one name",
+      {
+        extensions: [
+          { name: "e", setup: () => {} },
+          { name: "e", setup: () => {} },
+        ],
+      },
+      "agent scout has two extensions named e; rename one of them",
     ],
     [
       "a guardrail in snake case",

@@ -155,9 +155,12 @@ test("extensions of an agent can block calls and replace results", async () => {
     extensions: [
       {
         name: "shy",
-        toolCall: ({ input }) =>
-          JSON.stringify(input).includes("bob") ? { block: true, reason: "shy" } : undefined,
-        toolResult: () => ({ output: { type: "text", text: "patched" } }),
+        setup(api) {
+          api.on("tool_call", ({ input }) =>
+            JSON.stringify(input).includes("bob") ? { block: true, reason: "shy" } : undefined,
+          );
+          api.on("tool_result", () => ({ output: { type: "text", text: "patched" } }));
+        },
       },
     ],
   });

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { Agent, openRuntime, tool, toolHooks, type Guardrail, type ToolExtension } from "../../src/index.ts";
-import type { HookRegistry, JsonValue } from "../../src/kernel/index.ts";
+import { Agent, openRuntime, tool, toolHooks, type Guardrail, type Extension } from "../../src/index.ts";
+import type { ExtensionHandler, HookRegistry, JsonValue } from "../../src/kernel/index.ts";
 import { pii } from "../../src/guardrails.ts";
 import { scriptedModel } from "../../src/testing/index.ts";
 
@@ -130,8 +130,9 @@ describe("attacks on guardrails: a part that cannot decide blocks", () => {
     ["a block without a reason", { block: true }],
     ["a denial of a hook", { deny: "bad" }],
   ])("an extension that returns %s for a tool call lets no tool be executed", async (_what, answer) => {
-    const toolCall = (() => answer) as unknown as NonNullable<ToolExtension["toolCall"]>;
-    expect(await attack({ extensions: [{ name: "e", toolCall }] })).toMatchObject({ wiped: 0 });
+    const handler = (() => answer) as unknown as ExtensionHandler<"tool_call">;
+    const extension: Extension = { name: "e", setup: (api) => api.on("tool_call", handler) };
+    expect(await attack({ extensions: [extension] })).toMatchObject({ wiped: 0 });
   });
 });
 

@@ -17,13 +17,23 @@ import {
 import type { ReadInput } from "../agent-input.ts";
 import { withFormat } from "../answer-format.ts";
 import type { Place } from "../close-invocation.ts";
+import { registeredPrompt } from "../extensions/extended-parts.ts";
 import type { InvocationPlan } from "../invocation-plan.ts";
 import { callCounts } from "../reviewers/review-schedule.ts";
 import { recallMemory, type RecalledMemory } from "../recalled-memory.ts";
 
 /** Determines what an invocation starts with. It is synchronous unless instructions or a history have to be loaded. */
 export function planTurn(
-  { agent, instructions, history, memory, reviewers, toolSpecs, maxToolCallsPerTurn }: InvocationPlan,
+  {
+    agent,
+    instructions,
+    history,
+    memory,
+    reviewers,
+    toolSpecs,
+    maxToolCallsPerTurn,
+    extensions,
+  }: InvocationPlan,
   ctx: RunContext,
   given: ReadInput,
   place: Place,
@@ -60,7 +70,9 @@ export function planTurn(
   };
   const asked = async (): Promise<TurnPlan> => {
     const toolNames = tools.map(({ name }) => name);
-    const { text, fromCache } = await builtPrompt(instructions, ctx, { channel, sessionId, toolNames });
+    const { text: own, fromCache } = await builtPrompt(instructions, ctx, { channel, sessionId, toolNames });
+    const added = extensions && (await registeredPrompt(extensions.registered, ctx.facts));
+    const text = joined(own, added ?? "");
     const key = history && historyKey(ctx, sessionId, place);
     const isKept = key !== undefined && brief?.history === undefined;
     const read = isKept ? await history?.read(key, ctx.meta) : undefined;
@@ -70,7 +82,8 @@ export function planTurn(
     const earlier = key === undefined ? none : (messages ?? saidInRun(ctx, path));
     return earlier.length === 0 ? plan : { ...plan, earlier };
   };
-  const isLoaded = typeof instructions !== "string" || history !== undefined || memory !== null;
+  const isLoaded =
+    typeof instructions !== "string" || history !== undefined || memory !== null || extensions !== undefined;
   return isLoaded ? asked() : planned(instructions, false);
 }
 

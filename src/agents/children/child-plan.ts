@@ -5,7 +5,7 @@ import type { InvocationPlan } from "../invocation-plan.ts";
 /**
  * The plan of a child that shares its parent's prompt. It has the model, tools, middleware, guardrails and permissions of
  * the agent. What would change the request or drive the parent's loop is left out: the architecture, live state,
- * compaction, memory, history and the control of turns.
+ * compaction, memory, history, extensions and the control of turns.
  */
 export function childPlan(plan: InvocationPlan): InvocationPlan {
   return {
@@ -18,6 +18,7 @@ export function childPlan(plan: InvocationPlan): InvocationPlan {
     window: undefined,
     history: undefined,
     memory: null,
+    extensions: undefined,
     reviewers: [],
   };
 }

@@ -6,7 +6,6 @@ import {
   type Permissions,
   type ToolGate,
 } from "../../kernel/index.ts";
-import { extensionLayer, type ToolExtension } from "./extension-layer.ts";
 import type { GateLayer } from "./gate-layer.ts";
 import { guardrailLayer } from "./guardrail-layer.ts";
 import { hookLayer } from "./hook-layer.ts";
@@ -14,14 +13,12 @@ import { ownWordLayer, permissionLayer, rememberApproval } from "./permission-la
 
 export interface GateParts {
   readonly hooks?: HookRegistry;
-  readonly extensions?: readonly ToolExtension[];
   readonly guardrails?: readonly Guardrail[];
   readonly permissions?: Permissions;
 }
 
 const partNames = optionNames<GateParts>({
   hooks: true,
-  extensions: true,
   guardrails: true,
   permissions: true,
 });
@@ -29,16 +26,22 @@ const partNames = optionNames<GateParts>({
 /**
  * Composes the gate that all tool calls of an agent pass. The first part that denies or asks decides.
  *
- * - Before a call: hooks, extensions, guardrails, permissions.
- * - After a call: extensions, guardrails, hooks.
+ * - Before a call: hooks, the extensions of an `Agent`, guardrails, permissions.
+ * - After a call: the extensions of an `Agent`, guardrails, hooks.
  *
  * F1: only configured parts are included; the result is `undefined` if there are none.
  */
 export function composeGate(parts: GateParts): ToolGate | undefined {
   checkOptions("composeGate()", parts, partNames);
-  const { hooks, extensions = [], guardrails = [], permissions } = parts;
+  return composeLayers(parts);
+}
+
+/** Like `composeGate`, with the layer of an agent's extensions. */
+export function composeLayers(
+  { hooks, guardrails = [], permissions }: GateParts,
+  extended?: GateLayer,
+): ToolGate | undefined {
   const watchers = hooks && hookLayer(hooks);
-  const extended = extensionLayer(extensions);
   const guarded = guardrailLayer(guardrails);
   const befores = present(watchers?.first, extended, guarded).flatMap(({ before }) => before ?? []);
   const afters = present(extended, guarded, watchers?.last).flatMap(({ after }) => after ?? []);

@@ -36,7 +36,6 @@ export class GuardedRun {
 
   /** Checks the input before any call is paid. `undefined` means that the invocation continues a session without one. */
   async input(input: JsonValue | undefined): Promise<TrippedGuardrail | undefined> {
-    for (const guardrail of this.#guardrails) this.#start(guardrail);
     if (input === undefined) return undefined;
     const guardrails = this.#guardrails.filter((each) => each.onInput !== undefined);
     return this.#stage("input", guardrails, (guardrail, context) => guardrail.onInput?.(input, context));
@@ -46,17 +45,6 @@ export class GuardedRun {
   async output(output: string): Promise<TrippedGuardrail | undefined> {
     const guardrails = output === "" ? [] : this.#guardrails.filter((each) => each.onOutput !== undefined);
     return this.#stage("output", guardrails, (guardrail, context) => guardrail.onOutput?.(output, context));
-  }
-
-  #start(guardrail: Guardrail): void {
-    try {
-      guardrail.onTurnStart?.(this.#ctx.facts);
-    } catch (error) {
-      const failure = Fault.from(error).toJSON();
-      this.#ctx.emitEvent(
-        eventDraft("guardrail_error", { guardrail: guardrail.name, stage: "input", failure }),
-      );
-    }
   }
 
   async #stage(
@@ -83,6 +71,21 @@ export class GuardedRun {
       return stop === undefined ? null : { guardrail: stop.guardrail, reason: stop.reason };
     });
     return tripped === null ? undefined : (tripped as unknown as TrippedGuardrail);
+  }
+}
+
+/**
+ * Calls `onTurnStart` of each guardrail, before the step `turn` and its event `input`. S4: an error is recorded and has
+ * no other effect.
+ */
+export function startGuardrails(guardrails: readonly Guardrail[], ctx: RunContext): void {
+  for (const guardrail of guardrails) {
+    try {
+      guardrail.onTurnStart?.(ctx.facts);
+    } catch (error) {
+      const failure = Fault.from(error).toJSON();
+      ctx.emitEvent(eventDraft("guardrail_error", { guardrail: guardrail.name, stage: "input", failure }));
+    }
   }
 }
 

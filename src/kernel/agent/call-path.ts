@@ -3,6 +3,7 @@ import type { Event, EventType } from "../events/event.ts";
 import type { EmittableEvent } from "../events/emittable-event.ts";
 import type { RunId } from "../base/identity.ts";
 import type { JsonValue } from "../base/json-value.ts";
+import type { ExtensionPort } from "./extension-context.ts";
 import type { ChatMiddleware, FunctionMiddleware } from "./middleware.ts";
 import type { RunFacts } from "../run/run-facts.ts";
 import type { ToolGate } from "./tool-gate.ts";
@@ -31,8 +32,12 @@ export interface ObservedTask {
   readonly facts: RunFacts;
   /** The input that the task was started with. */
   readonly input: JsonValue;
+  /** Whether the task is a child that shares its parent's prompt. */
+  readonly sharesPrompt: boolean;
   /** The runtime's clock. */
   readonly clock: Clock;
+  /** What the runtime provides to the extensions of the agent. */
+  readonly extensionPort: ExtensionPort;
   /**
    * Writes an event to the run's log, with the restrictions of `ctx.emitEvent`. After the run has ended, the event goes
    * to the runtime's error listener instead (S4).

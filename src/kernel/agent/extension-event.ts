@@ -1,37 +1,52 @@
 import type { ChatMessage } from "../messages/chat-message.ts";
 import type { ToolOutput } from "../messages/content.ts";
 import type { Event, EventType } from "../events/event.ts";
+import type { SessionId } from "../base/identity.ts";
 import type { JsonValue } from "../base/json-value.ts";
 import type { ToolCall } from "../messages/tool-call.ts";
 import type { ToolResult } from "../messages/tool-result.ts";
 
+/** What a handler returns to refuse a change of the session. `reason` is part of the caller's error. */
+export interface RefusedNavigation {
+  readonly cancel: true;
+  readonly reason?: string;
+}
+
 /**
  * The events that an extension may answer: what its handler receives (`event`) and what it may return (`result`).
- * Handlers run one after another; a handler that returns nothing changes nothing. J7: the final result is journaled, so
- * no handler runs again on replay.
+ * Handlers run one after another, in the order of the extensions; a handler that returns nothing changes nothing. J7:
+ * the final result is journaled, so no handler runs again on replay.
  */
 export interface ExtensionEvents {
   /**
-   * Sent before an invocation starts. `transform` replaces the input. `handled` ends the invocation without a model
-   * call.
+   * Sent when an invocation starts. `input` is the input as it was submitted or as the handler before left it, and
+   * `text` its text. `transform` replaces the user's message, `handled` ends the invocation without a model call. With a
+   * `reply`, the message and the reply become part of the session; without one, neither does.
    */
   input: {
-    readonly event: { readonly input: JsonValue; readonly channel?: string };
+    readonly event: { readonly input: JsonValue; readonly text: string; readonly channel: string | null };
     readonly result:
+      | { readonly action: "continue" }
       | { readonly action: "transform"; readonly input: JsonValue }
-      | { readonly action: "handled" };
+      | { readonly action: "handled"; readonly reply?: string };
   };
-  /** Sent when the system prompt is built. A handler may replace the prompt; the last handler wins. */
+  /** Sent when the system prompt is built. A handler may replace the prompt; the next handler receives the replacement. */
   before_agent_start: {
-    readonly event: { readonly systemPrompt: string };
+    readonly event: { readonly systemPrompt: string; readonly text: string };
     readonly result: { readonly systemPrompt: string };
   };
-  /** Sent when the history is loaded. A handler may replace the messages; the next handler receives the replacement. */
+  /**
+   * Sent when the history is loaded, without the user's new message. A handler may replace the messages for this
+   * invocation; the session does not change. The next handler receives the replacement.
+   */
   context: {
     readonly event: { readonly messages: readonly ChatMessage[] };
     readonly result: { readonly messages: readonly ChatMessage[] };
   };
-  /** Sent before a tool call. A handler may block the call; the model then receives a tool error with the reason. */
+  /**
+   * Sent before a tool call. A handler may block the call; the model then receives a tool error with the reason. A
+   * handler that fails blocks the call.
+   */
   tool_call: {
     readonly event: ToolCall;
     readonly result: { readonly block: true; readonly reason: string };
@@ -45,29 +60,62 @@ export interface ExtensionEvents {
       readonly terminate?: ToolResult["terminate"];
     };
   };
-  /** Sent before a compaction. A handler may cancel the compaction or provide the summary. */
+  /** Sent before a compaction. A handler may cancel the compaction or provide the summary; the first answer counts. */
   session_before_compact: {
     readonly event: { readonly messages: readonly ChatMessage[]; readonly instructions?: string };
     readonly result:
       | { readonly cancel: true }
       | { readonly summary: string; readonly firstKeptEntryId: string };
   };
+  /**
+   * Sent before a surface continues in another session. `targetSessionId` is `null` for a new session. A handler may
+   * refuse; the first refusal counts.
+   */
+  session_before_switch: {
+    readonly event: { readonly sessionId: SessionId; readonly targetSessionId: SessionId | null };
+    readonly result: RefusedNavigation;
+  };
+  /** Sent before a session is copied up to an entry. A handler may refuse; the first refusal counts. */
+  session_before_fork: {
+    readonly event: { readonly sessionId: SessionId; readonly entryId: string | null };
+    readonly result: RefusedNavigation;
+  };
+  /** Sent before a session continues after another entry. A handler may refuse; the first refusal counts. */
+  session_before_tree: {
+    readonly event: {
+      readonly sessionId: SessionId;
+      readonly leafId: string | null;
+      readonly targetId: string | null;
+    };
+    readonly result: RefusedNavigation;
+  };
 }
 
+/** A type of event that an extension may answer. */
+export type AnswerableEventType = keyof ExtensionEvents;
+
+/** A change of a session that extensions may refuse. */
+export type SessionNavigation = {
+  readonly [Type in "session_before_switch" | "session_before_fork" | "session_before_tree"]: {
+    readonly type: Type;
+    readonly event: ExtensionEvents[Type]["event"];
+  };
+}["session_before_switch" | "session_before_fork" | "session_before_tree"];
+
 /** A type of event that an extension can handle: an event that it may answer, or any event of the run's log. */
-export type ExtensionEventType = keyof ExtensionEvents | EventType;
+export type ExtensionEventType = AnswerableEventType | EventType;
 
 /**
  * What a handler of this event type receives: the answerable form from `ExtensionEvents` if there is one, else the
  * event of the log.
  */
-export type ExtensionEvent<Type extends ExtensionEventType> = Type extends keyof ExtensionEvents
+export type ExtensionEvent<Type extends ExtensionEventType> = Type extends AnswerableEventType
   ? ExtensionEvents[Type]["event"]
   : Type extends EventType
     ? Event<Type>
     : never;
 
 /** What a handler of this event type may return. Only the events of `ExtensionEvents` accept a result. */
-export type ExtensionResult<Type extends ExtensionEventType> = Type extends keyof ExtensionEvents
+export type ExtensionResult<Type extends ExtensionEventType> = Type extends AnswerableEventType
   ? ExtensionEvents[Type]["result"] | undefined | void
   : void;

@@ -1,5 +1,7 @@
 import type { CallPath } from "./call-path.ts";
 import type { ChatMessage, UserMessage } from "../messages/chat-message.ts";
+import type { ExtensionPort } from "./extension-context.ts";
+import type { SessionNavigation } from "./extension-event.ts";
 import type { ExecutionBudget } from "../limits/execution-budget.ts";
 import type { AgentId, RunId } from "../base/identity.ts";
 import type { InboxMode, TaskInbox } from "../stores/inbox.ts";
@@ -92,6 +94,12 @@ export interface HostedAgent<Context = unknown> {
    * calls it again.
    */
   clearHistory?(runId: RunId): Promise<void>;
+  /**
+   * Asks the agent's extensions whether a session of the agent may be switched, forked or moved. Called by
+   * `RuntimeSessions` in the process that changes the session, before the change. Returns the reason for which an
+   * extension refuses, or `undefined`.
+   */
+  beforeNavigation?(navigation: SessionNavigation, port: ExtensionPort): Promise<string | undefined>;
   /** Runs one task. The returned value is the task's output; `undefined` becomes `null`. */
   run(ctx: RunContext, inbox: TaskInbox): Promise<JsonValue | void>;
 }

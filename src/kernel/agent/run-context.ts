@@ -6,6 +6,7 @@ import type { CancelSignal } from "../base/cancel-signal.ts";
 import type { CancellationError } from "../errors/cancellation-error.ts";
 import type { CompactedTranscript, CompactionStep } from "./compaction.ts";
 import type { EphemeralSource } from "./ephemeral-source.ts";
+import type { ExtensionPort } from "./extension-context.ts";
 import type { EmittableEvent, TurnEvent } from "../events/emittable-event.ts";
 import type { FinishReason } from "../messages/stop-reason.ts";
 import type { AgentId, TaskId, TopicId } from "../base/identity.ts";
@@ -158,6 +159,8 @@ export interface RunContext extends WaitContext {
   readonly signal: CancelSignal;
   /** Current seats and ledger of the run. Read-only. */
   readonly snapshot: RunSnapshot;
+  /** What the runtime provides to the extensions of the agent. Nothing that it does is journaled. */
+  readonly extensionPort: ExtensionPort;
 
   // Model and tools.
 
@@ -167,6 +170,14 @@ export interface RunContext extends WaitContext {
    * referenced by the leaf of its session path.
    */
   turn(plan: (opening: TurnOpening) => TurnPlan | Promise<TurnPlan>): Promise<Turn>;
+  /**
+   * Like the other overload; `plan` also receives a run context for steps inside this step, such as a question to a
+   * person. The event `input` is written before `plan` is called.
+   */
+  turn(
+    plan: (opening: TurnOpening, ctx: RunContext) => TurnPlan | Promise<TurnPlan>,
+    options: { readonly withSteps: boolean },
+  ): Promise<Turn>;
   /**
    * Calls the model. The step reserves the upper bound of the cost before the call (B1), retries inside the step by
    * kind of error (J5) and settles the cost afterwards (B3). Each call counts as one turn of `budget.maxTurns`.

@@ -1,6 +1,7 @@
 import type { AgentResolver } from "./agent-resolver.ts";
 import type { HostedAgent } from "./hosted-agent.ts";
 import type { CallSettings } from "../messages/call-settings.ts";
+import type { ExtensionError } from "./extension-context.ts";
 import type { ContextFactory } from "../run/run-facts.ts";
 import type { Clock } from "../base/clock.ts";
 import type { ExecutionBudget } from "../limits/execution-budget.ts";
@@ -168,6 +169,11 @@ export interface Runtime {
    * `toolResult` answer. Costs O(open questions).
    */
   approvals(query?: ApprovalQuery): Promise<ApprovalPage>;
+  /**
+   * Returns the last 1,000 errors of extensions that happened in this process, oldest first. Errors inside a run are also
+   * `extension_error` events of its log.
+   */
+  extensionErrors(): readonly ExtensionError[];
   /**
    * Returns the dead letters of an agent, or of all agents: messages that are not retried because every run for them
    * failed.

@@ -145,8 +145,12 @@ export interface UnsentInput {
 /**
  * The conversations of a runtime's store. A conversation is a tree of entries; its path leads from the first entry to the
  * leaf. Every method throws `not_found` if the session does not exist, except `list`, `get`, `search`, `phase` and
- * `delete`. S5: `move`, `fork`, `compact` and `delete` need an idle session and otherwise throw `agent_busy`, which names
- * the run.
+ * `delete`. S5: `move`, `fork`, `switch`, `compact` and `delete` need an idle session and otherwise throw `agent_busy`,
+ * which names the run.
+ *
+ * Before `move`, `fork` and `switch` change anything, the extensions of the session's agent handle `session_before_tree`,
+ * `session_before_fork` or `session_before_switch`, if the agent is registered with this runtime. If one refuses, the
+ * method throws `permission_denied`.
  */
 export interface RuntimeSessions {
   /** Returns conversations, newest first. Sessions of workers within a conversation are left out. */
@@ -167,6 +171,11 @@ export interface RuntimeSessions {
   move(sessionId: string, entryId: string | null, options?: MoveOptions): Promise<string | null>;
   /** Copies a path to a new session of the same owner and returns the id of that session. */
   fork(sessionId: string, options?: ForkSessionOptions): Promise<SessionId>;
+  /**
+   * Leaves a session for another one and returns the id of the session in which to continue: `targetId`, which must
+   * exist, or a new id for `null`. A new session is stored with its first entry. Changes nothing in the store.
+   */
+  switch(sessionId: string, targetId: string | null): Promise<SessionId>;
   /** Appends an entry to the path and returns its id. */
   append(sessionId: string, entry: CustomEntry): Promise<string>;
   /**

@@ -51,6 +51,16 @@ export interface TurnPlan {
   readonly carried?: JsonValue;
   /** Events that are emitted with the step, such as what was recalled from a memory. Default: none. */
   readonly events?: readonly EmittableEvent[];
+  /** Whether an extension replaced the user's message; `input` is then the replacement. Default: `false`. */
+  readonly isTransformed?: boolean;
+  /** Present if an extension has handled the input: the invocation ends with this reply and calls no model. */
+  readonly handled?: HandledInput;
+}
+
+/** How an extension has handled an input. */
+export interface HandledInput {
+  /** The answer to the user. `null` if there is none; the session then keeps neither the input nor an answer. */
+  readonly reply: string | null;
 }
 
 /** J4: the frozen plan of an invocation. */
@@ -81,6 +91,10 @@ export interface Turn {
   readonly thinkingLevel: ThinkingLevel | null;
   /** Time at which the invocation started, in epoch milliseconds. */
   readonly at: number;
+  /** Whether an extension replaced the user's message; `input` is then the replacement. */
+  readonly isTransformed: boolean;
+  /** How an extension has handled the input. `null` if none has. */
+  readonly handled: HandledInput | null;
   /**
    * How often the task was resumed after a stop. Distinguishes the session entries that each end of the task writes.
    */

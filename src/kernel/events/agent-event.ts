@@ -69,4 +69,10 @@ export interface AgentEvents {
   hook_error: { readonly hook: string; readonly failure: Failure };
   /** An extension threw an error. The run continues (S4). */
   extension_error: { readonly extension: string; readonly event: string; readonly failure: Failure };
+  /** An extension shows a message to a person. */
+  extension_notice: {
+    readonly extension: string;
+    readonly message: string;
+    readonly level: "info" | "warning" | "error";
+  };
 }

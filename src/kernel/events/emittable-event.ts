@@ -16,6 +16,7 @@ const codeEventTypes = [
   "guardrail_error",
   "hook_error",
   "extension_error",
+  "extension_notice",
   "model_fallback",
   "retry_start",
   "retry_end",

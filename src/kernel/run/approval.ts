@@ -5,9 +5,19 @@ import { optionNames } from "../base/option-check.ts";
 /**
  * What a person is asked. `tool_call`: whether a tool call may run. `question`: what code asks with `ctx.approval`.
  * `elicitation`: a form or a URL visit that an MCP server requests; `input` is the request. `client_tool`: a call of a
- * client-side tool, which a program outside the run executes; `RunHandle.toolResult` answers it.
+ * client-side tool, which a program outside the run executes; `RunHandle.toolResult` answers it. `confirm`, `select` and
+ * `input`: questions of an extension. Their `input` is `{ message }`, with the `choices` of a `select` and the
+ * `placeholder` of an `input`. The decision `approved` agrees; for a `select` and an `input`, its `input` is the choice
+ * or the text.
  */
-export type ApprovalKind = "tool_call" | "question" | "elicitation" | "client_tool";
+export type ApprovalKind =
+  | "tool_call"
+  | "question"
+  | "elicitation"
+  | "client_tool"
+  | "confirm"
+  | "select"
+  | "input";
 
 /** A question to a person. It is durable until it is answered. */
 export interface ApprovalRequest {

@@ -28,6 +28,7 @@ const erasers: { readonly [Type in EventType]: Eraser<Type> | typeof wordless } 
   guardrail_decision: (data) => ({ ...data, reason: "" }),
   guardrail_error: (data) => ({ ...data, failure: erasedFailure(data.failure) }),
   hook_error: (data) => ({ ...data, failure: erasedFailure(data.failure) }),
+  extension_notice: (data) => ({ ...data, message: "" }),
   extension_error: (data) => ({ ...data, failure: erasedFailure(data.failure) }),
   retry_start: (data) => ({ ...data, message: "" }),
   memory_write: ({ diff: _diff, ...data }) => data,
@@ -85,6 +86,9 @@ const erasers: { readonly [Type in EventType]: Eraser<Type> | typeof wordless } 
   flow_step_end: wordless,
   flow_end: wordless,
 };
+
+/** The types of all events. */
+export const eventTypes: readonly EventType[] = Object.keys(erasers) as EventType[];
 
 /**
  * E1: keeps what happened, when, and at what cost, and removes the text. The chain covers the hash of the original

@@ -1,6 +1,9 @@
 import {
+  describeValue,
   Fault,
+  readProperty,
   type ApprovalDecision,
+  type ApprovalRequest,
   type Event,
   type Mail,
   type RunId,
@@ -74,7 +77,7 @@ export class StoredRun {
 
   /**
    * Returns the seq of the event with which the run asked. Refuses a decision on a question that the run has not asked or
-   * that was answered, and the approval of a call that needs a result.
+   * that was answered, and an approval that lacks the answer it must contain.
    */
   async openQuestion(approvalId: string, decision: ApprovalDecision): Promise<number> {
     const runId = this.#runId;
@@ -89,14 +92,12 @@ export class StoredRun {
       const { decision: earlier } = answer.data;
       throw answered(runId, approvalId, { at: answer.at, decision: earlier });
     }
-    const { kind, callId, toolName } = request.data;
-    if (kind !== "client_tool" || decision.decision !== "approved" || decision.input !== undefined)
-      return request.seq;
-    throw new Fault(
-      "invalid_argument",
-      `invalid decision on ${approvalId}: the client-side tool ${toolName} needs a result; use run.toolResult(${JSON.stringify(callId)}, value)`,
-      { details: { runId, approvalId, callId } },
-    );
+    const problem =
+      decision.decision === "approved" ? answerProblem(request.data, decision.input) : undefined;
+    if (problem === undefined) return request.seq;
+    throw new Fault("invalid_argument", `invalid decision on ${approvalId}: ${problem}`, {
+      details: { runId, approvalId, callId: request.data.callId },
+    });
   }
 
   /** The fault of an answer that arrived after another one. `mailId` is the id of the answers. */
@@ -137,6 +138,28 @@ export class StoredRun {
    */
   async #isToBeResumed(): Promise<boolean> {
     return mayResume(await this.#store.mailbox.read(this.#runId));
+  }
+}
+
+/** What an approval of this request lacks. `undefined` if it is complete. */
+function answerProblem(
+  { kind, input, callId, toolName }: ApprovalRequest,
+  answer: unknown,
+): string | undefined {
+  switch (kind) {
+    case "client_tool":
+      if (answer !== undefined) return undefined;
+      return `the client-side tool ${toolName} needs a result; use run.toolResult(${JSON.stringify(callId)}, value)`;
+    case "select": {
+      const choices = readProperty(input, "choices");
+      if (Array.isArray(choices) && choices.includes(answer)) return undefined;
+      return `the answer ${describeValue(answer)} is not one of the choices; use input: one of ${JSON.stringify(choices)}`;
+    }
+    case "input":
+      if (typeof answer === "string") return undefined;
+      return `the answer ${describeValue(answer)} is no text; use input: "..."`;
+    default:
+      return undefined;
   }
 }
 

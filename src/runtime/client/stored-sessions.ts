@@ -41,6 +41,7 @@ import {
 import type { RuntimeLifetime } from "../process/runtime-lifetime.ts";
 import { hostedAgent, type WorkerContext } from "../process/worker-context.ts";
 import { agentPhase } from "./agent-phase.ts";
+import { askExtensions } from "./before-navigation.ts";
 import { contextUsage } from "./context-usage.ts";
 import { parseModelName, resolveModel } from "../process/session-model.ts";
 import {
@@ -166,6 +167,8 @@ export class StoredSessions implements RuntimeSessions {
       entries.push(this.#entry({ type: "branch_summary", summary, fromId: leafId }, entryId));
     }
     const { sessionId: id } = session;
+    const event = { sessionId: id, leafId, targetId: entryId };
+    await askExtensions(this.#worker, session, { type: "session_before_tree", event });
     await this.#apply(session, entries, { whenIdle: id, whenAt: { sessionId: id } });
     return summary === undefined ? entryId : (entries.at(-1)?.id ?? null);
   }
@@ -184,6 +187,7 @@ export class StoredSessions implements RuntimeSessions {
       ...(entryId !== undefined && { leafId: entryId }),
     });
     const origin = { sessionId: session.sessionId, entryId: leafId };
+    await askExtensions(this.#worker, session, { type: "session_before_fork", event: origin });
     const copied = entries.map((entry, index) => (index === 0 ? { ...entry, parentId: null } : entry));
     const link = this.#entry({ type: "custom", customType: forkType, data: origin }, leafId);
     const named = name === undefined ? [] : [this.#entry({ type: "session_info", name }, link.id)];
@@ -195,6 +199,14 @@ export class StoredSessions implements RuntimeSessions {
       whenAt: { sessionId: session.sessionId },
     });
     return newId;
+  }
+
+  async switch(sessionId: string, targetId: string | null): Promise<SessionId> {
+    const session = await this.#find(sessionId);
+    const target = targetId === null ? null : (await this.#find(targetId)).sessionId;
+    const event = { sessionId: session.sessionId, targetSessionId: target };
+    await askExtensions(this.#worker, session, { type: "session_before_switch", event });
+    return target ?? formatSessionId(this.#worker.ids.next());
   }
 
   async append(sessionId: string, entry: CustomEntry): Promise<string> {

@@ -12,6 +12,7 @@ import {
   type CompactedTranscript,
   type CompactionStep,
   type EventDraft,
+  type ExtensionPort,
   type JsonValue,
   type LlmReply,
   type LlmRequest,
@@ -37,8 +38,6 @@ import {
   type ToolsOptions,
   type TopicId,
   type Turn,
-  type TurnOpening,
-  type TurnPlan,
 } from "../../kernel/index.ts";
 import {
   checkParallelOptions,
@@ -65,7 +64,8 @@ import { askPerson } from "../tool/approval.ts";
 import { callTools, noteResults } from "../tool/tool-batch.ts";
 import { callTool, ToolStep } from "../tool/tool-call.ts";
 import { noteReport } from "./task-report.ts";
-import { isTurnOf, takeTurn } from "./turn-step.ts";
+import { taskPort } from "./task-port.ts";
+import { isTurnOf, takeTurn, type ScopedPlan, type TurnOptions } from "./turn-step.ts";
 import { inboxDrain } from "../journal/wait-names.ts";
 
 /** The `RunContext` of one scope: the task itself, a branch, or a tool's body. */
@@ -131,6 +131,10 @@ export class TaskContext implements RunContext {
     return this.#runner.state;
   }
 
+  get extensionPort(): ExtensionPort {
+    return taskPort(this.#runner, this.signal);
+  }
+
   get streaming(): boolean {
     return this.#runner.task.record.streaming;
   }
@@ -180,8 +184,8 @@ export class TaskContext implements RunContext {
     this.#steps.check();
   }
 
-  turn(plan: (opening: TurnOpening) => TurnPlan | Promise<TurnPlan>): Promise<Turn> {
-    return takeTurn(this.#steps, plan);
+  turn(plan: ScopedPlan, options?: TurnOptions): Promise<Turn> {
+    return takeTurn(this.#steps, plan, options, (address) => this.#inside(address, this.#steps.cancelScope));
   }
 
   llm(request: LlmRequest): Promise<LlmReply> {

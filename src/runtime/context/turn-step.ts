@@ -9,15 +9,20 @@ import {
   sessionSettings,
   Transcript,
   type ChatMessage,
+  type EmittableEvent,
+  type EventDraft,
+  type HandledInput,
   type Hash,
   type InheritedRequest,
   type JsonValue,
   type MaybePromise,
   type Model,
   type ModelReference,
+  type RunContext,
   type SessionId,
   type SessionPath,
   type SessionSettings,
+  type StepAddress,
   type ThinkingLevel,
   type ToolSpec,
   type Turn,
@@ -27,6 +32,7 @@ import {
 import { requestOfRun } from "./closed-request.ts";
 import { resolveModel } from "../process/session-model.ts";
 import type { ActiveStep } from "../task/active-step.ts";
+import type { NestedContext } from "../task/nested-scope.ts";
 import type { StepExecutor } from "../task/step-executor.ts";
 import type { TaskRunner } from "../task/task-runner.ts";
 
@@ -46,16 +52,46 @@ class SeenHistory {
  * Runs `plan` once and freezes its result. J4: the record's digest covers the history, so a history that can no longer
  * be rebuilt from the session is detected here.
  */
-export function takeTurn(steps: StepExecutor, plan: Plan): Promise<Turn> {
+export function takeTurn(
+  steps: StepExecutor,
+  plan: ScopedPlan,
+  options: TurnOptions | undefined,
+  inside: (address: StepAddress) => NestedContext,
+): Promise<Turn> {
+  if (options?.withSteps === true) return takeTurnWithSteps(steps, plan, inside);
+  return startTurn(steps, plan as Plan, undefined);
+}
+
+/** Like `takeTurn`, for a plan that takes steps inside the step. `inside` creates their scope. */
+function takeTurnWithSteps(
+  steps: StepExecutor,
+  plan: ScopedPlan,
+  inside: (address: StepAddress) => NestedContext,
+): Promise<Turn> {
+  const planInside = async (opening: TurnOpening, { address }: ActiveStep): Promise<TurnPlan> => {
+    const ctx = inside(address);
+    const { events = none, ...planned } = await plan(opening, ctx);
+    return { ...planned, events: [...(ctx.takeEvents() as readonly EmittableEvent[]), ...events] };
+  };
+  return startTurn(steps, planInside, inputEvent(steps.runner));
+}
+
+/** `start` is the event `input`, if it is written before `plan` is called. */
+function startTurn(
+  steps: StepExecutor,
+  plan: StepPlan,
+  start: EventDraft<"input"> | undefined,
+): Promise<Turn> {
   const { runner } = steps;
   const seen = new SeenHistory();
   const step = { address: steps.next(), kind: "turn", name: "turn", digest: seen } as const;
   const known = runner.task.steps.get(step.address);
+  const isAnnounced = start !== undefined;
   const take = (): Promise<Turn> =>
     steps.run<TurnRecord, Turn>(
       step,
-      (open) => makeTurn(open, plan, seen),
-      undefined,
+      (open) => makeTurn(open, plan, seen, isAnnounced),
+      start,
       (record) => thaw(runner, record, seen.history),
     );
   if (known?.kind !== "turn" || known.outcome.kind !== "ok") return take();
@@ -72,23 +108,38 @@ interface Planned {
   readonly leafId: string | null;
   readonly history: Transcript;
   readonly settings: SessionSettings;
+  /** Whether the event `input` is in the log already. */
+  readonly isAnnounced: boolean;
+}
+
+/** Options of `ctx.turn`. */
+export interface TurnOptions {
+  readonly withSteps: boolean;
 }
 
 type Plan = (opening: TurnOpening) => TurnPlan | Promise<TurnPlan>;
+/** A plan that takes steps inside the step of the turn. */
+export type ScopedPlan = (opening: TurnOpening, ctx: RunContext) => TurnPlan | Promise<TurnPlan>;
+type StepPlan = (opening: TurnOpening, open: ActiveStep) => TurnPlan | Promise<TurnPlan>;
 
 /** Creates the turn; synchronous if nothing has to be loaded. */
 function makeTurn(
   open: ActiveStep,
-  plan: Plan,
+  plan: StepPlan,
   seen: SeenHistory,
+  isAnnounced: boolean,
 ): (() => TurnRecord) | Promise<() => TurnRecord> {
   const { inherits } = open.runner.task.record;
   if (inherits !== undefined) return inheritTurn(open, inherits, seen);
   const sessionId = historySession(open.runner);
   const reading = readHistory(open.runner, sessionId);
   return reading instanceof Promise
-    ? reading.then((path) => planTurn(open, plan, seen, sessionId, path))
-    : planTurn(open, plan, seen, sessionId, reading);
+    ? reading.then((path) => planTurn(open, plan, { seen, sessionId, isAnnounced }, path))
+    : planTurn(open, plan, { seen, sessionId, isAnnounced }, reading);
+}
+
+interface TurnPlace extends Pick<Planned, "sessionId" | "isAnnounced"> {
+  readonly seen: SeenHistory;
 }
 
 /** The turn of a task that shares the prompt of another one. Its plan is that task's request. */
@@ -117,9 +168,8 @@ async function inheritTurn(
 
 function planTurn(
   open: ActiveStep,
-  plan: Plan,
-  seen: SeenHistory,
-  sessionId: SessionId | null,
+  plan: StepPlan,
+  { seen, sessionId, isAnnounced }: TurnPlace,
   { leafId, entries: path }: SessionPath,
 ): (() => TurnRecord) | Promise<() => TurnRecord> {
   const { input, record } = open.runner.task;
@@ -127,9 +177,10 @@ function planTurn(
   if (settings.model !== null) requireModel(open.runner, settings.model);
   const see = (planned: TurnPlan): (() => TurnRecord) => {
     seen.history = historyOf(planned.history ?? contextMessages(path));
-    return () => freeze(open, { plan: planned, sessionId, leafId, history: seen.history, settings });
+    const { history } = seen;
+    return () => freeze(open, { plan: planned, sessionId, leafId, history, settings, isAnnounced });
   };
-  const planning = plan({ input, sessionId, path, channel: record.channel ?? null });
+  const planning = plan({ input, sessionId, path, channel: record.channel ?? null }, open);
   return planning instanceof Promise ? planning.then(see) : see(planning);
 }
 
@@ -143,7 +194,8 @@ function historyOf(messages: readonly ChatMessage[]): Transcript {
  * Creates the record synchronously when it is written, so that contents of earlier records are referenced, not stored
  * again. J1, J10: sealed.
  */
-function freeze(open: ActiveStep, { plan, sessionId, leafId, history, settings }: Planned): TurnRecord {
+function freeze(open: ActiveStep, planned: Planned): TurnRecord {
+  const { plan, sessionId, leafId, history, settings } = planned;
   const { runner } = open;
   const { contentHashes, clock } = runner.worker;
   // A task whose content is kept must not refer to content of a task that is erased.
@@ -161,7 +213,18 @@ function freeze(open: ActiveStep, { plan, sessionId, leafId, history, settings }
     plan.history && hold(contentHashes.ofJson(plan.history, "the history of a turn"), plan.history);
   const earlierHash =
     plan.earlier && hold(contentHashes.ofJson(plan.earlier, "the earlier messages of a turn"), plan.earlier);
-  emitOpening(open, { instructionsHash, fromCache, sessionId, leafId, history, events: plan.events });
+  const { events, handled } = plan;
+  const { isAnnounced } = planned;
+  emitOpening(open, {
+    instructionsHash,
+    fromCache,
+    sessionId,
+    leafId,
+    history,
+    events,
+    handled,
+    isAnnounced,
+  });
   const at = clock.now();
   const record: { -readonly [Key in keyof TurnRecord]: TurnRecord[Key] } = {
     at,
@@ -178,30 +241,37 @@ function freeze(open: ActiveStep, { plan, sessionId, leafId, history, settings }
     record.carried = plan.carried;
   }
   if (plan.maxToolCallsPerTurn !== undefined) record.maxToolCallsPerTurn = plan.maxToolCallsPerTurn;
+  if (plan.isTransformed === true) record.isTransformed = true;
+  if (plan.handled !== undefined) record.handled = plan.handled;
   if (settings.model !== null) record.model = settings.model;
   if (settings.thinkingLevel !== null) record.thinkingLevel = settings.thinkingLevel;
   if (contents !== undefined) record.contents = Object.freeze(contents);
   return Object.freeze(record);
 }
 
-interface Opening {
+function inputEvent({ task: { input, record } }: TaskRunner): EventDraft<"input"> {
+  const { channel } = record;
+  return { type: "input", data: { input, ...(channel !== undefined && { channel }) } };
+}
+
+interface Opening extends Partial<Pick<Planned, "isAnnounced">> {
   readonly instructionsHash: string;
   readonly fromCache: boolean;
   readonly sessionId?: SessionId | null;
   readonly leafId: string | null;
   readonly history: Transcript;
   readonly events?: TurnPlan["events"];
+  readonly handled?: TurnPlan["handled"];
 }
 
-/** Emits the events of the start of an invocation. */
+/** Emits the events of the start of an invocation. An input that an extension has handled starts no agent. */
 function emitOpening(open: ActiveStep, opening: Opening): void {
-  const { task, facts } = open.runner;
-  const { channel } = task.record;
-  const { instructionsHash, fromCache, leafId, history } = opening;
-  open.emit({ type: "input", data: { input: task.input, ...(channel !== undefined && { channel }) } });
+  const { instructionsHash, fromCache, leafId, history, isAnnounced = false } = opening;
+  if (!isAnnounced) open.emit(inputEvent(open.runner));
   for (const draft of opening.events ?? none) open.emitFromCode(draft);
+  if (opening.handled !== undefined) return;
   open.emit({ type: "before_agent_start", data: { instructionsHash, fromCache } });
-  const sessionId = opening.sessionId ?? facts.sessionId;
+  const sessionId = opening.sessionId ?? open.runner.facts.sessionId;
   open.emit({ type: "context", data: { sessionId, leafId, messages: history.length } });
 }
 
@@ -243,6 +313,8 @@ class TakenTurn implements Turn {
   readonly earlier: readonly ChatMessage[];
   readonly carried: JsonValue;
   readonly resumeCount: number;
+  readonly isTransformed: boolean;
+  readonly handled: HandledInput | null;
   readonly role: string;
   readonly model: ModelReference | null;
   readonly thinkingLevel: ThinkingLevel | null;
@@ -265,6 +337,8 @@ class TakenTurn implements Turn {
         : (contentOf(runner, record.earlier) as unknown as readonly ChatMessage[]);
     this.carried = record.carried ?? null;
     this.resumeCount = runner.task.resumed;
+    this.isTransformed = record.isTransformed === true;
+    this.handled = record.handled ?? null;
     this.model = record.model ?? null;
     this.thinkingLevel = record.thinkingLevel ?? null;
     this.#runner = runner;

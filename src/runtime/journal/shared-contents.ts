@@ -1,4 +1,10 @@
-import type { JsonValue, ModelReference, SessionId, ThinkingLevel } from "../../kernel/index.ts";
+import type {
+  HandledInput,
+  JsonValue,
+  ModelReference,
+  SessionId,
+  ThinkingLevel,
+} from "../../kernel/index.ts";
 
 /** The record of a `turn` step. Large contents are named by hash, and the first record of the run that names a content holds it (J4). */
 export interface TurnRecord {
@@ -24,6 +30,10 @@ export interface TurnRecord {
   readonly carried?: JsonValue;
   /** See `TurnPlan.maxToolCallsPerTurn`. */
   readonly maxToolCallsPerTurn?: number;
+  /** See `TurnPlan.isTransformed`. */
+  readonly isTransformed?: true;
+  /** See `TurnPlan.handled`. */
+  readonly handled?: HandledInput;
   /** The model that the session path sets. Absent if it sets none. */
   readonly model?: ModelReference;
   /** The thinking level that the session path sets. Absent if it sets none. */

@@ -4,6 +4,7 @@ import {
   type AgentId,
   type CapLimits,
   type Clock,
+  type ExtensionPort,
   type Hash,
   type IdSource,
   type Model,
@@ -11,6 +12,8 @@ import {
   type PriceTable,
   type Random,
   type RetrySettings,
+  type RunFacts,
+  type RunId,
   type Store,
   type UnknownPrice,
 } from "../../kernel/index.ts";
@@ -30,6 +33,16 @@ export type VersionPolicy = "resume" | "pin" | "refuse";
 
 /** Finds agents by id. */
 export type AgentLookup = Pick<ReadonlyMap<AgentId, HostedAgent>, "get">;
+
+/** Whom an extension port is for. */
+export interface PortOwner extends Pick<RunFacts, "tenantId" | "userId" | "sessionId"> {
+  /** `null` outside a run. */
+  readonly runId: RunId | null;
+  /** The signal of the task. If absent, no task is running. */
+  readonly signal?: AbortSignal;
+  /** Whether the owner of the run holds input that no drain has taken. Default: it holds none. */
+  readonly hasQueued?: () => boolean;
+}
 
 /** What all runs of a worker share. */
 export interface WorkerContext {
@@ -65,6 +78,17 @@ export interface WorkerContext {
   readonly agents: AgentLookup;
   /** If absent, no run has a context. */
   readonly contexts?: LiveContexts;
+  /** Creates what extensions use of the runtime. If absent, extensions are `unsupported`. */
+  readonly extensionPort?: (owner: PortOwner) => ExtensionPort;
+}
+
+/** Creates what the extensions of an agent use of the runtime. */
+export function portFor(
+  { extensionPort }: Pick<WorkerContext, "extensionPort">,
+  owner: PortOwner,
+): ExtensionPort {
+  if (extensionPort !== undefined) return extensionPort(owner);
+  throw new Fault("unsupported", "extensions need the runtime of openRuntime()");
 }
 
 /** The agent with this id. Throws `not_found` if it is not registered. */

@@ -13,7 +13,7 @@ import {
   type RunRecord,
   type TaskId,
 } from "../../kernel/index.ts";
-import type { WorkerContext } from "../process/worker-context.ts";
+import { portFor, type WorkerContext } from "../process/worker-context.ts";
 import type { LiveContext } from "../process/live-contexts.ts";
 import { factsOf, withRunFacts } from "../process/async-context.ts";
 import type { RunState } from "../journal/run-state.ts";
@@ -102,10 +102,16 @@ export class RunObservers {
 
   #observedTask({ taskId, agentId }: Event): ObservedTask {
     const { record } = this.#state.task(taskId);
+    const facts = factsOf(this.#tenantId, record, this.#live);
+    const worker = this.#worker;
     return {
-      facts: factsOf(this.#tenantId, record, this.#live),
+      facts,
       input: record.input,
-      clock: this.#worker.clock,
+      sharesPrompt: record.inherits !== undefined,
+      clock: worker.clock,
+      get extensionPort() {
+        return portFor(worker, facts);
+      },
       emitEvent: (draft) => {
         assertEmittable(draft);
         sealMadeJson(draft.data, `the data of event ${draft.type}`);

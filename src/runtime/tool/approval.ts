@@ -115,12 +115,21 @@ export function askPerson(steps: StepExecutor, question: PersonQuestion): Promis
   });
 }
 
+const questionKinds: readonly string[] = [
+  "question",
+  "elicitation",
+  "client_tool",
+  "confirm",
+  "select",
+  "input",
+] satisfies readonly NonNullable<PersonQuestion["kind"]>[];
+
 /** Refuses a question that pretends to be a tool approval. Only the gate asks for those. */
 function assertQuestion(kind: string): void {
-  if (kind === "question" || kind === "elicitation" || kind === "client_tool") return;
+  if (questionKinds.includes(kind)) return;
   throw new Fault(
     "invalid_argument",
-    `invalid kind ${JSON.stringify(kind)} of ctx.approval: expected question, elicitation or client_tool`,
+    `invalid kind ${JSON.stringify(kind)} of ctx.approval: expected one of ${questionKinds.join(", ")}`,
   );
 }
 

@@ -83,7 +83,7 @@ describe.each(places)("the kind of a question, with the %s store", (name) => {
     expect(kinds).toEqual(["question", "elicitation"]);
     expect([...refused]).toEqual([
       expect.stringContaining(
-        'invalid kind "tool_call" of ctx.approval: expected question, elicitation or client_tool',
+        'invalid kind "tool_call" of ctx.approval: expected one of question, elicitation, client_tool',
       ),
     ]);
   });

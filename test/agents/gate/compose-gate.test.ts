@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { composeGate, permissions, type GateParts, type ToolExtension } from "../../../src/index.ts";
+import { composeGate, permissions, type GateParts } from "../../../src/index.ts";
 import {
   MiddlewareTermination,
   type GateVerdict,
@@ -8,15 +8,16 @@ import {
   type ToolResult,
 } from "../../../src/kernel/index.ts";
 import { text } from "../../runtime/runtime-setup.ts";
+import { gateWith, type ExtendedParts, type ToolHandlers } from "./gate-with.ts";
 import { gatedCall, type CallOptions } from "./gated-call.ts";
 
 /** Returns gate parts that allow everything and log each time they are asked. */
-function watched(log: string[]): Required<GateParts> {
+function watched(log: string[]): Required<ExtendedParts> {
   const hooks: HookRegistry = {
     preTool: () => void log.push("hook"),
     postTool: () => void log.push("hook"),
   };
-  const extension: ToolExtension = {
+  const extension: ToolHandlers = {
     name: "extension",
     toolCall: () => void log.push("extension"),
     toolResult: () => void log.push("extension"),
@@ -42,32 +43,35 @@ function watched(log: string[]): Required<GateParts> {
 }
 
 async function pass(
-  parts: GateParts,
+  parts: ExtendedParts,
   options: CallOptions = {},
 ): Promise<{ verdict: GateVerdict; told: string[] }> {
   const call = gatedCall(options);
-  const verdict = await composeGate(parts)?.before(call);
+  const verdict = await (await gateWith(parts))?.before(call);
   return { verdict: verdict ?? { decision: "allow" }, told: call.told.map(({ type }) => type) };
 }
 
-async function review(parts: GateParts, result: ToolResult): Promise<{ result: ToolResult; told: string[] }> {
+async function review(
+  parts: ExtendedParts,
+  result: ToolResult,
+): Promise<{ result: ToolResult; told: string[] }> {
   const call = gatedCall();
-  const given = await composeGate(parts)?.after(call, result);
+  const given = await (await gateWith(parts))?.after(call, result);
   return { result: given ?? result, told: call.told.map(({ type }) => type) };
 }
 
 describe("composeGate()", () => {
-  test("F1: composeGate() returns undefined if no part acts on tool calls", () => {
+  test("F1: composeGate() returns undefined if no part acts on tool calls", async () => {
     expect(composeGate({})).toBeUndefined();
-    expect(composeGate({ guardrails: [], extensions: [] })).toBeUndefined();
+    expect(await gateWith({ guardrails: [], extensions: [] })).toBeUndefined();
     const inputOnly: Guardrail = { name: "input", onInput: () => ({ decision: "allow" }) };
-    expect(composeGate({ guardrails: [inputOnly], extensions: [{ name: "idle" }] })).toBeUndefined();
+    expect(await gateWith({ guardrails: [inputOnly], extensions: [{ name: "idle" }] })).toBeUndefined();
     expect(composeGate({ permissions: permissions() })).toBeDefined();
   });
 
   test("the gate asks hooks, extensions, guardrails and permissions before a call, and extensions, guardrails and hooks after it", async () => {
     const log: string[] = [];
-    const gate = composeGate(watched(log));
+    const gate = await gateWith(watched(log));
     const call = gatedCall();
     expect(await gate?.before(call)).toEqual({ decision: "allow" });
     expect(log.splice(0)).toEqual(["hook", "extension", "guardrail", "permissions"]);
@@ -81,7 +85,7 @@ describe("composeGate()", () => {
     const hooks = { ...parts.hooks, preTool: () => ({ deny: "not on Sundays" }) };
     const { verdict } = await pass({ ...parts, hooks });
     expect(verdict).toEqual({ decision: "deny", by: "hook", reason: "not on Sundays" });
-    const blocking: ToolExtension = { name: "strict", toolCall: () => ({ block: true, reason: "no" }) };
+    const blocking: ToolHandlers = { name: "strict", toolCall: () => ({ block: true, reason: "no" }) };
     expect((await pass({ ...parts, extensions: [blocking] })).verdict).toMatchObject({
       by: "extension strict",
     });
@@ -99,7 +103,7 @@ describe("composeGate()", () => {
     const { verdict, told } = await pass({ hooks: { preTool: boom, postTool: () => undefined } });
     expect(verdict).toEqual({ decision: "deny", by: "hook", reason: "a hook failed: boom" });
     expect(told).toEqual(["hook_error"]);
-    const extensions: ToolExtension[] = [{ name: "e", toolCall: boom, toolResult: boom }];
+    const extensions: ToolHandlers[] = [{ name: "e", toolCall: boom, toolResult: boom }];
     expect(await pass({ extensions })).toEqual({
       verdict: { decision: "deny", by: "extension e", reason: "the extension failed: boom" },
       told: ["extension_error"],
@@ -124,7 +128,7 @@ describe("composeGate()", () => {
       throw stop;
     };
     const hooks = { preTool: halting, postTool: halting };
-    const parts: GateParts[] = [
+    const parts: ExtendedParts[] = [
       { hooks },
       { extensions: [{ name: "e", toolCall: halting, toolResult: halting }] },
       { guardrails: [{ name: "g", beforeCall: halting, afterCall: halting }] },
@@ -137,7 +141,7 @@ describe("composeGate()", () => {
 
   test("patches of extensions apply in order, and guardrails judge the patched result", async () => {
     const seen: unknown[] = [];
-    const extensions: ToolExtension[] = [
+    const extensions: ToolHandlers[] = [
       { name: "one", toolResult: () => ({ output: { type: "text", text: "one" } }) },
       { name: "idle", toolResult: () => undefined },
       {
@@ -271,7 +275,7 @@ describe("composeGate()", () => {
   ])(
     "an extension that returns %s before a call blocks it and names the expected shape",
     async (_what, result) => {
-      const toolCall = (() => result) as unknown as NonNullable<ToolExtension["toolCall"]>;
+      const toolCall = (() => result) as unknown as NonNullable<ToolHandlers["toolCall"]>;
       const { verdict } = await pass({ extensions: [{ name: "e", toolCall }] });
       expect(verdict).toEqual({
         decision: "deny",
@@ -282,7 +286,7 @@ describe("composeGate()", () => {
   );
 
   test("an extension that returns block: false lets the call pass", async () => {
-    const toolCall = (() => ({ block: false })) as unknown as NonNullable<ToolExtension["toolCall"]>;
+    const toolCall = (() => ({ block: false })) as unknown as NonNullable<ToolHandlers["toolCall"]>;
     expect((await pass({ extensions: [{ name: "e", toolCall }] })).verdict).toEqual({ decision: "allow" });
   });
 });

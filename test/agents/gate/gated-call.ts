@@ -40,8 +40,8 @@ export function gatedCall(options: CallOptions = {}): GatedCall & { readonly tol
     tenantId: null,
     facts: factsOf(userId),
     history,
-    // These tests do not use the context; gate parts that take steps are tested in a run.
-    ctx: {} as RunContext,
+    // Gate parts that take steps are tested in a run. An error of an extension is reported to the port.
+    ctx: { extensionPort: { reportError: () => undefined } } as unknown as RunContext,
     emitEvent: (event) => told.push(event),
     told,
   };

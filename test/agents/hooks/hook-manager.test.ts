@@ -43,7 +43,11 @@ function setUp(
   const task: ObservedTask = {
     facts: { tenantId: null, userId: null, sessionId, runId, metadata: {}, context: undefined },
     input,
+    sharesPrompt: false,
     clock,
+    get extensionPort(): never {
+      throw new Error("hooks use no extension port");
+    },
     emitEvent: (draft) => told.push(draft),
   };
   const show = (...events: readonly Event[]): void => events.forEach((each) => hooks.observe(each, task));

@@ -24,6 +24,7 @@ const attacks = (
   label: () => sessions.label(theirs, entryId, "mine"),
   move: () => sessions.move(theirs, entryId),
   fork: () => sessions.fork(theirs, { sessionId: "stolen" }),
+  switch: () => sessions.switch(theirs, null),
   append: () => sessions.append(theirs, { customType: "x", message: userMessage("mine") }),
   compact: () => sessions.compact(theirs, { summary: "mine", firstKeptEntryId: entryId }),
   setModel: () => sessions.setModel(theirs, "a/b"),

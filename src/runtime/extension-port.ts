@@ -1,0 +1,92 @@
+import {
+  Fault,
+  type ExtensionError,
+  type ExtensionPort,
+  type ExtensionSurface,
+  type RunHandle,
+  type Runtime,
+  type TenantScope,
+} from "../kernel/index.ts";
+import type { PortOwner, WorkerContext } from "./process/worker-context.ts";
+
+/** Maximum number of errors that `Runtime.extensionErrors` returns. */
+const mostErrors = 1_000;
+
+/** The newest errors of extensions in this process. */
+export class ExtensionErrors {
+  #errors: ExtensionError[] = [];
+
+  /** Adds an error in constant time on average: older ones are removed once as many are superfluous. */
+  add(error: ExtensionError): void {
+    this.#errors.push(error);
+    if (this.#errors.length >= 2 * mostErrors) this.#errors = this.#errors.slice(-mostErrors);
+  }
+
+  /** S6: returns the errors that belong to this tenant and user, oldest first. */
+  list(scope: TenantScope | undefined): readonly ExtensionError[] {
+    const newest = this.#errors.slice(-mostErrors);
+    if (scope === undefined) return newest;
+    const { tenantId, userId } = scope;
+    return newest.filter(
+      (each) => each.tenantId === tenantId && (userId === undefined || each.userId === userId),
+    );
+  }
+}
+
+export interface ExtensionPortOptions {
+  readonly worker: WorkerContext;
+  readonly errors: ExtensionErrors;
+  readonly surface: ExtensionSurface | null;
+  /** Returns the runtime as this tenant and user see it. */
+  readonly view: (scope: TenantScope | undefined) => Pick<Runtime, "sessions" | "find" | "list">;
+}
+
+/** Creates what the extensions of an agent use of the runtime. S6: with a tenant, they see only its sessions. */
+export function extensionPort(
+  { worker, errors, surface, view }: ExtensionPortOptions,
+  { sessionId, runId, tenantId, userId, signal, hasQueued = () => false }: PortOwner,
+): ExtensionPort {
+  const scope = tenantId === null ? undefined : { tenantId, ...(userId !== null && { userId }) };
+  const runtime = view(scope);
+  const { clock, store, resolveModel } = worker;
+  const run = async (): Promise<RunHandle | undefined> => (runId === null ? undefined : runtime.find(runId));
+  return {
+    clock,
+    cwd: process.cwd(),
+    sessionId,
+    runId,
+    sessions: runtime.sessions,
+    surface,
+    newSignal: () => {
+      const controller = new AbortController();
+      return {
+        signal: signal === undefined ? controller.signal : AbortSignal.any([signal, controller.signal]),
+        abort: (reason) => controller.abort(reason),
+      };
+    },
+    findModel: (name) => resolveModel?.(name),
+    cancel: (reason) => {
+      void run()
+        .then((handle) => handle?.cancel(reason))
+        .catch((error: unknown) => worker.onError(Fault.from(error)));
+    },
+    hasPendingMessages: async () => {
+      if (runId === null) return false;
+      if (hasQueued()) return true;
+      const mail = await store.mailbox.read(runId);
+      return mail.some(({ body }) => body.type === "steer" || body.type === "follow_up");
+    },
+    untilIdle: async () => {
+      for (;;) {
+        const { runs } = await runtime.list({
+          sessionId,
+          status: ["pending", "running", "waiting", "paused"],
+        });
+        const [open] = runs.filter(({ endedAt }) => endedAt === null);
+        if (open === undefined) return;
+        await (await runtime.find(open.runId))?.result();
+      }
+    },
+    reportError: (error) => errors.add({ ...error, at: clock.now(), sessionId, runId, tenantId, userId }),
+  };
+}
