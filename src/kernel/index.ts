@@ -207,6 +207,9 @@ export * from "./run/run-standing.ts";
 export * from "./run/run-summary.ts";
 export { isInScope, nameProblem, type TenantScope } from "./run/tenant-scope.ts";
 export { sameCaller } from "./run/same-caller.ts";
+export * from "./run/schedule.ts";
+export * from "./run/fire-decision.ts";
+export * from "./run/heartbeat.ts";
 export type * from "./run/spawn-options.ts";
 export { branchScope, type StepAddress, stepAt, type StepScope } from "./run/step-address.ts";
 export {

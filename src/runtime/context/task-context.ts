@@ -139,6 +139,10 @@ export class TaskContext implements RunContext {
     return this.#runner.task.record.streaming;
   }
 
+  get heartbeat(): boolean {
+    return this.#runner.task.record.heartbeat ?? false;
+  }
+
   get settings(): CallSettings | null {
     return this.#runner.task.record.settings ?? null;
   }
