@@ -4,6 +4,7 @@ import { mkdir, rename, rm } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { Fault, type JsonObject } from "../kernel/index.ts";
 import { isFolder, readTextFile } from "./files/bounded-file.ts";
+import type { LockedPackage } from "./trust/import-scan.ts";
 
 /** A package with extensions and skills, at exactly one version. */
 interface PackageSpec {
@@ -20,7 +21,7 @@ export interface InstalledPackage {
   readonly written: string;
   /** Folder of the package itself. */
   readonly folder: string;
-  /** Name, version and integrity, or the commit of a package from git. */
+  /** Name, version and integrity, or the commit of a package from git, with a hash of those of its dependencies. */
   readonly identity: string;
   /** Absolute paths of its extensions. */
   readonly extensions: readonly string[];
@@ -129,8 +130,8 @@ function run(
 
 async function describePackage(written: string, target: string): Promise<InstalledPackage> {
   const lock = await readJson(join(target, "package-lock.json"));
-  const packages = (lock["packages"] ?? {}) as Readonly<Record<string, JsonObject>>;
-  const [name] = Object.keys((packages[""]?.["dependencies"] ?? {}) as JsonObject);
+  const packages = (lock["packages"] ?? {}) as Readonly<Record<string, LockedPackage>>;
+  const [name] = Object.keys(packages[""]?.dependencies ?? {});
   if (name === undefined)
     throw new Fault("invalid_argument", `package ${written} is damaged; delete ${target}`);
   const { version, integrity, resolved } = packages[`node_modules/${name}`] ?? {};
@@ -141,10 +142,17 @@ async function describePackage(written: string, target: string): Promise<Install
   return {
     written,
     folder,
-    identity: `${name}@${String(version)} ${String(integrity ?? resolved ?? "")}`,
+    identity: [name, version, integrity ?? resolved, dependencyHash(packages)].join(" "),
     extensions: pathsIn(entries, folder, written),
     skills: pathsIn(own?.["skills"] ?? [], folder, written),
   };
+}
+
+function dependencyHash(packages: Readonly<Record<string, LockedPackage>>): string {
+  const lines = Object.entries(packages).map(([path, { version, integrity, resolved }]) =>
+    path === "" ? "" : JSON.stringify([path, version, integrity ?? resolved]),
+  );
+  return createHash("sha256").update(lines.toSorted().join("\n")).digest("hex");
 }
 
 function pathsIn(value: unknown, folder: string, written: string): readonly string[] {

@@ -51,7 +51,7 @@ describe("agents from files", () => {
   test.for([
     ["---\ntools: [raed]\n---\n", 'unknown tool "raed"'],
     ["---\narchitecture: zigzag\n---\n", "zigzag"],
-    ["---\nsubAgents: [nobody]\n---\n", 'agent "nobody" not found'],
+    ["---\nsubAgents: [absent]\n---\n", 'agent "absent" not found'],
     ["---\nsubAgents: [bad]\n---\n", "in a cycle: bad, bad"],
     ["---\nmaxTurns: many\n---\n", 'invalid "maxTurns" in'],
     ["---\nbudget: { maxUsd: 5 }\n---\n", 'use "budget.maxCostUsd"'],
@@ -180,8 +180,8 @@ describe("allowed-tools of skills", () => {
     const agent = (await workspace.agent()) as Agent;
     const result = await agent.invoke("Note it", { runtime, onApproval: "return" });
     expect(result.status).toBe(status);
-    if ("permissions" in settings && "deny" in settings.permissions)
-      expect(JSON.stringify(model.calls.at(-1))).toContain("forbids it");
+    const isDenied = "permissions" in settings && "deny" in settings.permissions;
+    expect(JSON.stringify(model.calls.at(-1)).includes("forbids it")).toBe(isDenied);
     if (result.status === "waiting") await result.run.cancel("enough");
   });
 

@@ -39,7 +39,7 @@ async function makePackage(folder: string): Promise<string> {
 /** Serves a package as a registry does. */
 async function registry(
   folder: string,
-): Promise<{ readonly url: string; readonly requests: string[]; spoil(): void }> {
+): Promise<{ readonly url: string; readonly requests: string[]; readonly spoil: () => void }> {
   const source = await makePackage(folder);
   execFileSync("npm", ["pack", "--ignore-scripts", "--pack-destination", folder], {
     cwd: source,
