@@ -336,7 +336,7 @@ export class Workspace implements AsyncDisposable {
       ...(docsFolder !== undefined && { docsFolder }),
       remote: () => this.#live.remoteTools(loaded.mcpFiles, env),
       live: { browser: () => this.#live.browser(settings), desktop: () => this.#live.desktop(settings) },
-      own: this.#memoryTools(places),
+      own: () => this.#memoryTools(places),
       onSkill: (skill, sessionId) => this.#activeSkills.add(skill, sessionId),
     });
     const agents = await AgentShelf.open(
