@@ -1,6 +1,7 @@
 import type { InstructionsFunction } from "./agent-options.ts";
 import type { SchemaCheck } from "./answer-format.ts";
 import type { MiddlewarePipeline } from "./middleware/pipeline.ts";
+import type { CompactionPlan } from "./compaction/compaction-plan.ts";
 import type { PromptWindow } from "./compaction/prompt-window.ts";
 import type { ExtensionHost } from "./extensions/extension-host.ts";
 import type { Reviewer } from "./reviewers/reviewer.ts";
@@ -13,8 +14,8 @@ import type {
   EphemeralSource,
   Guardrail,
   HistoryProvider,
+  InstructionsSource,
   PrepareStep,
-  PromptSource,
   RunContext,
   StopCondition,
 } from "../kernel/index.ts";
@@ -27,7 +28,7 @@ export interface InvocationPlan extends Pick<
   readonly steering: DrainMode;
   readonly followUps: DrainMode;
   readonly architecture: Architecture;
-  readonly instructions: string | InstructionsFunction | Pick<PromptSource, "build" | "invalidate">;
+  readonly instructions: string | InstructionsFunction | InstructionsSource;
   readonly maxTurns: number;
   readonly maxToolCallsPerTurn: number;
   readonly ephemeral: readonly EphemeralSource[];
@@ -36,7 +37,10 @@ export interface InvocationPlan extends Pick<
   readonly stopHooks: readonly StopHook[];
   readonly prepareStep: PrepareStep | null;
   readonly stopWhen: StopCondition | null;
-  readonly window: ((ctx: RunContext) => PromptWindow) | undefined;
+  /** How long conversations are shortened. `null` if they are not. */
+  readonly compaction: CompactionPlan | null;
+  /** Creates the window of a session that is shortened. `null` if none is. */
+  readonly window: ((ctx: RunContext) => PromptWindow) | null;
   readonly history: HistoryProvider | undefined;
   /** The extensions of the agent. `undefined` if it has none. */
   readonly extensions: ExtensionHost | undefined;

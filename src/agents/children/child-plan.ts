@@ -15,7 +15,8 @@ export function childPlan(plan: InvocationPlan): InvocationPlan {
     stopHooks: [],
     prepareStep: null,
     stopWhen: null,
-    window: undefined,
+    compaction: null,
+    window: null,
     history: undefined,
     memory: null,
     extensions: undefined,
@@ -27,7 +28,7 @@ export function childPlan(plan: InvocationPlan): InvocationPlan {
 export function reviewPlan(plan: InvocationPlan): InvocationPlan {
   const { instructions } = plan;
   const shared = childPlan(plan);
-  if (typeof instructions !== "object" || instructions.invalidate === undefined) return shared;
-  const invalidate = instructions.invalidate.bind(instructions);
-  return { ...shared, architecture: new ReviewLoop(shared.architecture, invalidate) };
+  if (typeof instructions !== "object" || instructions.reload === undefined) return shared;
+  const reload = instructions.reload.bind(instructions);
+  return { ...shared, architecture: new ReviewLoop(shared.architecture, reload) };
 }
