@@ -34,10 +34,6 @@ export class PromptCache {
         this.clear();
         return Promise.resolve();
       },
-      invalidate: () => {
-        this.clear();
-        return Promise.resolve();
-      },
     };
   }
 
