@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { Agent, Fault, openRuntime, tool } from "../../../src/index.ts";
+import { Agent, CancellationError, openRuntime, tool } from "../../../src/index.ts";
 import type { ExtensionApi, JsonObject } from "../../../src/kernel/index.ts";
 import { scriptedModel } from "../../../src/testing/index.ts";
 
@@ -75,7 +75,7 @@ describe("an extension that does not keep to its contract", () => {
   test("does not cancel the run by an error of other work that was cancelled", async () => {
     const cancelled = await run((api) =>
       api.on("before_agent_start", () => {
-        throw new Fault("cancelled", "the other work was cancelled");
+        throw new CancellationError("the other work was cancelled");
       }),
     );
     expect(cancelled).toMatchObject({
