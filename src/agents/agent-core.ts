@@ -22,6 +22,8 @@ import {
   type CallPath,
   type ChatMessage,
   type Clock,
+  type Command,
+  type CommandResult,
   type ExecutionBudget,
   type ExtensionPort,
   type JsonValue,
@@ -339,6 +341,30 @@ export class AgentCore implements HostedAgent {
     checkRuntimeChoice("signal()", options);
     const run = await this.#find(runId, options.runtime);
     await run.signal(name, value);
+  }
+
+  /** Returns the commands that the agent's extensions have registered. Runs their `setup` if it has not run yet. */
+  async commands(options: RuntimeChoice = {}): Promise<readonly Command[]> {
+    checkRuntimeChoice("commands()", options);
+    const { clock } = options.runtime ?? (await this.#runtime());
+    return (await this.#host?.commands(clock)) ?? [];
+  }
+
+  /**
+   * Runs a command of the agent's extensions in a session, with the text that a person typed after its name. Returns the
+   * session in which to continue. Rejects with the error of the command.
+   */
+  async runCommand(
+    name: string,
+    args: string,
+    options: RuntimeChoice & { readonly sessionId: string },
+  ): Promise<CommandResult> {
+    const { sessionId, ...choice } = options;
+    checkRuntimeChoice("runCommand()", choice);
+    const runtime = choice.runtime ?? (await this.#runtime());
+    const port = runtime.extensionPort(sessionId);
+    if (this.#host !== undefined) return this.#host.runCommand(name, args, port);
+    throw new Fault("not_found", `agent ${this.name} has no command ${name}: it has no extensions`);
   }
 
   /** S5: what this agent is doing in a session, whichever process drives it. `idle` for an unknown session. */
