@@ -5,6 +5,7 @@ import {
   type AgentInput,
   type AgentSubmitOptions as BareSubmitOptions,
   type AgentOptions as BareAgentOptions,
+  type ChildOfSession,
   type ContinueOptions as BareContinueOptions,
   type InvokeOptions as BareInvokeOptions,
   type AgentStream,
@@ -199,6 +200,14 @@ export class Agent<Context = unknown> extends AgentCore implements HostedAgent<C
   override async submit(input: AgentInput, options: SubmitRunOptions<Schema, Context> = {}): Promise<never> {
     const { options: bare, shape } = shaped(options);
     return (await super.submit(input, bare)).withResult(shape) as never;
+  }
+
+  /**
+   * Starts a child of a session and returns its run. Its request starts with what the session's last closed invocation
+   * was sent, so that a provider that caches prompts bills only `prompt` in full.
+   */
+  override async spawnChild(options: ChildOfSession<Context>): Promise<RunHandle<RunResult>> {
+    return (await super.spawnChild(options)).withResult(textual);
   }
 
   /**

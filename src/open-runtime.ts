@@ -1,10 +1,16 @@
 import { findNamedModel, priceCatalog } from "./capabilities/index.ts";
-import { Fault, type Runtime } from "./kernel/index.ts";
+import { Fault, type CronReader, type Runtime } from "./kernel/index.ts";
 import { unsupportedNode } from "./node-version.ts";
 import type { RuntimeOptions } from "./runtime/index.ts";
 
 /** Shared by all runtimes: the catalog never changes and is read once. */
 const prices = priceCatalog();
+
+/** Loads croner when the first cron expression or local time is read. */
+async function cron(): Promise<CronReader> {
+  const { cronReader } = await import("./workspace/schedules/cron-reader.ts");
+  return cronReader;
+}
 
 /**
  * Opens a runtime on a store, and resumes the runs in the store that no other worker drives.
@@ -17,5 +23,5 @@ export async function openRuntime(options: RuntimeOptions = {}): Promise<Runtime
   const problem = unsupportedNode(process.versions.node);
   if (problem !== undefined) throw new Fault("unsupported", problem);
   const { createRuntime } = await import("./runtime/local-runtime.ts");
-  return createRuntime({ prices, resolveModel: findNamedModel, ...options });
+  return createRuntime({ prices, resolveModel: findNamedModel, cron, ...options });
 }

@@ -2,7 +2,7 @@ import { inject } from "vitest";
 
 declare module "vitest" {
   interface ProvidedContext {
-    /** Of the runs that a property asks for, so many are done: all of them in the suite `property`, a few in `unit`. */
+    /** Share of the runs that a property asks for: all of them in `npm run test:property`, a part in other suites. */
     readonly shareOfRuns: number;
   }
 }

@@ -92,6 +92,9 @@ export interface StreamOptions<Context = unknown> extends InvokeOptions<Context>
   readonly cancelOnBreak?: boolean;
 }
 
+/** Options of `spawnChild`. */
+export type ChildOfSession<Context = unknown> = SpawnChildOptions<Context> & RuntimeChoice;
+
 /** Options of `continue`. */
 export type ContinueOptions<Context = unknown> = Omit<InvokeOptions<Context>, "sessionId">;
 
@@ -379,7 +382,7 @@ export class AgentCore implements HostedAgent {
    * was sent, so that a provider that caches prompts bills only `prompt` in full. The child may call the tools that
    * `tools` names, writes nothing to the session and does not make it busy (`Runtime.spawnChild`).
    */
-  async spawnChild(options: SpawnChildOptions & RuntimeChoice): Promise<RunHandle> {
+  async spawnChild(options: ChildOfSession): Promise<RunHandle> {
     const { runtime, ...child } = { ...options };
     return (runtime ?? (await this.#runtime())).spawnChild(this, child);
   }

@@ -9,13 +9,13 @@ import type {
   Guardrail,
   HistoryProvider,
   HookRegistry,
+  InstructionsSource,
   InboxMode,
   Memory,
   Model,
   ModelTimeouts,
   Permissions,
   PrepareStep,
-  PromptSource,
   RunFacts,
   RepairToolCall,
   RetryChanges,
@@ -63,7 +63,7 @@ export interface AgentOptions<Context = unknown> {
    */
   readonly retry?: RetryChanges;
   /** The system prompt, or a function or source that builds it once per invocation. Default: empty. */
-  readonly instructions?: string | InstructionsFunction<Context> | Pick<PromptSource, "build" | "invalidate">;
+  readonly instructions?: string | InstructionsFunction<Context> | InstructionsSource;
   /**
    * A list of tools, which may change over time as that of `mcpServers` does, or a function that returns the current
    * list.

@@ -3,6 +3,7 @@ import {
   Fault,
   jsonText,
   performedBefore,
+  reportsNothing,
   type AgentSession,
   type ChatMessage,
   type InterruptedStatus,
@@ -55,6 +56,11 @@ export function stopOf(error: unknown): Stop | undefined {
 export interface Place {
   readonly number: number;
   readonly kept: SessionChange[];
+}
+
+/** Whether the invocation is a heartbeat that reports nothing. It leaves no entry in the session. */
+export function isSilent({ heartbeat }: RunContext, { status, output }: AgentRunResult): boolean {
+  return heartbeat && status === "completed" && reportsNothing(output);
 }
 
 /**

@@ -1,4 +1,10 @@
-export { AgentCore, type AgentHome, type ContinueOptions, type StreamOptions } from "./agent-core.ts";
+export {
+  AgentCore,
+  type AgentHome,
+  type ChildOfSession,
+  type ContinueOptions,
+  type StreamOptions,
+} from "./agent-core.ts";
 export type { AgentOptions, InstructionsFunction } from "./agent-options.ts";
 export { checkAgentOptions, checkKindOptions } from "./agent-check.ts";
 export type { AgentSubmitOptions, InvokeOptions } from "./invoke-options.ts";

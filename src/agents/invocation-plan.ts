@@ -13,8 +13,8 @@ import type {
   EphemeralSource,
   Guardrail,
   HistoryProvider,
+  InstructionsSource,
   PrepareStep,
-  PromptSource,
   RunContext,
   StopCondition,
 } from "../kernel/index.ts";
@@ -27,7 +27,7 @@ export interface InvocationPlan extends Pick<
   readonly steering: DrainMode;
   readonly followUps: DrainMode;
   readonly architecture: Architecture;
-  readonly instructions: string | InstructionsFunction | Pick<PromptSource, "build" | "invalidate">;
+  readonly instructions: string | InstructionsFunction | InstructionsSource;
   readonly maxTurns: number;
   readonly maxToolCallsPerTurn: number;
   readonly ephemeral: readonly EphemeralSource[];

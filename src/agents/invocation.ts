@@ -23,7 +23,7 @@ import { historyKey, planTurn } from "./calling/plan-turn.ts";
 import { checkContinuation, openings, type ReadInput } from "./agent-input.ts";
 import { acceptForm, acceptSchema, fitAnswer, formatOf, requireTextOutput } from "./answer-format.ts";
 import { isBlank } from "./architectures/answer-text.ts";
-import { closeInvocation, stopOf, type Place, type Stop } from "./close-invocation.ts";
+import { closeInvocation, isSilent, stopOf, type Place, type Stop } from "./close-invocation.ts";
 import { planExtendedTurn, withMessage } from "./extensions/extended-turn.ts";
 import type { ExtensionHost } from "./extensions/extension-host.ts";
 import { GuardedRun, startGuardrails, withAnswer, type TrippedGuardrail } from "./guardrails/guarded-run.ts";
@@ -189,7 +189,8 @@ class Invocation {
   #end(result: AgentRunResult, stop?: Stop): void {
     this.#isClosed = true;
     const isStopped = stop !== undefined;
-    const messages = this.#isInputKept ? this.#said(result, stop) : null;
+    const isKept = this.#isInputKept && !isSilent(this.#ctx, result);
+    const messages = isKept ? this.#said(result, stop) : null;
     const { reviewers } = this.#plan;
     const closing = { ...result, messages, isStopped, reviewers };
     closeInvocation(this.#ctx, this.#session, this.#turn, this.#place, closing);
@@ -350,7 +351,7 @@ class Invocation {
     this.#reportMetadata();
     const { history } = this.#plan;
     const key = history && historyKey(ctx, this.#turn.sessionId, this.#place);
-    const isKept = ctx.meta.supervision?.retention !== HistoryRetention.NONE;
+    const isKept = ctx.meta.supervision?.retention !== HistoryRetention.NONE && !isSilent(ctx, result);
     if (history !== undefined && key !== undefined && isKept)
       return this.#keep(history, key, result).then(() => this.#end(result));
     this.#end(result);

@@ -207,6 +207,9 @@ export * from "./run/run-standing.ts";
 export * from "./run/run-summary.ts";
 export { isInScope, nameProblem, type TenantScope } from "./run/tenant-scope.ts";
 export { sameCaller } from "./run/same-caller.ts";
+export * from "./run/schedule.ts";
+export * from "./run/fire-decision.ts";
+export * from "./run/heartbeat.ts";
 export type * from "./run/spawn-options.ts";
 export { branchScope, type StepAddress, stepAt, type StepScope } from "./run/step-address.ts";
 export {
@@ -347,7 +350,7 @@ export type {
 } from "./agent/middleware.ts";
 export * from "./agent/approval-need.ts";
 export * from "./agent/permissions.ts";
-export type { PromptQuery, PromptSource } from "./agent/prompt-source.ts";
+export type { InstructionsSource, PromptQuery, PromptSource } from "./agent/prompt-source.ts";
 export type { ResourceSource } from "./agent/resource-source.ts";
 export type * from "./agent/run-context.ts";
 export {

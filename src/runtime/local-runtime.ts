@@ -6,6 +6,7 @@ import {
   modelTimeouts,
   optionNames,
   retrySettings,
+  type AgentId,
   type AgentResolver,
   type Clock,
   type CollectOptions,
@@ -15,6 +16,7 @@ import {
   type Engine,
   type Hash,
   type HostedAgent,
+  type JsonValue,
   type Lease,
   type RunId,
   type RunRecord,
@@ -22,7 +24,11 @@ import {
   type Runtime,
   type Store,
   type StoreChange,
+  type SubmitOptions,
 } from "../kernel/index.ts";
+import { runEnded } from "./client/run-ended.ts";
+import { submitRun } from "./client/submit-run.ts";
+import { newRun } from "./journal/new-run.ts";
 import { ExtensionErrors, extensionPort } from "./extension-port.ts";
 import { storeOf } from "./open-store.ts";
 import { AwaitedRuns } from "./process/awaited-runs.ts";
@@ -32,6 +38,7 @@ import { LiveContexts } from "./process/live-contexts.ts";
 import { IdleFlusher } from "./process/idle-flusher.ts";
 import { openRuntimes, type OpenRuntime } from "./process/open-runtimes.ts";
 import { runRetry } from "./process/run-retry.ts";
+import type { CronLoader } from "./process/schedule-record.ts";
 import { RuntimeLifetime } from "./process/runtime-lifetime.ts";
 import { sha256 } from "./process/sha256.ts";
 import { SizeLimit } from "./process/size-limit.ts";
@@ -46,6 +53,7 @@ import { isResolver } from "./worker/agent-resolvers.ts";
 import { InboxDispatcher } from "./worker/inbox-dispatcher.ts";
 import { recordEngineKind } from "./worker/engine-kind.ts";
 import { LocalEngine } from "./worker/local-engine.ts";
+import { ScheduleDriver, type ScheduledRun } from "./worker/schedule-driver.ts";
 import { RetentionSweep } from "./worker/retention-sweep.ts";
 import { UnhostedRuns } from "./worker/unhosted-runs.ts";
 
@@ -85,9 +93,11 @@ class LocalWorker implements RuntimeWorker, OpenRuntime {
   readonly awaited = new AwaitedRuns();
   readonly lifetime = new RuntimeLifetime();
   readonly unhosted: UnhostedRuns;
+  readonly cron: CronLoader;
   readonly extensionErrors = new ExtensionErrors();
   readonly #store: Store;
   readonly #inbox: InboxDispatcher;
+  readonly #schedules: ScheduleDriver;
   readonly #owned = new Map<RunId, RunOwner>();
   /** Released runs whose hooks and other observers still process events. */
   readonly #observing = new Map<RunId, Promise<void>>();
@@ -167,6 +177,16 @@ class LocalWorker implements RuntimeWorker, OpenRuntime {
     };
     this.#keepAlive = options.keepAlive;
     this.#inbox = new InboxDispatcher({ worker: this.context, agents: this.agents.hosted });
+    this.cron = options.cron ?? noCron;
+    this.#schedules = new ScheduleDriver({
+      worker: this.context,
+      cron: this.cron,
+      hostsNothing: () => this.agents.isEmpty,
+      hosts: (agentId) => this.agents.mayHost(agentId),
+      submit: (run) => this.#submitScheduled(run),
+      keep: (runId, until) => this.awaited.during(runId, until),
+      ended: (runId) => runEnded(store, runId, this.lifetime),
+    });
     this.unhosted = new UnhostedRuns({ store, clock, agents: this.agents, onError });
     const { engine = (port) => new LocalEngine(port) } = options;
     this.engine = engine({
@@ -195,10 +215,10 @@ class LocalWorker implements RuntimeWorker, OpenRuntime {
     for (const each of this.#sweeps) each.start();
   }
 
-  /** The caller asked for it, a caller waits for a run, or this is a worker whose agents serve other processes. */
+  /** The caller asked for it, a caller waits for a run, a schedule will fire, or this is a worker whose agents serve other processes. */
   get isMeantToStay(): boolean {
     const isOnlyWorker = !this.agents.isEmpty && !this.#hasCallers;
-    return this.#keepAlive === true || this.lifetime.isAwaited || isOnlyWorker;
+    return this.#keepAlive === true || this.lifetime.isAwaited || this.#schedules.isWaiting || isOnlyWorker;
   }
 
   register(agent: HostedAgent | AgentResolver, options: RegisterOptions = {}): void {
@@ -209,6 +229,7 @@ class LocalWorker implements RuntimeWorker, OpenRuntime {
     this.agents.forgetLeftAlone();
     this.engine.agentsChanged();
     this.#inbox.dispatch();
+    this.#schedules.wake();
   }
 
   #registerContext(agent: HostedAgent | AgentResolver, context: ContextFactory): void {
@@ -241,10 +262,12 @@ class LocalWorker implements RuntimeWorker, OpenRuntime {
     this.#unsubscribe?.();
     openRuntimes.delete(this);
     this.#inbox.close();
+    const scheduled = this.#schedules.close();
     for (const signal of this.#closeOn) process.off(signal, this.#onSignal);
     const stopped = this.engine.stop();
     await Promise.allSettled([...this.#owned.values()].map((owner) => owner.release(this.#closeGraceMs)));
     await stopped;
+    await scheduled;
     for (const each of this.#sweeps) await each.stop();
     await Promise.all(this.#observing.values());
     this.lifetime.end();
@@ -349,12 +372,38 @@ class LocalWorker implements RuntimeWorker, OpenRuntime {
       : observed.then(() => this.#observing.get(runId));
   };
 
+  /** Starts the run of a schedule whose agent this process hosts or resolves. */
+  async #submitScheduled({ agentId, input, options, scope }: ScheduledRun): Promise<RunId | undefined> {
+    const agent = this.agents.hosted.get(agentId) ?? (await this.#resolveScheduled(agentId, input, options));
+    if (agent === undefined) return undefined;
+    const { runId } = await submitRun(this.context, this.engine.claimer, agent, input, options, scope);
+    this.awaited.addSubmitted(runId);
+    return runId;
+  }
+
+  /** Asks the resolver for the agent of a run that does not exist yet. `undefined` if it leaves the run to others. */
+  async #resolveScheduled(
+    agentId: AgentId,
+    input: JsonValue,
+    options: SubmitOptions,
+  ): Promise<HostedAgent | undefined> {
+    const { record } = newRun(this.context, { id: agentId, run: async () => null }, input, options);
+    try {
+      return (await this.#resolve(record))?.get(agentId);
+    } catch (error) {
+      if (Fault.from(error).code === "version_mismatch") return undefined;
+      throw error;
+    }
+  }
+
   #noteChange(change: StoreChange): void {
     this.engine.wake(change);
+    this.#schedules.noteChange(change);
     if ("runId" in change) {
       if (change.kind === "mail" || change.kind === "seized") this.#owned.get(change.runId)?.poke();
       return;
     }
+    if (change.kind === "record") return;
     if (change.kind === "other") for (const owner of this.#owned.values()) owner.poke();
     if (change.kind !== "worker") this.#inbox.dispatch();
   }
@@ -362,6 +411,13 @@ class LocalWorker implements RuntimeWorker, OpenRuntime {
   #report(error: unknown): void {
     this.#onError(Fault.from(error));
   }
+}
+
+async function noCron(): Promise<never> {
+  throw new Fault(
+    "dependency_missing",
+    "this runtime reads no cron expressions and no local times; create it with openRuntime(), or set its option cron",
+  );
 }
 
 function warn(error: Fault): void {

@@ -1,3 +1,4 @@
+import type { CronLoader } from "./process/schedule-record.ts";
 import { constants } from "node:os";
 import {
   capLimits,
@@ -173,6 +174,10 @@ export interface RuntimeOptions {
    */
   readonly keepUnnamedSessionsMs?: number;
   /**
+   * Loads the reader of cron expressions and local times, on first use. Default of `openRuntime`: one that uses croner.
+   */
+  readonly cron?: CronLoader;
+  /**
    * Receives errors that no caller can receive, for example a run that cannot be loaded. Default: a process warning.
    */
   readonly onError?: (error: Fault) => void;
@@ -209,6 +214,7 @@ const knownOptions = optionNames<RuntimeOptions>({
   workerId: true,
   keepEndedRunsMs: true,
   keepUnnamedSessionsMs: true,
+  cron: true,
   onError: true,
 });
 

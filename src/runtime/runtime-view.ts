@@ -34,7 +34,9 @@ import {
   type RunQuery,
   type RunRecord,
   type Runtime,
+  type RuntimeSchedules,
   type RuntimeSessions,
+  type ScheduleOwner,
   type SpawnChildOptions,
   type SubmitOptions,
   type TaskRecord,
@@ -46,12 +48,14 @@ import type { ExtensionErrors } from "./extension-port.ts";
 import { lastClosedInvocation } from "./client/closed-invocation.ts";
 import { StoredRunHandle } from "./client/run-handle.ts";
 import { scopedStore, type RunStore } from "./client/run-store.ts";
+import { listOwner, StoredSchedules } from "./client/stored-schedules.ts";
 import { StoredSessions } from "./client/stored-sessions.ts";
 import { submitRun } from "./client/submit-run.ts";
 import type { NewRunOptions } from "./journal/new-run.ts";
 import { getRunContext } from "./process/async-context.ts";
 import type { AwaitedRuns } from "./process/awaited-runs.ts";
 import type { LiveContexts } from "./process/live-contexts.ts";
+import type { CronLoader } from "./process/schedule-record.ts";
 import type { RuntimeLifetime } from "./process/runtime-lifetime.ts";
 import { portFor, type WorkerContext } from "./process/worker-context.ts";
 import { agentTree, type AgentRegistry } from "./worker/agent-registry.ts";
@@ -66,6 +70,7 @@ export interface RuntimeWorker {
   readonly awaited: AwaitedRuns;
   readonly lifetime: RuntimeLifetime;
   readonly unhosted: UnhostedRuns;
+  readonly cron: CronLoader;
   readonly extensionErrors: ExtensionErrors;
   /** Resolves when the observers of a run have processed its events. `undefined` if there are none in this process. */
   readonly observed: (runId: RunId) => Promise<void> | undefined;
@@ -93,6 +98,7 @@ export class RuntimeView implements Runtime {
   readonly #scope: TenantScope | undefined;
   readonly #isOfCaller: boolean;
   readonly sessions: RuntimeSessions;
+  readonly schedules: RuntimeSchedules;
   /** The store of the handles. */
   readonly #runs: RunStore;
 
@@ -107,6 +113,18 @@ export class RuntimeView implements Runtime {
       life: worker.lifetime,
       scope,
       submit: (agent, input, options) => this.submit(agent, input, options),
+    });
+    const { clock, ids, hash } = worker.context;
+    this.schedules = new StoredSchedules({
+      records: store.records,
+      clock,
+      ids,
+      hash,
+      cron: worker.cron,
+      scope,
+      check: () => worker.lifetime.check(),
+      own: (owner, options) => this.#own(owner, owner === listOwner ? options : asCaller(options, scope)),
+      register: (agent) => worker.register(agent),
     });
   }
 
@@ -321,8 +339,11 @@ export class RuntimeView implements Runtime {
   }
 }
 
-/** A run that the code of another run starts belongs to the same tenant and user, unless the options name others. */
-function asCaller(options: SubmitOptions, scope: TenantScope | undefined): SubmitOptions {
+/**
+ * A run that the code of another run starts, and a schedule that it names, belongs to the same tenant and user, unless
+ * the options name others.
+ */
+function asCaller<Options extends ScheduleOwner>(options: Options, scope: TenantScope | undefined): Options {
   const caller = getRunContext();
   if (caller === undefined || options.tenantId !== undefined || options.userId !== undefined) return options;
   // A view has a tenant of its own, and may have a user.

@@ -140,7 +140,7 @@ export function dyingStore(store: Store, { at, when, die = killProcess }: DyingS
       get: (key) => records.get(key),
       list: (query) => records.list(query),
       due: (namespace, now, limit) => records.due(namespace, now, limit),
-      nextDueAt: (namespace) => records.nextDueAt(namespace),
+      nextDueAt: (namespace, after) => records.nextDueAt(namespace, after),
     },
   };
 }

@@ -27,7 +27,7 @@ export function childPlan(plan: InvocationPlan): InvocationPlan {
 export function reviewPlan(plan: InvocationPlan): InvocationPlan {
   const { instructions } = plan;
   const shared = childPlan(plan);
-  if (typeof instructions !== "object" || instructions.invalidate === undefined) return shared;
-  const invalidate = instructions.invalidate.bind(instructions);
-  return { ...shared, architecture: new ReviewLoop(shared.architecture, invalidate) };
+  if (typeof instructions !== "object" || instructions.reload === undefined) return shared;
+  const reload = instructions.reload.bind(instructions);
+  return { ...shared, architecture: new ReviewLoop(shared.architecture, reload) };
 }

@@ -11,12 +11,12 @@ import type {
 export class ReviewLoop implements Architecture {
   readonly name: string;
   readonly #loop: Architecture;
-  readonly #invalidate: NonNullable<PromptSource["invalidate"]>;
+  readonly #reload: PromptSource["reload"];
 
-  constructor(loop: Architecture, invalidate: NonNullable<PromptSource["invalidate"]>) {
+  constructor(loop: Architecture, reload: PromptSource["reload"]) {
     this.name = loop.name;
     this.#loop = loop;
-    this.#invalidate = invalidate;
+    this.#reload = reload;
   }
 
   async *run(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<EmittableEvent> {
@@ -24,7 +24,7 @@ export class ReviewLoop implements Architecture {
     try {
       yield* this.#loop.run(session, deps, prompt);
     } finally {
-      if (session.messages.slice(from).some(hasResult)) await this.#invalidate();
+      if (session.messages.slice(from).some(hasResult)) await this.#reload();
     }
   }
 

@@ -18,11 +18,12 @@ export interface PromptSource {
   /** Builds the system prompt. `fromCache` tells whether the text was built by an earlier call. */
   build(query: PromptQuery): Promise<{ readonly text: string; readonly fromCache: boolean }>;
   /**
-   * Makes the next `build` read again what the prompt is built from, because a review may have changed memory or skills.
-   * It returns the same bytes if nothing has changed. Called in the process that ran the review, at least once per
-   * review. If absent, the source has no cache.
+   * Clears the cache, so that the next `build` reads the files again. A reviewer that has executed a tool calls it, because
+   * memory or skills may have changed: in the process that ran the review, at least once per review. `build` then returns
+   * the same bytes if nothing has changed.
    */
-  invalidate?(): void | Promise<void>;
-  /** Clears the cache and reads the files again. */
   reload(): Promise<void>;
 }
+
+/** What the instructions of an agent need of a prompt source. A source without `reload` has no cache. */
+export type InstructionsSource = Pick<PromptSource, "build"> & Partial<Pick<PromptSource, "reload">>;

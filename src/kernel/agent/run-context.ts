@@ -142,6 +142,8 @@ export interface RunContext extends WaitContext {
   readonly input: JsonValue;
   /** Whether a reader streams the text of this task while it is written (E2). */
   readonly streaming: boolean;
+  /** Whether the run is a heartbeat (`SubmitOptions.heartbeat`). `false` for a child. */
+  readonly heartbeat: boolean;
   /**
    * Settings for the model calls of this task. `null` if the submission has none. A task of `child` has those of its
    * parent's last request; any other child has none.

@@ -18,6 +18,7 @@ import type { RunPage, RunQuery } from "../run/run-summary.ts";
 import type { SpawnBudget } from "../limits/spawn-budget.ts";
 import type { TenantScope } from "../run/tenant-scope.ts";
 import type { UsageQuery, UsageRow } from "../stores/usage-totals.ts";
+import type { MissedPolicy, OverlapPolicy, Schedule } from "../run/schedule.ts";
 
 /** Options of `Runtime.submit`. */
 export interface SubmitOptions<Context = unknown> {
@@ -81,6 +82,12 @@ export interface SubmitOptions<Context = unknown> {
    */
   readonly whenBusy?: "refuse" | "steer";
   /**
+   * Whether the run is a heartbeat. If its answer consists only of "nothing to report" (`reportsNothing`), the invocation
+   * leaves no entry in the session: neither the input nor the answer. The run, its log and its result stay as they are.
+   * Default: `false`.
+   */
+  readonly heartbeat?: boolean;
+  /**
    * Id of the run: `run_` followed by letters, digits, `_` or `-`. Submitting again with the same id has no further
    * effect.
    */
@@ -104,6 +111,7 @@ export const submitOptionNames = optionNames<SubmitOptions>({
   retention: true,
   streaming: true,
   whenBusy: true,
+  heartbeat: true,
   runId: true,
 });
 
@@ -117,12 +125,141 @@ export interface RegisterOptions<Context = unknown> {
   readonly context?: ContextFactory<Context>;
 }
 
+/** The options of `submit` that a schedule stores and passes to each of its runs. */
+type ScheduledRunOptions = Pick<
+  SubmitOptions,
+  | "sessionId"
+  | "userId"
+  | "tenantId"
+  | "channel"
+  | "metadata"
+  | "budget"
+  | "timeoutWhileWaiting"
+  | "spawnBudget"
+  | "settings"
+  | "priority"
+  | "retention"
+  | "heartbeat"
+>;
+
+/**
+ * When a schedule fires: `cron`, `everyMs` or `at`. Times are epoch milliseconds, or ISO 8601 texts; a text without an
+ * offset is a time of the wall clock in `timeZone`.
+ */
+type ScheduleTimeOptions =
+  | {
+      /** A cron expression of five fields, or six with seconds first, such as `0 9 * * 1-5`. */
+      readonly cron: string;
+      /** IANA name of the time zone, such as `Europe/Berlin`. Default: `UTC`. */
+      readonly timeZone?: string;
+      /** Time before which the schedule does not fire. If absent, it fires from now on. */
+      readonly startAt?: number | string;
+      readonly everyMs?: never;
+      readonly at?: never;
+    }
+  | {
+      /** Interval between two fires, in milliseconds from 1,000. */
+      readonly everyMs: number;
+      /** Time of the first fire. Default: one interval from now. */
+      readonly startAt?: number | string;
+      /** Time zone of `startAt`, if that is a text without an offset. Default: `UTC`. */
+      readonly timeZone?: string;
+      readonly cron?: never;
+      readonly at?: never;
+    }
+  | {
+      /** Time of the only fire. */
+      readonly at: number | string;
+      /** Time zone of `at`, if that is a text without an offset. Default: `UTC`. */
+      readonly timeZone?: string;
+      readonly cron?: never;
+      readonly everyMs?: never;
+      readonly startAt?: never;
+    };
+
+/**
+ * Options of `Runtime.schedules.create`. The options of a run, such as `sessionId` and `budget`, are those of `submit`:
+ * without `sessionId` each fire starts a new session.
+ */
+export type ScheduleOptions = ScheduledRunOptions &
+  ScheduleTimeOptions & {
+    /** Name of the schedule, in the form of an agent's name. Unique among those of the same tenant and user. */
+    readonly name: string;
+    /** The agent, which is registered here, or the id of an agent that another process may host. */
+    readonly agent: HostedAgent | string;
+    /** Input of the runs. */
+    readonly input: JsonValue;
+    /**
+     * What happens to a fire while the run of an earlier fire has not ended. `skip`: the fire starts no run. `queue`: one
+     * fire waits until that run has ended; further fires are skipped. `cancel`: that run is cancelled, and the fire starts
+     * its run after the end. Default: `skip`.
+     */
+    readonly overlap?: OverlapPolicy;
+    /**
+     * What happens to fires that are more than a minute late, because no process that hosts the agent was open. `skip`:
+     * they start no run. `once`: the latest of them starts a run. `all`: each of them starts a run, the oldest first, one
+     * after another. Default: `once`.
+     */
+    readonly missed?: MissedPolicy;
+    /** Whether to replace a schedule of this name that has other options. Default: `false`. */
+    readonly replace?: boolean;
+  };
+
+/** Whose schedule a name means. A view of a tenant or user needs none of these. */
+export interface ScheduleOwner {
+  /** Id of the tenant. `null` or absent: a schedule of no tenant. */
+  readonly tenantId?: string | null;
+  /** Id of the user. `null` or absent: a schedule of no user. */
+  readonly userId?: string | null;
+}
+
+/** Selects schedules. A schedule must match all given fields. */
+export interface ScheduleQuery {
+  /** Id of the tenant. `null` selects schedules of no tenant. */
+  readonly tenantId?: string | null;
+  /** Id of the user. `null` selects schedules of no user. */
+  readonly userId?: string | null;
+  /** Id of the agent. */
+  readonly agentId?: string;
+}
+
+/**
+ * The schedules of a store. Every open runtime on the store that hosts the agent of a schedule fires it.
+ *
+ * - T1 Each fire starts at most one run, in any number of processes and whichever of them die: the id of the run follows
+ *   from schedule and fire time. A fire is lost only by the policies `overlap` and `missed`.
+ * - T2 Decisions about fires are stored before their effects, so that all processes act on the same decision.
+ * - T3 A fire time never repeats. A clock that is set back delays the next fire.
+ * - T4 A schedule causes no work between two fires: a process has one timer, for the earliest fire of all schedules.
+ * - S6 In a view, the schedules of other tenants and users do not exist.
+ */
+export interface RuntimeSchedules {
+  /**
+   * Creates a schedule. Returns the existing one if its options are the same, so that every start of a program may call
+   * it. Throws `already_exists` if they differ and `replace` is not set, and `invalid_argument` if the schedule would
+   * never fire.
+   */
+  create(options: ScheduleOptions): Promise<Schedule>;
+  /** Returns a schedule, or `undefined` if there is none. */
+  get(name: string, owner?: ScheduleOwner): Promise<Schedule | undefined>;
+  /** Returns the schedules of this store, ordered by tenant, user and name. */
+  list(query?: ScheduleQuery): Promise<readonly Schedule[]>;
+  /** Removes a schedule. Its runs stay. Returns whether it existed. */
+  remove(name: string, owner?: ScheduleOwner): Promise<boolean>;
+  /** Stops a schedule until `resume`. A run in progress continues. Throws `not_found`. */
+  pause(name: string, owner?: ScheduleOwner): Promise<Schedule>;
+  /** Continues a paused schedule with its first fire from now on. Fires of the pause do not count as missed. Throws `not_found`. */
+  resume(name: string, owner?: ScheduleOwner): Promise<Schedule>;
+}
+
 /** Hosts agents and starts runs. `openRuntime` creates one. */
 export interface Runtime {
   /** The clock that deadlines use. */
   readonly clock: Clock;
   /** The conversations of this store: lists, trees, navigation, forks, search and settings. */
   readonly sessions: RuntimeSessions;
+  /** The schedules of this store: runs that start at given times. */
+  readonly schedules: RuntimeSchedules;
   /**
    * Registers an agent and its sub-agents, or a resolver that makes the agents of runs. A runtime drives only runs of
    * registered agents, and of agents that a resolver makes. Inbox messages reach only registered agents.

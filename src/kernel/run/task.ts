@@ -41,6 +41,8 @@ export interface TaskRecord {
   readonly streaming: boolean;
   /** Channel that the run's input came from. Absent if the submission named none. */
   readonly channel?: string;
+  /** Present on the root of a heartbeat: an answer that reports nothing leaves no entry in the session. */
+  readonly heartbeat?: true;
   /** Settings for the model calls of the task. Absent if the submission named none, and for a child. */
   readonly settings?: CallSettings;
   /**

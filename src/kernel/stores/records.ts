@@ -51,6 +51,8 @@ export interface RecordQuery {
   readonly namespace: string;
   /** `null` or absent: the records that belong to no tenant. */
   readonly tenantId?: string | null | undefined;
+  /** Whether to return the records of all tenants, and of none. Excludes `tenantId`. Default: `false`. */
+  readonly allTenants?: boolean | undefined;
   /** Only records whose key starts with this text. */
   readonly prefix?: string | undefined;
   /** `next` of the previous page. */
@@ -74,13 +76,15 @@ export interface RecordPage {
  *   several writers with the same expectation, in any number of processes, exactly one succeeds.
  * - R3 `delete` with an expected version deletes only if the record has that version.
  * - R4 No two writes to a store return the same version, even if a record is deleted and created again.
- * - R5 `list` returns the records of one namespace and one tenant in ascending order of their keys. Each record that exists from the
- *   first page to the last is on exactly one page, whatever is written between two pages.
+ * - R5 `list` returns the records of one namespace and one tenant in ascending order of their keys. With `allTenants` it returns those
+ *   of all tenants in ascending order of tenant and key, those of no tenant first. Each record that exists from the first page to the
+ *   last is on exactly one page, whatever is written between two pages.
  * - R6 `due` returns the records of all tenants whose `dueAt` is at most `now`, the earliest first. `nextDueAt` returns the earliest
- *   `dueAt` of a namespace, past or future.
+ *   `dueAt` of a namespace, past or future, or the earliest after a given time.
  * - R7 An invalid namespace, key, tenant, version, time, limit or cursor is refused with `invalid_argument`, a value that is not JSON
  *   with `not_json`, and a value larger than `maxRecordBytes` with `too_large`. Nothing changes.
  * - R8 Records of different namespaces and tenants are independent of each other.
+ * - R9 `Store.onChange` announces every write and deletion of this process as `record`, with the namespace.
  */
 export interface Records {
   get(key: RecordKey): Promise<StoredRecord | undefined>;
@@ -89,5 +93,6 @@ export interface Records {
   list(query: RecordQuery): Promise<RecordPage>;
   /** R6: `limit` is the maximum number of records. Default: 100. */
   due(namespace: string, now: number, limit?: number): Promise<readonly StoredRecord[]>;
-  nextDueAt(namespace: string): Promise<number | undefined>;
+  /** R6: `after` leaves out the records whose `dueAt` is at most this time. If absent, none is left out. */
+  nextDueAt(namespace: string, after?: number): Promise<number | undefined>;
 }

@@ -13,7 +13,8 @@ import {
   type TopicId,
 } from "../../kernel/index.ts";
 import type { TaskState } from "../journal/task-state.ts";
-import type { Body, StepExecutor } from "../task/step-executor.ts";
+import type { StepExecutor } from "../task/step-executor.ts";
+import type { Body } from "../task/step-body.ts";
 import { joinWait, replyWait, signalWait } from "../journal/wait-names.ts";
 import type { Due } from "../task/wait-registry.ts";
 

@@ -57,7 +57,8 @@ import { callModel, MessageStarts, ModelCall, type SentPrefix } from "../model/m
 import { drainInput } from "./input-drain.ts";
 import { MessageSteps } from "./messages.ts";
 import { runStep } from "./step-context.ts";
-import { StepExecutor, type Body } from "../task/step-executor.ts";
+import { StepExecutor } from "../task/step-executor.ts";
+import type { Body } from "../task/step-body.ts";
 import { CancellationScope } from "../task/cancellation-scope.ts";
 import type { TaskRunner } from "../task/task-runner.ts";
 import { askPerson } from "../tool/approval.ts";
@@ -137,6 +138,10 @@ export class TaskContext implements RunContext {
 
   get streaming(): boolean {
     return this.#runner.task.record.streaming;
+  }
+
+  get heartbeat(): boolean {
+    return this.#runner.task.record.heartbeat ?? false;
   }
 
   get settings(): CallSettings | null {

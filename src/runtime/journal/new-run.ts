@@ -170,15 +170,17 @@ function secondHistory(agentId: AgentId, sessionId: string): Fault {
 }
 
 /** Adds the options to the record of a root task that most submissions do not set. */
-function withOptions(task: TaskRecord, { channel, settings, context, child }: NewRunOptions): TaskRecord {
-  if (channel === undefined && settings === undefined && context === undefined && child === undefined)
-    return task;
+function withOptions(task: TaskRecord, options: NewRunOptions): TaskRecord {
+  const { channel, settings, context, child, heartbeat = false } = options;
+  const isPlain = channel === undefined && settings === undefined && context === undefined;
+  if (isPlain && child === undefined && !heartbeat) return task;
   return {
     ...task,
     ...(child !== undefined && { inherits: child.inherits, tools: child.tools }),
     ...(channel !== undefined && { channel }),
     ...(settings !== undefined && { settings: callSettings(`a run of ${task.agentId}`, settings) }),
     ...(context !== undefined && { hasContext: true }),
+    ...(heartbeat && { heartbeat }),
   };
 }
 

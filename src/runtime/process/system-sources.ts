@@ -1,20 +1,27 @@
 import type { randomUUID as randomUuid } from "node:crypto";
 import type { Clock, IdSource, Random } from "../../kernel/index.ts";
 
-/** Maximum delay of `setTimeout` in milliseconds. A longer delay would fire at once. */
-const maxTimeoutMs = 2 ** 31 - 1;
+/**
+ * Longest delay of one `setTimeout`. A timer of Node counts neither the sleep of the machine nor a change of its clock, so
+ * that a longer delay is compared with the clock in between.
+ */
+const maxTimeoutMs = 60_000;
 
 /** The machine's clock. A timer keeps the process alive unless it is scheduled with `background: true`. */
 export const systemClock: Clock = {
   now: () => Date.now(),
   schedule(atMs, callback, { background = false } = {}) {
     let timer: NodeJS.Timeout;
-    const arm = (): void => {
-      const delayMs = Math.max(atMs - Date.now(), 0);
-      timer = setTimeout(delayMs > maxTimeoutMs ? arm : callback, Math.min(delayMs, maxTimeoutMs));
+    const arm = (delayMs: number): void => {
+      timer = setTimeout(wake, Math.min(Math.max(delayMs, 0), maxTimeoutMs));
       if (background) timer.unref();
     };
-    arm();
+    const wake = (): void => {
+      const delayMs = atMs - Date.now();
+      if (delayMs > 0) arm(delayMs);
+      else callback();
+    };
+    arm(atMs - Date.now());
     return () => clearTimeout(timer);
   },
 };

@@ -29,10 +29,13 @@ export interface RecordText extends RecordPlace {
 /** A checked query with its defaults. */
 export interface RecordRange {
   readonly namespace: string;
-  readonly tenantId: string | null;
+  /** `undefined`: the records of all tenants. */
+  readonly tenantId: string | null | undefined;
   readonly prefix: string;
-  /** Only keys greater than this text match. */
+  /** Only keys greater than this text match. With all tenants, also every key of a greater tenant than `afterTenant`. */
   readonly after: string;
+  /** The tenant of the last record on the previous page, if the query is for all tenants. */
+  readonly afterTenant: string | null;
   readonly limit: number;
 }
 
@@ -52,6 +55,7 @@ const draftNames = optionNames<RecordDraft>({
 const queryNames = optionNames<RecordQuery>({
   namespace: true,
   tenantId: true,
+  allTenants: true,
   prefix: true,
   after: true,
   limit: true,
@@ -75,16 +79,40 @@ export function recordText(record: RecordDraft): RecordText {
 /** R7: throws `invalid_argument`. */
 export function recordRange(query: RecordQuery): RecordRange {
   checkOptions("list()", query, queryNames);
-  const { namespace, tenantId = null, prefix = "", after = "", limit } = query;
+  const { namespace, tenantId, allTenants = false, prefix = "", after = "", limit } = query;
   requireText("prefix", prefix, prefixPattern, "at most 512 printable ASCII characters without spaces");
-  requireText("cursor", after, prefixPattern, "the `next` of an earlier page of records");
+  if (allTenants && tenantId !== undefined)
+    throw refused("tenantId", tenantId, "no tenantId together with allTenants");
+  const cursor = allTenants && after !== "" ? readCursor(after) : { key: after, tenantId: null };
+  requireText("cursor", cursor.key, prefixPattern, cursorRule);
   return {
     namespace: recordNamespace(namespace),
-    tenantId: recordTenant(tenantId),
+    tenantId: allTenants ? undefined : recordTenant(tenantId ?? null),
     prefix,
-    after,
+    after: cursor.key,
+    afterTenant: cursor.tenantId,
     limit: recordLimit(limit),
   };
+}
+
+const cursorRule = "the `next` of an earlier page of records";
+
+/** A key contains no space, so that the first space separates it from the JSON of the tenant. */
+const cursorPattern = /^([\x21-\x7e]{1,512}) (null|".*")$/su;
+
+function readCursor(text: string): { readonly key: string; readonly tenantId: string | null } {
+  const [, key = "", tenant = ""] = cursorPattern.exec(text) ?? [];
+  try {
+    return { key, tenantId: recordTenant(JSON.parse(tenant) as string | null) };
+  } catch {
+    throw refused("cursor", text, cursorRule);
+  }
+}
+
+/** The `next` of a page that ends with this record. */
+export function recordCursor(last: RecordPlace | undefined, { tenantId }: RecordRange): string | null {
+  if (last === undefined) return null;
+  return tenantId === undefined ? `${last.key} ${JSON.stringify(last.tenantId)}` : last.key;
 }
 
 export function recordNamespace(namespace: string): string {

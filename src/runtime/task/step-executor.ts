@@ -1,7 +1,6 @@
 import { openStep, type ActiveStep } from "./active-step.ts";
 import {
   CancellationError,
-  Fault,
   JsonDigest,
   reviveFault,
   stepAt,
@@ -15,18 +14,10 @@ import { pendingForever } from "../process/pending-forever.ts";
 import { earlyEventsAddress, earlyEventsIn } from "../journal/wait-names.ts";
 import type { FlushableLog, IdleWait } from "../process/idle-flusher.ts";
 import type { CancellationScope } from "./cancellation-scope.ts";
+import { ambiguous, isMismatch, type Body, type Call } from "./step-body.ts";
 import { failureOf, none, noneOutcome, outcomeOf } from "./step-outcome.ts";
 import type { TaskRunner } from "./task-runner.ts";
 import type { StepIdentity } from "../journal/step-identity.ts";
-
-/** The body of a step. What it settles synchronously with its record is part of the same commit. */
-export type Body<Value, Step = StepIdentity> = (
-  open: ActiveStep,
-  step: Step,
-) => Done<Value> | Promise<Done<Value>>;
-
-/** The result of a step's body: its value, or a function that computes the value when the step is recorded. */
-type Done<Value> = Value | (() => Value);
 
 /**
  * Executes the steps of one scope of a task: assigns their addresses, allows one at a time (J2), and runs each at most
@@ -400,26 +391,7 @@ export class StepExecutor implements FlushableLog {
   }
 }
 
-/** What runs in a scope: a step, or a call that consists of several. */
-type Call = StepIdentity | string;
-
 const nothing: readonly EventDraft[] = [];
 const noBranches: readonly string[] = [];
-
-function ambiguous(call: Call, open: Call): Fault {
-  return new Fault(
-    "journal_ambiguous",
-    `${shown(call)} was called while ${shown(open)} was in flight; await it first, or use ctx.parallel, ctx.tools, ctx.joinAll or ctx.race`,
-  );
-}
-
-/** J4: whether the journal does not match. Then the task fails, and its code does not receive the error. */
-function isMismatch(error: unknown): boolean {
-  return Fault.is(error) && error.code === "journal_mismatch";
-}
-
-function shown(call: Call): string {
-  return typeof call === "string" ? call : `${call.kind} ${call.name}`;
-}
 
 const foundNothing: Promise<readonly never[]> = Promise.resolve(none);

@@ -92,6 +92,11 @@ export class AgentRegistry {
     return this.#hosted.size + this.#resolvers.size === 0;
   }
 
+  /** Whether this worker hosts the agent, or a resolver for agents of its name. */
+  mayHost(agentId: AgentId): boolean {
+    return this.#hosted.has(agentId) || this.#resolvers.has(agentId);
+  }
+
   /** Whether the agents of a run may have to be resolved before the run is driven. */
   get mayResolve(): boolean {
     return this.#resolvers.size > 0;

@@ -51,6 +51,11 @@ export class AgentResolvers {
     return true;
   }
 
+  /** Whether there is a resolver for agents of this name. */
+  has(agentId: AgentId): boolean {
+    return this.#byName.has(agentNameOf(agentId));
+  }
+
   /** Whether a resolver may make the root agent of the run. */
   takes({ runId, agentId }: Pick<RunRecord, "runId" | "agentId">): boolean {
     return this.#byName.has(agentNameOf(agentId)) && !this.#leftAlone.has(runId);

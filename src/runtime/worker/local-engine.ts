@@ -259,6 +259,7 @@ function mayBeReady(change: StoreChange): boolean {
     case "consumed":
     case "seized":
     case "message":
+    case "record":
       return false;
     default:
       return true;

@@ -33,6 +33,18 @@ async function keysOf(records: Records, query: RecordQuery): Promise<string[]> {
   return keys;
 }
 
+/** Reads all pages of a query and returns tenants and keys. */
+async function placesOf(records: Records, query: RecordQuery): Promise<[string | null, string][]> {
+  const places: [string | null, string][] = [];
+  let { after } = query;
+  do {
+    const page = await records.list({ ...query, after });
+    places.push(...page.records.map(({ tenantId, key }): [string | null, string] => [tenantId, key]));
+    after = page.next ?? undefined;
+  } while (after !== undefined);
+  return places;
+}
+
 /** Adds 1 to the value of a record until no other writer interferes. Returns the number of attempts. */
 async function increment(records: Records, key: string): Promise<number> {
   for (let attempts = 1; ; attempts++) {
@@ -167,6 +179,33 @@ function reading({ test, expect, open }: ContractHarness): void {
     for (const key of ["c", "e", "g"]) expect(read.filter((each) => each === key)).toEqual([key]);
   });
 
+  test("R5: list() with allTenants returns the records of every tenant once, ordered by tenant and key, page by page", async () => {
+    const { records } = await open();
+    const places: readonly [string | null, string][] = [
+      [null, "a"],
+      [null, "x/b"],
+      ["-", "a"],
+      ["acme", "a"],
+      ["acme", "x/c"],
+      ["zen ü", "x/a"],
+    ];
+    for (const [tenantId, key] of places.toReversed()) await create(records, draft(key, 1, { tenantId }));
+    await create(records, { ...draft("a"), namespace: "schedules", tenantId: "acme" });
+    for (const limit of [1, 2, 3, 100]) {
+      expect(await placesOf(records, { namespace, allTenants: true, limit })).toEqual(places);
+      expect(await placesOf(records, { namespace, allTenants: true, limit, prefix: "x/" })).toEqual(
+        places.filter(([, key]) => key.startsWith("x/")),
+      );
+    }
+    const misused: readonly RecordQuery[] = [
+      { namespace, allTenants: true, tenantId: "acme" },
+      { namespace, allTenants: true, after: "a" },
+      { namespace, allTenants: true, after: 'a "' },
+    ];
+    for (const query of misused)
+      await expect(records.list(query)).rejects.toMatchObject({ code: "invalid_argument" });
+  });
+
   test("R6: due() returns the records of all tenants that are due, the earliest first, up to the limit", async () => {
     const { records } = await open();
     const due: readonly [string, number, string | null][] = [
@@ -191,6 +230,9 @@ function reading({ test, expect, open }: ContractHarness): void {
     const early = await create(records, draft("early", 1, { dueAt: 10, tenantId: "acme" }));
     await create(records, draft("never"));
     expect(await records.nextDueAt(namespace)).toBe(10);
+    expect(await records.nextDueAt(namespace, 9)).toBe(10);
+    expect(await records.nextDueAt(namespace, 10)).toBe(30);
+    expect(await records.nextDueAt(namespace, 30)).toBeUndefined();
     await records.delete({ namespace, key: "early", tenantId: "acme" }, early);
     expect(await records.nextDueAt(namespace)).toBe(30);
     await records.put(draft("late", 1, { dueAt: 50 }), late);
@@ -232,6 +274,7 @@ function refusing({ test, expect, open, reopen }: ContractHarness): void {
         () => records.delete({ namespace, key: "a" }, number),
         () => records.due(namespace, number),
         () => records.due(namespace, 1, number),
+        () => records.nextDueAt(namespace, number),
         () => records.list({ namespace, limit: number }),
       ]),
       () => records.list({ namespace, limit: 0 }),
@@ -267,6 +310,21 @@ function refusing({ test, expect, open, reopen }: ContractHarness): void {
     });
     expect((await records.get({ namespace, key: "a" }))?.value).toBe(1);
     expect((await records.put(draft("a", largest), version)).kind).toBe("stored");
+  });
+
+  test("R9: onChange() announces a write and a deletion of a record with its namespace, and no conflict", async () => {
+    const store = await open();
+    const { records } = store;
+    const seen: unknown[] = [];
+    const forget = store.onChange((change) => seen.push(change));
+    const version = await create(records, draft("a"));
+    await records.put(draft("a"), "absent");
+    await records.delete({ namespace, key: "a" }, version);
+    // Listeners are called in a microtask.
+    await Promise.resolve();
+    forget();
+    const change = { kind: "record", namespace };
+    expect(seen).toEqual([change, change]);
   });
 
   test("records written through one connection are visible through another at once", async () => {

@@ -106,7 +106,7 @@ describe.each(twoStores)("a reviewer on the %s store", (_name, prepare) => {
         cached ??= `Prompt ${++builds}.`;
         return { text: cached, fromCache };
       },
-      invalidate: () => {
+      reload: async () => {
         cached = undefined;
       },
     };

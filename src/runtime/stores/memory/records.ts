@@ -12,6 +12,7 @@ import type {
 } from "../../../kernel/index.ts";
 import {
   deletedVersion,
+  recordCursor,
   expectedVersion,
   recordLimit,
   recordNamespace,
@@ -21,13 +22,19 @@ import {
   recordTime,
   type RecordPlace,
 } from "../record-check.ts";
+import type { Tables } from "./tables.ts";
 
 /** A record whose value is text, so that no caller can change it. */
 type MemoryRecord = Omit<StoredRecord, "value"> & { readonly body: string };
 
 export class MemoryRecords implements Records {
+  readonly #tables: Pick<Tables, "announce">;
   readonly #records = new Map<string, MemoryRecord>();
   #lastVersion = 0;
+
+  constructor(tables: Pick<Tables, "announce">) {
+    this.#tables = tables;
+  }
 
   async get(key: RecordKey): Promise<StoredRecord | undefined> {
     return this.#current(recordPlace(key));
@@ -39,6 +46,7 @@ export class MemoryRecords implements Records {
     const version = this.#records.get(address)?.version ?? "absent";
     if (version !== expectedVersion(expected)) return { kind: "conflict", current: this.#current(record) };
     this.#records.set(address, { ...record, version: ++this.#lastVersion });
+    this.#tables.announce({ kind: "record", namespace: record.namespace });
     return { kind: "stored", version: this.#lastVersion };
   }
 
@@ -48,17 +56,24 @@ export class MemoryRecords implements Records {
     if (this.#records.get(address)?.version !== deletedVersion(expected))
       return { kind: "conflict", current: this.#current(place) };
     this.#records.delete(address);
+    this.#tables.announce({ kind: "record", namespace: place.namespace });
     return { kind: "deleted" };
   }
 
   async list(query: RecordQuery): Promise<RecordPage> {
-    const { namespace, tenantId, prefix, after, limit } = recordRange(query);
+    const range = recordRange(query);
+    const { namespace, tenantId, prefix, after, afterTenant, limit } = range;
+    const isAfter = (record: MemoryRecord): boolean =>
+      tenantId === undefined
+        ? compare(record, { tenantId: afterTenant, key: after }) > 0
+        : record.key > after;
     const found = [...this.#records.values()]
-      .filter((record) => record.namespace === namespace && record.tenantId === tenantId)
-      .filter(({ key }) => key.startsWith(prefix) && key > after)
-      .toSorted((one, other) => (one.key < other.key ? -1 : 1));
+      .filter((record) => record.namespace === namespace)
+      .filter((record) => tenantId === undefined || record.tenantId === tenantId)
+      .filter((record) => record.key.startsWith(prefix) && isAfter(record))
+      .toSorted(compare);
     const records = found.slice(0, limit).map(storedOf);
-    return { records, next: found.length > limit ? (records.at(-1)?.key ?? null) : null };
+    return { records, next: found.length > limit ? recordCursor(records.at(-1), range) : null };
   }
 
   async due(namespace: string, now: number, limit?: number): Promise<readonly StoredRecord[]> {
@@ -69,8 +84,9 @@ export class MemoryRecords implements Records {
       .map(storedOf);
   }
 
-  async nextDueAt(namespace: string): Promise<number | undefined> {
-    return this.#scheduled(namespace)[0]?.dueAt;
+  async nextDueAt(namespace: string, after?: number): Promise<number | undefined> {
+    if (after !== undefined) recordTime("after", after);
+    return this.#scheduled(namespace).find(({ dueAt }) => after === undefined || dueAt > after)?.dueAt;
   }
 
   /** The records of a namespace that have a due time, the earliest first. */
@@ -86,6 +102,16 @@ export class MemoryRecords implements Records {
     const record = this.#records.get(addressOf(place));
     return record === undefined ? undefined : storedOf(record);
   }
+}
+
+type TenantKey = Pick<StoredRecord, "tenantId" | "key">;
+
+/** R5: compares by tenant, no tenant first, and then by key. */
+function compare(one: TenantKey, other: TenantKey): number {
+  if (one.tenantId !== other.tenantId)
+    return one.tenantId === null || (other.tenantId !== null && one.tenantId < other.tenantId) ? -1 : 1;
+  if (one.key === other.key) return 0;
+  return one.key < other.key ? -1 : 1;
 }
 
 function addressOf({ namespace, tenantId, key }: RecordPlace): string {

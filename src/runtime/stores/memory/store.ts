@@ -46,7 +46,7 @@ export function memoryStore(options: MemoryStoreOptions): Store {
     contents,
     leases: new MemoryLeases(tables),
     topics,
-    records: new MemoryRecords(),
+    records: new MemoryRecords(tables),
     usage,
     onChange(listener) {
       tables.listeners.add(listener);

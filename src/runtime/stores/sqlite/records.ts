@@ -12,6 +12,7 @@ import type {
 } from "../../../kernel/index.ts";
 import {
   deletedVersion,
+  recordCursor,
   expectedVersion,
   recordLimit,
   recordNamespace,
@@ -37,6 +38,11 @@ const columns = "version, namespace, tenant, key, due_at AS dueAt, body";
 const ofKey = `SELECT ${columns} FROM records WHERE namespace = ? AND tenant = ? AND key = ?`;
 /** The character after the last printable one. A key that starts with the prefix is less than the prefix and this. */
 const afterPrintable = "\x7f";
+
+const listTenant = `SELECT ${columns} FROM records
+  WHERE namespace = ?1 AND key >= ?2 AND key < ?3 AND key > ?4 AND tenant = ?5 ORDER BY key LIMIT ?6`;
+const listAll = `SELECT ${columns} FROM records
+  WHERE namespace = ?1 AND key >= ?2 AND key < ?3 AND (tenant, key) > (?5, ?4) ORDER BY tenant, key LIMIT ?6`;
 
 export class SqliteRecords implements Records {
   readonly #tables: Tables;
@@ -71,6 +77,9 @@ export class SqliteRecords implements Records {
         );
         return { kind: "stored", version: stored };
       },
+      committed: ({ kind }) => {
+        if (kind === "stored") this.#tables.announce({ kind: "record", namespace: record.namespace });
+      },
     });
   }
 
@@ -84,23 +93,22 @@ export class SqliteRecords implements Records {
         this.#deleteNow(current);
         return { kind: "deleted" };
       },
+      committed: ({ kind }) => {
+        if (kind === "deleted") this.#tables.announce({ kind: "record", namespace: place.namespace });
+      },
     });
   }
 
   async list(query: RecordQuery): Promise<RecordPage> {
-    const { namespace, tenantId, prefix, after, limit } = recordRange(query);
-    const found = await this.#all(
-      `SELECT ${columns} FROM records WHERE namespace = ? AND tenant = ? AND key >= ? AND key > ? AND key < ?
-       ORDER BY key LIMIT ?`,
-      namespace,
-      tenantText(tenantId),
-      prefix,
-      after,
-      prefix + afterPrintable,
-      limit + 1,
-    );
+    const range = recordRange(query);
+    const { namespace, tenantId, prefix, after, afterTenant, limit } = range;
+    const keys = [prefix, prefix + afterPrintable] as const;
+    const found =
+      tenantId === undefined
+        ? await this.#all(listAll, namespace, ...keys, after, tenantText(afterTenant), limit + 1)
+        : await this.#all(listTenant, namespace, ...keys, after, tenantText(tenantId), limit + 1);
     const records = found.slice(0, limit);
-    return { records, next: found.length > limit ? (records.at(-1)?.key ?? null) : null };
+    return { records, next: found.length > limit ? recordCursor(records.at(-1), range) : null };
   }
 
   async due(namespace: string, now: number, limit?: number): Promise<readonly StoredRecord[]> {
@@ -112,12 +120,14 @@ export class SqliteRecords implements Records {
     );
   }
 
-  async nextDueAt(namespace: string): Promise<number | undefined> {
+  async nextDueAt(namespace: string, after?: number): Promise<number | undefined> {
     recordNamespace(namespace);
+    if (after !== undefined) recordTime("after", after);
     const row = await this.#tables.read(() =>
       this.#tables.database.get<{ readonly dueAt: number }>(
-        "SELECT due_at AS dueAt FROM records WHERE namespace = ? AND due_at IS NOT NULL ORDER BY due_at LIMIT 1",
+        "SELECT due_at AS dueAt FROM records WHERE namespace = ? AND due_at > ? ORDER BY due_at LIMIT 1",
         namespace,
+        after ?? -1,
       ),
     );
     return row?.dueAt;

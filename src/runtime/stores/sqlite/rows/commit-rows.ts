@@ -4,6 +4,7 @@ import { chainStart, eraseCommit, Fault, type Commit, type Event } from "../../.
 import { decodeCommit } from "../codec/commit-codec.ts";
 import { joinText, type LargeValue, type SplitText } from "../codec/large-values.ts";
 import type { StoredCommit } from "../codec/stored-commit.ts";
+import { CommitPlaces } from "./commit-places.ts";
 import type { ContentRows } from "./content-rows.ts";
 import type { Database } from "../db/database.ts";
 import {
@@ -15,7 +16,6 @@ import {
   placedMarks,
   commitTexts,
   placedMark,
-  firstPlace,
   placeOf,
   fresh,
   marks,
@@ -29,17 +29,6 @@ import { tenantText, type RunKey } from "../db/run-row.ts";
 import type { FindEntries } from "../codec/stored-change.ts";
 import type { Position } from "../db/tables.ts";
 
-/** A row of `places`: the ids of successive commits of a run, starting with commit `number`. */
-interface Place {
-  readonly number: number;
-  readonly ids: readonly number[];
-}
-
-/**
- * Maximum number of fresh commits, i.e. commits that are not yet in `places`. Counts the commits that this process
- * wrote and those it found when it opened the file.
- */
-const mostFresh = 512;
 const noEntries: FindEntries = () => [];
 
 /**
@@ -51,29 +40,23 @@ export class CommitRows {
   readonly #database: Database;
   readonly #findEntries: FindEntries;
   readonly #contents: ContentRows;
-  #fresh = 0;
-  #mostFresh = mostFresh;
+  readonly #places: CommitPlaces;
 
   constructor(database: Database, contents: ContentRows, findEntries: FindEntries) {
     this.#database = database;
     this.#contents = contents;
     this.#findEntries = findEntries;
+    this.#places = new CommitPlaces(database);
   }
 
-  /**
-   * Counts the fresh commits that other processes left. If rows were deleted by hand, `placed` may be higher than the
-   * last id, and new commits would count as placed; `open` corrects that.
-   */
+  /** Corrects the count of fresh commits and places them, if there are too many. */
   open(): void {
-    const { through, last } = this.#marks();
-    this.#fresh = last - through;
-    if (this.#fresh < 0) this.#setPlaced();
-    if (this.isCrowded) this.#database.transaction("IMMEDIATE", () => this.placeNow());
+    this.#places.open();
   }
 
   /** Whether there are so many fresh commits that the next commit must place them. */
   get isCrowded(): boolean {
-    return this.#fresh >= this.#mostFresh;
+    return this.#places.isCrowded;
   }
 
   /**
@@ -82,8 +65,7 @@ export class CommitRows {
    */
   addedNow(run: RunKey, id: number, values: readonly LargeValue[]): void {
     if (values.length > 0) this.#keepNow(run, id, values);
-    if (this.isCrowded) this.placeNow();
-    else this.#fresh++;
+    this.#places.addedNow();
   }
 
   #keepNow({ tenantId }: RunKey, id: number, values: readonly LargeValue[]): void {
@@ -93,14 +75,14 @@ export class CommitRows {
   /** The number of the run's next commit. */
   endNumber({ id }: RunKey): number {
     const last = this.#database.get<Mark>(lastFreshMark, id);
-    return last === undefined ? this.#endPlaced(id) : last.number + 1;
+    return last === undefined ? this.#places.end(id) : last.number + 1;
   }
 
   /** The number of the run's next commit and the seq of its next event. */
   end(run: RunKey): { readonly number: number; readonly seq: number } {
     const late = this.#database.get<Mark>(lastFreshMark, run.id);
     if (late !== undefined) return { number: late.number + 1, seq: late.nextEvent };
-    const number = this.#endPlaced(run.id);
+    const number = this.#places.end(run.id);
     if (number === 0) return { number, seq: 0 };
     const last = this.#mark(run, number - 1);
     if (last === undefined) throw missing(run, number - 1);
@@ -119,7 +101,7 @@ export class CommitRows {
   }
 
   #lastPlaced(run: RunKey): CommitRow | undefined {
-    const number = this.#endPlaced(run.id);
+    const number = this.#places.end(run.id);
     if (number === 0) return undefined;
     const last = this.row(run, number - 1);
     if (last === undefined) throw missing(run, number - 1);
@@ -326,54 +308,16 @@ export class CommitRows {
     }
   }
 
-  /** Adds the fresh commits to `places`. Call inside a transaction. */
-  placeNow(): void {
-    this.#database.run(
-      `INSERT INTO places (run, number, commit_ids)
-       SELECT run, min(number), json_group_array(id) FROM
-         (SELECT run, number, id FROM commits WHERE id > (SELECT through FROM placed) ORDER BY run, id)
-       GROUP BY run`,
-    );
-    this.#setPlaced();
-  }
-
-  /**
-   * Removes up to `limit` commits of a run and returns how many were removed. Call inside a transaction. SQLite may
-   * reuse the ids of removed rows; commits with reused ids count as fresh.
-   */
+  /** Removes up to `limit` commits of a run and returns how many were removed. Call inside a transaction. */
   removeNow(run: number, limit: number): number {
-    this.placeNow();
-    let count = 0;
-    while (count < limit) {
-      const place = this.#place(firstPlace, run);
-      if (place === undefined) break;
-      count += this.#removeFrom(run, place, limit - count);
-    }
-    this.#setPlaced();
-    return count;
-  }
-
-  #removeFrom(run: number, { number, ids }: Place, limit: number): number {
-    const [some, rest] = [ids.slice(0, limit), ids.slice(limit)];
-    const database = this.#database;
-    database.run("DELETE FROM commits WHERE id IN (SELECT value FROM json_each(?))", JSON.stringify(some));
-    database.run("DELETE FROM places WHERE run = ? AND number = ?", run, number);
-    if (rest.length > 0) {
-      database.run(
-        "INSERT INTO places (run, number, commit_ids) VALUES (?, ?, ?)",
-        run,
-        number + some.length,
-        JSON.stringify(rest),
-      );
-    }
-    return some.length;
+    return this.#places.removeNow(run, limit);
   }
 
   #placed<Row extends Mark>(select: Select<Row>, { id }: RunKey, from: number, end: number): Row[] {
     const rows: Row[] = [];
     let next = from;
     while (rows.length < pageRows && next < end) {
-      const place = this.#place(placeOf, id, next);
+      const place = this.#places.find(placeOf, id, next);
       const start = next - (place?.number ?? next);
       const ids = place?.ids.slice(start, start + Math.min(pageRows - rows.length, end - next)) ?? [];
       if (ids.length === 0) return rows;
@@ -383,37 +327,9 @@ export class CommitRows {
     return rows;
   }
 
-  /** The number after the run's last placed commit. */
-  #endPlaced(id: number): number {
-    const row = this.#database.get<{ readonly end: number }>(
-      `SELECT number + json_array_length(commit_ids) AS end FROM places WHERE run = ? ORDER BY number DESC LIMIT 1`,
-      id,
-    );
-    return row?.end ?? 0;
-  }
-
   /** Reads the number and next seq of a placed commit. */
   #mark({ id }: RunKey, number: number): Mark | undefined {
     return this.#database.get<Mark>(placedMark, id, number);
-  }
-
-  #place(sql: string, ...values: number[]): Place | undefined {
-    const row = this.#database.get<{ readonly number: number; readonly ids: string }>(sql, ...values);
-    return row === undefined ? undefined : { number: row.number, ids: JSON.parse(row.ids) as number[] };
-  }
-
-  #marks(): { readonly through: number; readonly last: number } {
-    const row = this.#database.get<{ readonly through: number; readonly last: number }>(
-      "SELECT through, (SELECT coalesce(max(id), 0) FROM commits) AS last FROM placed",
-    );
-    return row ?? { through: 0, last: 0 };
-  }
-
-  #setPlaced(): void {
-    this.#fresh = 0;
-    // The limit is random: processes that write at the same pace would otherwise leave all placing to one of them.
-    this.#mostFresh = Math.ceil(mostFresh * (0.5 + Math.random() / 2));
-    this.#database.run("UPDATE placed SET through = (SELECT coalesce(max(id), 0) FROM commits)");
   }
 }
 

@@ -1,0 +1,229 @@
+import {
+  agentIdOf,
+  assertJson,
+  callSettings,
+  canonicalJson,
+  checkChoice,
+  checkOptions,
+  describeValue,
+  executionBudget,
+  Fault,
+  formatAgentId,
+  missedPolicies,
+  nameProblem,
+  optionNames,
+  overlapPolicies,
+  parseHistoryRetention,
+  parsePriority,
+  parseSessionId,
+  readProperty,
+  spawnBudget,
+  type AgentId,
+  type CronReader,
+  type HostedAgent,
+  type JsonObject,
+  type JsonValue,
+  type ScheduleOptions,
+  type ScheduleTimes,
+} from "../../kernel/index.ts";
+import type { CronLoader, StoredSchedule } from "../process/schedule-record.ts";
+
+const owner = "schedules.create()";
+
+const names = optionNames<ScheduleOptions>({
+  name: true,
+  agent: true,
+  input: true,
+  cron: true,
+  timeZone: true,
+  everyMs: true,
+  startAt: true,
+  at: true,
+  overlap: true,
+  missed: true,
+  replace: true,
+  sessionId: true,
+  userId: true,
+  tenantId: true,
+  channel: true,
+  metadata: true,
+  budget: true,
+  timeoutWhileWaiting: true,
+  spawnBudget: true,
+  settings: true,
+  priority: true,
+  retention: true,
+  heartbeat: true,
+});
+
+const foreignNames = {
+  session: "use `sessionId`, or omit it for a new session at each fire",
+  interval: "use `everyMs`",
+  every: "use `everyMs`",
+  schedule: "use `cron`, `everyMs` or `at`",
+  date: "use `at`",
+  context: "a schedule is stored, so register the agent with a `context` function",
+  runId: "the id of a run follows from schedule and fire time",
+};
+
+/** Minimum interval between two fires, in milliseconds. */
+const minIntervalMs = 1_000;
+
+/** The largest time that a `Date` represents. */
+const maxTime = 8_640_000_000_000_000;
+
+/** A checked schedule without its id, its digest and what it is when it is stored. */
+export type ScheduleDraft = Omit<StoredSchedule, "id" | "digest" | "scope" | "state" | "createdAt" | "times">;
+
+export function checkScheduleOptions(options: ScheduleOptions): void {
+  checkOptions(owner, options, names, foreignNames);
+  checkChoice(owner, "overlap", options.overlap, overlapPolicies);
+  checkChoice(owner, "missed", options.missed, missedPolicies);
+  for (const name of ["heartbeat", "replace", "timeoutWhileWaiting"] as const)
+    if (options[name] !== undefined && typeof options[name] !== "boolean")
+      throw refused(name, options[name], "true or false");
+}
+
+/** Everything of a schedule but its times. */
+export function scheduleDraft(options: ScheduleOptions, agentId: AgentId): ScheduleDraft {
+  const { input, overlap = "skip", missed = "once", heartbeat = false } = options;
+  const { tenantId = null, userId = null } = options;
+  for (const name of ["tenantId", "userId", "channel"] as const) requireName(name, options[name]);
+  assertJson(input, `the input of schedule ${options.name}`);
+  return {
+    name: scheduleName(options.name),
+    tenantId,
+    userId,
+    agentId,
+    input,
+    overlap,
+    missed,
+    heartbeat,
+    run: runOptions(options),
+  };
+}
+
+/** What identifies the options of a schedule, so that the same call creates it once. */
+export function optionText(options: ScheduleOptions, agentId: AgentId): string {
+  const { agent: _agent, replace: _replace, ...own } = options;
+  return canonicalJson({ ...own, agentId });
+}
+
+export function scheduleName(name: unknown): string {
+  try {
+    return formatAgentId({ name: name as string });
+  } catch (error) {
+    throw new Fault(
+      "invalid_argument",
+      Fault.from(error).message.replace("agent name", "name of a schedule"),
+    );
+  }
+}
+
+/** The id of the agent of a schedule. */
+export function scheduledAgent(agent: HostedAgent | string): AgentId {
+  if (typeof agent === "string") return agentIdOf(agent);
+  if (typeof agent?.run === "function") return agentIdOf(agent.id);
+  throw refused("agent", agent, "an agent, or the id of an agent");
+}
+
+/** The options of the runs as JSON, checked now, because no caller could correct them when the schedule fires. */
+function runOptions(options: ScheduleOptions): JsonObject {
+  const { sessionId, channel, metadata, budget, spawnBudget: seats, settings } = options;
+  const { timeoutWhileWaiting = false, priority, retention } = options;
+  const run: Record<string, unknown> = {
+    ...(sessionId !== undefined && { sessionId: parseSessionId(sessionId) }),
+    ...(channel !== undefined && { channel }),
+    ...(metadata !== undefined && { metadata }),
+    ...(budget !== undefined && { budget: withoutUndefined(budget) }),
+    ...(timeoutWhileWaiting && { timeoutWhileWaiting }),
+    ...(seats !== undefined && { spawnBudget: withoutUndefined(seats) }),
+    ...(settings !== undefined && { settings: callSettings("a schedule", settings) }),
+    ...(priority !== undefined && { priority: parsePriority(priority) }),
+    ...(retention !== undefined && { retention: parseHistoryRetention(retention) }),
+  };
+  if (budget !== undefined) executionBudget(budget);
+  if (seats !== undefined) spawnBudget(seats);
+  if (
+    metadata !== undefined &&
+    (typeof metadata !== "object" || metadata === null || Array.isArray(metadata))
+  )
+    throw refused("metadata", metadata, "an object");
+  assertJson(run, `the options of schedule ${options.name}`);
+  return run;
+}
+
+function withoutUndefined(value: object): Record<string, JsonValue> {
+  return Object.fromEntries(Object.entries(value).filter(([, each]) => each !== undefined));
+}
+
+/** The times of a schedule that is created at `now`. */
+export async function scheduleTimes(
+  options: ScheduleOptions,
+  now: number,
+  cron: CronLoader,
+): Promise<ScheduleTimes> {
+  const { timeZone = "UTC", everyMs, at } = options;
+  const given = (["cron", "everyMs", "at"] as const).filter((name) => options[name] !== undefined);
+  if (given.length !== 1)
+    throw new Fault(
+      "invalid_argument",
+      `invalid times of schedule ${options.name}: expected exactly one of cron, everyMs and at, not ${given.length === 0 ? "none" : given.join(" and ")}`,
+    );
+  if (given[0] === "at" && readProperty(options, "startAt") !== undefined)
+    throw new Fault(
+      "invalid_argument",
+      `invalid startAt of schedule ${options.name}: at is the only fire; omit startAt`,
+    );
+  const reader = needsReader(options) ? await cron() : undefined;
+  const readTime = (name: "at" | "startAt"): number | undefined =>
+    timeOf(name, options[name], timeZone, reader);
+  const startAt = readTime("startAt");
+  if (options.cron !== undefined) {
+    reader?.fires(options.cron, timeZone);
+    return { cron: options.cron, timeZone, ...(startAt !== undefined && { startAt }) };
+  }
+  if (options.timeZone !== undefined && reader === undefined)
+    throw new Fault(
+      "invalid_argument",
+      `invalid timeZone of schedule ${options.name}: it has no effect here; use cron, or a time without an offset such as "2026-11-20T09:00"`,
+    );
+  if (at !== undefined) return { at: readTime("at") ?? now };
+  if (
+    typeof everyMs !== "number" ||
+    !Number.isSafeInteger(everyMs) ||
+    everyMs < minIntervalMs ||
+    everyMs > maxTime
+  )
+    throw refused("everyMs", everyMs, `an integer from ${minIntervalMs}, in milliseconds`);
+  return { everyMs, startAt: startAt ?? now + everyMs };
+}
+
+function needsReader({ cron, at, startAt }: ScheduleOptions): boolean {
+  return cron !== undefined || typeof at === "string" || typeof startAt === "string";
+}
+
+function timeOf(
+  name: "at" | "startAt",
+  value: unknown,
+  timeZone: string,
+  reader: CronReader | undefined,
+): number | undefined {
+  if (value === undefined) return undefined;
+  if (typeof value === "string" && reader !== undefined) return reader.time(value, timeZone);
+  if (typeof value === "number" && Number.isSafeInteger(value) && value >= 0 && value <= maxTime)
+    return value;
+  throw refused(name, value, 'whole epoch milliseconds, or a time such as "2026-11-20T09:00"');
+}
+
+function requireName(name: "tenantId" | "userId" | "channel", value: unknown): void {
+  const problem = value === undefined || value === null ? undefined : nameProblem(value);
+  if (problem !== undefined) throw new Fault("invalid_argument", `invalid ${name} of ${owner}: ${problem}`);
+}
+
+function refused(name: string, value: unknown, rule: string): Fault {
+  return new Fault(
+    "invalid_argument",
+    `invalid ${name} ${describeValue(value)} of ${owner}: expected ${rule}`,
+  );
+}

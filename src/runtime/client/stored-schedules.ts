@@ -1,0 +1,197 @@
+import {
+  agentIdOf,
+  checkOptions,
+  Fault,
+  newScheduleState,
+  optionNames,
+  pausedState,
+  resumedState,
+  type Clock,
+  type Hash,
+  type HostedAgent,
+  type IdSource,
+  type Records,
+  type RuntimeSchedules,
+  type Schedule,
+  type ScheduleOptions,
+  type ScheduleOwner,
+  type ScheduleQuery,
+  type ScheduleState,
+  type ScheduleTimes,
+  type StoredRecord,
+  type TenantScope,
+} from "../../kernel/index.ts";
+import {
+  loadTimes,
+  scheduleDraft as recordOf,
+  scheduleKey,
+  scheduleNamespace,
+  scheduleView,
+  storedSchedule,
+  userPrefix,
+  type CronLoader,
+  type StoredSchedule,
+} from "../process/schedule-record.ts";
+import {
+  checkScheduleOptions,
+  optionText,
+  scheduledAgent,
+  scheduleDraft,
+  scheduleName,
+  scheduleTimes,
+} from "./schedule-arguments.ts";
+
+export interface StoredSchedulesOptions {
+  readonly records: Records;
+  readonly clock: Clock;
+  readonly ids: IdSource;
+  readonly hash: Hash;
+  readonly cron: CronLoader;
+  /** S6: the scope of the caller. If absent, the caller sees all schedules. */
+  readonly scope?: TenantScope | undefined;
+  /** Throws if the runtime is closed. */
+  readonly check?: () => void;
+  /** Returns options or a query with the tenant and the user of the caller. Throws if they name others. */
+  readonly own?: <Options extends ScheduleOwner>(owner: string, options: Options) => Options;
+  /** Hosts the agent of a schedule in this process. */
+  readonly register?: (agent: HostedAgent) => void;
+}
+
+/** Names `list` for `own`. Unlike the other methods it selects, and names no schedule. */
+export const listOwner = "schedules.list()";
+
+const ownerNames = optionNames<ScheduleOwner>({ tenantId: true, userId: true });
+const queryNames = optionNames<ScheduleQuery>({ tenantId: true, userId: true, agentId: true });
+
+/** The schedules of a store, as its callers see them. */
+export class StoredSchedules implements RuntimeSchedules {
+  readonly #options: StoredSchedulesOptions;
+
+  constructor(options: StoredSchedulesOptions) {
+    this.#options = options;
+  }
+
+  async create(options: ScheduleOptions): Promise<Schedule> {
+    const { records, clock, ids, hash, cron, scope = null, check, register } = this.#options;
+    check?.();
+    checkScheduleOptions(options);
+    const own = this.#own("schedules.create()", options);
+    const agentId = scheduledAgent(own.agent);
+    const draft = scheduleDraft(own, agentId);
+    const digest = hash(optionText(own, agentId));
+    const now = clock.now();
+    const times = await scheduleTimes(own, now, cron);
+    const place = { namespace: scheduleNamespace, key: scheduleKey(draft, hash), tenantId: draft.tenantId };
+    if (typeof own.agent !== "string") register?.(own.agent);
+    for (;;) {
+      const found = await records.get(place);
+      const existing = found && storedSchedule(found);
+      if (existing?.digest === digest) return scheduleView(existing);
+      if (existing !== undefined && own.replace !== true) throw taken(existing);
+      const state = newScheduleState(await this.#firstFire(draft.name, times, now));
+      const schedule = { ...draft, id: ids.next(), digest, scope, times, createdAt: now, state };
+      const written = await records.put(recordOf(schedule, hash), found?.version ?? "absent");
+      if (written.kind === "stored") return scheduleView(schedule);
+    }
+  }
+
+  async #firstFire(name: string, times: ScheduleTimes, now: number): Promise<number> {
+    // A cron expression fires after now; the caller has chosen the other times exactly.
+    const first = (await loadTimes(times, this.#options.cron)).next("cron" in times ? now : now - 1);
+    if (first !== null) return first;
+    const problem =
+      "at" in times
+        ? `invalid at of schedule ${name}: the time has passed; choose a later one`
+        : `invalid cron ${JSON.stringify("cron" in times ? times.cron : "")} of schedule ${name}: it never fires; choose days that exist, such as "0 0 28 2 *"`;
+    throw new Fault("invalid_argument", problem);
+  }
+
+  async get(name: string, owner: ScheduleOwner = {}): Promise<Schedule | undefined> {
+    const found = await this.#find("schedules.get()", name, owner);
+    return found && scheduleView(storedSchedule(found));
+  }
+
+  async list(query: ScheduleQuery = {}): Promise<readonly Schedule[]> {
+    const { records, hash, check } = this.#options;
+    check?.();
+    checkOptions(listOwner, query, queryNames);
+    const agentId = query.agentId === undefined ? undefined : agentIdOf(query.agentId);
+    const { tenantId, userId } = this.#own(listOwner, query);
+    const whose = {
+      namespace: scheduleNamespace,
+      ...(tenantId === undefined ? { allTenants: true } : { tenantId }),
+      ...(userId !== undefined && { prefix: userPrefix(userId, hash) }),
+    };
+    const schedules: Schedule[] = [];
+    let after: string | undefined;
+    do {
+      const page = await records.list({ ...whose, after });
+      for (const record of page.records) schedules.push(scheduleView(storedSchedule(record)));
+      after = page.next ?? undefined;
+    } while (after !== undefined);
+    return agentId === undefined ? schedules : schedules.filter((each) => each.agentId === agentId);
+  }
+
+  async remove(name: string, owner: ScheduleOwner = {}): Promise<boolean> {
+    for (;;) {
+      const found = await this.#find("schedules.remove()", name, owner);
+      if (found === undefined) return false;
+      const { namespace, key, tenantId, version } = found;
+      const { kind } = await this.#options.records.delete({ namespace, key, tenantId }, version);
+      if (kind === "deleted") return true;
+    }
+  }
+
+  pause(name: string, owner: ScheduleOwner = {}): Promise<Schedule> {
+    return this.#change("schedules.pause()", name, owner, async ({ state }) => pausedState(state));
+  }
+
+  resume(name: string, owner: ScheduleOwner = {}): Promise<Schedule> {
+    const { clock, cron } = this.#options;
+    return this.#change("schedules.resume()", name, owner, async ({ state, times }) =>
+      state.paused ? resumedState(state, await loadTimes(times, cron), clock.now()) : state,
+    );
+  }
+
+  async #change(
+    caller: string,
+    name: string,
+    owner: ScheduleOwner,
+    change: (schedule: StoredSchedule) => Promise<ScheduleState>,
+  ): Promise<Schedule> {
+    const { records, hash } = this.#options;
+    for (;;) {
+      const found = await this.#find(caller, name, owner);
+      if (found === undefined)
+        throw new Fault(
+          "not_found",
+          `schedule ${name} does not exist; schedules.list() returns the schedules`,
+        );
+      const schedule = storedSchedule(found);
+      const changed = { ...schedule, state: await change(schedule) };
+      const { kind } = await records.put(recordOf(changed, hash), found.version);
+      if (kind === "stored") return scheduleView(changed);
+    }
+  }
+
+  async #find(caller: string, name: string, owner: ScheduleOwner): Promise<StoredRecord | undefined> {
+    const { records, hash, check } = this.#options;
+    check?.();
+    checkOptions(caller, owner, ownerNames);
+    const { tenantId = null, userId = null } = this.#own(caller, owner);
+    const key = scheduleKey({ name: scheduleName(name), userId }, hash);
+    return records.get({ namespace: scheduleNamespace, key, tenantId });
+  }
+
+  #own<Options extends ScheduleOwner>(caller: string, options: Options): Options {
+    return this.#options.own?.(caller, options) ?? options;
+  }
+}
+
+function taken({ name, id }: StoredSchedule): Fault {
+  return new Fault(
+    "already_exists",
+    `schedule ${name} exists with other options: choose another name, remove it, or set replace: true`,
+    { details: { name, id } },
+  );
+}

@@ -1,0 +1,32 @@
+import { Fault } from "../../kernel/index.ts";
+import type { StepIdentity } from "../journal/step-identity.ts";
+import type { ActiveStep } from "./active-step.ts";
+
+/** The body of a step. What it settles synchronously with its record is part of the same commit. */
+export type Body<Value, Step = StepIdentity> = (
+  open: ActiveStep,
+  step: Step,
+) => Done<Value> | Promise<Done<Value>>;
+
+/** The result of a step's body: its value, or a function that computes the value when the step is recorded. */
+type Done<Value> = Value | (() => Value);
+
+/** What runs in a scope: a step, or a call that consists of several. */
+export type Call = StepIdentity | string;
+
+/** J2: the fault of a call that starts while another call of its scope is in flight. */
+export function ambiguous(call: Call, open: Call): Fault {
+  return new Fault(
+    "journal_ambiguous",
+    `${shown(call)} was called while ${shown(open)} was in flight; await it first, or use ctx.parallel, ctx.tools, ctx.joinAll or ctx.race`,
+  );
+}
+
+/** J4: whether the journal does not match. Then the task fails, and its code does not receive the error. */
+export function isMismatch(error: unknown): boolean {
+  return Fault.is(error) && error.code === "journal_mismatch";
+}
+
+function shown(call: Call): string {
+  return typeof call === "string" ? call : `${call.kind} ${call.name}`;
+}
