@@ -5,10 +5,10 @@ import type { ExtensionApi } from "../../src/kernel/index.ts";
 declare const api: ExtensionApi;
 
 /** Events, contexts and results follow from the event type. */
-export function typed(): void {
+export function typed(): Agent {
   api.on("tool_call", (event, ctx) => {
     event.toolName satisfies string;
-    ctx.ui.confirm("Sure?") satisfies Promise<boolean>;
+    ctx.cwd satisfies string;
     return { block: true, reason: "no" };
   });
   api.on("input", async ({ text }) => ({ action: "transform", input: text.toUpperCase() }));
@@ -17,6 +17,7 @@ export function typed(): void {
     ctx.ui.notify("A turn starts.");
   });
   api.on("tool_call", async (_event, { ui }) => {
+    (await ui.confirm("Sure?")) satisfies boolean;
     (await ui.select("Which?", ["a", "b"])) satisfies "a" | "b" | undefined;
   });
   // @ts-expect-error: there is no such event
@@ -32,5 +33,5 @@ export function typed(): void {
   // @ts-expect-error: the handlers of an extension are registered in setup
   const old: Extension = { name: "old", toolCall: () => undefined };
   // @ts-expect-error: a function is no extension
-  new Agent({ name: "a", extensions: [() => undefined, old] });
+  return new Agent({ name: "a", extensions: [() => undefined, old] });
 }
