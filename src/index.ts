@@ -113,6 +113,7 @@ export {
   type FileUse,
   type ModelBudgetOptions,
   type SelectiveToolCallsOptions,
+  type CompactionOptions,
   type SessionCompactionOptions,
   type SlidingWindowOptions,
   type ToolHooksOptions,

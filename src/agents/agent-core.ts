@@ -64,6 +64,8 @@ import { checkRootInput, readInput, readMessage, type AgentInput, type ReadInput
 import { checkInputKeys, refusedInput } from "./input-problem.ts";
 import { AgentStream, type StartedRun } from "./streaming/agent-stream.ts";
 import { acceptForm, acceptSchema, type SchemaCheck } from "./answer-format.ts";
+import { runCompaction } from "./compaction/compaction-run.ts";
+import { summaryRole } from "./compaction/summary-role.ts";
 import { invokeIn } from "./invocation.ts";
 import type { InvocationPlan } from "./invocation-plan.ts";
 import { MiddlewarePipeline } from "./middleware/pipeline.ts";
@@ -112,6 +114,7 @@ export class AgentCore implements HostedAgent {
   readonly subAgents: readonly HostedAgent[];
   readonly budget: Partial<ExecutionBudget>;
   readonly inbox: InboxMode;
+  declare compactionBudget?: Partial<ExecutionBudget>;
   declare readonly spawnBudget?: Partial<SpawnBudget>;
   declare readonly modelTimeouts?: Partial<ModelTimeouts>;
   declare readonly retry?: RetryChanges;
@@ -186,11 +189,13 @@ export class AgentCore implements HostedAgent {
   #compose(options: AgentOptions, parts: Omit<PlanParts, "architecture" | "extensions">): InvocationPlan {
     const callPath = callPathOf(parts.pipeline, options, this.#host);
     if (callPath !== undefined) this.callPath = callPath;
-    return invocationPlan(this, options, {
+    const plan = invocationPlan(this, options, {
       ...parts,
       architecture: this.architecture,
       extensions: this.#host,
     });
+    if (plan.compaction !== null) this.compactionBudget = plan.compaction.budget;
+    return plan;
   }
 
   /** Adds what the extensions have registered. Called once, before the first invocation. */
@@ -239,8 +244,11 @@ export class AgentCore implements HostedAgent {
         "invalid_argument",
         `invalid call of run() of agent ${this.name}: only a runtime calls run(); use invoke(input) or stream(input)`,
       );
-    const run = (): Promise<JsonValue> =>
-      inbox.messages.length > 0 ? this.#answer(ctx, inbox) : this.#invoke(ctx);
+    const run = (): Promise<JsonValue> => {
+      if (ctx.kind === "compaction" && ctx.taskId === rootTaskId)
+        return runCompaction(this.#plan.compaction, ctx, summaryRole);
+      return inbox.messages.length > 0 ? this.#answer(ctx, inbox) : this.#invoke(ctx);
+    };
     return this.#host === undefined ? run() : this.#host.open(ctx).then(run);
   }
 
@@ -263,8 +271,10 @@ export class AgentCore implements HostedAgent {
   async #answer(ctx: RunContext, inbox: TaskInbox): Promise<JsonValue> {
     const kept: Parameters<typeof invokeIn>[3] = { number: 0, kept: [] };
     let output: JsonValue = "";
-    for (const [number, { given, messages }] of this.#mailIn(inbox).entries()) {
-      output = await invokeIn(this.#plan, ctx, given, { ...kept, number });
+    const mail = this.#mailIn(inbox);
+    for (const [number, { given, messages }] of mail.entries()) {
+      const isFollowed = number < mail.length - 1;
+      output = await invokeIn(this.#plan, ctx, given, { ...kept, number, isFollowed });
       for (const message of messages) if (message.replyTo !== undefined) await ctx.reply(message, output);
     }
     return output;
@@ -416,9 +426,14 @@ export class AgentCore implements HostedAgent {
       acceptForm(this, this.architecture);
       await acceptSchema(this.#plan.check, schema);
     }
-    const asked = output === undefined ? input : { ...requestOf(input), output };
+    const { compactionInstructions, ...submitted } = options;
+    const more = {
+      ...(output !== undefined && { output }),
+      ...(compactionInstructions !== undefined && { compactionInstructions }),
+    };
+    const asked = Object.keys(more).length === 0 ? input : { ...requestOf(input), ...more };
     return at.submit(this, asked as JsonValue, {
-      ...options,
+      ...submitted,
       budget: deadlineMs == null ? budget : { ...budget, deadlineMs },
     });
   }

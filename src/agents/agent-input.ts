@@ -47,6 +47,8 @@ export interface ReadInput {
   /** The new message. `undefined` if the input only continues a session; `prompt` is then empty. */
   readonly message: UserMessage | undefined;
   readonly output?: JsonSchema;
+  /** What a compaction after this invocation has to consider. */
+  readonly compactionInstructions?: string;
   /** Instructions for this invocation. Only the parent of a worker can give them. */
   readonly instructions?: string;
   readonly history?: WorkerBrief["history"];
@@ -58,16 +60,22 @@ export interface ReadInput {
 export function readInput(input: JsonValue): ReadInput | undefined {
   if (typeof input === "string" || Array.isArray(input)) return readPrompt(input);
   if (typeof input !== "object" || input === null) return undefined;
-  const { prompt, output, instructions, history, ...rest } = input as Readonly<Record<string, unknown>>;
+  const { prompt, output, instructions, history, compactionInstructions, ...rest } = input as Readonly<
+    Record<string, unknown>
+  >;
   const read = readPrompt(prompt) ?? (rest["continue"] === true ? continuation : undefined);
   const fits =
-    isAbsentOr(isRecord, output) && isAbsentOr(isText, instructions) && isAbsentOr(isHistory, history);
+    isAbsentOr(isRecord, output) &&
+    isAbsentOr(isText, instructions) &&
+    isAbsentOr(isText, compactionInstructions) &&
+    isAbsentOr(isHistory, history);
   if (read === undefined || !fits) return undefined;
   return {
     ...read,
     ...(output && { output: output as JsonSchema }),
     ...(instructions && { instructions }),
     ...(history && { history }),
+    ...(compactionInstructions && { compactionInstructions }),
   };
 }
 

@@ -1,6 +1,5 @@
 import type {
   Architecture,
-  CompactionStrategy,
   DrainMode,
   EphemeralSource,
   EventObserver,
@@ -23,7 +22,7 @@ import type {
   StopCondition,
   Telemetry,
 } from "../kernel/index.ts";
-import type { Summarizer } from "./compaction/summarizer.ts";
+import type { CompactionOptions } from "./compaction/compaction-plan.ts";
 import type { Layer, LevelMiddleware } from "./middleware/layer.ts";
 import type { Reviewer } from "./reviewers/reviewer.ts";
 import type { StopHook } from "./stop-hook.ts";
@@ -119,8 +118,12 @@ export interface AgentOptions<Context = unknown> {
   readonly extensions?: readonly Extension[];
   /** Hooks that run before and after tool calls at the tool gate. */
   readonly toolHooks?: HookRegistry;
-  /** Creates the strategy that shortens a long conversation for the model. The run pays for summaries. */
-  readonly compaction?: (summarize: Summarizer) => CompactionStrategy;
+  /**
+   * How long conversations are shortened: within an invocation by a strategy, and after it by a compaction of the
+   * session, which is a run of its own. `false` switches both off. Default: no strategy, and a compaction of the session
+   * when it exceeds the model's context window minus 8_192 tokens.
+   */
+  readonly compaction?: false | CompactionOptions;
   /** Middleware. The first one is the outermost at each of its levels. */
   readonly middleware?: readonly (Layer | LevelMiddleware)[];
   /** Hooks that may continue an invocation that would end. */

@@ -7,6 +7,7 @@ import {
   type Model,
   type Tool,
 } from "../kernel/index.ts";
+import { summaryRole } from "./compaction/summary-role.ts";
 import type { AgentOptions } from "./agent-options.ts";
 import { architectureNames, createArchitecture } from "./architectures/registry.ts";
 import { bothObservers } from "./extensions/event-delivery.ts";
@@ -20,11 +21,6 @@ import type { MiddlewarePipeline } from "./middleware/pipeline.ts";
 import { tracing } from "./middleware/tracing.ts";
 import { checkArchitecture } from "./part-check.ts";
 import { requireTurnControl } from "./turns/turn-control.ts";
-
-/**
- * The model role of summaries, so that middleware can tell them from answers and `route` may choose a cheaper model.
- */
-export const summaryRole = "summary";
 
 /** The architecture of an agent. `registered` are the architectures of its extensions, once they are set up. */
 export function architectureOf(

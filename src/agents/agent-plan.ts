@@ -1,6 +1,7 @@
-import { eventDraft, Fault, type HostedAgent, type RunContext } from "../kernel/index.ts";
+import { eventDraft, Fault, modelFor, type HostedAgent, type RunContext } from "../kernel/index.ts";
 import type { AgentOptions } from "./agent-options.ts";
-import { summaryRole } from "./agent-parts.ts";
+import { compactionPlan, type BeforeCompact, type CompactionPlan } from "./compaction/compaction-plan.ts";
+import { summaryRole } from "./compaction/summary-role.ts";
 import { PromptWindow, type WindowChange } from "./compaction/prompt-window.ts";
 import type { InvocationPlan } from "./invocation-plan.ts";
 import { anyOf, checkRoles } from "./turns/turn-control.ts";
@@ -29,7 +30,13 @@ export function turnLimits({ name, maxTurns = 25, maxToolCallsPerTurn = 128 }: A
 
 /** Creates the settings that every invocation of the agent uses. */
 export function invocationPlan(agent: PlannedAgent, options: AgentOptions, parts: PlanParts): InvocationPlan {
-  const { name, guardrails = [], compaction } = options;
+  const { name, guardrails = [] } = options;
+  // Without a model there is nothing to compact for, and no summary.
+  const { extensions: host } = parts;
+  const beforeCompact: BeforeCompact | null =
+    host === undefined ? null : (event, ctx) => host.beforeCompact(event, ctx);
+  const compaction =
+    modelFor(agent, "main") === undefined ? null : compactionPlan(name, options.compaction, beforeCompact);
   return {
     agent,
     architecture: parts.architecture,
@@ -40,6 +47,7 @@ export function invocationPlan(agent: PlannedAgent, options: AgentOptions, parts
     guardrails,
     pipeline: parts.pipeline,
     stopHooks: options.stopHooks ?? [],
+    compaction,
     window: compaction && ((ctx) => promptWindow(ctx, compaction)),
     history: options.history,
     reviewers: options.reviewers ?? [],
@@ -62,12 +70,12 @@ export function invocationPlan(agent: PlannedAgent, options: AgentOptions, parts
 /**
  * Creates the prompt window of an invocation. It emits an event when the model sees less than the whole conversation.
  */
-function promptWindow(ctx: RunContext, compaction: NonNullable<AgentOptions["compaction"]>): PromptWindow {
+function promptWindow(ctx: RunContext, plan: CompactionPlan): PromptWindow {
   const onCompact = (change: WindowChange): void => {
     const data = { architecture: "agent", name: "agent.messages_snipped", data: { ...change } };
     ctx.emitEvent(eventDraft("architecture_event", data));
   };
-  return new PromptWindow({ ctx, strategy: compaction, role: summaryRole, onCompact });
+  return new PromptWindow({ ctx, plan, role: summaryRole, onCompact });
 }
 
 function unchecked(): never {

@@ -14,6 +14,7 @@ import {
   type Dependencies,
   type JsonSchema,
   type JsonValue,
+  type LlmRequest,
   type Model,
   type ResponseFormat,
 } from "../kernel/index.ts";
@@ -115,10 +116,11 @@ export async function fitAnswer(
 
 async function repair(
   session: AgentSession,
-  { ctx, role, history, tools, model, settings }: Dependencies,
+  deps: Dependencies,
   schema: JsonSchema,
   problems: readonly string[],
 ): Promise<void> {
+  const { ctx, role, history, tools, model, settings } = deps;
   const format = formatOf(schema);
   const schemaText = model.supportsStructuredOutput === true ? "" : ` ${JSON.stringify(schema)}`;
   ctx.check();
@@ -130,7 +132,7 @@ async function repair(
     `That does not match the JSON Schema${schemaText}: ${problems.join("; ")}. Answer again with the complete JSON and nothing else.`,
   );
   addUserMessages(session, ctx, [request], "repair");
-  const { message, usage, stopReason } = await ctx.llm({
+  const call: LlmRequest = {
     ...samplingOf(settings),
     transcript: await history.getPromptWindow(session.id),
     instructions: instructionsFor(model, session.instructions, format),
@@ -139,7 +141,9 @@ async function repair(
     toolChoice: "none",
     responseFormat: format,
     role,
-  });
+  };
+  const reply = await ctx.llm(call).catch((error: unknown) => deps.callShorter(error, call, session.id));
+  const { message, usage, stopReason } = reply;
   // S1: the model may call a tool nevertheless; such calls get a result that says that they were not executed.
   const open = unanswered(message, { reason: "an answer was asked for, and nothing else", settled: [] });
   session.messages = session.messages.append(message, ...(open === undefined ? [] : [open]));

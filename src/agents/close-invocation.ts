@@ -55,6 +55,8 @@ export function stopOf(error: unknown): Stop | undefined {
 /** The index of an invocation within its task, from 0, with the session changes that earlier invocations left. */
 export interface Place {
   readonly number: number;
+  /** Whether a further invocation of the task follows, so that the session does not settle. Default: `false`. */
+  readonly isFollowed?: boolean;
   readonly kept: SessionChange[];
 }
 
@@ -85,6 +87,9 @@ export function closeInvocation(
   ctx.report({ sessions: place.kept, ...(reviews && { next: reviews.next }) });
   const last = reviews === undefined ? leafId : reviews.change.entry.id;
   for (const draft of closingEvents(ctx, session, closing, last)) ctx.emitEvent(draft, turn);
+  // The runtime drops this event if a compaction or unread input follows the end of the task.
+  if (place.isFollowed !== true)
+    ctx.emitEvent(eventDraft("settled", { sessionId: ctx.facts.sessionId }), turn);
 }
 
 function closingEvents(
@@ -96,6 +101,5 @@ function closingEvents(
   return [
     eventDraft("agent_end", { status, output: jsonText(output), turns, usage, interruptionReason }),
     eventDraft("save_point", { sessionId, leafId }),
-    eventDraft("settled", { sessionId }),
   ];
 }

@@ -49,6 +49,7 @@ export type { Hold, Reserving, Spending } from "./policy/standalone-ledger.ts";
 export { SpawnTracker } from "./policy/spawn-tracker.ts";
 export { PromptWindow, type WindowChange } from "./compaction/prompt-window.ts";
 export { selectiveToolCalls, type SelectiveToolCallsOptions } from "./compaction/selective-tool-calls.ts";
+export type { CompactionOptions } from "./compaction/compaction-plan.ts";
 export { sessionCompaction, type SessionCompactionOptions } from "./compaction/session-compaction.ts";
 export { slidingWindow, type SlidingWindowOptions } from "./compaction/sliding-window.ts";
 export { summarization, type SummarizationOptions } from "./compaction/summarization.ts";

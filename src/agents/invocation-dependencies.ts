@@ -2,6 +2,7 @@ import {
   agentSession,
   messageText,
   modelFor,
+  rootTaskId,
   toolCallsOf,
   Transcript,
   type HostedAgent,
@@ -13,6 +14,8 @@ import {
   type ExtraToolListener,
   type JsonSchema,
   type JsonValue,
+  type LlmReply,
+  type LlmRequest,
   type Model,
   type ModelRequest,
   type ModelResponse,
@@ -21,6 +24,7 @@ import {
   type ReplyReasons,
   type RunContext,
   type RunFacts,
+  type SessionId,
   type SpawnOptions,
   type SpawnOutcome,
   type Tool,
@@ -32,6 +36,9 @@ import {
 import type { SchemaCheck } from "./answer-format.ts";
 import type { TaskBudget } from "./task-budget.ts";
 import type { OpenSessions } from "./prompt-history.ts";
+import type { CompactionPlan } from "./compaction/compaction-plan.ts";
+import { isOverflow, shortenTranscript } from "./compaction/overflow.ts";
+import { summaryRole } from "./compaction/summary-role.ts";
 import { samplingOf } from "./calling/call-settings.ts";
 import { SearchedSpecs } from "./searched-specs.ts";
 
@@ -52,6 +59,8 @@ export interface InvocationParts extends Pick<
   /** Names of the agent's middleware. */
   readonly layers: ReadonlySet<string>;
   readonly check: SchemaCheck;
+  /** How transcripts that exceed the context window are shortened. `null` if they are not. */
+  readonly compaction: Pick<CompactionPlan, "strategy" | "keepRecentTokens"> | null;
   /** The tool specifications that were frozen when the invocation began. */
   readonly specs: readonly ToolSpec[];
   /** Notes why the replies of `deps.model` ended, so that an answer that was cut is recognised. */
@@ -228,6 +237,10 @@ export class InvocationDependencies implements Dependencies {
     return new InvocationDependencies(this.#parts, { ...this.#scope, maxTurns });
   }
 
+  callShorter(fault: unknown, request: LlmRequest, sessionId?: SessionId): Promise<LlmReply> {
+    return callShorter(this.#parts, this.#scope, fault, request, sessionId);
+  }
+
   async problemsOf(schema: JsonSchema, value: JsonValue): Promise<readonly string[]> {
     return this.#parts.check(schema, value);
   }
@@ -235,6 +248,27 @@ export class InvocationDependencies implements Dependencies {
   spawnWorker(worker: HostedAgent, input: WorkerInput, options?: SpawnOptions): Promise<SpawnOutcome> {
     return this.#scope.ctx.spawn(worker.id, input as JsonValue, options);
   }
+}
+
+/**
+ * Calls the model again with a shorter transcript after an overflow. The next invocation would start with the same
+ * conversation, so the overflow of the invocation's own session also requests its compaction.
+ */
+async function callShorter(
+  { compaction, sessionId: ownId }: InvocationParts,
+  { ctx, history }: Scope,
+  fault: unknown,
+  request: LlmRequest,
+  sessionId: SessionId | undefined,
+): Promise<LlmReply> {
+  if (!isOverflow(fault) || compaction === null) throw fault;
+  const transcript =
+    sessionId === undefined
+      ? await shortenTranscript({ ctx, plan: compaction, role: summaryRole }, request.transcript)
+      : await history.shorten?.(sessionId);
+  if (transcript === null || transcript === undefined) throw fault;
+  if (sessionId === ownId && ctx.taskId === rootTaskId) ctx.requestCompaction();
+  return ctx.llm({ ...request, transcript });
 }
 
 /** The agent's tools and those of the scope. If two have the same name, the scope's tool is used. */
@@ -319,10 +353,13 @@ class JournaledModel implements Model {
   readonly modelId: string;
   readonly supportsStructuredOutput: boolean;
   readonly #settings: CallSettings;
+  readonly #parts: InvocationParts;
   readonly #scope: Scope;
   readonly #replies: ReplyReasons;
 
-  constructor({ agent, settings, replies }: InvocationParts, scope: Scope) {
+  constructor(parts: InvocationParts, scope: Scope) {
+    const { agent, settings, replies } = parts;
+    this.#parts = parts;
     const {
       provider = "",
       modelId = "",
@@ -341,7 +378,13 @@ class JournaledModel implements Model {
     const [first, ...others] = messages;
     const instructions = first?.role === "system" ? { instructions: first.content } : {};
     const transcript = Transcript.of(first?.role === "system" ? others : messages);
-    const reply = await ctx.llm({ ...this.#settings, ...rest, ...instructions, transcript, role });
+    const call: LlmRequest = { ...this.#settings, ...rest, ...instructions, transcript, role };
+    let reply: LlmReply;
+    try {
+      reply = await ctx.llm(call);
+    } catch (error) {
+      reply = await callShorter(this.#parts, this.#scope, error, call, undefined);
+    }
     this.#replies.add(messageText(reply.message), reply.stopReason);
     const { costUsd, ...usage } = reply.usage;
     return {

@@ -1,6 +1,7 @@
 import type { InstructionsFunction } from "./agent-options.ts";
 import type { SchemaCheck } from "./answer-format.ts";
 import type { MiddlewarePipeline } from "./middleware/pipeline.ts";
+import type { CompactionPlan } from "./compaction/compaction-plan.ts";
 import type { PromptWindow } from "./compaction/prompt-window.ts";
 import type { ExtensionHost } from "./extensions/extension-host.ts";
 import type { Reviewer } from "./reviewers/reviewer.ts";
@@ -36,7 +37,10 @@ export interface InvocationPlan extends Pick<
   readonly stopHooks: readonly StopHook[];
   readonly prepareStep: PrepareStep | null;
   readonly stopWhen: StopCondition | null;
-  readonly window: ((ctx: RunContext) => PromptWindow) | undefined;
+  /** How long conversations are shortened. `null` if they are not. */
+  readonly compaction: CompactionPlan | null;
+  /** Creates the window of a session that is shortened. `null` if none is. */
+  readonly window: ((ctx: RunContext) => PromptWindow) | null;
   readonly history: HistoryProvider | undefined;
   /** The extensions of the agent. `undefined` if it has none. */
   readonly extensions: ExtensionHost | undefined;

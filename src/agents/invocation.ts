@@ -24,6 +24,7 @@ import { checkContinuation, openings, type ReadInput } from "./agent-input.ts";
 import { acceptForm, acceptSchema, fitAnswer, formatOf, requireTextOutput } from "./answer-format.ts";
 import { isBlank } from "./architectures/answer-text.ts";
 import { closeInvocation, isSilent, stopOf, type Place, type Stop } from "./close-invocation.ts";
+import { decideCompaction, type CompactionDecision } from "./compaction/compaction-schedule.ts";
 import { planExtendedTurn, withMessage } from "./extensions/extended-turn.ts";
 import type { ExtensionHost } from "./extensions/extension-host.ts";
 import { GuardedRun, startGuardrails, withAnswer, type TrippedGuardrail } from "./guardrails/guarded-run.ts";
@@ -144,6 +145,8 @@ class Invocation {
       if (closing !== undefined) await closing;
       return result.output;
     } catch (error) {
+      const compaction = stopOf(error) === undefined ? undefined : this.#decideCompaction();
+      if (compaction !== undefined) await this.#schedule(compaction);
       this.#closeStopped(error);
       throw error;
     }
@@ -352,10 +355,34 @@ class Invocation {
     const { history } = this.#plan;
     const key = history && historyKey(ctx, this.#turn.sessionId, this.#place);
     const isKept = ctx.meta.supervision?.retention !== HistoryRetention.NONE && !isSilent(ctx, result);
+    const compaction = this.#decideCompaction();
     if (history !== undefined && key !== undefined && isKept)
       return this.#keep(history, key, result).then(() => this.#end(result));
+    if (compaction !== undefined) return this.#schedule(compaction).then(() => this.#end(result));
     this.#end(result);
     return undefined;
+  }
+
+  #decideCompaction(): CompactionDecision {
+    if (this.#place.number > 0) return undefined;
+    const { compaction: plan, history } = this.#plan;
+    const { compactionInstructions: instructions } = this.#given;
+    const hasOwnHistory = history !== undefined;
+    return decideCompaction({
+      ctx: this.#ctx,
+      session: this.#session,
+      turn: this.#turn,
+      plan,
+      instructions,
+      hasOwnHistory,
+    });
+  }
+
+  /** S5: a compaction needs an idle session. Beside another run it is left to the next invocation. */
+  async #schedule(decision: NonNullable<CompactionDecision>): Promise<void> {
+    const ctx = this.#ctx;
+    if ("event" in decision) ctx.emitEvent(decision.event, this.#turn);
+    else if (!(await ctx.hasOtherRuns())) ctx.report({ next: [decision.next] });
   }
 
   async #keep(history: HistoryProvider, key: HistoryKey, result: AgentRunResult): Promise<void> {
@@ -380,14 +407,16 @@ class Invocation {
 
   #dependencies(): Dependencies {
     const { agent, memory, permissions, hooks, telemetry, ephemeral, check } = this.#plan;
-    const { window, maxTurns, steering, followUps, prepareStep, stopWhen } = this.#plan;
+    const { compaction, window, maxTurns, steering, followUps, prepareStep, stopWhen } = this.#plan;
     const ctx = this.#ctx;
+    const hasStrategy = (compaction?.strategy ?? null) !== null;
     const { output: schema } = this.#given;
     const historyIn = (scope: RunContext): PromptHistory =>
       new PromptHistory({
         agentId: ctx.agentId,
         history: this.#sessions,
-        window: window && (() => window(scope)),
+        // F1: without a strategy, the model sees the whole session until a request exceeds its context window.
+        ...(window !== null && { [hasStrategy ? "window" : "overflowWindow"]: () => window(scope) }),
       });
     const parts: InvocationParts = {
       agent,
@@ -398,6 +427,7 @@ class Invocation {
       ephemeral,
       check,
       historyIn,
+      compaction,
       sessionId: ctx.facts.sessionId,
       sessions: this.#sessions,
       budget: new TaskBudget(ctx),

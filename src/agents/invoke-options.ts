@@ -2,6 +2,7 @@ import {
   callSettings,
   checkMethods,
   checkOptions,
+  describeValue,
   executionBudget,
   Fault,
   optionNames,
@@ -28,6 +29,11 @@ export interface InvokeOptions<Context = unknown> extends Omit<SubmitOptions<Con
   readonly runtime?: Runtime;
   /** A JSON Schema that the answer must match. */
   readonly output?: JsonSchema | undefined;
+  /**
+   * What the summary has to consider if the session is compacted after this invocation. Used only by the run that this
+   * call starts, not if the input becomes steering.
+   */
+  readonly compactionInstructions?: string;
   /**
    * Cancels the run when it aborts; the result then has the status `cancelled`. If it is aborted before the call, no run
    * is created and the call fails with `cancelled`. Default: no signal.
@@ -56,6 +62,7 @@ export const invokeOptionNames: OptionNames = new Set([
     onApproval: true,
     runtime: true,
     output: true,
+    compactionInstructions: true,
     signal: true,
   }),
 ]);
@@ -91,6 +98,12 @@ export function checkInvokeOptions(agent: string, options: InvokeOptions | Retur
   );
   checkRuntime(owner, options.runtime);
   if (options.settings !== undefined) callSettings(owner, options.settings);
+  const { compactionInstructions: wishes } = options;
+  if (wishes !== undefined && (typeof wishes !== "string" || wishes.trim() === ""))
+    throw new Fault(
+      "invalid_argument",
+      `invalid compactionInstructions ${describeValue(wishes)} of ${owner}: expected a text that is not empty; omit the option`,
+    );
   // Callers without types may pass `budget: null` for no budget.
   if (options.budget !== undefined && options.budget !== null) executionBudget(options.budget);
 }

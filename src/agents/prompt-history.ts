@@ -18,6 +18,8 @@ export interface PromptHistoryOptions {
   };
   /** Creates the window that shortens a growing session. If absent, the model sees the whole session (F1). */
   readonly window?: (() => PromptWindow) | undefined;
+  /** Creates the window of a session that exceeded the context window. If absent, nothing is shortened. */
+  readonly overflowWindow?: (() => PromptWindow) | undefined;
 }
 
 /** The standard `AgentContext`: a stored history and a strategy that shortens what the model sees. */
@@ -35,8 +37,24 @@ export class PromptHistory implements AgentContext {
     const { agentId } = this;
     const { history, window } = this.#options;
     const said = history.read({ agentId, sessionId });
-    if (window === undefined && said instanceof Transcript) return said;
+    if (window === undefined && this.#windows === undefined && said instanceof Transcript) return said;
     return this.#shown(sessionId, said);
+  }
+
+  async shorten(sessionId: SessionId): Promise<Transcript | null> {
+    const { agentId } = this;
+    const { history, window, overflowWindow } = this.#options;
+    const open = window ?? overflowWindow;
+    if (open === undefined) return null;
+    const said = await history.read({ agentId, sessionId });
+    return this.#window(sessionId, open).shorten(said instanceof Transcript ? said : Transcript.of(said));
+  }
+
+  #window(sessionId: SessionId, open: () => PromptWindow): PromptWindow {
+    this.#windows ??= new Map();
+    let window = this.#windows.get(sessionId);
+    if (window === undefined) this.#windows.set(sessionId, (window = open()));
+    return window;
   }
 
   async #shown(
@@ -46,11 +64,8 @@ export class PromptHistory implements AgentContext {
     const read = await said;
     const whole = read instanceof Transcript ? read : Transcript.of(read);
     const { window: open } = this.#options;
-    if (open === undefined) return whole;
-    this.#windows ??= new Map();
-    let window = this.#windows.get(sessionId);
-    if (window === undefined) this.#windows.set(sessionId, (window = open()));
-    return window.of(whole);
+    const window = open === undefined ? this.#windows?.get(sessionId) : this.#window(sessionId, open);
+    return window === undefined ? whole : window.of(whole);
   }
 }
 

@@ -196,6 +196,7 @@ export { outcomeStatus } from "./run/outcome-status.ts";
 export type { Resolution } from "./run/resolution.ts";
 export type { ContextFactory, RunFacts, RunFactsStorage } from "./run/run-facts.ts";
 export { type ChildMetaOptions, RunMeta, type StandaloneOptions } from "./run/run-meta.ts";
+export type { CompactionSkip } from "./run/compaction-skip.ts";
 export { nextRunId, type NextRun } from "./run/next-run.ts";
 export { runKinds, startsLater, turnKey, type RunKind, type RunRecord } from "./run/run-record.ts";
 export { longestTitle, runTitle } from "./run/run-title.ts";
@@ -263,6 +264,7 @@ export {
 export { continuesFrom, rebaseBatch } from "./sessions/rebase-batch.ts";
 export * from "./messages/message-size.ts";
 export * from "./messages/thinking-level.ts";
+export { compactionProblem } from "./sessions/compaction-check.ts";
 export * from "./sessions/session-context.ts";
 export type * from "./sessions/session-entry.ts";
 export { sessionSettings, type SessionSettings } from "./sessions/session-settings.ts";
@@ -304,6 +306,10 @@ export type {
   CompactionRequest,
   CompactionResult,
   CompactionStep,
+  SessionCompactionOutcome,
+  SessionCompactionRequest,
+  SessionCompactionStep,
+  SkippedCompaction,
 } from "./agent/compaction.ts";
 export type { CompactionGoal, CompactionStrategy } from "./agent/compaction-strategy.ts";
 export type * from "./agent/dependencies.ts";

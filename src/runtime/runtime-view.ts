@@ -113,6 +113,7 @@ export class RuntimeView implements Runtime {
       life: worker.lifetime,
       scope,
       submit: (agent, input, options) => this.submit(agent, input, options),
+      compact: (agent, input, options) => this.#compact(agent, input, options),
     });
     const { clock, ids, hash } = worker.context;
     this.schedules = new StoredSchedules({
@@ -156,6 +157,11 @@ export class RuntimeView implements Runtime {
     this.register(agent);
     const submitted = this.#submitRun(agent, input, own);
     return this.#submitted(submitted instanceof Promise ? await submitted : submitted, own);
+  }
+
+  async #compact(agent: HostedAgent, input: JsonValue, options: SubmitOptions): Promise<RunHandle> {
+    const more = { kind: "compaction", replacesBudget: true } as const;
+    return this.#submitted(await this.#submitRun(agent, input, { ...options, ...more }), options);
   }
 
   async spawnChild(agent: HostedAgent, options: SpawnChildOptions): Promise<RunHandle> {

@@ -1,4 +1,11 @@
-import { formatAgentId, formatSessionId, type SessionEntry, type Store } from "../kernel/index.ts";
+import {
+  formatAgentId,
+  formatSessionId,
+  type Lease,
+  type RunRecord,
+  type SessionEntry,
+  type Store,
+} from "../kernel/index.ts";
 import type { ContractHarness } from "./contract-harness.ts";
 import {
   appendEntry as append,
@@ -87,21 +94,86 @@ export function idleSessionContract({ test, expect, open }: ContractHarness): vo
     expect(await leafId(store)).toBe("b");
   });
 
-  test("S5: a run is refused while a run of another agent compacts the session, and not steered into it", async () => {
-    const store = await prepare();
-    const compaction = { ...runRecord("c"), kind: "compaction", agentId: otherAgent } as const;
-    expect(await store.journal.create(compaction, { number: 0, at: 1 })).toEqual({ kind: "created" });
-    const mail = { id: "submit a", from: "user", at: 1, body: { type: "steer", input: "hi" } } as const;
-    for (const flight of [undefined, { steering: mail, always: true }]) {
-      const creation = await store.journal.create(runRecord("a"), { number: 0, at: 2 }, flight);
-      expect([creation.kind, creation.kind === "busy" && creation.run.runId]).toEqual([
-        "busy",
-        compaction.runId,
-      ]);
+  const heldRun = { status: "pending", waitsFor: ["compaction"] };
+  const claimable = async (store: Store): Promise<readonly string[]> => {
+    const leases = await store.leases.claim({ workerId: "w1", limit: 9, now: 9 });
+    return leases.map(({ runId }) => runId);
+  };
+  const ownCompaction = async (store: Store, run: RunRecord): Promise<Lease> => {
+    await store.leases.enlist("w1");
+    expect(await store.journal.create(run, { number: 0, at: 1 })).toEqual({ kind: "created" });
+    const lease = await store.leases.seize(run.runId, "w1");
+    if (lease === undefined) throw new Error("the compaction could not be seized");
+    return lease;
+  };
+
+  test("S5: runs that are created while the session is compacted are held until the compaction ends", async () => {
+    for (const agentId of [otherAgent, runRecord("a").agentId]) {
+      const store = await prepare();
+      const compaction = { ...runRecord("c"), kind: "compaction", agentId } as const;
+      const lease = await ownCompaction(store, compaction);
+      const mail = { id: "submit a", from: "user", at: 1, body: { type: "steer", input: "hi" } } as const;
+      const flight = { steering: mail, always: true };
+      const { runId } = runRecord("a");
+      const created = { kind: "created" };
+      expect(await store.journal.create(runRecord("a"), { number: 0, at: 2 }, flight)).toEqual(created);
+      expect(await store.journal.create(runRecord("b"), { number: 0, at: 2 })).toEqual(created);
+      const later = { ...runRecord("d"), agentId: otherAgent, startAt: 5_000 };
+      expect(await store.journal.create(later, { number: 0, at: 2 })).toEqual(created);
+      // Input of the same caller goes to the held run, and never to the compaction.
+      const more = { ...flight, always: false, steering: { ...mail, id: "submit e" } };
+      const steered = await store.journal.create(runRecord("e"), { number: 0, at: 2 }, more);
+      expect(steered).toEqual({ kind: "steered", runId: runRecord("b").runId });
+      const summary = await store.journal.summary(runId);
+      expect({ status: summary?.status, waitsFor: summary?.waitsFor }).toEqual(heldRun);
+      const pending = await store.journal.list({ status: "pending" });
+      expect(pending.runs.map((run) => run.runId)).toEqual([later.runId, runRecord("b").runId, runId]);
+      expect(await claimable(store)).toEqual([]);
+      expect(await store.leases.nextWakeAt(0)).toBe(null);
+      expect(await store.mailbox.read(compaction.runId)).toEqual([]);
+      const end = { number: 1, at: 3, events: [runEnd(lease.runId, 0)] };
+      if (store.journal.appendAndRelease === undefined) await store.journal.append(lease, end);
+      else await store.journal.appendAndRelease(lease, end, undefined, { kind: "ended" });
+      expect((await claimable(store)).toSorted()).toEqual([runId, runRecord("b").runId]);
+      expect(await store.leases.nextWakeAt(0)).toBe(5_000);
     }
+  });
+
+  test("S5: mail to an ended run does not wake it while the session is compacted, and wakes it afterwards", async () => {
+    const store = await prepare();
+    const lease = await ownRun(store);
+    await store.journal.append(lease, { number: 1, at: 2, events: [runEnd(lease.runId, 1)] });
+    await store.leases.release(lease, { kind: "ended" });
+    const compaction = { ...runRecord("c"), kind: "compaction" } as const;
+    const compacting = await ownCompaction(store, compaction);
+    await store.mailbox.put({ id: "m", runId: lease.runId, from: "user", at: 3, body: { type: "resume" } });
+    expect(await claimable(store)).toEqual([]);
+    await store.journal.append(compacting, { number: 1, at: 4, events: [runEnd(compaction.runId, 0)] });
+    expect(await claimable(store)).toEqual([lease.runId]);
+  });
+
+  test("S5: a run with unread mail whose last commit starts a compaction is not ready before the compaction ends", async () => {
+    const store = await prepare();
+    const lease = await ownRun(store);
+    await store.mailbox.put({ id: "m", runId: lease.runId, from: "user", at: 3, body: { type: "resume" } });
+    const end = { number: 1, at: 2, mailThrough: 0, events: [runEnd(lease.runId, 1)] };
+    const compaction = { ...runRecord("c"), kind: "compaction" } as const;
+    await store.journal.append(lease, end, [{ run: compaction, first: { number: 0, at: 2 } }]);
+    await store.mailbox.put({ id: "n", runId: lease.runId, from: "user", at: 3, body: { type: "resume" } });
+    await store.leases.release(lease, { kind: "ended" });
+    expect(await claimable(store)).toEqual([compaction.runId]);
+    await store.journal.delete(compaction.runId);
+    expect(await claimable(store)).toEqual([lease.runId]);
+  });
+
+  test("S5: the deletion of a compaction frees the runs that waited for it", async () => {
+    const store = await prepare();
+    const compaction = { ...runRecord("c"), kind: "compaction" } as const;
+    await ownCompaction(store, compaction);
+    await store.journal.create(runRecord("a"), { number: 0, at: 2 });
     expect(await move(store)).toBe(compaction.runId);
     await store.journal.delete(compaction.runId);
-    expect(await store.journal.create(runRecord("a"), { number: 0, at: 2 })).toEqual({ kind: "created" });
+    expect(await claimable(store)).toEqual([runRecord("a").runId]);
   });
 
   test("S5: a compaction is refused while any run of the session is unfinished, and starts when all have ended", async () => {

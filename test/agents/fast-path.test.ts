@@ -296,7 +296,12 @@ describe("F1: the prompt window", () => {
       compact: (history) => (calls++, slidingWindow().compact(history)),
     };
     const runtime = await openRuntime();
-    const scout = new Agent({ name: "scout", model: script(), tools: [look], compaction: () => counting });
+    const scout = new Agent({
+      name: "scout",
+      model: script(),
+      tools: [look],
+      compaction: { strategy: () => counting },
+    });
     await (await runtime.submit(scout, "Look.")).result();
     await runtime.close();
     expect(calls).toBe(2);

@@ -212,7 +212,7 @@ describe("middleware that repeats an invocation", () => {
       name: "writer",
       model,
       tools: [look],
-      compaction: () => slidingWindow({ maxMessages: 10 }),
+      compaction: { strategy: () => slidingWindow({ maxMessages: 10 }) },
       middleware: [
         {
           agent: async (context, next) => {

@@ -43,7 +43,9 @@ test("structuredOutput() does not affect calls of judges and summaries, and even
     tools: [look],
     middleware: [structuredOutput({ schema: z.object({ town: z.string() }) })],
     guardrails: [llmJudge({ criteria: "Towns.", stages: { output: "block" } })],
-    compaction: (summarize) => summarization({ summarize, maxTokens: 2_000, keepRecentTokens: 1_100 }),
+    compaction: {
+      strategy: (summarize) => summarization({ summarize, maxTokens: 2_000, keepRecentTokens: 1_100 }),
+    },
   });
   const run = await runtime.submit(scout, "Where?");
   expect(await run.result()).toMatchObject({ status: "completed", output: '{"town":"Sens"}' });

@@ -30,6 +30,7 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
       "deadly-worker": here("deadly-worker.ts"),
       "money-worker": here("money-worker.ts"),
       "serving-worker": here("serving-worker.ts"),
+      "watched-worker": here("watched-worker.ts"),
       checkpointer: here("../../src/runtime/stores/sqlite/db/checkpointer.ts"),
     },
     external: /^[^./]/u,

@@ -13,6 +13,7 @@ import {
   type Dependencies,
   type EmittableEvent,
   type JsonValue,
+  type LlmReply,
   type LlmRequest,
   type StopReason,
   type ToolCallPart,
@@ -89,13 +90,19 @@ export class ReAct implements Architecture {
       if (prepared?.messages !== undefined) addUserMessages(session, ctx, prepared.messages, "prepare_step");
       const promptWindow = history.getPromptWindow(session.id);
       const transcript = promptWindow instanceof Promise ? await promptWindow : promptWindow;
-      const request = requestOf(instructions, deps, session, transcript, toolChoice);
-      const reply = await ctx.llm(
-        prepared === undefined ? request : applied(prepared, request, deps, session),
-      );
+      const unprepared = requestOf(instructions, deps, session, transcript, toolChoice);
+      const request = prepared === undefined ? unprepared : applied(prepared, unprepared, deps, session);
+      const isWhole = transcript.length === session.messages.length;
+      let reply: LlmReply;
+      try {
+        reply = await ctx.llm(request);
+      } catch (error) {
+        reply = await deps.callShorter(error, request, session.id);
+      }
       toolChoice = laterToolChoice(deps);
       session.messages = session.messages.append(reply.message);
       session.cumulativeUsage = addUsage(session.cumulativeUsage, reply.usage);
+      if (isWhole) session.reported = reportedBy(reply, session.messages.length);
       const { stopReason } = reply;
       const text = pausedText + messageText(reply.message);
       session.replies.add(text, stopReason);
@@ -215,6 +222,13 @@ function applied(
     // Providers refuse a conversation that contains tool calls but lists no tools.
     ...(tools !== undefined && (tools.length === 0 ? { toolChoice: "none" } : { tools: offered ?? [] })),
   };
+}
+
+function reportedBy(
+  { usage: { inputTokens, outputTokens } }: LlmReply,
+  messages: number,
+): AgentSession["reported"] {
+  return { tokens: inputTokens + outputTokens, messages };
 }
 
 function setAnswer(session: AgentSession, answer: string, stopReason: StopReason): void {

@@ -7,6 +7,7 @@ import {
   type Dependencies,
   type EmittableEvent,
   type JsonObject,
+  type LlmRequest,
   type ResponseFormat,
   type UserPart,
 } from "../../kernel/index.ts";
@@ -42,13 +43,15 @@ export async function askRole(session: AgentSession, deps: Dependencies, call: R
     ctx.check();
     const turn = ++session.turns;
     ctx.emitEvent(eventDraft("turn_start", { turn }));
-    const { message, usage, stopReason } = await ctx.llm({
+    const request: LlmRequest = {
       transcript,
       instructions,
       role,
       ...samplingOf(deps.settings),
       ...(format && { responseFormat: format }),
-    });
+    };
+    const reply = await ctx.llm(request).catch((error: unknown) => deps.callShorter(error, request));
+    const { message, usage, stopReason } = reply;
     session.cumulativeUsage = addUsage(session.cumulativeUsage, usage);
     ctx.emitEvent(eventDraft("turn_end", { turn, stopReason, toolCalls: 0 }));
     text += messageText(message);

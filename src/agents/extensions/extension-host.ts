@@ -126,6 +126,7 @@ export class ExtensionHost {
         return prompts.get(ctx().facts.sessionId);
       },
       emit: emit ?? ((event) => ctx().emitEvent(event)),
+      requestCompaction: (instructions) => ctx().requestCompaction(instructions),
       navigate: "busy",
     };
   }
@@ -149,6 +150,21 @@ export class ExtensionHost {
       if (rule.isFinal(answer)) break;
     }
     return answered;
+  }
+
+  /** Asks the extensions before a compaction, inside its step. `undefined` if none of them has decided. */
+  async beforeCompact(
+    event: AnswerableEvent<"session_before_compact">,
+    ctx: RunContext,
+  ): Promise<Answered<"session_before_compact">["answer"]> {
+    if (!this.has("session_before_compact")) return undefined;
+    return (
+      await this.answer(
+        "session_before_compact",
+        event,
+        this.placeIn(() => ctx),
+      )
+    ).answer;
   }
 
   /** Asks whether a session may be switched, forked or moved. Returns the reason for which an extension refuses. */

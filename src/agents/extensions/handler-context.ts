@@ -1,6 +1,7 @@
 import {
   eventDraft,
   Fault,
+  readProperty,
   type AgentId,
   type CancelSignal,
   type EmittableEvent,
@@ -155,9 +156,12 @@ export class HandlerContext implements ExtensionContext {
     requestCompaction(instructions);
   }
 
-  async runCompaction(_instructions?: string): Promise<boolean> {
+  async runCompaction(instructions?: string): Promise<boolean> {
     await this.#requireIdle("runCompaction");
-    throw this.#unsupported("runCompaction", "the session has no compaction");
+    const options = instructions === undefined ? {} : { instructions };
+    const run = await this.#port.sessions.compact(this.#session, options);
+    const { output } = await run.result();
+    return readProperty(output, "entryId") !== undefined;
   }
 
   async reload(): Promise<void> {

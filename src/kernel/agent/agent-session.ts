@@ -35,6 +35,11 @@ export interface AgentSession {
   readonly replies: ReplyReasons;
   /** Usage of all model calls of this session. */
   cumulativeUsage: Usage;
+  /**
+   * The tokens that the provider counted for the last model call that saw the whole conversation, with its answer, and
+   * the number of messages that they cover. `null` if there is no such call.
+   */
+  reported: { readonly tokens: number; readonly messages: number } | null;
   /** Whether the architecture stopped before it had an answer. */
   interrupted: boolean;
   /**
@@ -59,6 +64,7 @@ export function agentSession(
     output: "",
     replies: new ReplyReasons(),
     cumulativeUsage: noUsage,
+    reported: null,
     interrupted: false,
     interruptionReason: null,
     metadata: {},

@@ -1,3 +1,5 @@
+import type { CompactionSkip } from "../run/compaction-skip.ts";
+import type { Failure } from "../base/fault.ts";
 import type { ChatMessage } from "../messages/chat-message.ts";
 import type { ContextUsage } from "./extension-context.ts";
 import type { RunContext } from "./run-context.ts";
@@ -33,6 +35,43 @@ export interface Compaction {
    */
   compact(request: CompactionRequest): Promise<CompactionResult | null>;
 }
+
+/** A compaction that wrote no entry. */
+export interface SkippedCompaction {
+  readonly skipped: CompactionSkip;
+  /** Why there is no summary. */
+  readonly failure?: Failure;
+}
+
+/** What a run of kind `compaction` does with its session. */
+export interface SessionCompactionStep {
+  /** Additional instructions for the summary. */
+  readonly instructions?: string;
+  /** Whether a person requested the compaction. */
+  readonly manual: boolean;
+  /**
+   * Makes the summary. It runs once per compaction. Model calls must use the `ctx` argument, whose steps are scoped
+   * under the compaction, so that a summary is paid once.
+   */
+  readonly compact: (
+    request: SessionCompactionRequest,
+    ctx: RunContext,
+  ) => Promise<CompactionResult | SkippedCompaction>;
+}
+
+/** The session that `ctx.compactSession` compacts. */
+export interface SessionCompactionRequest extends CompactionRequest {
+  /** Number of tokens that the session occupies. */
+  readonly contextTokens: number;
+  /** Context window of the model that continues the session. `null` if it is unknown. */
+  readonly contextWindow: number | null;
+}
+
+/** The result of `ctx.compactSession`. */
+export type SessionCompactionOutcome =
+  /** Id of the `compaction` entry, and the tokens of the session before and after it. */
+  | { readonly entryId: string; readonly tokensBefore: number; readonly tokensAfter: number }
+  | SkippedCompaction;
 
 /** S3: what `ctx.compact` does between two turns. */
 export interface CompactionStep {

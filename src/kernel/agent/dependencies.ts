@@ -8,11 +8,13 @@ import type { UserPart } from "../messages/content.ts";
 import type { EphemeralSource } from "./ephemeral-source.ts";
 import type { HookRegistry } from "./hook-registry.ts";
 import type { DrainMode } from "../run/input-queue.ts";
+import type { SessionId } from "../base/identity.ts";
 import type { JsonValue } from "../base/json-value.ts";
 import type { Memory } from "./memory.ts";
 import type { Model, ResponseFormat } from "../messages/model.ts";
 import type { Permissions } from "./permissions.ts";
-import type { RunContext } from "./run-context.ts";
+import type { LlmReply } from "../messages/llm-reply.ts";
+import type { LlmRequest, RunContext } from "./run-context.ts";
 import type { SpawnOptions, SpawnOutcome } from "../run/spawn-options.ts";
 import type { RunFacts } from "../run/run-facts.ts";
 import type { JsonSchema } from "../base/schema.ts";
@@ -125,6 +127,14 @@ export interface Dependencies extends FastFlags {
    * Validates a value against a schema. Returns one message per problem; an empty array means that the value is valid.
    */
   problemsOf(schema: JsonSchema, value: JsonValue): Promise<readonly string[]>;
+  /**
+   * Handles the fault of a model call that the architecture made with `ctx.llm`. If the request exceeded the context
+   * window, one `compaction` step shortens the transcript, and the model is called again. Any other fault is thrown
+   * again, and so is the fault of a transcript that cannot be shortened. `model` does this itself. `sessionId` is the
+   * session whose prompt window the request contains; its following windows are shorter, too. If it is absent, only this
+   * call is shorter.
+   */
+  callShorter(fault: unknown, request: LlmRequest, sessionId?: SessionId): Promise<LlmReply>;
   /** Spawns one of the agents that the architecture declares in `declaredWorkers`. */
   spawnWorker(worker: HostedAgent, input: WorkerInput, options?: SpawnOptions): Promise<SpawnOutcome>;
 }

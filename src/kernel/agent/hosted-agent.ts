@@ -58,6 +58,11 @@ export interface HostedAgent<Context = unknown> {
    * its own.
    */
   readonly budget?: Partial<ExecutionBudget>;
+  /**
+   * Budget of a run that compacts a session of this agent. Present if `run` handles runs of kind `compaction`, with
+   * `ctx.compactSession`.
+   */
+  readonly compactionBudget?: Partial<ExecutionBudget>;
   /** Spawn budget of runs whose root is this agent. Options of the submission take precedence. */
   readonly spawnBudget?: Partial<SpawnBudget>;
   /**

@@ -1,10 +1,16 @@
+import type { RunKind } from "../run/run-record.ts";
 import type { NextRun } from "../run/next-run.ts";
 import type { Interruption, TaskOutcome } from "../run/task-outcome.ts";
 import type { CallSettings } from "../messages/call-settings.ts";
 import type { LlmReply } from "../messages/llm-reply.ts";
 import type { CancelSignal } from "../base/cancel-signal.ts";
 import type { CancellationError } from "../errors/cancellation-error.ts";
-import type { CompactedTranscript, CompactionStep } from "./compaction.ts";
+import type {
+  CompactedTranscript,
+  CompactionStep,
+  SessionCompactionOutcome,
+  SessionCompactionStep,
+} from "./compaction.ts";
 import type { EphemeralSource } from "./ephemeral-source.ts";
 import type { ExtensionPort } from "./extension-context.ts";
 import type { EmittableEvent, TurnEvent } from "../events/emittable-event.ts";
@@ -134,6 +140,8 @@ export interface RunContext extends WaitContext {
   readonly meta: RunMeta;
   /** User, session, run and metadata of the task. */
   readonly facts: RunFacts;
+  /** What the run does. */
+  readonly kind: RunKind;
   /** Id of this task. */
   readonly taskId: TaskId;
   /** Id of the agent that runs this task. */
@@ -224,6 +232,20 @@ export interface RunContext extends WaitContext {
    * together with its result, and stored session entries do not change.
    */
   compact(step: CompactionStep): Promise<CompactedTranscript>;
+  /**
+   * Requests a compaction of the session. It is a run that follows the invocation, in the commit that ends it. The
+   * request is recorded with the step in which it is made. A later request replaces the instructions of an earlier one.
+   */
+  requestCompaction(instructions?: string): void;
+  /** The last `requestCompaction` of this invocation. `null` if there is none. */
+  readonly compactionRequest: { readonly instructions?: string } | null;
+  /** S5: whether another run of the session has not ended. Not a step: a replay may return another answer. */
+  hasOtherRuns(): Promise<boolean>;
+  /**
+   * Compacts the session of a run of kind `compaction`. The entry becomes visible in the commit that ends the run, with
+   * `session_compact` and `save_point`. Throws `invalid_argument` in any other run.
+   */
+  compactSession(step: SessionCompactionStep): Promise<SessionCompactionOutcome>;
   /**
    * Returns steering input that arrived since the last drain, oldest first: one input, or all with `mode: "all"`.
    * Default: `one`. The input is consumed in the commit that records the drain, so each input is returned by one drain

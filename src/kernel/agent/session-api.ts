@@ -90,6 +90,12 @@ export interface SessionCompaction {
   readonly tokensBefore?: number;
 }
 
+/** Options of a run that compacts a session. */
+export interface CompactSessionOptions {
+  /** What the summary has to consider, in addition to the usual instructions. */
+  readonly instructions?: string;
+}
+
 /** Options of `RuntimeSessions.search`. */
 export interface SearchOptions extends SessionFilter {
   /** Searches only this session. */
@@ -183,6 +189,12 @@ export interface RuntimeSessions {
    * Rejects with `not_found` if the conversation continues during the call.
    */
   compact(sessionId: string, compaction: SessionCompaction): Promise<string>;
+  /**
+   * Starts a run of kind `compaction`, in which the agent of the session writes the summary, for the owner of the
+   * session. The agent must be registered with this runtime. The output of the run has the `entryId`, or `skipped` with
+   * the reason why no entry was written.
+   */
+  compact(sessionId: string, options?: CompactSessionOptions): Promise<RunHandle>;
   /** Sets the model of the following invocations, as `provider/id`. It replaces the main model of the agent. */
   setModel(sessionId: string, model: string): Promise<void>;
   /** Sets the thinking level of the following invocations. */

@@ -89,6 +89,8 @@ export interface Turn {
   readonly model: ModelReference | null;
   /** The thinking level of the main model. `null` if the session path sets none. */
   readonly thinkingLevel: ThinkingLevel | null;
+  /** Context window of the main model, in tokens. `null` if it is unknown. */
+  readonly contextWindow: number | null;
   /** Time at which the invocation started, in epoch milliseconds. */
   readonly at: number;
   /** Whether an extension replaced the user's message; `input` is then the replacement. */

@@ -2,6 +2,7 @@ import type { ErrorKind } from "../base/error-kind.ts";
 import type { Failure } from "../base/fault.ts";
 import type { RunId, SessionId } from "../base/identity.ts";
 import type { JsonValue } from "../base/json-value.ts";
+import type { CompactionSkip } from "../run/compaction-skip.ts";
 import type { RunStatus } from "../run/run-result.ts";
 import type { Usage } from "../messages/usage.ts";
 
@@ -23,10 +24,18 @@ export interface AgentEvents {
   };
   /** The session entries of the invocation are visible. Emitted in the commit of `agent_end`, after it (trap O1). */
   save_point: { readonly sessionId: SessionId; readonly leafId: string | null };
-  /** The session is idle: no follow-up waits. */
+  /** The session is idle: no input waits, and no compaction follows. */
   settled: { readonly sessionId: SessionId };
   /** The commit that ends this run submits the run `runId`, which compacts the session. */
   compaction_scheduled: { readonly sessionId: SessionId; readonly runId: RunId };
+  /** An extension, a tool or an overflow requested a compaction of the session after the invocation. */
+  compaction_requested: { readonly sessionId: SessionId; readonly instructions?: string };
+  /** The session was not compacted. `failure` tells why there is no summary. */
+  compaction_skipped: {
+    readonly sessionId: SessionId;
+    readonly reason: CompactionSkip;
+    readonly failure?: Failure;
+  };
   /** A compaction of the session starts. `manual` tells whether a person requested it. */
   session_before_compact: {
     readonly sessionId: SessionId;

@@ -28,6 +28,7 @@ const turnEventTypes = [
   "agent_start",
   "agent_end",
   "save_point",
+  "compaction_skipped",
   "settled",
 ] as const satisfies readonly EventType[];
 

@@ -8,6 +8,7 @@
  * - `seat`: a seat for a task that is pending or was preempted.
  * - `budget`: money, tokens or turns that other calls have reserved.
  * - `worker`: a worker that claims the run.
+ * - `compaction`: the end of a compaction of its session (S5).
  */
 export const waitCauses = Object.freeze([
   "person",
@@ -17,6 +18,7 @@ export const waitCauses = Object.freeze([
   "seat",
   "budget",
   "worker",
+  "compaction",
 ] as const);
 
 /** What a run waits for. */

@@ -46,6 +46,11 @@ const erasers: { readonly [Type in EventType]: Eraser<Type> | typeof wordless } 
   run_carry_over: wordless,
   run_scheduled: wordless,
   compaction_scheduled: wordless,
+  compaction_requested: ({ instructions: _instructions, ...data }) => data,
+  compaction_skipped: ({ failure, ...data }) => ({
+    ...data,
+    ...(failure !== undefined && { failure: erasedFailure(failure) }),
+  }),
   run_fork: wordless,
   task_start: wordless,
   task_signal: wordless,

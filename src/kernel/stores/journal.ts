@@ -44,8 +44,8 @@ export type Creation =
   /** The agent has an unfinished run in the session, which got the mail. */
   | { readonly kind: "steered"; readonly runId: RunId }
   /**
-   * The agent has an unfinished run in the session that does not take the mail, or a run of any agent there excludes
-   * this one (S5). Nothing changed.
+   * The agent has an unfinished run in the session that does not take the mail, or the run is a compaction and the
+   * session is not idle (S5). Nothing changed.
    */
   | { readonly kind: "busy"; readonly run: RunSummary }
   /** S6: the session is outside the scope of the flight. Nothing changed. */
@@ -63,8 +63,9 @@ export type Creation =
  * - S5 With a `flight`, the submission of another user or tenant never becomes steering, because a run acts in the name of its own
  *   user. Whether a run starts, is refused or becomes steering is decided in the transaction that creates it, also under
  *   concurrent submissions. Submissions that are appended with a commit take effect if and only if the commit is stored.
- * - S5 A run of kind `compaction` excludes every other run of its session, with and without a `flight`: it is created only in an idle
- *   session, and until it has ended no other run is created there.
+ * - S5 A run of kind `compaction` excludes every other run of its session. It is created only in an idle session. Until it has ended,
+ *   other runs are created there, with and without a `flight`, but no worker can claim them: they are `pending` and wait for
+ *   `compaction`, also if they get mail. A compaction never gets the mail of a flight.
  * - S6 For a caller with a `scope`, the runs and sessions of other tenants and users do not exist: `find` returns `undefined`, `collect`
  *   leaves them alone, and a flight creates and steers no run in their sessions. The store's queries check the scope, in the transaction
  *   that reads or writes.
@@ -81,8 +82,8 @@ export type Creation =
  */
 export interface Journal {
   /**
-   * Creates a run with its first commit. Without `flight` the run is created regardless of other runs in its session,
-   * except a compaction; forks and activations do that.
+   * Creates a run with its first commit. Without `flight` the run is created regardless of other runs in its session;
+   * forks and activations do that.
    */
   create(run: RunRecord, first: Commit, flight?: SingleFlight): MaybePromise<Creation>;
   /**

@@ -34,7 +34,8 @@ export async function lastClosedInvocation(query: ClosedInvocationQuery): Promis
   );
   for (const runId of runs) {
     const run = await journal.find(runId, scope);
-    const task = run?.agentId === agentId ? await readRootTask(journal, run) : undefined;
+    const task =
+      run?.agentId === agentId && run.kind === "invocation" ? await readRootTask(journal, run) : undefined;
     if (run !== undefined && task !== undefined) return { run, task };
   }
   throw new Fault(

@@ -37,12 +37,13 @@ import {
   type TenantScope,
   type ThinkingLevel,
   type UnsentInput,
+  type CompactSessionOptions,
 } from "../../kernel/index.ts";
 import type { RuntimeLifetime } from "../process/runtime-lifetime.ts";
 import { hostedAgent, type WorkerContext } from "../process/worker-context.ts";
 import { agentPhase } from "./agent-phase.ts";
 import { askExtensions } from "./before-navigation.ts";
-import { contextUsage } from "./context-usage.ts";
+import { contextUsage } from "../process/context-usage.ts";
 import { parseModelName, resolveModel } from "../process/session-model.ts";
 import {
   checkLimit,
@@ -58,6 +59,7 @@ import {
   searchNames,
   sessionQuery,
 } from "./session-arguments.ts";
+import { checkCompaction, compactionOf } from "./compact-session.ts";
 import { searchSessions } from "./session-search.ts";
 import { sessionTree } from "./session-tree.ts";
 import { sessionBusy } from "./submit-run.ts";
@@ -73,22 +75,28 @@ export interface StoredSessionsOptions {
   readonly life: Pick<RuntimeLifetime, "check">;
   /** S6: the tenant and user outside of whom nothing exists. */
   readonly scope?: TenantScope | undefined;
-  readonly submit: (agent: HostedAgent, input: JsonValue, options: SubmitOptions) => Promise<RunHandle>;
+  readonly submit: Submit;
+  /** Like `submit`, for a run that compacts the session. */
+  readonly compact: Submit;
 }
+
+type Submit = (agent: HostedAgent, input: JsonValue, options: SubmitOptions) => Promise<RunHandle>;
 
 /** The conversations of a store, for applications. Each change is one transaction of the store. */
 export class StoredSessions implements RuntimeSessions {
   readonly #worker: WorkerContext;
   readonly #life: Pick<RuntimeLifetime, "check">;
-  readonly #submit: StoredSessionsOptions["submit"];
+  readonly #submit: Submit;
+  readonly #compact: Submit;
   /** S6: the scope, as the options of the store. Empty without a scope. */
   readonly #scope: { readonly scope?: TenantScope };
 
-  constructor({ worker, life, scope, submit }: StoredSessionsOptions) {
+  constructor({ worker, life, scope, submit, compact }: StoredSessionsOptions) {
     this.#scope = scope === undefined ? {} : { scope };
     this.#worker = worker;
     this.#life = life;
     this.#submit = submit;
+    this.#compact = compact;
   }
 
   async list(options: SessionListOptions = {}): Promise<SessionPage> {
@@ -222,7 +230,21 @@ export class StoredSessions implements RuntimeSessions {
     return this.#append(await this.#find(sessionId), body);
   }
 
-  async compact(sessionId: string, compaction: SessionCompaction): Promise<string> {
+  compact(sessionId: string, compaction: SessionCompaction): Promise<string>;
+  compact(sessionId: string, options?: CompactSessionOptions): Promise<RunHandle>;
+  async compact(
+    sessionId: string,
+    options: SessionCompaction | CompactSessionOptions = {},
+  ): Promise<string | RunHandle> {
+    if ("summary" in options || "firstKeptEntryId" in options)
+      return this.#appendSummary(sessionId, options as SessionCompaction);
+    const instructions = checkCompaction(options);
+    const session = await this.#find(sessionId);
+    const { agent, submission } = compactionOf(this.#worker, session);
+    return this.#compact(agent, { ...instructions, manual: true }, submission);
+  }
+
+  async #appendSummary(sessionId: string, compaction: SessionCompaction): Promise<string> {
     checkOptions("sessions.compact()", compaction, compactionNames);
     const { summary, firstKeptEntryId } = compaction;
     this.#checkLarge("summary", summary);

@@ -101,6 +101,7 @@ async function settleSubmission(
       // The existing run was deleted meanwhile. Submit again.
       continue;
     }
+    if (record.kind === "compaction") throw sessionBusy(outcome.run);
     const { onlyWaits, waitsFor } = await readWaits(worker, outcome.run);
     // A run that only waits takes the input as steering, like a suspended run, although its worker still owns it. To
     // another user the store answers `busy` again.

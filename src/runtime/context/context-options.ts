@@ -1,6 +1,8 @@
 import {
   checkChoice,
   checkOptions,
+  describeValue,
+  Fault,
   optionNames,
   type DrainMode,
   type InputQueue,
@@ -78,4 +80,13 @@ export function checkParallelOptions(options: ParallelOptions | undefined): void
 export function checkReport(report: TaskReport, isRoot: boolean): void {
   checkOptions("ctx.report()", report, reportNames);
   if (report.next !== undefined) checkNextRuns(report.next, isRoot);
+}
+
+/** Refuses instructions of a compaction that are no text, or an empty one. */
+export function checkInstructions(instructions: unknown): void {
+  if (typeof instructions === "string" && instructions.trim() !== "") return;
+  throw new Fault(
+    "invalid_argument",
+    `invalid instructions ${describeValue(instructions)} of ctx.requestCompaction(): expected a text that is not empty; omit them for a compaction without instructions`,
+  );
 }

@@ -20,6 +20,9 @@ import {
   type ParallelOptions,
   type PersonQuestion,
   type RunContext,
+  type RunKind,
+  type SessionCompactionOutcome,
+  type SessionCompactionStep,
   type CallSettings,
   type RunFacts,
   type RunMeta,
@@ -42,6 +45,7 @@ import {
 import {
   checkParallelOptions,
   checkToolsOptions,
+  checkInstructions,
   checkWaitOptions,
   type DrainOptions,
   type StepOptions,
@@ -64,7 +68,9 @@ import type { TaskRunner } from "../task/task-runner.ts";
 import { askPerson } from "../tool/approval.ts";
 import { callTools, noteResults } from "../tool/tool-batch.ts";
 import { callTool, ToolStep } from "../tool/tool-call.ts";
+import { hasOtherRuns } from "./other-runs.ts";
 import { noteReport } from "./task-report.ts";
+import { compactSession } from "./session-compaction-step.ts";
 import { taskPort } from "./task-port.ts";
 import { isTurnOf, takeTurn, type ScopedPlan, type TurnOptions } from "./turn-step.ts";
 import { inboxDrain } from "../journal/wait-names.ts";
@@ -122,6 +128,14 @@ export class TaskContext implements RunContext {
 
   get taskId(): TaskId {
     return this.#runner.taskId;
+  }
+
+  get kind(): RunKind {
+    return this.#runner.host.kind;
+  }
+
+  get compactionRequest(): { readonly instructions?: string } | null {
+    return this.#runner.compactionRequest ?? this.#runner.state.compactionRequest;
   }
 
   get agentId(): AgentId {
@@ -258,6 +272,22 @@ export class TaskContext implements RunContext {
 
   followUps(options?: DrainOptions): Promise<readonly JsonValue[]> {
     return drainInput(this.#steps, "follow_up", options);
+  }
+
+  requestCompaction(instructions?: string): void {
+    if (instructions !== undefined) checkInstructions(instructions);
+    const { sessionId } = this.#runner.facts;
+    const request = instructions === undefined ? {} : { instructions };
+    this.#runner.compactionRequest = request;
+    this.#steps.emit({ type: "compaction_requested", data: { sessionId, ...request } });
+  }
+
+  hasOtherRuns(): Promise<boolean> {
+    return hasOtherRuns(this.#runner);
+  }
+
+  compactSession(step: SessionCompactionStep): Promise<SessionCompactionOutcome> {
+    return compactSession(this.#steps, step, ({ address }) => this.#inside(address, this.#steps.cancelScope));
   }
 
   compact(step: CompactionStep): Promise<CompactedTranscript> {

@@ -318,6 +318,7 @@ class TakenTurn implements Turn {
   readonly role: string;
   readonly model: ModelReference | null;
   readonly thinkingLevel: ThinkingLevel | null;
+  readonly contextWindow: number | null;
   readonly #runner: TaskRunner;
 
   constructor(runner: TaskRunner, record: TurnRecord, history: Transcript) {
@@ -341,6 +342,7 @@ class TakenTurn implements Turn {
     this.handled = record.handled ?? null;
     this.model = record.model ?? null;
     this.thinkingLevel = record.thinkingLevel ?? null;
+    this.contextWindow = runner.modelFor("main")?.contextWindow ?? null;
     this.#runner = runner;
   }
 

@@ -10,6 +10,7 @@ import {
   seatHeadcount,
   type Commit,
   type Event,
+  type EventData,
   type Headcount,
   type HeadcountCommand,
   type HeadcountOutcome,
@@ -98,6 +99,8 @@ export class RunState {
   ended = false;
   /** The runs that the commit that ends this run submits. The end of the root sets them. */
   next: readonly NextRun[] = empty;
+  /** The last compaction that the invocation requested. `null` if there is none since the root was last resumed. */
+  compactionRequest: { readonly instructions?: string } | null = null;
   /** The application's own history store has deleted what it kept of the run. */
   isHistoryCleared = false;
   /** The run shares its first commits with another run. */
@@ -206,6 +209,7 @@ export class RunState {
     if (this.ended) this.isHistoryCleared = false;
     if (type === "task_start") this.#noteStart(event);
     if (type === "task_suspend") this.#noteSuspend(event);
+    if (type === "compaction_requested") this.compactionRequest = requestIn(event.data);
     if (type !== "run_pause" && type !== "run_resume") return;
     this.paused = type === "run_pause";
     for (const task of this.tasks.values()) updateClock(task, this.paused, at);
@@ -381,7 +385,10 @@ export class RunState {
         // A resumed task is no longer cancelled and starts with a new count of crashes.
         if (task.outcome !== null) this.liveTasks++;
         task.outcome = null;
-        if (change.taskId === root) this.next = empty;
+        if (change.taskId === root) {
+          this.next = empty;
+          this.compactionRequest = null;
+        }
         task.resumed++;
         task.cancelled = null;
         task.crashes = 0;
@@ -424,4 +431,8 @@ export class RunState {
     const contents = turn?.contents ?? {};
     for (const hash in contents) this.contents.hold(hash, contents[hash] as JsonValue, lasts);
   }
+}
+
+function requestIn({ instructions }: EventData["compaction_requested"]): { readonly instructions?: string } {
+  return instructions === undefined ? {} : { instructions };
 }

@@ -93,11 +93,13 @@ export class MailboxReader {
     this.#supervisor.finishIfDone();
   }
 
-  /** A run that has ended cannot be cancelled or paused, and a completed run cannot be resumed. Input is accepted until the run is released (S5). */
+  /** A run that has ended cannot be cancelled or paused, and a completed run or a compaction cannot be resumed. Input is accepted until the run is released (S5). */
   #comesTooLate(type: PlacedMail["body"]["type"]): boolean {
     if (!this.#state.ended || type === "steer" || type === "follow_up") return false;
     const isCompleted = this.#state.task(root).outcome?.status === "completed";
-    return isCompleted || type === "cancel" || type === "pause";
+    // A compaction that runs again would not have the session for itself (S5).
+    const isFinal = isCompleted || this.#supervisor.kind === "compaction";
+    return isFinal || type === "cancel" || type === "pause";
   }
 
   #apply({ id, body, from }: PlacedMail): void {

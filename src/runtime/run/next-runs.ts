@@ -5,6 +5,7 @@ import {
   type EventDraft,
   type NextRun,
   type RunId,
+  type RunKind,
   type Submission,
   type TaskRecord,
 } from "../../kernel/index.ts";
@@ -19,6 +20,11 @@ export interface EndedRun {
   readonly log: RunLog;
   readonly state: RunState;
   readonly tenantId: string | null;
+  readonly kind: RunKind;
+}
+
+export function isCompaction({ kind }: NextRun): boolean {
+  return kind === "compaction";
 }
 
 /** The events that name the runs which the end of this root submits. */
@@ -29,7 +35,7 @@ export function nextRunEvents(
   const { sessionId } = state.task(root).record.supervision;
   return next.map((run): EventDraft => {
     const runId = idOf(worker, state, run);
-    return run.kind === "compaction"
+    return isCompaction(run)
       ? { type: "compaction_scheduled", data: { sessionId: run.sessionId ?? sessionId, runId } }
       : { type: "run_scheduled", data: { key: run.key, runId } };
   });
@@ -39,12 +45,12 @@ export function nextRunEvents(
  * Submits the runs that the root reported at its end. They are part of the commit that ends the run, so they exist if and
  * only if the run has ended. The root's end is in the journal, so a new owner submits them as well.
  */
-export function submitNext({ worker, log, state, tenantId }: EndedRun): void {
+export function submitNext({ worker, log, state, tenantId }: Omit<EndedRun, "kind">): void {
   for (const run of state.next) log.submit(submissionOf({ worker, state, tenantId }, run));
 }
 
 function submissionOf(
-  { worker, state, tenantId }: Omit<EndedRun, "log">,
+  { worker, state, tenantId }: Omit<EndedRun, "log" | "kind">,
   { sessionId, budget, priority, retention, metadata, kind, input, shares, isAlone, ...run }: NextRun,
 ): Submission {
   const { record } = state.task(root);

@@ -9,6 +9,7 @@ import {
   type EventDraft,
   type JsonValue,
   type Lease,
+  type RunKind,
   type RunRecord,
   type SpawnOutcome,
   type StepAddress,
@@ -16,7 +17,7 @@ import {
   type TaskOutcome,
 } from "../../kernel/index.ts";
 import { nextRunEvents, submitNext } from "./next-runs.ts";
-import { carryOver } from "./unread-input.ts";
+import { carryOver, withoutSettled } from "./unread-input.ts";
 import { openAccountCommand } from "../journal/new-run.ts";
 import { childTaskRecord, ownBudget, type NewTaskOptions } from "../journal/task-record.ts";
 import { DeliveryCounts } from "./delivery-counts.ts";
@@ -31,6 +32,7 @@ import { restartDelayMs } from "../process/run-retry.ts";
 import type { RunState } from "../journal/run-state.ts";
 import type { TaskState } from "../journal/task-state.ts";
 import { hasPausing, RunHeadcount, type SeatMoves } from "./run-headcount.ts";
+import { startTime } from "./start-time.ts";
 import { StopTimer } from "./stop-timer.ts";
 import {
   answersOf,
@@ -88,6 +90,7 @@ const noChanges: readonly never[] = [];
  */
 export class TaskSupervisor implements TaskHost, SeatMoves {
   readonly tenantId: string | null;
+  readonly kind: RunKind;
   readonly turn: string;
   readonly ledger: RunLedger;
   readonly allotment: RunAllotment | undefined;
@@ -108,6 +111,7 @@ export class TaskSupervisor implements TaskHost, SeatMoves {
 
   constructor({ worker, lease, record, state, log, waits, listener, live }: TaskSupervisorOptions) {
     this.tenantId = record.tenantId;
+    this.kind = record.kind;
     this.turn = turnKey(record);
     this.waits = waits;
     this.live = live;
@@ -258,7 +262,8 @@ export class TaskSupervisor implements TaskHost, SeatMoves {
     const state = this.#state;
     if (this.#isClosed || state.liveTasks > 0) return;
     if (!state.ended) {
-      const ended = { worker: this.#worker, log: this.#log, state, tenantId: this.tenantId };
+      const { kind, tenantId } = this;
+      const ended = { worker: this.#worker, log: this.#log, state, tenantId, kind };
       // Before the unread input: a compaction needs an idle session, and the input follows it.
       submitNext(ended);
       carryOver(ended);
@@ -400,16 +405,17 @@ export class TaskSupervisor implements TaskHost, SeatMoves {
     if (this.#isClosed || task.outcome !== null) return;
     const at = this.#worker.clock.now();
     this.#emitStart(task, at);
-    for (const draft of events) this.#log.emit(taskId, draft, at, task);
-    for (const child of this.#state.liveChildren(taskId, "cancel")) this.cancel(child, parentEnded);
     const runner = this.#runners.get(taskId);
     const next = nextRunsAtEnd(outcome, runner?.report ?? {});
+    for (const draft of taskId === root ? withoutSettled(this.#state, events, next) : events)
+      this.#log.emit(taskId, draft, at, task);
+    for (const child of this.#state.liveChildren(taskId, "cancel")) this.cancel(child, parentEnded);
     for (const draft of nextRunEvents({ worker: this.#worker, state: this.#state }, next))
       this.#log.emit(taskId, draft, at, task);
-    const change = endChange(taskId, { outcome, endedOn, next });
     const agent = runner?.agent ?? this.#worker.agents.get(task.record.agentId);
     const sessions = sessionChangesAtEnd(task, outcome, runner?.report ?? {}, this.#state, { at, agent });
-    this.#log.add(sessions.length === 0 ? { tasks: [change] } : { tasks: [change], sessions }, at);
+    const tasks = [endChange(taskId, { outcome, endedOn, next })];
+    this.#log.add(sessions.length === 0 ? { tasks } : { tasks, sessions }, at);
     const answers = answersOf(task, outcome, this.#lease.runId, at);
     for (const inboxChange of answers?.inbox ?? noChanges)
       if (inboxChange.type === "nack")
@@ -471,10 +477,4 @@ export class TaskSupervisor implements TaskHost, SeatMoves {
     const output = this.#runners.get(taskId)?.output ?? null;
     this.#end(taskId, { status: "paused", output, failure: null });
   }
-}
-
-/** Time before which the task does not start: its start time (L9), and the delay after a crash of its code. */
-function startTime({ record, crashes, crashedAt }: TaskState, { runRetry }: WorkerContext): number {
-  const restartAt = crashes === 0 ? 0 : crashedAt + (restartDelayMs(crashes, runRetry) ?? 0);
-  return Math.max(restartAt, record.startAt ?? 0);
 }

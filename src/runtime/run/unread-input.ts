@@ -2,14 +2,17 @@ import {
   Fault,
   rootTaskId as root,
   Supervision,
+  type EventDraft,
   type InputQueue,
+  type NextRun,
   type Submission,
 } from "../../kernel/index.ts";
 import { newRun } from "../journal/new-run.ts";
 import { anonymousUser } from "../process/worker-context.ts";
 import type { ArrivedValue } from "../journal/resolutions.ts";
+import type { RunState } from "../journal/run-state.ts";
 import { mailOfSubmission, queueWait } from "../journal/wait-names.ts";
-import type { EndedRun } from "./next-runs.ts";
+import { isCompaction, type EndedRun } from "./next-runs.ts";
 
 const queues: readonly InputQueue[] = ["steer", "follow_up"];
 
@@ -33,7 +36,7 @@ export function carryOver(completed: EndedRun): void {
 
 /** Uses the run id that the caller of `submit` chose for this input, if the input came from `submit`. */
 function submitAgain(
-  { worker, state, tenantId }: EndedRun,
+  { worker, state, tenantId, kind: ended }: EndedRun,
   kind: InputQueue,
   { value, runId }: ArrivedValue,
 ): Submission {
@@ -51,9 +54,11 @@ function submitAgain(
       "not_found",
       `agent ${agentId} is not registered with this runtime, so it cannot take the unread input of ${completedRunId}`,
     );
-  const options = { sessionId, budget, spawnBudget, priority, retention, metadata, streaming };
+  const options = { sessionId, spawnBudget, priority, retention, metadata, streaming };
   const { record: run, first } = newRun(worker, agent, value, {
     ...options,
+    // The budget of a compaction is for its summaries.
+    ...(ended !== "compaction" && { budget }),
     ...(channel !== undefined && { channel }),
     ...(userId !== null && { userId }),
     ...(tenantId !== null && { tenantId }),
@@ -66,4 +71,16 @@ function submitAgain(
     body: { type: kind, input: value },
   } as const;
   return { run, first, flight: { steering, always: true } };
+}
+
+/** The closing events of a root. It has not settled if a compaction follows, or input that it has received and not drained. */
+export function withoutSettled(
+  { resolutions }: RunState,
+  events: readonly EventDraft[],
+  next: readonly NextRun[],
+): readonly EventDraft[] {
+  const isFollowed =
+    next.some(isCompaction) ||
+    (!resolutions.isEmpty && queues.some((kind) => resolutions.all(root, queueWait(kind)).length > 0));
+  return isFollowed ? events.filter(({ type }) => type !== "settled") : events;
 }

@@ -2,13 +2,14 @@ import type { RunStanding, RunSummary, WaitCause } from "../../kernel/index.ts";
 import type { RunEnd } from "./run-end.ts";
 
 /**
- * Who has the run: a worker, no worker although it has work, no worker because it waits, or no worker because its start
- * time lies ahead (L9).
+ * Who has the run: a worker, no worker although it has work, no worker because it waits, no worker because its start
+ * time lies ahead (L9), or no worker because a compaction of its session has to end first (S5).
  */
-export type Holder = "owned" | "ready" | "suspended" | "scheduled";
+export type Holder = "owned" | "ready" | "suspended" | "scheduled" | "held";
 
 const nothing: readonly WaitCause[] = Object.freeze([]);
 const aWorker: readonly WaitCause[] = Object.freeze(["worker"]);
+const aCompaction: readonly WaitCause[] = Object.freeze(["compaction"]);
 const time: readonly WaitCause[] = Object.freeze(["time"]);
 
 /**
@@ -23,6 +24,7 @@ export function statusOf(
   if (end !== null) return { status: end.status, waitsFor: nothing };
   if (standing?.status === "paused") return { status: "paused", waitsFor: nothing };
   if (holder === "ready") return { status: "pending", waitsFor: aWorker };
+  if (holder === "held") return { status: "pending", waitsFor: aCompaction };
   if (holder === "scheduled") return { status: "pending", waitsFor: time };
   if (holder === "owned" && standing?.status !== "waiting") return { status: "running", waitsFor: nothing };
   return { status: "waiting", waitsFor: standing?.waitsFor ?? nothing };

@@ -8,6 +8,7 @@ import type {
   LedgerCommand,
   Priority,
   ReserveCommand,
+  RunKind,
   SeatStatus,
   SpawnOutcome,
   TaskId,
@@ -20,6 +21,8 @@ import type { AwaitedName, WaitRegistry } from "./wait-registry.ts";
 /** What a task uses of the run it belongs to. */
 export interface TaskHost {
   readonly tenantId: string | null;
+  /** What the run does. */
+  readonly kind: RunKind;
   /** L5: `turnKey` of the run. */
   readonly turn: string;
   /** Money of the run: every task reserves from and settles on this ledger. */

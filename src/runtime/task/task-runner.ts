@@ -90,6 +90,8 @@ export class TaskRunner implements CancellationRoot {
   endGrace: (() => void) | undefined;
   /** What the code has reported about its result so far. It becomes part of the task's end, regardless of the outcome. */
   report: TaskReport = {};
+  /** The last compaction that the code requested in this process. */
+  compactionRequest: { readonly instructions?: string } | undefined;
   /** Why the last model call of the task, or of the last child that it joined, ended. `undefined` before the first. */
   stopReason: StopReason | undefined;
   /** Limit of the turn that the code took last. */

@@ -19,6 +19,9 @@ const otherCommands: Readonly<Record<string, string>> = {
   approvals: "reeve approve",
   verify: "reeve audit verify",
   usage: "reeve cost RUN",
+  server: "reeve serve",
+  dev: "reeve serve",
+  tokens: "reeve token list",
 };
 
 /** Options of other tools, each with what does the same here. */

@@ -103,7 +103,7 @@ describe("the task tool of deepAgent()", () => {
       architecture: deepAgent(),
       model,
       models: { general },
-      compaction: () => slidingWindow({ maxMessages: 10 }),
+      compaction: { strategy: () => slidingWindow({ maxMessages: 10 }) },
     });
     expect(result.status).toBe("completed");
     expect(general.maxInFlight).toBe(2);
@@ -120,7 +120,9 @@ describe("the task tool of deepAgent()", () => {
         general: scriptedModel([long(), long(), long(), long(), "one", "other"]),
         summary: scriptedModel(Array.from({ length: 8 }, () => "in short")),
       },
-      compaction: (summarize) => summarization({ summarize, maxTokens: 300, keepRecentTokens: 50 }),
+      compaction: {
+        strategy: (summarize) => summarization({ summarize, maxTokens: 300, keepRecentTokens: 50 }),
+      },
     });
     expect(result).toMatchObject({ status: "completed", output: "Done." });
   });

@@ -99,7 +99,7 @@ describe.each(twoStores)("agent.spawnChild() on the %s store", (_name, prepare) 
     const { agent, model } = scout(
       [asks("look", "c1"), asks("look", "c2"), asks("look", "c3"), "Rain.", "Learnt."],
       {
-        compaction: () => ({ name: "last", compact: async (messages) => keepLast(messages) }),
+        compaction: { strategy: () => ({ compact: async (messages) => keepLast(messages) }) },
       },
     );
     const { sessionId } = await agent.invoke("Where?", { runtime });

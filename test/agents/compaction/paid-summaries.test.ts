@@ -41,7 +41,9 @@ test("a summary is a model call of the run: it is charged to the run's budget, a
     name: "porter",
     model,
     tools: [look],
-    compaction: (summarize) => summarization({ summarize, maxTokens: 2_000, keepRecentTokens: 1_100 }),
+    compaction: {
+      strategy: (summarize) => summarization({ summarize, maxTokens: 2_000, keepRecentTokens: 1_100 }),
+    },
   });
   const run = await runtime.submit(porter, "Look three times.");
   const result = await run.result();

@@ -10,6 +10,7 @@ import {
   type StepRecord,
   type Store,
 } from "../../../src/kernel/index.ts";
+import type { Summarizer } from "../../../src/agents/compaction/summarizer.ts";
 import { scriptedModel, type ScriptedModel } from "../../../src/testing/index.ts";
 import { setUp, settle } from "../../runtime/runtime-setup.ts";
 import { runWorkload, type Workload } from "../../runtime/simulated-crash.ts";
@@ -49,8 +50,8 @@ function porterModel(world: string[] = []): ScriptedModel {
   );
 }
 
-function porter(model: ScriptedModel, strategy: ConstructorParameters<typeof Agent>[0]["compaction"]): Agent {
-  return new Agent({ name: "porter", model, tools: [look, wait], ...(strategy && { compaction: strategy }) });
+function porter(model: ScriptedModel, strategy: (summarize: Summarizer) => CompactionStrategy): Agent {
+  return new Agent({ name: "porter", model, tools: [look, wait], compaction: { strategy } });
 }
 
 async function steps(store: Store, runId: RunId): Promise<readonly StepRecord[]> {

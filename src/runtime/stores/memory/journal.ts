@@ -89,7 +89,7 @@ export class MemoryJournal implements Journal {
 
   #create(record: RunRecord, first: Commit, flight?: SingleFlight): Creation {
     if (this.#tables.runs.has(record.runId)) return { kind: "exists" };
-    const instead = flight === undefined ? this.#excluded(record) : this.#steer(record, flight);
+    const instead = flight === undefined ? this.#refusal(record) : this.#steer(record, flight);
     if (instead !== undefined) return instead;
     if (first.inbox !== undefined && !this.#siblings.inbox.isFreeNow(first.inbox)) return { kind: "taken" };
     const row: RunRow = {
@@ -111,6 +111,7 @@ export class MemoryJournal implements Journal {
       owner: null,
       recoveries: 0,
       recoveredAt: 0,
+      isHeld: false,
       rest: startsLater(record) ? { kind: "suspended", wakeAt: record.startAt } : ready,
       readyAt: this.#tables.tick(),
       line: undefined,
@@ -241,33 +242,35 @@ export class MemoryJournal implements Journal {
       return isInScope(receiver.record, scope)
         ? { kind: "steered", runId: receiver.record.runId }
         : { kind: "foreign" };
-    const excluded = this.#excluded(run);
-    if (excluded !== undefined) return excluded;
+    const refusal = this.#refusal(run);
+    if (refusal !== undefined) return refusal;
     const row = this.#unfinishedOf(run);
     if (row === undefined) return undefined;
     // A run that keeps no history has no session.
     if (!isInScope(row.record, scope)) return { kind: "foreign" };
     const { status } = memoryStatusOf(row);
-    // A run that mail has woken is pending until a worker claims it.
-    const isLeft = status === "waiting" || status === "paused" || (row.owner === null && row.mail.length > 0);
+    // A run that mail has woken is pending until a worker claims it. A held run waits for a compaction.
+    const isLeft =
+      status === "waiting" ||
+      status === "paused" ||
+      row.isHeld ||
+      (row.owner === null && row.mail.length > 0);
     if ((!always && !isLeft) || !sameCaller(row.record, run)) return { kind: "busy", run: summaryOf(row) };
     this.#siblings.mailbox.putNow({ ...steering, runId: row.record.runId });
     return { kind: "steered", runId: row.record.runId };
   }
 
-  /** S5: refuses a run beside a compaction, and a compaction beside a run. */
-  #excluded({ kind, sessionId }: RunRecord): Creation | undefined {
-    if (kind === "compaction") {
-      const run = this.#siblings.sessions.busyRun(sessionId);
-      return run === undefined ? undefined : { kind: "busy", run };
-    }
-    const row = this.#unfinishedIn(sessionId).find(({ record }) => record.kind === "compaction");
-    return row === undefined ? undefined : { kind: "busy", run: summaryOf(row) };
+  /** S5: refuses a compaction in a session that is not idle. */
+  #refusal({ kind, sessionId }: RunRecord): Creation | undefined {
+    const run = kind === "compaction" ? this.#siblings.sessions.busyRun(sessionId) : undefined;
+    return run === undefined ? undefined : { kind: "busy", run };
   }
 
-  /** The newest unfinished run of the agent in the session. */
+  /** The newest unfinished run of the agent in the session that is no compaction. */
   #unfinishedOf({ agentId, sessionId }: RunRecord): RunRow | undefined {
-    return this.#unfinishedIn(sessionId).findLast(({ record }) => record.agentId === agentId);
+    return this.#unfinishedIn(sessionId).findLast(
+      ({ record }) => record.agentId === agentId && record.kind !== "compaction",
+    );
   }
 
   #unfinishedIn(sessionId: RunRecord["sessionId"]): readonly RunRow[] {

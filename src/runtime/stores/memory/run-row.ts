@@ -43,6 +43,8 @@ export interface RunRow {
   recoveries: number;
   recoveredAt: number;
   rest: Rest;
+  /** S5: a compaction of the session has to end before a worker may claim the run. */
+  isHeld: boolean;
   /** Value of `Tables.tick` when the run last became ready. */
   readyAt: number;
   /** The line in which the run waits to be claimed. `undefined` while it is not ready. */

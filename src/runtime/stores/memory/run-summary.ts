@@ -7,10 +7,11 @@ export function memoryStatusOf(row: StatusRow): Pick<RunSummary, "status" | "wai
   return statusOf(row.end, row.standing, holderOf(row));
 }
 
-type StatusRow = Pick<RunRow, "record" | "end" | "standing" | "owner" | "rest" | "mail">;
+type StatusRow = Pick<RunRow, "record" | "end" | "standing" | "owner" | "rest" | "mail" | "isHeld">;
 
-function holderOf({ record, owner, rest, mail }: StatusRow): Holder {
+function holderOf({ record, owner, rest, mail, isHeld }: StatusRow): Holder {
   if (owner !== null) return "owned";
+  if (isHeld) return "held";
   if (rest.kind !== "suspended" || mail.length > 0) return "ready";
   return rest.wakeAt !== null && rest.wakeAt === record.startAt ? "scheduled" : "suspended";
 }

@@ -29,6 +29,8 @@ export class Tables {
   readonly ofSession = new Map<SessionId, RunRow[]>();
   /** S5: runs of each session that have not ended, in the order of creation or reopening. */
   readonly unfinished = new Map<SessionId, Set<RunRow>>();
+  /** S5: the unfinished compaction of each session. */
+  readonly #compacting = new Map<SessionId, RunRow>();
   /** S5: for the id of a submission's mail, the run that got the mail. */
   readonly submitted = new Map<string, RunRow>();
   readonly workers = new Set<string>();
@@ -55,6 +57,7 @@ export class Tables {
     const unfinished = this.unfinished.get(sessionId);
     if (unfinished === undefined) this.unfinished.set(sessionId, new Set([row]));
     else unfinished.add(row);
+    if (row.record.kind === "compaction") this.#compacting.set(sessionId, row);
   }
 
   removeUnfinished(row: RunRow): void {
@@ -62,6 +65,25 @@ export class Tables {
     const unfinished = this.unfinished.get(sessionId);
     unfinished?.delete(row);
     if (unfinished?.size === 0) this.unfinished.delete(sessionId);
+    if (this.#compacting.get(sessionId) === row) this.#freeHeld(row);
+  }
+
+  /** S5: whether another run compacts the session of this run. */
+  #isExcluded(row: RunRow): boolean {
+    if (this.#compacting.size === 0) return false;
+    const compaction = this.#compacting.get(row.record.sessionId);
+    return compaction !== undefined && compaction !== row;
+  }
+
+  /** S5: the compaction of a session has ended or was deleted, so that workers may claim the other runs. */
+  #freeHeld({ record: { sessionId } }: RunRow): void {
+    this.#compacting.delete(sessionId);
+    for (const row of this.ofSession.get(sessionId) ?? []) {
+      if (!row.isHeld) continue;
+      row.readyAt = this.tick();
+      this.place(row);
+      this.announce({ kind: "new", runId: row.record.runId, startAt: wakeTime(row) });
+    }
   }
 
   tick(): number {
@@ -89,7 +111,9 @@ export class Tables {
   place(row: RunRow): void {
     const { owner, rest, mail } = row;
     const isAtRest = owner === null ? row.isLive : !this.workers.has(owner);
-    if (isAtRest && (owner !== null || rest.kind === "ready" || mail.length > 0)) this.ready.add(row);
+    row.isHeld = isAtRest && this.#isExcluded(row);
+    if (row.isHeld) this.ready.remove(row);
+    else if (isAtRest && (owner !== null || rest.kind === "ready" || mail.length > 0)) this.ready.add(row);
     else if (isAtRest && rest.kind === "suspended" && rest.wakeAt !== null)
       this.ready.addSleeping(row, rest.wakeAt);
     else this.ready.remove(row);
@@ -112,6 +136,11 @@ export class Tables {
     }
     return row;
   }
+}
+
+/** The time at which a sleeping run becomes ready. `null` if it is ready. */
+function wakeTime({ rest, mail }: RunRow): number | null {
+  return rest.kind === "suspended" && mail.length === 0 ? rest.wakeAt : null;
 }
 
 /** E1: the hash that represents the events of a commit in the chain. */

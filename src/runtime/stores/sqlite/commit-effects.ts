@@ -14,6 +14,7 @@ import type { OpenApprovals } from "./rows/open-approvals.ts";
 import type { DeltaBoard } from "./tail/delta-board.ts";
 import type { Draft } from "./commit-draft.ts";
 import type { Eraser } from "./retention/eraser.ts";
+import { freeHeldRuns } from "./held-runs.ts";
 import type { SqliteInbox } from "./inbox.ts";
 import type { SqliteMailbox } from "./mailbox.ts";
 import type { RunFeeds } from "./tail/run-feed.ts";
@@ -118,7 +119,7 @@ export class CommitEffects {
     if (commit.erases !== undefined) this.#eraser.markNow(run, commit.erases);
   }
 
-  #setEnd({ id }: RunKey, end: RunEnd | null, spent: RunSpend | undefined): void {
+  #setEnd({ id, sessionId }: RunKey, end: RunEnd | null, spent: RunSpend | undefined): void {
     this.#tables.database.run(
       "UPDATE runs SET ended = ?2, ended_at = ?3, spent = ifnull(?4, spent) WHERE id = ?1",
       id,
@@ -126,6 +127,7 @@ export class CommitEffects {
       end?.at ?? null,
       spendText(spent),
     );
+    if (end !== null) freeHeldRuns(this.#tables, sessionId);
   }
 
   /** Notifies listeners after the commit is durable. */

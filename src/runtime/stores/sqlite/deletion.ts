@@ -2,6 +2,7 @@ import { setImmediate } from "node:timers/promises";
 import type { RunId, SessionId, CollectOptions } from "../../../kernel/index.ts";
 import type { Collector } from "./retention/collector.ts";
 import type { DeltaBoard } from "./tail/delta-board.ts";
+import { freeHeldRuns } from "./held-runs.ts";
 import type { SqliteInbox } from "./inbox.ts";
 import type { RunFeeds } from "./tail/run-feed.ts";
 import { isInScope, RunState, scopeValues } from "./db/run-row.ts";
@@ -94,6 +95,7 @@ export class Deletion {
        WHERE run_id = ?`,
       runId,
     );
+    freeHeldRuns(tables, sessionId);
   }
 
   async #write(apply: () => readonly RunId[]): Promise<number> {

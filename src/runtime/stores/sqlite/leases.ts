@@ -21,7 +21,8 @@ import { DeadWorkers, recoveriesNow } from "./dead-workers.ts";
 import { findReadyRuns, hasDueRun, wakeDueRuns, type ReadyRuns } from "./ready-runs.ts";
 import { Turns } from "./ready-turns.ts";
 import type { DeltaBoard } from "./tail/delta-board.ts";
-import { runKeyColumns, RunState, spendText, type RunKey } from "./db/run-row.ts";
+import { freeHeldRuns } from "./held-runs.ts";
+import { isExcluded, runKeyColumns, RunState, spendText, type RunKey } from "./db/run-row.ts";
 import type { OwnedRun, Tables } from "./db/tables.ts";
 import type { WorkerLocks } from "./db/worker-lock.ts";
 
@@ -86,6 +87,7 @@ const releaseRun = (more: string): string =>
    WHERE id = ?1 AND epoch = ?2 AND owner = ?3`;
 const releaseAsItIs = releaseRun("");
 const releaseEnded = releaseRun(", ended = ?7, ended_at = ?8, spent = ifnull(?9, spent)");
+const excludedRun = `SELECT 1 FROM runs WHERE id = ? AND ${isExcluded}`;
 /** For a run that its owner released as ended although no commit holds `run_end`. */
 const endUntold = "UPDATE runs SET ended = 0, ended_at = ?2 WHERE id = ?1 AND ended IS NULL";
 
@@ -252,8 +254,8 @@ export class SqliteLeases implements Leases {
     const { id, runId, epoch, workerId } = run;
     const now = this.#tables.tick();
     const mail = database.get<{ readonly waits: number }>(mailOfRun, id);
-    // L3: unread mail makes the run ready.
-    const state = mail?.waits === 1 ? RunState.READY : stateOf(rest);
+    // L3: unread mail makes the run ready. S5: unless a compaction of its session has to end first.
+    const state = mail?.waits === 1 ? this.#readyState(id) : stateOf(rest);
     const wakeAt = state === RunState.SUSPENDED && rest.kind === "suspended" ? rest.wakeAt : null;
     const left = [id, epoch, workerId, state, wakeAt, now] as const;
     const count =
@@ -264,8 +266,13 @@ export class SqliteLeases implements Leases {
     this.#tables.owned.delete(runId);
     if (rest.kind === "ended") this.#deltas.clearNow(run);
     if (rest.kind === "ended" && end === undefined) database.run(endUntold, id, Math.floor(now / 1_000));
+    if (rest.kind === "ended" || end !== undefined) freeHeldRuns(this.#tables, run.sessionId);
     const isReady = state === RunState.READY;
     return { concernsOthers: state !== RunState.ENDED || mail !== undefined, isReady };
+  }
+
+  #readyState(id: number): number {
+    return this.#tables.database.get(excludedRun, id) === undefined ? RunState.READY : RunState.HELD;
   }
 
   /** Called after the release is durable. */

@@ -1,5 +1,5 @@
 import type { Mail, Mailbox, MaybePromise, PlacedMail, RunId, TenantScope } from "../../../kernel/index.ts";
-import { RunState, type RunKey } from "./db/run-row.ts";
+import { isExcluded, RunState, type RunKey } from "./db/run-row.ts";
 import type { Tables } from "./db/tables.ts";
 
 type StoredMail = Omit<Mail, "runId">;
@@ -79,7 +79,7 @@ export class SqliteMailbox implements Mailbox {
     if (isNew === 0) return false;
     const counted = database.get<{ readonly place: number }>(
       `UPDATE runs SET mail_count = mail_count + 1,
-         state = iif(${isLeft}, ${RunState.READY}, state),
+         state = iif(${isLeft}, iif(${isExcluded}, ${RunState.HELD}, ${RunState.READY}), state),
          ready_at = iif(${isLeft}, ?2, ready_at),
          wake_at = NULL
        WHERE id = ?1 RETURNING mail_count - 1 AS place`,

@@ -75,7 +75,7 @@ export class RunCreator {
     claim?: ClaimOptions,
   ): CreatedRun {
     if (this.#tables.find(record.runId) !== undefined) return { creation: { kind: "exists" } };
-    const instead = flight === undefined ? this.#excluded(record) : this.#steer(record, flight);
+    const instead = flight === undefined ? this.#refusal(record) : this.#steer(record, flight);
     if (instead !== undefined) return { creation: instead };
     const { inbox } = draft.commit;
     if (inbox !== undefined && !this.#siblings.inbox.isFreeNow(inbox)) return { creation: { kind: "taken" } };
@@ -92,9 +92,9 @@ export class RunCreator {
     return this.createNow(run, draft, flight);
   }
 
-  /** S5: refuses a run beside a compaction, and a compaction beside a run. */
-  #excluded(record: RunRecord): Creation | undefined {
-    const run = this.#list.findExcluding(record);
+  /** S5: refuses a compaction in a session that is not idle. */
+  #refusal({ kind, sessionId }: RunRecord): Creation | undefined {
+    const run = kind === "compaction" ? this.#list.findUnderWay(sessionId) : undefined;
     return run === undefined ? undefined : { kind: "busy", run };
   }
 
@@ -104,16 +104,19 @@ export class RunCreator {
     const steered = mailbox.findSubmitted(steering.id);
     if (steered !== undefined)
       return this.#isInScope(steered, scope) ? { kind: "steered", runId: steered } : { kind: "foreign" };
-    const excluded = this.#excluded(record);
-    if (excluded !== undefined) return excluded;
+    const refusal = this.#refusal(record);
+    if (refusal !== undefined) return refusal;
     const run = this.#list.findUnfinished(record);
     if (run === undefined) return undefined;
     // A run that keeps no history has no session.
     if (!isInScope(run, scope)) return { kind: "foreign" };
-    const { runId, status } = run;
-    // A run that mail has woken is pending until a worker claims it.
+    const { runId, status, waitsFor } = run;
+    // A run that mail has woken is pending until a worker claims it. A held run waits for a compaction.
     const isLeft =
-      status === "waiting" || status === "paused" || (status === "pending" && mailbox.hasMailNow(runId));
+      status === "waiting" ||
+      status === "paused" ||
+      waitsFor.includes("compaction") ||
+      (status === "pending" && mailbox.hasMailNow(runId));
     if ((!always && !isLeft) || !sameCaller(run, record)) return { kind: "busy", run };
     mailbox.putNow({ ...steering, runId });
     return { kind: "steered", runId };
@@ -128,8 +131,10 @@ export class RunCreator {
     const start: Position = { number: 0, seq: 0, link: chainStart(record) };
     const precondition = this.#effects.validate(draft, start);
     const { runId, agentId, sessionId, tenantId, userId, priority, agentVersion, createdAt } = record;
-    const isScheduled = startsLater(record);
-    const workerId = claim !== undefined && this.#leases.wouldClaim(record, claim) ? claim.workerId : null;
+    const isHeld = record.kind !== "compaction" && this.#list.isCompacting(sessionId);
+    const isScheduled = startsLater(record) && !isHeld;
+    const workerId =
+      !isHeld && claim !== undefined && this.#leases.wouldClaim(record, claim) ? claim.workerId : null;
     const isClaimed = workerId !== null;
     const id = database.insert(
       insertRun,
@@ -143,7 +148,7 @@ export class RunCreator {
       createdAt,
       this.#tables.tick(),
       isClaimed ? 1 : 0,
-      isClaimed ? RunState.OWNED : isScheduled ? RunState.SUSPENDED : RunState.READY,
+      isClaimed ? RunState.OWNED : isHeld ? RunState.HELD : isScheduled ? RunState.SUSPENDED : RunState.READY,
       workerId,
       isClaimed ? holder : null,
       runKinds.indexOf(record.kind),

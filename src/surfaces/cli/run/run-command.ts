@@ -1,7 +1,4 @@
 import { randomUUID } from "node:crypto";
-import { mkdirSync, statSync } from "node:fs";
-import { dirname, resolve } from "node:path";
-import type { SandboxMode } from "../../../capabilities/tools/index.ts";
 import { openRuntime } from "../../../open-runtime.ts";
 import {
   answerIfLive,
@@ -19,40 +16,26 @@ import {
   type SessionId,
   type Store,
 } from "../../../kernel/index.ts";
-import { openStore } from "../../../runtime/index.ts";
 import { OpenParts } from "../open-parts.ts";
 import { exitKindOfRun, type ExitKind } from "../exit-code.ts";
+import { openOwnStore } from "../own-store.ts";
 import { findRunId } from "../runs/find-run.ts";
 import { printable, type Terminal } from "../terminal.ts";
 import type { Workspace } from "../../../workspace.ts";
 import { obeyedOrders } from "./obeyed-orders.ts";
 import { openRunWorkspace, runAgent, runResolver } from "./run-agent.ts";
-import { checkSandbox, sandboxModes } from "./run-sandbox.ts";
+import { checkSandbox } from "./run-sandbox.ts";
 import { completeSettings, reportNotices } from "./run-workspace.ts";
-import {
-  findSettings,
-  fromMetadata,
-  notStartedHere,
-  toMetadata,
-  toolSets,
-  type RunSettings,
-  type ToolSet,
-} from "./run-settings.ts";
+import { findSettings, fromMetadata, notStartedHere, toMetadata, type RunSettings } from "./run-settings.ts";
+import { numberOf, settingsOf, type SettingsOptions } from "./settings-options.ts";
 import { answeredElsewhere } from "./answered-elsewhere.ts";
 import { askDecision, isForPerson } from "./approval-prompt.ts";
 import { JsonWatcher, TextWatcher, type RunWatcher } from "./run-watcher.ts";
 
 /** The options as the command line passes them: texts. */
-export interface RunCommandOptions {
+export interface RunCommandOptions extends SettingsOptions {
   readonly store: string;
-  readonly model?: string;
-  readonly baseUrl?: string;
   readonly mode: string;
-  readonly tools?: string;
-  readonly root?: string;
-  readonly sandbox?: string;
-  readonly instructions?: string;
-  readonly maxTurns?: string;
   readonly maxTokens?: string;
   readonly maxBudgetUsd?: string;
   readonly timeout?: string;
@@ -60,8 +43,6 @@ export interface RunCommandOptions {
   readonly continue?: boolean;
   readonly resume?: string;
   readonly yes?: boolean;
-  readonly agent?: string;
-  readonly profile?: string;
   readonly ephemeral?: boolean;
 }
 
@@ -324,12 +305,6 @@ async function sessionOf(
   throw new Fault("not_found", "this store has no session to continue");
 }
 
-async function openOwnStore(address: string): Promise<Store> {
-  const path = address.startsWith("sqlite:") ? address.slice("sqlite:".length) : "";
-  if (path !== "" && path !== ":memory:") mkdirSync(dirname(resolve(path)), { recursive: true });
-  return openStore(address);
-}
-
 /** Options that a resumed run keeps from its start. */
 const ofStart = {
   model: "--model",
@@ -372,32 +347,6 @@ async function promptOf(words: readonly string[], terminal: Terminal): Promise<s
   throw new Fault("invalid_argument", 'missing prompt; use reeve run "..." --model provider/id');
 }
 
-function settingsOf(options: RunCommandOptions): RunSettings {
-  const { model, tools, root = ".", sandbox, instructions, baseUrl, agent, profile } = options;
-  if (tools !== undefined && !toolSets.includes(tools as ToolSet))
-    throw new Fault("invalid_argument", `invalid --tools ${tools}: expected one of ${toolSets.join(", ")}`);
-  if (sandbox !== undefined && !sandboxModes.includes(sandbox as SandboxMode))
-    throw new Fault(
-      "invalid_argument",
-      `invalid --sandbox ${sandbox}: expected one of ${sandboxModes.join(", ")}`,
-    );
-  if (statSync(root, { throwIfNoEntry: false })?.isDirectory() !== true)
-    throw new Fault("invalid_argument", `invalid --root ${root}: the folder does not exist`);
-  const maxTurns = numberOf("--max-turns", options.maxTurns, { whole: true });
-  return {
-    root: resolve(root),
-    folder: process.cwd(),
-    ...(model !== undefined && { model }),
-    ...(tools !== undefined && { tools: tools as ToolSet }),
-    ...(sandbox !== undefined && { sandbox: sandbox as SandboxMode }),
-    ...(agent !== undefined && { agent }),
-    ...(profile !== undefined && { profile }),
-    ...(baseUrl !== undefined && { baseUrl }),
-    ...(instructions !== undefined && { instructions }),
-    ...(maxTurns !== undefined && { maxTurns }),
-  };
-}
-
 /**
  * The budget of the run. Turns are limited by the agent's loop, because the budget would count the turn of an
  * interrupted call twice.
@@ -411,21 +360,6 @@ function budgetOf({ maxTokens, maxBudgetUsd, timeout }: RunCommandOptions): Part
     ...(usd !== undefined && { maxCostUsd: usd }),
     ...(seconds !== undefined && { deadlineMs: Math.round(seconds * 1000) }),
   };
-}
-
-function numberOf(
-  option: string,
-  text: string | undefined,
-  { whole = false }: { readonly whole?: boolean },
-): number | undefined {
-  if (text === undefined) return undefined;
-  const value = text.trim() === "" ? Number.NaN : Number(text);
-  const fits = Number.isFinite(value) && value > 0 && (!whole || Number.isSafeInteger(value));
-  if (fits) return value;
-  throw new Fault(
-    "invalid_argument",
-    `invalid ${option} ${text}: expected ${whole ? "an integer from 1" : "a number above 0"}`,
-  );
 }
 
 function watcherOf({ mode }: RunCommandOptions, terminal: Terminal): RunWatcher {

@@ -14,6 +14,11 @@ export async function completeSettings(
   terminal: Terminal,
 ): Promise<RunSettings> {
   await askTrust(workspace, terminal);
+  return agentSettings(workspace, flags);
+}
+
+/** Returns the settings of an agent's runs, with what the workspace determines. Throws if the agent cannot be made. */
+export async function agentSettings(workspace: Workspace, flags: RunSettings): Promise<RunSettings> {
   const name = flags.agent ?? workspace.settings.defaultAgent;
   const agent = workspace.agents().find((each) => each.name === (name ?? "assistant"));
   if (agent === undefined) {

@@ -1,6 +1,14 @@
 import type { FileSchema } from "./migrate.ts";
 import { OwnerKind } from "./owner-kind.ts";
-import { isScheduled, isSuspended, noTenant, pausedText, turnUser } from "./run-row.ts";
+import {
+  isCompacting,
+  isScheduled,
+  isSuspended,
+  noTenant,
+  pausedText,
+  RunState,
+  turnUser,
+} from "./run-row.ts";
 
 /** "Reev" in the header of the file. It distinguishes Reeve's files from other SQLite databases. */
 const applicationId = 0x52656576;
@@ -108,6 +116,8 @@ const migrations: readonly string[] = [
   CREATE INDEX runs_of_user ON runs (user_id, tenant) WHERE user_id IS NOT NULL AND run_id IS NOT NULL;
   CREATE INDEX runs_by_creation ON runs (created_at) WHERE run_id IS NOT NULL;
   CREATE INDEX runs_of_kind ON runs (kind) WHERE kind > 0 AND run_id IS NOT NULL;
+  CREATE INDEX runs_compacting ON runs (session_id) WHERE ${isCompacting};
+  CREATE INDEX runs_held ON runs (session_id) WHERE state = ${RunState.HELD};
   CREATE INDEX runs_suspended ON runs (state) WHERE ${isSuspended} AND NOT ${isScheduled} AND run_id IS NOT NULL;
   CREATE INDEX runs_scheduled ON runs (state) WHERE ${isSuspended} AND ${isScheduled} AND run_id IS NOT NULL;
   CREATE INDEX runs_paused ON runs (standing) WHERE standing = '${pausedText}' AND ended IS NULL AND run_id IS NOT NULL;

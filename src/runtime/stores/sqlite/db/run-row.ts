@@ -13,8 +13,19 @@ import {
   type WaitCause,
 } from "../../../../kernel/index.ts";
 
-/** Ownership of a run. A run whose owner has died stays `OWNED` until a claim notices the death. */
-export const RunState = Object.freeze({ READY: 0, OWNED: 1, SUSPENDED: 2, ENDED: 3 });
+/**
+ * Ownership of a run. A run whose owner has died stays `OWNED` until a claim notices the death. A `HELD` run would be ready,
+ * but a compaction of its session has to end first (S5).
+ */
+export const RunState = Object.freeze({ READY: 0, OWNED: 1, SUSPENDED: 2, ENDED: 3, HELD: 4 });
+
+/** SQL condition for the compactions that have not ended. */
+export const isCompacting = "kind = 1 AND ended IS NULL AND run_id IS NOT NULL";
+
+/** S5: SQL condition for the runs whose session another run compacts. */
+export const isExcluded = `EXISTS (SELECT 1 FROM runs AS other INDEXED BY runs_compacting
+  WHERE other.session_id = runs.session_id AND other.id <> runs.id
+    AND other.kind = 1 AND other.ended IS NULL AND other.run_id IS NOT NULL)`;
 
 /** SQL condition for the runs that no worker has, that have no work, and that have not ended. */
 export const isSuspended = `state = ${RunState.SUSPENDED} AND ended IS NULL`;

@@ -1,5 +1,4 @@
 import {
-  runKinds,
   runStatuses,
   type RunPage,
   type RunQuery,
@@ -12,6 +11,7 @@ import { cursorOf, newestFirst, pageOf, type RunCursor } from "../../run-cursor.
 import { statusOf, type Holder } from "../../run-status.ts";
 import type { CommitRows } from "./commit-rows.ts";
 import {
+  isCompacting,
   isScheduled,
   recordOf,
   runColumns,
@@ -43,8 +43,7 @@ const underWayIn = `SELECT ${listedColumns} FROM runs INDEXED BY runs_of_session
   WHERE session_id = ? AND run_id IS NOT NULL
     AND (ended IS NULL OR EXISTS (SELECT 1 FROM mail WHERE run = runs.id)) ORDER BY ended LIMIT 1`;
 
-const compactionIn = `SELECT ${listedColumns} FROM runs INDEXED BY runs_of_session
-  WHERE session_id = ? AND ended IS NULL AND run_id IS NOT NULL AND kind = ${runKinds.indexOf("compaction")} LIMIT 1`;
+const compactionIn = `SELECT 1 FROM runs INDEXED BY runs_compacting WHERE session_id = ? AND ${isCompacting} LIMIT 1`;
 
 /** Lists runs, newest first. Reads from the most selective index that fits the query until the page is full. */
 export class RunList {
@@ -77,11 +76,12 @@ export class RunList {
     );
   }
 
-  /** S5: returns the newest unfinished run of an agent in a session. Call inside a transaction. */
+  /** S5: returns the newest unfinished run of an agent in a session that is no compaction. Call inside a transaction. */
   findUnfinished({ agentId, sessionId }: Pick<RunRecord, "agentId" | "sessionId">): RunSummary | undefined {
     const [row] = this.#tables.database.all<ListedRow>(
       `SELECT ${listedColumns} FROM runs INDEXED BY runs_of_session
-       WHERE session_id = ? AND ended IS NULL AND agent_id = ? AND run_id IS NOT NULL ORDER BY id DESC LIMIT 1`,
+       WHERE session_id = ? AND ended IS NULL AND agent_id = ? AND kind <> 1 AND run_id IS NOT NULL
+       ORDER BY id DESC LIMIT 1`,
       sessionId,
       agentId,
     );
@@ -96,11 +96,9 @@ export class RunList {
     return row === undefined ? undefined : this.#summaries([row])[0];
   }
 
-  /** S5: returns a run that excludes a new run of this kind in its session. Call inside a transaction. */
-  findExcluding({ kind, sessionId }: Pick<RunRecord, "kind" | "sessionId">): RunSummary | undefined {
-    if (kind === "compaction") return this.findUnderWay(sessionId);
-    const row = this.#tables.database.get<ListedRow>(compactionIn, sessionId);
-    return row === undefined ? undefined : this.#summaries([row])[0];
+  /** S5: whether a run compacts the session. Call inside a transaction. */
+  isCompacting(sessionId: SessionId): boolean {
+    return this.#tables.database.get(compactionIn, sessionId) !== undefined;
   }
 
   #summaries(rows: readonly ListedRow[]): RunSummary[] {
@@ -136,5 +134,6 @@ function presentStatus(row: StatusRow): Pick<RunSummary, "status" | "waitsFor"> 
 function holderOf({ state, isScheduled: isLater }: StatusRow): Holder {
   if (state === RunState.READY) return "ready";
   if (state === RunState.OWNED) return "owned";
+  if (state === RunState.HELD) return "held";
   return isLater === 1 ? "scheduled" : "suspended";
 }

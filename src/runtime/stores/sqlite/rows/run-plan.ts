@@ -35,6 +35,11 @@ const unfinished: Readonly<Partial<Record<RunSummaryStatus, readonly StatusRows[
       index: "runs_ready",
       isRare: true,
     },
+    {
+      where: `state = ${RunState.HELD} AND ended IS NULL AND standing IS NOT '${pausedText}' AND session_id > ''`,
+      index: "runs_held",
+      isRare: true,
+    },
     { where: `${isSuspended} AND ${isScheduled}`, index: "runs_scheduled" },
   ],
   running: [

@@ -1,0 +1,139 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { createServer as createHttpServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
+import { openRuntime } from "reeve";
+import { formatAgentId, type HostedAgent, type RunHandle, type Runtime } from "reeve/kernel";
+import { createServer, listen } from "reeve/server";
+import { cpuMs } from "./cpu-time.ts";
+import { median, type Row } from "./row.ts";
+
+const client = fileURLToPath(new URL("stream-client.ts", import.meta.url));
+const rounds = 5;
+const eventsPerStep = 50;
+const steps = 2_000;
+const liveSteps = 400;
+
+/** Writes 100,000 events. */
+const writer: HostedAgent = {
+  id: formatAgentId({ name: "writer" }),
+  run: async (ctx) => {
+    for (let step = 0; step < steps; step++) {
+      for (let at = 0; at < eventsPerStep; at++)
+        ctx.emitEvent({
+          type: "architecture_event",
+          data: { architecture: "bench", name: "note", data: { step, at, text: "x".repeat(100) } },
+        });
+      await ctx.step("s", async () => step);
+    }
+  },
+};
+
+/** Waits for its watchers, then works for some seconds. */
+const worker: HostedAgent = {
+  id: formatAgentId({ name: "worker" }),
+  run: async (ctx) => {
+    await ctx.waitForSignal("go");
+    for (let step = 0; step < liveSteps; step++)
+      await ctx.step("s", () => new Promise<number>((resolve) => void setTimeout(() => resolve(step), 5)));
+  },
+};
+
+interface Client {
+  readonly opened: Promise<unknown>;
+  readonly result: Promise<{ readonly ms: number; readonly bytes: number }>;
+}
+
+function startClient(url: string, count: number): Client {
+  const child = spawn(process.execPath, [client, url, String(count)], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
+  const opened = lines.next();
+  const result = opened.then(async () => {
+    const { value } = await lines.next();
+    return JSON.parse(String(value)) as { readonly ms: number; readonly bytes: number };
+  });
+  return { opened, result };
+}
+
+/** Serves the events of a run as simply as possible: one write per event. */
+async function plainWriter(run: RunHandle): Promise<{ readonly url: string; close(): void }> {
+  const http = createHttpServer((_request, response) => {
+    const write = async (): Promise<void> => {
+      for await (const event of run.events())
+        if ("seq" in event && !response.write(`id: ${event.seq}\ndata: ${JSON.stringify(event)}\n\n`))
+          await once(response, "drain");
+      response.end();
+    };
+    write().catch((error: unknown) => response.destroy(error as Error));
+  });
+  await once(http.listen(0, "127.0.0.1"), "listening");
+  return { url: `http://127.0.0.1:${(http.address() as AddressInfo).port}/`, close: () => void http.close() };
+}
+
+function perSecond(ms: number): number {
+  return Math.round((steps * eventsPerStep * 1000) / ms);
+}
+
+async function tail(runtime: Runtime, base: string): Promise<Row> {
+  const run = await runtime.submit(writer, null);
+  await run.result();
+  const plain = await plainWriter(run);
+  const ours: number[] = [];
+  const theirs: number[] = [];
+  for (let round = 0; round < rounds; round++) {
+    ours.push((await startClient(`${base}/api/runs/${run.runId}/stream`, 1).result).ms);
+    theirs.push((await startClient(plain.url, 1).result).ms);
+  }
+  plain.close();
+  return {
+    name: "tail of 100,000 events over SSE, against a plain writer",
+    value: perSecond(median(ours)),
+    unit: "events/s",
+    against: perSecond(median(theirs)),
+    goal: { atLeast: 0.6 },
+  };
+}
+
+async function watched(runtime: Runtime, base: string, watchers: number): Promise<number> {
+  const run = await runtime.submit(worker, null);
+  const clients = startClient(`${base}/api/runs/${run.runId}/stream`, watchers);
+  await clients.opened;
+  const used = await cpuMs(async () => {
+    await run.signal("go");
+    await clients.result;
+  });
+  return used;
+}
+
+export async function* rows(): AsyncIterable<Row> {
+  const runtime = await openRuntime();
+  const server = createServer(runtime, {
+    agents: [writer, worker],
+    tokens: null,
+    limits: { maxStreamsPerToken: 1_000, requestsPerSecond: 1_000, requestBurst: 1_000 },
+  });
+  const listening = await listen(server, { port: 0 });
+  try {
+    yield await tail(runtime, listening.url);
+    const few: number[] = [];
+    const many: number[] = [];
+    for (let round = 0; round < rounds; round++) {
+      few.push(await watched(runtime, listening.url, 50));
+      many.push(await watched(runtime, listening.url, 500));
+    }
+    yield {
+      name: "CPU of a run with 500 watchers, against 50",
+      value: median(many),
+      unit: "ms",
+      against: median(few),
+      goal: { atMost: 2 },
+    };
+  } finally {
+    await listening.close();
+    await runtime.close();
+  }
+}

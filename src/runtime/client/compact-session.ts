@@ -1,0 +1,46 @@
+import {
+  checkOptions,
+  describeValue,
+  Fault,
+  optionNames,
+  type CompactSessionOptions,
+  type HostedAgent,
+  type SessionSummary,
+  type SubmitOptions,
+} from "../../kernel/index.ts";
+import { hostedAgent, type WorkerContext } from "../process/worker-context.ts";
+
+const optionsOfRun = optionNames<CompactSessionOptions>({ instructions: true });
+
+/** Checks the options of a run that compacts a session, and returns its instructions. */
+export function checkCompaction(options: CompactSessionOptions): { readonly instructions?: string } {
+  checkOptions("sessions.compact()", options, optionsOfRun);
+  const { instructions } = options;
+  if (instructions === undefined) return {};
+  if (typeof instructions === "string" && instructions.trim() !== "") return { instructions };
+  throw new Fault(
+    "invalid_argument",
+    `invalid instructions ${describeValue(instructions)} of sessions.compact(): expected a text that is not empty; omit them for a compaction without instructions`,
+  );
+}
+
+/** A compaction of a session: the agent of the session, and a submission in the name of its owner. */
+export function compactionOf(
+  worker: WorkerContext,
+  { sessionId, agentId, userId, tenantId }: SessionSummary,
+): { readonly agent: HostedAgent; readonly submission: SubmitOptions } {
+  const agent = hostedAgent(worker, agentId);
+  const { compactionBudget: budget } = agent;
+  if (budget === undefined)
+    throw new Fault(
+      "unsupported",
+      `agent ${agentId} cannot compact session ${sessionId}: it has no model, or was created with compaction: false; pass a summary to sessions.compact(), or change the option`,
+    );
+  const submission = {
+    sessionId,
+    budget,
+    ...(userId !== null && { userId }),
+    ...(tenantId !== null && { tenantId }),
+  };
+  return { agent, submission };
+}

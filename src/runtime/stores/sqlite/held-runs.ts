@@ -1,0 +1,24 @@
+import type { RunId, SessionId } from "../../../kernel/index.ts";
+import { isExcluded, RunState } from "./db/run-row.ts";
+import type { Tables } from "./db/tables.ts";
+
+/** A run that has never started and has a start time is suspended until then. Every other held run has work. */
+const isLater = "(start_at IS NOT NULL AND epoch = 0 AND mail_count = 0)";
+
+const freeHeld = `UPDATE runs INDEXED BY runs_held SET state = iif(${isLater}, ${RunState.SUSPENDED}, ${RunState.READY}),
+    wake_at = iif(${isLater}, start_at, NULL), ready_at = ?2
+  WHERE session_id = ?1 AND state = ${RunState.HELD} AND NOT ${isExcluded}
+  RETURNING run_id AS runId, wake_at AS startAt`;
+
+/**
+ * S5: lets workers claim the runs of a session that waited for its compaction, if no compaction is left. Call it inside
+ * the transaction in which a run ends or is deleted.
+ */
+export function freeHeldRuns(tables: Tables, sessionId: SessionId): void {
+  const freed = tables.database.all<{ readonly runId: RunId; readonly startAt: number | null }>(
+    freeHeld,
+    sessionId,
+    tables.tick(),
+  );
+  for (const { runId, startAt } of freed) tables.announce({ kind: "new", runId, startAt });
+}

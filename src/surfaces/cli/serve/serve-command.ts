@@ -1,0 +1,168 @@
+import { formatSessionId, Fault, parseSessionId, type AgentResolver } from "../../../kernel/index.ts";
+import { openRuntime } from "../../../open-runtime.ts";
+import type { Workspace } from "../../../workspace.ts";
+import {
+  createServer,
+  hostsOf,
+  isLoopback,
+  listen,
+  storedTokens,
+  type Listening,
+  type ServedAgent,
+  type Server,
+  type Tokens,
+} from "../../server/index.ts";
+import type { ExitKind } from "../exit-code.ts";
+import { OpenParts } from "../open-parts.ts";
+import { openOwnStore } from "../own-store.ts";
+import { defaultAgentName, inFolder, openRunWorkspace, runAgent, runResolver } from "../run/run-agent.ts";
+import { checkSandbox } from "../run/run-sandbox.ts";
+import { toMetadata, type RunSettings } from "../run/run-settings.ts";
+import { agentSettings, reportNotices } from "../run/run-workspace.ts";
+import { settingsOf, type SettingsOptions } from "../run/settings-options.ts";
+import type { Terminal } from "../terminal.ts";
+import { askTrust } from "../workspace/trust-command.ts";
+import { idleEngine } from "./idle-engine.ts";
+
+/** The options as the command line passes them: texts. */
+export interface ServeOptions extends SettingsOptions {
+  readonly store: string;
+  readonly port: string;
+  readonly host: string;
+  readonly allowHost?: readonly string[];
+  /** `false` with `--no-token`. */
+  readonly token: boolean;
+  /** `false` with `--no-worker`. */
+  readonly worker: boolean;
+}
+
+/** Serves the runs and sessions of a store until it is interrupted. */
+export async function serveCommand(options: ServeOptions, terminal: Terminal): Promise<ExitKind> {
+  const { host, token: needsToken, worker: isWorker } = options;
+  const port = portOf(options.port);
+  if (!needsToken && !isLoopback(host)) throw openToAll(host);
+  const flags = settingsOf(options);
+  const open = new OpenParts();
+  try {
+    const workspace = open.add(await openRunWorkspace(flags));
+    await askTrust(workspace, terminal);
+    const hosted = await hostedSettings(workspace, flags);
+    if (isWorker) for (const settings of hosted) await checkSandbox(workspace, settings, terminal);
+    const store = open.add(await openOwnStore(options.store));
+    const tokens = storedTokens(store.records);
+    await requireTokens(tokens, host);
+    const runtime = open.add(
+      await openRuntime({ store, keepAlive: true, ...(!isWorker && { engine: idleEngine }) }),
+    );
+    if (isWorker) for (const resolver of resolvers(workspace, flags, open)) runtime.register(resolver);
+    const server = createServer(runtime, {
+      agents: hosted.map((settings) => servedAgent(workspace, settings)),
+      tokens: needsToken ? tokens : null,
+      hosts: [...hostsOf(host), ...(options.allowHost ?? [])],
+      cookie: port === 0 ? "reeve" : `reeve-${port}`,
+      onError: (error) => terminal.say(`reeve: ${error.message}`),
+    });
+    const listening = await listen(server, { port, host });
+    reportNotices(workspace, terminal);
+    await announce(terminal, { options, server, listening, hosted });
+    await interrupted(terminal);
+    terminal.say("reeve: finishing calls in flight; press Ctrl-C again to end this process at once");
+    await listening.close();
+    return "ok";
+  } finally {
+    await open.close();
+  }
+}
+
+/** The settings of each agent of the workspace that has a model, or of the agent that `--agent` names. */
+async function hostedSettings(workspace: Workspace, flags: RunSettings): Promise<readonly RunSettings[]> {
+  if (flags.agent !== undefined) return [await agentSettings(workspace, flags)];
+  const settings: RunSettings[] = [];
+  for (const { name, model, tools } of workspace.agents())
+    // An agent in code has its own model, which the workspace does not know.
+    if (model !== undefined || tools === undefined)
+      settings.push(await agentSettings(workspace, { ...flags, agent: name }));
+  return settings;
+}
+
+/** Make the agents of the runs of this folder, whichever process started them. */
+function resolvers(workspace: Workspace, { root }: RunSettings, open: OpenParts): readonly AgentResolver[] {
+  const names = new Set([defaultAgentName, ...workspace.agents().map(({ name }) => name)]);
+  return [...names].map((name) =>
+    runResolver({ name, accepts: inFolder(root), onOpen: (opened) => void open.add(opened) }),
+  );
+}
+
+/** An agent of the workspace, for callers of the server. Each session has its own instance. */
+function servedAgent(workspace: Workspace, settings: RunSettings): ServedAgent {
+  const { agent: name = defaultAgentName, model } = settings;
+  const { description, tools } = workspace.agents().find((each) => each.name === name) ?? {};
+  return {
+    name,
+    ...(description !== undefined && { description }),
+    ...(model !== undefined && { model }),
+    ...(tools !== undefined && { tools }),
+    start: async ({ runId, sessionId }) => {
+      const session = sessionId === undefined ? formatSessionId(runId) : parseSessionId(sessionId);
+      const agent = await runAgent(workspace, settings, session);
+      return { agent, metadata: toMetadata(settings), sessionId: session };
+    },
+  };
+}
+
+interface Started {
+  readonly options: ServeOptions;
+  readonly server: Server;
+  readonly listening: Listening;
+  readonly hosted: readonly RunSettings[];
+}
+
+/** Prints the address to stdout: the page's one-time link, if the person at this machine can use one. */
+async function announce(terminal: Terminal, { options, server, listening, hosted }: Started): Promise<void> {
+  const link = isLoopback(options.host) ? server.pageLink() : undefined;
+  await terminal.out(`${listening.url}${link ?? "/"}`);
+  if (link !== undefined)
+    terminal.say("The link works once and opens the page in this browser. Programs use: reeve token create");
+  if (hosted.length === 0)
+    terminal.say(
+      "No agent is hosted, because none has a model; use --model provider/id, or set REEVE_MODEL.",
+    );
+  if (!options.token) terminal.say("Every program of this machine may use the server (--no-token).");
+  if (!options.worker) terminal.say("Runs are not driven here (--no-worker); they wait for a worker.");
+}
+
+/** Resolves with the first interrupt or SIGTERM. The second one ends the process. */
+function interrupted(terminal: Terminal): Promise<void> {
+  return new Promise((stop) => {
+    let isStopping = false;
+    const onSignal = (): void => {
+      if (isStopping) process.kill(process.pid, "SIGKILL");
+      isStopping = true;
+      stop();
+    };
+    terminal.onInterrupt(onSignal);
+    process.on("SIGTERM", onSignal);
+  });
+}
+
+function portOf(text: string): number {
+  const port = /^\d{1,5}$/u.test(text) ? Number(text) : Number.NaN;
+  if (port <= 65_535) return port;
+  throw new Fault("invalid_argument", `invalid --port ${text}: expected an integer from 0 to 65535`);
+}
+
+/** An address that other machines reach must not serve callers without a token. */
+async function requireTokens(tokens: Tokens, host: string): Promise<void> {
+  if (isLoopback(host) || (await tokens.list()).length > 0) return;
+  throw new Fault(
+    "invalid_argument",
+    `--host ${host} is reachable from other machines, and the store has no token; create one first with reeve token create`,
+  );
+}
+
+function openToAll(host: string): Fault {
+  return new Fault(
+    "invalid_argument",
+    `--no-token cannot be combined with --host ${host}, because other machines would reach the server; use 127.0.0.1, or tokens`,
+  );
+}

@@ -1,0 +1,106 @@
+import type { Command } from "commander";
+import { exitCodeTable, type ExitKind } from "./exit-code.ts";
+import type { ServeOptions } from "./serve/serve-command.ts";
+import type { CreateTokenOptions, ListTokensOptions } from "./serve/token-command.ts";
+import { defaultStore, type StoreOptions } from "./stored-runs.ts";
+import type { Terminal } from "./terminal.ts";
+
+const serveHelp = `
+Prints the address of the server: a link that works once and opens the page. Other programs send a token of
+reeve token create with each request. GET /openapi.json describes all routes.
+
+The server hosts the agents of the workspace (reeve agents lists them), and drives the runs of this folder:
+those that callers start, and those that reeve run left behind. Runs of other agents are shown and wait for a worker.
+On Ctrl-C it starts no further call, finishes those in flight and ends; the next process continues the runs.
+
+${exitCodeTable()}
+
+Examples:
+  $ reeve serve --model anthropic/claude-sonnet-5
+  $ reeve serve --no-worker --port 8080
+  $ reeve token create --scope admin && reeve serve --host 0.0.0.0`;
+
+const createHelp = `
+read: reads. run: also starts and controls runs, and changes sessions. admin: also delivers dead letters again.
+Only an admin token may have no tenant; it then sees the whole store.
+
+${exitCodeTable()}
+
+Examples:
+  $ reeve token create --tenant acme --user ann
+  $ reeve token create --scope admin --days 30`;
+
+/** Adds the commands of the server. */
+export function addServerCommands(
+  program: Command,
+  terminal: Terminal,
+  onEnd: (kind: ExitKind) => void,
+): void {
+  program
+    .command("serve")
+    .description("serve runs and sessions over HTTP, and drive the runs of this folder")
+    .option("--port <n>", "the port; 0 chooses a free one", "4711")
+    .option("--host <address>", "the address to listen at; others than 127.0.0.1 need a token", "127.0.0.1")
+    .option(
+      "--allow-host <name>",
+      "a further name of this server, as clients write it; may be repeated",
+      collect,
+    )
+    .option("--no-token", "let every program of this machine use the server")
+    .option("--no-worker", "drive no runs")
+    .option(
+      "-m, --model <provider/id>",
+      "host the agent of reeve run with this model (default: $REEVE_MODEL)",
+    )
+    .option("--base-url <url>", "the provider's address, if it is not the usual one")
+    .option("--tools <none|read|all>", "the tools of the agents (default: their own, or read)")
+    .option("--root <folder>", "the folder that the tools may use (default: the current folder)")
+    .option("--sandbox <enforce|warn|off>", "the sandbox of shell commands (default: enforce)")
+    .option("--instructions <text>", "the system prompt")
+    .option("--max-turns <n>", "maximum number of turns (default: 25)")
+    .option("--store <address>", "where runs are kept, as sqlite:PATH", defaultStore)
+    .addHelpText("after", serveHelp)
+    .action(async (options: ServeOptions) => {
+      const { serveCommand } = await import("./serve/serve-command.ts");
+      onEnd(await serveCommand(options, terminal));
+    });
+  const token = program.command("token").description("create, list and revoke tokens of the server");
+  token
+    .command("create")
+    .description("create a token and print it")
+    .option("--name <text>", "a name for lists", "token")
+    .option("--scope <read|run|admin>", "what the token may do", "run")
+    .option("--tenant <id>", "the tenant whose runs the token sees")
+    .option("--user <id>", "the user of the tenant; others' runs are then not visible")
+    .option("--days <n>", "how long the token is valid (default: until it is revoked)")
+    .option("--store <address>", "the store, as sqlite:PATH", defaultStore)
+    .addHelpText("after", createHelp)
+    .action(async (options: CreateTokenOptions) => {
+      const { createToken } = await import("./serve/token-command.ts");
+      onEnd(await createToken(options, terminal));
+    });
+  token
+    .command("list")
+    .description("print the tokens, without their secrets")
+    .option("--store <address>", "the store, as sqlite:PATH", defaultStore)
+    .option("--json", "print one JSON object per line")
+    .addHelpText("after", `\n${exitCodeTable()}`)
+    .action(async (options: ListTokensOptions) => {
+      const { listTokens } = await import("./serve/token-command.ts");
+      onEnd(await listTokens(options, terminal));
+    });
+  token
+    .command("revoke")
+    .description("revoke tokens and print their ids")
+    .argument("<ID...>", "the ids of the tokens")
+    .option("--store <address>", "the store, as sqlite:PATH", defaultStore)
+    .addHelpText("after", `\n${exitCodeTable()}`)
+    .action(async (tokenIds: string[], options: StoreOptions) => {
+      const { revokeTokens } = await import("./serve/token-command.ts");
+      onEnd(await revokeTokens(tokenIds, options, terminal));
+    });
+}
+
+function collect(value: string, before: readonly string[] = []): readonly string[] {
+  return [...before, value];
+}

@@ -1,0 +1,50 @@
+import { Fault } from "../../../kernel/index.ts";
+
+/**
+ * What a token may do. `read` reads; `run` also starts runs, controls them and changes sessions; `admin` also delivers
+ * dead letters again, and may see the whole store.
+ */
+export const scopes = Object.freeze(["read", "run", "admin"] as const);
+
+export type Scope = (typeof scopes)[number];
+
+/** The caller of a request, and what the caller may do. */
+export interface Access {
+  /** Id of the token. `null` if the server needs no token. */
+  readonly tokenId: string | null;
+  /** Name of the token. Commands carry it if the token names no user. */
+  readonly name: string;
+  readonly scope: Scope;
+  /** `null` only with the scope `admin`: the caller sees the runs and sessions of all tenants. */
+  readonly tenantId: string | null;
+  /** The user in whose name the caller acts. `null`: no particular user. */
+  readonly userId: string | null;
+}
+
+/** The access of a server that needs no token: the person at this machine. */
+export const localAccess: Access = Object.freeze({
+  tokenId: null,
+  name: "local",
+  scope: "admin",
+  tenantId: null,
+  userId: "person",
+});
+
+/** The access of a route that needs no token. It reaches no run and no session. */
+export const publicAccess: Access = Object.freeze({
+  tokenId: null,
+  name: "public",
+  scope: "read",
+  tenantId: null,
+  userId: null,
+});
+
+/** Throws `permission_denied` if the access does not include a scope. */
+export function requireScope({ scope, name }: Access, needed: Scope): void {
+  if (scopes.indexOf(scope) >= scopes.indexOf(needed)) return;
+  throw new Fault(
+    "permission_denied",
+    `token ${JSON.stringify(name)} has the scope ${scope}, and this request needs ${needed}; use a token with the scope ${needed}`,
+    { details: { scope, needed } },
+  );
+}

@@ -1,0 +1,96 @@
+import { Fault } from "../../../kernel/index.ts";
+import { localAccess, type Access } from "./access.ts";
+import type { Tokens } from "./tokens.ts";
+
+/** The hosts under which a page of this machine reaches its own server. */
+export const loopbackHosts: readonly string[] = Object.freeze(["127.0.0.1", "localhost", "[::1]"]);
+
+export interface GateOptions {
+  /** Names under which clients may address the server, without a port. */
+  readonly hosts: readonly string[];
+  /** If absent, requests need no token. */
+  readonly tokens?: Tokens;
+  /** Name of the page's cookie. */
+  readonly cookie: string;
+}
+
+/** Decides for whom a request is made, and refuses requests that a browser sends on behalf of another site. */
+export class AccessGate {
+  readonly #hosts: ReadonlySet<string>;
+  readonly #tokens: Tokens | undefined;
+  readonly #cookie: string;
+
+  constructor({ hosts, tokens, cookie }: GateOptions) {
+    this.#hosts = new Set(hosts.map((host) => host.toLowerCase()));
+    this.#tokens = tokens;
+    this.#cookie = cookie;
+  }
+
+  /**
+   * Refuses a request for another host (DNS rebinding) and from another origin (a page of another site). The names are
+   * compared without a prefix or wildcard.
+   */
+  checkOrigin(request: Request): void {
+    const { headers } = request;
+    const host = (headers.get("host") ?? new URL(request.url).host).toLowerCase();
+    if (!this.#hosts.has(withoutPort(host)))
+      throw new Fault(
+        "permission_denied",
+        `host ${JSON.stringify(host)} is not served here; use one of ${[...this.#hosts].join(", ")}, or start the server with this name as a further host`,
+      );
+    const origin = headers.get("origin");
+    if (origin !== null && hostOf(origin) !== host)
+      throw new Fault("permission_denied", `requests from the origin ${JSON.stringify(origin)} are refused`);
+    // A browser sends the header with every request. A navigation to the page from elsewhere is harmless.
+    const site = headers.get("sec-fetch-site");
+    const isNavigation = headers.get("sec-fetch-mode") === "navigate" && request.method === "GET";
+    if ((site === "cross-site" || site === "same-site") && !isNavigation)
+      throw new Fault("permission_denied", "requests from pages of other sites are refused");
+  }
+
+  /** Returns for whom the request is made. Throws `unauthenticated` if it has no valid token. */
+  async identify({ headers }: Request): Promise<Access> {
+    if (this.#tokens === undefined) return localAccess;
+    const token = bearer(headers.get("authorization")) ?? cookieValue(headers.get("cookie"), this.#cookie);
+    const access = token === undefined ? undefined : await this.#tokens.verify(token);
+    if (access !== undefined) return access;
+    throw new Fault(
+      "unauthenticated",
+      token === undefined
+        ? "the request has no token; send the header Authorization: Bearer TOKEN with a token of reeve token create"
+        : "the token is unknown, revoked or expired; create one with reeve token create",
+    );
+  }
+
+  /** Whether the access of an open stream still holds. */
+  async isValid({ tokenId }: Access): Promise<boolean> {
+    return this.#tokens === undefined || tokenId === null || this.#tokens.isValid(tokenId);
+  }
+}
+
+function withoutPort(host: string): string {
+  return host.replace(/:\d+$/u, "");
+}
+
+function hostOf(origin: string): string | undefined {
+  try {
+    const { protocol, host } = new URL(origin);
+    return protocol === "http:" || protocol === "https:" ? host : undefined;
+  } catch {
+    // An origin that is no URL, such as `null`, has no host.
+    return undefined;
+  }
+}
+
+function bearer(header: string | null): string | undefined {
+  return /^bearer +(\S+)$/iu.exec(header ?? "")?.[1];
+}
+
+/** The value of the first cookie with this name. */
+function cookieValue(header: string | null, name: string): string | undefined {
+  for (const pair of (header ?? "").split(";")) {
+    const at = pair.indexOf("=");
+    if (at >= 0 && pair.slice(0, at).trim() === name) return pair.slice(at + 1).trim();
+  }
+  return undefined;
+}

@@ -1,0 +1,49 @@
+import { randomBytes, timingSafeEqual } from "node:crypto";
+import { Fault } from "../../../kernel/index.ts";
+import { localAccess } from "./access.ts";
+import type { Tokens } from "./tokens.ts";
+
+/** How long the cookie of a page is valid. */
+const cookieMs = 30 * 24 * 60 * 60 * 1000;
+
+/**
+ * Lets the person at this machine open the page: a link that works once sets a cookie. The cookie is a token like any
+ * other, so it survives a restart of the server, and `reeve token revoke` ends it.
+ */
+export class PageLogin {
+  readonly #tokens: Tokens;
+  readonly #cookie: string;
+  #code: Buffer | undefined;
+
+  constructor(tokens: Tokens, cookie: string) {
+    this.#tokens = tokens;
+    this.#cookie = cookie;
+  }
+
+  /** Returns the path of a link that works once. An earlier link stops working. */
+  link(): string {
+    const code = randomBytes(32);
+    this.#code = code;
+    return `/login?code=${code.toString("base64url")}`;
+  }
+
+  /** Uses the link up and returns the `set-cookie` header of the page. Throws `unauthenticated` for any other code. */
+  async redeem(text: string): Promise<string> {
+    const code = Buffer.from(text, "base64url");
+    const expected = this.#code;
+    if (expected === undefined || code.length !== expected.length || !timingSafeEqual(code, expected))
+      throw new Fault(
+        "unauthenticated",
+        "this link was used before or is unknown; start the server again for a new one",
+      );
+    this.#code = undefined;
+    const { userId } = localAccess;
+    const { token } = await this.#tokens.create({
+      name: "page",
+      scope: "admin",
+      expiresAt: Date.now() + cookieMs,
+      ...(userId !== null && { userId }),
+    });
+    return `${this.#cookie}=${token}; Path=/; HttpOnly; SameSite=Strict; Max-Age=${cookieMs / 1000}`;
+  }
+}

@@ -1,0 +1,104 @@
+import type { Server as HttpServer } from "node:http";
+import { isIP, type AddressInfo } from "node:net";
+import { hostname, networkInterfaces } from "node:os";
+import { createAdaptorServer } from "@hono/node-server";
+import { Fault } from "../../kernel/index.ts";
+import { loopbackHosts } from "./access/gate.ts";
+import type { Server } from "./server.ts";
+
+/** Options of `listen`. Durations are milliseconds. */
+export interface ListenOptions {
+  /** Default: 4711. With 0, the system chooses a free port. */
+  readonly port?: number;
+  /** Address to listen at. Default: `127.0.0.1`. */
+  readonly host?: string;
+  /** Maximum number of connections. Further ones are closed at once. Default: 2_000. */
+  readonly maxConnections?: number;
+  /** Time in which a client must send the headers of a request. Default: 10_000. */
+  readonly headersTimeoutMs?: number;
+  /** Time in which a client must send a whole request. Default: 60_000. */
+  readonly requestTimeoutMs?: number;
+  /** Time that responses in progress may still take after `close()`. Default: 5_000. */
+  readonly closeGraceMs?: number;
+}
+
+/** A server that listens. */
+export interface Listening {
+  /** Such as `http://127.0.0.1:4711`. */
+  readonly url: string;
+  readonly port: number;
+  /** Accepts no more connections, drains the server and resolves when all connections are closed. */
+  close(): Promise<void>;
+}
+
+const defaultPort = 4711;
+
+/** Serves a fetch handler over HTTP. */
+export async function listen(server: Server, options: ListenOptions = {}): Promise<Listening> {
+  const {
+    port = defaultPort,
+    host = "127.0.0.1",
+    maxConnections = 2_000,
+    headersTimeoutMs = 10_000,
+    requestTimeoutMs = 60_000,
+    closeGraceMs = 5_000,
+  } = options;
+  const http = createAdaptorServer({
+    fetch: (request, bindings) => server.fetch(request, bindings),
+    overrideGlobalObjects: false,
+    serverOptions: {
+      headersTimeout: headersTimeoutMs,
+      requestTimeout: requestTimeoutMs,
+      connectionsCheckingInterval: Math.max(10, Math.min(headersTimeoutMs, 5_000)),
+    },
+  }) as HttpServer;
+  http.maxConnections = maxConnections;
+  await listening(http, port, host);
+  const { port: own } = http.address() as AddressInfo;
+  return {
+    port: own,
+    url: `http://${isIP(host) === 6 ? `[${host}]` : host}:${own}`,
+    close: () => close(http, server, closeGraceMs),
+  };
+}
+
+async function listening(http: HttpServer, port: number, host: string): Promise<void> {
+  const failed = Promise.withResolvers<never>();
+  http.once("error", failed.reject);
+  const ready = new Promise<void>((resolve) => void http.listen(port, host, resolve));
+  try {
+    await Promise.race([ready, failed.promise]);
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    const advice = code === "EADDRINUSE" ? "the port is in use; choose another one" : message;
+    throw new Fault("invalid_argument", `cannot listen at ${host}:${port}: ${advice}`, { cause: error });
+  }
+  http.off("error", failed.reject);
+}
+
+async function close(http: HttpServer, server: Server, graceMs: number): Promise<void> {
+  const closed = new Promise<void>((resolve) => void http.close(() => resolve()));
+  await server.drain();
+  http.closeIdleConnections();
+  const timer = setTimeout(() => http.closeAllConnections(), graceMs);
+  await closed;
+  clearTimeout(timer);
+}
+
+/** Whether only programs of this machine reach an address. */
+export function isLoopback(host: string): boolean {
+  return host === "localhost" || host === "::1" || /^127(?:\.\d{1,3}){3}$/u.test(host);
+}
+
+/** The names under which clients address a server that listens at an address. */
+export function hostsOf(host: string): readonly string[] {
+  const own = isIP(host) === 6 ? `[${host}]` : host;
+  if (isLoopback(host)) return [...loopbackHosts, own];
+  if (host !== "0.0.0.0" && host !== "::") return [own];
+  const addresses = Object.values(networkInterfaces()).flatMap((each) => each ?? []);
+  return [
+    ...loopbackHosts,
+    hostname(),
+    ...addresses.map(({ address, family }) => (family === "IPv6" ? `[${address}]` : address)),
+  ];
+}

@@ -1,0 +1,86 @@
+import type { JsonObject } from "../../kernel/index.ts";
+import { problemSchema } from "./problem.ts";
+import type { Route, RouteResponse } from "./route.ts";
+import { definitionsOf, type Schema } from "./schema/schema.ts";
+
+/** The OpenAPI 3.1 document of a table of routes. */
+export function openApi(routes: readonly Route[], version: string): JsonObject {
+  const paths: Record<string, Record<string, JsonObject>> = {};
+  for (const each of routes) (paths[each.path] ??= {})[each.method.toLowerCase()] = operation(each);
+  const schemas = routes.flatMap(({ params, query, body, responses }) =>
+    [params, query, body, ...responses.map(({ schema }) => schema)].filter((each) => each !== undefined),
+  );
+  return {
+    openapi: "3.1.0",
+    info: {
+      title: "Reeve",
+      version,
+      description: "Runs, sessions and approvals of a Reeve runtime.",
+      license: { name: "MIT", identifier: "MIT" },
+    },
+    servers: [{ url: "/" }],
+    security: [{ token: [] }, { page: [] }],
+    paths,
+    components: {
+      schemas: definitionsOf([...schemas, problemSchema]),
+      responses: {
+        Problem: {
+          description: "The request was refused or failed (RFC 9457).",
+          content: { "application/problem+json": { schema: problemSchema.json } },
+        },
+      },
+      securitySchemes: {
+        token: { type: "http", scheme: "bearer", description: "A token of `reeve token create`." },
+        page: { type: "apiKey", in: "cookie", name: "reeve", description: "The cookie of the page." },
+      },
+    },
+  };
+}
+
+function operation({
+  id,
+  summary,
+  scope,
+  params,
+  query,
+  body,
+  isBodyOptional = false,
+  responses,
+}: Route): JsonObject {
+  const parameters = [...parametersOf(params, "path"), ...parametersOf(query, "query")];
+  return {
+    operationId: id,
+    summary,
+    tags: [id.split(".", 1)[0] ?? id],
+    ...(scope === null ? { security: [] } : { description: `Needs a token with the scope \`${scope}\`.` }),
+    ...(parameters.length > 0 && { parameters }),
+    ...(body !== undefined && {
+      requestBody: { required: !isBodyOptional, content: { "application/json": { schema: body.json } } },
+    }),
+    responses: {
+      ...Object.fromEntries(responses.map((each) => [String(each.status), responseOf(each)])),
+      default: { $ref: "#/components/responses/Problem" },
+    },
+  };
+}
+
+function parametersOf(schema: Schema | undefined, place: "path" | "query"): readonly JsonObject[] {
+  const { properties = {}, required = [] } = (schema?.json ?? {}) as {
+    readonly properties?: Readonly<Record<string, JsonObject>>;
+    readonly required?: readonly string[];
+  };
+  return Object.entries(properties).map(([name, { description, ...json }]) => ({
+    name,
+    in: place,
+    required: required.includes(name),
+    ...(description !== undefined && { description }),
+    schema: json,
+  }));
+}
+
+function responseOf({ description, schema, contentType = "application/json" }: RouteResponse): JsonObject {
+  return {
+    description,
+    ...(schema !== undefined && { content: { [contentType]: { schema: schema.json } } }),
+  };
+}

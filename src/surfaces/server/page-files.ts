@@ -1,0 +1,49 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { extname, join } from "node:path";
+import { Fault } from "../../kernel/index.ts";
+
+const types: Readonly<Record<string, string>> = {
+  ".html": "text/html; charset=utf-8",
+  ".js": "text/javascript; charset=utf-8",
+  ".css": "text/css; charset=utf-8",
+  ".json": "application/json",
+  ".svg": "image/svg+xml",
+  ".png": "image/png",
+  ".ico": "image/x-icon",
+  ".woff2": "font/woff2",
+};
+
+interface PageFile {
+  readonly bytes: Uint8Array<ArrayBuffer>;
+  readonly type: string;
+}
+
+/**
+ * The files of a page. They are read once, and only a path that names one of them is served, so that no path leads
+ * outside the folder.
+ */
+export class PageFiles {
+  readonly #files = new Map<string, PageFile>();
+
+  constructor(folder: string) {
+    for (const entry of readdirSync(folder, { recursive: true, withFileTypes: true })) {
+      if (!entry.isFile()) continue;
+      const file = join(entry.parentPath, entry.name);
+      const path = `/${file.slice(join(folder, "/").length).split("\\").join("/")}`;
+      const bytes = new Uint8Array(readFileSync(file));
+      this.#files.set(path, { bytes, type: types[extname(file)] ?? "application/octet-stream" });
+    }
+    if (!this.#files.has("/index.html"))
+      throw new Fault("invalid_argument", `invalid page ${folder}: the folder has no index.html`);
+  }
+
+  /** The response to a path. Paths of the page without an extension are its views and get `index.html`. */
+  find(path: string): Response | undefined {
+    const isView = extname(path) === "" && !path.startsWith("/api/");
+    const file = this.#files.get(path) ?? (isView ? this.#files.get("/index.html") : undefined);
+    if (file === undefined) return undefined;
+    // Names of assets contain a hash of their content.
+    const cache = path.startsWith("/assets/") ? "public, max-age=31536000, immutable" : "no-cache";
+    return new Response(file.bytes, { headers: { "content-type": file.type, "cache-control": cache } });
+  }
+}

@@ -1,0 +1,80 @@
+import { modelErrorKind, type Fault, type FaultCode, type JsonObject } from "../../kernel/index.ts";
+import { anyObject, integer, named, object, optional, text } from "./schema/schema.ts";
+
+/** The HTTP status of each fault. A fault that is not listed is the server's: 500. */
+const statuses: { readonly [Code in FaultCode]?: number } = {
+  invalid_argument: 400,
+  not_json: 400,
+  unauthenticated: 401,
+  permission_denied: 403,
+  not_found: 404,
+  tool_not_found: 404,
+  already_exists: 409,
+  agent_busy: 409,
+  cancelled: 409,
+  budget_exhausted: 409,
+  version_mismatch: 409,
+  context_missing: 409,
+  too_large: 413,
+  guardrail_tripped: 422,
+  rate_limited: 429,
+  unsupported: 501,
+  dependency_missing: 501,
+  closed: 503,
+  store_unavailable: 503,
+  store_read_only: 503,
+  store_full: 507,
+};
+
+function statusOf(code: FaultCode): number {
+  return statuses[code] ?? (modelErrorKind(code) === undefined ? 500 : 502);
+}
+
+/** RFC 9457. The fault code is in `code`, and in `type` as a URN. */
+export const problemSchema = named(
+  "Problem",
+  object({
+    type: text({ description: "urn:reeve:fault: and the code." }),
+    title: text({ description: "The code in words." }),
+    status: integer(),
+    detail: text({ description: "What is wrong, where, and how to fix it." }),
+    code: text({ description: "The fault code. Compare this, not the texts." }),
+    details: optional(anyObject()),
+  }),
+);
+
+interface ProblemOptions {
+  /** Default: the status of the fault's code. */
+  readonly status?: number;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/**
+ * The response for a fault. The texts of an unexpected error may contain anything, so a caller gets only the code of
+ * those; the server reports them to `onError`.
+ */
+export function problemResponse(fault: Fault, options: ProblemOptions = {}): Response {
+  const { status = statusOf(fault.code), headers = {} } = options;
+  const failure = fault.toJSON();
+  const isOurs = fault.code !== "internal";
+  const details: JsonObject | undefined = isOurs ? failure.details : undefined;
+  const body = {
+    type: `urn:reeve:fault:${fault.code}`,
+    title: fault.code.replaceAll("_", " "),
+    status,
+    detail: isOurs ? failure.message : "an internal error; the log of the server has the details",
+    code: fault.code,
+    ...(details !== undefined && { details }),
+  };
+  return new Response(JSON.stringify(body), {
+    status,
+    headers: { ...headers, ...extraHeaders(fault), "content-type": "application/problem+json" },
+  });
+}
+
+function extraHeaders({ code, details }: Fault): Record<string, string> {
+  if (code === "unauthenticated") return { "www-authenticate": 'Bearer realm="reeve"' };
+  const retryAfter = details?.["retryAfter"];
+  if (typeof retryAfter === "number") return { "retry-after": String(retryAfter) };
+  return code === "closed" || code === "store_unavailable" ? { "retry-after": "1" } : {};
+}

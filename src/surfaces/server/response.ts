@@ -1,0 +1,29 @@
+import type { Reply, Route } from "./route.ts";
+
+/** What a page of the server may load: its own files and its own API, no inline scripts, no frames. */
+export const pagePolicy =
+  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
+
+const noPolicy = "default-src 'none'; frame-ancestors 'none'";
+
+/** Adds the headers with which browsers protect their users. */
+export function secured(response: Response, policy = noPolicy): Response {
+  const { headers } = response;
+  headers.set("content-security-policy", policy);
+  headers.set("x-content-type-options", "nosniff");
+  headers.set("referrer-policy", "no-referrer");
+  headers.set("cross-origin-resource-policy", "same-origin");
+  headers.set("cross-origin-opener-policy", "same-origin");
+  if (!headers.has("cache-control")) headers.set("cache-control", "no-store");
+  return response;
+}
+
+/** The response for what a handler returned. */
+export function resultResponse({ responses }: Route, result: Reply | undefined): Response {
+  const { status = responses[0]?.status ?? 200, value, headers } = result ?? {};
+  if (value === undefined) return new Response(null, { status, ...(headers !== undefined && { headers }) });
+  return new Response(JSON.stringify(value), {
+    status,
+    headers: { ...headers, "content-type": "application/json" },
+  });
+}

@@ -1,0 +1,187 @@
+import { usageDimensions, type Message } from "../../../kernel/index.ts";
+import { reply, route, type Route } from "../route.ts";
+import { after, agentId, approvalPage, limit, runId } from "../schema/run-schemas.ts";
+import {
+  choice,
+  integer,
+  list,
+  named,
+  nullable,
+  number,
+  object,
+  optional,
+  schemaOf,
+  text,
+} from "../schema/schema.ts";
+import { scopes } from "../access/access.ts";
+
+const tenant = {
+  tenantId: optional(text({ minLength: 1, description: "Only for tokens without a tenant." })),
+  userId: optional(text({ minLength: 1 })),
+};
+
+const open = {
+  status: 200,
+  description: "One page of questions, the one that has waited longest first.",
+  schema: approvalPage,
+};
+const listApprovals = route({
+  id: "approvals.list",
+  method: "GET",
+  path: "/api/approvals",
+  summary: "List everything that waits for a person. POST /api/runs/{runId}/decide and /tool-result answer.",
+  scope: "read",
+  query: object({ runId: optional(runId), agentId: optional(agentId), ...tenant, limit, after }),
+  responses: [open],
+  handle: async ({ runtime, query }) => reply(open, await runtime.approvals(query)),
+});
+
+const agent = named(
+  "Agent",
+  object({
+    name: text(),
+    description: nullable(text()),
+    model: nullable(text()),
+    tools: list(text()),
+    subAgents: list(text()),
+  }),
+);
+const hosted = { status: 200, description: "The agents.", schema: object({ agents: list(agent) }) };
+const listAgents = route({
+  id: "agents.list",
+  method: "GET",
+  path: "/api/agents",
+  summary: "List the agents that callers may start here.",
+  scope: "read",
+  responses: [hosted],
+  handle: ({ server }) => reply(hosted, { agents: server.agents.list }),
+});
+
+const one = { status: 200, description: "The agent.", schema: agent };
+const getAgent = route({
+  id: "agents.get",
+  method: "GET",
+  path: "/api/agents/{name}",
+  summary: "Read an agent.",
+  scope: "read",
+  params: object({ name: text({ minLength: 1, maxLength: 257 }) }),
+  responses: [one],
+  handle: ({ server, params }) => reply(one, server.agents.find(params.name)),
+});
+
+const day = text({ pattern: "^\\d{4}-\\d{2}-\\d{2}$", description: "UTC day, such as 2026-11-16." });
+const row = named(
+  "UsageRow",
+  object({
+    key: nullable(text()),
+    tenantId: optional(nullable(text())),
+    runs: integer(),
+    turns: integer(),
+    inputTokens: integer(),
+    outputTokens: integer(),
+    cachedTokens: integer(),
+    costUsd: number(),
+    unreported: object({ tokens: integer(), costUsd: number() }),
+    unpricedTurns: integer(),
+  }),
+);
+const rows = {
+  status: 200,
+  description: "One row per day, agent, model or user.",
+  schema: object({ rows: list(row) }),
+};
+const getUsage = route({
+  id: "usage.sum",
+  method: "GET",
+  path: "/api/usage",
+  summary: "Sum up what runs have spent, also runs that were deleted since.",
+  scope: "read",
+  query: object({ by: optional(choice(usageDimensions)), from: optional(day), to: optional(day), ...tenant }),
+  responses: [rows],
+  handle: async ({ runtime, query: { by = "day", ...query } }) =>
+    reply(rows, { rows: await runtime.usage({ by, ...query }) }),
+});
+
+const letter = named(
+  "DeadLetter",
+  object({
+    message: schemaOf<Message>({
+      type: "object",
+      properties: {
+        id: { type: "string" },
+        from: { type: ["string", "null"] },
+        to: { type: "string" },
+        body: {},
+        sentAt: { type: "integer" },
+      },
+      required: ["id", "from", "to", "body", "sentAt"],
+    }),
+    deliveries: integer(),
+    notBefore: optional(integer()),
+    runId: optional(text()),
+    redelivered: optional(integer()),
+  }),
+);
+const letters = {
+  status: 200,
+  description: "The dead letters.",
+  schema: object({ deadLetters: list(letter) }),
+};
+const listDeadLetters = route({
+  id: "dead-letters.list",
+  method: "GET",
+  path: "/api/dead-letters",
+  summary: "List the messages whose delivery failed too often.",
+  scope: "read",
+  query: object({ agentId: optional(agentId) }),
+  responses: [letters],
+  handle: async ({ runtime, query }) =>
+    reply(letters, { deadLetters: await runtime.deadLetters(query.agentId) }),
+});
+
+const redelivered = {
+  status: 200,
+  description: "How many are delivered again.",
+  schema: object({ redelivered: integer() }),
+};
+const redeliver = route({
+  id: "dead-letters.redeliver",
+  method: "POST",
+  path: "/api/dead-letters/redeliver",
+  summary: "Deliver dead letters of an agent again.",
+  scope: "admin",
+  body: object({ agentId, messageIds: optional(list(text({ minLength: 1 }), { maxItems: 1_000 })) }),
+  responses: [redelivered],
+  handle: async ({ runtime, body: { agentId: id, messageIds } }) =>
+    reply(redelivered, { redelivered: await runtime.redeliver(id, messageIds) }),
+});
+
+const self = {
+  status: 200,
+  description: "The access of the token.",
+  schema: object({
+    name: text(),
+    scope: choice(scopes),
+    tenantId: nullable(text()),
+    userId: nullable(text()),
+  }),
+};
+const getAccess = route({
+  id: "access.get",
+  method: "GET",
+  path: "/api/access",
+  summary: "Read for whom the token acts and what it may do.",
+  scope: "read",
+  responses: [self],
+  handle: ({ access: { name, scope, tenantId, userId } }) => reply(self, { name, scope, tenantId, userId }),
+});
+
+export const operationRoutes: readonly Route[] = [
+  listApprovals,
+  listAgents,
+  getAgent,
+  getUsage,
+  listDeadLetters,
+  redeliver,
+  getAccess,
+];

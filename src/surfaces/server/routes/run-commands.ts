@@ -1,0 +1,198 @@
+import { formatRunId, type ApprovalDecision, type RunHandle, type TopUp } from "../../../kernel/index.ts";
+import { reply, route, type Route, type RouteRequest } from "../route.ts";
+import { approval, priority, runParams, runSummary, taskId } from "../schema/run-schemas.ts";
+import {
+  anyJson,
+  choice,
+  flag,
+  integer,
+  list,
+  number,
+  object,
+  optional,
+  text,
+  type Schema,
+  type ValueOf,
+} from "../schema/schema.ts";
+import { findRun } from "./find-run.ts";
+
+const accepted = {
+  status: 202,
+  description:
+    "The command is stored. The owner of the run applies it; the events of the run show its effect.",
+  schema: runSummary,
+};
+
+/** A route that sends a command to a run. */
+function command<Body extends Schema>(
+  name: string,
+  summary: string,
+  body: Body,
+  send: (run: RunHandle, body: ValueOf<Body>) => Promise<void>,
+  isBodyOptional = false,
+): Route {
+  return route({
+    id: `runs.${name}`,
+    method: "POST",
+    path: `/api/runs/{runId}/${name}`,
+    summary,
+    scope: "run",
+    params: runParams,
+    body,
+    isBodyOptional,
+    responses: [accepted],
+    handle: async (request: RouteRequest<{ readonly runId: string }, unknown, ValueOf<Body>>) => {
+      const run = await findRun(request);
+      await send(run, request.body);
+      return reply(accepted, await run.summary());
+    },
+  });
+}
+
+const nothing = object({});
+const input = object({ input: anyJson({ description: "A text, or what the agent accepts." }) });
+
+const decision = object({
+  approvalId: text({ minLength: 1, maxLength: 2_048 }),
+  decision: choice(["approved", "denied", "skipped"]),
+  input: optional(anyJson({ description: "With approved: replaces the arguments." })),
+  remember: optional(
+    flag({ description: "With approved: also approves later calls of the tool for this user." }),
+  ),
+  reason: optional(text({ description: "With denied: the text that the model receives." })),
+});
+
+const asked = {
+  status: 200,
+  description: "The open questions.",
+  schema: object({ approvals: list(approval) }),
+};
+
+const listOpen = route({
+  id: "runs.approvals",
+  method: "GET",
+  path: "/api/runs/{runId}/approvals",
+  summary: "List what a run asks a person.",
+  scope: "read",
+  params: runParams,
+  responses: [asked],
+  handle: async (request) => {
+    const { runId } = await findRun(request);
+    const { approvals } = await request.runtime.approvals({ runId, limit: 500 });
+    return reply(asked, { approvals });
+  },
+});
+
+const forked = { status: 201, description: "The fork.", schema: object({ run: runSummary }) };
+
+const fork = route({
+  id: "runs.fork",
+  method: "POST",
+  path: "/api/runs/{runId}/fork",
+  summary: "Start a run that shares the events up to and including `at` with this run.",
+  scope: "run",
+  params: runParams,
+  body: object({ at: integer({ minimum: 0, description: "Seq of the last shared event." }) }),
+  responses: [forked],
+  handle: async (request) => {
+    request.server.refuseIfDraining();
+    const run = await findRun(request);
+    const copy = await run.fork({ at: request.body.at, runId: formatRunId(crypto.randomUUID()) });
+    return reply(forked, { run: await copy.summary() });
+  },
+});
+
+const resent = { status: 201, description: "The new run.", schema: object({ run: runSummary }) };
+
+const resend = route({
+  id: "runs.resend",
+  method: "POST",
+  path: "/api/runs/{runId}/resend",
+  summary: "Submit the input of a failed run again, in the same session.",
+  scope: "run",
+  params: runParams,
+  responses: [resent],
+  handle: async (request) => {
+    request.server.refuseIfDraining();
+    const { runId } = await findRun(request);
+    const run = await request.runtime.sessions.resend(runId);
+    return reply(resent, { run: await run.summary() });
+  },
+});
+
+export const runCommandRoutes: readonly Route[] = [
+  command(
+    "cancel",
+    "Cancel a run with all its tasks.",
+    object({ reason: optional(text({ maxLength: 1_000 })) }),
+    (run, { reason }) => run.cancel(reason),
+    true,
+  ),
+  command("pause", "Pause a run. Calls in flight finish first.", nothing, (run) => run.pause(), true),
+  command(
+    "resume",
+    "Continue a paused run, or restart one that ended without completing.",
+    nothing,
+    (run) => run.resume(),
+    true,
+  ),
+  command(
+    "top-up",
+    "Raise the budget of a run, or of one of its tasks, and continue it if its budget was used up.",
+    object({
+      maxTokens: optional(integer({ minimum: 0 })),
+      maxCostUsd: optional(number({ minimum: 0 })),
+      maxTurns: optional(integer({ minimum: 0 })),
+      taskId: optional(taskId),
+    }),
+    (run, { taskId: task, ...add }) => run.topUp(add as Partial<TopUp>, task),
+  ),
+  command(
+    "priority",
+    "Change the priority of a task.",
+    object({ taskId: optional(taskId), priority }),
+    (run, { taskId: task = "t0", priority: weight }) => run.reprioritize(task, weight),
+  ),
+  command("steer", "Send input that the agent reads before its next turn.", input, (run, { input: value }) =>
+    run.steer(value),
+  ),
+  command(
+    "follow-up",
+    "Send input that the agent reads when it would otherwise end.",
+    input,
+    (run, { input: value }) => run.followUp(value),
+  ),
+  command(
+    "signal",
+    "Resolve a wait of a task.",
+    object({
+      name: text({ minLength: 1, maxLength: 1_024 }),
+      value: optional(anyJson()),
+      taskId: optional(taskId),
+    }),
+    (run, { name, value = null, taskId: task }) => run.signal(name, value, task),
+  ),
+  command(
+    "tool-result",
+    "Send the result of a client-side tool.",
+    object({
+      callId: text({
+        minLength: 1,
+        maxLength: 2_048,
+        description: "The callId, or the approvalId of one of several calls.",
+      }),
+      value: anyJson(),
+      isError: optional(flag()),
+    }),
+    (run, { callId, value, isError = false }) => run.toolResult(callId, value, { isError }),
+  ),
+  listOpen,
+  command(
+    "decide",
+    "Answer a question of a run. The first answer counts; a later one is refused with 409.",
+    decision,
+    (run, { approvalId, ...answer }) => run.approve(approvalId, answer as ApprovalDecision),
+  ),
+  fork,
+  resend,
+];

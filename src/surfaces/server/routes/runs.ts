@@ -1,0 +1,313 @@
+import { createHash, randomUUID } from "node:crypto";
+import {
+  Fault,
+  HistoryRetention,
+  runKinds,
+  formatRunId,
+  type CallSettings,
+  type Event,
+  type EventType,
+  type RunHandle,
+  type RunQuery,
+  type SubmitOptions,
+} from "../../../kernel/index.ts";
+import type { Access } from "../access/access.ts";
+import { reply, route, type Route, type RouteRequest } from "../route.ts";
+import {
+  after,
+  agentId,
+  budget,
+  event,
+  limit,
+  priority,
+  runPage,
+  runParams,
+  runResult,
+  runSnapshot,
+  runStatus,
+  runSummary,
+  sessionId,
+  spawnBudget,
+  runView,
+  time,
+} from "../schema/run-schemas.ts";
+import {
+  anyJson,
+  anyObject,
+  choice,
+  flag,
+  integer,
+  list,
+  object,
+  optional,
+  schemaOf,
+  text,
+} from "../schema/schema.ts";
+import { RunFold } from "../../view/run-fold.ts";
+import { findRun } from "./find-run.ts";
+
+const listed = { status: 200, description: "One page of runs, newest first.", schema: runPage };
+const found = { status: 200, description: "The run.", schema: runSummary };
+
+const listQuery = object({
+  sessionId: optional(sessionId),
+  agentId: optional(agentId),
+  tenantId: optional(text({ minLength: 1, description: "Only for tokens without a tenant." })),
+  userId: optional(text({ minLength: 1 })),
+  kind: optional(choice(runKinds)),
+  status: optional(list(runStatus, { description: "May be repeated." })),
+  createdAfter: optional(time),
+  createdBefore: optional(time),
+  metadata: optional(
+    list(text({ pattern: "^[^=]+=", maxLength: 1_025 }), {
+      description: "KEY=VALUE: a top-level string of the run's metadata. May be repeated.",
+    }),
+  ),
+  limit,
+  after,
+});
+
+const listRuns = route({
+  id: "runs.list",
+  method: "GET",
+  path: "/api/runs",
+  summary: "List runs, newest first.",
+  scope: "read",
+  query: listQuery,
+  responses: [listed],
+  handle: async ({ runtime, query: { metadata, ...query } }) => {
+    const pairs = metadata?.map((pair) => [
+      pair.slice(0, pair.indexOf("=")),
+      pair.slice(pair.indexOf("=") + 1),
+    ]);
+    const wanted: RunQuery = {
+      ...query,
+      ...(pairs !== undefined && { metadata: Object.fromEntries(pairs) as Record<string, string> }),
+    };
+    return reply(listed, await runtime.list(wanted));
+  },
+});
+
+const submission = object({
+  agent: text({ minLength: 1, description: "Name of an agent of this server." }),
+  input: anyJson({ description: "A text, or what the agent accepts." }),
+  sessionId: optional(sessionId),
+  channel: optional(text({ maxLength: 1_024 })),
+  metadata: optional(anyObject()),
+  startAt: optional(time),
+  budget: optional(budget),
+  timeoutWhileWaiting: optional(flag()),
+  spawnBudget: optional(spawnBudget),
+  settings: optional(schemaOf<CallSettings>({ type: "object", description: "Settings of the model calls." })),
+  priority: optional(priority),
+  retention: optional(choice(Object.values(HistoryRetention))),
+  streaming: optional(flag({ description: "Whether streams contain text deltas. Default: true." })),
+  whenBusy: optional(choice(["refuse", "steer"])),
+});
+
+const submitted = object({
+  run: runSummary,
+  isSteered: flag({
+    description: "Whether the input became steering of this run, which waited in the session.",
+  }),
+});
+const created = { status: 201, description: "The run is stored and starts.", schema: submitted };
+const repeated = {
+  status: 200,
+  description: "A run with this idempotency key, or the run that was steered.",
+  schema: submitted,
+};
+
+const submitRun = route({
+  id: "runs.submit",
+  method: "POST",
+  path: "/api/runs",
+  summary:
+    "Start a run. With the header `Idempotency-Key`, repeating the request returns the same run; a different request with the same key is refused with 409.",
+  scope: "run",
+  body: submission,
+  responses: [created, repeated],
+  handle: async (request) => {
+    const { runtime, access, body, server } = request;
+    server.refuseIfDraining();
+    const { agent: name, input, metadata = {}, ...options } = body;
+    const { tenantId, userId } = access;
+    const runId = runIdOf(request);
+    const { sessionId: named } = body;
+    const started = await server.agents.start(name, { runId, input, sessionId: named, tenantId, userId });
+    const isKnown = (await runtime.find(runId)) !== undefined;
+    const own = started.sessionId ?? options.sessionId;
+    const run = await runtime.submit(started.agent, input, {
+      streaming: true,
+      ...(options as SubmitOptions),
+      metadata: { ...metadata, ...started.metadata },
+      ...(own !== undefined && { sessionId: own }),
+      runId,
+      ...callerOf(access),
+    });
+    const isSteered = run.runId !== runId;
+    return reply(isKnown || isSteered ? repeated : created, { run: await run.summary(), isSteered });
+  },
+});
+
+/** The user of a run that a caller without a tenant starts. A view sets tenant and user itself. */
+function callerOf({ tenantId, userId }: Access): Pick<SubmitOptions, "userId"> {
+  return tenantId === null && userId !== null ? { userId } : {};
+}
+
+const longestKey = 255;
+
+/**
+ * The id of the run of an idempotency key: the same for every repetition by the same caller. Without a key, a new id, so
+ * that a steered run is recognised.
+ */
+function runIdOf({ request, access }: Pick<RouteRequest, "request" | "access">): string {
+  const key = request.headers.get("idempotency-key");
+  if (key === null) return formatRunId(randomUUID());
+  if (key === "" || key.length > longestKey)
+    throw new Fault("invalid_argument", `invalid Idempotency-Key: expected 1 to ${longestKey} characters`);
+  const { tenantId, userId } = access;
+  const hash = createHash("sha256").update(JSON.stringify([tenantId, userId, key]));
+  return `run_${hash.digest("base64url")}`;
+}
+
+const getRun = route({
+  id: "runs.get",
+  method: "GET",
+  path: "/api/runs/{runId}",
+  summary: "Read a run: status, what it waits for, cost and times.",
+  scope: "read",
+  params: runParams,
+  responses: [found],
+  handle: async (request) => reply(found, await (await findRun(request)).summary()),
+});
+
+const ended = { status: 200, description: "The result of the ended run.", schema: runResult };
+const notEnded = { status: 202, description: "The run has not ended.", schema: runSummary };
+const maxWaitMs = 60_000;
+
+const getResult = route({
+  id: "runs.result",
+  method: "GET",
+  path: "/api/runs/{runId}/result",
+  summary: "Read the result of a run, or wait for it.",
+  scope: "read",
+  params: runParams,
+  query: object({
+    waitMs: optional(
+      integer({ minimum: 0, maximum: maxWaitMs, description: "How long to wait. Default: 0." }),
+    ),
+  }),
+  responses: [ended, notEnded],
+  handle: async (request) => {
+    const run = await findRun(request);
+    const { waitMs = 0 } = request.query;
+    if ((await run.summary()).endedAt === null && waitMs > 0) await untilEnded(run, waitMs, request);
+    const summary = await run.summary();
+    if (summary.endedAt === null) return reply(notEnded, summary);
+    const { messages, steps, toolCalls, reasoning, files, ...result } = await run.result();
+    return reply(ended, { ...result, messages, steps, toolCalls, reasoning, files });
+  },
+});
+
+/** Waits until the run ends, the time is over, the caller leaves or the server drains. */
+async function untilEnded(
+  run: RunHandle,
+  waitMs: number,
+  { request, server }: Pick<RouteRequest, "request" | "server">,
+): Promise<void> {
+  const signal = AbortSignal.any([request.signal, server.draining, AbortSignal.timeout(waitMs)]);
+  for await (const item of run.events({ types: ["run_end"], signal })) if (item.type === "run_end") return;
+}
+
+const eventPage = object({
+  events: list(event),
+  next: integer({ description: "The seq from which the next page starts." }),
+  isLast: flag({ description: "Whether there were no further events." }),
+});
+const page = { status: 200, description: "Events in the order of their seq.", schema: eventPage };
+const defaultEvents = 200;
+
+const listEvents = route({
+  id: "runs.events",
+  method: "GET",
+  path: "/api/runs/{runId}/events",
+  summary: "Read a page of the log of a run.",
+  scope: "read",
+  params: runParams,
+  query: object({
+    from: optional(integer({ minimum: 0, description: "Seq of the first event. Default: 0." })),
+    limit: optional(integer({ minimum: 1, maximum: 5_000, description: "Default: 200." })),
+    types: optional(
+      list(text({ maxLength: 64 }), { description: "Only events of these types. May be repeated." }),
+    ),
+  }),
+  responses: [page],
+  handle: async (request) => {
+    const run = await findRun(request);
+    const { from = 0, limit: most = defaultEvents, types } = request.query;
+    const events: Event[] = [];
+    const wanted = types as readonly EventType[] | undefined;
+    for await (const each of run.events({
+      fromSeq: from,
+      follow: false,
+      ...(wanted !== undefined && { types: wanted }),
+    })) {
+      if (!("seq" in each)) continue;
+      if (events.length === most)
+        return reply(page, { events, next: (events.at(-1)?.seq ?? 0) + 1, isLast: false });
+      events.push(each);
+    }
+    const last = events.at(-1);
+    return reply(page, { events, next: last === undefined ? from : last.seq + 1, isLast: true });
+  },
+});
+
+const tasks = { status: 200, description: "The run as its events describe it.", schema: runView };
+
+const listTasks = route({
+  id: "runs.tasks",
+  method: "GET",
+  path: "/api/runs/{runId}/tasks",
+  summary:
+    "Read the tree of tasks of a run, with seats, money and recoveries, at the newest event or at an earlier one. Costs O(events of the run).",
+  scope: "read",
+  params: runParams,
+  query: object({ at: optional(integer({ minimum: 0, description: "Seq of the last event that counts." })) }),
+  responses: [tasks],
+  handle: async (request) => {
+    const run = await findRun(request);
+    const { at = Infinity } = request.query;
+    const fold = new RunFold();
+    for await (const each of run.events({ follow: false })) {
+      if (!("seq" in each)) continue;
+      if (each.seq > at) break;
+      fold.add(each);
+    }
+    const { asked: _asked, ...view } = fold.view();
+    return reply(tasks, { ...view, tasks: [...view.tasks], money: [...view.money] });
+  },
+});
+
+const seen = { status: 200, description: "Seats and money.", schema: runSnapshot };
+
+const getSnapshot = route({
+  id: "runs.snapshot",
+  method: "GET",
+  path: "/api/runs/{runId}/snapshot",
+  summary: "Read the seats and the ledger of a run. Costs O(commits of the run).",
+  scope: "read",
+  params: runParams,
+  responses: [seen],
+  handle: async (request) => reply(seen, await (await findRun(request)).snapshot()),
+});
+
+export const runRoutes: readonly Route[] = [
+  listRuns,
+  submitRun,
+  getRun,
+  getResult,
+  listEvents,
+  listTasks,
+  getSnapshot,
+];

@@ -1,0 +1,279 @@
+import {
+  runKinds,
+  runSummaryStatuses,
+  waitCauses,
+  type ApprovalKind,
+  type Event,
+  type ExecutionBudget,
+  type Failure,
+  type Priority,
+  type RunResult,
+  type RunSnapshot,
+} from "../../../kernel/index.ts";
+import {
+  anyJson,
+  anyObject,
+  choice,
+  flag,
+  integer,
+  list,
+  named,
+  nullable,
+  number,
+  object,
+  optional,
+  schemaOf,
+  text,
+  type Schema,
+} from "./schema.ts";
+
+export const runId = text({ pattern: "^run_[A-Za-z0-9_-]{1,64}$", description: "Id of a run." });
+export const sessionId = text({ minLength: 1, maxLength: 256, description: "Id of a session." });
+export const agentId = text({ minLength: 1, maxLength: 257, description: "Id of an agent." });
+export const taskId = text({ pattern: "^t\\d{1,9}$", description: "Id of a task. Default: the root, t0." });
+export const time = integer({ description: "Epoch milliseconds." });
+const usd = nullable(number({ description: "US dollars. null if a price is unknown." }));
+
+/** Maximum number of items of a page. */
+export const limit = optional(integer({ minimum: 1, maximum: 500, description: "Maximum number of items." }));
+export const after = optional(
+  text({ maxLength: 1_024, description: "The `next` value of the previous page." }),
+);
+export const next = nullable(text({ description: "Position of the next page. null for the last page." }));
+
+export const runParams = object({ runId });
+
+const weights: readonly Priority[] = [0, 1, 2, 4, 8];
+export const priority = schemaOf<Priority>({
+  type: "integer",
+  enum: weights,
+  description: "0 BACKGROUND, 1 LOW, 2 NORMAL, 4 HIGH, 8 CRITICAL.",
+});
+
+const usage = named(
+  "Usage",
+  object({
+    inputTokens: integer(),
+    outputTokens: integer(),
+    cacheReadTokens: integer(),
+    cacheWriteTokens: integer(),
+    reasoningTokens: integer(),
+    costUsd: usd,
+  }),
+);
+const unreported = object({ tokens: integer(), costUsd: usd });
+
+export const failure: Schema<Failure> = named(
+  "Failure",
+  schemaOf<Failure>({
+    type: "object",
+    properties: {
+      code: { type: "string" },
+      message: { type: "string" },
+      details: { type: "object" },
+      cause: { $ref: "#/components/schemas/Failure" },
+    },
+    required: ["code", "message"],
+    additionalProperties: false,
+  }),
+);
+
+export const runStatus = choice(runSummaryStatuses, { description: "Status of a run." });
+
+export const runSummary = named(
+  "Run",
+  object({
+    runId: text(),
+    kind: choice(runKinds),
+    agentId: text(),
+    sessionId: text(),
+    tenantId: nullable(text()),
+    userId: nullable(text()),
+    priority,
+    agentVersion: nullable(text()),
+    title: nullable(text()),
+    metadata: anyObject(),
+    createdAt: time,
+    startAt: nullable(time),
+    recoveries: integer({ description: "How often a worker died while it owned the run." }),
+    status: runStatus,
+    waitsFor: list(choice(waitCauses)),
+    updatedAt: time,
+    endedAt: nullable(time),
+    usage,
+    costUsd: usd,
+    unreported,
+    turns: integer(),
+  }),
+);
+
+export const runPage = named("RunPage", object({ runs: list(runSummary), next }));
+
+export const event = named(
+  "Event",
+  schemaOf<Event>({
+    type: "object",
+    description:
+      "One entry of the log of a run. `data` depends on `type`; see the list of events in the documentation.",
+    properties: {
+      seq: { type: "integer" },
+      runId: { type: "string" },
+      taskId: { type: "string" },
+      agentId: { type: "string" },
+      parentId: { type: ["string", "null"] },
+      type: { type: "string" },
+      at: { type: "integer" },
+      data: { type: "object" },
+      erased: { type: "boolean" },
+    },
+    required: ["seq", "runId", "taskId", "agentId", "parentId", "type", "at", "data"],
+    additionalProperties: false,
+  }),
+);
+
+const kinds: readonly ApprovalKind[] = ["tool_call", "question", "elicitation", "client_tool"];
+const pending = {
+  approvalId: text(),
+  kind: choice(kinds),
+  toolName: text(),
+  callId: text(),
+  input: anyJson(),
+  parsedInput: optional(anyJson()),
+  inputDigest: text(),
+  toolDigest: optional(text()),
+  reason: text(),
+  taskId: text(),
+  agentId: text(),
+  requestedAt: time,
+};
+
+export const approval = named(
+  "Approval",
+  object({
+    ...pending,
+    runId: text(),
+    sessionId: text(),
+    rootAgentId: text(),
+    tenantId: nullable(text()),
+    userId: nullable(text()),
+  }),
+);
+
+export const approvalPage = named("ApprovalPage", object({ approvals: list(approval), next }));
+
+export const runResult = named(
+  "RunResult",
+  object({
+    output: anyJson(),
+    status: text(),
+    finishReason: nullable(text()),
+    messages: list(schemaOf<RunResult["messages"][number]>({ type: "object" })),
+    steps: list(schemaOf<RunResult["steps"][number]>({ type: "object" })),
+    toolCalls: list(schemaOf<RunResult["toolCalls"][number]>({ type: "object" })),
+    reasoning: text(),
+    files: list(schemaOf<RunResult["files"][number]>({ type: "object" })),
+    pendingApprovals: list(schemaOf<RunResult["pendingApprovals"][number]>({ type: "object" })),
+    interruptionReason: nullable(text()),
+    usage,
+    costUsd: usd,
+    unreported,
+    turns: integer(),
+    runId: text(),
+    sessionId: text(),
+    agentId: text(),
+    error: nullable(failure),
+    metadata: anyObject(),
+  }),
+);
+
+export const runSnapshot = named(
+  "RunSnapshot",
+  object({
+    status: runStatus,
+    waitsFor: list(choice(waitCauses)),
+    headcount: schemaOf<RunSnapshot["headcount"]>({ type: "object", description: "Seats of the run." }),
+    ledger: schemaOf<RunSnapshot["ledger"]>({
+      type: "object",
+      description: "Money of the run: accounts, open reservations and cost per agent and model.",
+    }),
+  }),
+);
+
+const lost = { calls: integer(), tokens: integer(), costUsd: usd };
+const spend = named("Spend", object({ ...lost, lost: object(lost) }));
+
+const task = named(
+  "Task",
+  object({
+    taskId: text(),
+    agentId: text(),
+    parentId: nullable(text()),
+    depth: integer(),
+    children: integer(),
+    priority,
+    status: text({ description: "pending, running, waiting, pausing, paused, or the status of the end." }),
+    budget: nullable(schemaOf<ExecutionBudget>({ type: "object" })),
+    own: spend,
+    total: spend,
+    hasSeat: flag(),
+    yieldsTo: nullable(text()),
+    waitsFor: list(text()),
+    questions: integer(),
+    openCalls: integer(),
+    lastCall: nullable(object({ kind: choice(["model", "tool"]), name: text() })),
+    recorded: integer(),
+    recordedUsd: number(),
+    createdAt: time,
+    endedAt: nullable(time),
+  }),
+);
+
+export const runView = named(
+  "RunView",
+  object({
+    runId: text(),
+    agentId: text(),
+    sessionId: text(),
+    input: anyJson(),
+    status: text(),
+    output: anyJson(),
+    failure: nullable(failure),
+    startedAt: time,
+    endedAt: nullable(time),
+    seq: integer({ description: "The last event that counts." }),
+    at: time,
+    seats: integer(),
+    maxSeats: nullable(integer()),
+    live: integer(),
+    active: integer(),
+    recorded: integer(),
+    recordedUsd: number(),
+    questions: integer(),
+    recoveries: list(
+      object({
+        seq: integer(),
+        at: time,
+        lastAt: time,
+        epoch: integer(),
+        isCrash: flag(),
+        replayed: integer(),
+        savedUsd: number({ description: "Cost of the recorded calls, which was not paid again." }),
+      }),
+    ),
+    forkedFrom: nullable(object({ runId: text(), at: integer(), inherited: usage })),
+    tasks: list(task, { description: "In the order of their creation; `parentId` makes them a tree." }),
+    money: list(object({ agentId: text(), model: text(), calls: integer(), usage })),
+  }),
+);
+
+export const budget = object({
+  maxTokens: optional(nullable(integer({ minimum: 0 }))),
+  maxCostUsd: optional(nullable(number({ minimum: 0 }))),
+  maxTurns: optional(nullable(integer({ minimum: 0 }))),
+  deadlineMs: optional(nullable(number({ minimum: 0 }))),
+});
+
+export const spawnBudget = object({
+  maxAgents: optional(integer({ minimum: 1 })),
+  allowPreempt: optional(flag()),
+});

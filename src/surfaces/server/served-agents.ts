@@ -1,0 +1,111 @@
+import {
+  Fault,
+  nearestName,
+  parseAgentId,
+  type HostedAgent,
+  type JsonObject,
+  type JsonValue,
+  type MaybePromise,
+} from "../../kernel/index.ts";
+
+/** What is known about a run before its agent is made. */
+export interface StartRequest {
+  /** Id of the new run. The same for every repetition of a request with an idempotency key. */
+  readonly runId: string;
+  readonly input: JsonValue;
+  /** The session that the caller named. `undefined`: a new one. */
+  readonly sessionId: string | undefined;
+  readonly userId: string | null;
+  readonly tenantId: string | null;
+}
+
+/** The agent of a new run. */
+export interface StartedAgent {
+  readonly agent: HostedAgent;
+  /** Stored with the run in addition to the caller's metadata, for a resolver that makes the agent again. */
+  readonly metadata?: JsonObject;
+  /** The session of the run, if the agent belongs to one. Default: the session that the caller named. */
+  readonly sessionId?: string;
+}
+
+/** An agent that callers may start by its name, and that is made for each run. */
+export interface ServedAgent {
+  readonly name: string;
+  readonly description?: string;
+  /** Name of the model, `provider/id`. */
+  readonly model?: string;
+  readonly tools?: readonly string[];
+  start(request: StartRequest): MaybePromise<StartedAgent>;
+}
+
+/** An agent as `GET /api/agents` shows it. */
+export interface AgentInfo {
+  readonly name: string;
+  readonly description: string | null;
+  readonly model: string | null;
+  readonly tools: readonly string[];
+  readonly subAgents: readonly string[];
+}
+
+/** The agents that callers of a server may start. */
+export class ServedAgents {
+  readonly #agents = new Map<string, { readonly info: AgentInfo; readonly start: ServedAgent["start"] }>();
+
+  constructor(agents: readonly (HostedAgent | ServedAgent)[]) {
+    for (const agent of agents) {
+      const info = "id" in agent ? hostedInfo(agent) : servedInfo(agent);
+      if (this.#agents.has(info.name))
+        throw new Fault(
+          "already_exists",
+          `two agents of the server have the name ${info.name}; rename one of them`,
+        );
+      const start: ServedAgent["start"] =
+        "id" in agent ? () => ({ agent }) : (request) => agent.start(request);
+      this.#agents.set(info.name, { info, start });
+    }
+  }
+
+  get list(): readonly AgentInfo[] {
+    return [...this.#agents.values()].map(({ info }) => info);
+  }
+
+  find(name: string): AgentInfo {
+    return this.#find(name).info;
+  }
+
+  async start(name: string, request: StartRequest): Promise<StartedAgent> {
+    return this.#find(name).start(request);
+  }
+
+  #find(name: string): { readonly info: AgentInfo; readonly start: ServedAgent["start"] } {
+    const found = this.#agents.get(name);
+    if (found !== undefined) return found;
+    const names = [...this.#agents.keys()];
+    const nearest = nearestName(name, names);
+    const advice =
+      nearest !== undefined
+        ? `use ${nearest}`
+        : names.length > 0
+          ? `expected one of ${names.join(", ")}`
+          : "this server hosts no agents";
+    throw new Fault("not_found", `agent ${JSON.stringify(name)} is not hosted here: ${advice}`, {
+      details: { agent: name },
+    });
+  }
+}
+
+function hostedInfo({ id, models, tools = [], subAgents = [], ...agent }: HostedAgent): AgentInfo {
+  const main = models?.["main"];
+  const description: unknown = "description" in agent ? agent.description : undefined;
+  return {
+    name: id,
+    description: typeof description === "string" ? description : null,
+    model: main === undefined ? null : `${main.provider}/${main.modelId}`,
+    tools: tools.map(({ name }) => name),
+    subAgents: subAgents.map((each) => parseAgentId(each.id).name),
+  };
+}
+
+function servedInfo({ name, description, model, tools = [] }: ServedAgent): AgentInfo {
+  return { name, description: description ?? null, model: model ?? null, tools, subAgents: [] };
+}

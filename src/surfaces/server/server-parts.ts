@@ -1,0 +1,18 @@
+import type { JsonObject } from "../../kernel/index.ts";
+import type { PageLogin } from "./access/page-login.ts";
+import type { ServedAgents } from "./served-agents.ts";
+import type { OpenStreams } from "./streams/open-streams.ts";
+
+/** What all routes of a server share. */
+export interface ServerParts {
+  readonly agents: ServedAgents;
+  readonly streams: OpenStreams;
+  /** Absent if the server needs no token. */
+  readonly login?: PageLogin;
+  /** The OpenAPI document of all routes. */
+  readonly document: () => JsonObject;
+  /** Aborts when the server begins to drain. */
+  readonly draining: AbortSignal;
+  /** Throws `closed` if the server is draining and starts no further work. */
+  readonly refuseIfDraining: () => void;
+}

@@ -1,0 +1,341 @@
+import { Hono, type Context } from "hono";
+import { checkOptions, Fault, optionNames, type HostedAgent, type Runtime } from "../../kernel/index.ts";
+import { packageVersion } from "../cli/package-root.ts";
+import { publicAccess, requireScope, type Access } from "./access/access.ts";
+import { AccessGate, loopbackHosts } from "./access/gate.ts";
+import { PageLogin } from "./access/page-login.ts";
+import { RequestRate } from "./access/request-rate.ts";
+import type { Tokens } from "./access/tokens.ts";
+import { openApi } from "./openapi.ts";
+import { PageFiles } from "./page-files.ts";
+import { problemResponse } from "./problem.ts";
+import { jsonBody, limitedRequest } from "./request-body.ts";
+import { pagePolicy, resultResponse, secured } from "./response.ts";
+import type { Route, RouteRequest } from "./route.ts";
+import { routeTable } from "./routes/table.ts";
+import { object } from "./schema/schema.ts";
+import { Validator } from "./schema/validator.ts";
+import { ServedAgents, type ServedAgent } from "./served-agents.ts";
+import type { ServerParts } from "./server-parts.ts";
+import { OpenStreams } from "./streams/open-streams.ts";
+
+/** Limits of a server. Sizes are bytes, durations milliseconds. */
+export interface ServerLimits {
+  /** Maximum size of a request body. Default: 16_777_216 (16 MiB). */
+  readonly maxBodyBytes: number;
+  /** Requests per second of each token, in the long run. Default: 50. */
+  readonly requestsPerSecond: number;
+  /** Requests of each token that may arrive at once. Default: 200. */
+  readonly requestBurst: number;
+  /** Maximum number of open streams. Default: 1_000. */
+  readonly maxStreams: number;
+  /** Maximum number of open streams of each token. Default: 100. */
+  readonly maxStreamsPerToken: number;
+  /** What a stream holds for a reader that does not read, before the reader is disconnected. Default: 4_194_304 (4 MiB). */
+  readonly maxQueuedBytes: number;
+  /** Interval of heartbeats in streams. A reader that reads nothing for two of them is disconnected. Default: 15_000. */
+  readonly heartbeatMs: number;
+  /** Interval at which changed runs are looked for while a client follows them. Default: 500. */
+  readonly changesMs: number;
+}
+
+const defaultLimits: ServerLimits = Object.freeze({
+  maxBodyBytes: 16_777_216,
+  requestsPerSecond: 50,
+  requestBurst: 200,
+  maxStreams: 1_000,
+  maxStreamsPerToken: 100,
+  maxQueuedBytes: 4_194_304,
+  heartbeatMs: 15_000,
+  changesMs: 500,
+});
+
+/** Options of `createServer`. */
+export interface ServerOptions {
+  /**
+   * The agents that callers may start by name. An agent is registered with the runtime; one that is made for each run
+   * (`ServedAgent`) must be registered as a resolver by the caller. Default: none.
+   */
+  readonly agents?: readonly (HostedAgent | ServedAgent)[];
+  /**
+   * The tokens that callers need. `null`: callers need none and act as the person at this machine, with access to the
+   * whole store; only for a server that no other machine reaches.
+   */
+  readonly tokens: Tokens | null;
+  /** Names under which clients may address the server, without a port. Default: `127.0.0.1`, `localhost` and `[::1]`. */
+  readonly hosts?: readonly string[];
+  /** Routes of other modules. They are checked and documented like those of the server. Default: none. */
+  readonly routes?: readonly Route[];
+  /** Folder of the page's files, with an `index.html`. They need no token. Default: no page. */
+  readonly page?: string;
+  /** Name of the page's cookie. Browsers send a cookie to all ports of a host, so two servers need two names. Default: `reeve`. */
+  readonly cookie?: string;
+  readonly limits?: Partial<ServerLimits>;
+  /** Receives errors that callers see only as `internal`. Default: a process warning. */
+  readonly onError?: (error: Fault) => void;
+}
+
+/** What the host of the fetch handler knows about the connection of a request. */
+interface Bindings {
+  readonly outgoing?: { destroy(): void };
+}
+
+/** A server as a fetch handler, for `listen` or any other host of such handlers. */
+export interface Server {
+  /** Answers a request. Never rejects. */
+  fetch(request: Request, bindings?: object): Promise<Response>;
+  /** All routes of the server. */
+  readonly routes: readonly Route[];
+  /** Returns the path of a link that opens the page and works once. `undefined` if the server needs no token. */
+  pageLink(): string | undefined;
+  /**
+   * Ends all streams, refuses new runs with `closed`, and resolves when the requests in progress are answered. Runs are
+   * not affected; close the runtime afterwards.
+   */
+  drain(): Promise<void>;
+}
+
+const optionNamesOfServer = optionNames<ServerOptions>({
+  agents: true,
+  tokens: true,
+  hosts: true,
+  routes: true,
+  page: true,
+  cookie: true,
+  limits: true,
+  onError: true,
+});
+
+/**
+ * Creates a server for the runs and sessions of a runtime. It does not close the runtime.
+ *
+ * @example
+ * ```ts
+ * import { Agent, openRuntime } from "reeve";
+ * import { createServer, listen } from "reeve/server";
+ * import { scriptedModel } from "reeve/testing";
+ *
+ * const runtime = await openRuntime();
+ * const clerk = new Agent({ name: "clerk", model: scriptedModel(["Done."]) });
+ * const server = createServer(runtime, { agents: [clerk], tokens: null });
+ * const listening = await listen(server, { port: 0 });
+ *
+ * const response = await fetch(`${listening.url}/api/agents`);
+ * console.log(await response.json());
+ * await listening.close();
+ * await runtime.close();
+ * ```
+ */
+export function createServer(runtime: Runtime, options: ServerOptions): Server {
+  checkOptions("createServer()", options, optionNamesOfServer);
+  const { agents = [] } = options;
+  for (const agent of agents) if ("id" in agent) runtime.register(agent);
+  return new HonoServer(runtime, options);
+}
+
+class HonoServer implements Server {
+  readonly routes: readonly Route[];
+  readonly #runtime: Runtime;
+  readonly #app = new Hono<{ Bindings: Bindings }>();
+  readonly #limits: ServerLimits;
+  readonly #gate: AccessGate;
+  readonly #rate: RequestRate;
+  readonly #validator = new Validator();
+  readonly #parts: ServerParts;
+  readonly #page: PageFiles | undefined;
+  readonly #report: (error: unknown) => void;
+  readonly #draining = new AbortController();
+  readonly #inProgress = new Set<Promise<Response>>();
+
+  constructor(runtime: Runtime, options: ServerOptions) {
+    const {
+      agents = [],
+      tokens,
+      hosts = loopbackHosts,
+      routes = [],
+      page,
+      cookie = "reeve",
+      onError = warn,
+    } = options;
+    this.#runtime = runtime;
+    this.#limits = { ...defaultLimits, ...options.limits };
+    const { requestsPerSecond: perSecond, requestBurst: burst } = this.#limits;
+    this.#gate = new AccessGate({ hosts, cookie, ...(tokens !== null && { tokens }) });
+    this.#rate = new RequestRate({ perSecond, burst }, () => performance.now());
+    this.#report = (error) => onError(Fault.from(error));
+    this.#page = page === undefined ? undefined : new PageFiles(page);
+    this.routes = routeTable(routes);
+    this.#parts = {
+      agents: new ServedAgents(agents),
+      streams: new OpenStreams(this.#limits, this.#gate, this.#report),
+      ...(tokens !== null && { login: new PageLogin(tokens, cookie) }),
+      document: () => openApi(this.routes, packageVersion()),
+      draining: this.#draining.signal,
+      refuseIfDraining: () => this.#refuseIfDraining(),
+    };
+    this.#mount();
+  }
+
+  fetch(request: Request, bindings: object = {}): Promise<Response> {
+    const response = Promise.resolve(this.#app.fetch(request, bindings));
+    this.#inProgress.add(response);
+    void response.finally(() => this.#inProgress.delete(response));
+    return response;
+  }
+
+  pageLink(): string | undefined {
+    return this.#parts.login?.link();
+  }
+
+  async drain(): Promise<void> {
+    this.#draining.abort();
+    this.#parts.streams.close();
+    await Promise.allSettled(this.#inProgress);
+  }
+
+  #mount(): void {
+    for (const route of this.routes) {
+      const path = route.path.replaceAll(/\{(\w+)\}/gu, ":$1");
+      this.#app.on(route.method, path, (context) => this.#answer(route, context));
+    }
+    this.#app.notFound((context) => this.#answerOther(context));
+    this.#app.onError((error) => this.#problem(error));
+  }
+
+  async #answer(route: Route, { req, env }: Context<{ Bindings: Bindings }>): Promise<Response> {
+    this.#gate.checkOrigin(req.raw);
+    if (route.isStream === true && req.raw.method === "HEAD")
+      return this.#notAllowed(req.path, req.raw.method);
+    const access = await this.#admit(route, req.raw);
+    const request = limitedRequest(req.raw, this.#limits.maxBodyBytes);
+    const { outgoing } = env;
+    const viewOf = (): Runtime => this.#viewOf(access);
+    const checked: RouteRequest = {
+      get runtime() {
+        return viewOf();
+      },
+      access,
+      params: this.#checkedParams(route, req.param()),
+      query: this.#checkedQuery(route, new URL(req.url).searchParams),
+      body: await this.#checkedBody(route, request),
+      request,
+      server: this.#parts,
+      ...(outgoing !== undefined && { disconnect: () => outgoing.destroy() }),
+    };
+    const result = await route.handle(checked);
+    if (route.method !== "GET") this.#parts.streams.poke();
+    return secured(result instanceof Response ? result : resultResponse(route, result));
+  }
+
+  /** Checks who sends the request, how often, and whether the caller may use the route. */
+  async #admit({ scope }: Route, request: Request): Promise<Access> {
+    if (scope === null) {
+      this.#rate.count("public");
+      return publicAccess;
+    }
+    const access = await this.#identified(request);
+    this.#rate.count(`token ${access.tokenId}`);
+    requireScope(access, scope);
+    return access;
+  }
+
+  /** Requests without a valid token share one allowance, so that guessing is slow and does not affect others. */
+  async #identified(request: Request): Promise<Access> {
+    try {
+      return await this.#gate.identify(request);
+    } catch (error) {
+      this.#rate.count("unknown");
+      throw error;
+    }
+  }
+
+  /** S6: the runtime in which everything of other tenants and users does not exist. */
+  #viewOf(access: Access): Runtime {
+    const { tenantId, userId } = access;
+    if (access === publicAccess) throw new Fault("internal", "a route without a scope uses the runtime");
+    if (tenantId === null) return this.#runtime;
+    return this.#runtime.forTenant(userId === null ? { tenantId } : { tenantId, userId });
+  }
+
+  #checkedParams({ params }: Route, values: Record<string, string>): unknown {
+    if (params !== undefined) this.#validator.check(params, values, "path");
+    return values;
+  }
+
+  #checkedQuery({ query }: Route, search: URLSearchParams): unknown {
+    // Without a prototype, because a client may name a parameter `__proto__`.
+    const values = Object.create(null) as Record<string, string | string[]>;
+    for (const name of new Set(search.keys())) {
+      const all = search.getAll(name);
+      values[name] = all.length === 1 && all[0] !== undefined ? all[0] : all;
+    }
+    this.#validator.check(query ?? noQuery, values, "query");
+    return values;
+  }
+
+  async #checkedBody({ body, isBodyOptional = false }: Route, request: Request): Promise<unknown> {
+    if (body === undefined) return undefined;
+    const value = await jsonBody(request);
+    if (value === undefined && !isBodyOptional)
+      throw new Fault(
+        "invalid_argument",
+        "the request has no body; send JSON with content-type application/json",
+      );
+    const checked = value ?? {};
+    this.#validator.check(body, checked, "body");
+    return checked;
+  }
+
+  /** Answers a path that is not in the table: a file of the page, or an error. */
+  #answerOther({ req }: Context): Response {
+    this.#gate.checkOrigin(req.raw);
+    const { pathname } = new URL(req.url);
+    if (req.method === "GET" || req.method === "HEAD") {
+      const file = this.#page?.find(pathname);
+      if (file !== undefined) return secured(file, pagePolicy);
+    }
+    if (this.#methodsOf(pathname).length > 0) return this.#notAllowed(pathname, req.method);
+    throw new Fault(
+      "not_found",
+      `${req.method} ${pathname} does not exist; GET /openapi.json lists all routes`,
+    );
+  }
+
+  #methodsOf(pathname: string): readonly string[] {
+    return this.routes.filter(({ path }) => matches(path, pathname)).map(({ method }) => method);
+  }
+
+  #notAllowed(pathname: string, method: string): Response {
+    const allow = this.#methodsOf(pathname).join(", ");
+    const fault = new Fault("unsupported", `${pathname} does not accept ${method}; use ${allow}`);
+    return secured(problemResponse(fault, { status: 405, headers: { allow } }));
+  }
+
+  #problem(error: unknown): Response {
+    const fault = Fault.from(error);
+    if (fault.code === "internal") this.#report(error);
+    return secured(problemResponse(fault));
+  }
+
+  #refuseIfDraining(): void {
+    if (this.#draining.signal.aborted)
+      throw new Fault(
+        "closed",
+        "this server is shutting down and starts no more runs; repeat the request later",
+      );
+  }
+}
+
+const noQuery = object({});
+
+/** Whether a path of the table, with parameters in braces, matches a path. */
+function matches(path: string, pathname: string): boolean {
+  const [parts, wanted] = [path.split("/"), pathname.split("/")];
+  return (
+    parts.length === wanted.length && parts.every((part, at) => part.startsWith("{") || part === wanted[at])
+  );
+}
+
+function warn(error: Fault): void {
+  process.emitWarning(error.message, { type: "ReeveWarning", code: error.code });
+}

@@ -1,0 +1,163 @@
+import { Fault, type RunId, type Runtime } from "../../../kernel/index.ts";
+import type { Access } from "../access/access.ts";
+import type { AccessGate } from "../access/gate.ts";
+import { RunChanges } from "./run-changes.ts";
+import { RunHub } from "./run-hub.ts";
+import { SseStream } from "./sse-stream.ts";
+
+export interface StreamLimits {
+  /** Maximum number of open streams of the server. */
+  readonly maxStreams: number;
+  /** Maximum number of open streams of one token. */
+  readonly maxStreamsPerToken: number;
+  /** Bytes that a stream holds for a reader that does not read, before the reader is disconnected. */
+  readonly maxQueuedBytes: number;
+  /** Interval of heartbeats. A reader that has read nothing for one to two intervals is disconnected. */
+  readonly heartbeatMs: number;
+  /** Interval at which the server looks for changed runs, while a stream needs them. */
+  readonly changesMs: number;
+}
+
+interface OpenStream {
+  readonly stream: SseStream;
+  readonly access: Access;
+}
+
+/** Starts the work of a stream. The stream ends when the promise settles. */
+type Follow = (stream: SseStream) => Promise<void>;
+
+/** All open streams of a server: their limits, heartbeats and what they share. */
+export class OpenStreams {
+  readonly hub = new RunHub();
+  readonly #limits: StreamLimits;
+  readonly #gate: AccessGate;
+  readonly #report: (error: unknown) => void;
+  readonly #open = new Set<OpenStream>();
+  readonly #changes = new Map<string, RunChanges>();
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(limits: StreamLimits, gate: AccessGate, report: (error: unknown) => void) {
+    this.#limits = limits;
+    this.#gate = gate;
+    this.#report = report;
+  }
+
+  /** Opens a stream for a response. Throws `rate_limited` if there are too many. */
+  open(access: Access, disconnect: (() => void) | undefined, follow: Follow): Response {
+    this.#refuseTooMany(access);
+    const stream = new SseStream({
+      maxQueuedBytes: this.#limits.maxQueuedBytes,
+      onEnd: () => this.#forget(entry),
+      ...(disconnect !== undefined && { disconnect }),
+    });
+    const entry: OpenStream = { stream, access };
+    this.#open.add(entry);
+    this.#timer ??= setInterval(() => this.#tick(), this.#limits.heartbeatMs).unref();
+    // The first bytes tell the client that the stream is open, and how soon to come back.
+    stream.push(opening);
+    void this.#follow(stream, follow);
+    return new Response(stream.body, { headers: streamHeaders });
+  }
+
+  /** The changes of the runs that a caller may see. */
+  changes(access: Access, runtime: Runtime): RunChanges {
+    const key = JSON.stringify([access.tenantId, access.tenantId === null ? null : access.userId]);
+    const known = this.#changes.get(key);
+    if (known !== undefined) return known;
+    const changes = new RunChanges(runtime, this.#limits.changesMs, this.#report, () =>
+      this.#changes.delete(key),
+    );
+    this.#changes.set(key, changes);
+    return changes;
+  }
+
+  /** Looks for changed runs at once, because a request may have changed one. */
+  poke(): void {
+    for (const changes of this.#changes.values()) changes.poke();
+  }
+
+  /** Ends all streams. Their clients resume at another server, or after the restart of this one. */
+  close(): void {
+    clearInterval(this.#timer);
+    this.#timer = undefined;
+    for (const { stream } of this.#open) stream.end();
+  }
+
+  async #follow(stream: SseStream, follow: Follow): Promise<void> {
+    try {
+      await follow(stream);
+    } catch (error) {
+      if (!stream.isOver && !(Fault.is(error) && error.code === "closed")) this.#report(error);
+    } finally {
+      stream.end();
+    }
+  }
+
+  #refuseTooMany({ tokenId, name }: Access): void {
+    const { maxStreams, maxStreamsPerToken } = this.#limits;
+    let ofToken = 0;
+    for (const { access } of this.#open) if (access.tokenId === tokenId) ofToken++;
+    if (this.#open.size < maxStreams && ofToken < maxStreamsPerToken) return;
+    const [limit, owner] =
+      ofToken < maxStreamsPerToken
+        ? [maxStreams, "this server"]
+        : [maxStreamsPerToken, `token ${JSON.stringify(name)}`];
+    throw new Fault("rate_limited", `${owner} has ${limit} open streams; close one before you open another`, {
+      details: { maxStreams: limit, retryAfter: 1 },
+    });
+  }
+
+  #forget(entry: OpenStream): void {
+    this.#open.delete(entry);
+    if (this.#open.size > 0) return;
+    clearInterval(this.#timer);
+    this.#timer = undefined;
+  }
+
+  #tick(): void {
+    for (const { stream } of this.#open) stream.tick();
+    this.#endRevoked().catch(this.#report);
+  }
+
+  /** Ends the streams of tokens that were revoked or have expired. */
+  async #endRevoked(): Promise<void> {
+    const byToken = Map.groupBy(this.#open, ({ access }) => access.tokenId);
+    for (const entries of byToken.values()) {
+      const [first] = entries;
+      if (first === undefined || (await this.#gate.isValid(first.access))) continue;
+      for (const { stream } of entries) stream.end();
+    }
+  }
+}
+
+const streamHeaders = {
+  "content-type": "text/event-stream; charset=utf-8",
+  "cache-control": "no-store",
+  // Proxies such as nginx must not collect the events.
+  "x-accel-buffering": "no",
+};
+
+const opening = new TextEncoder().encode("retry: 1000\n\n");
+
+/** Position in the log of a run after the event that a client has seen last. */
+export function nextSeq(lastEventId: string | null, from: number | undefined): number {
+  if (lastEventId === null || lastEventId === "") return from ?? 0;
+  if (/^\d{1,15}$/u.test(lastEventId)) return Number(lastEventId) + 1;
+  throw new Fault(
+    "invalid_argument",
+    `invalid Last-Event-ID ${JSON.stringify(lastEventId)}: expected the seq of an event`,
+  );
+}
+
+/** The run and the next event of a session's stream, from an id such as `run_7:41`. */
+export function nextInSession(
+  lastEventId: string | null,
+): { readonly runId: RunId; readonly seq: number } | undefined {
+  if (lastEventId === null || lastEventId === "") return undefined;
+  const [, runId, seq] = /^(run_[A-Za-z0-9_-]{1,64}):(\d{1,15})$/u.exec(lastEventId) ?? [];
+  if (runId !== undefined && seq !== undefined) return { runId: runId as RunId, seq: Number(seq) + 1 };
+  throw new Fault(
+    "invalid_argument",
+    `invalid Last-Event-ID ${JSON.stringify(lastEventId)}: expected RUN:SEQ of an event`,
+  );
+}

@@ -1,0 +1,397 @@
+import { mkdtemp, mkdir, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { Route } from "../../src/surfaces/server/index.ts";
+import {
+  agentsOfExamples,
+  examples,
+  exampleWorld,
+  pathOf,
+  type ExampleWorld,
+} from "../surfaces/server/example-calls.ts";
+import { startServer, type TestServer } from "../surfaces/server/test-server.ts";
+import { rawBytes, rawRequest } from "./server-requests.ts";
+
+let server: TestServer;
+let world: ExampleWorld;
+let folder: string;
+const owner = { tenantId: "acme", userId: "ann" };
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "reeve-page-"));
+  await mkdir(join(folder, "page/assets"), { recursive: true });
+  await writeFile(join(folder, "secret.txt"), "SECRET");
+  await writeFile(join(folder, "page/index.html"), "<!doctype html><script src=/assets/a.js></script>");
+  await writeFile(join(folder, "page/assets/a.js"), "export {};");
+  server = await startServer(agentsOfExamples, { page: join(folder, "page") });
+  world = await exampleWorld(server, owner);
+});
+afterAll(async () => {
+  await server.close();
+  await rm(folder, { recursive: true, force: true });
+});
+
+/** The routes that need a token, each with its valid request. */
+function guarded(): readonly (readonly [Route, string, object | undefined])[] {
+  const calls = examples(world);
+  return server.server.routes
+    .filter(({ scope }) => scope !== null)
+    .map((route) => {
+      const example = calls[route.id] ?? { status: 0 };
+      return [route, pathOf(route.path, example), example.body as object | undefined] as const;
+    });
+}
+
+/** Everything that the owner can see, to compare before and after an attack. */
+async function stateOfOwner(): Promise<unknown> {
+  const view = server.runtime.forTenant(owner);
+  const { runs } = await view.list({ limit: 500 });
+  const sessions = await view.sessions.list({ limit: 500 });
+  const approvals = await view.approvals({ limit: 500 });
+  const seqs: number[] = [];
+  const mail: unknown[] = [];
+  for (const { runId } of runs) {
+    seqs.push(await server.store.events.lastSeq(runId));
+    mail.push(await server.store.mailbox.read(runId));
+  }
+  const tree = await view.sessions.tree(world.sessionId);
+  return JSON.parse(
+    JSON.stringify({ runs, sessions, approvals, seqs, mail, tree, letters: await view.deadLetters() }),
+  );
+}
+
+async function unchanged(attack: () => Promise<void>): Promise<void> {
+  const before = await stateOfOwner();
+  await attack();
+  expect(await stateOfOwner()).toEqual(before);
+}
+
+describe("a caller without the right token", () => {
+  it("gets 401 from every route without a token and with a malformed, wrong, revoked or expired one, and changes nothing", async () => {
+    const revoked = await server.tokenOf("acme", "admin", "ann");
+    await server.tokens.revoke(revoked.split("_")[1] ?? "");
+    const right = await server.tokenOf("acme", "admin", "ann");
+    const wrong = `${right.slice(0, -4)}AAAA`;
+    const { token: expired } = await server.tokens.create({
+      name: "old",
+      scope: "admin",
+      expiresAt: Date.now() + 1,
+    });
+    const [, id = ""] = expired.split("_");
+    while (await server.tokens.isValid(id)) await new Promise<void>((resolve) => void setImmediate(resolve));
+    await unchanged(async () => {
+      for (const token of [
+        null,
+        "",
+        "x",
+        "reeve_",
+        `reeve_${"0".repeat(16)}_${"A".repeat(43)}`,
+        revoked,
+        wrong,
+        expired,
+        right.toUpperCase(),
+      ])
+        for (const [{ method, id: name }, path, body] of guarded()) {
+          const { status, json, headers } = await server.call(method, path, {
+            token,
+            ...(body !== undefined && { body }),
+          });
+          expect([name, status, json["code"]]).toEqual([name, 401, "unauthenticated"]);
+          expect(headers.get("www-authenticate")).toMatch(/^Bearer/u);
+        }
+    });
+  });
+
+  it("gets 403 from every route above the scope of the token, and changes nothing", async () => {
+    const order = ["read", "run", "admin"] as const;
+    await unchanged(async () => {
+      for (const scope of ["read", "run"] as const) {
+        const token = await server.tokenOf("acme", scope, "ann");
+        for (const [route, path, body] of guarded()) {
+          if (route.scope === null || order.indexOf(route.scope) <= order.indexOf(scope)) continue;
+          const { status, json } = await server.call(route.method, path, {
+            token,
+            ...(body !== undefined && { body }),
+          });
+          expect([route.id, status, json["code"]]).toEqual([route.id, 403, "permission_denied"]);
+        }
+      }
+    });
+  });
+
+  it("a token is stored as a hash: no record of the store contains its secret", async () => {
+    const token = await server.tokenOf("acme");
+    const [, id = "", ...secret] = token.split("_");
+    const record = await server.store.records.get({ namespace: "tokens", key: id });
+    expect(JSON.stringify(record)).not.toContain(secret.join("_"));
+    expect(JSON.stringify(await server.tokens.list())).not.toContain(secret.join("_"));
+  });
+});
+
+describe("a caller of another tenant or user", () => {
+  for (const [name, other] of [
+    ["tenant", ["other", "ann"]],
+    ["user", ["acme", "bob"]],
+  ] as const)
+    it(`gets 404 for every id of another ${name} on every route, sees nothing of it in lists, and changes nothing`, async () => {
+      const token = await server.tokenOf(other[0], "admin", other[1]);
+      const ids = [
+        world.runId,
+        world.sessionId,
+        world.waiting.runId,
+        world.calling.runId,
+        world.deadLetter.id,
+      ];
+      await unchanged(async () => {
+        for (const [route, path, body] of guarded()) {
+          if (route.isStream === true && route.params === undefined) continue;
+          const { status, json, text } = await server.call(route.method, path, {
+            token,
+            ...(body !== undefined && { body }),
+          });
+          const isById = /\{(?:runId|sessionId)\}/u.test(route.path) && route.id !== "sessions.phase";
+          const seen = ids.filter((id) => text.includes(id));
+          const expected = isById ? [404, "not_found"] : [];
+          const found = isById ? [status, json["code"]] : seen;
+          expect([route.id, ...found]).toEqual([route.id, ...expected]);
+        }
+      });
+    });
+
+  it("cannot name another tenant or user in a query", async () => {
+    const token = await server.tokenOf("other", "admin", "eve");
+    for (const path of ["/api/runs", "/api/sessions", "/api/approvals", "/api/usage", "/api/search"])
+      for (const query of ["tenantId=acme", "userId=ann"]) {
+        const { status, text } = await server.call(
+          "GET",
+          `${path}?${query}${path === "/api/search" ? "&text=e" : ""}`,
+          { token },
+        );
+        expect([path, status]).toEqual([path, 400]);
+        expect(text).not.toContain(world.runId);
+      }
+  });
+
+  it("an idempotency key of another tenant leads to a run of its own", async () => {
+    const body = { agent: "clerk", input: "Hi" };
+    const headers = { "idempotency-key": "same" };
+    const [one, other] = [await server.tokenOf("one"), await server.tokenOf("two")];
+    const first = await server.call("POST", "/api/runs", { token: one, body, headers });
+    const again = await server.call("POST", "/api/runs", { token: one, body, headers });
+    const second = await server.call("POST", "/api/runs", { token: other, body, headers });
+    expect([first.status, again.status, second.status]).toEqual([201, 200, 201]);
+    const idOf = ({ json }: typeof first): unknown => (json["run"] as { readonly runId: string }).runId;
+    expect(idOf(again)).toBe(idOf(first));
+    expect(idOf(second)).not.toBe(idOf(first));
+    const changed = await server.call("POST", "/api/runs", {
+      token: one,
+      body: { ...body, input: "Other" },
+      headers,
+    });
+    expect(changed.json).toMatchObject({ status: 409, code: "already_exists" });
+  });
+});
+
+describe("a page of another site", () => {
+  const paths = ["/", "/api/runs", "/openapi.json", "/login?code=x", "/assets/a.js"];
+
+  it("reaches nothing by a rebound name: every other Host is refused, with and without a token", async () => {
+    const port = `:${server.port}`;
+    for (const host of [
+      "evil.example",
+      `evil.example${port}`,
+      `127.0.0.1.evil.example${port}`,
+      `localhost.evil.example`,
+      "0.0.0.0",
+      "[::]",
+      `127.0.0.2${port}`,
+      "evil@127.0.0.1",
+    ])
+      for (const path of paths) {
+        const { status } = await rawRequest(server.port, {
+          path,
+          headers: { host, authorization: `Bearer ${server.admin}` },
+        });
+        expect([host, path, status === 403 || status === 400]).toEqual([host, path, true]);
+      }
+    const { status } = await rawRequest(server.port, {
+      path: "/api/runs",
+      headers: { host: `LOCALHOST${port}`, authorization: `Bearer ${server.admin}` },
+    });
+    expect(status).toBe(200);
+  });
+
+  it("is refused by its Origin, also another port of this machine, null, and a name that begins alike", async () => {
+    const own = `127.0.0.1:${server.port}`;
+    for (const origin of [
+      "https://evil.example",
+      "null",
+      `http://127.0.0.1:${server.port + 1}`,
+      `http://${own}.evil.example`,
+      "http://localhost",
+      "file://",
+      `ftp://${own}`,
+      "",
+    ])
+      for (const method of ["GET", "POST"]) {
+        const headers = { origin, authorization: `Bearer ${server.admin}`, host: own };
+        const { status } = await rawRequest(server.port, { method, path: "/api/runs", headers });
+        if (origin === "") continue;
+        expect([origin, method, status]).toEqual([origin, method, 403]);
+      }
+    const same = await rawRequest(server.port, {
+      path: "/api/runs",
+      headers: { host: own, origin: `http://${own}`, authorization: `Bearer ${server.admin}` },
+    });
+    expect([same.status, same.headers["access-control-allow-origin"]]).toEqual([200, undefined]);
+  });
+
+  it("cannot use the cookie of the page: not cross-site, not by a form, not by a preflight", async () => {
+    const link = server.server.pageLink() ?? "";
+    const { headers: given } = await server.call("GET", link, { token: null });
+    const set = given.get("set-cookie") ?? "";
+    expect(set).toMatch(/HttpOnly; SameSite=Strict/u);
+    const cookie = set.split(";")[0] ?? "";
+    const host = `127.0.0.1:${server.port}`;
+    const own = await rawRequest(server.port, {
+      path: "/api/access",
+      headers: { host, cookie, "sec-fetch-site": "same-origin" },
+    });
+    expect(JSON.parse(own.text)).toMatchObject({ name: "page", scope: "admin", userId: "person" });
+    const body = JSON.stringify({ agent: "clerk", input: "x" });
+    await unchanged(async () => {
+      for (const site of ["cross-site", "same-site"])
+        for (const [method, path] of [
+          ["GET", "/api/runs"],
+          ["POST", "/api/runs"],
+        ] as const) {
+          const headers = { host, cookie, "sec-fetch-site": site, "content-type": "application/json" };
+          const { status } = await rawRequest(server.port, {
+            method,
+            path,
+            headers,
+            ...(method === "POST" && { body }),
+          });
+          expect([site, method, status]).toEqual([site, method, 403]);
+        }
+      for (const type of [
+        "text/plain",
+        "application/x-www-form-urlencoded",
+        "multipart/form-data; boundary=x",
+        "",
+      ]) {
+        const headers = { host, cookie, ...(type !== "" && { "content-type": type }) };
+        const { status } = await rawRequest(server.port, {
+          method: "POST",
+          path: "/api/runs",
+          headers,
+          body,
+        });
+        expect([type, status]).toEqual([type, 400]);
+      }
+      const preflight = await rawRequest(server.port, {
+        method: "OPTIONS",
+        path: "/api/runs",
+        headers: { host, origin: "https://evil.example", "access-control-request-method": "POST" },
+      });
+      expect([preflight.status, preflight.headers["access-control-allow-origin"]]).toEqual([403, undefined]);
+    });
+  });
+
+  it("cannot use the link of the page a second time, nor guess it", async () => {
+    const link = server.server.pageLink() ?? "";
+    expect((await server.call("GET", link, { token: null })).status).toBe(303);
+    for (const path of [
+      link,
+      "/login?code=",
+      "/login",
+      "/login?code=AAAA",
+      `/login?code=${"A".repeat(43)}`,
+    ]) {
+      const { status, headers } = await server.call("GET", path, { token: null });
+      expect(status === 401 || status === 400).toBe(true);
+      expect(headers.get("set-cookie")).toBeNull();
+    }
+  });
+
+  it("cannot frame the page or run inline scripts: every response has a policy", async () => {
+    for (const path of [...paths, "/nothing", "/api/runs/run_x"]) {
+      const { headers } = await server.call("GET", path);
+      const policy = headers.get("content-security-policy") ?? "";
+      expect(policy).toContain("default-src 'none'");
+      expect(policy).toContain("frame-ancestors 'none'");
+      expect(policy).not.toContain("unsafe");
+      expect(headers.get("x-content-type-options")).toBe("nosniff");
+    }
+  });
+});
+
+describe("a path that leads elsewhere", () => {
+  it("never leaves the folder of the page", async () => {
+    const tries = [
+      "/../secret.txt",
+      "/..%2fsecret.txt",
+      "/%2e%2e/secret.txt",
+      "/assets/../../secret.txt",
+      "/assets/..%5c..%5csecret.txt",
+      "/....//secret.txt",
+      "//secret.txt",
+      "/assets/%00/../../secret.txt",
+      "/%252e%252e/secret.txt",
+      "/C:/secret.txt",
+      "/secret.txt",
+    ];
+    for (const path of tries) {
+      const { text } = await rawRequest(server.port, { path, headers: { host: `127.0.0.1:${server.port}` } });
+      expect(text).not.toContain("SECRET");
+    }
+    const { text } = await rawRequest(server.port, { path: "/assets/a.js" });
+    expect(text).toBe("export {};");
+  });
+
+  it("finds no run or session by an id with other characters, and repeats none of them in a header", async () => {
+    const tries = [
+      "..",
+      "%2e%2e%2f",
+      "run_x%0d%0aset-cookie:a=b",
+      "run_x%00",
+      "run_'--",
+      "run_%F0%9F%92%A9",
+      "run_x/../../api/runs",
+      "x".repeat(5_000),
+      "%zz",
+      "__proto__",
+      "run_x%3Cscript%3E",
+    ];
+    for (const id of tries)
+      for (const path of [`/api/runs/${id}`, `/api/sessions/${id}`, `/api/agents/${id}`]) {
+        const { status, headers } = await rawRequest(server.port, {
+          path,
+          headers: { authorization: `Bearer ${server.admin}` },
+        });
+        expect([path.slice(0, 80), status >= 400 && status < 500]).toEqual([path.slice(0, 80), true]);
+        expect(headers["set-cookie"]).toBeUndefined();
+      }
+  });
+
+  it("refuses requests that are not well-formed HTTP, and two requests hidden in one", async () => {
+    const host = `Host: 127.0.0.1:${server.port}\r\n`;
+    const auth = `Authorization: Bearer ${server.admin}\r\n`;
+    const close = "Connection: close\r\n";
+    for (const bytes of [
+      `GET /api/runs HTTP/1.1\r\n${host}X-A: b\r\n : c\r\n\r\n`,
+      `GET /api/runs HTTP/1.1\r\n${host}${host.replace("127.0.0.1", "evil")}${close}\r\n`,
+      `POST /api/runs HTTP/1.1\r\n${host}${auth}Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET /api/runs HTTP/1.1\r\n${host}\r\n`,
+      `GET http://evil.example/api/runs HTTP/1.1\r\nHost: evil.example\r\n${auth}${close}\r\n`,
+      `GET /api/runs HTTP/1.1\r\n${auth}${close}\r\n`,
+      "\u{0}\u{1}\u{2}\r\n\r\n",
+    ]) {
+      const answer = await rawBytes(server.port, bytes);
+      expect([bytes.slice(0, 60), /^HTTP\/1\.1 (?:400|403)/u.test(answer)]).toEqual([
+        bytes.slice(0, 60),
+        true,
+      ]);
+    }
+  });
+});

@@ -1,0 +1,221 @@
+import { connect, type Socket } from "node:net";
+import fc from "fast-check";
+import { afterEach, describe, expect, it } from "vitest";
+import type { HostedAgent, JsonObject, JsonValue } from "../../src/kernel/index.ts";
+import { agentsOfExamples, examples, exampleWorld, pathOf } from "../surfaces/server/example-calls.ts";
+import { openSse } from "../surfaces/server/sse-client.ts";
+import { startServer, type TestServer, type TestServerOptions } from "../surfaces/server/test-server.ts";
+import { agent, until } from "../runtime/runtime-setup.ts";
+import { rawBytes } from "./server-requests.ts";
+
+const open: TestServer[] = [];
+afterEach(async () => {
+  for (const server of open.splice(0)) await server.close();
+});
+
+async function serve(agents: readonly HostedAgent[], options?: TestServerOptions): Promise<TestServer> {
+  const server = await startServer(agents, options);
+  open.push(server);
+  return server;
+}
+
+function nested(depth: number): string {
+  return `{"agent":"clerk","input":${"[".repeat(depth)}${"]".repeat(depth)}}`;
+}
+
+describe("a large or strange body", () => {
+  it("is refused with 413 if it is too large, whether or not its length is declared", async () => {
+    const server = await serve(agentsOfExamples, { limits: { maxBodyBytes: 1_000 } });
+    const body = JSON.stringify({ agent: "clerk", input: "x".repeat(2_000) });
+    expect((await server.call("POST", "/api/runs", { body })).json).toMatchObject({
+      status: 413,
+      code: "too_large",
+    });
+    const chunked = await fetch(`${server.url}/api/runs`, {
+      method: "POST",
+      headers: { "content-type": "application/json", authorization: `Bearer ${server.admin}` },
+      body: new ReadableStream({
+        pull(controller) {
+          controller.enqueue(new TextEncoder().encode("x".repeat(400)));
+        },
+      }),
+      duplex: "half",
+    });
+    expect(chunked.status).toBe(413);
+    expect((await server.runtime.list()).runs).toEqual([]);
+  });
+
+  it("is refused with 400 if it is nested deeply, and the server keeps answering", async () => {
+    const server = await serve(agentsOfExamples);
+    for (const depth of [65, 1_000, 100_000, 1_000_000]) {
+      const { status } = await server.call("POST", "/api/runs", { body: nested(depth) });
+      expect([depth, status]).toEqual([depth, 400]);
+    }
+    for (const body of ["{", "nul", "[1,]", '{"a":1}x', "\u{feff}{}", '"'])
+      expect([body, (await server.call("POST", "/api/runs", { body })).status]).toEqual([body, 400]);
+    expect((await server.call("POST", "/api/runs", { body: nested(60) })).status).toBe(201);
+  });
+
+  it("is refused with 4xx and never with 5xx, whatever JSON is sent to any route", async () => {
+    const server = await serve(agentsOfExamples);
+    const calls = examples(await exampleWorld(server));
+    const routes = server.server.routes.filter(({ body }) => body !== undefined);
+    const strange = fc.oneof(
+      fc.jsonValue({ maxDepth: 4 }),
+      fc.constantFrom<JsonValue>(
+        "\u{0}",
+        "\u{d800}",
+        -0,
+        1e308,
+        -1,
+        0.5,
+        [],
+        {},
+        null,
+        "__proto__",
+        "run_",
+        "t0",
+      ),
+    );
+    await fc.assert(
+      fc.asyncProperty(
+        fc.constantFrom(...routes),
+        fc.array(fc.tuple(fc.nat(8), strange), { maxLength: 3 }),
+        strange,
+        async (route, changes, whole) => {
+          const example = calls[route.id] ?? { status: 0 };
+          const names = Object.keys((route.body?.json["properties"] as object | undefined) ?? {});
+          const body: Record<string, unknown> = { ...(example.body as JsonObject | undefined) };
+          for (const [at, value] of changes) body[names[at % names.length] ?? "extra"] = value;
+          for (const sent of [body, whole]) {
+            const { status, text } = await server.call(route.method, pathOf(route.path, example), {
+              body: JSON.stringify(sent),
+            });
+            if (status >= 500) throw new Error(`${route.id} ${JSON.stringify(sent)}: ${text}`);
+          }
+        },
+      ),
+      { numRuns: 300 },
+    );
+    expect(server.errors).toEqual([]);
+  });
+});
+
+describe("many requests", () => {
+  it("of one token are refused with 429 above its rate, while another token is served", async () => {
+    const server = await serve(agentsOfExamples, { limits: { requestsPerSecond: 1, requestBurst: 5 } });
+    const [greedy, other] = [await server.tokenOf("acme"), await server.tokenOf("acme")];
+    const statuses: number[] = [];
+    for (let count = 0; count < 8; count++)
+      statuses.push((await server.call("GET", "/api/agents", { token: greedy })).status);
+    expect(statuses.slice(0, 5)).toEqual([200, 200, 200, 200, 200]);
+    expect(statuses.at(-1)).toBe(429);
+    expect((await server.call("GET", "/api/agents", { token: other })).status).toBe(200);
+  });
+
+  it("that guess tokens are slowed down together, and do not lock out a valid token", async () => {
+    const server = await serve(agentsOfExamples, { limits: { requestsPerSecond: 1, requestBurst: 3 } });
+    const statuses: number[] = [];
+    for (let count = 0; count < 6; count++)
+      statuses.push(
+        (
+          await server.call("GET", "/api/agents", {
+            token: `reeve_${"0".repeat(15)}${count}_${"A".repeat(43)}`,
+          })
+        ).status,
+      );
+    expect(statuses).toEqual([401, 401, 401, 429, 429, 429]);
+    expect((await server.call("GET", "/api/agents")).status).toBe(200);
+  });
+
+  it("for streams are refused above the limit of the server, and a connection above the limit is closed", async () => {
+    const server = await serve(agentsOfExamples, { limits: { maxStreams: 3 } });
+    const tokens = await Promise.all(["a", "b", "c", "d"].map((tenant) => server.tokenOf(tenant)));
+    const statuses: number[] = [];
+    const streams = [];
+    for (const token of tokens) {
+      const stream = await openSse(`${server.url}/api/stream`, { token });
+      statuses.push(stream.status);
+      streams.push(stream);
+    }
+    expect(statuses).toEqual([200, 200, 200, 429]);
+    for (const stream of streams) stream.leave();
+    const small = await serve([], { listen: { maxConnections: 2 } });
+    const sockets: Socket[] = [];
+    const closed = Promise.withResolvers<void>();
+    for (let count = 0; count < 3; count++) {
+      const socket = connect(small.port, "127.0.0.1");
+      socket.on("error", () => closed.resolve());
+      socket.on("close", () => closed.resolve());
+      sockets.push(socket);
+    }
+    await closed.promise;
+    for (const socket of sockets) socket.destroy();
+  });
+});
+
+describe("a slow client", () => {
+  it("that does not finish its headers or its body is disconnected", async () => {
+    const server = await serve([], { listen: { headersTimeoutMs: 40, requestTimeoutMs: 60 } });
+    expect(await rawBytes(server.port, "GET /api/runs HTTP/1.1\r\nHost: 127")).toMatch(/^HTTP\/1\.1 408/u);
+    const head = `POST /api/runs HTTP/1.1\r\nHost: 127.0.0.1:${server.port}\r\nAuthorization: Bearer ${server.admin}\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{`;
+    const answer = await rawBytes(server.port, head);
+    expect(answer).not.toMatch(/^HTTP\/1\.1 2/u);
+  });
+
+  it("that does not read a stream is disconnected, can resume, and slows neither the run nor another reader", async () => {
+    const chatty = agent("chatty", async (ctx) => {
+      await ctx.waitForSignal("go");
+      for (let at = 0; at < 300; at++) await ctx.step("s", async () => "x".repeat(100));
+      for (let at = 0; at < 40; at++) {
+        ctx.emitEvent({
+          type: "architecture_event",
+          data: { architecture: "none", name: "text", data: { text: "y".repeat(1_000_000) } },
+        });
+        await ctx.step("t", async () => at);
+      }
+    });
+    const server = await serve([chatty], { limits: { maxQueuedBytes: 200_000, heartbeatMs: 20 } });
+    const run = await server.runtime.submit(chatty, null);
+    await until(async () => (await run.summary()).status === "waiting");
+    const path = `/api/runs/${run.runId}/stream`;
+    const lazy = connect(server.port, "127.0.0.1");
+    lazy.write(
+      `GET ${path} HTTP/1.1\r\nHost: 127.0.0.1:${server.port}\r\nAuthorization: Bearer ${server.admin}\r\n\r\n`,
+    );
+    const closed = new Promise<void>((resolve) => void lazy.on("close", resolve));
+    await new Promise<void>((resolve) => void lazy.once("data", resolve));
+    lazy.pause();
+    const reader = await openSse(server.url + path, { token: server.admin });
+    await run.signal("go");
+    const seen: string[] = [];
+    for await (const { id } of reader) if (id !== undefined) seen.push(id);
+    expect(seen).toEqual(seen.map((_id, at) => String(at)));
+    expect((await run.result()).status).toBe("completed");
+    expect(seen.at(-1)).toBe(String(await server.store.events.lastSeq(run.runId)));
+    lazy.on("error", () => undefined);
+    lazy.resume();
+    await closed;
+  });
+});
+
+describe("two people", () => {
+  it("who answer one question at once get 202 and 409, and the first answer counts", async () => {
+    const server = await serve(agentsOfExamples);
+    const { waiting } = await exampleWorld(server);
+    const answers = await Promise.all(
+      (["approved", "denied"] as const).map((decision) =>
+        server.call("POST", `/api/runs/${waiting.runId}/decide`, {
+          body: { approvalId: waiting.approvalId, decision },
+        }),
+      ),
+    );
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([202, 409]));
+    const [first] = answers;
+    const lost = answers.find(({ status }) => status === 409);
+    expect(lost?.json).toMatchObject({
+      code: "already_exists",
+      details: { by: "test", decision: first === lost ? "denied" : "approved" },
+    });
+  });
+});

@@ -1,0 +1,150 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { repository } from "../../gates/run-node.ts";
+import { openSse } from "../server/sse-client.ts";
+import { env, setUp } from "./model-server.ts";
+import { reeve } from "./reeve-process.ts";
+
+const main = join(repository, "src/surfaces/cli/main.ts");
+
+interface Serving {
+  /** The line on stdout: the address, with the page's link. */
+  readonly link: URL;
+  readonly said: () => string;
+  /** Sends a signal and resolves with the exit code. */
+  readonly stop: (signal: NodeJS.Signals) => Promise<number | null>;
+}
+
+/** Starts `reeve serve` on a free port, with the models of a server if there is one, and waits for its address. */
+async function serve(cwd: string, models: string | undefined, ...args: string[]): Promise<Serving> {
+  const child = spawn(process.execPath, [main, "serve", "--port", "0", ...args], {
+    cwd,
+    env: { ...process.env, ...(models !== undefined && env(models)) },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  onTestFinished(() => void child.kill("SIGKILL"));
+  let said = "";
+  child.stderr.setEncoding("utf8").on("data", (text: string) => {
+    said += text;
+  });
+  const ended = once(child, "exit").then(([code]) => {
+    throw new Error(`reeve serve ended with ${code}: ${said}`);
+  });
+  const lines = createInterface({ input: child.stdout });
+  const [line] = (await Promise.race([once(lines, "line"), ended])) as [string];
+  return {
+    link: new URL(line),
+    said: () => said,
+    stop: async (signal) => {
+      ended.catch(() => undefined);
+      const exit = once(child, "exit") as Promise<[number | null]>;
+      child.kill(signal);
+      return (await exit)[0];
+    },
+  };
+}
+
+describe("reeve serve", () => {
+  test("reeve serve prints a link that opens the page once, starts runs of the default agent, and ends on SIGTERM with code 0", async () => {
+    const { folder, url, requests } = await setUp(() => ({ text: "It is green." }));
+    const server = await serve(folder, url);
+    const { origin, pathname } = server.link;
+    expect(pathname).toBe("/login");
+    expect((await fetch(`${origin}/api/runs`)).status).toBe(401);
+    const opened = await fetch(server.link, { redirect: "manual" });
+    expect([opened.status, opened.headers.get("location")]).toEqual([303, "/"]);
+    const cookie = (opened.headers.get("set-cookie") ?? "").split(";")[0] ?? "";
+    expect((await fetch(server.link, { redirect: "manual" })).status).toBe(401);
+    const submitted = await fetch(`${origin}/api/runs`, {
+      method: "POST",
+      headers: { cookie, "content-type": "application/json", "idempotency-key": "one" },
+      body: JSON.stringify({ agent: "assistant", input: "Which colour?" }),
+    });
+    const { run } = (await submitted.json()) as { run: { runId: string; userId: string } };
+    expect([submitted.status, run.userId]).toEqual([201, "person"]);
+    const stream = await openSse(`${origin}/api/runs/${run.runId}/stream`, { headers: { cookie } });
+    const types: unknown[] = [];
+    for await (const { data } of stream) types.push(data["type"]);
+    expect(types).toContain("message_update");
+    const result = await fetch(`${origin}/api/runs/${run.runId}/result`, { headers: { cookie } });
+    expect(await result.json()).toMatchObject({ status: "completed", output: "It is green." });
+    expect(requests).toHaveLength(1);
+    expect(await server.stop("SIGTERM")).toBe(0);
+    const { out } = await reeve(["token", "list", "--json"], { cwd: folder });
+    expect(JSON.parse(out[0] ?? "{}")).toMatchObject({ name: "page", scope: "admin", userId: "person" });
+  });
+
+  test("reeve serve --no-worker accepts runs that wait for a worker, and the next reeve serve drives them", async () => {
+    const { folder, url } = await setUp(() => ({ text: "Done." }));
+    const idle = await serve(folder, url, "--no-token", "--no-worker");
+    expect(idle.link.pathname).toBe("/");
+    const submitted = await fetch(`${idle.link.origin}/api/runs`, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({ agent: "assistant", input: "Hi" }),
+    });
+    const { run } = (await submitted.json()) as {
+      run: { runId: string; status: string; waitsFor: string[] };
+    };
+    expect(run).toMatchObject({ status: "pending", waitsFor: ["worker"] });
+    const waited = await fetch(`${idle.link.origin}/api/runs/${run.runId}/result?waitMs=50`);
+    expect([waited.status, ((await waited.json()) as typeof run).waitsFor]).toEqual([202, ["worker"]]);
+    const worker = await serve(folder, url, "--no-token");
+    const done = await fetch(`${idle.link.origin}/api/runs/${run.runId}/result?waitMs=30000`);
+    expect(await done.json()).toMatchObject({ status: "completed", output: "Done." });
+    expect(await worker.stop("SIGINT")).toBe(0);
+    expect(await idle.stop("SIGTERM")).toBe(0);
+    expect(idle.said()).toContain("Runs are not driven here (--no-worker)");
+  });
+
+  test("reeve serve refuses addresses that other machines reach without tokens, and invalid ports", async () => {
+    const { folder } = await setUp(() => ({ text: "no" }));
+    const options = { cwd: folder };
+    const open = await reeve(["serve", "--host", "0.0.0.0", "--port", "0"], options);
+    expect([open.code, open.talk]).toEqual([2, expect.stringContaining("reeve token create")]);
+    const all = await reeve(["serve", "--host", "0.0.0.0", "--no-token"], options);
+    expect([all.code, all.talk]).toEqual([2, expect.stringContaining("--no-token cannot be combined")]);
+    const port = await reeve(["serve", "--port", "x1"], options);
+    expect([port.code, port.talk]).toEqual([2, expect.stringContaining("invalid --port x1")]);
+  });
+});
+
+describe("reeve token", () => {
+  test("reeve token create prints a token that the server accepts until reeve token revoke", async () => {
+    const { folder } = await setUp(() => ({ text: "no" }));
+    const options = { cwd: folder };
+    const { code, out, talk } = await reeve(
+      ["token", "create", "--tenant", "acme", "--user", "ann", "--scope", "read", "--name", "laptop"],
+      options,
+    );
+    const [token = ""] = out;
+    const [, id = ""] = token.split("_");
+    expect([code, token]).toEqual([0, expect.stringMatching(/^reeve_[0-9a-f]{16}_[\w-]{43}$/u)]);
+    expect(talk).toContain(id);
+    const listed = await reeve(["token", "list"], options);
+    expect(listed.out).toEqual([
+      expect.stringMatching(new RegExp(`^${id}.*read.*acme, user ann.*laptop`, "u")),
+    ]);
+    expect(listed.out.join()).not.toContain(token);
+    const server = await serve(folder, undefined);
+    const headers = { authorization: `Bearer ${token}` };
+    const access = await fetch(`${server.link.origin}/api/access`, { headers });
+    expect(await access.json()).toEqual({ name: "laptop", scope: "read", tenantId: "acme", userId: "ann" });
+    expect((await reeve(["token", "revoke", id], options)).out).toEqual([id]);
+    expect((await fetch(`${server.link.origin}/api/access`, { headers })).status).toBe(401);
+    expect((await reeve(["token", "revoke", id], options)).code).toBe(3);
+  });
+
+  test("reeve token create refuses a token without a tenant unless its scope is admin, and unknown scopes", async () => {
+    const { folder } = await setUp(() => ({ text: "no" }));
+    const options = { cwd: folder };
+    const open = await reeve(["token", "create", "--scope", "run"], options);
+    expect([open.code, open.talk]).toEqual([2, expect.stringContaining("name a tenant")]);
+    const scope = await reeve(["token", "create", "--scope", "root"], options);
+    expect([scope.code, scope.talk]).toEqual([2, expect.stringContaining("invalid --scope root")]);
+    expect((await reeve(["token", "create", "--scope", "admin", "--days", "30"], options)).code).toBe(0);
+  });
+});

@@ -1,0 +1,171 @@
+import { randomUUID } from "node:crypto";
+import { formatAgentId, type HostedAgent, type Message, type RunHandle } from "../../../src/kernel/index.ts";
+import { Agent } from "../../../src/agent.ts";
+import { scriptedModel } from "../../../src/testing/index.ts";
+import { agent, until } from "../../runtime/runtime-setup.ts";
+import type { CallOptions, TestServer } from "./test-server.ts";
+
+/** Answers every input, in a session. */
+const clerk = new Agent({
+  name: "clerk",
+  model: scriptedModel(Array.from({ length: 5_000 }, () => "Done.")),
+});
+
+/** Asks a person, then waits for the result of a client-side tool, then for a signal, and returns all of them. */
+const asker: HostedAgent = agent("asker", async (ctx) => {
+  const question = { toolName: "send", callId: "c1", input: { to: "bob" }, reason: "it sends a letter" };
+  const { decision } = await ctx.approval(question);
+  const called = await ctx.approval({ ...question, callId: "c2", kind: "client_tool" });
+  return { decision, called: called.decision, signal: (await ctx.waitForSignal("go")) ?? null };
+});
+
+export const agentsOfExamples: readonly HostedAgent[] = [clerk, asker];
+
+/** What the examples use: ids of things that exist for the caller. */
+export interface ExampleWorld {
+  readonly runId: string;
+  readonly sessionId: string;
+  readonly entryId: string;
+  /** A run that waits for the person, and its question. */
+  readonly waiting: { readonly runId: string; readonly approvalId: string };
+  /** A run that waits for the result of a client-side tool. */
+  readonly calling: { readonly runId: string };
+  readonly deadLetter: Message;
+}
+
+type Owner = { readonly tenantId?: string; readonly userId?: string };
+
+async function ask(server: TestServer, owner: Owner): Promise<RunHandle> {
+  const run = await server.runtime.submit(asker, "go", owner);
+  await until(async () => (await run.pendingApprovals()).length === 1);
+  return run;
+}
+
+/** Creates one of everything, for an owner. */
+export async function exampleWorld(server: TestServer, owner: Owner = {}): Promise<ExampleWorld> {
+  const run = await server.runtime.submit(clerk, "Hello", owner);
+  await run.result();
+  const [entry] = await server.runtime.sessions.path(run.sessionId);
+  const waiting = await ask(server, owner);
+  const [asked] = await waiting.pendingApprovals();
+  const calling = await ask(server, owner);
+  const [first] = await calling.pendingApprovals();
+  await calling.approve(first?.approvalId ?? "", { decision: "approved" });
+  await until(async () => (await calling.pendingApprovals()).some(({ kind }) => kind === "client_tool"));
+  return {
+    runId: run.runId,
+    sessionId: run.sessionId,
+    entryId: entry?.id ?? "",
+    waiting: { runId: waiting.runId, approvalId: asked?.approvalId ?? "" },
+    calling: { runId: calling.runId },
+    deadLetter: await deadLetter(server, owner),
+  };
+}
+
+/** Sends a message that becomes a dead letter at its first failure. */
+async function deadLetter({ store }: TestServer, owner: Owner): Promise<Message> {
+  const { tenantId = null, userId = null } = owner;
+  const id = `letter-${randomUUID()}`;
+  const to = formatAgentId({ name: "archive" });
+  const sender = { runId: "run_sender" as never, userId, tenantId, metadata: {} };
+  const message: Message = { id, from: null, to, body: "text", sentAt: 0, sender };
+  await store.inbox.deliver(message);
+  for (let time = 0; time < store.inbox.settings.maxDeliveries; time++) await store.inbox.nack(to, [id]);
+  return message;
+}
+
+export interface Example extends CallOptions {
+  /** Values of the parameters of the path. */
+  readonly params?: Readonly<Record<string, string>>;
+  /** The query, with its question mark. */
+  readonly query?: string;
+  readonly status: number;
+}
+
+/** One valid request per route, by the id of the route. */
+export function examples(world: ExampleWorld): Readonly<Record<string, Example>> {
+  const { runId, sessionId, entryId, waiting, calling, deadLetter: letter } = world;
+  const run = { params: { runId } };
+  const waits = { params: { runId: waiting.runId } };
+  const session = { params: { sessionId } };
+  return {
+    "runs.list": {
+      query: `?sessionId=${encodeURIComponent(sessionId)}&status=completed&status=failed&limit=1`,
+      status: 200,
+    },
+    "runs.submit": {
+      body: { agent: "clerk", input: "Hi", metadata: { a: "b" }, budget: { maxTurns: 3 } },
+      status: 201,
+    },
+    "runs.get": { ...run, status: 200 },
+    "runs.result": { ...run, query: "?waitMs=1000", status: 200 },
+    "runs.events": { ...run, query: "?from=1&limit=2", status: 200 },
+    "runs.tasks": { ...run, query: "?at=5", status: 200 },
+    "runs.snapshot": { ...run, status: 200 },
+    "runs.stream": { ...run, headers: { "last-event-id": "0" }, status: 200 },
+    "runs.approvals": { ...waits, status: 200 },
+    "runs.pause": { ...waits, status: 202 },
+    "runs.resume": { ...waits, body: {}, status: 202 },
+    "runs.top-up": { ...waits, body: { maxTokens: 100, taskId: "t0" }, status: 202 },
+    "runs.priority": { ...waits, body: { priority: 4 }, status: 202 },
+    "runs.steer": { ...waits, body: { input: "Hurry" }, status: 202 },
+    "runs.follow-up": { ...waits, body: { input: "Then?" }, status: 202 },
+    "runs.decide": {
+      ...waits,
+      body: { approvalId: waiting.approvalId, decision: "denied", reason: "no" },
+      status: 202,
+    },
+    "runs.tool-result": {
+      params: { runId: calling.runId },
+      body: { callId: "c2", value: { ok: true } },
+      status: 202,
+    },
+    "runs.signal": { params: { runId: calling.runId }, body: { name: "go", value: 1 }, status: 202 },
+    "runs.fork": { ...run, body: { at: 3 }, status: 201 },
+    "runs.resend": { params: { runId }, status: 400 },
+    "runs.cancel": { ...waits, body: { reason: "enough" }, status: 202 },
+    "sessions.list": { query: "?limit=5&text=Hello", status: 200 },
+    "sessions.search": { query: "?text=hello", status: 200 },
+    "sessions.get": { ...session, status: 200 },
+    "sessions.path": { ...session, query: "?from=root", status: 200 },
+    "sessions.entries": { ...session, query: "?limit=1", status: 200 },
+    "sessions.tree": { ...session, status: 200 },
+    "sessions.context-usage": { ...session, status: 200 },
+    "sessions.unsent": { ...session, status: 200 },
+    "sessions.phase": { ...session, query: "?agentId=clerk", status: 200 },
+    "sessions.change": {
+      ...session,
+      body: { name: "Greeting", thinkingLevel: "low", model: "openai/gpt-5" },
+      status: 200,
+    },
+    "sessions.label": { ...session, body: { entryId, label: "start" }, status: 204 },
+    "sessions.append": { ...session, body: { customType: "note", data: { a: 1 } }, status: 201 },
+    "sessions.compact": {
+      ...session,
+      body: { summary: "They greeted.", firstKeptEntryId: entryId },
+      status: 201,
+    },
+    "sessions.fork": { ...session, body: { name: "Copy" }, status: 201 },
+    "sessions.move": { ...session, body: { entryId: null, summary: "left" }, status: 200 },
+    "sessions.stream": { ...session, status: 200 },
+    "runs.changes": { status: 200 },
+    "approvals.list": { query: "?limit=1", status: 200 },
+    "agents.list": { status: 200 },
+    "agents.get": { params: { name: "clerk" }, status: 200 },
+    "usage.sum": { query: "?by=agent&from=2026-01-01", status: 200 },
+    "dead-letters.list": { query: "?agentId=archive", status: 200 },
+    "dead-letters.redeliver": { body: { agentId: "archive", messageIds: [letter.id] }, status: 200 },
+    "access.get": { status: 200 },
+    "facts.get": { status: 200 },
+    "openapi.get": { status: 200 },
+    "access.login": { query: "?code=wrong", status: 401 },
+    "sessions.delete": { ...session, status: 204 },
+  };
+}
+
+/** The path of a route with its parameters filled in. */
+export function pathOf(path: string, { params = {}, query = "" }: Example): string {
+  return (
+    path.replaceAll(/\{(\w+)\}/gu, (_all, name: string) => encodeURIComponent(params[name] ?? "")) + query
+  );
+}
