@@ -60,7 +60,14 @@ import { childPlan, reviewPlan } from "./children/child-plan.ts";
 import { reviewKey } from "./reviewers/review-schedule.ts";
 import { checkReviewers } from "./reviewers/reviewer.ts";
 import { invocationPlan, turnLimits, type PlanParts } from "./agent-plan.ts";
-import { checkRootInput, readInput, readMessage, type AgentInput, type ReadInput } from "./agent-input.ts";
+import {
+  checkRootInput,
+  readInput,
+  readMessage,
+  requestOf,
+  type AgentInput,
+  type ReadInput,
+} from "./agent-input.ts";
 import { checkInputKeys, refusedInput } from "./input-problem.ts";
 import { AgentStream, type StartedRun } from "./streaming/agent-stream.ts";
 import { acceptForm, acceptSchema, type SchemaCheck } from "./answer-format.ts";
@@ -482,8 +489,4 @@ export class AgentCore implements HostedAgent {
       `agent ${this.name} has no default runtime; submit it to a runtime, or pass the option \`runtime\``,
     );
   }
-}
-
-function requestOf(input: AgentInput): Exclude<AgentInput, string | readonly unknown[]> {
-  return typeof input === "object" && ("prompt" in input || "continue" in input) ? input : { prompt: input };
 }

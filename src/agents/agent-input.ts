@@ -79,6 +79,11 @@ export function readInput(input: JsonValue): ReadInput | undefined {
   };
 }
 
+/** Returns an input in the form that can also describe the answer. */
+export function requestOf(input: AgentInput): Exclude<AgentInput, string | readonly unknown[]> {
+  return typeof input === "object" && ("prompt" in input || "continue" in input) ? input : { prompt: input };
+}
+
 const continuation: ReadInput = { prompt: "", attachments: [], message: undefined };
 
 /** Reads the message of another agent. A body that is not an input is converted to JSON text. */
