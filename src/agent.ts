@@ -9,6 +9,7 @@ import {
   type ContinueOptions as BareContinueOptions,
   type InvokeOptions as BareInvokeOptions,
   type AgentStream,
+  type JudgedLoopOptions as BareJudgedLoopOptions,
   type RunUntilOptions as BareRunUntilOptions,
   type StreamOptions as BareStreamOptions,
 } from "./agents/index.ts";
@@ -71,6 +72,8 @@ export interface StreamOptions<Source extends Schema = never, Context = unknown>
 }
 
 export type RunUntilOptions<Context = unknown> = Omit<BareRunUntilOptions<string, Context>, "output">;
+/** Options of `runUntil` with a goal in words, which the model of the role `judge` checks. */
+export type JudgedLoopOptions<Context = unknown> = Omit<BareJudgedLoopOptions<Context>, "output">;
 
 /** Options of `invoke` that make it return when the run needs a person's answer, or may make it do so. */
 export interface ReturnOnApproval<Source extends Schema = never, Context = unknown> extends Omit<
@@ -237,8 +240,11 @@ export class Agent<Context = unknown> extends AgentCore implements HostedAgent<C
     return this.streamAs(input, bare, shape) as never;
   }
 
-  /** Invokes the agent repeatedly until `until` accepts the answer. The output of each iteration is a text. */
-  override runUntil(input: AgentInput, options: RunUntilOptions<Context>): Promise<RunResult> {
+  /** Invokes the agent repeatedly until `until` or the judge accepts the answer. The output of each iteration is a text. */
+  override runUntil(
+    input: AgentInput,
+    options: RunUntilOptions<Context> | JudgedLoopOptions<Context>,
+  ): Promise<RunResult> {
     const asked = options as unknown as BareRunUntilOptions<JsonValue, never>;
     return super.runUntil(input, asked) as Promise<RunResult>;
   }

@@ -7,6 +7,7 @@ export {
   type ContinueOptions,
   type InvokeOptions,
   type ReturnOnApproval,
+  type JudgedLoopOptions,
   type RunUntilOptions,
   type StreamOptions,
   type SubmitRunOptions,

@@ -78,7 +78,8 @@ import type { InvocationPlan } from "./invocation-plan.ts";
 import { MiddlewarePipeline } from "./middleware/pipeline.ts";
 import { answering, checkOnApproval, resultOf } from "./on-approval.ts";
 import { refuseDuplicateNamesBelow } from "./duplicate-names.ts";
-import { checkRunUntilOptions, runUntil, type RunUntilOptions } from "./run-until.ts";
+import { judgeOptions } from "./goal-judge.ts";
+import { checkRunUntilOptions, runUntil, type JudgedLoopOptions, type RunUntilOptions } from "./run-until.ts";
 import { agentTool, type AgentToolOptions } from "./handoffs/agent-tool.ts";
 import { agentsBehind } from "./handed-answers.ts";
 import { agentsOf, withHandoffs } from "./sub-agents.ts";
@@ -136,6 +137,8 @@ export class AgentCore implements HostedAgent {
   /** The tools that extensions have registered. */
   #extensionTools: readonly Tool[] = [];
   #plan: InvocationPlan;
+  /** The agent that judges the answers of `runUntil`. Created on first use, and once, because its id is registered. */
+  #judge: AgentCore | undefined;
 
   constructor(options: AgentOptions, home?: AgentHome) {
     checkAgentOptions(options);
@@ -322,15 +325,19 @@ export class AgentCore implements HostedAgent {
     return this.streamAs(input, options, (result) => result);
   }
 
-  /** Invokes the agent repeatedly in one session until the `until` predicate accepts the answer. */
+  /** Invokes the agent repeatedly in one session until the function `until` or the judge accepts the answer. */
   async runUntil(
     input: AgentInput,
-    options: RunUntilOptions<JsonValue, never>,
+    options: RunUntilOptions<JsonValue, never> | JudgedLoopOptions<never>,
   ): Promise<RunResult<JsonValue>> {
     checkRunUntilOptions(options);
+    if (options.judge !== undefined)
+      this.#judge ??= new AgentCore(judgeOptions(this, this.#options), this.#home);
     const { clock } = options.runtime ?? (await this.#runtime());
     const deadlineMs = this.budget?.deadlineMs ?? null;
-    return runUntil({ invoke: (next, each) => this.invoke(next, each), clock, deadlineMs }, input, options);
+    const invoke = (next: AgentInput, each: InvokeOptions) => this.invoke(next, each);
+    const judge = (prompt: string, each: InvokeOptions) => (this.#judge ?? this).invoke(prompt, each);
+    return runUntil({ invoke, judge, clock, deadlineMs }, input, options);
   }
 
   protected streamAs<Result>(

@@ -36,7 +36,7 @@ export {
 } from "./information-agent.ts";
 export { orchestration, type SubAgent, type SubAgentConfig } from "./sub-agents.ts";
 export { PromptHistory, type PromptHistoryOptions } from "./prompt-history.ts";
-export type { RoundState, RunUntilOptions } from "./run-until.ts";
+export type { JudgedLoopOptions, RoundState, RunUntilOptions } from "./run-until.ts";
 export type { StopHook, StopState } from "./stop-hook.ts";
 export { reviewer, type Reviewer, type ReviewerOptions } from "./reviewers/reviewer.ts";
 export { userProxy } from "./user-proxy.ts";

@@ -10,11 +10,15 @@ import {
   type Clock,
   type ExecutionBudget,
   type OptionNames,
+  type JsonValue,
+  type RunId,
   type RunResult,
   changedResult,
+  HistoryRetention,
 } from "../kernel/index.ts";
 import type { AgentInput } from "./agent-input.ts";
 import { invokeOptionNames, type InvokeOptions } from "./invoke-options.ts";
+import { askJudge, requireGoal, type AskJudge } from "./goal-judge.ts";
 import { CombinedSpending, type SpentDimension } from "./combined-spending.ts";
 
 /** The state that `until` receives after each invocation. */
@@ -27,14 +31,10 @@ export interface RoundState<Output> {
 }
 
 /**
- * `budget` and `timeoutMs` apply to all iterations together, including `until`. The agent's own budget applies to each.
+ * Options of every loop. `budget` and `timeoutMs` apply to all iterations together, including `until` and the judge. The
+ * agent's own budget applies to each.
  */
-export interface RunUntilOptions<Output, Context = unknown> extends Omit<InvokeOptions<Context>, "runId"> {
-  /**
-   * Returns `true` to accept the answer, or the text to send next. `false` and a blank text continue with a standard
-   * text.
-   */
-  readonly until: (state: RoundState<Output>) => boolean | string | Promise<boolean | string>;
+interface LoopOptions<Context> extends Omit<InvokeOptions<Context>, "runId"> {
   /** Maximum number of iterations. Default: 20. */
   readonly maxIterations?: number;
   /** How many times in a row the agent may give the same answer before the loop stops. Default: 3. */
@@ -42,16 +42,38 @@ export interface RunUntilOptions<Output, Context = unknown> extends Omit<InvokeO
   /** An alias of `budget.maxCostUsd`. */
   readonly maxCostUsd?: number;
   /**
-   * The id of the whole loop. A second call with the same id, for example after a crash, repeats no finished iteration.
-   * Each iteration's run appends its number.
+   * The id of the whole loop. A second call with the same id, for example after a crash, repeats no finished iteration
+   * and no verdict. Each iteration's run appends its number.
    */
   readonly runId?: string;
+}
+
+/** Options of `runUntil` with a function that accepts answers. */
+export interface RunUntilOptions<Output, Context = unknown> extends LoopOptions<Context> {
+  /**
+   * Returns `true` to accept the answer, or the text to send next. `false` and a blank text continue with a standard
+   * text.
+   */
+  readonly until: (state: RoundState<Output>) => boolean | string | Promise<boolean | string>;
+  readonly judge?: never;
+}
+
+/** Options of `runUntil` with a judge that accepts answers. */
+export interface JudgedLoopOptions<Context = unknown> extends LoopOptions<Context> {
+  /**
+   * The goal, as a text for the model of the role `judge`, or the main model if the agent has none. The model decides
+   * after each iteration whether the answer reaches the goal, and otherwise says what to send next. Each verdict is a run,
+   * whose cost is part of the result. After three verdicts in a row that cannot be read, the loop ends as `paused`.
+   */
+  readonly judge: string;
+  readonly until?: never;
 }
 
 const names: OptionNames = new Set([
   ...invokeOptionNames,
   ...optionNames<Omit<RunUntilOptions<unknown>, Exclude<keyof InvokeOptions, "runId">>>({
     until: true,
+    judge: true,
     maxIterations: true,
     maxUnchanged: true,
     maxCostUsd: true,
@@ -60,13 +82,29 @@ const names: OptionNames = new Set([
 ]);
 
 /** Refuses unknown options before an iteration is paid. */
-export function checkRunUntilOptions(options: RunUntilOptions<never>): void {
+export function checkRunUntilOptions(
+  options: RunUntilOptions<never, never> | JudgedLoopOptions<never>,
+): void {
   checkOptions("runUntil()", options, names);
+  const { until, judge } = options as { readonly until?: unknown; readonly judge?: unknown };
+  if ((until === undefined) === (judge === undefined))
+    throw new Fault(
+      "invalid_argument",
+      `invalid options of runUntil(): expected either until or judge${until === undefined ? "" : ", not both"}`,
+    );
+  if (judge !== undefined) requireGoal(judge);
+  else if (typeof until !== "function")
+    throw new Fault(
+      "invalid_argument",
+      `invalid until ${describeValue(until)} of runUntil(): expected a function; use judge for a goal in words`,
+    );
 }
 
 /** The agent that the loop invokes. */
 export interface InvokableAgent<Output> {
   readonly invoke: (input: AgentInput, options: InvokeOptions) => Promise<RunResult<Output>>;
+  /** Runs the agent that gives a verdict about an answer. */
+  readonly judge: (prompt: string, options: InvokeOptions) => Promise<RunResult<JsonValue>>;
   /** The clock of the runtime. */
   readonly clock: Clock;
   /** The deadline of each run according to the agent's own budget; `null` if it has none. */
@@ -74,29 +112,47 @@ export interface InvokableAgent<Output> {
 }
 
 /**
- * Executes one run per iteration, all in one session. It stops when `until` accepts the answer, when an iteration does
- * not complete, or at a limit. At a limit, the interruption reason is `run_until:<reason>` and the output is the last
+ * Executes one run per iteration, all in one session. It stops when `until` or the judge accepts the answer, when an
+ * iteration or a verdict does not complete, or at a limit. At a limit, the interruption reason is `run_until:<reason>` and the output is the last
  * answer. The usage covers all iterations.
  */
-export async function runUntil<Output>(
-  { invoke, clock, deadlineMs: eachMs }: InvokableAgent<Output>,
+export async function runUntil<Output extends JsonValue>(
+  { invoke, judge: runJudge, clock, deadlineMs: eachMs }: InvokableAgent<Output>,
   input: AgentInput,
-  options: RunUntilOptions<Output>,
+  options: RunUntilOptions<Output> | JudgedLoopOptions,
 ): Promise<RunResult<Output>> {
-  const { until, maxIterations = 20, maxUnchanged = 3, maxCostUsd, runId, timeoutMs, ...rest } = options;
+  const { until, judge: goal, maxIterations = 20, maxUnchanged = 3, maxCostUsd, runId, timeoutMs } = options;
+  const rest = invokeOptionsIn(options);
   requireCount("maxIterations", maxIterations);
   requireCount("maxUnchanged", maxUnchanged);
-  if (runId !== undefined) requireRoom(runId, maxIterations);
+  if (runId !== undefined) requireRoom(runId, maxIterations, goal !== undefined);
   const { deadlineMs, ...caps } = wholeBudget(rest.budget, { maxCostUsd, deadlineMs: timeoutMs });
   const endsAt = deadlineMs === null ? null : clock.now() + deadlineMs;
   const bill = new CombinedSpending(caps);
+  const budgetLeft = (): ExecutionBudget => ({
+    ...bill.left,
+    deadlineMs: endsAt === null ? null : Math.max(0, endsAt - clock.now()),
+  });
+  const askFor =
+    (iteration: number): AskJudge =>
+    async (prompt, attempt) => {
+      if (rest.signal?.aborted === true) return { ...aborted, error: null };
+      const each = runId === undefined ? {} : { runId: judgeRunId(runId, iteration, attempt) };
+      const left = budgetLeft();
+      const asked = await runJudge(prompt, { ...judgeRunOptions(rest), ...each, budget: left });
+      bill.add(asked);
+      const { status, interruptionReason, error } = asked;
+      if (status === "completed") return asked;
+      const stop = stopOf(asked, left, deadlineMs !== null);
+      return stop === undefined ? { status, interruptionReason, error } : { ...atGuard(stop), error };
+    };
   let next = input;
   let unchanged = 0;
   let answered: RunResult<Output> | undefined;
   let sessionId = rest.sessionId;
   for (let iteration = 1; ; iteration++) {
     const each = runId === undefined ? {} : { runId: parseRunId(`${runId}-${iteration}`) };
-    const left = { ...bill.left, deadlineMs: endsAt === null ? null : Math.max(0, endsAt - clock.now()) };
+    const left = budgetLeft();
     const result = await invoke(next, {
       ...rest,
       ...each,
@@ -114,7 +170,11 @@ export async function runUntil<Output>(
       return bill.of({ ...(answered ?? result), ...atGuard(stop), error: failure });
     }
     if (result.status !== "completed") return bill.of(result);
-    const verdict = await until({ result, iteration, costUsd: bill.costUsd });
+    const verdict =
+      goal === undefined
+        ? await until({ result, iteration, costUsd: bill.costUsd })
+        : await askJudge(goal, result.output, askFor(iteration));
+    if (goal !== undefined && typeof verdict === "object") return bill.of(changedResult(result, verdict));
     if (verdict === true) return bill.of(result);
     next = wordsOf(verdict);
     unchanged = answered !== undefined && isSame(answered, result) ? unchanged + 1 : 1;
@@ -126,11 +186,41 @@ export async function runUntil<Output>(
           ? "no_progress"
           : (guardOf(bill.exhausted) ?? (endsAt !== null && clock.now() >= endsAt ? "deadline" : undefined));
     if (guard !== undefined) return bill.of(changedResult(result, atGuard(guard)));
-    if (rest.signal?.aborted === true)
-      return bill.of(
-        changedResult(result, { status: "cancelled", interruptionReason: "the signal was aborted" } as const),
-      );
+    if (rest.signal?.aborted === true) return bill.of(changedResult(result, aborted));
   }
+}
+
+const aborted = { status: "cancelled", interruptionReason: "the signal was aborted" } as const;
+
+/** The options of the loop that each iteration receives. */
+function invokeOptionsIn<Output>(options: RunUntilOptions<Output> | JudgedLoopOptions): InvokeOptions {
+  const {
+    until: _until,
+    judge: _judge,
+    maxIterations: _maxIterations,
+    maxUnchanged: _maxUnchanged,
+    maxCostUsd: _maxCostUsd,
+    runId: _runId,
+    timeoutMs: _timeoutMs,
+    ...rest
+  } = options;
+  return rest;
+}
+
+/** The options of the loop that apply to the judge. Its runs have sessions of their own, which end with them. */
+function judgeRunOptions({ runtime, signal, userId, tenantId, priority }: InvokeOptions): InvokeOptions {
+  return {
+    retention: HistoryRetention.RUN,
+    ...(runtime !== undefined && { runtime }),
+    ...(signal !== undefined && { signal }),
+    ...(userId !== undefined && { userId }),
+    ...(tenantId !== undefined && { tenantId }),
+    ...(priority !== undefined && { priority }),
+  };
+}
+
+function judgeRunId(runId: string, iteration: number, attempt: number): RunId {
+  return parseRunId(`${runId}-${iteration}-judge-${attempt}`);
 }
 
 const spentGuards = { costUsd: "max_cost", tokens: "max_tokens", turns: "max_turns" } as const;
@@ -194,8 +284,8 @@ function requireCount(name: "maxIterations" | "maxUnchanged", value: number): vo
 }
 
 /** Refuses a run id that is too long for the iteration numbers, before any call is paid. */
-function requireRoom(runId: string, maxIterations: number): void {
-  const { length } = `${parseRunId(runId)}-${maxIterations}`;
+function requireRoom(runId: string, maxIterations: number, isJudged: boolean): void {
+  const { length } = `${parseRunId(runId)}-${maxIterations}${isJudged ? "-judge-1" : ""}`;
   if (length <= longestRunId) return;
   throw new Fault(
     "invalid_argument",

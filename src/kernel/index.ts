@@ -206,7 +206,7 @@ export { type UnreportedSpend, type RunResult, type RunStatus, runStatuses } fro
 export { nothingSpent, type RunSpend } from "./run/run-spend.ts";
 export * from "./run/run-standing.ts";
 export * from "./run/run-summary.ts";
-export { isInScope, nameProblem, type TenantScope } from "./run/tenant-scope.ts";
+export { isInScope, longestName, nameProblem, type TenantScope } from "./run/tenant-scope.ts";
 export { sameCaller } from "./run/same-caller.ts";
 export * from "./run/schedule.ts";
 export * from "./run/fire-decision.ts";

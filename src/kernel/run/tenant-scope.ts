@@ -18,7 +18,7 @@ export function isInScope(
 }
 
 /** Maximum length of a name that the caller of a run chooses, in characters. Names are copied to tasks, events and indexes. */
-const longestName = 1_024;
+export const longestName = 1_024;
 
 /**
  * What is wrong with the id of a user or a tenant, or the name of a channel. `undefined` if nothing is. A store writes
@@ -26,6 +26,7 @@ const longestName = 1_024;
  */
 export function nameProblem(name: unknown): string | undefined {
   if (typeof name !== "string") return `expected a text, not ${describeValue(name)}`;
+  if (name === "") return "it is empty; use a text of at least one character, or leave it out";
   if (name.length > longestName) return `it has ${name.length} characters; use at most ${longestName}`;
   if (!name.isWellFormed())
     return `${describeValue(name)} has an unpaired surrogate; use well-formed Unicode`;

@@ -170,9 +170,11 @@ interface RunWaits {
 
 /** Reads from the journal of an unfinished run what it waits for. */
 async function readWaits(
-  { store, unknownPrice }: WorkerContext,
-  { runId, status, waitsFor: causes }: RunSummary,
+  { store, clock, unknownPrice }: WorkerContext,
+  { runId, status, startAt }: RunSummary,
 ): Promise<RunWaits> {
+  // A run that mail has woken before its start time has an owner, and still takes no input as steering.
+  if (startAt !== null && startAt > clock.now()) return { onlyWaits: false, waitsFor: ["its start time"] };
   const state = new RunState(unknownPrice);
   const approvals = new Map<string, string>();
   for await (const commit of store.journal.read(runId)) {
@@ -183,8 +185,7 @@ async function readWaits(
     }
   }
   const live = [...state.tasks.values()].filter(({ outcome }) => outcome === null);
-  if (status === "pending")
-    return { onlyWaits: false, waitsFor: [causes.includes("time") ? "its start time" : "a worker"] };
+  if (status === "pending") return { onlyWaits: false, waitsFor: ["a worker"] };
   if (state.paused) return { onlyWaits: true, waitsFor: ["resume"] };
   const waitsFor = live.flatMap(({ record, opened }) =>
     [...opened.keys()].filter(isCall).map((address) => {

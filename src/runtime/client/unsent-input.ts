@@ -1,5 +1,6 @@
 import {
   Fault,
+  HistoryRetention,
   parseRunId,
   type Failure,
   type Hash,
@@ -71,6 +72,13 @@ export async function resubmissionOf(
   const { task, input } = await readFailedRun(store, runId);
   const { sessionId, userId, tenantId, priority, metadata } = run;
   const { supervision, budget, channel, settings, streaming } = task;
+  const isKept = supervision.retention === HistoryRetention.PERMANENT;
+  if (isKept && (await store.sessions.find(sessionId, scope)) === undefined)
+    throw new Fault(
+      "not_found",
+      `the input of run ${runId} cannot be sent again: session ${sessionId} was deleted; submit it to another session`,
+      { details: { runId, sessionId } },
+    );
   return {
     run,
     input: withoutHistory(find(run.agentId), input),

@@ -64,6 +64,8 @@ export async function raceBranches<Value>(
   contextOf: (name: string, cancelScope: CancellationScope) => NestedContext,
 ): Promise<RaceResult<Value>> {
   const { inside } = step.runner;
+  if (Object.keys(branches).length === 0)
+    throw new Fault("invalid_argument", "invalid branches of ctx.race(): expected at least one branch");
   const entrants = Object.entries(branches).map(([name, branch]) => {
     const cancelScope = new CancellationScope(step.cancelScope);
     const ctx = contextOf(name, cancelScope);

@@ -8,7 +8,7 @@ import {
   type RunRecord,
   type TaskId,
 } from "../../kernel/index.ts";
-import { checkLimit, checkName } from "./run-cursor.ts";
+import { checkLimit, checkName, cursorParts } from "./run-cursor.ts";
 
 /** K4: how a commit changes the open questions of its run. */
 export type ApprovalChange =
@@ -60,7 +60,7 @@ export interface ApprovalCursor {
 export function approvalCursorOf({ after, limit = 50, ...names }: ApprovalQuery): ApprovalCursor {
   checkLimit(limit);
   for (const name of ["tenantId", "userId"] as const) checkName("approvals()", name, names[name]);
-  if (after !== undefined && !/^[1-9][0-9]{0,15}$/.test(after))
+  if (after !== undefined && cursorParts(/^[1-9][0-9]{0,15}$/, after).length === 0)
     throw new Fault(
       "invalid_argument",
       `invalid cursor ${describeValue(after)}: pass the \`next\` of an earlier page of approvals`,

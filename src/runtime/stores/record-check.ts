@@ -3,6 +3,7 @@ import {
   checkOptions,
   describeValue,
   Fault,
+  longestName,
   maxRecordBytes,
   optionNames,
   recordsPerPage,
@@ -42,7 +43,6 @@ export interface RecordRange {
 const namespacePattern = /^[a-z][a-z0-9-]{0,63}$/;
 const keyPattern = /^[\x21-\x7e]{1,512}$/;
 const prefixPattern = /^[\x21-\x7e]{0,512}$/;
-const maxTenantUnits = 256;
 
 const keyNames = optionNames<RecordKey>({ namespace: true, key: true, tenantId: true });
 const draftNames = optionNames<RecordDraft>({
@@ -154,8 +154,8 @@ function placeOf({ namespace, key, tenantId = null }: RecordKey): RecordPlace {
 function recordTenant(tenantId: string | null): string | null {
   if (tenantId === null) return null;
   const isText = typeof tenantId === "string" && tenantId !== "";
-  if (isText && tenantId.length <= maxTenantUnits && tenantId.isWellFormed()) return tenantId;
-  throw refused("tenantId", tenantId, `well-formed text of 1 to ${maxTenantUnits} characters, or null`);
+  if (isText && tenantId.length <= longestName && tenantId.isWellFormed()) return tenantId;
+  throw refused("tenantId", tenantId, `well-formed text of 1 to ${longestName} characters, or null`);
 }
 
 function bodyOf(value: JsonValue, where: string): string {

@@ -74,13 +74,18 @@ export function checkName(method: string, name: string, value: unknown): void {
 
 function placeOf({ after }: RunQuery, isByTime: boolean): RunPlace {
   if (after === undefined) return beforeAll;
-  const [, place, createdAt] = /^([1-9][0-9]{0,15})(?:@([0-9]{1,16}))?$/.exec(after) ?? [];
+  const [, place, createdAt] = cursorParts(/^([1-9][0-9]{0,15})(?:@([0-9]{1,16}))?$/, after);
   if (place === undefined || (createdAt !== undefined) !== isByTime)
     throw new Fault(
       "invalid_argument",
       `invalid cursor ${describeValue(after)}: pass the \`next\` of an earlier page of runs with the same query`,
     );
   return { place: Number(place), createdAt: Number(createdAt ?? 0) };
+}
+
+/** The parts of a cursor, or none if it is no text of this form. A number that looks like a cursor is not one. */
+export function cursorParts(form: RegExp, cursor: unknown): readonly (string | undefined)[] {
+  return (typeof cursor === "string" ? form.exec(cursor) : null) ?? [];
 }
 
 function labelsOf({ metadata }: RunQuery): RunCursor["labels"] {

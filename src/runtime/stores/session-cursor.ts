@@ -1,4 +1,5 @@
 import { Fault, type SessionQuery } from "../../kernel/index.ts";
+import { cursorParts } from "./run-cursor.ts";
 
 /** The position of a session in the list: newest first, among equals the one that was created last. */
 export interface SessionPlace {
@@ -20,7 +21,7 @@ export function sessionCursorOf({ after, limit = 50 }: SessionQuery): SessionCur
   if (!Number.isSafeInteger(limit) || limit < 1)
     throw new Fault("invalid_argument", `invalid limit ${limit}: expected an integer of at least 1`);
   if (after === undefined) return { after: first, limit };
-  const [, updatedAt, place] = cursor.exec(after) ?? [];
+  const [, updatedAt, place] = cursorParts(cursor, after);
   if (updatedAt === undefined)
     throw new Fault(
       "invalid_argument",

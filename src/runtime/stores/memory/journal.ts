@@ -255,7 +255,10 @@ export class MemoryJournal implements Journal {
       status === "paused" ||
       row.isHeld ||
       (row.owner === null && row.mail.length > 0);
-    if ((!always && !isLeft) || !sameCaller(row.record, run)) return { kind: "busy", run: summaryOf(row) };
+    // L9: a run takes no input as steering before its start time.
+    const isScheduled = startsLater({ startAt: row.record.startAt, createdAt: run.createdAt });
+    if ((!always && (!isLeft || isScheduled)) || !sameCaller(row.record, run))
+      return { kind: "busy", run: summaryOf(row) };
     this.#siblings.mailbox.putNow({ ...steering, runId: row.record.runId });
     return { kind: "steered", runId: row.record.runId };
   }

@@ -117,7 +117,9 @@ export class RunCreator {
       status === "paused" ||
       waitsFor.includes("compaction") ||
       (status === "pending" && mailbox.hasMailNow(runId));
-    if ((!always && !isLeft) || !sameCaller(run, record)) return { kind: "busy", run };
+    // L9: a run takes no input as steering before its start time.
+    const isScheduled = startsLater({ startAt: run.startAt, createdAt: record.createdAt });
+    if ((!always && (!isLeft || isScheduled)) || !sameCaller(run, record)) return { kind: "busy", run };
     mailbox.putNow({ ...steering, runId });
     return { kind: "steered", runId };
   }
