@@ -1,14 +1,16 @@
 import { Agent, type AgentOptions } from "./agent.ts";
-import { permissions, type SubAgent } from "./agents/index.ts";
+import { permissions, type Reviewer, type SubAgent } from "./agents/index.ts";
 import { namedModel } from "./capabilities/index.ts";
 import {
   Fault,
   nearestName,
   parseAgentId,
+  type Extension,
   type Guardrail,
   type HostedAgent,
   type Model,
   type PermissionRule,
+  type Tool,
 } from "./kernel/index.ts";
 import { readableBelow, type ToolShelf } from "./workspace-tools.ts";
 import {
@@ -54,6 +56,9 @@ export interface AgentParts {
   readonly shelf: ToolShelf;
   readonly prompts: PromptCache;
   readonly guardrails: readonly Guardrail[];
+  readonly extensions: readonly Extension[];
+  /** The tool and the reviewer of the memory files. Absent if the memory is not reviewed. */
+  readonly memoryReview?: { readonly tool: Tool; readonly reviewer: Reviewer };
   readonly activeSkills: ActiveSkills;
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Returns the model of this name. If absent, `namedModel`. */
@@ -205,9 +210,10 @@ export class AgentShelf {
         instructions: file?.instructions ?? "",
         canRead: readableBelow(root),
       }),
-      tools,
+      ...this.#reviewed(tools),
       ephemeral,
       guardrails,
+      ...(this.#parts.extensions.length > 0 && { extensions: this.#parts.extensions }),
       budget,
       permissions: this.#permissions(),
       ...(file?.description !== undefined && { description: file.description }),
@@ -216,6 +222,15 @@ export class AgentShelf {
       ...(subAgents.length > 0 && { subAgents }),
     };
     return new Agent(options);
+  }
+
+  /** Adds the review of the memory, unless the agent has no tools: reviews are counted in tool calls. */
+  #reviewed(tools: () => readonly Tool[]): Pick<AgentOptions, "tools" | "reviewers"> {
+    const { memoryReview } = this.#parts;
+    if (memoryReview === undefined || tools().length === 0) return { tools };
+    const { tool, reviewer } = memoryReview;
+    const others = (): readonly Tool[] => tools().filter(({ name }) => name !== tool.name);
+    return { tools: () => [...others(), tool], reviewers: [reviewer] };
   }
 
   #toolNames(file: AgentFile | undefined): readonly string[] {

@@ -25,8 +25,8 @@ export interface ToolShelfOptions {
   readonly remote: () => Promise<readonly Tool[]>;
   /** Creates the tools of the browser or the desktop at their first use. */
   readonly live: Readonly<Record<"browser" | "desktop", () => Promise<LiveTools>>>;
-  /** Further tools by name, such as those for the memory files. */
-  readonly own: readonly Tool[];
+  /** Creates further tools, such as those for the memory files. */
+  readonly own: () => readonly Tool[];
   /** Called when an agent loads a skill in a session. */
   readonly onSkill: (skill: FileSkill, sessionId: string) => void;
 }
@@ -51,20 +51,27 @@ const everything = [...readers, "write", "edit", "bash", "fetch", "todo"];
 /** All tools that the agents of a workspace can name in their files. */
 export class ToolShelf {
   readonly #options: ToolShelfOptions;
-  readonly #byName: ReadonlyMap<string, Tool>;
+  #made: ReadonlyMap<string, Tool> | undefined;
 
   constructor(options: ToolShelfOptions) {
-    const { root, settings, own } = options;
-    const all: readonly Tool[] = [
+    this.#options = options;
+  }
+
+  /** The tools by name. They are created at the first use, because compiling their schemas takes most of a reload. */
+  get #byName(): ReadonlyMap<string, Tool> {
+    return (this.#made ??= new Map(this.#create().map((each) => [each.name, each])));
+  }
+
+  #create(): readonly Tool[] {
+    const { root, settings, own } = this.#options;
+    return [
       ...fileTools({ root }),
       bashTool({ root, sandbox: settings.sandbox ?? "enforce" }),
       fetchTool(),
       todoTool(),
       askHumanTool(),
-      ...own,
+      ...own(),
     ];
-    this.#options = options;
-    this.#byName = new Map(all.map((each) => [each.name, each]));
   }
 
   /**

@@ -11,10 +11,12 @@ import {
   type PromptSource,
   type Tool,
 } from "./kernel/index.ts";
+import type { Reviewer } from "./agents/index.ts";
 import { ActiveSkills, AgentShelf, defaultAgent, type WorkspaceAgent } from "./workspace-agents.ts";
 import { readConfig, readGuardrails, type WorkspaceConfig } from "./workspace-config.ts";
 import { LiveParts } from "./workspace-live.ts";
-import { memoryFileTool } from "./workspace-memory.ts";
+import { loadExtensions, packageIdentities } from "./workspace-extensions.ts";
+import { memoryFileTool, memoryReviewer } from "./workspace-memory.ts";
 import { ToolShelf } from "./workspace-tools.ts";
 import {
   checkSettings,
@@ -28,6 +30,7 @@ import {
   PromptCache,
   TrustStore,
   type LoadedWorkspace,
+  type LoadWorkspaceOptions,
   type Places,
   type PromptMaterial,
   type PromptTemplate,
@@ -117,6 +120,7 @@ interface Reading {
   readonly agents: AgentShelf;
   readonly prompts: PromptCache;
   readonly config: WorkspaceConfig;
+  readonly extensions: readonly string[];
 }
 
 /** The files of a folder, of its profile and of its user, as agents. `openWorkspace` creates one. */
@@ -163,6 +167,11 @@ export class Workspace implements AsyncDisposable {
 
   get skills(): readonly FileSkill[] {
     return this.#reading.loaded.skills;
+  }
+
+  /** Names of the extensions that take part in the runs of every agent from a file in Markdown. */
+  get extensions(): readonly string[] {
+    return this.#reading.extensions;
   }
 
   get templates(): readonly PromptTemplate[] {
@@ -234,8 +243,10 @@ export class Workspace implements AsyncDisposable {
   async trust(): Promise<void> {
     const { home, project } = this.places;
     this.#trustedHash = await projectHash(project);
-    if (this.#options.ephemeral !== true)
-      await new TrustStore(home).trust(project, this.#trustedHash, this.#now());
+    if (this.#options.ephemeral !== true) {
+      const packages = await packageIdentities(await this.#projectPackages(), home, this.#env);
+      await new TrustStore(home).trust(project, this.#trustedHash, this.#now(), packages);
+    }
     await this.reload();
   }
 
@@ -290,31 +301,31 @@ export class Workspace implements AsyncDisposable {
     return this.#current;
   }
 
+  get #env(): Readonly<Record<string, string | undefined>> {
+    return this.#options.env ?? process.env;
+  }
+
+  /** The packages that the settings of the project name, whether it is trusted or not. */
+  async #projectPackages(): Promise<readonly string[]> {
+    const { packages } = await loadWorkspace({ ...this.#loading(), trust: "always" });
+    return packages.flatMap(({ written, origin }) => (origin === "project" ? [written] : []));
+  }
+
   #now(): number {
     return (this.#options.now ?? Date.now)();
   }
 
   async #reload(): Promise<void> {
-    const {
-      env = process.env,
-      settings: flags = {},
-      trust = "stored",
-      importTimeoutMs = 10_000,
-    } = this.#options;
-    const profile = this.#options.profile ?? variable(env, "REEVE_PROFILE");
-    const loaded = await loadWorkspace({
-      cwd: this.#options.cwd ?? process.cwd(),
-      home: this.#options.home ?? variable(env, "REEVE_HOME") ?? join(homedir(), ".reeve"),
-      env,
-      trust,
-      flags: checkSettings(flags, "the options of openWorkspace()", new Notices()),
-      ...(profile !== undefined && { profile }),
-      ...(this.#trustedHash !== undefined && { trustedHash: this.#trustedHash }),
-      ...(this.#options.ephemeral !== undefined && { ephemeral: this.#options.ephemeral }),
-    });
-    const { places, settings, isTrusted, skills } = loaded;
+    const { settings: flags = {}, trust = "stored", importTimeoutMs = 10_000 } = this.#options;
+    const env = this.#env;
+    const loaded = await loadWorkspace({ ...this.#loading(), trust });
+    const { places, settings, isTrusted } = loaded;
     const notices = new Notices();
-    const { prompts, material } = await this.#prompts(loaded, notices);
+    const canInstall = !this.#isEphemeral(places);
+    const isChecked = trust === "stored" && this.#trustedHash === undefined;
+    const extended = await loadExtensions(loaded, { env, importTimeoutMs, canInstall, isChecked }, notices);
+    const skills = [...loaded.skills, ...extended.skills.filter(isNewIn(loaded.skills))];
+    const { prompts, material } = await this.#prompts({ ...loaded, skills }, notices);
     const root = resolve(this.#options.root ?? places.cwd);
     const config = await readConfig(loaded.config, importTimeoutMs);
     const shelf = new ToolShelf({
@@ -325,7 +336,7 @@ export class Workspace implements AsyncDisposable {
       ...(docsFolder !== undefined && { docsFolder }),
       remote: () => this.#live.remoteTools(loaded.mcpFiles, env),
       live: { browser: () => this.#live.browser(settings), desktop: () => this.#live.desktop(settings) },
-      own: this.#memoryTools(places),
+      own: () => this.#memoryTools(places),
       onSkill: (skill, sessionId) => this.#activeSkills.add(skill, sessionId),
     });
     const agents = await AgentShelf.open(
@@ -340,6 +351,8 @@ export class Workspace implements AsyncDisposable {
         shelf,
         prompts,
         guardrails: await readGuardrails(loaded.guardrails, importTimeoutMs),
+        extensions: extended.extensions,
+        ...this.#memoryReview(settings, places),
         activeSkills: this.#activeSkills,
         env,
         ...(this.#options.resolveModel && { resolveModel: this.#options.resolveModel }),
@@ -347,14 +360,52 @@ export class Workspace implements AsyncDisposable {
       },
       notices,
     );
-    this.#current = { loaded, prompts, agents, config, notices: [...loaded.notices, ...notices.all] };
+    const extensions = extended.extensions.map(({ name }) => name);
+    this.#current = {
+      extensions,
+      loaded: { ...loaded, skills },
+      prompts,
+      agents,
+      config,
+      notices: [...loaded.notices, ...notices.all],
+    };
+  }
+
+  #loading(): Omit<LoadWorkspaceOptions, "trust"> {
+    const { settings: flags = {}, ephemeral } = this.#options;
+    const env = this.#env;
+    const profile = this.#options.profile ?? variable(env, "REEVE_PROFILE");
+    return {
+      cwd: this.#options.cwd ?? process.cwd(),
+      home: this.#options.home ?? variable(env, "REEVE_HOME") ?? join(homedir(), ".reeve"),
+      env,
+      flags: checkSettings(flags, "the options of openWorkspace()", new Notices()),
+      ...(profile !== undefined && { profile }),
+      ...(ephemeral !== undefined && { ephemeral }),
+      ...(this.#trustedHash !== undefined && { trustedHash: this.#trustedHash }),
+    };
+  }
+
+  #isEphemeral({ profile }: Places): boolean {
+    return profile?.ephemeral === true || this.#options.ephemeral === true;
   }
 
   /** An ephemeral profile writes nothing, so it has no tool for that. */
-  #memoryTools({ home, profile }: Places): readonly Tool[] {
-    if (profile?.ephemeral === true || this.#options.ephemeral === true) return [];
-    const folder = profile?.folder ?? home;
-    return [memoryFileTool({ folder, onChange: () => this.clearPrompts() })];
+  #memoryTools(places: Places): readonly Tool[] {
+    return this.#isEphemeral(places) ? [] : [memoryFileTool(this.#memoryPlace(places))];
+  }
+
+  #memoryReview(
+    { memoryReviewEvery: every }: Settings,
+    places: Places,
+  ): { readonly memoryReview?: { readonly tool: Tool; readonly reviewer: Reviewer } } {
+    if (every === undefined || this.#isEphemeral(places)) return {};
+    const tool = memoryFileTool({ ...this.#memoryPlace(places), onlyReviews: true });
+    return { memoryReview: { tool, reviewer: memoryReviewer(every) } };
+  }
+
+  #memoryPlace({ home, profile }: Places): { readonly folder: string; readonly onChange: () => void } {
+    return { folder: profile?.folder ?? home, onChange: () => this.clearPrompts() };
   }
 
   async #prompts(
@@ -372,6 +423,10 @@ export class Workspace implements AsyncDisposable {
     const prompts = new PromptCache({ load, places: loaded.places, now: () => this.#now() });
     return { prompts, material };
   }
+}
+
+function isNewIn(known: readonly FileSkill[]): (skill: FileSkill) => boolean {
+  return ({ name }) => !known.some((each) => each.name === name);
 }
 
 function variable(env: Readonly<Record<string, string | undefined>>, name: string): string | undefined {

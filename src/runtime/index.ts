@@ -1,4 +1,5 @@
 export { auditLog } from "./client/audit-log.ts";
+export { storedSchedules } from "./client/stored-schedules.ts";
 export { openStore, type OpenStoreOptions, type StoreAddress } from "./open-store.ts";
 export { getRunContext } from "./process/async-context.ts";
 export type { RunRetry } from "./process/run-retry.ts";

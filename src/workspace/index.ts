@@ -1,11 +1,18 @@
 export { isAgentName, readAgentFile, type AgentBudget, type AgentFile } from "./agent-file.ts";
 export { ownToolName, readAllowedTool } from "./allowed-tools.ts";
 export { isBelow } from "./files/bounded-file.ts";
-export { loadWorkspace, type LoadedWorkspace, type Origin, type SourceFile } from "./load.ts";
+export {
+  loadWorkspace,
+  type LoadWorkspaceOptions,
+  type LoadedWorkspace,
+  type Origin,
+  type SourceFile,
+} from "./load.ts";
 export { readMcpFiles } from "./mcp-file.ts";
 export { changeMemoryFile, memoryLimits, type MemoryFileName } from "./memory/memory-file.ts";
 export { loadModule } from "./modules.ts";
 export { Notices, type WorkspaceNotice } from "./notices.ts";
+export { installedPackage, type InstalledPackage } from "./packages.ts";
 export type { Places, Profile } from "./places.ts";
 export { docsPrefix, loadMaterial } from "./prompt/load-material.ts";
 export { PromptCache } from "./prompt/prompt-cache.ts";
@@ -14,6 +21,6 @@ export { checkSettings } from "./settings/read-settings.ts";
 export type { Settings } from "./settings/settings-fields.ts";
 export { readDocument, type KnowledgeDocument } from "./skills/knowledge.ts";
 export { fillTemplate, nearestSlash, parseSlash, type PromptTemplate } from "./skills/prompt-templates.ts";
-export { readSkillFile, type FileSkill } from "./skills/read-skills.ts";
+export { readSkillFile, readSkills, type FileSkill } from "./skills/read-skills.ts";
 export { projectHash } from "./trust/project-hash.ts";
 export { TrustStore } from "./trust/trust-store.ts";

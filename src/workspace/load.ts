@@ -1,4 +1,4 @@
-import { join } from "node:path";
+import { basename, extname, join, resolve } from "node:path";
 import { Fault } from "../kernel/index.ts";
 import { FileReader, isFolder, isRegularFile } from "./files/bounded-file.ts";
 import { Notices, type WorkspaceNotice } from "./notices.ts";
@@ -51,6 +51,8 @@ export interface LoadedWorkspace {
   /** Agents by file. Of files with the same name the last one is used. */
   readonly agents: readonly SourceFile[];
   readonly extensions: readonly SourceFile[];
+  /** Packages that the settings name. */
+  readonly packages: readonly { readonly written: string; readonly origin: Origin }[];
   readonly guardrails: readonly SourceFile[];
   /** `reeve.config.ts`, if the project has one and is trusted. */
   readonly config?: SourceFile;
@@ -68,10 +70,14 @@ export async function loadWorkspace(options: LoadWorkspaceOptions): Promise<Load
   const places = await findPlaces(options);
   const notices = new Notices();
   const layers = layersOf(places);
-  const user = await userSettings(layers, notices);
-  const own = await projectSettings(places, notices);
+  const read = await settingsOf(layers, notices);
+  const ofOrigin = (isProject: boolean): Settings =>
+    combineSettings(
+      ...read.flatMap(({ origin, settings }) => ((origin === "project") === isProject ? [settings] : [])),
+    );
+  const [user, own] = [ofOrigin(false), ofOrigin(true)];
   const { free, guarded: guardedKeys } = divideSettings(own, user);
-  const code = await codeOf(layers, places, notices);
+  const code = await codeOf(read, places, notices);
   const guarded = await guardedParts(places, code, guardedKeys);
   const isTrusted = await decide(places, options);
   if (!isTrusted)
@@ -95,6 +101,9 @@ export async function loadWorkspace(options: LoadWorkspaceOptions): Promise<Load
     ),
     agents: code.agents.filter((file) => file.path.endsWith(".md") || isUsed(file)),
     extensions: code.extensions.filter(isUsed),
+    packages: read
+      .filter(isUsed)
+      .flatMap(({ origin, settings: { packages = [] } }) => packages.map((written) => ({ written, origin }))),
     guardrails: code.guardrails.filter(isUsed),
     mcpFiles: code.mcpFiles.filter(isUsed),
     ...(config !== undefined && { config }),
@@ -129,16 +138,18 @@ function limitOf({ origin, root }: Pick<Layer, "origin" | "root">): { readonly w
   return origin === "project" ? { within: root } : {};
 }
 
-async function userSettings(layers: readonly Layer[], notices: Notices): Promise<Settings> {
-  const all: Settings[] = [];
-  for (const { folder, origin } of layers)
-    if (origin !== "project") all.push(await readSettings(join(folder, "settings.json"), notices));
-  return combineSettings(...all);
+/** A layer with the settings of its file. */
+interface ReadLayer extends Layer {
+  readonly settings: Settings;
 }
 
-async function projectSettings({ project, projectFolder }: Places, notices: Notices): Promise<Settings> {
-  if (projectFolder === undefined) return {};
-  return readSettings(join(projectFolder, "settings.json"), notices, { within: project });
+async function settingsOf(layers: readonly Layer[], notices: Notices): Promise<readonly ReadLayer[]> {
+  const all: ReadLayer[] = [];
+  for (const layer of layers) {
+    const settings = await readSettings(join(layer.folder, "settings.json"), notices, limitOf(layer));
+    all.push({ ...layer, settings });
+  }
+  return all;
 }
 
 interface CodeFiles {
@@ -149,7 +160,11 @@ interface CodeFiles {
   readonly mcpFiles: readonly SourceFile[];
 }
 
-async function codeOf(layers: readonly Layer[], { project }: Places, notices: Notices): Promise<CodeFiles> {
+async function codeOf(
+  layers: readonly ReadLayer[],
+  { project }: Places,
+  notices: Notices,
+): Promise<CodeFiles> {
   const found = {
     agents: [] as SourceFile[],
     extensions: [] as SourceFile[],
@@ -159,6 +174,8 @@ async function codeOf(layers: readonly Layer[], { project }: Places, notices: No
   for (const layer of layers) {
     found.agents.push(...(await filesIn(layer, "agents", [".md", ...codeEndings], notices)));
     found.extensions.push(...(await modulesIn(layer, "extensions", notices)));
+    for (const path of layer.settings.extensions ?? [])
+      found.extensions.push(...(await namedModule(layer, path, notices)));
     found.guardrails.push(...(await filesIn(layer, "guardrails", codeEndings, notices)));
     mcpFiles.push(
       ...(await existing(
@@ -199,20 +216,37 @@ async function filesIn(
 /** The modules of a subfolder: files, and folders with an `index` file. */
 async function modulesIn(layer: Layer, name: string, notices: Notices): Promise<readonly SourceFile[]> {
   const files = await filesIn(layer, name, codeEndings, notices);
-  const { origin, root } = layer;
   const folder = join(layer.folder, name);
   const folders: SourceFile[] = [];
-  for (const entry of await new FileReader(notices).list(folder, limitOf(layer))) {
-    if (!(await isFolder(join(folder, entry)))) continue;
-    for (const ending of codeEndings) {
-      const path = join(folder, entry, `index${ending}`);
-      if (await isRegularFile(path)) {
-        folders.push({ name: entry, path, origin, root });
-        break;
-      }
-    }
-  }
+  for (const entry of await new FileReader(notices).list(folder, limitOf(layer)))
+    folders.push(...(await indexOf(layer, join(folder, entry))));
   return [...files, ...folders];
+}
+
+/** The module in the `index` file of a folder. */
+async function indexOf({ origin, root }: Layer, folder: string): Promise<readonly SourceFile[]> {
+  if (!(await isFolder(folder))) return [];
+  for (const ending of codeEndings) {
+    const path = join(folder, `index${ending}`);
+    if (await isRegularFile(path)) return [{ name: basename(folder), path, origin, root }];
+  }
+  return [];
+}
+
+/** The module that a setting names, relative to the folder of the setting: a file, or a folder with an `index` file. */
+async function namedModule(layer: Layer, written: string, notices: Notices): Promise<readonly SourceFile[]> {
+  const { origin, root } = layer;
+  const path = resolve(layer.folder, written);
+  const inFolder = await indexOf(layer, path);
+  if (inFolder.length > 0) return inFolder;
+  if (codeEndings.includes(extname(path)) && (await isRegularFile(path)))
+    return [{ name: basename(path, extname(path)), path, origin, root }];
+  notices.add(
+    "warning",
+    path,
+    `the setting "extensions" names a file that does not exist or is not one of ${codeEndings.join(", ")}`,
+  );
+  return [];
 }
 
 interface Guarded {

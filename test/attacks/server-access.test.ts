@@ -57,7 +57,16 @@ async function stateOfOwner(): Promise<unknown> {
   }
   const tree = await view.sessions.tree(world.sessionId);
   return JSON.parse(
-    JSON.stringify({ runs, sessions, approvals, seqs, mail, tree, letters: await view.deadLetters() }),
+    JSON.stringify({
+      runs,
+      sessions,
+      approvals,
+      seqs,
+      mail,
+      tree,
+      letters: await view.deadLetters(),
+      schedules: await view.schedules.list(),
+    }),
   );
 }
 
@@ -150,7 +159,8 @@ describe("a caller of another tenant or user", () => {
             token,
             ...(body !== undefined && { body }),
           });
-          const isById = /\{(?:runId|sessionId)\}/u.test(route.path) && route.id !== "sessions.phase";
+          const isById =
+            /\{(?:runId|sessionId)\}|schedules\/\{/u.test(route.path) && route.id !== "sessions.phase";
           const seen = ids.filter((id) => text.includes(id));
           const expected = isById ? [404, "not_found"] : [];
           const found = isById ? [status, json["code"]] : seen;

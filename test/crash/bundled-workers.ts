@@ -29,6 +29,7 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
       "contents-worker": here("contents-worker.ts"),
       "deadly-worker": here("deadly-worker.ts"),
       "money-worker": here("money-worker.ts"),
+      "schedule-worker": here("schedule-worker.ts"),
       "serving-worker": here("serving-worker.ts"),
       "watched-worker": here("watched-worker.ts"),
       checkpointer: here("../../src/runtime/stores/sqlite/db/checkpointer.ts"),

@@ -36,6 +36,13 @@ const misuses: readonly (readonly [option: string, code: string])[] = [
   ["onApproval", 'await agent.submit("x", { onApproval: "return" });'],
   ["onApproval", 'agent.stream("x", { onApproval: "return" });'],
   ["timeoutWhileWaiting", 'await agent.invoke("x", { timeoutWhileWaiting: 5 });'],
+  [
+    "cron",
+    'await runtime.schedules.create({ name: "s", agent, input: null, cron: "* * * * *", everyMs: 5_000 });',
+  ],
+  ["at", 'await runtime.schedules.create({ name: "s", agent, input: null });'],
+  ["timezone", 'await runtime.schedules.create({ name: "s", agent, input: null, at: 5, timezone: "UTC" });'],
+  ["overlap", 'await runtime.schedules.create({ name: "s", agent, input: null, at: 5, overlap: "wait" });'],
   ["partialObject", 'agent.stream("x").partialObject();'],
   ["onRestart", 'agent.stream("x").text({ onRestart: () => undefined });'],
   ["firstTokenMs", "await openRuntime({ modelTimeouts: { firstTokenMs: 60_000 } });"],

@@ -58,7 +58,7 @@ describe("memory files", () => {
       cwd: project,
       home,
       env: {},
-      settings: { model: "scripted/x" },
+      settings: { model: "scripted/x", permissions: { allow: ["update_memory_file"] } },
       resolveModel: () => model,
     });
     const agent = (await workspace.agent("keeper")) as Agent;

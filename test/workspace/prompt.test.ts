@@ -1,4 +1,4 @@
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { Agent, openRuntime } from "../../src/index.ts";
 import { scriptedModel } from "../../src/testing/index.ts";
@@ -50,6 +50,31 @@ describe("the system prompt", () => {
       .replaceAll(folders.user, "<user>")
       .replaceAll(/^- reeve\/(?!agents\.md).*\n?/gmu, "");
     expect(shown).toMatchSnapshot();
+  });
+
+  test.for(
+    Object.keys(layers).filter((path) => !/knowledge\/(?:house|api)|packages\/AGENTS\.md$/u.test(path)),
+  )("the layer of %s is as expected", async (path) => {
+    const folders = await testFolders();
+    const needed = Object.entries(layers).filter(([name]) => name === path || name.startsWith(dirname(path)));
+    await folders.write({ "packages/a/x": "", "~/.reeve/profiles/work/x": "" });
+    await folders.write(
+      Object.fromEntries(
+        path.endsWith("index.yaml") ? needed : [[path, layers[path as keyof typeof layers]]],
+      ),
+    );
+    const options = { cwd: join(folders.project, "packages/a"), profile: "work" };
+    const build = async (): Promise<string> => {
+      const workspace = await opened(folders, options);
+      const { text } = await workspace.prompts.build({
+        ...query,
+        channel: "none",
+        toolNames: ["skill", "read"],
+      });
+      return text.replaceAll(folders.project, "<project>").replaceAll(folders.user, "<user>");
+    };
+    const text = await build();
+    expect(text.slice(0, text.indexOf("Current date:")).trim()).toMatchSnapshot();
   });
 
   test.for([

@@ -32,6 +32,7 @@ import {
   type CronLoader,
   type StoredSchedule,
 } from "../process/schedule-record.ts";
+import { uuidSource } from "../process/system-sources.ts";
 import {
   checkScheduleOptions,
   optionText,
@@ -186,6 +187,11 @@ export class StoredSchedules implements RuntimeSchedules {
   #own<Options extends ScheduleOwner>(caller: string, options: Options): Options {
     return this.#options.own?.(caller, options) ?? options;
   }
+}
+
+/** The schedules of a store that no runtime of this process drives. */
+export function storedSchedules(options: Omit<StoredSchedulesOptions, "ids">): RuntimeSchedules {
+  return new StoredSchedules({ ...options, ids: uuidSource });
 }
 
 function taken({ name, id }: StoredSchedule): Fault {

@@ -19,6 +19,8 @@ const otherCommands: Readonly<Record<string, string>> = {
   approvals: "reeve approve",
   verify: "reeve audit verify",
   usage: "reeve cost RUN",
+  cron: "reeve schedule add",
+  schedules: "reeve schedule list",
   server: "reeve serve",
   dev: "reeve serve",
   tokens: "reeve token list",

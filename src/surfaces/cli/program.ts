@@ -9,6 +9,7 @@ import { exitCodes, exitCodeTable, exitKindOf, type ExitKind } from "./exit-code
 import { commandInsteadOf, optionInsteadOf } from "./other-names.ts";
 import { packageVersion } from "./package-root.ts";
 import { addRunCommands } from "./runs-program.ts";
+import { addScheduleCommands } from "./schedule-program.ts";
 import { addServerCommands } from "./server-program.ts";
 import { defaultStore, type StoreOptions } from "./stored-runs.ts";
 import type { Terminal } from "./terminal.ts";
@@ -164,6 +165,7 @@ function commandLine(terminal: Terminal, onEnd: (kind: ExitKind) => void): Comma
     });
   addWorkspaceCommands(program, terminal, onEnd);
   addRunCommands(program, terminal, onEnd);
+  addScheduleCommands(program, terminal, onEnd);
   addServerCommands(program, terminal, onEnd);
   const audit = program.command("audit").description("show who did what in a run, and verify its log");
   audit

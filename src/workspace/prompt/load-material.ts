@@ -58,8 +58,13 @@ async function personFile(path: string, notices: Notices): Promise<string | unde
   return `${file.text}\n[cut: the file has ${file.bytes} bytes]`;
 }
 
+/** The titles by folder. The documentation of an installed package does not change while a process runs. */
+const knownTitles = new Map<string, readonly DocumentTitle[]>();
+
 /** The files of a folder with documentation, each with its first heading. */
 async function docTitles(folder: string, notices: Notices): Promise<readonly DocumentTitle[]> {
+  const known = knownTitles.get(folder);
+  if (known !== undefined) return known;
   const reader = new FileReader(notices);
   const titles: DocumentTitle[] = [];
   for (const name of await reader.list(folder)) {
@@ -68,5 +73,6 @@ async function docTitles(folder: string, notices: Notices): Promise<readonly Doc
     const title = /^#\s+(.+)$/mu.exec(file?.text ?? "")?.[1] ?? name;
     titles.push({ path: `${docsPrefix}${name}`, title });
   }
+  knownTitles.set(folder, titles);
   return titles;
 }

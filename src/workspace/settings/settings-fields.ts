@@ -111,6 +111,12 @@ export const settingsFields = {
     description: "Packages with extensions and skills: npm:NAME@VERSION, or git:ADDRESS#COMMIT.",
     trust: "always",
   },
+  memoryReviewEvery: {
+    type: "integer",
+    description:
+      "Number of tool calls of a session after which a review updates MEMORY.md and USER.md. Default: no reviews.",
+    trust: "always",
+  },
   browser: {
     type: "group",
     description: "The browser of agents with the tools browser_*.",

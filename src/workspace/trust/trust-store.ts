@@ -9,6 +9,8 @@ interface TrustedProject {
   readonly hash: string;
   /** Time of the decision, in ISO form. */
   readonly at: string;
+  /** Name, version and integrity of each package that the settings of the project name. */
+  readonly packages?: Readonly<Record<string, string>>;
 }
 
 interface TrustFile {
@@ -32,10 +34,21 @@ export class TrustStore {
     return Object.hasOwn(projects, project) && projects[project]?.hash === hash;
   }
 
-  /** Trusts a project with this hash. Of two writers at the same time one may lose its decision and is asked again. */
-  async trust(project: string, hash: string, now: number): Promise<void> {
+  /** Returns what the packages of a trusted project are, by the names in its settings. */
+  async packagesOf(project: string): Promise<Readonly<Record<string, string>>> {
     const { projects } = await this.#read();
-    await this.#write({ ...projects, [project]: { hash, at: new Date(now).toISOString() } });
+    return (Object.hasOwn(projects, project) ? projects[project]?.packages : undefined) ?? {};
+  }
+
+  /** Trusts a project with this hash. Of two writers at the same time one may lose its decision and is asked again. */
+  async trust(
+    project: string,
+    hash: string,
+    now: number,
+    packages: Readonly<Record<string, string>> = {},
+  ): Promise<void> {
+    const { projects } = await this.#read();
+    await this.#write({ ...projects, [project]: { hash, at: new Date(now).toISOString(), packages } });
   }
 
   /** Removes the decision about a project. Returns whether there was one. */

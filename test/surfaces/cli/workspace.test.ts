@@ -1,4 +1,4 @@
-import { existsSync } from "node:fs";
+import { existsSync, watch } from "node:fs";
 import { mkdir, mkdtemp, readdir, readFile, realpath, rm, symlink, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import { once } from "node:events";
@@ -93,9 +93,16 @@ describe("reeve run in a workspace", () => {
   test("--ephemeral writes nothing to the project and to the home folder", async () => {
     const { run, root } = await place();
     const before = await readdir(root, { recursive: true });
+    const changes: (string | null)[] = [];
+    const watcher = watch(root, { recursive: true }, (_type, name) => changes.push(name));
+    onTestFinished(() => watcher.close());
     const { code, out } = await run("run", "--profile", "guest", "--ephemeral", "Hi");
     expect({ code, out }).toEqual({ code: 0, out: ["ok"] });
+    expect(changes).toEqual([]);
     expect(await readdir(root, { recursive: true })).toEqual(before);
+    // The watcher sees what a run without --ephemeral writes.
+    await run("run", "Hi");
+    await expect.poll(() => changes.length).toBeGreaterThan(0);
   });
 });
 

@@ -31,6 +31,8 @@ export interface ExampleWorld {
   /** A run that waits for the result of a client-side tool. */
   readonly calling: { readonly runId: string };
   readonly deadLetter: Message;
+  /** Name of a schedule. */
+  readonly schedule: string;
 }
 
 type Owner = { readonly tenantId?: string; readonly userId?: string };
@@ -59,6 +61,15 @@ export async function exampleWorld(server: TestServer, owner: Owner = {}): Promi
     waiting: { runId: waiting.runId, approvalId: asked?.approvalId ?? "" },
     calling: { runId: calling.runId },
     deadLetter: await deadLetter(server, owner),
+    schedule: (
+      await server.runtime.schedules.create({
+        ...owner,
+        name: "daily",
+        agent: "clerk",
+        input: "Hi",
+        cron: "0 9 * * *",
+      })
+    ).name,
   };
 }
 
@@ -82,9 +93,9 @@ export interface Example extends CallOptions {
   readonly status: number;
 }
 
-/** One valid request per route, by the id of the route. */
-export function examples(world: ExampleWorld): Readonly<Record<string, Example>> {
-  const { runId, sessionId, entryId, waiting, calling, deadLetter: letter } = world;
+/** One valid request per route, by the id of the route. `owned` is the query that names the owner of the schedule. */
+export function examples(world: ExampleWorld, owned = ""): Readonly<Record<string, Example>> {
+  const { runId, sessionId, entryId, waiting, calling, deadLetter: letter, schedule } = world;
   const run = { params: { runId } };
   const waits = { params: { runId: waiting.runId } };
   const session = { params: { sessionId } };
@@ -156,6 +167,15 @@ export function examples(world: ExampleWorld): Readonly<Record<string, Example>>
     "dead-letters.list": { query: "?agentId=archive", status: 200 },
     "dead-letters.redeliver": { body: { agentId: "archive", messageIds: [letter.id] }, status: 200 },
     "access.get": { status: 200 },
+    "schedules.list": { query: "?agentId=clerk", status: 200 },
+    "schedules.get": { params: { name: schedule }, query: owned, status: 200 },
+    "schedules.create": {
+      body: { name: "hourly", agent: "clerk", input: "Hi", everyMs: 3_600_000 },
+      status: 201,
+    },
+    "schedules.pause": { params: { name: schedule }, query: owned, status: 200 },
+    "schedules.resume": { params: { name: schedule }, query: owned, status: 200 },
+    "schedules.remove": { params: { name: schedule }, query: owned, status: 204 },
     "facts.get": { status: 200 },
     "openapi.get": { status: 200 },
     "access.login": { query: "?code=wrong", status: 401 },

@@ -61,7 +61,8 @@ export async function runCommand(
     const starting = resume === undefined ? await prepared(words, options, terminal, open) : undefined;
     const { yes = false, ephemeral = false } = options;
     const store = open.add(await openOwnStore(ephemeral ? "memory:" : options.store));
-    const runtime = open.add(await openRuntime({ store }));
+    const surface = starting === undefined ? {} : { reload: () => starting.workspace.reload() };
+    const runtime = open.add(await openRuntime({ store, surface }));
     const following =
       starting === undefined
         ? await resumed(store, runtime, await findRunId(store, resume ?? "", options.store), {

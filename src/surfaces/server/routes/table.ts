@@ -5,6 +5,7 @@ import { operationRoutes } from "./operations.ts";
 import { publicRoutes } from "./public.ts";
 import { runCommandRoutes } from "./run-commands.ts";
 import { runRoutes } from "./runs.ts";
+import { scheduleRoutes } from "./schedules.ts";
 import { sessionRoutes } from "./sessions.ts";
 import { streamRoutes } from "./streams.ts";
 
@@ -13,6 +14,7 @@ const ownRoutes: readonly Route[] = [
   ...runCommandRoutes,
   ...sessionRoutes,
   ...operationRoutes,
+  ...scheduleRoutes,
   getFacts,
   ...streamRoutes,
   ...publicRoutes,

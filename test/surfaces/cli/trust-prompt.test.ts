@@ -1,0 +1,47 @@
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { askTrust } from "../../../src/surfaces/cli/workspace/trust-command.ts";
+import type { Terminal } from "../../../src/surfaces/cli/terminal.ts";
+import { openWorkspace } from "../../../src/workspace.ts";
+import { testFolders } from "../../workspace/folders.ts";
+
+/** A terminal at which a person gives this answer. `undefined` stands for no terminal. */
+function terminalOf(answer: string | null | undefined) {
+  const said: string[] = [];
+  const terminal: Partial<Terminal> = {
+    canAsk: answer !== undefined,
+    say: (line) => void said.push(line),
+    ask: async (question) => {
+      said.push(question);
+      return answer;
+    },
+  };
+  return { said, terminal: terminal as Terminal };
+}
+
+test.for([
+  ["y", true],
+  ["YES", true],
+  ["n", false],
+  ["", false],
+  [null, false],
+  [undefined, false],
+] as const)("the answer %j to the question about trust means %s", async ([answer, isTrusted]) => {
+  const { project, home, write } = await testFolders();
+  await write({ ".reeve/SYSTEM.md": "x\u{1b}[2J" });
+  const workspace = await openWorkspace({ cwd: project, home, env: {} });
+  const { said, terminal } = terminalOf(answer);
+  await askTrust(workspace, terminal);
+  expect(workspace.isTrusted).toBe(isTrusted);
+  const shown = `${join(project, ".reeve/SYSTEM.md")}: a system prompt needs trust`;
+  const asked = [expect.stringContaining(shown), expect.stringContaining("Trust them as they are now?")];
+  expect(said).toEqual(answer === undefined ? [] : asked);
+});
+
+test("nothing is asked if nothing needs trust", async () => {
+  const { project, home, write } = await testFolders();
+  await write({ "AGENTS.md": "x", ".reeve/agents/a.md": "x" });
+  const { said, terminal } = terminalOf("y");
+  await askTrust(await openWorkspace({ cwd: project, home, env: {} }), terminal);
+  expect(said).toEqual([]);
+});

@@ -1,0 +1,202 @@
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { openRuntime, type Agent } from "../../src/index.ts";
+import { scriptedModel, type ScriptStep } from "../../src/testing/index.ts";
+import { openWorkspace, type WorkspaceOptions } from "../../src/workspace.ts";
+import { readAllowedTool } from "../../src/workspace/allowed-tools.ts";
+import { repository } from "../gates/run-node.ts";
+import { testFolders, type TestFolders } from "./folders.ts";
+
+async function opened(
+  { project, home }: TestFolders,
+  script: readonly ScriptStep[],
+  options: WorkspaceOptions = {},
+) {
+  const model = scriptedModel(script);
+  const workspace = await openWorkspace({
+    cwd: project,
+    home,
+    env: { REEVE_MODEL: "scripted/x" },
+    trust: "never",
+    resolveModel: () => model,
+    ...options,
+  });
+  return { model, workspace };
+}
+
+describe("agents from files", () => {
+  test("a folder without agent files has one agent, assistant", async () => {
+    const { workspace } = await opened(await testFolders(), []);
+    expect(workspace.agents()).toMatchObject([
+      { name: "assistant", origin: "built-in", model: "scripted/x" },
+    ]);
+  });
+
+  test("agents of the project replace those of the home folder, and the duplicate is reported", async () => {
+    const folders = await testFolders();
+    await folders.write({
+      "~/.reeve/agents/a.md": "---\ndescription: of home\n---\n",
+      "~/.reeve/agents/b.md": "x",
+      ".reeve/agents/a.md": "---\ndescription: of the project\n---\n",
+    });
+    const { workspace } = await opened(folders, []);
+    expect(workspace.agents()).toMatchObject([
+      { name: "assistant" },
+      { name: "a", origin: "project", description: "of the project" },
+      { name: "b", origin: "home" },
+    ]);
+    expect(workspace.notices).toMatchObject([{ kind: "duplicate", path: join(folders.home, "agents/a.md") }]);
+  });
+
+  test.for([
+    ["---\ntools: [raed]\n---\n", 'unknown tool "raed"'],
+    ["---\narchitecture: zigzag\n---\n", "zigzag"],
+    ["---\nsubAgents: [absent]\n---\n", 'agent "absent" not found'],
+    ["---\nsubAgents: [bad]\n---\n", "in a cycle: bad, bad"],
+    ["---\nmaxTurns: many\n---\n", 'invalid "maxTurns" in'],
+    ["---\nbudget: { maxUsd: 5 }\n---\n", 'use "budget.maxCostUsd"'],
+    ["---\nname: other\n---\n", 'invalid "name" in'],
+    ["---\ntools: 5\n---\n", 'invalid "tools" in'],
+    ["---\nmodel: [a]\n---\n", 'invalid "model" in'],
+  ] as const)("the agent file %j is an error when the agent is made", async ([text, message]) => {
+    const folders = await testFolders();
+    await folders.write({ ".reeve/agents/bad.md": text, ".reeve/agents/good.md": "Good." });
+    const { workspace } = await opened(folders, []);
+    await expect(workspace.agent("bad")).rejects.toThrow(message);
+    await expect(workspace.agent("good")).resolves.toMatchObject({ id: "good" });
+  });
+
+  test("an unknown key of an agent file is a warning that suggests the nearest one", async () => {
+    const folders = await testFolders();
+    await folders.write({ ".reeve/agents/a.md": "---\nmodle: x/y\n---\n", ".reeve/agents/..x.md": "y" });
+    const { workspace } = await opened(folders, []);
+    const messages = workspace.notices.map(({ message }) => message);
+    expect(messages).toContain('unknown key "modle": use "model"');
+    expect(messages).toContainEqual(expect.stringContaining("rename the file"));
+  });
+
+  test("an agent hires the sub-agents that its file names", async () => {
+    const folders = await testFolders();
+    await folders.write({
+      ".reeve/agents/lead.md": "---\ntools: none\nsubAgents: [helper]\n---\nYou lead.",
+      ".reeve/agents/helper.md": "---\ndescription: Helps\ntools: none\n---\nYou help.",
+    });
+    const script = [{ toolCalls: [{ name: "handoff_helper", input: { task: "Help" } }] }, "Helped.", "Done."];
+    const { workspace, model } = await opened(folders, script);
+    await using runtime = await openRuntime();
+    const result = await ((await workspace.agent("lead")) as Agent).invoke("Go", { runtime });
+    expect(result.output).toBe("Done.");
+    expect(JSON.stringify(model.calls[1])).toContain("You help.");
+  });
+
+  test("an agent with the tool browser gets the browser's tools with the flags of the settings, and starts no browser", async () => {
+    const folders = await testFolders();
+    await folders.write({
+      ".reeve/agents/surfer.md": "---\ntools: [browser]\n---\nYou surf.",
+      ".reeve/settings.json": '{ "browser": { "useScreenshot": true, "useAccessibility": true } }',
+    });
+    const { workspace, model } = await opened(folders, ["Done."]);
+    await using runtime = await openRuntime();
+    await ((await workspace.agent("surfer")) as Agent).invoke("Go", { runtime });
+    expect(model.calls[0]?.tools?.map(({ name }) => name)).toContain("browser_open");
+    expect(workspace.settings.browser).toEqual({ useScreenshot: true, useAccessibility: true });
+    await workspace.close();
+  });
+
+  test("the servers of .mcp.json give their tools to agents of a trusted project, and start for none of an untrusted one", async () => {
+    const folders = await testFolders();
+    const args = [join(repository, "node_modules/@modelcontextprotocol/server-everything/dist/index.js")];
+    const mcpServers = { everything: { command: process.execPath, args } };
+    await folders.write({ ".mcp.json": JSON.stringify({ mcpServers }) });
+    const { workspace, model } = await opened(folders, ["Done."], { trust: "always" });
+    await using runtime = await openRuntime({ sameName: "replace" });
+    await ((await workspace.agent()) as Agent).invoke("Go", { runtime });
+    expect(model.calls[0]?.tools?.map(({ name }) => name)).toContain("mcp__everything__echo");
+    await workspace.close();
+    const other = await opened(folders, ["Done."]);
+    await ((await other.workspace.agent()) as Agent).invoke("Go", { runtime });
+    expect(JSON.stringify(other.model.calls[0]?.tools)).not.toContain("mcp__");
+  });
+
+  test("guardrails of files take precedence over those of extensions with the same name", async () => {
+    const folders = await testFolders();
+    const guardrail = (word: string): string =>
+      `{ name: "words", onInput: () => ({ decision: "block", reason: "${word}" }) }`;
+    await folders.write({
+      ".reeve/guardrails/words.mjs": `export default ${guardrail("of the project")};`,
+      "~/.reeve/guardrails/words.mjs": `export default [${guardrail("of home")}];`,
+      ".reeve/extensions/e.mjs": `export default { name: "e", setup(api) { api.registerGuardrail(${guardrail("of the extension")}); } };`,
+    });
+    const { workspace } = await opened(folders, ["Done."], { trust: "always" });
+    await using runtime = await openRuntime();
+    const result = await ((await workspace.agent()) as Agent).invoke("Go", { runtime });
+    expect(result.status).toBe("guardrail_tripped");
+    expect(result.interruptionReason).toContain("of the project");
+  });
+});
+
+describe("allowed-tools of skills", () => {
+  test.for([
+    ["Bash(git status:*)", "git status --short", true],
+    ["Bash(git status:*)", "git status", true],
+    ["Bash(git status:*)", "git statusx", false],
+    ["Bash(git status:*)", "git push", false],
+    ["Bash(git status:*)", "git status; rm -rf x", false],
+    ["Bash(git status:*)", "git status $(rm x)", false],
+    ["Bash(git status:*)", "git status\nrm x", false],
+    ["Bash(git status:*)", "git status | sh", false],
+    ["Bash(git status:*)", "git status > x", false],
+    ["Bash(git status)", "git status", true],
+    ["Bash(git status)", "git status -s", false],
+    ["Bash", "rm -rf x", true],
+  ] as const)("%s approves the command %j: %s", ([entry, command, isApproved]) => {
+    expect(readAllowedTool(entry)).toMatchObject({ tool: "bash" });
+    expect(readAllowedTool(entry)?.fits({ command })).toBe(isApproved);
+  });
+
+  test("other names are understood, and other forms approve nothing", () => {
+    expect(readAllowedTool("Glob")?.tool).toBe("find");
+    expect(readAllowedTool("Read")?.tool).toBe("read");
+    for (const entry of ["Read(./src/**)", "Bash(:*)", "Bash($(x):*)", "a b", ""])
+      expect(readAllowedTool(entry)).toBeUndefined();
+  });
+
+  const skill = "---\nname: noter\ndescription: Writes notes.\nallowed-tools: write\n---\nWrite a note.";
+  const load = { toolCalls: [{ name: "skill", input: { name: "noter" } }] };
+  const write = { toolCalls: [{ name: "write", input: { path: "note.txt", content: "x" } }] };
+
+  test.for([
+    ["a loaded skill of the user approves its tools", {}, [load, write, "Done."], "completed"],
+    ["a skill that is not loaded approves nothing", {}, [write, "Done."], "waiting"],
+    ["a deny rule still refuses", { permissions: { deny: ["write"] } }, [load, write, "Done."], "completed"],
+    ["an ask rule still asks", { permissions: { ask: ["write"] } }, [load, write, "Done."], "waiting"],
+  ] as const)("%s", async ([, settings, script, status]) => {
+    const folders = await testFolders();
+    await folders.write({ "~/.reeve/skills/noter/SKILL.md": skill });
+    const { workspace, model } = await opened(folders, script, {
+      settings: { tools: "all", sandbox: "off", ...settings },
+    });
+    await using runtime = await openRuntime();
+    const agent = (await workspace.agent()) as Agent;
+    const result = await agent.invoke("Note it", { runtime, onApproval: "return" });
+    expect(result.status).toBe(status);
+    const isDenied = "permissions" in settings && "deny" in settings.permissions;
+    expect(JSON.stringify(model.calls.at(-1)).includes("forbids it")).toBe(isDenied);
+    if (result.status === "waiting") await result.run.cancel("enough");
+  });
+
+  test("a skill of a project that is not trusted approves nothing", async () => {
+    const folders = await testFolders();
+    await folders.write({ ".reeve/skills/noter/SKILL.md": skill });
+    const { workspace } = await opened(folders, [load, write, "Done."], {
+      settings: { tools: "all", sandbox: "off" },
+    });
+    await using runtime = await openRuntime();
+    const result = await ((await workspace.agent()) as Agent).invoke("Note it", {
+      runtime,
+      onApproval: "return",
+    });
+    expect(result.status).toBe("waiting");
+    if (result.status === "waiting") await result.run.cancel("enough");
+  });
+});

@@ -1,0 +1,151 @@
+import { execFileSync } from "node:child_process";
+import { once } from "node:events";
+import { existsSync } from "node:fs";
+import { mkdir, readFile, readdir, rm, writeFile } from "node:fs/promises";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { createHash } from "node:crypto";
+import { join } from "node:path";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { installedPackage } from "../../src/workspace/packages.ts";
+import { openWorkspace } from "../../src/workspace.ts";
+import { testFolders } from "./folders.ts";
+
+const environment = { PATH: process.env["PATH"], HOME: process.env["HOME"] };
+
+/** Creates a package whose scripts leave a trace, and returns its folder. */
+async function makePackage(folder: string): Promise<string> {
+  const source = join(folder, "lamp-pack");
+  await mkdir(join(source, "skills/dim"), { recursive: true });
+  const script = `node -e "require('fs').writeFileSync('${join(folder, "script-ran")}', '')"`;
+  await writeFile(
+    join(source, "package.json"),
+    JSON.stringify({
+      name: "lamp-pack",
+      version: "1.0.0",
+      type: "module",
+      scripts: { preinstall: script, install: script, postinstall: script, prepare: script },
+      reeve: { extensions: ["./lamp.js"], skills: ["./skills"] },
+    }),
+  );
+  await writeFile(join(source, "lamp.js"), 'export default { name: "lamp", setup() {} };');
+  await writeFile(
+    join(source, "skills/dim/SKILL.md"),
+    "---\nname: dim\ndescription: Dims lamps.\n---\nDim it.",
+  );
+  return source;
+}
+
+/** Serves a package as a registry does. */
+async function registry(
+  folder: string,
+): Promise<{ readonly url: string; readonly requests: string[]; readonly spoil: () => void }> {
+  const source = await makePackage(folder);
+  execFileSync("npm", ["pack", "--ignore-scripts", "--pack-destination", folder], {
+    cwd: source,
+    stdio: "ignore",
+  });
+  let tarball = await readFile(join(folder, "lamp-pack-1.0.0.tgz"));
+  const requests: string[] = [];
+  const server = createServer((request, response) => {
+    requests.push(request.url ?? "");
+    if (request.url?.endsWith(".tgz") === true) return response.end(tarball);
+    if (request.url !== "/lamp-pack") return response.writeHead(404).end("{}");
+    const integrity = `sha512-${createHash("sha512").update(tarball).digest("base64")}`;
+    const dist = { tarball: `${url}/lamp-pack-1.0.0.tgz`, integrity };
+    const versions = { "1.0.0": { name: "lamp-pack", version: "1.0.0", dist } };
+    return response.end(JSON.stringify({ name: "lamp-pack", "dist-tags": { latest: "1.0.0" }, versions }));
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  onTestFinished(() => void server.close());
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return {
+    url,
+    requests,
+    spoil() {
+      execFileSync("npm", ["pack", "--ignore-scripts", "--pack-destination", folder], {
+        cwd: source,
+        stdio: "ignore",
+      });
+      tarball = Buffer.concat([tarball, Buffer.alloc(512)]);
+    },
+  };
+}
+
+describe("packages", () => {
+  test("a package of a project is installed after the decision of trust, runs no script, and brings skills and extensions", async () => {
+    const { project, home, user, write } = await testFolders();
+    const { url, requests, spoil } = await registry(user);
+    const env = { ...environment, npm_config_registry: url, npm_config_cache: join(user, "cache") };
+    await write({ ".reeve/settings.json": '{ "packages": ["npm:lamp-pack@1.0.0"] }' });
+    const open = () => openWorkspace({ cwd: project, home, env });
+    const workspace = await open();
+    expect(workspace.skills).toEqual([]);
+    expect(requests).toEqual([]);
+    expect(await readdir(home)).toEqual([]);
+    await workspace.trust();
+    expect(workspace.notices).toEqual([]);
+    expect(workspace.skills.map(({ name }) => name)).toEqual(["dim"]);
+    expect(workspace.extensions).toEqual(["lamp"]);
+    expect(await readdir(join(home, "packages"))).toEqual(["lamp-pack@1.0.0"]);
+    expect(existsSync(join(user, "script-ran"))).toBe(false);
+    const asked = requests.length;
+    expect((await open()).extensions).toEqual(["lamp"]);
+    expect(requests).toHaveLength(asked);
+    // The registry now serves other bytes under the same version.
+    spoil();
+    await rm(join(home, "packages"), { recursive: true });
+    await rm(join(user, "cache"), { recursive: true });
+    const other = await open();
+    expect(other.extensions).toEqual([]);
+    expect(other.notices).toMatchObject([{ kind: "skipped", path: "npm:lamp-pack@1.0.0" }]);
+  });
+
+  test("a package from git is installed at its commit without its scripts", async () => {
+    const { home, user } = await testFolders();
+    const source = await makePackage(user);
+    const git = (...args: string[]): string =>
+      execFileSync("git", ["-c", "user.name=t", "-c", "user.email=t@example.com", ...args], {
+        cwd: source,
+        encoding: "utf8",
+      });
+    git("init", "-q");
+    git("add", ".");
+    git("commit", "-qm", "first");
+    const commit = git("rev-parse", "HEAD").trim();
+    const env = { ...environment, npm_config_cache: join(user, "cache") };
+    const installed = await installedPackage(`git:file://${source}#${commit}`, {
+      home,
+      env,
+      canInstall: true,
+    });
+    expect(installed.identity).toContain(commit);
+    expect(installed.extensions).toHaveLength(1);
+    expect(existsSync(join(user, "script-ran"))).toBe(false);
+  });
+
+  test.for([
+    "lamp-pack",
+    "npm:lamp-pack",
+    "npm:lamp-pack@latest",
+    "npm:lamp-pack@^1.0.0",
+    "npm:../../evil@1.0.0",
+    "npm:--prefix=/x@1.0.0",
+    "git:https://example.com/x.git",
+    "git:https://example.com/x.git#main",
+    "git:--upload-pack=x#0123456789012345678901234567890123456789",
+  ])("the package %j is refused, because it names no exact version", async (written) => {
+    const { home } = await testFolders();
+    const installing = installedPackage(written, { home, env: environment, canInstall: false });
+    await expect(installing).rejects.toThrow("invalid package");
+  });
+
+  test("an ephemeral workspace installs nothing", async () => {
+    const { project, home, write } = await testFolders();
+    await write({ "~/.reeve/settings.json": '{ "packages": ["npm:lamp-pack@1.0.0"] }' });
+    const workspace = await openWorkspace({ cwd: project, home, env: environment, ephemeral: true });
+    expect(workspace.notices).toMatchObject([{ kind: "skipped", path: "npm:lamp-pack@1.0.0" }]);
+    expect(await readdir(home)).toEqual(["settings.json"]);
+  });
+});
