@@ -6,6 +6,7 @@ import {
   stopsTask,
   type AnswerableEventType,
   type Clock,
+  type Command,
   type CommandResult,
   type Event,
   type EventObserver,
@@ -175,6 +176,12 @@ export class ExtensionHost {
     const place: HandlerPlace = { port, systemPrompt: this.#prompts.get(port.sessionId) };
     const { answer, by } = await this.answer(type, event, place);
     return answer && `extension ${by} refuses${answer.reason === undefined ? "" : `: ${answer.reason}`}`;
+  }
+
+  /** Returns the registered commands, after every `setup` has run. */
+  async commands(clock: Clock): Promise<readonly Command[]> {
+    await this.ready(() => clock);
+    return [...this.registered.all("command").values()].map(({ command }) => command);
   }
 
   /** Runs a command. Rejects with its error, which is recorded as well. */

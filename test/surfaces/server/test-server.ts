@@ -107,6 +107,6 @@ async function callServer(
   });
   const text = await response.text();
   const isJson = (response.headers.get("content-type") ?? "").includes("json");
-  const json = (isJson ? JSON.parse(text) : {}) as Answer["json"];
+  const json = (isJson && text !== "" ? JSON.parse(text) : {}) as Answer["json"];
   return { status: response.status, headers: response.headers, text, json };
 }

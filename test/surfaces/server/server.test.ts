@@ -1,0 +1,112 @@
+import { afterEach, describe, expect, it } from "vitest";
+import { Agent } from "../../../src/agent.ts";
+import type { HostedAgent } from "../../../src/kernel/index.ts";
+import { openRuntime } from "../../../src/open-runtime.ts";
+import { memoryStore, sha256 } from "../../../src/runtime/index.ts";
+import { idleEngine } from "../../../src/surfaces/cli/serve/idle-engine.ts";
+import { createServer, storedTokens } from "../../../src/surfaces/server/index.ts";
+import { scriptedModel } from "../../../src/testing/index.ts";
+import { agent, until } from "../../runtime/runtime-setup.ts";
+import { openSse } from "./sse-client.ts";
+import { startServer, type TestServer, type TestServerOptions } from "./test-server.ts";
+
+const open: TestServer[] = [];
+afterEach(async () => {
+  for (const server of open.splice(0)) await server.close();
+});
+
+async function serve(agents: readonly HostedAgent[], options?: TestServerOptions): Promise<TestServer> {
+  const server = await startServer(agents, options);
+  open.push(server);
+  return server;
+}
+
+const waiter = agent("waiter", async (ctx) => (await ctx.waitForSignal("go")) ?? null);
+
+describe("a server", () => {
+  it("that drains ends its streams and waits, answers requests in progress, and refuses new runs with 503", async () => {
+    const server = await serve([waiter]);
+    const run = await server.runtime.submit(waiter, null);
+    const stream = await openSse(`${server.url}/api/runs/${run.runId}/stream`, { token: server.admin });
+    await stream.next();
+    const waiting = server.call("GET", `/api/runs/${run.runId}/result?waitMs=60000`);
+    await until(async () => (await run.summary()).status === "waiting");
+    await server.server.drain();
+    for (let message = await stream.next(); message !== undefined; message = await stream.next())
+      expect(message.event).toBe("message");
+    expect((await waiting).status).toBe(202);
+    const refused = await server.call("POST", "/api/runs", { body: { agent: "waiter", input: null } });
+    expect(refused.json).toMatchObject({ status: 503, code: "closed" });
+    expect(refused.headers.get("retry-after")).toBe("1");
+    expect(
+      (await server.call("POST", `/api/runs/${run.runId}/signal`, { body: { name: "go" } })).status,
+    ).toBe(202);
+    expect((await run.result()).status).toBe("completed");
+  });
+
+  it("shows runs of agents that no process hosts as pending, waiting for a worker", async () => {
+    const store = memoryStore({ hash: sha256 });
+    const elsewhere = await openRuntime({ store, engine: idleEngine });
+    const run = await elsewhere.submit(waiter, null);
+    const server = await serve([], { store });
+    expect((await server.call("GET", `/api/runs/${run.runId}`)).json).toMatchObject({
+      status: "pending",
+      waitsFor: ["worker"],
+    });
+    const refused = await server.call("POST", "/api/runs", { body: { agent: "waiter", input: null } });
+    expect(refused.json).toMatchObject({ status: 404, code: "not_found" });
+  });
+
+  it("sends the input of a failed run again, and names the run that took an input as steering", async () => {
+    const failing = new Error("down");
+    const clerk = new Agent({
+      name: "clerk",
+      model: scriptedModel([{ error: failing }, "Done."]),
+      retry: { enabled: false },
+    });
+    const server = await serve([clerk, waiter], { runtimeOptions: { retry: { enabled: false } } });
+    const { json } = await server.call("POST", "/api/runs", {
+      body: { agent: "clerk", input: "Hi", sessionId: "talk" },
+    });
+    const failed = json["run"] as { readonly runId: string };
+    const result = await server.call("GET", `/api/runs/${failed.runId}/result?waitMs=60000`);
+    expect(result.json).toMatchObject({ status: "failed" });
+    const unsent = await server.call("GET", "/api/sessions/talk/unsent");
+    expect(unsent.json["inputs"]).toMatchObject([{ input: "Hi", run: { runId: failed.runId } }]);
+    const again = await server.call("POST", `/api/runs/${failed.runId}/resend`);
+    const sent = again.json["run"] as { readonly runId: string };
+    expect([again.status, sent.runId === failed.runId]).toEqual([201, false]);
+    const done = await server.call("GET", `/api/runs/${sent.runId}/result?waitMs=60000`);
+    expect(done.json).toMatchObject({ status: "completed", output: "Done." });
+
+    const body = { agent: "waiter", input: "one", sessionId: "desk" };
+    const first = await server.call("POST", "/api/runs", { body });
+    const { runId } = first.json["run"] as { readonly runId: string };
+    await until(async () => (await (await server.runtime.find(runId))?.summary())?.status === "waiting");
+    const steered = await server.call("POST", "/api/runs", { body: { ...body, input: "two" } });
+    expect(steered.json).toMatchObject({ isSteered: true, run: { runId } });
+    expect(steered.status).toBe(200);
+  });
+
+  it("refuses HEAD of a stream and other methods with 405, and names the allowed ones", async () => {
+    const server = await serve([waiter]);
+    const run = await server.runtime.submit(waiter, null);
+    const head = await server.call("HEAD", `/api/runs/${run.runId}/stream`);
+    expect([head.status, head.headers.get("allow")]).toEqual([405, "GET"]);
+    const put = await server.call("PUT", "/api/runs");
+    expect([put.status, put.headers.get("allow")]).toEqual([405, "GET, POST"]);
+  });
+
+  it("works as a fetch handler without a listener", async () => {
+    const store = memoryStore({ hash: sha256 });
+    await using runtime = await openRuntime({ store });
+    const tokens = storedTokens(store.records);
+    const server = createServer(runtime, { agents: [waiter], tokens });
+    const { token } = await tokens.create({ name: "t", scope: "admin" });
+    const headers = { authorization: `Bearer ${token}` };
+    const response = await server.fetch(new Request("http://localhost/api/agents", { headers }));
+    expect(await response.json()).toMatchObject({ agents: [{ name: "waiter" }] });
+    const other = await server.fetch(new Request("http://other.example/api/agents", { headers }));
+    expect(other.status).toBe(403);
+  });
+});
