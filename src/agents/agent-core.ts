@@ -22,11 +22,12 @@ import {
   type CallPath,
   type ChatMessage,
   type Clock,
+  type Command,
+  type CommandResult,
   type ExecutionBudget,
   type ExtensionPort,
   type JsonValue,
   type InboxMode,
-  type Message,
   type Model,
   type ModelTimeouts,
   type RetryChanges,
@@ -58,7 +59,8 @@ import { childPlan, reviewPlan } from "./children/child-plan.ts";
 import { reviewKey } from "./reviewers/review-schedule.ts";
 import { checkReviewers } from "./reviewers/reviewer.ts";
 import { invocationPlan, turnLimits, type PlanParts } from "./agent-plan.ts";
-import { checkRootInput, readInput, readMessage, type AgentInput, type ReadInput } from "./agent-input.ts";
+import { checkRootInput, mailIn, readInput, requestOf, type AgentInput } from "./agent-input.ts";
+import { findRunOf } from "./calling/find-run.ts";
 import { checkInputKeys, refusedInput } from "./input-problem.ts";
 import { AgentStream, type StartedRun } from "./streaming/agent-stream.ts";
 import { acceptForm, acceptSchema, type SchemaCheck } from "./answer-format.ts";
@@ -117,7 +119,7 @@ export class AgentCore implements HostedAgent {
   declare readonly spawnBudget?: Partial<SpawnBudget>;
   declare readonly modelTimeouts?: Partial<ModelTimeouts>;
   declare readonly retry?: RetryChanges;
-  readonly checksInput: boolean;
+  checksInput: boolean;
   declare readonly version?: string;
   declare callPath?: CallPath;
   declare readonly clearHistory?: NonNullable<HostedAgent["clearHistory"]>;
@@ -202,6 +204,7 @@ export class AgentCore implements HostedAgent {
   /** Adds what the extensions have registered. Called once, before the first invocation. */
   #extend(registered: Registrations, parts: Omit<PlanParts, "architecture" | "extensions">): void {
     const options = extendedOptions(this.#options, registered);
+    this.checksInput = options.guardrails?.some((each) => each.onInput !== undefined) ?? false;
     this.#extensionTools = extensionTools(registered);
     this.architecture = architectureOf(options, registered.all("architecture"));
     this.models = {
@@ -272,7 +275,7 @@ export class AgentCore implements HostedAgent {
   async #answer(ctx: RunContext, inbox: TaskInbox): Promise<JsonValue> {
     const kept: Parameters<typeof invokeIn>[3] = { number: 0, kept: [] };
     let output: JsonValue = "";
-    const mail = this.#mailIn(inbox);
+    const mail = mailIn(this.inbox, inbox);
     for (const [number, { given, messages }] of mail.entries()) {
       const isFollowed = number < mail.length - 1;
       output = await invokeIn(this.#plan, ctx, given, { ...kept, number, isFollowed });
@@ -361,6 +364,30 @@ export class AgentCore implements HostedAgent {
     await run.signal(name, value);
   }
 
+  /** Returns the commands that the agent's extensions have registered. Runs their `setup` if it has not run yet. */
+  async commands(options: RuntimeChoice = {}): Promise<readonly Command[]> {
+    checkRuntimeChoice("commands()", options);
+    const { clock } = options.runtime ?? (await this.#runtime());
+    return (await this.#host?.commands(clock)) ?? [];
+  }
+
+  /**
+   * Runs a command of the agent's extensions in a session, with the text that a person typed after its name. Returns the
+   * session in which to continue. Rejects with the error of the command.
+   */
+  async runCommand(
+    name: string,
+    args: string,
+    options: RuntimeChoice & { readonly sessionId: string },
+  ): Promise<CommandResult> {
+    const { sessionId, ...choice } = options;
+    checkRuntimeChoice("runCommand()", choice);
+    const runtime = choice.runtime ?? (await this.#runtime());
+    const port = runtime.extensionPort(sessionId);
+    if (this.#host !== undefined) return this.#host.runCommand(name, args, port);
+    throw new Fault("not_found", `agent ${this.name} has no command ${name}: it has no extensions`);
+  }
+
   /** S5: what this agent is doing in a session, whichever process drives it. `idle` for an unknown session. */
   async phase(sessionId: string, options: RuntimeChoice = {}): Promise<AgentPhase> {
     checkRuntimeChoice("phase()", options);
@@ -428,32 +455,8 @@ export class AgentCore implements HostedAgent {
     );
   }
 
-  /** Groups the inbox messages of this activation into inputs. By default each message is its own conversation. */
-  #mailIn({ messages }: TaskInbox): readonly {
-    readonly given: ReadInput;
-    readonly messages: readonly Message[];
-  }[] {
-    return this.inbox === "together"
-      ? [{ given: readMessage(messages.map(({ from, body }) => ({ from, body }))), messages }]
-      : messages.map((message) => ({ given: readMessage(message.body), messages: [message] }));
-  }
-
-  async #find(runId: string, given: Runtime | undefined): Promise<RunHandle> {
-    const runtime = given ?? (await this.#runtime());
-    const run = await runtime.find(runId);
-    if (run === undefined)
-      throw new Fault(
-        "not_found",
-        `run ${runId} not found in this runtime's store${given === undefined ? ", which is in memory: pass the runtime on which the run was started, as { runtime }" : ""}`,
-      );
-    // A worker without the agent would never finish the run, so waiting for it would never end.
-    if (run.agentId !== this.id)
-      throw new Fault(
-        "invalid_argument",
-        `${runId} is a run of agent ${run.agentId}, not of ${this.id}; call the method on that agent`,
-      );
-    runtime.register(this);
-    return run;
+  async #find(runId: string, chosen: Runtime | undefined): Promise<RunHandle> {
+    return findRunOf(this, runId, chosen ?? (await this.#runtime()), chosen === undefined);
   }
 
   #runtime(): Promise<Runtime> {
@@ -463,8 +466,4 @@ export class AgentCore implements HostedAgent {
       `agent ${this.name} has no default runtime; submit it to a runtime, or pass the option \`runtime\``,
     );
   }
-}
-
-function requestOf(input: AgentInput): Exclude<AgentInput, string | readonly unknown[]> {
-  return typeof input === "object" && ("prompt" in input || "continue" in input) ? input : { prompt: input };
 }

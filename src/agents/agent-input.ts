@@ -3,9 +3,12 @@ import {
   userMessage,
   type Architecture,
   type ChatMessage,
+  type InboxMode,
   type JsonSchema,
   type JsonValue,
+  type Message,
   type RunContext,
+  type TaskInbox,
   type Turn,
   type UserMessage,
   type UserPart,
@@ -79,6 +82,11 @@ export function readInput(input: JsonValue): ReadInput | undefined {
   };
 }
 
+/** Returns an input in the form that can also describe the answer. */
+export function requestOf(input: AgentInput): Exclude<AgentInput, string | readonly unknown[]> {
+  return typeof input === "object" && ("prompt" in input || "continue" in input) ? input : { prompt: input };
+}
+
 const continuation: ReadInput = { prompt: "", attachments: [], message: undefined };
 
 /** Reads the message of another agent. A body that is not an input is converted to JSON text. */
@@ -86,6 +94,19 @@ export function readMessage(body: JsonValue): ReadInput {
   const read = readInput(body);
   // Only a submission starts a conversation with messages.
   return read === undefined || read.earlier !== undefined ? ofParts(JSON.stringify(body)) : read;
+}
+
+/** An input and the inbox messages that it consists of. */
+interface MailInput {
+  readonly given: ReadInput;
+  readonly messages: readonly Message[];
+}
+
+/** Groups the inbox messages of an activation into inputs. By default each message is its own conversation. */
+export function mailIn(mode: InboxMode, { messages }: TaskInbox): readonly MailInput[] {
+  return mode === "together"
+    ? [{ given: readMessage(messages.map(({ from, body }) => ({ from, body }))), messages }]
+    : messages.map((message) => ({ given: readMessage(message.body), messages: [message] }));
 }
 
 function readPrompt(prompt: unknown): ReadInput | undefined {

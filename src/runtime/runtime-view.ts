@@ -24,6 +24,7 @@ import {
   type Delivery,
   type Engine,
   type ExtensionError,
+  type ExtensionPort,
   type HostedAgent,
   type JsonValue,
   type RegisterOptions,
@@ -56,7 +57,7 @@ import type { AwaitedRuns } from "./process/awaited-runs.ts";
 import type { LiveContexts } from "./process/live-contexts.ts";
 import type { CronLoader } from "./process/schedule-record.ts";
 import type { RuntimeLifetime } from "./process/runtime-lifetime.ts";
-import type { WorkerContext } from "./process/worker-context.ts";
+import { portFor, type WorkerContext } from "./process/worker-context.ts";
 import { agentTree, type AgentRegistry } from "./worker/agent-registry.ts";
 import type { UnhostedRuns } from "./worker/unhosted-runs.ts";
 
@@ -269,6 +270,17 @@ export class RuntimeView implements Runtime {
   extensionErrors(): readonly ExtensionError[] {
     this.#worker.lifetime.check();
     return this.#worker.extensionErrors.list(this.#scope);
+  }
+
+  extensionPort(sessionId: string): ExtensionPort {
+    this.#worker.lifetime.check();
+    const { tenantId = null, userId = null } = this.#scope ?? {};
+    return portFor(this.#worker.context, {
+      sessionId: parseSessionId(sessionId),
+      runId: null,
+      tenantId,
+      userId,
+    });
   }
 
   async deadLetters(agentId?: string): Promise<readonly Delivery[]> {

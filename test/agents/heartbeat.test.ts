@@ -2,8 +2,12 @@ import { describe, expect, test } from "vitest";
 import { AgentCore } from "../../src/agents/index.ts";
 import { messageText, reportsNothing, type Runtime } from "../../src/kernel/index.ts";
 import { scriptedModel } from "../../src/testing/index.ts";
+import { createRuntime } from "../../src/runtime/local-runtime.ts";
 import { settle } from "../runtime/runtime-setup.ts";
+import { removeStoresAfterEach, twoStores } from "../runtime/two-stores.ts";
 import { hour, runsOf, scheduleBench } from "../runtime/schedules/bench.ts";
+
+removeStoresAfterEach();
 
 /** The texts of a session, as a reader sees them. */
 async function texts(runtime: Runtime, sessionId: string): Promise<string[]> {
@@ -85,3 +89,23 @@ describe("a heartbeat", () => {
     expect(await texts(runtime, "ops")).toEqual(["Hi", "hello"]);
   });
 });
+
+test.each(twoStores)(
+  "a heartbeat that reports nothing leaves no entry in a %s store",
+  async (_name, prepare) => {
+    const open = await prepare();
+    const answers = ["nothing to report", "hello"];
+    const watcher = new AgentCore({ name: "watcher", model: scriptedModel(answers) });
+    const sessionId = "ops";
+    const first = await createRuntime({ store: await open(), unknownPrice: "ignore" });
+    const run = await first.submit(watcher, "Anything?", { sessionId, heartbeat: true });
+    expect((await run.result()).output).toBe("nothing to report");
+    await first.close();
+    const second = await createRuntime({ store: await open(), unknownPrice: "ignore" });
+    expect(await second.sessions.get(sessionId)).toBeUndefined();
+    await (await second.submit(watcher, "Hi", { sessionId })).result();
+    expect(await texts(second, sessionId)).toEqual(["Hi", "hello"]);
+    expect(await second.sessions.unsent(sessionId)).toEqual([]);
+    await second.close();
+  },
+);

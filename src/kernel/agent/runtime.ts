@@ -1,7 +1,7 @@
 import type { AgentResolver } from "./agent-resolver.ts";
 import type { HostedAgent } from "./hosted-agent.ts";
 import type { CallSettings } from "../messages/call-settings.ts";
-import type { ExtensionError } from "./extension-context.ts";
+import type { ExtensionError, ExtensionPort } from "./extension-context.ts";
 import type { ContextFactory } from "../run/run-facts.ts";
 import type { Clock } from "../base/clock.ts";
 import type { ExecutionBudget } from "../limits/execution-budget.ts";
@@ -311,6 +311,8 @@ export interface Runtime {
    * `extension_error` events of its log.
    */
   extensionErrors(): readonly ExtensionError[];
+  /** Returns what the extensions of an agent use of this runtime in a session, outside a run. `Agent.runCommand` uses it. */
+  extensionPort(sessionId: string): ExtensionPort;
   /**
    * Returns the dead letters of an agent, or of all agents: messages that are not retried because every run for them
    * failed.

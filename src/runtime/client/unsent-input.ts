@@ -69,6 +69,12 @@ export async function resubmissionOf(
       `run ${runId} is ${run.status}: only the input of a failed run can be sent again`,
       { details: { runId, status: run.status } },
     );
+  if (run.kind !== "invocation")
+    throw new Fault(
+      "invalid_argument",
+      `run ${runId} is a ${run.kind}: only the input of an invocation can be sent again`,
+      { details: { runId, kind: run.kind } },
+    );
   const { task, input } = await readFailedRun(store, runId);
   const { sessionId, userId, tenantId, priority, metadata } = run;
   const { supervision, budget, channel, settings, streaming } = task;

@@ -25,7 +25,11 @@ export function resolveModel(
   agent: Pick<HostedAgent, "models"> | undefined,
   { provider, modelId }: ModelReference,
 ): Model | undefined {
+  const name = `${provider}/${modelId}`;
+  // A model that an extension registered has its name in place of a role.
+  const registered = agent?.models?.[name];
+  if (registered !== undefined) return registered;
   const own = Object.values(agent?.models ?? {});
   const isNamed = (model: Model): boolean => model.provider === provider && model.modelId === modelId;
-  return own.find(isNamed) ?? resolve?.(`${provider}/${modelId}`);
+  return own.find(isNamed) ?? resolve?.(name);
 }

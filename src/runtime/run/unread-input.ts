@@ -19,11 +19,13 @@ const queues: readonly InputQueue[] = ["steer", "follow_up"];
 /**
  * S5: submits the input that a completed run has received and not drained. The submission is part of the commit that ends the run, so no
  * other run of the session can start in between. The first input starts a new run with the options of the completed one; further inputs
- * steer that new run. A run that did not complete keeps its input, because it may be resumed.
+ * steer that new run. A run that did not complete keeps its input, because it may be resumed. A compaction is never resumed, so it keeps no
+ * input.
  */
 export function carryOver(completed: EndedRun): void {
-  const { log, state } = completed;
-  if (state.resolutions.isEmpty || state.task(root).outcome?.status !== "completed") return;
+  const { log, state, kind: ended } = completed;
+  if (state.resolutions.isEmpty) return;
+  if (ended !== "compaction" && state.task(root).outcome?.status !== "completed") return;
   for (const kind of queues) {
     for (const arrived of state.resolutions.all(root, queueWait(kind))) {
       const submission = submitAgain(completed, kind, arrived);

@@ -13,15 +13,8 @@ import {
   type SessionId,
   type TaskId,
 } from "../../kernel/index.ts";
-import type {
-  LostSpend,
-  MoneyLine,
-  QuestionView,
-  RunFactsView,
-  RunView,
-  Spend,
-  TaskView,
-} from "./run-view.ts";
+import type { MoneyLine, QuestionView, RunFactsView, RunView, TaskView } from "./run-view.ts";
+import { noLoss, noSpend, sumOf, type Spend } from "./spend.ts";
 import { VersionedMap } from "./versioned-map.ts";
 
 /**
@@ -349,9 +342,6 @@ export class RunFold {
   }
 }
 
-const noLoss: LostSpend = Object.freeze({ calls: 0, tokens: 0, costUsd: 0 });
-const noSpend: Spend = Object.freeze({ ...noLoss, lost: noLoss });
-
 const newTask = {
   children: 0,
   priority: Priority.NORMAL,
@@ -400,16 +390,4 @@ const emptyView: RunView = {
 /** Whether a task works now: it has not ended, holds a seat and does not wait. */
 function isActive({ status }: TaskView): boolean {
   return status === "running" || status === "pausing";
-}
-
-function sumOf(one: Spend, other: Spend): Spend {
-  return { ...sumOfLosses(one, other), lost: sumOfLosses(one.lost, other.lost) };
-}
-
-function sumOfLosses(one: LostSpend, other: LostSpend): LostSpend {
-  return {
-    calls: one.calls + other.calls,
-    tokens: one.tokens + other.tokens,
-    costUsd: one.costUsd === null || other.costUsd === null ? null : addUsd(one.costUsd, other.costUsd),
-  };
 }

@@ -11,29 +11,11 @@ import type {
   TaskId,
   Usage,
 } from "../../kernel/index.ts";
+import type { Spend } from "./spend.ts";
 import type { MapVersion } from "./versioned-map.ts";
 
 /** The status of a task that has not ended, or the status with which it ended. */
 type TaskViewStatus = "pending" | "running" | "waiting" | "pausing" | RunStatus;
-
-/** What was spent. */
-export interface Spend {
-  /** Number of model calls that are charged. */
-  readonly calls: number;
-  /** Input and output tokens. */
-  readonly tokens: number;
-  /** `null` if a price is unknown. */
-  readonly costUsd: number | null;
-  /** B3: the part that was charged for calls without reported usage. */
-  readonly lost: LostSpend;
-}
-
-/** B3: charges for calls without reported usage. */
-export interface LostSpend {
-  readonly calls: number;
-  readonly tokens: number;
-  readonly costUsd: number | null;
-}
 
 /** One task of a run. */
 export interface TaskView {

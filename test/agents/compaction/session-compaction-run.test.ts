@@ -292,6 +292,37 @@ describe("session compaction", () => {
   });
 });
 
+describe("an ended compaction", () => {
+  it("leaves the input that it received to a run of its own if it is cancelled", async () => {
+    await using runtime = await openRuntime({ unknownPrice: "ignore" });
+    const model = chatModel();
+    const held = hold(model, isSummary);
+    const { compaction } = await fill(chat(model), { runtime, sessionId });
+    await held.reached;
+    await compaction.steer("three");
+    await compaction.cancel("not now");
+    expect((await compaction.result()).status).toBe("cancelled");
+    const events = await eventsOf(runtime, compaction.runId);
+    const carried = events.find((event) => event.type === "run_carry_over");
+    const next = await runtime.find(carried?.data.runId ?? "");
+    held.release();
+    expect((await next?.result())?.status).toBe("completed");
+    expect(textIn(model.calls.find((request) => textIn(request).includes("three")) as never)).toContain(
+      "two",
+    );
+  });
+
+  it("has no input that can be sent again if it failed", async () => {
+    await using runtime = await openRuntime({ unknownPrice: "ignore" });
+    const { compaction } = await fill(chat(chatModel(() => "")), { runtime, sessionId });
+    expect((await compaction.result()).status).toBe("failed");
+    await expect(runtime.sessions.resend(compaction.runId)).rejects.toMatchObject({
+      code: "invalid_argument",
+      message: expect.stringContaining("is a compaction"),
+    });
+  });
+});
+
 describe("settled", () => {
   it("is absent while input waits, and in the log of the run that reads the last input", async () => {
     await using runtime = await openRuntime({ unknownPrice: "ignore" });

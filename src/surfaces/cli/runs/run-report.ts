@@ -11,7 +11,8 @@ import {
   type Usage,
 } from "../../../kernel/index.ts";
 import { RunFold } from "../../view/run-fold.ts";
-import type { LostSpend, MoneyLine, RunView, TaskView } from "../../view/run-view.ts";
+import type { MoneyLine, RunView, TaskView } from "../../view/run-view.ts";
+import type { LostSpend } from "../../view/spend.ts";
 
 /** One task of a run, as the commands print it. */
 export type TaskReport = Pick<TaskView, "taskId" | "agentId" | "parentId" | "priority" | "status">;
