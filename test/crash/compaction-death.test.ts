@@ -17,15 +17,23 @@ const long = "word ".repeat(900);
 const isSummary = ({ messages }: ModelRequest): boolean =>
   messages.some((message) => messageText(message).includes("<conversation>"));
 
-const look = tool({
-  name: "look",
-  description: "Looks",
-  inputSchema: { type: "object", properties: {} },
-  execute: () => "seen",
-});
+/** Why the session is compacted: it does not fit the window of the model, or the tool requests it. */
+type Cause = "window" | "request";
 
-/** An invocation with a tool call that leaves a session which does not fit the window. `world` records the calls. */
-function compactedTalk(world: string[]): Workload {
+const look = (cause: Cause) =>
+  tool({
+    name: "look",
+    description: "Looks",
+    inputSchema: { type: "object", properties: {} },
+    execute: (_input, { ctx }) => {
+      if (cause === "request") ctx.requestCompaction("Keep the names.");
+      return "seen";
+    },
+  });
+
+/** An invocation with a tool call that is followed by a compaction. `world` records the calls. */
+function compactedTalk(world: string[], cause: Cause): Workload {
+  const contextWindow = cause === "window" ? 2_000 : 100_000;
   const answer = (request: ModelRequest) => {
     const isSummaryCall = isSummary(request);
     world.push(isSummaryCall ? "summary" : "turn");
@@ -35,8 +43,8 @@ function compactedTalk(world: string[]): Workload {
   const agent = (): Agent =>
     new Agent({
       name: "talker",
-      model: Object.assign(scriptedModel(Array.from({ length: 20 }, () => answer)), { contextWindow: 2_000 }),
-      tools: [look],
+      model: Object.assign(scriptedModel(Array.from({ length: 20 }, () => answer)), { contextWindow }),
+      tools: [look(cause)],
       compaction: { reserveTokens: 1_000, keepRecentTokens: 100 },
     });
   const input = [
@@ -81,28 +89,35 @@ async function shape({ store, status, output }: WorkloadResult): Promise<unknown
   };
 }
 
-test("J1, S1: an invocation with a compaction leaves the same session wherever its worker dies, and the summary is recorded once", async () => {
-  const calmWorld: string[] = [];
-  const calm = await runWorkload(compactedTalk(calmWorld));
-  const expected = await shape(calm);
-  expect(expected).toEqual({
-    status: "completed",
-    output: "Done.",
-    runs: [
-      ["compaction", "completed", "ann"],
-      ["invocation", "completed", "ann"],
-    ],
-    entries: ["message", "message", "message", "message", "message", "message", "compaction"],
-    summaries: 1,
-    unpaired: undefined,
-  });
-  expect(calmWorld).toEqual(["turn", "turn", "summary"]);
-  for (let at = 1; at <= calm.writes; at++)
-    for (const when of ["before", "after"] as const) {
-      const world: string[] = [];
-      const crashed = await runWorkload(compactedTalk(world), { at, when, countCalls: () => world.length });
-      expect({ at, when, shape: await shape(crashed) }).toEqual({ at, when, shape: expected });
-      // J6: at most the call in flight repeats.
-      expect(world.length).toBeLessThanOrEqual(calmWorld.length + 1);
-    }
-});
+test.each<Cause>(["window", "request"])(
+  "J1, S1: an invocation that is compacted because of its %s leaves the same session wherever its worker dies, and the summary is recorded once",
+  async (cause) => {
+    const calmWorld: string[] = [];
+    const calm = await runWorkload(compactedTalk(calmWorld, cause));
+    const expected = await shape(calm);
+    expect(expected).toEqual({
+      status: "completed",
+      output: "Done.",
+      runs: [
+        ["compaction", "completed", "ann"],
+        ["invocation", "completed", "ann"],
+      ],
+      entries: ["message", "message", "message", "message", "message", "message", "compaction"],
+      summaries: 1,
+      unpaired: undefined,
+    });
+    expect(calmWorld).toEqual(["turn", "turn", "summary"]);
+    for (let at = 1; at <= calm.writes; at++)
+      for (const when of ["before", "after"] as const) {
+        const world: string[] = [];
+        const crashed = await runWorkload(compactedTalk(world, cause), {
+          at,
+          when,
+          countCalls: () => world.length,
+        });
+        expect({ at, when, shape: await shape(crashed) }).toEqual({ at, when, shape: expected });
+        // J6: at most the call in flight repeats.
+        expect(world.length).toBeLessThanOrEqual(calmWorld.length + 1);
+      }
+  },
+);
