@@ -16,6 +16,8 @@ type FormSchema = Extract<
 const confirmation: FormSchema = { type: "object", properties: {} };
 const textAnswer: FormSchema = { type: "object", properties: { answer: { type: "string" } } };
 
+const requiredAnswer: FormSchema = { ...textAnswer, required: ["answer"] };
+
 /**
  * Converts an approval request of a run to a question for the host's user. Its `kind` alone decides how it is shown; the
  * arguments do not. The user always sees which tool asks, and with which arguments.
@@ -23,6 +25,13 @@ const textAnswer: FormSchema = { type: "object", properties: { answer: { type: "
 export function hostQuestion(request: ApprovalRequest): InputRequest {
   const { kind, toolName, reason } = request;
   if (kind === "elicitation") return elicitation(request);
+  if (kind === "confirm")
+    return inputRequired.elicit({ message: `${toolName} asks: ${reason}`, requestedSchema: confirmation });
+  if (kind === "select" || kind === "input")
+    return inputRequired.elicit({
+      message: `${toolName} asks: ${reason}`,
+      requestedSchema: kind === "input" ? requiredAnswer : choiceOf(request),
+    });
   if (kind === "question" || kind === "client_tool")
     return inputRequired.elicit({
       message: `${toolName} asks: ${reason}\n${argumentsText(request)}`,
@@ -72,7 +81,22 @@ function answerOf(kind: ApprovalKind, content: JsonObject = {}): JsonValue | und
   if (kind === "elicitation") return content;
   // A call of a client-side tool always has a result.
   if (kind === "client_tool") return content["answer"] ?? null;
-  return kind === "question" ? content["answer"] : undefined;
+  return hasAnswer(kind) ? content["answer"] : undefined;
+}
+
+function hasAnswer(kind: ApprovalKind): boolean {
+  return kind === "question" || kind === "select" || kind === "input";
+}
+
+/** The form of a question whose answer is one of its choices. */
+function choiceOf({ input }: ApprovalRequest): FormSchema {
+  const { choices } = isObject(input) ? input : {};
+  const texts = Array.isArray(choices) ? choices.filter((choice) => typeof choice === "string") : [];
+  return {
+    type: "object",
+    properties: { answer: { type: "string", enum: [...texts] } },
+    required: ["answer"],
+  };
 }
 
 function isObject(value: JsonValue | undefined): value is JsonObject {

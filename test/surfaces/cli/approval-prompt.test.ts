@@ -37,6 +37,19 @@ describe("the approval prompt", () => {
     expect(questions).toHaveLength(answers.length);
   });
 
+  test.each([
+    { kind: "select", answers: ["c", " b "], decision: { decision: "approved", input: "b" } },
+    { kind: "input", answers: ["Ann"], decision: { decision: "approved", input: "Ann" } },
+    { kind: "input", answers: [null], decision: undefined },
+    { kind: "confirm", answers: ["n"], decision: { decision: "denied", reason: "by the person" } },
+  ] as const)("answers a $kind of an extension with $decision after $answers", async (each) => {
+    const { terminal, questions } = person(each.answers);
+    const input = { message: "Which?", choices: ["a", "b"] };
+    const question = { ...request, kind: each.kind, input, reason: "Which?" };
+    expect(await askDecision(question, terminal)).toEqual(each.decision);
+    expect(questions).toHaveLength(each.answers.length);
+  });
+
   test("does not ask about a call of a client-side tool and says which program answers it", async () => {
     const { terminal, questions, said } = person(["y"]);
     expect(await askDecision({ ...request, kind: "client_tool" }, terminal)).toBeUndefined();

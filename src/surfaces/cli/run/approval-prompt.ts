@@ -1,4 +1,4 @@
-import type { ApprovalDecision, ApprovalRequest } from "../../../kernel/index.ts";
+import { readProperty, type ApprovalDecision, type ApprovalRequest } from "../../../kernel/index.ts";
 import { printable, type Terminal } from "../terminal.ts";
 import { requestLines } from "./run-watcher.ts";
 
@@ -30,9 +30,12 @@ export async function askDecision(
     terminal.say(`  ${printable(request.toolName)} waits for a program that sends ${printable(call)}`);
     return undefined;
   }
+  if (request.kind === "select" || request.kind === "input") return askAnswer(request, terminal, signal);
   let shown = isShown ? "" : `${requestLines(request).join("\n")}\n`;
   for (;;) {
-    const answer = await terminal.ask(`${shown}  ${printable(request.reason)}. Allow it? [y/n/a/?] `, signal);
+    const isCall = request.kind !== "confirm";
+    const question = isCall ? ". Allow it? [y/n/a/?]" : " [y/n]";
+    const answer = await terminal.ask(`${shown}  ${printable(request.reason)}${question} `, signal);
     if (answer === undefined || answer === null) return undefined;
     shown = "";
     switch (answer.trim().toLowerCase()) {
@@ -51,5 +54,26 @@ export async function askDecision(
       default:
         terminal.say("    Answer y, n or a; ? explains them.");
     }
+  }
+}
+
+/**
+ * Asks for the answer to a `select` or an `input` of an extension. An answer that is not one of the choices asks again.
+ * Resolves to `undefined` if there is no terminal or the person leaves without an answer.
+ */
+async function askAnswer(
+  { kind, input, reason }: ApprovalRequest,
+  terminal: Pick<Terminal, "ask" | "say">,
+  signal: AbortSignal | undefined,
+): Promise<ApprovalDecision | undefined> {
+  const choices = kind === "select" ? readProperty(input, "choices") : undefined;
+  const texts = Array.isArray(choices) ? choices.map(String) : undefined;
+  const listed = texts === undefined ? "" : ` [${texts.map(printable).join(" / ")}]`;
+  for (;;) {
+    const answer = await terminal.ask(`  ${printable(reason)}${listed} `, signal);
+    if (answer === undefined || answer === null) return undefined;
+    const text = answer.trim();
+    if (texts === undefined || texts.includes(text)) return { decision: "approved", input: text };
+    terminal.say("    Answer with one of the choices. Ctrl-D leaves the question open.");
   }
 }
