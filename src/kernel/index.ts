@@ -268,7 +268,7 @@ export { compactionProblem } from "./sessions/compaction-check.ts";
 export * from "./sessions/session-context.ts";
 export type * from "./sessions/session-entry.ts";
 export { sessionSettings, type SessionSettings } from "./sessions/session-settings.ts";
-export { checkEntry } from "./sessions/entry-check.ts";
+export { checkEntry, isChatMessage, isToolOutput } from "./sessions/entry-check.ts";
 export { leafOf, PathCollector, pathTo, rootLeafOf } from "./sessions/session-path.ts";
 export { sessionTitle } from "./sessions/session-title.ts";
 export type * from "./sessions/sessions.ts";

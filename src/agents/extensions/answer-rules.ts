@@ -1,16 +1,20 @@
 import {
   checkOptions,
+  copyJson,
+  deepFreeze,
   describeValue,
   Fault,
   findUnpaired,
+  isChatMessage,
   isJson,
+  isToolOutput,
   optionNames,
   readProperty,
   type AnswerableEventType,
   type ChatMessage,
   type ExtensionEvents,
+  type JsonValue,
   type OptionNames,
-  type ToolOutput,
   type ToolResult,
 } from "../../kernel/index.ts";
 import { readInput } from "../agent-input.ts";
@@ -76,7 +80,7 @@ export const answerRules: { readonly [Type in AnswerableEventType]: AnswerRule<T
   context: {
     read: (value) => {
       const messages = readProperty(value, "messages");
-      return isHistory(messages) ? { messages } : undefined;
+      return isHistory(messages) ? { messages: sealed(messages) } : undefined;
     },
     expected: "{ messages } with a list of messages in which every call is followed by its result",
     names: optionNames<Answer<"context">>({ messages: true }),
@@ -154,7 +158,9 @@ function readInputAnswer(value: object): Answer<"input"> | undefined {
   if (action !== "transform" || !isJson(input)) return undefined;
   if (typeof input !== "string" && !Array.isArray(input)) return undefined;
   const read = readInput(input);
-  return read?.message === undefined || read.earlier !== undefined ? undefined : { action, input };
+  return read?.message === undefined || read.earlier !== undefined
+    ? undefined
+    : { action, input: sealedCopy(input) };
 }
 
 function readPatch(value: object): Answer<"tool_result"> | undefined {
@@ -163,11 +169,11 @@ function readPatch(value: object): Answer<"tool_result"> | undefined {
     readProperty(value, "isError"),
     readProperty(value, "terminate"),
   ];
-  if (output !== undefined && !isOutput(output)) return undefined;
+  if (output !== undefined && !(isJson(output) && isToolOutput(output))) return undefined;
   if (isError !== undefined && typeof isError !== "boolean") return undefined;
   if (!isTerminate(terminate)) return undefined;
   return {
-    ...(output !== undefined && { output }),
+    ...(output !== undefined && { output: sealedCopy(output) }),
     ...(isError !== undefined && { isError }),
     ...(terminate !== undefined && { terminate }),
   };
@@ -177,31 +183,18 @@ function isTerminate(value: unknown): value is ToolResult["terminate"] {
   return value === undefined || typeof value === "boolean" || value === "always" || value === "answer";
 }
 
-function isOutput(value: unknown): value is ToolOutput {
-  if (!isJson(value)) return false;
-  switch (readProperty(value, "type")) {
-    case "text":
-      return typeof readProperty(value, "text") === "string";
-    case "json":
-      return readProperty(value, "value") !== undefined;
-    case "content":
-      return isParts(readProperty(value, "parts"));
-    default:
-      return false;
-  }
-}
-
-function isParts(value: unknown): boolean {
-  return Array.isArray(value) && value.every((part) => typeof readProperty(part, "type") === "string");
-}
-
 function isHistory(value: unknown): value is readonly ChatMessage[] {
-  if (!Array.isArray(value) || !value.every(isMessage) || !isJson(value)) return false;
+  if (!Array.isArray(value) || !value.every(isChatMessage) || !isJson(value)) return false;
   return findUnpaired(value) === undefined;
 }
 
-function isMessage(value: unknown): value is ChatMessage {
-  const [role, content] = [readProperty(value, "role"), readProperty(value, "content")];
-  if (role === "system") return typeof content === "string";
-  return (role === "user" || role === "assistant" || role === "tool") && isParts(content);
+/** Returns messages that the handler can no longer change. A list that is the event's own is returned as it is. */
+function sealed(messages: readonly ChatMessage[]): readonly ChatMessage[] {
+  if (Object.isFrozen(messages)) return messages;
+  return messages.map((each) => (Object.isFrozen(each) ? each : sealedCopy(each)));
+}
+
+/** A copy, so that a handler which keeps its answer cannot change it later. */
+function sealedCopy<Value>(value: Value): Value {
+  return deepFreeze(copyJson(value as unknown as JsonValue)) as unknown as Value;
 }

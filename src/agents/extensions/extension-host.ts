@@ -1,4 +1,6 @@
 import {
+  CancellationError,
+  deepFreeze,
   eventDraft,
   Fault,
   stopsTask,
@@ -141,12 +143,13 @@ export class ExtensionHost {
     place: HandlerPlace,
   ): Promise<Answered<Type>> {
     const rule = answerRules[type] as AnswerRule<Type>;
-    let answered: Answered<Type> = { event, answer: undefined, by: undefined };
+    // S4: a handler changes an event by its answer only, which is checked.
+    let answered: Answered<Type> = { event: deepFreeze(event), answer: undefined, by: undefined };
     for (const handler of this.registered.handlers.get(type) ?? []) {
       const answer = await this.#ask(type, handler, answered.event, place);
       if (answer === undefined) continue;
       const next = rule.next?.(answered.event, answer) ?? answered.event;
-      answered = { event: next, answer, by: handler.extension };
+      answered = { event: deepFreeze(next), answer, by: handler.extension };
       if (rule.isFinal(answer)) break;
     }
     return answered;
@@ -221,7 +224,7 @@ export class ExtensionHost {
       return readAnswer(type, await this.#call(type, handler, event, place));
     } catch (error) {
       // S4: a cancel, an exhausted budget or a termination inside a step stops the task as usual.
-      if (place.navigate === "busy" && stopsTask(error)) throw error;
+      if (place.navigate === "busy" && stops(error, place)) throw error;
       const fault = this.#record(handler.extension, type, Fault.from(error), place);
       return (answerRules[type] as AnswerRule<Type>).onFailure?.(fault);
     }
@@ -321,6 +324,11 @@ export class ExtensionHost {
 }
 
 const none: readonly RegisteredHandler[] = [];
+
+/** Whether an error of a handler ends its task. The cancel of other work, for which the handler waited, does not. */
+function stops(error: unknown, { step }: HandlerPlace): boolean {
+  return stopsTask(error) && (!(error instanceof CancellationError) || step?.signal.aborted === true);
+}
 
 /** Fails a handler when its task is cancelled. */
 function watchCancel({ step }: HandlerPlace, fail: (error: unknown) => void): () => void {

@@ -72,7 +72,8 @@ export function checkChildRequest(
   checkChoice(owner, "onParentEnd", options.onParentEnd, ["cancel", "wait", "detach"]);
   if (options.priority !== undefined) parsePriority(options.priority);
   if (options.budget !== undefined) executionBudget(options.budget);
-  if (prompt === undefined || prompt.length === 0)
+  const isContent = typeof prompt === "string" || Array.isArray(prompt);
+  if (!isContent || prompt.length === 0)
     throw new Fault(
       "invalid_argument",
       `invalid prompt ${describeValue(prompt)} of ${owner}: expected a text that is not empty, or content parts`,

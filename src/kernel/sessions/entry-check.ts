@@ -1,6 +1,8 @@
 import { describeValue } from "../base/describe-value.ts";
 import { Fault } from "../base/fault.ts";
 import { assertJson } from "../base/json.ts";
+import type { ChatMessage } from "../messages/chat-message.ts";
+import type { ToolOutput } from "../messages/content.ts";
 import { thinkingLevels } from "../messages/thinking-level.ts";
 import type { SessionEntry } from "./session-entry.ts";
 
@@ -19,7 +21,7 @@ const isPresent: Check = (value) => value !== undefined;
 
 /** The fields that an entry of each type must have besides the common ones. */
 const fieldsOfType: { readonly [Type in SessionEntry["type"]]: Readonly<Record<string, Check>> } = {
-  message: { message: isMessage },
+  message: { message: isChatMessage },
   compaction: { summary: isText, firstKeptEntryId: isName, tokensBefore: isCount },
   branch_summary: { summary: isText, fromId: isName },
   leaf: { targetId: isNameOrNull },
@@ -69,10 +71,11 @@ const partsOfRole: Readonly<Record<string, Readonly<Record<string, Readonly<Reco
     tool_call: { callId: isText, toolName: isText, input: isPresent },
     opaque: { provider: isText, value: isObject },
   },
-  tool: { tool_result: { callId: isText, toolName: isText, output: isOutput, isError: isFlag } },
+  tool: { tool_result: { callId: isText, toolName: isText, output: isToolOutput, isError: isFlag } },
 };
 
-function isMessage(value: unknown): boolean {
+/** Whether the value is a message with a valid role and valid parts. */
+export function isChatMessage(value: unknown): value is ChatMessage {
   if (!isObject(value)) return false;
   const { role, content } = value;
   if (role === "system") return isText(content);
@@ -82,8 +85,8 @@ function isMessage(value: unknown): boolean {
 
 /** A custom message stands alone, so that a tool call or a result in it would lack its counterpart. */
 function isCustomMessage(value: unknown): boolean {
-  if (!isMessage(value)) return false;
-  const { role, content } = value as { readonly role: string; readonly content: unknown };
+  if (!isChatMessage(value)) return false;
+  const { role, content } = value;
   if (role === "tool") return false;
   return !Array.isArray(content) || content.every((part: { type: string }) => part.type !== "tool_call");
 }
@@ -101,7 +104,8 @@ function isSource(value: unknown): boolean {
   return (kind === "base64" && isText(data)) || (kind === "url" && isText(url));
 }
 
-function isOutput(value: unknown): boolean {
+/** Whether the value is the output of a tool, with valid parts. */
+export function isToolOutput(value: unknown): value is ToolOutput {
   if (!isObject(value)) return false;
   const { type, text, value: json, parts } = value;
   if (type === "content")

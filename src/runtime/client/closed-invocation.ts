@@ -1,11 +1,13 @@
 import {
   Fault,
+  readProperty,
   rootTaskId as root,
   type AgentId,
   type Journal,
   type RunRecord,
   type RuntimeSessions,
   type SessionId,
+  type StepRecord,
   type TaskRecord,
   type TenantScope,
 } from "../../kernel/index.ts";
@@ -25,7 +27,10 @@ export interface ClosedInvocationQuery {
   readonly scope: TenantScope | undefined;
 }
 
-/** Returns the last invocation of an agent on the path of a session that is closed. Throws `not_found`. */
+/**
+ * Returns the last invocation of an agent on the path of a session that is closed, without those whose input an extension
+ * has handled. Throws `not_found`.
+ */
 export async function lastClosedInvocation(query: ClosedInvocationQuery): Promise<ClosedInvocation> {
   const { journal, sessions, agentId, sessionId, scope } = query;
   const path = await sessions.path(sessionId);
@@ -45,9 +50,20 @@ export async function lastClosedInvocation(query: ClosedInvocationQuery): Promis
   );
 }
 
-/** The root task, which the first commit of a run creates. */
+/**
+ * The root task, which the first commit of a run creates. `undefined` if an extension has handled the last input of the
+ * run, because no model was sent anything then.
+ */
 async function readRootTask(journal: Journal, { runId }: RunRecord): Promise<TaskRecord | undefined> {
-  for await (const { tasks = [] } of journal.read(runId))
-    for (const change of tasks) if (change.type === "create") return change.task;
-  return undefined;
+  let task: TaskRecord | undefined;
+  let isHandled = false;
+  for await (const { tasks = [], steps = [] } of journal.read(runId)) {
+    for (const change of tasks) if (change.type === "create") task ??= change.task;
+    for (const step of steps) if (step.taskId === root && step.kind === "turn") isHandled = wasHandled(step);
+  }
+  return isHandled ? undefined : task;
+}
+
+function wasHandled({ outcome }: StepRecord): boolean {
+  return outcome.kind === "ok" && readProperty(outcome.value, "handled") !== undefined;
 }

@@ -42,7 +42,8 @@ export class ChildSteps {
     const step = this.#steps.identify("spawn", "child", request);
     return this.#steps.run<SpawnOutcome>(step, async () => {
       const inherited = inheritedBy(runner, request);
-      const { prompt, ...options } = request;
+      const { prompt, ...given } = request;
+      const options = { ...given, ...narrowed(runner.task.record.tools, given.tools) };
       const input = prompt as JsonValue;
       assertJson(input, "the prompt of ctx.child()");
       runner.worker.sizes.assert(input, "the prompt of ctx.child()");
@@ -78,4 +79,13 @@ export class ChildSteps {
       this.#steps.runner.activity.waitFor(cancelScope, ends(), { name }),
     );
   }
+}
+
+/** The tools of a child: a task whose tools are limited cannot give its child others. */
+function narrowed(
+  own: readonly string[] | null,
+  wanted: readonly string[] | undefined,
+): Pick<SpawnOptions, "tools"> | undefined {
+  if (own === null) return undefined;
+  return { tools: wanted === undefined ? own : wanted.filter((name) => own.includes(name)) };
 }

@@ -74,6 +74,31 @@ describe("tools in a child", () => {
 });
 
 describe("limits of a child", () => {
+  test.each([{ prompt }, { prompt, tools: ["delegate", "write"] }])(
+    "a child whose tools are limited cannot give its child others, as with %j",
+    async (request) => {
+      let written = 0;
+      const write = tool({
+        name: "write",
+        description: "Writes",
+        inputSchema: noInput,
+        execute: () => `written ${++written}`,
+      });
+      let calls = 0;
+      const { agent, model, runtime } = await setUp(
+        [asks("delegate"), asks("delegate"), asks("write"), "Grandchild.", "Child.", "Done."],
+        (ctx) => ended(ctx, calls++ === 0 ? { prompt, tools: ["delegate"] } : request),
+        { tools: [write] },
+      );
+      expect(await agent.invoke("Go.", { runtime })).toMatchObject({ output: "Done." });
+      expect(written).toBe(0);
+      expect(model.calls[3]?.messages.at(-1)).toMatchObject({
+        content: [{ isError: true, output: { text: expect.stringContaining("may call: delegate") } }],
+      });
+      await runtime.close();
+    },
+  );
+
   test("the child takes a seat of the run, and its turns count against the run's budget", async () => {
     const { agent, runtime } = await setUp(
       [asks("delegate"), "Learnt.", "Done."],

@@ -110,6 +110,36 @@ describe.each(twoStores)("agent.spawnChild() on the %s store", (_name, prepare) 
     await runtime.close();
   });
 
+  test("starts from the last request to a model if an extension has handled the input since", async () => {
+    const runtime = await openOn(await prepare());
+    const { agent, model } = scout(["It rains.", "Rain."], {
+      extensions: [
+        {
+          name: "help",
+          setup: (api) =>
+            api.on("input", ({ text }) =>
+              text === "/help" ? { action: "handled", reply: "Ask." } : undefined,
+            ),
+        },
+      ],
+    });
+    const { sessionId } = await agent.invoke("Where?", { runtime });
+    await agent.invoke("/help", { runtime, sessionId });
+    expect(await (await agent.spawnChild({ sessionId, prompt, runtime })).result()).toMatchObject({
+      output: "Rain.",
+    });
+    const parent = model.calls[0];
+    expect(model.calls[1]).toEqual({
+      ...parent,
+      messages: [...(parent?.messages ?? []), userMessage(prompt)],
+    });
+    const helped = await agent.invoke("/help", { runtime });
+    await expect(agent.spawnChild({ sessionId: helped.sessionId, prompt, runtime })).rejects.toMatchObject({
+      code: "not_found",
+    });
+    await runtime.close();
+  });
+
   test("refuses an unknown tool with the valid names, and a session without a closed invocation", async () => {
     const runtime = await openOn(await prepare());
     const { agent } = scout(["It rains."]);

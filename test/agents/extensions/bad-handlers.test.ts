@@ -1,0 +1,87 @@
+import { describe, expect, test } from "vitest";
+import { Agent, CancellationError, openRuntime, tool } from "../../../src/index.ts";
+import type { ExtensionApi, JsonObject } from "../../../src/kernel/index.ts";
+import { scriptedModel } from "../../../src/testing/index.ts";
+
+const look = tool({
+  name: "look",
+  description: "Looks",
+  inputSchema: { type: "object", properties: {} } as const,
+  execute: () => "rain",
+});
+
+/** Runs an agent that calls a tool once, with one extension. Returns the last request and the errors of the extension. */
+async function run(setup: (api: ExtensionApi) => void) {
+  const model = scriptedModel([{ toolCalls: [{ name: "look", input: {}, callId: "c1" }] }, "It rains."]);
+  const agent = new Agent({
+    name: "scout",
+    model,
+    instructions: "Be brief.",
+    tools: [look],
+    extensions: [{ name: "bad", setup }],
+  });
+  await using runtime = await openRuntime();
+  const { status, output } = await agent.invoke("Where?", { runtime });
+  const errors = runtime.extensionErrors().map(({ event }) => event);
+  return { status, output, errors, sent: model.calls.at(-1)?.messages };
+}
+
+/** Assigns to a property that the type declares as read-only. */
+const assign = (target: object, name: string, value: unknown): void => {
+  (target as Record<string, unknown>)[name] = value;
+};
+
+describe("an extension that does not keep to its contract", () => {
+  const changes: Readonly<Record<string, (api: ExtensionApi) => void>> = {
+    input: (api) => api.on("input", (event) => assign(event, "text", 7)),
+    before_agent_start: (api) => api.on("before_agent_start", (event) => assign(event, "systemPrompt", 7)),
+    context: (api) => api.on("context", (event) => assign(event, "messages", "none")),
+    tool_result: (api) => api.on("tool_result", (event) => assign(event, "result", "none")),
+  };
+
+  test.each(Object.entries(changes))(
+    "changes nothing by assigning to its event %s, and the run completes",
+    async (type, setup) => {
+      const good = await run(() => undefined);
+      expect(await run(setup)).toEqual({ ...good, errors: [type] });
+    },
+  );
+
+  const answers: Readonly<Record<string, (api: ExtensionApi) => void>> = {
+    context: (api) =>
+      api.on("context", () => ({ messages: [{ role: "user", content: [{ type: "text" }] }] }) as never),
+    tool_result: (api) =>
+      api.on("tool_result", () => ({ output: { type: "content", parts: [{ type: "text" }] } }) as never),
+  };
+
+  test.each(Object.entries(answers))(
+    "changes nothing by answering %s with an incomplete part, and the run completes",
+    async (type, setup) => {
+      const good = await run(() => undefined);
+      expect(await run(setup)).toEqual({ ...good, errors: [type] });
+    },
+  );
+
+  test("cannot change an answer after it was returned", async () => {
+    const output: JsonObject & { type: "text"; text: string } = { type: "text", text: "sun" };
+    const { sent, status } = await run((api) => {
+      api.on("tool_result", () => ({ output }));
+      api.on("tool_result", () => assign(output, "text", 7));
+    });
+    expect(status).toBe("completed");
+    expect(sent?.at(-1)).toMatchObject({ content: [{ output: { type: "text", text: "sun" } }] });
+  });
+
+  test("does not cancel the run by an error of other work that was cancelled", async () => {
+    const cancelled = await run((api) =>
+      api.on("before_agent_start", () => {
+        throw new CancellationError("the other work was cancelled");
+      }),
+    );
+    expect(cancelled).toMatchObject({
+      status: "completed",
+      output: "It rains.",
+      errors: ["before_agent_start"],
+    });
+  });
+});
