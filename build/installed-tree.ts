@@ -76,17 +76,8 @@ export async function installTree(repository: string, target: string): Promise<v
 
 /** Creates the SBOM of an installed tree with `npm sbom`. */
 export async function sbomOf(tree: string): Promise<Sbom> {
-  const args = [
-    "sbom",
-    "--sbom-format",
-    "cyclonedx",
-    "--omit",
-    "dev",
-    "--omit",
-    "optional",
-    "--omit",
-    "peer",
-  ];
+  // The tree has no optional peers. `--omit peer` would also omit a runtime package that is a peer of another one.
+  const args = ["sbom", "--sbom-format", "cyclonedx", "--omit", "dev", "--omit", "optional"];
   const { stdout } = await execute("npm", [...args, "--offline"], { cwd: tree, maxBuffer: 2 ** 26 });
   return JSON.parse(stdout) as Sbom;
 }

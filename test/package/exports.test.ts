@@ -43,7 +43,7 @@ test("every path in exports and its types are in the tarball", () => {
 
 test("the tarball contains only the manifest, documents, examples and built code", () => {
   const known =
-    /^(?:package\.json|LICENSE|\w+\.md|docs\/.+\.md|examples\/[\w-]+\.ts|dist\/.+\.(?:js|js\.map|d\.ts))$/u;
+    /^(?:package\.json|settings\.schema\.json|LICENSE|\w+\.md|docs\/.+\.md|examples\/[\w-]+\.ts|examples\/workspace\/.+|dist\/.+\.(?:js|js\.map|d\.ts))$/u;
   expect(packed.filter((file) => !known.test(file))).toEqual([]);
 });
 

@@ -84,7 +84,7 @@ describe("the installed package", () => {
   test("every export can be imported without an optional package", async () => {
     const code = `
       const { exports } = JSON.parse((await import("node:fs")).readFileSync("package.json", "utf8"));
-      const paths = Object.keys(exports).filter((path) => path !== "./package.json");
+      const paths = Object.keys(exports).filter((path) => !path.endsWith(".json"));
       for (const path of paths) await import("reeve" + path.slice(1));
       console.log(paths.length > 5);
     `;

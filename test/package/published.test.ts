@@ -102,7 +102,7 @@ describe("the published package", () => {
     await mkdir(project);
     for (const part of ["dist", "package.json"])
       await cp(join(root, part), join(home, part), { recursive: true });
-    for (const name of ["commander", "ajv", "tinyglobby", "diff"])
+    for (const name of ["commander", "ajv", "tinyglobby", "diff", "yaml"])
       await symlink(join(repository, "node_modules", name), join(home, "node_modules", name));
     const command = join(home, "dist/surfaces/cli/main.js");
     const ask = () =>

@@ -267,7 +267,7 @@ function refusing({ test, expect, open, reopen }: ContractHarness): void {
         (name) => () => records.put({ ...draft("a"), namespace: name }, "absent"),
       ),
       ...["", "a b", "ü", "a\n", "x".repeat(513)].map((key) => () => records.put(draft(key), "absent")),
-      ...["", "x".repeat(257)].map((tenantId) => () => records.put(draft("a", 1, { tenantId }), "absent")),
+      ...["", "x".repeat(1_025)].map((tenantId) => () => records.put(draft("a", 1, { tenantId }), "absent")),
       ...[-1, 1.5, Number.NaN, Infinity].flatMap((number) => [
         () => records.put(draft("a", 1, { dueAt: number }), "absent"),
         () => records.put(draft("a"), number),
