@@ -84,6 +84,14 @@ const cases = Object.entries({ ...singleAgentCases, ...teamCases }).filter(
   ([name]) => name !== "information",
 );
 
+/** Teams that end in another way: the error of a member is an outcome for the team. */
+const endOfTeams: Readonly<Record<string, string | undefined>> = {
+  "actor-critic": "child_failed",
+  debate: "child_failed",
+  swarm: "child_failed",
+  "blackboard in turn": undefined,
+};
+
 describe("a request that exceeds the context window", () => {
   it.each(cases)("is compacted once and sent again in the architecture %s", async (_name, each) => {
     const { result, services, events } = await runOn(each);
@@ -103,10 +111,8 @@ describe("a request that exceeds the context window", () => {
     const failures = events.flatMap((event) =>
       event.type === "agent_error" ? [event.data.failure.code] : [],
     );
-    // The error of a member of a team is an outcome for the team.
     expect(failures[0]).toBe("model_context_overflow");
-    const ends = each === singleAgentCases[name] ? ["model_context_overflow"] : [result.error?.code];
-    expect(ends).toContain(result.error?.code);
+    expect(result.error?.code).toBe(name in endOfTeams ? endOfTeams[name] : "model_context_overflow");
     expect(result.status).not.toBe("completed");
     expect(services.summaries).toBe(0);
   });
@@ -191,7 +197,7 @@ describe("a session that has outgrown the context window", () => {
       if (textIn(request).length / 4 > size.tokens) return { error: overflow() };
       return isSummary(request) ? "In short." : `answer ${"word ".repeat(160)}`;
     };
-    return scriptedModel(Array.from({ length: 80 }, () => answer) as never);
+    return scriptedModel(Array.from({ length: 80 }, () => answer));
   }
 
   it("is summarised without the middle of the conversation, so that later invocations fit again", async () => {
