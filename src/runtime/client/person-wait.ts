@@ -77,9 +77,19 @@ class QuestionReader {
       }
       const summary = await store.journal.summary(runId);
       if (summary?.status !== "waiting" || !summary.waitsFor.includes("person")) continue;
-      const pending = await readPendingApprovals(this.#run);
+      const pending = await this.#unanswered();
       if (pending.length > 0) return pending;
     }
     return [];
+  }
+
+  /** The open questions whose answer is not in the mailbox, where it stays until the owner of the run has read it. */
+  async #unanswered(): Promise<readonly PendingApproval[]> {
+    const { store, runId } = this.#run;
+    // The mailbox is read first: the owner removes the mail with the commit that holds the decision.
+    const mail = await store.mailbox.read(runId);
+    const answered = new Set(mail.map(({ body }) => body.type === "approval" && body.approvalId));
+    const pending = await readPendingApprovals(this.#run);
+    return pending.filter(({ approvalId }) => !answered.has(approvalId));
   }
 }

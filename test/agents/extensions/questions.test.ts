@@ -27,6 +27,21 @@ function asking(log: string[], ask: (ctx: ExtensionContext) => Promise<unknown>)
 }
 
 describe.each(twoStores)("questions of extensions in a %s store", (_name, prepare) => {
+  test("untilPersonIsNeeded() waits for the next question if the one before was just answered", async () => {
+    const store = await (await prepare())();
+    await using runtime = await openRuntime({ store });
+    const log: string[] = [];
+    const agent = asking(log, async ({ ui }) => [await ui.confirm("Sure?"), await ui.input("Name?")]);
+    const run = await agent.submit("go", { runtime });
+    const first = await asked(run);
+    await run.approve(first.approvalId, { decision: "approved" });
+    const second = await asked(run);
+    expect(second).toMatchObject({ kind: "input" });
+    await run.approve(second.approvalId, { decision: "approved", input: "Ada" });
+    expect(await run.result()).toMatchObject({ output: "Done." });
+    expect(log).toEqual(["started", '[true,"Ada"]']);
+  });
+
   test("a question survives a restart, is listed with its kind and choices, and each answer is recorded once", async () => {
     const open = await prepare();
     const log: string[] = [];
