@@ -172,8 +172,9 @@ export class AgentCore implements HostedAgent {
     if (this.subAgents.length > 0) refuseDuplicateNamesBelow(this);
     this.models = modelsOf(this.architecture, options);
     refuseDuplicateTools(name, tools);
-    if (options.reviewers !== undefined)
-      checkReviewers(name, options.reviewers, typeof this.#tools === "function" ? undefined : tools);
+    // Extensions register tools later, and a function may return others.
+    const isFixed = typeof this.#tools !== "function" && options.extensions === undefined;
+    if (options.reviewers !== undefined) checkReviewers(name, options.reviewers, isFixed ? tools : undefined);
     const pipeline = new MiddlewarePipeline(middlewareOf(options, home?.clock));
     const { extensions = [] } = options;
     const parts = { ...limits, pipeline, toolSpecs, check: home?.check };

@@ -151,6 +151,20 @@ describe.each(twoStores)("a reviewer on the %s store", (_name, prepare) => {
   });
 });
 
+test("a reviewer may call a tool that an extension registers", async () => {
+  const { agent, model } = scout([looks, "Rain.", notes, "Reviewed."], {
+    tools: [look],
+    extensions: [{ name: "notes", setup: (api) => api.registerTool(note) }],
+    reviewers: [reviewer({ every: 1, tools: ["note"], prompt })],
+  });
+  await using runtime = await openRuntime({ unknownPrice: "ignore" });
+  await agent.invoke("Where?", { runtime });
+  expect(await reviewsOf(runtime)).toMatchObject([{ status: "completed" }]);
+  expect(model.calls.at(-1)?.messages.at(-1)).toMatchObject({
+    content: [{ toolName: "note", isError: false, output: { text: "noted" } }],
+  });
+});
+
 test("reviewer() refuses invalid options, and an agent refuses unknown tools and equal names of reviewers", () => {
   const valid = { every: 1, tools: ["note"], prompt };
   for (const change of [
