@@ -1,5 +1,5 @@
 import { type ToolOutput, outputChars } from "../../kernel/index.ts";
-import { headOf } from "../middleware/text-cut.ts";
+import { headOf, tailOf } from "../middleware/text-cut.ts";
 
 /** The smallest limit that leaves room for text besides the marker. */
 export const shortestCut = 64;
@@ -9,6 +9,14 @@ export function cutText(text: string, limit: number): string {
   if (text.length <= limit) return text;
   const head = headOf(text, limit - marker(text.length).length);
   return head + marker(text.length - head.length);
+}
+
+/** Cuts the middle of a text, so that `limit` characters and a marker that states how many are missing remain. */
+export function withoutMiddle(text: string, limit: number): string {
+  if (text.length <= limit) return text;
+  const half = Math.floor(limit / 2);
+  const [head, tail] = [headOf(text, half), tailOf(text, half)];
+  return `${head}${marker(text.length - head.length - tail.length)}\n${tail}`;
 }
 
 /** Replaces an output that is longer than `limit` characters by a cut text, which names images and files. */

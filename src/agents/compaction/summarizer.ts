@@ -1,5 +1,6 @@
 import {
   checkOptions,
+  Fault,
   optionNames,
   messageText,
   Transcript,
@@ -12,6 +13,7 @@ import {
   type StopReason,
 } from "../../kernel/index.ts";
 import { conversationText } from "./conversation-text.ts";
+import { withoutMiddle } from "./cut-text.ts";
 
 export interface SummaryRequest {
   /** The messages to be replaced, oldest first. */
@@ -56,11 +58,11 @@ export function summarizeIn(
 ): Summarizer {
   checkOptions("summarizeIn()", options, inRunNames);
   const { role, maxOutputTokens = 2_048 } = options;
-  const call = async (scope: Pick<RunContext, "llm">, request: SummaryRequest): Promise<string> => {
-    const transcript = Transcript.of([question(request)]);
-    const named = role === undefined ? {} : { role };
-    return answerOf(await scope.llm({ transcript, instructions, maxOutputTokens, ...named }));
-  };
+  const named = role === undefined ? {} : { role };
+  const call = (scope: Pick<RunContext, "llm">, request: SummaryRequest): Promise<string> =>
+    askFitting(request, (message) =>
+      scope.llm({ transcript: Transcript.of([message]), instructions, maxOutputTokens, ...named }),
+    );
   return async (requests) => {
     const [first, ...others] = requests;
     if (first === undefined) return [];
@@ -78,17 +80,45 @@ export function summarizeIn(
 export function summarizeWith(model: Model, options: SummarizerOptions = {}): Summarizer {
   checkOptions("summarizeWith()", options, outsideRunNames);
   const { maxOutputTokens = 2_048 } = options;
-  return summarizeEach(async (request) => {
-    const messages: ChatMessage[] = [{ role: "system", content: instructions }, question(request)];
-    return answerOf(await model.generate({ messages, maxOutputTokens }));
-  });
+  return summarizeEach((request) =>
+    askFitting(request, (message) =>
+      model.generate({ messages: [{ role: "system", content: instructions }, message], maxOutputTokens }),
+    ),
+  );
+}
+
+interface Reply {
+  readonly message: AssistantMessage;
+  readonly stopReason: StopReason;
+}
+
+/** The smallest part of a conversation, in characters, of which a summary is requested. */
+const shortestConversation = 1_000;
+
+/**
+ * Asks for a summary. While the request exceeds the model's context window, it asks again without the middle of the
+ * conversation: half as much each time. Otherwise a session that has outgrown the window could never be summarised.
+ */
+async function askFitting(
+  request: SummaryRequest,
+  ask: (message: ChatMessage) => Promise<Reply>,
+): Promise<string> {
+  const conversation = conversationText(request.messages);
+  for (let limit = conversation.length; ; limit = Math.floor(limit / 2)) {
+    try {
+      return answerOf(await ask(question(request, withoutMiddle(conversation, limit))));
+    } catch (error) {
+      const isOverflow = Fault.from(error).code === "model_context_overflow";
+      if (!isOverflow || limit < 2 * shortestConversation) throw error;
+    }
+  }
 }
 
 /**
  * The text of a summary. A summary that was cut at its output limit counts as none, because its end would be lost for
  * good.
  */
-function answerOf(reply: { readonly message: AssistantMessage; readonly stopReason: StopReason }): string {
+function answerOf(reply: Reply): string {
   return reply.stopReason === "stop" ? messageText(reply.message).trim() : "";
 }
 
@@ -104,7 +134,10 @@ What was decided, and why.
 ## Open
 What is under way or broken, and what comes next.`;
 
-function question({ messages, previous, part, instructions: wishes }: SummaryRequest) {
+function question(
+  { previous, part, instructions: wishes }: Omit<SummaryRequest, "messages">,
+  conversation: string,
+): ChatMessage {
   const task =
     part === "turn"
       ? "Below is the beginning of a turn that is still in progress; its newest part is kept after your summary. State what was requested and what has been done so far that the rest builds on."
@@ -115,7 +148,7 @@ function question({ messages, previous, part, instructions: wishes }: SummaryReq
     task,
     wishes === undefined ? "" : `The user asks you to consider this: ${wishes}`,
     previous === null ? "" : `<previous-summary>\n${previous}\n</previous-summary>`,
-    `<conversation>\n${conversationText(messages)}\n</conversation>`,
+    `<conversation>\n${conversation}\n</conversation>`,
   ];
   return userMessage(sections.filter(Boolean).join("\n\n"));
 }

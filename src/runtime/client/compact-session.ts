@@ -5,12 +5,19 @@ import {
   optionNames,
   type CompactSessionOptions,
   type HostedAgent,
+  type SessionCompaction,
   type SessionSummary,
   type SubmitOptions,
 } from "../../kernel/index.ts";
 import { hostedAgent, type WorkerContext } from "../process/worker-context.ts";
 
 const optionsOfRun = optionNames<CompactSessionOptions>({ instructions: true });
+
+/** Whether the caller passes a summary, so that no run has to write one. */
+export function hasSummary(options: SessionCompaction | CompactSessionOptions): options is SessionCompaction {
+  const value: unknown = options;
+  return typeof value === "object" && value !== null && ("summary" in value || "firstKeptEntryId" in value);
+}
 
 /** Checks the options of a run that compacts a session, and returns its instructions. */
 export function checkCompaction(options: CompactSessionOptions): { readonly instructions?: string } {

@@ -59,7 +59,7 @@ import {
   searchNames,
   sessionQuery,
 } from "./session-arguments.ts";
-import { checkCompaction, compactionOf } from "./compact-session.ts";
+import { checkCompaction, compactionOf, hasSummary } from "./compact-session.ts";
 import { searchSessions } from "./session-search.ts";
 import { sessionTree } from "./session-tree.ts";
 import { sessionBusy } from "./submit-run.ts";
@@ -236,8 +236,7 @@ export class StoredSessions implements RuntimeSessions {
     sessionId: string,
     options: SessionCompaction | CompactSessionOptions = {},
   ): Promise<string | RunHandle> {
-    if ("summary" in options || "firstKeptEntryId" in options)
-      return this.#appendSummary(sessionId, options as SessionCompaction);
+    if (hasSummary(options)) return this.#appendSummary(sessionId, options);
     const instructions = checkCompaction(options);
     const session = await this.#find(sessionId);
     const { agent, submission } = compactionOf(this.#worker, session);

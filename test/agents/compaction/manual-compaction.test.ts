@@ -60,7 +60,8 @@ describe("sessions.compact(id, { instructions })", () => {
     await expect(sessions.compact("nowhere")).rejects.toMatchObject({ code: "not_found" });
     const other = runtime.forTenant({ tenantId: "umbrella" }).sessions;
     await expect(other.compact(sessionId)).rejects.toMatchObject({ code: "not_found" });
-    for (const bad of [{ instructions: "" }, { instructions: 7 }, { instruction: "x" }, { summary: "x" }])
+    const invalid = [{ instructions: "" }, { instructions: 7 }, { instruction: "x" }, { summary: "x" }];
+    for (const bad of [...invalid, null, "Keep the names."])
       await expect(sessions.compact(sessionId, bad as never)).rejects.toMatchObject({
         code: "invalid_argument",
       });
