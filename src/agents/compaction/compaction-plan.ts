@@ -82,6 +82,11 @@ export function compactionPlan(
       "invalid_argument",
       `invalid strategy ${describeValue(strategy)} of ${owner}: expected a function; use strategy: (summarize) => summarization({ summarize })`,
     );
+  if (typeof fileUse !== "function")
+    throw new Fault(
+      "invalid_argument",
+      `invalid fileUse ${describeValue(fileUse)} of ${owner}: expected a function; use fileUse: (call) => ({ use: "read", path: "..." }), or null for a call that touches no file`,
+    );
   executionBudget(budget);
   return {
     strategy: strategy ?? null,

@@ -207,6 +207,7 @@ describe("session compaction", () => {
       { keepRecentTokens: 1.5 },
       { budget: { maxTurns: Number.NaN } },
       { strategy: "sliding" },
+      { fileUse: ["read"] },
       { reserveToken: 1 },
       () => undefined,
       true,

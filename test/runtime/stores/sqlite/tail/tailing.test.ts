@@ -23,7 +23,9 @@ test("a tail that selects few of many events keeps up with the run and reads not
   await store.journal.append(lease, { number: 31, at: 1, events: [runEnd(runId, seq)] });
   expect(await end).toMatchObject({ value: { type: "run_end", seq } });
   expect((await tail.next()).done).toBe(true);
-  expect([all.mock.calls, lists.mock.calls]).toEqual([[], []]);
+  // The commit that ends a run frees the runs that waited for it. Every other statement would be the tail's.
+  const ofTail = all.mock.calls.filter(([sql]) => !sql.startsWith("UPDATE runs"));
+  expect([ofTail, lists.mock.calls]).toEqual([[], []]);
 });
 
 test("E3: a slow reader sees every event once, even if the feed drops its backlog more than once", async () => {
