@@ -9,8 +9,9 @@ import { defaultStore } from "./stored-runs.ts";
 import type { Terminal } from "./terminal.ts";
 
 const addHelp = `
-Stores a schedule and prints its name. It fires while a process that hosts the agent is open on the store: a
-program that has registered the agent. The same command again changes nothing; other options need --replace.
+Stores a schedule and prints its name. It fires while a process that hosts the agent is open on the store:
+reeve serve for the agents of its folder, or a program that has registered the agent. The same command again
+changes nothing; other options need --replace.
 
 Times follow the wall clock of --time-zone. If the clock skips the time of a schedule with one hour and one
 minute, it fires when the clock has jumped; if the time comes twice, it fires the first time.

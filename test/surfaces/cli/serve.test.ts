@@ -1,6 +1,7 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { join } from "node:path";
+import { mkdir, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
 import { createInterface } from "node:readline";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { repository } from "../../gates/run-node.ts";
@@ -14,6 +15,7 @@ interface Serving {
   /** The line on stdout: the address, with the page's link. */
   readonly link: URL;
   readonly said: () => string;
+  readonly signal: (signal: NodeJS.Signals) => void;
   /** Sends a signal and resolves with the exit code. */
   readonly stop: (signal: NodeJS.Signals) => Promise<number | null>;
 }
@@ -38,6 +40,7 @@ async function serve(cwd: string, models: string | undefined, ...args: string[])
   return {
     link: new URL(line),
     said: () => said,
+    signal: (signal) => void child.kill(signal),
     stop: async (signal) => {
       ended.catch(() => undefined);
       const exit = once(child, "exit") as Promise<[number | null]>;
@@ -98,6 +101,28 @@ describe("reeve serve", () => {
     expect(await worker.stop("SIGINT")).toBe(0);
     expect(await idle.stop("SIGTERM")).toBe(0);
     expect(idle.said()).toContain("Runs are not driven here (--no-worker)");
+  });
+
+  test("reeve serve fires the schedules of the folder's agents, and reads their files again on SIGHUP", async () => {
+    const seen = { gate: Promise.withResolvers<void>(), tower: Promise.withResolvers<void>() };
+    const { folder, url } = await setUp((_number, { messages }) => {
+      for (const [place, { resolve }] of Object.entries(seen))
+        if (JSON.stringify(messages).includes(`Guard the ${place}.`)) resolve();
+      return { text: "All is well." };
+    });
+    const file = join(folder, ".reeve/agents/watch.md");
+    const agentFile = (place: keyof typeof seen): string =>
+      `---\nmodel: openai-compatible/mini\n---\nGuard the ${place}.\n`;
+    await mkdir(dirname(file), { recursive: true });
+    await writeFile(file, agentFile("gate"));
+    const server = await serve(folder, url, "--no-token");
+    const schedule = ["schedule", "add", "rounds", "--agent", "watch", "--every", "1s", "Look around"];
+    expect(await reeve(schedule, { cwd: folder })).toMatchObject({ code: 0 });
+    await seen.gate.promise;
+    await writeFile(file, agentFile("tower"));
+    server.signal("SIGHUP");
+    await seen.tower.promise;
+    expect(await server.stop("SIGTERM")).toBe(0);
   });
 
   test("reeve serve refuses addresses that other machines reach without tokens, and invalid ports", async () => {

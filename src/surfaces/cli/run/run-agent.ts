@@ -60,17 +60,21 @@ export interface RunResolverOptions extends Decider {
   readonly name?: string;
   /** Whether this process drives a run of `reeve run`. Other runs are left to other processes. */
   readonly accepts: (run: RunRecord, settings: RunSettings) => boolean;
+  /** Settings of runs that name the agent without a session and store no settings, such as those of a schedule. */
+  readonly settings?: RunSettings;
   /** Receives each workspace that is opened for an agent, so that the caller can close it. */
   readonly onOpen?: (workspace: Workspace) => void;
 }
 
 /**
  * Makes the agents of runs that `reeve run` has started from what is stored with each run, so that any process can drive
- * them. The one way by which a run of the command line is resumed.
+ * them. The one way by which a run of the command line is resumed. With `settings` also makes the agent of runs that
+ * schedules and other programs start.
  */
 export function runResolver({
   name = defaultAgentName,
   accepts,
+  settings: own,
   onOpen,
   ...decider
 }: RunResolverOptions): AgentResolver {
@@ -90,9 +94,9 @@ export function runResolver({
   return {
     name,
     resolve: async (run) => {
-      const settings = findSettings(run.metadata);
       const { key } = parseAgentId(run.agentId);
-      if (settings === undefined || key === undefined || !accepts(run, settings)) return undefined;
+      const settings = key === undefined ? own : findSettings(run.metadata);
+      if (settings === undefined || !accepts(run, settings)) return undefined;
       return agentWithKey(await workspaceOf(settings), settings, key, decider);
     },
   };
@@ -109,11 +113,11 @@ export function inFolder(folder: string): RunResolverOptions["accepts"] {
 async function agentWithKey(
   workspace: Workspace,
   { agent: name = defaultAgentName, instructions }: RunSettings,
-  key: string,
+  key: string | undefined,
   { yes = false }: Decider,
 ): Promise<Agent> {
   refuseUnasked(workspace, name, yes);
-  const agent: HostedAgent = await workspace.agent(name, { key });
+  const agent: HostedAgent = await workspace.agent(name, key === undefined ? {} : { key });
   if (!isAgent(agent))
     throw new Fault(
       "unsupported",

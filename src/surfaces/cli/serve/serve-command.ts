@@ -20,7 +20,7 @@ import { checkSandbox } from "../run/run-sandbox.ts";
 import { toMetadata, type RunSettings } from "../run/run-settings.ts";
 import { agentSettings, reportNotices } from "../run/run-workspace.ts";
 import { settingsOf, type SettingsOptions } from "../run/settings-options.ts";
-import type { Terminal } from "../terminal.ts";
+import { printable, type Terminal } from "../terminal.ts";
 import { askTrust } from "../workspace/trust-command.ts";
 import { idleEngine } from "./idle-engine.ts";
 
@@ -54,7 +54,11 @@ export async function serveCommand(options: ServeOptions, terminal: Terminal): P
     const runtime = open.add(
       await openRuntime({ store, keepAlive: true, ...(!isWorker && { engine: idleEngine }) }),
     );
-    if (isWorker) for (const resolver of resolvers(workspace, flags, open)) runtime.register(resolver);
+    const onOpen = (opened: Workspace): void => reloadOnHangup(open.add(opened), open, terminal);
+    reloadOnHangup(workspace, open, terminal);
+    if (isWorker)
+      for (const resolver of resolvers(workspace, { hosted, root: flags.root, onOpen }))
+        runtime.register(resolver);
     const server = createServer(runtime, {
       agents: hosted.map((settings) => servedAgent(workspace, settings)),
       tokens: needsToken ? tokens : null,
@@ -85,12 +89,39 @@ async function hostedSettings(workspace: Workspace, flags: RunSettings): Promise
   return settings;
 }
 
-/** Make the agents of the runs of this folder, whichever process started them. */
-function resolvers(workspace: Workspace, { root }: RunSettings, open: OpenParts): readonly AgentResolver[] {
-  const names = new Set([defaultAgentName, ...workspace.agents().map(({ name }) => name)]);
-  return [...names].map((name) =>
-    runResolver({ name, accepts: inFolder(root), onOpen: (opened) => void open.add(opened) }),
+interface ResolverOptions {
+  /** Settings of the agents that the server hosts. */
+  readonly hosted: readonly RunSettings[];
+  readonly root: string;
+  readonly onOpen: (workspace: Workspace) => void;
+}
+
+/** Reads the files of a workspace again when the process receives SIGHUP. A file with an error keeps the old state. */
+function reloadOnHangup(workspace: Workspace, open: OpenParts, terminal: Terminal): void {
+  const stop = workspace.reloadOnSignal("SIGHUP", (error) =>
+    terminal.say(`reeve: the files were not read again: ${printable(Fault.from(error).message)}`),
   );
+  open.add({ close: async () => stop() });
+}
+
+/**
+ * Make the agents of the runs of this folder, whichever process started them. Those of `hosted` also execute the runs of
+ * schedules.
+ */
+function resolvers(
+  workspace: Workspace,
+  { hosted, root, onOpen }: ResolverOptions,
+): readonly AgentResolver[] {
+  const names = new Set([defaultAgentName, ...workspace.agents().map(({ name }) => name)]);
+  return [...names].map((name) => {
+    const settings = hosted.find(({ agent = defaultAgentName }) => agent === name);
+    return runResolver({
+      name,
+      accepts: inFolder(root),
+      onOpen,
+      ...(settings !== undefined && { settings }),
+    });
+  });
 }
 
 /** An agent of the workspace, for callers of the server. Each session has its own instance. */
