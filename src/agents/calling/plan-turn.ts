@@ -17,27 +17,21 @@ import {
 import type { ReadInput } from "../agent-input.ts";
 import { withFormat } from "../answer-format.ts";
 import type { Place } from "../close-invocation.ts";
-import { registeredPrompt } from "../extensions/extended-parts.ts";
 import type { InvocationPlan } from "../invocation-plan.ts";
 import { callCounts } from "../reviewers/review-schedule.ts";
 import { recallMemory, type RecalledMemory } from "../recalled-memory.ts";
 
-/** Determines what an invocation starts with. It is synchronous unless instructions or a history have to be loaded. */
+/**
+ * Determines what an invocation starts with. It is synchronous unless instructions or a history have to be loaded.
+ * `added` is the text that extensions add to the system prompt.
+ */
 export function planTurn(
-  {
-    agent,
-    instructions,
-    history,
-    memory,
-    reviewers,
-    toolSpecs,
-    maxToolCallsPerTurn,
-    extensions,
-  }: InvocationPlan,
+  { agent, instructions, history, memory, reviewers, toolSpecs, maxToolCallsPerTurn }: InvocationPlan,
   ctx: RunContext,
   given: ReadInput,
   place: Place,
   { input, sessionId, channel, path }: TurnOpening,
+  added = "",
 ): TurnPlan | Promise<TurnPlan> {
   const tools = toolSpecs.of(agent.tools ?? none);
   // Instructions in the input are accepted from a parent task, not from a user.
@@ -71,8 +65,7 @@ export function planTurn(
   const asked = async (): Promise<TurnPlan> => {
     const toolNames = tools.map(({ name }) => name);
     const { text: own, fromCache } = await builtPrompt(instructions, ctx, { channel, sessionId, toolNames });
-    const added = extensions && (await registeredPrompt(extensions.registered, ctx.facts));
-    const text = joined(own, added ?? "");
+    const text = joined(own, added);
     const key = history && historyKey(ctx, sessionId, place);
     const isKept = key !== undefined && brief?.history === undefined;
     const read = isKept ? await history?.read(key, ctx.meta) : undefined;
@@ -82,9 +75,8 @@ export function planTurn(
     const earlier = key === undefined ? none : (messages ?? saidInRun(ctx, path));
     return earlier.length === 0 ? plan : { ...plan, earlier };
   };
-  const isLoaded =
-    typeof instructions !== "string" || history !== undefined || memory !== null || extensions !== undefined;
-  return isLoaded ? asked() : planned(instructions, false);
+  if (typeof instructions !== "string" || history !== undefined || memory !== null) return asked();
+  return planned(joined(instructions, added), false);
 }
 
 async function builtPrompt(

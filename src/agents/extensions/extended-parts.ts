@@ -3,6 +3,7 @@ import {
   Fault,
   type Architecture,
   type Guardrail,
+  type PromptPart,
   type RunFacts,
   type Skill,
   type Tool,
@@ -62,21 +63,20 @@ export function deferredArchitecture(name: string): Architecture {
   };
 }
 
-/** The text that extensions add to the system prompt: their parts in order, then the list of skills. */
-export async function registeredPrompt(registered: Registrations, facts: RunFacts): Promise<string> {
-  const texts: string[] = [];
-  for (const { name, text } of registered.all("prompt").values()) {
-    const built: unknown = typeof text === "string" ? text : await text(facts);
-    if (typeof built !== "string")
-      throw new Fault(
-        "invalid_argument",
-        `invalid prompt ${name}: the function returned ${describeValue(built)}; expected a text`,
-      );
-    texts.push(built);
-  }
+/** Builds one part of the system prompt. Throws `invalid_argument` if the part's function returns no text. */
+export async function builtPart({ name, text }: PromptPart, facts: RunFacts): Promise<string> {
+  const built: unknown = typeof text === "string" ? text : await text(facts);
+  if (typeof built === "string") return built;
+  throw new Fault(
+    "invalid_argument",
+    `invalid prompt ${name}: the function returned ${describeValue(built)}; expected a text`,
+  );
+}
+
+/** The list of skills for the system prompt. Empty if there are none. */
+export function skillPrompt(registered: Registrations): string {
   const skills = visibleSkills(registered);
-  if (skills.length > 0) texts.push(skillList(skills));
-  return texts.filter((text) => text !== "").join("\n\n");
+  return skills.length === 0 ? "" : skillList(skills);
 }
 
 function visibleSkills(registered: Registrations): readonly Skill[] {

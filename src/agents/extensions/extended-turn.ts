@@ -39,7 +39,8 @@ export async function planExtendedTurn(
   const isTransformed = last.input !== raw;
   const given = isTransformed ? withMessage(read, last.input) : read;
   const { output, ...unformatted } = given;
-  const planned = await planTurn(plan, ctx, unformatted, place, opening);
+  const added = await host.promptText(ctx.facts, handlers);
+  const planned = await planTurn(plan, ctx, unformatted, place, opening, added);
   const { event: started } = await host.answer(
     "before_agent_start",
     { systemPrompt: planned.instructions, text: given.prompt },

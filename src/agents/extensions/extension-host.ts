@@ -14,6 +14,7 @@ import {
   type ExtensionPort,
   type ObservedTask,
   type RunContext,
+  type RunFacts,
   type SessionId,
   type SessionNavigation,
 } from "../../kernel/index.ts";
@@ -25,6 +26,7 @@ import {
   type AnswerRule,
 } from "./answer-rules.ts";
 import { EventDelivery } from "./event-delivery.ts";
+import { builtPart, skillPrompt } from "./extended-parts.ts";
 import { HandlerContext, type ExtendedAgent, type HandlerPlace } from "./handler-context.ts";
 import { HandlerTime } from "./handler-time.ts";
 import { RecentPrompts } from "./recent-prompts.ts";
@@ -153,6 +155,30 @@ export class ExtensionHost {
       if (rule.isFinal(answer)) break;
     }
     return answered;
+  }
+
+  /**
+   * The text that extensions add to the system prompt: their parts in order, then the list of skills. S4: a part that
+   * fails or takes too long is recorded and left out.
+   */
+  async promptText(facts: RunFacts, place: HandlerPlace): Promise<string> {
+    const texts: string[] = [];
+    for (const { extension, part } of this.registered.all("prompt").values()) {
+      const name = `prompt ${part.name}`;
+      const time = new HandlerTime(`${name} of extension ${extension}`, () => place.port.clock);
+      try {
+        texts.push(
+          await time.run(
+            () => builtPart(part, facts),
+            (fail) => watchCancel(place, fail),
+          ),
+        );
+      } catch (error) {
+        if (stops(error, place)) throw error;
+        this.#record(extension, name, Fault.from(error), place);
+      }
+    }
+    return [...texts, skillPrompt(this.registered)].filter((text) => text !== "").join("\n\n");
   }
 
   /** Asks the extensions before a compaction, inside its step. `undefined` if none of them has decided. */

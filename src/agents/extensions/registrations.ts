@@ -34,13 +34,19 @@ interface RegisteredCommand {
   readonly command: Command;
 }
 
+/** A part of the system prompt and the extension that registered it. */
+interface RegisteredPrompt {
+  readonly extension: string;
+  readonly part: PromptPart;
+}
+
 /** The kinds of named parts. */
 interface NamedParts {
   tool: Tool;
   command: RegisteredCommand;
   guardrail: Guardrail;
   model: Model;
-  prompt: PromptPart;
+  prompt: RegisteredPrompt;
   skill: Skill;
   architecture: () => Architecture;
 }
@@ -189,7 +195,7 @@ export class SetupApi implements ExtensionApi {
         "invalid_argument",
         `invalid prompt ${describeValue(prompt)} of extension ${this.#extension}: expected { name, text } with a text or a function that returns it`,
       );
-    this.#add("prompt", name, prompt);
+    this.#add("prompt", name, { extension: this.#extension, part: prompt });
   }
 
   registerSkill(skill: Skill): void {

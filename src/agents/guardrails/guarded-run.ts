@@ -80,13 +80,26 @@ export class GuardedRun {
  */
 export function startGuardrails(guardrails: readonly Guardrail[], ctx: RunContext): void {
   for (const guardrail of guardrails) {
-    try {
-      guardrail.onTurnStart?.(ctx.facts);
-    } catch (error) {
+    const fail = (error: unknown): void => {
       const failure = Fault.from(error).toJSON();
       ctx.emitEvent(eventDraft("guardrail_error", { guardrail: guardrail.name, stage: "input", failure }));
+    };
+    try {
+      const started: unknown = guardrail.onTurnStart?.(ctx.facts);
+      if (started instanceof Promise) fail(refusedStart(started));
+    } catch (error) {
+      fail(error);
     }
   }
+}
+
+/** The fault of an `onTurnStart` that is asynchronous. Its rejection would otherwise end the process. */
+function refusedStart(started: Promise<unknown>): Fault {
+  started.catch(() => undefined);
+  return new Fault(
+    "invalid_argument",
+    "onTurnStart returned a promise, but is synchronous; do not declare it async",
+  );
 }
 
 /**

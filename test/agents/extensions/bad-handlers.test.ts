@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { Agent, CancellationError, openRuntime, tool } from "../../../src/index.ts";
-import type { ExtensionApi, JsonObject } from "../../../src/kernel/index.ts";
-import { scriptedModel } from "../../../src/testing/index.ts";
+import type { ExtensionApi, Guardrail, JsonObject } from "../../../src/kernel/index.ts";
+import { FakeClock, scriptedModel } from "../../../src/testing/index.ts";
 
 const look = tool({
   name: "look",
@@ -61,6 +61,48 @@ describe("an extension that does not keep to its contract", () => {
       expect(await run(setup)).toEqual({ ...good, errors: [type] });
     },
   );
+
+  test.each<[string, () => string | Promise<string>]>([
+    [
+      "throws",
+      () => {
+        throw new Error("no prompt");
+      },
+    ],
+    ["returns no text", () => 7 as never],
+    ["rejects", () => Promise.reject(new Error("no prompt"))],
+  ])(
+    "adds nothing to the system prompt if a registered part %s, and the run completes",
+    async (_how, text) => {
+      const good = await run(() => undefined);
+      const bad = await run((api) => api.registerPrompt({ name: "part", text }));
+      expect(bad).toEqual({ ...good, errors: ["prompt part"] });
+    },
+  );
+
+  test("does not hold up the run for more than its time limit with a registered part of the prompt", async () => {
+    const clock = new FakeClock();
+    let isBuilding = (): void => undefined;
+    const building = new Promise<void>((resolve) => (isBuilding = resolve));
+    const text = (): Promise<string> => (isBuilding(), new Promise<string>(() => undefined));
+    const agent = new Agent({
+      name: "scout",
+      model: scriptedModel(["Done."]),
+      extensions: [{ name: "slow", setup: (api) => api.registerPrompt({ name: "part", text }) }],
+    });
+    await using runtime = await openRuntime({ clock });
+    const ended = agent.invoke("go", { runtime });
+    await building;
+    await clock.advance(5_000);
+    expect(await ended).toMatchObject({ output: "Done." });
+    expect(runtime.extensionErrors()).toMatchObject([{ extension: "slow", event: "prompt part" }]);
+  });
+
+  test("does not end the process by an asynchronous onTurnStart of a guardrail that rejects", async () => {
+    const late: unknown = () => Promise.reject(new Error("late"));
+    const guardrail = { name: "late", onTurnStart: late } as Guardrail;
+    expect(await run((api) => api.registerGuardrail(guardrail))).toMatchObject({ status: "completed" });
+  });
 
   test("cannot change an answer after it was returned", async () => {
     const output: JsonObject & { type: "text"; text: string } = { type: "text", text: "sun" };
