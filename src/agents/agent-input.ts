@@ -82,6 +82,11 @@ export function readInput(input: JsonValue): ReadInput | undefined {
   };
 }
 
+/** Whether an input has neither a text nor an image or a file. */
+export function isEmptyInput({ prompt, attachments }: Pick<ReadInput, "prompt" | "attachments">): boolean {
+  return prompt.trim() === "" && attachments.every(({ type }) => type === "text");
+}
+
 /** Returns an input in the form that can also describe the answer. */
 export function requestOf(input: AgentInput): Exclude<AgentInput, string | readonly unknown[]> {
   return typeof input === "object" && ("prompt" in input || "continue" in input) ? input : { prompt: input };
@@ -184,7 +189,7 @@ export function checkRootInput(
       "unsupported",
       `agent ${name} cannot continue a session without a message, because its architecture ${architecture} needs one; use invoke() with a message`,
     );
-  if (read.message !== undefined && prompt.trim() === "" && attachments.every(({ type }) => type === "text"))
+  if (read.message !== undefined && isEmptyInput({ prompt, attachments }))
     throw new Fault(
       "invalid_argument",
       `invalid input of agent ${name}: it is empty; pass a text, an image or a file`,

@@ -17,7 +17,7 @@ import {
   type OptionNames,
   type ToolResult,
 } from "../../kernel/index.ts";
-import { readInput } from "../agent-input.ts";
+import { isEmptyInput, readInput } from "../agent-input.ts";
 
 /** The event of an answerable type. */
 export type AnswerableEvent<Type extends AnswerableEventType> = ExtensionEvents[Type]["event"];
@@ -59,7 +59,7 @@ export const answerRules: { readonly [Type in AnswerableEventType]: AnswerRule<T
   input: {
     read: readInputAnswer,
     expected:
-      '{ action: "continue" }, { action: "transform", input } with a text or parts, or { action: "handled", reply }',
+      '{ action: "continue" }, { action: "transform", input } with a text or parts that are not empty, or { action: "handled", reply }',
     names: optionNames<Answer<"input">>({ action: true, input: true, reply: true }),
     next: (event, answer) =>
       answer.action === "transform"
@@ -158,9 +158,8 @@ function readInputAnswer(value: object): Answer<"input"> | undefined {
   if (action !== "transform" || !isJson(input)) return undefined;
   if (typeof input !== "string" && !Array.isArray(input)) return undefined;
   const read = readInput(input);
-  return read?.message === undefined || read.earlier !== undefined
-    ? undefined
-    : { action, input: sealedCopy(input) };
+  const isMessage = read?.message !== undefined && read.earlier === undefined && !isEmptyInput(read);
+  return isMessage ? { action, input: sealedCopy(input) } : undefined;
 }
 
 function readPatch(value: object): Answer<"tool_result"> | undefined {

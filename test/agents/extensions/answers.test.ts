@@ -147,6 +147,14 @@ describe("handlers that fail", () => {
       messages: "none",
       block: 1,
     }),
+    "returns empty values": () => ({
+      action: "transform",
+      input: " ",
+      systemPrompt: null,
+      messages: null,
+      output: null,
+      block: null,
+    }),
   };
   const types = ["input", "before_agent_start", "context", "tool_result"] as const;
 
