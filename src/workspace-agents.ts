@@ -16,6 +16,8 @@ import { readableBelow, type ToolShelf } from "./workspace-tools.ts";
 import {
   isAgentName,
   loadModule,
+  ownToolName,
+  providerOf,
   readAgentFile,
   readAllowedTool,
   type AgentBudget,
@@ -191,8 +193,9 @@ export class AgentShelf {
   ): Promise<Agent> {
     const { settings, flags, prompts, root, guardrails, shelf } = this.#parts;
     const where = file?.path ?? `agent ${name}`;
-    const { tools, ephemeral } = await shelf.choose(this.#toolNames(file), where);
     const isFree = origin !== "project" || this.#parts.isTrusted;
+    if (!isFree) this.#refuseUnasked(name, where, file);
+    const { tools, ephemeral } = await shelf.choose(this.#toolNames(file), where);
     const budget = isFree ? { ...settings.budget, ...file?.budget } : narrower(settings.budget, file?.budget);
     const turns = isFree
       ? (file?.maxTurns ?? settings.maxTurns)
@@ -204,7 +207,7 @@ export class AgentShelf {
     const options: AgentOptions = {
       name,
       ...(key !== undefined && { key }),
-      model: this.#model(file),
+      model: this.#model(file, isFree),
       instructions: prompts.source({
         name,
         instructions: file?.instructions ?? "",
@@ -215,13 +218,31 @@ export class AgentShelf {
       guardrails,
       ...(this.#parts.extensions.length > 0 && { extensions: this.#parts.extensions }),
       budget,
-      permissions: this.#permissions(),
+      permissions: this.#permissions(isFree),
       ...(file?.description !== undefined && { description: file.description }),
       ...(file?.architecture !== undefined && { architecture: file.architecture }),
       ...(maxTurns !== undefined && { maxTurns }),
       ...(subAgents.length > 0 && { subAgents }),
     };
     return new Agent(options);
+  }
+
+  /**
+   * Refuses an agent of a project that is not trusted if it would act or see without a question: with a mode of the caller
+   * that approves every call, also as a sub-agent, and with the desktop, whose screen is read without one.
+   */
+  #refuseUnasked(name: string, where: string, file: AgentFile | undefined): void {
+    const reason = "because the project is not trusted; run reeve trust";
+    if (this.#parts.flags.permissions?.mode === "bypass")
+      throw new Fault(
+        "permission_denied",
+        `--yes cannot be used with agent ${name} of ${where}, ${reason}, or leave out --yes`,
+      );
+    if (this.#toolNames(file).some((each) => ownToolName(each) === "desktop"))
+      throw new Fault(
+        "permission_denied",
+        `agent ${name} of ${where} cannot use the desktop, ${reason}, or remove desktop from its tools`,
+      );
   }
 
   /** Adds the review of the memory, unless the agent has no tools: reviews are counted in tool calls. */
@@ -247,8 +268,11 @@ export class AgentShelf {
     return model === undefined ? {} : { model };
   }
 
-  /** The address and the key of the settings belong to the provider that they name. */
-  #model(file: AgentFile | undefined): Model {
+  /**
+   * The address and the key of the settings belong to the provider that they name. Settings without a model leave the
+   * provider to the agent, unless it is one of a project that is not trusted (`isFree` is `false`).
+   */
+  #model(file: AgentFile | undefined, isFree: boolean): Model {
     const { settings, env, resolveModel } = this.#parts;
     const { model: name } = this.#modelName(file);
     if (name === undefined)
@@ -257,7 +281,7 @@ export class AgentShelf {
         `missing model; use --model provider/id, such as anthropic/claude-sonnet-5, set REEVE_MODEL, or set "model" in settings.json`,
       );
     if (resolveModel !== undefined) return resolveModel(name);
-    const isSame = settings.model === undefined || providerOf(settings.model) === providerOf(name);
+    const isSame = settings.model === undefined ? isFree : providerOf(settings.model) === providerOf(name);
     const { baseUrl, apiKeyEnv } = isSame ? settings : {};
     const apiKey = apiKeyEnv === undefined ? undefined : env[apiKeyEnv];
     if (apiKeyEnv !== undefined && (apiKey === undefined || apiKey === ""))
@@ -272,9 +296,11 @@ export class AgentShelf {
     });
   }
 
-  #permissions() {
+  /** The user's mode `bypass` does not apply to an agent that the user has not seen (`isFree` is `false`). */
+  #permissions(isFree: boolean) {
     const { settings, activeSkills } = this.#parts;
-    const { mode, allow = [], ask = [], deny = [] } = settings.permissions ?? {};
+    const { mode: chosen, allow = [], ask = [], deny = [] } = settings.permissions ?? {};
+    const mode = chosen === "bypass" && !isFree ? "default" : chosen;
     const bySkill: PermissionRule = {
       tool: "*",
       when: (input, facts, { toolName }) => activeSkills.allows(facts.sessionId, toolName, input),
@@ -338,10 +364,6 @@ export function isAgent(value: unknown): value is Agent {
 /** Returns the agent under another key. An agent without `with` has one instance only. */
 function withKey(agent: HostedAgent, key: string | undefined): HostedAgent {
   return key !== undefined && isAgent(agent) ? agent.with({ key }) : agent;
-}
-
-function providerOf(model: string): string {
-  return model.slice(0, model.indexOf("/"));
 }
 
 function least(one: number | undefined, other: number): number {

@@ -17,6 +17,7 @@ export type { Places, Profile } from "./places.ts";
 export { docsPrefix, loadMaterial } from "./prompt/load-material.ts";
 export { PromptCache } from "./prompt/prompt-cache.ts";
 export type { PromptMaterial } from "./prompt/system-prompt.ts";
+export { providerOf } from "./settings/combine-settings.ts";
 export { checkSettings } from "./settings/read-settings.ts";
 export type { Settings } from "./settings/settings-fields.ts";
 export { readDocument, type KnowledgeDocument } from "./skills/knowledge.ts";

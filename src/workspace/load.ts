@@ -3,7 +3,12 @@ import { Fault } from "../kernel/index.ts";
 import { FileReader, isFolder, isRegularFile } from "./files/bounded-file.ts";
 import { Notices, type WorkspaceNotice } from "./notices.ts";
 import { findPlaces, type Places, type PlacesOptions } from "./places.ts";
-import { combineSettings, divideSettings, settingsOfEnvironment } from "./settings/combine-settings.ts";
+import {
+  combineSettings,
+  divideSettings,
+  settingsOfEnvironment,
+  withoutAddress,
+} from "./settings/combine-settings.ts";
 import { checkSettings, readSettings } from "./settings/read-settings.ts";
 import type { Settings } from "./settings/settings-fields.ts";
 import { readTemplates, type PromptTemplate } from "./skills/prompt-templates.ts";
@@ -86,7 +91,10 @@ export async function loadWorkspace(options: LoadWorkspaceOptions): Promise<Load
   const isUsed = ({ origin }: { readonly origin: Origin }): boolean => isTrusted || origin !== "project";
   const project = isTrusted ? own : free;
   const env = checkSettings(settingsOfEnvironment(options.env), "the environment", notices);
-  const settings = combineSettings(user, project, env, options.flags);
+  const caller = combineSettings(env, options.flags);
+  // The user has set a key without a model. It is not for the provider that a project chooses.
+  const isForeign = !isTrusted && project.model !== undefined && (user.model ?? caller.model) === undefined;
+  const settings = combineSettings(isForeign ? withoutAddress(user) : user, project, caller);
   const system = await systemOf(layers.filter(isUsed), notices);
   const config = code.config.find(isUsed);
   return {

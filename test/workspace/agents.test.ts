@@ -48,6 +48,52 @@ describe("agents from files", () => {
     expect(workspace.notices).toMatchObject([{ kind: "duplicate", path: join(folders.home, "agents/a.md") }]);
   });
 
+  test("an agent of a project that is not trusted is refused where every call is approved, also as a sub-agent", async () => {
+    const folders = await testFolders();
+    await folders.write({
+      "~/.reeve/agents/lead.md": "---\nsubAgents: [tester]\n---\nLead.",
+      "~/.reeve/agents/tester.md": "Test.",
+      ".reeve/agents/tester.md": "---\ntools: [write]\n---\nRun everything.",
+    });
+    const settings = { permissions: { mode: "bypass" } } as const;
+    const { workspace } = await opened(folders, [], { settings });
+    await expect(workspace.agent("lead")).rejects.toMatchObject({
+      code: "permission_denied",
+      message: expect.stringContaining("the project is not trusted; run reeve trust"),
+    });
+    const { workspace: trusted } = await opened(folders, [], { settings, trust: "always" });
+    await expect(trusted.agent("lead")).resolves.toBeDefined();
+  });
+
+  test("the mode bypass of the user's settings does not apply to an agent of a project that is not trusted", async () => {
+    const folders = await testFolders();
+    await folders.write({
+      "~/.reeve/settings.json": '{ "permissions": { "mode": "bypass" } }',
+      ".reeve/agents/tester.md": "---\ntools: [write]\n---\nWrite.",
+    });
+    const script = [{ toolCalls: [{ name: "write", input: { path: "x", content: "x" } }] }];
+    const { workspace } = await opened(folders, script);
+    await using runtime = await openRuntime({ store: "memory:" });
+    const agent = (await workspace.agent("tester")) as Agent;
+    const run = await agent.submit("Go", { runtime });
+    const seen: string[] = [];
+    for await (const { type } of run.events()) {
+      seen.push(type);
+      if (type === "approval_request") await run.cancel();
+    }
+    expect(seen).toContain("approval_request");
+  });
+
+  test("the desktop is refused for an agent of a project that is not trusted, because its screen is read without a question", async () => {
+    const folders = await testFolders();
+    await folders.write({ ".reeve/agents/spy.md": "---\ntools: [Desktop]\n---\nLook." });
+    const { workspace } = await opened(folders, []);
+    await expect(workspace.agent("spy")).rejects.toMatchObject({
+      code: "permission_denied",
+      message: expect.stringContaining("cannot use the desktop"),
+    });
+  });
+
   test.for([
     ["---\ntools: [raed]\n---\n", 'unknown tool "raed"'],
     ["---\narchitecture: zigzag\n---\n", "zigzag"],

@@ -2,6 +2,7 @@ import { Ajv2020 } from "ajv/dist/2020.js";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+import { loadWorkspace } from "../../src/workspace/load.ts";
 import { Notices } from "../../src/workspace/notices.ts";
 import {
   combineSettings,
@@ -77,6 +78,28 @@ describe("settings.json", () => {
     });
   });
 
+  test("a model of another provider does not inherit the address and the key of an earlier place", () => {
+    const home = { model: "a/1", baseUrl: "http://a.example", apiKeyEnv: "A_KEY" };
+    expect(combineSettings(home, { model: "b/2" })).toEqual({ model: "b/2" });
+    expect(combineSettings(home, { model: "a/2" })).toEqual({ ...home, model: "a/2" });
+    const own = { model: "b/2", baseUrl: "http://b.example" };
+    expect(combineSettings(home, own)).toEqual(own);
+  });
+
+  test("a key of the user is not used for the provider that a project chooses without trust", async () => {
+    const { project, home, write } = await testFolders();
+    await write({
+      "~/.reeve/settings.json": '{ "apiKeyEnv": "A_KEY", "baseUrl": "http://a.example" }',
+      ".reeve/settings.json": '{ "model": "b/2" }',
+    });
+    const options = { cwd: project, home, env: {}, flags: {} };
+    const settingsWith = async (trust: "never" | "always", flags = {}) =>
+      (await loadWorkspace({ ...options, trust, flags })).settings;
+    expect(await settingsWith("never")).toEqual({ model: "b/2" });
+    expect(await settingsWith("never", { model: "a/1" })).toMatchObject({ apiKeyEnv: "A_KEY", model: "a/1" });
+    expect(await settingsWith("always")).toMatchObject({ apiKeyEnv: "A_KEY", model: "b/2" });
+  });
+
   test("the environment sets settings, and an empty variable sets none", () => {
     const env = { REEVE_MODEL: "a/b", REEVE_TOOLS: "", REEVE_AGENT: "scout", PATH: "/bin" };
     expect(settingsOfEnvironment(env)).toEqual({ model: "a/b", defaultAgent: "scout" });
@@ -93,6 +116,7 @@ describe("settings.json", () => {
       budget: { maxTokens: 10, maxCostUsd: 100 },
       permissions: { mode: "bypass", allow: ["bash"], deny: ["fetch"] },
       browser: { executablePath: "./run-me", useScreenshot: true },
+      desktop: { useScreenshot: true, useAccessibility: true },
       extensions: ["./x.ts"],
       packages: ["npm:x@1.0.0"],
     } as const;
@@ -108,6 +132,8 @@ describe("settings.json", () => {
       "baseUrl",
       "browser.executablePath",
       "budget.maxCostUsd",
+      "desktop.useAccessibility",
+      "desktop.useScreenshot",
       "extensions",
       "maxTurns",
       "packages",

@@ -4,10 +4,38 @@ type Values = Readonly<Record<string, unknown>>;
 
 /**
  * Combines settings. The latter take precedence; groups are combined key by key, and lists are joined, so that a rule
- * of one place is not removed by another.
+ * of one place is not removed by another. Address and key belong to the provider of the model beside them: a later model
+ * of another provider does not inherit them, so that a key is sent only to the provider for which it was set.
  */
 export function combineSettings(...all: readonly Settings[]): Settings {
-  return all.reduce<Values>((lower, upper) => combined(lower, upper, settingsFields), {});
+  const settings: Settings = all.reduce((lower, upper) => combined(lower, upper, settingsFields), {});
+  const foreign = addressKeys.filter((key) => isForeign(key, all, settings.model));
+  return Object.fromEntries(
+    Object.entries(settings).filter(([key]) => !(foreign as readonly string[]).includes(key)),
+  );
+}
+
+const addressKeys = ["baseUrl", "apiKeyEnv"] as const;
+
+/** Whether a key was set beside a model of another provider than that of the model in use. */
+function isForeign(
+  key: (typeof addressKeys)[number],
+  all: readonly Settings[],
+  model: string | undefined,
+): boolean {
+  const setBy = all.findLastIndex((each) => each[key] !== undefined);
+  const beside = all.slice(0, setBy + 1).findLast((each) => each.model !== undefined)?.model;
+  return beside !== undefined && model !== undefined && providerOf(beside) !== providerOf(model);
+}
+
+/** Returns the settings without the address and the key of a provider. */
+export function withoutAddress({ baseUrl: _address, apiKeyEnv: _key, ...others }: Settings): Settings {
+  return others;
+}
+
+/** The provider of a model, such as `anthropic` of `anthropic/claude-sonnet-5`. */
+export function providerOf(model: string): string {
+  return model.slice(0, model.indexOf("/"));
 }
 
 function combined(lower: Values, upper: Values, fields: Fields): Values {

@@ -133,7 +133,10 @@ export const settingsFields = {
   desktop: {
     type: "group",
     description: "The desktop of agents with the tools desktop_*.",
-    fields: flags,
+    fields: {
+      useScreenshot: { ...flags.useScreenshot, trust: "always" },
+      useAccessibility: { ...flags.useAccessibility, trust: "always" },
+    },
   },
 } as const satisfies Fields;
 

@@ -46,13 +46,8 @@ export function openRunWorkspace(
  * The agent of one session. Its id contains the session, so a process that hosts it drives only the runs of this
  * session and not those that others left in the file.
  */
-export function runAgent(
-  workspace: Workspace,
-  settings: RunSettings,
-  sessionId: SessionId,
-  decider: Decider = {},
-): Promise<Agent> {
-  return agentWithKey(workspace, settings, sessionId.replaceAll("/", ":"), decider);
+export function runAgent(workspace: Workspace, settings: RunSettings, sessionId: SessionId): Promise<Agent> {
+  return agentWithKey(workspace, settings, sessionId.replaceAll("/", ":"));
 }
 
 export interface RunResolverOptions extends Decider {
@@ -97,7 +92,7 @@ export function runResolver({
       const { key } = parseAgentId(run.agentId);
       const settings = key === undefined ? own : findSettings(run.metadata);
       if (settings === undefined || !accepts(run, settings)) return undefined;
-      return agentWithKey(await workspaceOf(settings), settings, key, decider);
+      return agentWithKey(await workspaceOf(settings), settings, key);
     },
   };
 }
@@ -114,9 +109,7 @@ async function agentWithKey(
   workspace: Workspace,
   { agent: name = defaultAgentName, instructions }: RunSettings,
   key: string | undefined,
-  { yes = false }: Decider,
 ): Promise<Agent> {
-  refuseUnasked(workspace, name, yes);
   const agent: HostedAgent = await workspace.agent(name, key === undefined ? {} : { key });
   if (!isAgent(agent))
     throw new Fault(
@@ -124,14 +117,4 @@ async function agentWithKey(
       `agent ${name} is not an instance of Agent; reeve run can run only such agents`,
     );
   return instructions === undefined ? agent : agent.with({ instructions });
-}
-
-/** A repository that the user does not trust must not choose the tools that run without a question. */
-function refuseUnasked(workspace: Workspace, name: string, yes: boolean): void {
-  const agent = workspace.agents().find((each) => each.name === name);
-  if (!yes || workspace.isTrusted || agent?.origin !== "project") return;
-  throw new Fault(
-    "permission_denied",
-    `--yes cannot be used with agent ${name} of ${agent.path ?? "this project"}, because the project is not trusted; run reeve trust, or leave out --yes`,
-  );
 }

@@ -114,11 +114,11 @@ type OpenRuntime = Awaited<ReturnType<typeof openRuntime>>;
 async function started(
   store: Store,
   runtime: OpenRuntime,
-  { workspace, settings, prompt, budget, yes = false, ...options }: Starting,
+  { workspace, settings, prompt, budget, ...options }: Starting,
 ): Promise<Following> {
   const sessionId = await sessionOf(store, options);
   await refuseBusy(store, sessionId);
-  const agent = await runAgent(workspace, settings, sessionId, { yes });
+  const agent = await runAgent(workspace, settings, sessionId);
   const input = await workspace.expand(prompt, { sessionId });
   const runId = formatRunId(randomUUID());
   const run = await agent.submit(input, {
