@@ -8,6 +8,7 @@ import { checkSettings, readSettings } from "./settings/read-settings.ts";
 import type { Settings } from "./settings/settings-fields.ts";
 import { readTemplates, type PromptTemplate } from "./skills/prompt-templates.ts";
 import { readSkills, type FileSkill } from "./skills/read-skills.ts";
+import { codeEndings } from "./trust/import-scan.ts";
 import { projectHash } from "./trust/project-hash.ts";
 import { TrustStore } from "./trust/trust-store.ts";
 
@@ -62,7 +63,6 @@ export interface LoadedWorkspace {
   readonly system?: string;
 }
 
-const codeEndings = [".ts", ".mts", ".js", ".mjs"];
 const maxSystemBytes = 256 * 1024;
 
 /** Reads the files of a workspace. Nothing of it is executed, and nothing is written. */

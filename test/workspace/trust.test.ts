@@ -15,6 +15,21 @@ const covered = {
   ".reeve/extensions/b.ts":
     'const url = new URL("../../lib/five.js", import.meta.url);\nimport config from "#config";',
   ".reeve/skills/s/SKILL.md": "---\nname: s\ndescription: d\n---\n",
+  "reeve.config.mts": "export default {};",
+  ".agents/skills/t/SKILL.md": "---\nname: t\ndescription: d\n---\n",
+  ".claude/skills/u/run.sh": "true",
+  ".reeve/settings.json":
+    '{ "extensions": ["\\u002e./lib/eight.ts", "../lib/nine", "reeve.db-workers"], "model": "a/b" }',
+  ".reeve/mcp.json": '{ "mcpServers": { "a": { "command": "python3", "args": ["../lib/ten.py"] } } }',
+  ".reeve/extensions/c.ts": "/* ' */ import '../../lib/eleven.ts'; import 'linked'; /* ' */",
+  ".reeve/reeve.db-workers/index.ts": "",
+  "lib/eight.ts": "",
+  "lib/nine/index.mjs": "",
+  "lib/ten.py": "",
+  "lib/eleven.ts": "",
+  "packages/linked/package.json": '{ "name": "linked", "main": "dist/main.js" }',
+  "packages/linked/dist/main.js": 'import "./part.js";',
+  "packages/linked/dist/part.js": "",
   "lib/one.ts": 'import "./deep/six.ts";',
   "lib/two.ts": "export const x = 1;",
   "lib/three.ts": "",
@@ -36,8 +51,9 @@ describe("the hash of a project", () => {
   test.for(Object.keys(covered).filter((path) => path !== "package-lock.json"))(
     "changes with %s",
     async (path) => {
-      const { project, write } = await testFolders();
+      const { project, write, link } = await testFolders();
       await write(covered);
+      await link("node_modules/linked", "../packages/linked");
       const before = await projectHash(project);
       expect(await projectHash(project)).toBe(before);
       await writeFile(join(project, path), `${covered[path as keyof typeof covered]}\n`);

@@ -12,6 +12,9 @@ export interface References {
   readonly usesImports: boolean;
 }
 
+/** Endings of the modules that a workspace loads. */
+export const codeEndings: readonly string[] = [".ts", ".mts", ".js", ".mjs"];
+
 /** Files whose text is searched for references. */
 export const codeFile = /\.[cm]?[jt]sx?$/u;
 
@@ -30,8 +33,12 @@ export function scanReferences(text: string, file: string): References {
       if (path !== undefined) paths.add(path);
     } else if (literal.startsWith("#")) usesImports = true;
   }
-  for (const [, , name = ""] of text.matchAll(imported))
+  for (const [, , name = ""] of text.matchAll(imported)) {
+    // A quotation mark in a comment can hide the text of an import from the search above.
+    const path = /^[./]/u.test(name) ? pathOf(name, file) : undefined;
+    if (path !== undefined) paths.add(path);
     if (!/^(?:[./#]|node:|file:|data:)/u.test(name)) packages.add(packageOf(name));
+  }
   return { paths: [...paths], packages: [...packages], usesImports };
 }
 
@@ -60,6 +67,21 @@ function absolute(literal: string, file: string): string | undefined {
     return undefined;
   }
   return isAbsolute(literal) ? literal : resolve(dirname(file), literal);
+}
+
+/** Returns all texts of a JSON document, at any depth. An invalid document has none. */
+export function textsIn(json: string): readonly string[] {
+  const texts: string[] = [];
+  try {
+    JSON.parse(json, (_key, value: unknown) => {
+      if (typeof value === "string") texts.push(value);
+      return value;
+    });
+  } catch {
+    // The reader of the file reports the problem, and uses nothing of it.
+    return [];
+  }
+  return texts;
 }
 
 /** The packages that a lock file of npm records, by the path of their folder relative to the lock file. */

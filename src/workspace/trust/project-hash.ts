@@ -1,23 +1,38 @@
 import { createHash } from "node:crypto";
 import { lstat, readdir, readFile, readlink, realpath, stat } from "node:fs/promises";
-import { dirname, join, relative } from "node:path";
+import { basename, dirname, join, relative, resolve } from "node:path";
 import { Fault } from "../../kernel/index.ts";
 import { isAbsent, isBelow } from "../files/bounded-file.ts";
-import { codeFile, lockedPackages, lockLines, scanReferences } from "./import-scan.ts";
+import { codeEndings, codeFile, lockedPackages, lockLines, scanReferences, textsIn } from "./import-scan.ts";
 
 /** Limits of what one decision of trust covers. */
 const maxFiles = 10_000;
 const maxBytes = 64 * 1024 * 1024;
 
-/** Files of a project that decide what runs, beside the folder `.reeve`. */
-const rootFiles = ["reeve.config.ts", "reeve.config.js", "reeve.config.mjs", ".mcp.json"];
+/**
+ * What decides what runs in a project, beside the folder `.reeve`. The skills of a trusted project approve tools in
+ * advance, wherever they are.
+ */
+const rootFiles = [
+  ...codeEndings.map((ending) => `reeve.config${ending}`),
+  ".mcp.json",
+  ".agents/skills",
+  ".claude/skills",
+];
+
+/** Files whose texts name extensions and the programs of MCP servers. */
+const namingFiles = ["settings.json", "mcp.json", ".mcp.json"];
+
+/** Files that an interpreter runs. Files with permission to be executed count as well. */
+const program = /\.(?:[cm]?[jt]sx?|sh|bash|zsh|py|rb|pl|php)$/u;
 
 /** Files of the store, which every run changes. They are data and are never loaded as code. */
 const storeFile = /^reeve\.db(?:-wal|-shm|-journal|-workers)?$/u;
 
 /**
- * Returns the hash of everything in a project that needs trust: the folder `.reeve`, `reeve.config.ts`, `.mcp.json`,
- * the files of the project to which they refer, and the packages that they import, by name, version and integrity.
+ * Returns the hash of everything in a project that needs trust: the folder `.reeve`, `reeve.config.ts`, `.mcp.json`, the
+ * other folders of skills, the files of the project to which they refer, and the packages that they import, by name,
+ * version and integrity.
  * Throws `too_large` if that is too much for a decision.
  */
 export async function projectHash(project: string): Promise<string> {
@@ -90,6 +105,7 @@ class ProjectDigest {
   async #addFile(path: string): Promise<void> {
     const content = await this.#content(path);
     this.#lines.add(`file ${this.#shown(path)} ${createHash("sha256").update(content).digest("hex")}`);
+    if (namingFiles.includes(basename(path))) await this.#addNamed(path, content.toString("utf8"));
     if (!codeFile.test(path) || path.includes("/node_modules/")) return;
     const { paths, packages, usesImports } = scanReferences(content.toString("utf8"), path);
     for (const each of paths) if (this.#isOwn(each)) await this.add(each);
@@ -97,7 +113,34 @@ class ProjectDigest {
     const names = this.#packages.get(folder) ?? new Set<string>();
     for (const name of packages) names.add(name);
     this.#packages.set(folder, names);
+    for (const name of packages) await this.#addLinkedPackage(name, folder);
     if (usesImports) await this.#addImportMap(folder);
+  }
+
+  /** Adds the programs and modules that the texts of a JSON file name, relative to its folder. */
+  async #addNamed(file: string, json: string): Promise<void> {
+    for (const text of textsIn(json)) {
+      const path = resolve(dirname(file), text);
+      for (const each of [path, ...codeEndings.map((ending) => join(path, `index${ending}`))])
+        if (this.#isOwn(each) && (await isProgram(each))) await this.add(each);
+    }
+  }
+
+  /** Adds a package that is a link to a folder of the project. A lock file records no integrity of it. */
+  async #addLinkedPackage(name: string, folder: string): Promise<void> {
+    for (let at = folder; isBelow(at, this.#root); at = dirname(at)) {
+      const path = join(at, "node_modules", name);
+      const facts = await factsOf(path);
+      if (facts === undefined) continue;
+      const target = facts.isSymbolicLink() ? await realpath(path).catch(() => undefined) : undefined;
+      if (target === undefined || !this.#isOwn(target)) return;
+      const manifest = join(target, "package.json");
+      if ((await factsOf(manifest)) === undefined) return;
+      await this.add(manifest);
+      await this.#addNamed(manifest, (await this.#content(manifest)).toString("utf8"));
+      await this.add(join(target, "index.js"));
+      return;
+    }
   }
 
   /** Adds the nearest `package.json` and the files that its field `imports` names. */
@@ -138,6 +181,12 @@ class ProjectDigest {
   #shown(path: string): string {
     return JSON.stringify(relative(this.#root, path));
   }
+}
+
+/** Whether a path is a file that can be run or imported. */
+async function isProgram(path: string): Promise<boolean> {
+  const facts = await stat(path).catch(() => undefined);
+  return facts?.isFile() === true && (program.test(path) || (facts.mode & 0o111) !== 0);
 }
 
 async function factsOf(path: string): Promise<Awaited<ReturnType<typeof lstat>> | undefined> {
