@@ -125,7 +125,7 @@ function checkTool() {
       const spawned = await ctx.child({ prompt: "Check it.", tools: [] });
       if (spawned.kind === "refused") return "no seat";
       const { output } = await ctx.join(spawned.handle);
-      return `checked: ${String(output)}`;
+      return `checked: ${JSON.stringify(output)}`;
     },
   });
 }
