@@ -7,7 +7,7 @@ import { loadModule, type SourceFile } from "./workspace/index.ts";
 export interface WorkspaceConfig {
   /** Agents in addition to those in `.reeve/agents`. */
   readonly agents?: readonly HostedAgent[];
-  /** Options of the runtime that a server or worker of this project opens. */
+  /** Options of the runtime that the command line opens for runs of this project. */
   readonly runtime?: Omit<RuntimeOptions, "store">;
   /** What a server of this project offers. */
   readonly server?: {

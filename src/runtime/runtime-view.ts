@@ -305,13 +305,14 @@ export class RuntimeView implements Runtime {
 
   #handle(record: RunRecord, by?: string): RunHandle {
     const { context, lifetime: life, observed, awaited, unhosted } = this.#worker;
-    const { clock, ids, unknownPrice, sizes } = context;
+    const { clock, ids, hash, unknownPrice, sizes } = context;
     const store = this.#runs;
     if (this.#isOfCaller) this.#worker.noteCaller();
     return new StoredRunHandle({
       store,
       clock,
       ids,
+      hash,
       record,
       life,
       unknownPrice,

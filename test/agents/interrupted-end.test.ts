@@ -401,4 +401,17 @@ describe.each(twoStores)("S2, O2, O3: exhausted retries (store: %s)", (_name, pr
     expect(model.calls[1]?.messages.map(lineOf)).toEqual(["user: Go", "assistant: It rains.", "user: And?"]);
     await runtime.close();
   });
+
+  test("S2: resume() and topUp() refuse a run whose input was sent again, so that the input is answered once", async () => {
+    const { store, runtime, runId } = await exhausted();
+    runtime.register(new Agent({ ...options, model: scriptedModel(["It rains."]) }));
+    const again = await runtime.sessions.resend(runId);
+    await again.result();
+    const failed = await runtime.find(runId);
+    const refused = { code: "already_exists", details: { resent: again.runId } };
+    await expect(failed?.resume()).rejects.toMatchObject(refused);
+    await expect(failed?.topUp({ maxTurns: 1 })).rejects.toMatchObject(refused);
+    expect((await conversation(store)).said).toEqual(["user: Go", "assistant: It rains."]);
+    await runtime.close();
+  });
 });

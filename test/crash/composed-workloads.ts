@@ -29,7 +29,7 @@ interface Shop {
 }
 
 /** A model that the counting server plays. The server sees the role and the settings of each call. */
-function modelOf(server: ServerAddress, role: string): Model {
+export function modelOf(server: ServerAddress, role: string): Model {
   const served = servedModel(server, () => `${getRunContext()?.runId ?? ""} ${role}`);
   const generate: Model["generate"] = (request, options) => {
     const settings = userMessage(`settings ${request.temperature} ${request.seed}`);
@@ -47,7 +47,7 @@ function modelOf(server: ServerAddress, role: string): Model {
 }
 
 /** A tool that the counting server plays. Its result is a text; the receipt is in its metadata. */
-function toolOf(server: ServerAddress, name: string, returnDirect = false) {
+export function toolOf(server: ServerAddress, name: string, returnDirect = false) {
   return tool({
     name,
     description: name,
@@ -66,11 +66,11 @@ function toolOf(server: ServerAddress, name: string, returnDirect = false) {
 }
 
 /** The text of a message of a call, without the settings that `modelOf` appends. */
-function sentTexts(body: JsonValue): readonly string[] {
+export function sentTexts(body: JsonValue): readonly string[] {
   return (body as unknown as readonly ChatMessage[]).map(messageText);
 }
 
-function coreOf(agent: HostedAgent): AgentCore {
+export function coreOf(agent: HostedAgent): AgentCore {
   if (agent instanceof AgentCore) return agent;
   throw new Error(`${agent.id} is not an AgentCore`);
 }

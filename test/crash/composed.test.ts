@@ -4,10 +4,11 @@ import { sqliteStore } from "../../src/runtime/stores/sqlite/store.ts";
 import { runCrashes } from "../../src/testing/index.ts";
 import { composedWorkloads } from "./composed-workloads.ts";
 import { isComplete, killPoints } from "./kill-points.ts";
+import { lifeWorkloads } from "./life-workloads.ts";
 
 const kills = killPoints();
 
-describe.each(Object.entries(composedWorkloads))(
+describe.each(Object.entries({ ...composedWorkloads, ...lifeWorkloads }))(
   "J1, J6, B1, B3, E1, E4, H1, H4: %s",
   (workload, { world, outputs }) => {
     test(

@@ -43,6 +43,8 @@ await runWorkerDuty(async ({ file, workload: name, server, mortal }) => {
 async function withAgents(name: string): Promise<Workload | undefined> {
   const { composedWorkloads } = await import("./composed-workloads.ts");
   if (Object.hasOwn(composedWorkloads, name)) return composedWorkloads[name];
+  const { lifeWorkloads } = await import("./life-workloads.ts");
+  if (Object.hasOwn(lifeWorkloads, name)) return lifeWorkloads[name];
   const { thinkerWorkloads } = await import("./thinker-workloads.ts");
   return thinkerWorkloads[name];
 }

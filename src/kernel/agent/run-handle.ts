@@ -87,7 +87,7 @@ export interface RunHandle<Result = RunResult<JsonValue>> {
   pause(): Promise<void>;
   /**
    * Continues a paused run. Restarts a run that ended without completing, from its journal: recorded calls are not
-   * repeated (J5).
+   * repeated (J5). Throws `already_exists` if `sessions.resend` has sent the input of the run again.
    */
   resume(): Promise<void>;
   /** Raises the budget of a task and restarts a run that ended with `budget_exhausted` (J5). Default task: the root. */

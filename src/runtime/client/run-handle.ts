@@ -17,6 +17,7 @@ import {
   type EventOptions,
   type Guest,
   type IdSource,
+  type Hash,
   type JsonValue,
   type Mail,
   type MailBody,
@@ -43,6 +44,7 @@ import { readPendingApprovals, untilPersonIsNeeded } from "./person-wait.ts";
 import { endedResult, type EndEvents } from "./ended-result.ts";
 import { storedEvents, watchedReader, yieldingSlot, type EventStream } from "./event-readers.ts";
 import { mayResume, StoredRun } from "./stored-run.ts";
+import { refuseIfResent } from "./unsent-input.ts";
 import { currentTask } from "../process/async-context.ts";
 import { SizeLimit } from "../process/size-limit.ts";
 import { anonymousUser } from "../process/worker-context.ts";
@@ -61,6 +63,8 @@ export interface HandleOptions {
   readonly awaited?: AwaitedRuns;
   /** Warns while a caller waits for a run that no worker can drive. */
   readonly unhosted?: UnhostedWatch;
+  /** Hash of the runtime, to find the run that sent the input of this one again. If absent, no such run is looked for. */
+  readonly hash?: Hash;
   /** Lifetime of the runtime that made the handle. If absent, the handle has no end. */
   readonly life?: RuntimeLifetime;
   /** B4: setting of the runtime, to compute the snapshot. Default: `refuse`. */
@@ -262,13 +266,21 @@ export class StoredRunHandle<Result = RunResult<JsonValue>> implements RunHandle
   }
 
   async resume(): Promise<void> {
+    await this.#refuseIfResent();
     await this.#send({ type: "resume" });
   }
 
   async topUp(add: Partial<TopUp>, taskId: string = root): Promise<void> {
     // Checked here, because the owner that reads the mailbox could not report an error to the caller.
     spendOfTopUp(add);
+    await this.#refuseIfResent();
     await this.#send({ type: "top_up", taskId: parseTaskId(taskId), add });
+  }
+
+  async #refuseIfResent(): Promise<void> {
+    this.#options.life?.check();
+    const { store, hash } = this.#options;
+    if (hash !== undefined) await refuseIfResent(store, this.runId, hash);
   }
 
   async reprioritize(taskId: string, priority: Priority): Promise<void> {

@@ -75,6 +75,12 @@ export async function resubmissionOf(
       `run ${runId} is a ${run.kind}: only the input of an invocation can be sent again`,
       { details: { runId, kind: run.kind } },
     );
+  if ((await store.mailbox.read(runId)).length > 0)
+    throw new Fault(
+      "agent_busy",
+      `run ${runId} has commands that no worker has read, so that it may be resumed; wait for its result`,
+      { details: { runId } },
+    );
   const { task, input } = await readFailedRun(store, runId);
   const { sessionId, userId, tenantId, priority, metadata } = run;
   const { supervision, budget, channel, settings, streaming } = task;
@@ -110,6 +116,24 @@ export async function resubmissionOf(
  */
 function resentRunId(hash: Hash, runId: RunId): RunId {
   return parseRunId(`run_again-${hash(runId)}`);
+}
+
+/**
+ * Throws `already_exists` if the input of a run was sent again. The run would answer it a second time if it were
+ * continued.
+ */
+export async function refuseIfResent(
+  { journal }: { readonly journal: Pick<Store["journal"], "find"> },
+  runId: RunId,
+  hash: Hash,
+): Promise<void> {
+  const resent = resentRunId(hash, runId);
+  if ((await journal.find(resent)) === undefined) return;
+  throw new Fault(
+    "already_exists",
+    `run ${runId} cannot be continued: its input was sent again as ${resent}; use that run`,
+    { details: { runId, resent } },
+  );
 }
 
 async function readFailedRun(

@@ -169,6 +169,20 @@ describe("reeve init, agents and trust", () => {
   });
 });
 
+describe("runtime in reeve.config.ts", () => {
+  test("reeve run opens its runtime with the options of a trusted configuration", async () => {
+    const { run, write, requests } = await place(() => ({ error: 500 }));
+    await write({
+      "reeve.config.ts": `
+        import { defineConfig } from "reeve/workspace";
+        export default defineConfig({ runtime: { retry: false } });`,
+    });
+    expect((await run("trust", "--yes")).code).toBe(0);
+    expect((await run("run", "Hi")).code).toBe(10);
+    expect(requests).toHaveLength(1);
+  });
+});
+
 describe("a hostile repository", () => {
   test("runs nothing, sends no request and no secret, and each attempt is listed as skipped", async () => {
     const { run, write, root, home, project, requests } = await place((request) =>

@@ -62,7 +62,8 @@ export async function runCommand(
     const { yes = false, ephemeral = false } = options;
     const store = open.add(await openOwnStore(ephemeral ? "memory:" : options.store));
     const surface = starting === undefined ? {} : { reload: () => starting.workspace.reload() };
-    const runtime = open.add(await openRuntime({ store, surface }));
+    const configured = starting?.workspace.config.runtime;
+    const runtime = open.add(await openRuntime({ ...configured, store, surface }));
     const following =
       starting === undefined
         ? await resumed(store, runtime, await findRunId(store, resume ?? "", options.store), {

@@ -52,7 +52,12 @@ export async function serveCommand(options: ServeOptions, terminal: Terminal): P
     const tokens = storedTokens(store.records);
     await requireTokens(tokens, host);
     const runtime = open.add(
-      await openRuntime({ store, keepAlive: true, ...(!isWorker && { engine: idleEngine }) }),
+      await openRuntime({
+        ...workspace.config.runtime,
+        store,
+        keepAlive: true,
+        ...(!isWorker && { engine: idleEngine }),
+      }),
     );
     const onOpen = (opened: Workspace): void => reloadOnHangup(open.add(opened), open, terminal);
     reloadOnHangup(workspace, open, terminal);
@@ -78,13 +83,17 @@ export async function serveCommand(options: ServeOptions, terminal: Terminal): P
   }
 }
 
-/** The settings of each agent of the workspace that has a model, or of the agent that `--agent` names. */
+/**
+ * The settings of each agent of the workspace that has a model, as far as `reeve.config.ts` lists them for the server, or
+ * of the agent that `--agent` names.
+ */
 async function hostedSettings(workspace: Workspace, flags: RunSettings): Promise<readonly RunSettings[]> {
   if (flags.agent !== undefined) return [await agentSettings(workspace, flags)];
+  const only = workspace.config.server?.agents;
   const settings: RunSettings[] = [];
   for (const { name, model, tools } of workspace.agents())
     // An agent in code has its own model, which the workspace does not know.
-    if (model !== undefined || tools === undefined)
+    if ((only?.includes(name) ?? true) && (model !== undefined || tools === undefined))
       settings.push(await agentSettings(workspace, { ...flags, agent: name }));
   return settings;
 }
