@@ -236,13 +236,25 @@ export class Workspace implements AsyncDisposable {
     return argumentText.trim() === "" ? `Follow this skill.\n\n${body}` : `${argumentText.trim()}\n\n${body}`;
   }
 
+  /** Returns the hash of everything in the project that needs trust, as it is now. */
+  trustHash(): Promise<string> {
+    return projectHash(this.places.project);
+  }
+
   /**
    * Trusts the project as it is now, and reads the files again. The decision is stored in `trust.json`, and with
-   * `ephemeral` only in this process.
+   * `ephemeral` only in this process. With `hash`, of `trustHash()`, throws `permission_denied` if the project has changed
+   * since: the person who decided has not seen the change.
    */
-  async trust(): Promise<void> {
+  async trust({ hash }: { readonly hash?: string } = {}): Promise<void> {
     const { home, project } = this.places;
-    this.#trustedHash = await projectHash(project);
+    const current = await this.trustHash();
+    if (hash !== undefined && hash !== current)
+      throw new Fault(
+        "permission_denied",
+        `the project ${project} has changed since the question and is not trusted; run reeve trust again`,
+      );
+    this.#trustedHash = current;
     if (this.#options.ephemeral !== true) {
       const packages = await packageIdentities(await this.#projectPackages(), home, this.#env);
       await new TrustStore(home).trust(project, this.#trustedHash, this.#now(), packages);

@@ -44,6 +44,7 @@ export async function findPlaces({ cwd, home, profile, ephemeral = false }: Plac
   const homeFolder = await realpath(home).catch(() => resolve(home));
   const { project, repository } = await findProject(working, homeFolder);
   const projectFolder = join(project, ".reeve");
+  const isHome = await isSameFolder(projectFolder, homeFolder);
   const chosen = profile === undefined ? undefined : await findProfile(homeFolder, profile, ephemeral);
   return {
     home: homeFolder,
@@ -51,7 +52,7 @@ export async function findPlaces({ cwd, home, profile, ephemeral = false }: Plac
     cwd: working,
     instructionsRoot: repository ?? project,
     ...(chosen !== undefined && { profile: chosen }),
-    ...(projectFolder !== homeFolder && { projectFolder }),
+    ...(!isHome && { projectFolder }),
   };
 }
 
@@ -86,7 +87,8 @@ async function findProject(
     if ((await isFolder(join(folder, ".git"))) || (await isRegularFile(join(folder, ".git"))))
       return { project: project ?? folder, repository: folder };
     const parent = dirname(folder);
-    if (parent === folder || folder === dirname(home) || (await stat(parent)).uid !== owner)
+    const isAboveHome = folder === dirname(home) || (await isSameFolder(join(folder, ".reeve"), home));
+    if (parent === folder || isAboveHome || (await stat(parent)).uid !== owner)
       return { project: project ?? cwd };
     folder = parent;
   }
@@ -94,5 +96,11 @@ async function findProject(
 
 async function isProject(folder: string, home: string): Promise<boolean> {
   const own = join(folder, ".reeve");
-  return (own !== home && (await isFolder(own))) || (await isRegularFile(join(folder, "reeve.config.ts")));
+  const isOwn = (await isFolder(own)) && !(await isSameFolder(own, home));
+  return isOwn || (await isRegularFile(join(folder, "reeve.config.ts")));
+}
+
+/** Whether a path is the folder, also through a link: the user's folder may be a link to a folder with dotfiles. */
+async function isSameFolder(path: string, folder: string): Promise<boolean> {
+  return (await realpath(path).catch(() => path)) === folder;
 }

@@ -119,6 +119,17 @@ describe("places", () => {
     expect(places.projectFolder).toBeUndefined();
   });
 
+  test("the folder of the user is not the folder of a project if it is a link to a folder with dotfiles", async () => {
+    const { user } = await testFolders();
+    await mkdir(join(user, "dotfiles/reeve"), { recursive: true });
+    await mkdir(join(user, "work"));
+    await rm(join(user, ".reeve"), { recursive: true });
+    await symlink("dotfiles/reeve", join(user, ".reeve"));
+    const home = join(user, ".reeve");
+    expect((await findPlaces({ cwd: user, home })).projectFolder).toBeUndefined();
+    expect((await findPlaces({ cwd: join(user, "work"), home })).project).toBe(join(user, "work"));
+  });
+
   test("the search ends at the user's home folder", async () => {
     const { user, home } = await testFolders();
     await mkdir(join(user, "../.reeve"));

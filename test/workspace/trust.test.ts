@@ -144,6 +144,17 @@ describe("decisions of trust", () => {
     expect((await open()).isTrusted).toBe(false);
   });
 
+  test("a project that changes between the question and the answer is not trusted", async () => {
+    const { project, home, write } = await testFolders();
+    await write({ ".reeve/extensions/a.ts": "export default () => {};" });
+    await using workspace = await openWorkspace({ cwd: project, home, env: {} });
+    const hash = await workspace.trustHash();
+    await write({ ".reeve/extensions/a.ts": "throw new Error('other code');" });
+    await expect(workspace.trust({ hash })).rejects.toMatchObject({ code: "permission_denied" });
+    await workspace.reload();
+    expect(workspace.isTrusted).toBe(false);
+  });
+
   test("an invalid trust.json is an error, not trust", async () => {
     const { project, home, write } = await testFolders();
     await write({ ".reeve/settings.json": "{}", "~/.reeve/trust.json": "{" });

@@ -24,6 +24,7 @@ export async function trustCommand(
     );
     return "ok";
   }
+  const hash = await workspace.trustHash();
   for (const line of guardedLines(workspace)) await terminal.out(line);
   if (!yes) {
     if (!terminal.canAsk)
@@ -33,7 +34,7 @@ export async function trustCommand(
       );
     if (!(await isConfirmed(project, terminal))) return "denied";
   }
-  await workspace.trust();
+  await workspace.trust({ hash });
   terminal.say(`reeve: ${printable(project)} is trusted as it is now`);
   return "ok";
 }
@@ -45,8 +46,9 @@ export async function trustCommand(
 export async function askTrust(workspace: Workspace, terminal: Terminal): Promise<void> {
   const lines = guardedLines(workspace);
   if (lines.length === 0 || !terminal.canAsk) return;
+  const hash = await workspace.trustHash();
   for (const line of lines) terminal.say(line);
-  if (await isConfirmed(workspace.places.project, terminal)) await workspace.trust();
+  if (await isConfirmed(workspace.places.project, terminal)) await workspace.trust({ hash });
 }
 
 async function isConfirmed(project: string, terminal: Terminal): Promise<boolean> {
