@@ -62,6 +62,7 @@ const otherMs = 1_000;
 const permanent = [
   "invalid_argument",
   "not_found",
+  "permission_denied",
   "already_exists",
   "not_json",
   "too_large",

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { Fault } from "../../../src/kernel/index.ts";
 import { agent, settle } from "../runtime-setup.ts";
 import { hour, minute, porter, runsOf, scheduleBench } from "./bench.ts";
 
@@ -143,6 +144,25 @@ describe("a schedule", () => {
       skipped: { at: start + hour, reason: "error" },
     });
     expect(String(errors[0])).toContain("schedule rounds could not start a run of porter");
+    expect(errors.length).toBe(1);
+  });
+
+  test("whose agent is refused by its resolver says why, reports it once and continues with the next fire", async () => {
+    const { runtime, clock, errors } = await scheduleBench();
+    runtime.register({
+      name: "clerk",
+      resolve: () => {
+        throw new Fault("permission_denied", "the project is not trusted");
+      },
+    });
+    const start = clock.now();
+    await runtime.schedules.create({ ...hourly, agent: "clerk" });
+    await clock.advance(hour + minute / 2);
+    await settle();
+    expect(await runtime.schedules.get("rounds")).toMatchObject({
+      nextAt: start + 2 * hour,
+      skipped: { at: start + hour, reason: "error" },
+    });
     expect(errors.length).toBe(1);
   });
 
