@@ -4,6 +4,7 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { createInterface } from "node:readline";
 import { describe, expect, onTestFinished, test } from "vitest";
+import { isHarmless } from "../../../src/surfaces/cli/serve/serve-command.ts";
 import { repository } from "../../gates/run-node.ts";
 import { openSse } from "../server/sse-client.ts";
 import { env, setUp } from "./model-server.ts";
@@ -51,6 +52,20 @@ async function serve(cwd: string, models: string | undefined, ...args: string[])
 }
 
 describe("reeve serve", () => {
+  test.for([
+    [{}, false, true],
+    [{ baseUrl: "https://own.example", sandbox: "enforce" }, false, true],
+    [{ baseUrl: "https://evil.example" }, false, false],
+    [{ sandbox: "off" }, false, false],
+    [{ baseUrl: "https://evil.example", sandbox: "off" }, true, true],
+  ] as const)(
+    "a stored run with the settings %o in a project with trust %s is executed: %s",
+    ([stored, isTrusted, isExecuted]) => {
+      const settings = { baseUrl: "https://own.example" };
+      expect(isHarmless(stored, { isTrusted, settings })).toBe(isExecuted);
+    },
+  );
+
   test("reeve serve prints a link that opens the page once, starts runs of the default agent, and ends on SIGTERM with code 0", async () => {
     const { folder, url, requests } = await setUp(() => ({ text: "It is green." }));
     const server = await serve(folder, url);

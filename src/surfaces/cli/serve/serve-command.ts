@@ -122,15 +122,30 @@ function resolvers(
   { hosted, root, onOpen }: ResolverOptions,
 ): readonly AgentResolver[] {
   const names = new Set([defaultAgentName, ...workspace.agents().map(({ name }) => name)]);
+  const isOfFolder = inFolder(root);
   return [...names].map((name) => {
     const settings = hosted.find(({ agent = defaultAgentName }) => agent === name);
     return runResolver({
       name,
-      accepts: inFolder(root),
+      accepts: (run, stored) => isOfFolder(run, stored) && isHarmless(stored, workspace),
       onOpen,
       ...(settings !== undefined && { settings }),
     });
   });
+}
+
+/**
+ * Whether the settings that are stored with a run name nothing that needs trust. A repository may contain a store, whose
+ * runs would otherwise send the user's key to an address of its author. Other runs are left to `reeve run --resume`.
+ */
+export function isHarmless(
+  { baseUrl, sandbox }: Pick<RunSettings, "baseUrl" | "sandbox">,
+  { isTrusted, settings }: Pick<Workspace, "isTrusted" | "settings">,
+): boolean {
+  if (isTrusted) return true;
+  const isOwnAddress = baseUrl === undefined || baseUrl === settings.baseUrl;
+  const isOwnSandbox = sandbox === undefined || sandbox === "enforce" || sandbox === settings.sandbox;
+  return isOwnAddress && isOwnSandbox;
 }
 
 /** An agent of the workspace, for callers of the server. Each session has its own instance. */
