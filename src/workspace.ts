@@ -1,7 +1,5 @@
-import { existsSync } from "node:fs";
 import { homedir } from "node:os";
-import { dirname, join, resolve } from "node:path";
-import { fileURLToPath } from "node:url";
+import { join, resolve } from "node:path";
 import {
   checkOptions,
   Fault,
@@ -14,18 +12,17 @@ import {
 import type { Reviewer } from "./agents/index.ts";
 import { ActiveSkills, AgentShelf, defaultAgent, type WorkspaceAgent } from "./workspace-agents.ts";
 import { readConfig, readGuardrails, type WorkspaceConfig } from "./workspace-config.ts";
+import { docsFolder } from "./workspace-docs.ts";
 import { LiveParts } from "./workspace-live.ts";
 import { loadExtensions, packageIdentities } from "./workspace-extensions.ts";
 import { memoryFileTool, memoryReviewer } from "./workspace-memory.ts";
 import { ToolShelf } from "./workspace-tools.ts";
 import {
   checkSettings,
-  fillTemplate,
+  expandSlash,
   loadMaterial,
   loadWorkspace,
-  nearestSlash,
   Notices,
-  parseSlash,
   projectHash,
   PromptCache,
   TrustStore,
@@ -207,33 +204,11 @@ export class Workspace implements AsyncDisposable {
    * Any other input is returned unchanged. Throws `not_found` for a name that does not exist.
    */
   async expand(input: string, { sessionId }: { readonly sessionId?: string } = {}): Promise<string> {
-    const slash = parseSlash(input);
-    if (slash === undefined) return input;
-    const { name, argumentText } = slash;
-    if (name.startsWith("skill:"))
-      return this.#expandSkill(name.slice("skill:".length), argumentText, sessionId);
-    const template = this.templates.find((each) => each.name === name);
-    if (template !== undefined) return fillTemplate(template.body, argumentText);
-    const names = [
-      ...this.templates.map((each) => each.name),
-      ...this.skills.map((each) => `skill:${each.name}`),
-    ];
-    throw new Fault("not_found", `there is no prompt template /${name}${nearestSlash(name, names)}`);
-  }
-
-  async #expandSkill(name: string, argumentText: string, sessionId: string | undefined): Promise<string> {
-    const skill = this.skills.find((each) => each.name === name);
-    if (skill === undefined)
-      throw new Fault(
-        "not_found",
-        `there is no skill ${name}${nearestSlash(
-          `skill:${name}`,
-          this.skills.map((each) => `skill:${each.name}`),
-        )}`,
-      );
-    if (sessionId !== undefined) this.#activeSkills.add(skill, sessionId);
-    const body = `<skill name="${name}" location="${skill.file}">\n${await skill.read()}\n</skill>`;
-    return argumentText.trim() === "" ? `Follow this skill.\n\n${body}` : `${argumentText.trim()}\n\n${body}`;
+    const { templates, skills } = this;
+    const onSkill = (skill: FileSkill): void => {
+      if (sessionId !== undefined) this.#activeSkills.add(skill, sessionId);
+    };
+    return expandSlash(input, { templates, skills, onSkill });
   }
 
   /** Returns the hash of everything in the project that needs trust, as it is now. */
@@ -340,12 +315,13 @@ export class Workspace implements AsyncDisposable {
     const { prompts, material } = await this.#prompts({ ...loaded, skills }, notices);
     const root = resolve(this.#options.root ?? places.cwd);
     const config = await readConfig(loaded.config, importTimeoutMs);
+    const docs = docsFolder();
     const shelf = new ToolShelf({
       root,
       settings,
       skills,
       knowledge: material.knowledge,
-      ...(docsFolder !== undefined && { docsFolder }),
+      ...(docs !== undefined && { docsFolder: docs }),
       remote: () => this.#live.remoteTools(loaded.mcpFiles, env),
       live: { browser: () => this.#live.browser(settings), desktop: () => this.#live.desktop(settings) },
       own: () => this.#memoryTools(places),
@@ -424,11 +400,11 @@ export class Workspace implements AsyncDisposable {
     loaded: LoadedWorkspace,
     notices: Notices,
   ): Promise<{ readonly prompts: PromptCache; readonly material: PromptMaterial }> {
-    const { material, notices: found } = await loadMaterial(loaded, docsFolder);
+    const { material, notices: found } = await loadMaterial(loaded, docsFolder());
     for (const { kind, path, message } of found) notices.add(kind, path, message);
     let first: PromptMaterial | undefined = material;
     const load = async (): Promise<PromptMaterial> => {
-      const current = first ?? (await loadMaterial(loaded, docsFolder)).material;
+      const current = first ?? (await loadMaterial(loaded, docsFolder())).material;
       first = undefined;
       return current;
     };
@@ -444,15 +420,4 @@ function isNewIn(known: readonly FileSkill[]): (skill: FileSkill) => boolean {
 function variable(env: Readonly<Record<string, string | undefined>>, name: string): string | undefined {
   const value = env[name];
   return value === "" ? undefined : value;
-}
-
-/** Folder of the documentation that the package contains. */
-const docsFolder = docsAbove(dirname(fileURLToPath(import.meta.url)));
-
-function docsAbove(folder: string): string | undefined {
-  if (existsSync(join(folder, "package.json"))) {
-    const docs = join(folder, "docs");
-    return existsSync(docs) ? docs : undefined;
-  }
-  return dirname(folder) === folder ? undefined : docsAbove(dirname(folder));
 }
