@@ -205,9 +205,7 @@ const getResult = route({
     if ((await run.summary()).endedAt === null && waitMs > 0) await untilEnded(run, waitMs, request);
     const summary = await run.summary();
     if (summary.endedAt === null) return reply(notEnded, summary);
-    // These members are getters that a spread of the result leaves out.
-    const { messages, steps, toolCalls, reasoning, files, ...result } = await run.result();
-    return reply(ended, { ...result, messages, steps, toolCalls, reasoning, files });
+    return reply(ended, await run.result());
   },
 });
 
