@@ -12,7 +12,7 @@ import {
   type SubmitOptions,
 } from "../../../kernel/index.ts";
 import type { Access } from "../access/access.ts";
-import { reply, route, type Route, type RouteRequest } from "../route.ts";
+import { reply, route, type RouteRequest } from "../route.ts";
 import {
   after,
   agentId,
@@ -301,7 +301,7 @@ const getSnapshot = route({
   handle: async (request) => reply(seen, await (await findRun(request)).snapshot()),
 });
 
-export const runRoutes: readonly Route[] = [
+export const runRoutes = [
   listRuns,
   submitRun,
   getRun,
@@ -309,4 +309,4 @@ export const runRoutes: readonly Route[] = [
   listEvents,
   listTasks,
   getSnapshot,
-];
+] as const;

@@ -9,7 +9,7 @@ import { scheduleRoutes } from "./schedules.ts";
 import { sessionRoutes } from "./sessions.ts";
 import { streamRoutes } from "./streams.ts";
 
-const ownRoutes: readonly Route[] = [
+const ownRoutes = [
   ...runRoutes,
   ...runCommandRoutes,
   ...sessionRoutes,
@@ -18,11 +18,14 @@ const ownRoutes: readonly Route[] = [
   getFacts,
   ...streamRoutes,
   ...publicRoutes,
-];
+] as const;
+
+/** The routes of the server, with the types of their values. */
+export type ServerRoute = (typeof ownRoutes)[number];
 
 /** The table of all routes of a server. Throws `already_exists` if two have the same id, or the same method and path. */
 export function routeTable(others: readonly Route[]): readonly Route[] {
-  const table = [...ownRoutes, ...others];
+  const table: readonly Route[] = [...ownRoutes, ...others];
   const taken = new Set<string>();
   for (const { id, method, path } of table)
     for (const name of [id, `${method} ${path.replaceAll(/\{\w+\}/gu, "{}")}`]) {
