@@ -1,5 +1,14 @@
 import { modelErrorKind, type Fault, type FaultCode } from "../../kernel/index.ts";
-import { anyObject, integer, named, object, optional, text, type Schema, type ValueOf } from "./schema/schema.ts";
+import {
+  anyObject,
+  integer,
+  named,
+  object,
+  optional,
+  text,
+  type Schema,
+  type ValueOf,
+} from "./schema/schema.ts";
 
 /** The HTTP status of each fault. A fault that is not listed is the server's: 500. */
 const statuses: { readonly [Code in FaultCode]?: number } = {
