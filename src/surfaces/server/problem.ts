@@ -40,7 +40,7 @@ function statusOf(code: FaultCode): number {
 }
 
 /** RFC 9457. The fault code is in `code`, and in `type` as a URN. */
-export const problemSchema = named(
+const problemSchema = named(
   "Problem",
   object({
     type: text({ description: "urn:reeve:fault: and the code." }),
@@ -96,7 +96,7 @@ export function errorResponse(
  * What a caller learns about a fault. The texts of an unexpected error may contain anything, so a caller gets only the
  * code of those; the server reports them to `onError`.
  */
-export function problemOf(fault: Fault, status: number = statusOf(fault.code)): Problem {
+function problemOf(fault: Fault, status: number = statusOf(fault.code)): Problem {
   const { message, details } = fault.toJSON();
   const isOurs = fault.code !== "internal";
   return {
