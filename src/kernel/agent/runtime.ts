@@ -2,6 +2,7 @@ import type { AgentResolver } from "./agent-resolver.ts";
 import type { HostedAgent } from "./hosted-agent.ts";
 import type { CallSettings } from "../messages/call-settings.ts";
 import type { ExtensionError, ExtensionPort } from "./extension-context.ts";
+import type { Channel } from "../run/channel.ts";
 import type { ContextFactory } from "../run/run-facts.ts";
 import type { Clock } from "../base/clock.ts";
 import type { ExecutionBudget } from "../limits/execution-budget.ts";
@@ -31,8 +32,12 @@ export interface SubmitOptions<Context = unknown> {
   readonly userId?: string;
   /** Id of the tenant. Default, if `userId` is absent as well: the tenant of the run whose code submits. */
   readonly tenantId?: string;
-  /** Name of the channel that the input came from. Selects the variant of the prompt. */
-  readonly channel?: string;
+  /**
+   * The channel that the input came from, such as `web`, `slack` or `telegram:4711`. Prompts of a workspace contain the
+   * rules of its platform. Tasks that the run spawns and runs that continue it have the same channel. If absent, the
+   * terminal.
+   */
+  readonly channel?: Channel;
   /**
    * Data of the caller. Available as `facts.metadata` inside the run, and as `metadata` in lists of runs. `list` can
    * select runs by its top-level strings.
