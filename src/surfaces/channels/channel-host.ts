@@ -5,6 +5,7 @@ import type {
   DecisionReceipt,
   IncomingDecision,
   IncomingMessage,
+  MessageName,
   MessageOutcome,
   OutgoingMessage,
   Receipt,
@@ -13,7 +14,7 @@ import { digest, namespaces, overwrite } from "./channel-records.ts";
 import { ChannelLease, renewMs } from "./work/channel-lease.ts";
 import { answerOf, MessageWork } from "./work/message-work.ts";
 import { Outbox } from "./work/outbox.ts";
-import { viewOf, type ChannelParts } from "./work/parts.ts";
+import type { ChannelParts } from "./work/parts.ts";
 import { Questions } from "./work/questions.ts";
 import { SendQueue } from "./work/send-queue.ts";
 import {
@@ -92,11 +93,7 @@ export class ChannelHost implements ChannelPort {
     return this.#questions.decide(decision);
   }
 
-  async outcome(
-    conversationId: string,
-    messageId: string,
-    signal: AbortSignal,
-  ): Promise<MessageOutcome | undefined> {
+  async outcome(message: MessageName, signal: AbortSignal): Promise<MessageOutcome | undefined> {
     const { store } = this.#parts;
     let changed = Promise.withResolvers<void>();
     const wake = (): void => changed.resolve();
@@ -105,7 +102,7 @@ export class ChannelHost implements ChannelPort {
     try {
       for (;;) {
         changed = Promise.withResolvers<void>();
-        const found = await this.#outcome(conversationId, messageId);
+        const found = await this.#outcome(message);
         if (found === undefined || found.state === "answered") return found;
         if (found.questions.length > 0 || signal.aborted || this.#closing.signal.aborted) return found;
         await changed.promise;
@@ -141,13 +138,14 @@ export class ChannelHost implements ChannelPort {
     return { namespace: namespaces.cursors, key: this.#parts.channel.name };
   }
 
-  async #outcome(conversationId: string, messageId: string): Promise<MessageOutcome | undefined> {
+  async #outcome({ conversationId, messageId, senderId }: MessageName): Promise<MessageOutcome | undefined> {
     const { records, channel, runtime } = this.#parts;
     const key = messageKey(channel.name, conversationId, messageId);
     const seen = await records.get({ namespace: namespaces.seen, key });
-    const waiting = seen === undefined ? await records.get({ namespace: namespaces.messages, key }) : undefined;
+    const waiting =
+      seen === undefined ? await records.get({ namespace: namespaces.messages, key }) : undefined;
     const message = (seen ?? waiting)?.value as unknown as StoredMessage | undefined;
-    if (message === undefined) return undefined;
+    if (message?.senderId !== senderId) return undefined;
     const { runId } = message;
     if (seen === undefined && message.state !== "answering")
       return {
@@ -176,7 +174,8 @@ export class ChannelHost implements ChannelPort {
     const notice = { deliveryId, kind: "notice", conversationId, text, piece: 1, pieces: 1 } as const;
     try {
       const outcome = await channel.send({ ...notice, replyTo: messageId }, AbortSignal.timeout(10_000));
-      if (outcome.kind !== "sent") log(`channel ${channel.name}: a pairing code was not sent: ${outcome.reason}`);
+      if (outcome.kind !== "sent")
+        log(`channel ${channel.name}: a pairing code was not sent: ${outcome.reason}`);
     } catch (error) {
       log(`channel ${channel.name}: a pairing code was not sent: ${Fault.from(error).message}`);
     }
@@ -285,6 +284,7 @@ export class ChannelHost implements ChannelPort {
       over.abort();
       await shift.ended;
       await shift.work.settled();
+      await shift.queue.settled();
     }
   }
 
@@ -301,16 +301,19 @@ export class ChannelHost implements ChannelPort {
   #reload(shift: Shift, signal: AbortSignal): void {
     if (this.#isReloading || signal.aborted) return;
     this.#isReloading = true;
-    void wait(this.#parts.clock, reloadMs, signal)
-      .then(async () => {
-        this.#isReloading = false;
-        if (signal.aborted) return;
-        await shift.work.load();
-        await shift.outbox.load();
-      })
-      .catch((error: unknown) => {
-        if (!signal.aborted) this.log(`channel ${this.#parts.channel.name}: ${Fault.from(error).message}`);
-      });
+    void this.#look(shift, signal);
+  }
+
+  async #look({ work, outbox }: Shift, signal: AbortSignal): Promise<void> {
+    await wait(this.#parts.clock, reloadMs, signal);
+    this.#isReloading = false;
+    if (signal.aborted) return;
+    try {
+      await work.load();
+      await outbox.load();
+    } catch (error) {
+      this.log(`channel ${this.#parts.channel.name}: ${Fault.from(error).message}`);
+    }
   }
 
   /** Calls the poll loop of the channel again when it fails. */

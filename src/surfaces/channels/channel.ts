@@ -13,7 +13,7 @@ export interface IncomingMessage {
   /** Whether only the sender reads the conversation. Pairing codes are sent only there. Default: `true`. */
   readonly isPrivate?: boolean;
   readonly text: string;
-  /** References to files. `Channel.attachment` loads them when the run is submitted. */
+  /** References to files. `ChannelAdapter.attachment` loads them when the run is submitted. */
   readonly attachments?: readonly JsonValue[];
   /** Position in the conversation. Messages that wait are answered in this order. Default: the order of arrival. */
   readonly order?: number;
@@ -86,6 +86,9 @@ export type SendOutcome =
   /** The message can never be delivered, for example because the person has blocked the bot. */
   | { readonly kind: "failed"; readonly reason: string };
 
+/** Which message of which sender is meant. */
+export type MessageName = Pick<IncomingMessage, "conversationId" | "messageId" | "senderId">;
+
 /** What became of a message, for a channel that answers in its response. */
 export interface MessageOutcome {
   readonly state: "queued" | "running" | "answered";
@@ -112,10 +115,10 @@ export interface ChannelPort {
   /** Answers a question, if the sender may (N4). */
   decide(decision: IncomingDecision): Promise<DecisionReceipt>;
   /**
-   * Returns what became of a message of a conversation. Waits until it is answered or a person is asked, but not longer
-   * than until the signal aborts. `undefined` if the message is unknown.
+   * Returns what became of a message of a sender. Waits until it is answered or a person is asked, but not longer than
+   * until the signal aborts. `undefined` if the message is unknown, or another sender's.
    */
-  outcome(conversationId: string, messageId: string, signal: AbortSignal): Promise<MessageOutcome | undefined>;
+  outcome(message: MessageName, signal: AbortSignal): Promise<MessageOutcome | undefined>;
   /** Stores an id for a time. Returns `false` if it is stored already, in whichever process. */
   once(id: string, forMs: number): Promise<boolean>;
   /** A value that the channel keeps, such as the position of its poll loop. */
@@ -141,7 +144,7 @@ export interface ChannelPort {
  *   sends repeats at most the piece in flight of each conversation.
  * - N6 Of several processes on one store, one polls and sends. All of them receive.
  */
-export interface Channel {
+export interface ChannelAdapter {
   /** Unique name of the channel: 1 to 32 lower-case letters, digits and `-`, starting with a letter. */
   readonly name: string;
   /** The platform, such as `telegram`. It is the `channel` of the runs and selects the rules for their answers. */

@@ -14,11 +14,11 @@ import { allowList, type AllowedSender } from "./access/allow-list.ts";
 import { storedPairings } from "./access/pairings.ts";
 import { Senders } from "./access/senders.ts";
 import { ChannelHost } from "./channel-host.ts";
-import type { Channel } from "./channel.ts";
+import type { ChannelAdapter } from "./channel.ts";
 
 /** A channel, and who may use it to reach which agent. */
 export interface ChannelEntry {
-  readonly channel: Channel;
+  readonly channel: ChannelAdapter;
   /** Name of the agent that answers. Default: the first agent. */
   readonly agent?: string;
   /** Senders that may write without a pairing. Compared exactly. Default: none. */
@@ -144,7 +144,7 @@ function agentOf({ agent, channel }: ChannelEntry, agents: ServedAgents): string
 const answered = { status: 200, description: "What the channel answers.", schema: anyObject() };
 
 /** The route of a channel. The channel authenticates its requests itself, so the route needs no token. */
-function routeOf(channel: Channel, host: ChannelHost): Route {
+function routeOf(channel: ChannelAdapter, host: ChannelHost): Route {
   return route({
     id: `channels.${channel.name}`,
     method: "POST",

@@ -59,7 +59,6 @@ const maxWrong = 10;
 
 /** Pairings that are kept in the records of a store. */
 export function storedPairings(records: Records, now: () => number = Date.now): Pairings {
-  const keyOf = (channel: string, senderId: string): string => `${channel}/${digest(senderId)}`;
   const codes = async (prefix = ""): Promise<readonly StoredCode[]> => {
     const found = await allRecords(records, namespaces.codes, prefix);
     return found
@@ -135,6 +134,10 @@ export function storedPairings(records: Records, now: () => number = Date.now): 
     revoke: (channel, senderId) =>
       remove(records, { namespace: namespaces.pairings, key: keyOf(channel, senderId) }),
   };
+}
+
+function keyOf(channel: string, senderId: string): string {
+  return `${channel}/${digest(senderId)}`;
 }
 
 const attemptsKey = "attempts";

@@ -26,7 +26,8 @@ const timeoutMs = 30_000;
 export async function postCallback(request: CallbackRequest): Promise<CallbackAnswer> {
   const url = new URL(request.url);
   const at = await checkedAddress(url, request);
-  const { request: open } = url.protocol === "https:" ? await import("node:https") : await import("node:http");
+  const { request: open } =
+    url.protocol === "https:" ? await import("node:https") : await import("node:http");
   const signal = AbortSignal.any([request.signal, AbortSignal.timeout(timeoutMs)]);
   return new Promise((resolve, reject) => {
     const sent: ClientRequest = open(url, {

@@ -10,7 +10,13 @@ import {
   type ValueOf,
 } from "../../server/schema/schema.ts";
 import { Validator } from "../../server/schema/validator.ts";
-import type { Channel, ChannelPort, MessageOutcome, OutgoingMessage, SendOutcome } from "../channel.ts";
+import type {
+  ChannelAdapter,
+  ChannelPort,
+  MessageOutcome,
+  OutgoingMessage,
+  SendOutcome,
+} from "../channel.ts";
 import { postCallback } from "./callback.ts";
 import { checkSecret, sign, signatureHeader, toleranceMs, verify } from "./signature.ts";
 
@@ -54,12 +60,15 @@ type Body = ValueOf<typeof body>;
  * A channel for programs: they send signed messages to `/channels/NAME`, and receive the answer in the response or at a
  * callback address. `docs/channels.md` describes the bodies.
  */
-export function webhookChannel(options: WebhookOptions): Channel {
+export function webhookChannel(options: WebhookOptions): ChannelAdapter {
   checkOptions("webhookChannel()", options, knownOptions);
   const { name, secret, callbackUrl, waitMs = 25_000 } = options;
   checkSecret(name, secret);
   if (callbackUrl !== undefined && !URL.canParse(callbackUrl))
-    throw new Fault("invalid_argument", `invalid callbackUrl ${callbackUrl} of channel ${name}: expected a URL`);
+    throw new Fault(
+      "invalid_argument",
+      `invalid callbackUrl ${callbackUrl} of channel ${name}: expected a URL`,
+    );
   const validator = new Validator();
   const send = sender(options);
   return {
@@ -116,7 +125,8 @@ async function receive(message: Body, port: ChannelPort, waitMs: number): Promis
     throw new Fault("permission_denied", "the sender may not use this channel, or too many messages wait");
   if (receipt.kind === "pairing") return { status: 403, value: { state: "pairing", text: receipt.text } };
   const signal = AbortSignal.timeout(waitMs);
-  const outcome = waitMs === 0 ? undefined : await port.outcome(conversationId, messageId, signal);
+  const outcome =
+    waitMs === 0 ? undefined : await port.outcome({ conversationId, messageId, senderId }, signal);
   if (outcome === undefined) return { status: 202, value: { state: "queued" } };
   return { status: outcome.state === "answered" ? 200 : 202, value: valueOf(outcome) };
 }

@@ -5,7 +5,14 @@ import { allRecords, namespaces } from "../channel-records.ts";
 import { viewOf, type ChannelParts } from "./parts.ts";
 import type { AskedRun, Questions } from "./questions.ts";
 import type { SendQueue } from "./send-queue.ts";
-import { compareEntries, entryOf, runIdOf, valueOf, type MessageEntry, type StoredMessage } from "./stored-message.ts";
+import {
+  compareEntries,
+  entryOf,
+  runIdOf,
+  valueOf,
+  type MessageEntry,
+  type StoredMessage,
+} from "./stored-message.ts";
 import { startRun } from "./start-run.ts";
 import { Typing } from "./typing.ts";
 import { backoffMs, wait } from "./wait.ts";
@@ -74,7 +81,9 @@ export class MessageWork {
     // A message whose run has started is ahead of all that wait.
     if (state === "running") queue.unshift(entry);
     else {
-      const at = queue.findIndex((each) => each.message.state === "queued" && compareEntries(entry, each) < 0);
+      const at = queue.findIndex(
+        (each) => each.message.state === "queued" && compareEntries(entry, each) < 0,
+      );
       queue.splice(at === -1 ? queue.length : at, 0, entry);
     }
     this.#waiting.set(sessionId, queue);
@@ -134,7 +143,12 @@ export class MessageWork {
   async #start(entry: MessageEntry, owner: Owner): Promise<void> {
     const { conversationId, messageId } = entry.message;
     const runId = runIdOf(this.#parts.channel.name, conversationId, messageId);
-    const started = await startRun(this.#parts, { message: entry.message, owner, runId, signal: this.#signal });
+    const started = await startRun(this.#parts, {
+      message: entry.message,
+      owner,
+      runId,
+      signal: this.#signal,
+    });
     this.#signal.throwIfAborted();
     if ("reply" in started) await this.#update(entry, { state: "answering", reply: started.reply });
     else await this.#update(entry, { state: "running", runId: started.runId });
@@ -273,12 +287,12 @@ export class MessageWork {
   async #finish(entry: MessageEntry, status?: string): Promise<void> {
     const { records, clock } = this.#parts;
     const { key, message } = entry;
-    const { runId, reply } = message;
+    const { runId, reply, senderId } = message;
     await records.put(
       {
         namespace: namespaces.seen,
         key,
-        value: { runId, reply, status: status ?? null },
+        value: { runId, reply, senderId, status: status ?? null },
         dueAt: clock.now() + seenMs,
       },
       "absent",

@@ -2,11 +2,11 @@ import type { Clock, Records, Runtime, Store } from "../../../kernel/index.ts";
 import type { ServedAgents } from "../../server/served-agents.ts";
 import type { Owner } from "../access/owner.ts";
 import type { Senders } from "../access/senders.ts";
-import type { Channel } from "../channel.ts";
+import type { ChannelAdapter } from "../channel.ts";
 
 /** What the parts of a channel's host share. */
 export interface ChannelParts {
-  readonly channel: Channel;
+  readonly channel: ChannelAdapter;
   /** Name of the agent that answers. */
   readonly agent: string;
   readonly agents: ServedAgents;

@@ -147,11 +147,7 @@ export class Questions {
     return kind === "accepted";
   }
 
-  async #answer(
-    key: string,
-    question: StoredQuestion,
-    decision: ApprovalDecision,
-  ): Promise<DecisionReceipt> {
+  async #answer(key: string, question: StoredQuestion, decision: ApprovalDecision): Promise<DecisionReceipt> {
     const { runId, approvalId, userId } = question;
     const run = await viewOf(this.#parts.runtime, question).find(runId);
     if (run === undefined) return unknown;
@@ -174,7 +170,11 @@ export class Questions {
   }
 
   /** Closes a question that was decided, wherever that happened. */
-  async closeDecided({ run, conversationId }: AskedRun, approvalId: string, decision: ApprovalDecision): Promise<void> {
+  async closeDecided(
+    { run, conversationId }: AskedRun,
+    approvalId: string,
+    decision: ApprovalDecision,
+  ): Promise<void> {
     const key = this.#keyOf(conversationId, digest(run.runId, approvalId));
     await this.#close(key, `${wordOf(decision.decision)} by ${nameOf(decision.by)}`);
   }
@@ -205,7 +205,11 @@ export class Questions {
   async #open(
     conversationId: string,
   ): Promise<readonly { readonly key: string; readonly question: StoredQuestion }[]> {
-    const found = await allRecords(this.#parts.records, namespaces.questions, this.#keyOf(conversationId, ""));
+    const found = await allRecords(
+      this.#parts.records,
+      namespaces.questions,
+      this.#keyOf(conversationId, ""),
+    );
     return found
       .map(({ key, value }) => ({ key, question: value as unknown as StoredQuestion }))
       .filter(({ question }) => question.decided === null);

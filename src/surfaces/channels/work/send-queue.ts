@@ -6,6 +6,8 @@ import { backoffMs, wait } from "./wait.ts";
 /** Number of messages that a channel sends at once, in different conversations. */
 const maxAtOnce = 8;
 const dayMs = 86_400_000;
+/** Longest time of one attempt to send a message. */
+const attemptMs = 30_000;
 
 /** Sends the messages of a channel: those of a conversation in order, and each until the platform has accepted it. */
 export class SendQueue {
@@ -30,6 +32,11 @@ export class SendQueue {
     return tail.finally(() => {
       if (this.#tails.get(conversationId) === tail) this.#tails.delete(conversationId);
     });
+  }
+
+  /** Resolves when no task is in progress. */
+  async settled(): Promise<void> {
+    while (this.#tails.size > 0) await Promise.allSettled(this.#tails.values());
   }
 
   /**
@@ -68,7 +75,8 @@ export class SendQueue {
       while (clock.now() < this.#pausedUntil && !this.#signal.aborted)
         await wait(clock, this.#pausedUntil - clock.now(), this.#signal);
       if (this.#signal.aborted) return { kind: "retry", reason: "the channel stops" };
-      return await channel.send(message, this.#signal);
+      // Not aborted when the host stops: a message in flight may have been accepted, and would be sent twice.
+      return await channel.send(message, AbortSignal.timeout(attemptMs));
     } catch (error) {
       return { kind: "retry", reason: Fault.from(error).message };
     } finally {

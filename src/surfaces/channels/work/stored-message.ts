@@ -1,4 +1,10 @@
-import { Fault, nameProblem, type JsonObject, type JsonValue, type StoredRecord } from "../../../kernel/index.ts";
+import {
+  Fault,
+  nameProblem,
+  type JsonObject,
+  type JsonValue,
+  type StoredRecord,
+} from "../../../kernel/index.ts";
 import type { IncomingMessage } from "../channel.ts";
 import { digest } from "../channel-records.ts";
 
