@@ -92,13 +92,9 @@ export function questionForm({
   };
 }
 
-/** The data of a choice: its code and the token of the question. */
-export function choiceData(code: string, token: string): string {
-  return `${code}:${token}`;
-}
-
+/** The choices of a question. Their data are the code of the choice and the token of the question. */
 export function choicesOf({ choices }: Pick<QuestionForm, "choices">, token: string): readonly Choice[] {
-  return choices.map(({ label, code }) => ({ label, data: choiceData(code, token) }));
+  return choices.map(({ label, code }) => ({ label, data: `${code}:${token}` }));
 }
 
 /** Shows characters that could change how the text around them looks, such as those that reverse the direction. */

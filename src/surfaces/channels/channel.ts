@@ -66,7 +66,7 @@ export interface OutgoingMessage {
   readonly replyTo?: string;
   /** The run that the message is about. */
   readonly runId?: string;
-  /** With the kind `answer`: how the run ended. */
+  /** How the run ended. Only the kind `answer` has it. */
   readonly status?: string;
   /** Number of this piece, from 1, and the number of pieces of the text. */
   readonly piece: number;

@@ -30,12 +30,12 @@ async function openWorld(
   };
 }
 
-function heardOf(sent: readonly JsonObject[]): readonly HeardMessage[] {
+function heardOf(sent: FakeTelegram["sent"]): readonly HeardMessage[] {
   return sent.map(({ chat_id: chat, text, reply_markup: markup }) => {
     const keyboard = (markup as { inline_keyboard?: { text: string; callback_data: string }[][] } | undefined)
       ?.inline_keyboard;
     const choices = (keyboard ?? []).flat().map(({ text: label, callback_data: data }) => ({ label, data }));
-    return { conversationId: String(chat), text: String(text), choices };
+    return { conversationId: String(chat), text, choices };
   });
 }
 
@@ -77,7 +77,7 @@ async function telegram(mode: "poll" | "webhook"): Promise<ChannelWorld> {
         const isAnswer = ({ method, body }: FakeTelegram["calls"][number]): boolean =>
           method === "answerCallbackQuery" && body["callback_query_id"] === id;
         await fake.until(() => fake.calls.some(isAnswer));
-        return String(fake.calls.find(isAnswer)?.body["text"]);
+        return fake.calls.find(isAnswer)?.body["text"] as string;
       },
       heard: async (count) => {
         await fake.until(() => fake.sent.length >= count);
@@ -104,13 +104,13 @@ async function webhook(): Promise<ChannelWorld> {
       },
       choose: async (choice) => {
         const { json } = await send({ type: "decision", ...choice });
-        return String(json["text"] ?? json["detail"]);
+        return (json["text"] ?? json["detail"]) as string;
       },
       heard: async (count) => {
         await program.until(() => program.received.length >= count);
         return program.received.map(({ conversationId, text, choices }) => ({
-          conversationId: String(conversationId),
-          text: String(text),
+          conversationId,
+          text,
           choices: (choices ?? []) as unknown as HeardMessage["choices"],
         }));
       },
@@ -118,6 +118,14 @@ async function webhook(): Promise<ChannelWorld> {
   });
 }
 
-describe("telegram, poll", () => channelContract({ test, expect, open: () => telegram("poll") }));
-describe("telegram, webhook", () => channelContract({ test, expect, open: () => telegram("webhook") }));
-describe("webhook", () => channelContract({ test, expect, open: webhook }));
+const worlds = {
+  "telegram, poll": () => telegram("poll"),
+  "telegram, webhook": () => telegram("webhook"),
+  webhook,
+};
+
+for (const [name, open] of Object.entries(worlds)) {
+  describe(name, () => {
+    channelContract({ test, expect, open });
+  });
+}

@@ -10,6 +10,12 @@ interface Call {
   readonly body: JsonObject;
 }
 
+/** A message as the channel sent it. */
+interface SentMessage extends JsonObject {
+  readonly chat_id: number;
+  readonly text: string;
+}
+
 /** Answers a call instead of the API: a status with a body, or `undefined` for the usual answer. */
 type Disturb = (call: Call) => { readonly status: number; readonly body: JsonObject } | "hang up" | undefined;
 
@@ -17,7 +23,7 @@ type Disturb = (call: Call) => { readonly status: number; readonly body: JsonObj
 export class FakeTelegram {
   readonly calls: Call[] = [];
   /** The accepted messages, by the calls of `sendMessage`. */
-  readonly sent: JsonObject[] = [];
+  readonly sent: SentMessage[] = [];
   readonly files = new Map<string, Buffer>();
   disturb: Disturb = () => undefined;
   /** Changes the order of the updates of one answer. */
@@ -104,10 +110,10 @@ export class FakeTelegram {
       case "getUpdates":
         return this.#poll(Number(body["offset"] ?? 0), request);
       case "sendMessage":
-        this.sent.push(body);
+        this.sent.push(body as SentMessage);
         return { message_id: this.#nextMessage++ };
       case "getFile":
-        return { file_path: String(body["file_id"]) };
+        return { file_path: body["file_id"] as string };
       default:
         return true;
     }

@@ -6,14 +6,21 @@ import type { JsonObject } from "../../../src/kernel/index.ts";
 
 export const secret = "0123456789abcdef0123456789abcdef";
 
+/** A message as the channel sent it. */
+interface Delivered extends JsonObject {
+  readonly conversationId: string;
+  readonly deliveryId: string;
+  readonly text: string;
+}
+
 /** A program that receives signed callbacks. */
 export class SignedProgram {
   /** The messages that it has accepted, without those that it has received before. */
-  readonly received: JsonObject[] = [];
+  readonly received: Delivered[] = [];
   /** Number of messages that arrived again. */
   repeated = 0;
   /** Status of the next answer. */
-  status: (body: JsonObject) => number = () => 200;
+  status: (body: Delivered) => number = () => 200;
   readonly #server: Server;
   readonly #known = new Set<unknown>();
   readonly #watchers = new Set<() => void>();
@@ -26,7 +33,7 @@ export class SignedProgram {
       });
       request.on("end", () => {
         const signature = String(request.headers["x-reeve-signature"]);
-        const body = JSON.parse(source) as JsonObject;
+        const body = JSON.parse(source) as Delivered;
         verify(secret, signature, source, Date.now());
         const status = this.status(body);
         if (status === 200 && this.#known.has(body["deliveryId"])) this.repeated++;

@@ -17,7 +17,7 @@ import { newPath } from "../../runtime/stores/sqlite/store-files.ts";
 import { sqliteStore } from "../../../src/runtime/stores/sqlite/store.ts";
 import { sha256 } from "../../../src/runtime/index.ts";
 
-export const allow: readonly AllowedSender[] = [
+const allow: readonly AllowedSender[] = [
   { sender: "1", user: "ann" },
   { sender: "2", user: "bob" },
 ];

@@ -21,7 +21,7 @@ export interface PendingPairing {
 }
 
 /** A sender that asks to be admitted. */
-export interface PairingRequest {
+interface PairingRequest {
   readonly channel: string;
   readonly senderId: string;
   readonly senderName?: string | undefined;

@@ -1,7 +1,7 @@
 import { splitText } from "../split-text.ts";
 
 /** A range of a text with a format, as the Bot API describes it. Offsets count UTF-16 code units. */
-export interface Entity {
+interface Entity {
   readonly type: "bold" | "italic" | "strikethrough" | "code" | "pre" | "text_link";
   readonly offset: number;
   readonly length: number;
@@ -14,9 +14,7 @@ export interface FormattedText {
   readonly entities: readonly Entity[];
 }
 
-/** Telegram's limit of a message, in UTF-16 code units. */
-export const maxMessageLength = 4_096;
-/** Leaves room for the fences that a cut code block needs. */
+/** Telegram's limit is 4,096 UTF-16 code units. The rest is for the fences that a cut code block needs. */
 const pieceLength = 4_000;
 const maxEntities = 100;
 const fence = /^\s*```\s*([\w+#.-]{0,30})\s*$/u;

@@ -161,13 +161,13 @@ function sender({
   return (message, signal) => sendSigned({ ...address, url: callbackUrl, secret }, message, signal);
 }
 
-export interface SignedAddress extends AddressCheckOptions {
+interface SignedAddress extends AddressCheckOptions {
   readonly url: string;
   readonly secret: string;
 }
 
 /** Posts a message, signed with the current time. `Idempotency-Key` is the same for every repetition. */
-export async function sendSigned(
+async function sendSigned(
   { url, secret, allowPrivate, resolve }: SignedAddress,
   message: OutgoingMessage,
   signal: AbortSignal,

@@ -18,7 +18,7 @@ import { Typing } from "./typing.ts";
 import { backoffMs, wait } from "./wait.ts";
 
 /** How long the id of an answered message is kept. A message that arrives again later counts as a new one. */
-export const seenMs = 7 * 86_400_000;
+const seenMs = 7 * 86_400_000;
 const stopReason = "stopped in the channel";
 
 /**

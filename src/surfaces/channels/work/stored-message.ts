@@ -65,7 +65,7 @@ export function compareEntries({ message: one }: MessageEntry, { message: other 
 }
 
 /** Longest text of a message, in bytes of UTF-8. A stored message must fit into a record. */
-export const maxTextBytes = 40_000;
+const maxTextBytes = 40_000;
 const maxAttachmentBytes = 8_000;
 
 /** Throws `invalid_argument` or `too_large` for a message that cannot be stored. */
