@@ -78,7 +78,11 @@ describe("addedInstructions", () => {
       const store = await (await prepare())();
       const runtime = await openRuntime({ store });
       const { agent } = payer(["Done."]);
-      const { runId } = await agent.invoke("Go", { runtime, retention: "none", addedInstructions: "Secret." });
+      const { runId } = await agent.invoke("Go", {
+        runtime,
+        retention: "none",
+        addedInstructions: "Secret.",
+      });
       const commits: unknown[] = [];
       for await (const commit of store.journal.read(runId)) commits.push(commit);
       expect(JSON.stringify(commits)).not.toContain("Secret.");
