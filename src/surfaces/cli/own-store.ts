@@ -23,7 +23,7 @@ export interface OwnStoreOptions {
   readonly onWarning?: (text: string) => void;
 }
 
-/** Where a store keeps its id. */
+/** The record that holds the id of a store. */
 const identity = { namespace: "store-identity", key: "id" } as const;
 
 /**

@@ -35,7 +35,7 @@ export class StoreList {
     await replaceText(this.#file(id), `${JSON.stringify(store)}\n`);
   }
 
-  /** Returns the store with this id. `undefined` for an id that is not listed or that is none: any file may contain it. */
+  /** Returns the store with this id. `undefined` for an unknown or invalid id: a foreign file may contain anything. */
   async find(id: unknown): Promise<ListedStore | undefined> {
     if (typeof id !== "string" || !idForm.test(id)) return undefined;
     const path = this.#file(id);

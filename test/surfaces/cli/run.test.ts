@@ -18,6 +18,7 @@ import {
 import { toMetadata } from "../../../src/surfaces/cli/run/run-settings.ts";
 import { repository } from "../../gates/run-node.ts";
 import { env, setUp, type Script } from "./model-server.ts";
+import { acceptStore } from "../../../src/surfaces/cli/own-store.ts";
 import { reeve } from "./reeve-process.ts";
 
 const looksThenAnswers: Script = (request) =>
