@@ -118,7 +118,7 @@ describe("a store of the command line", () => {
     writeFileSync(join(home, "stores/0f0f0f0f-0000-4000-8000-000000000000.json"), JSON.stringify({ path }));
     await createElsewhere(`${path}-new-0f0f0f0f`, "0f0f0f0f-0000-4000-8000-000000000000");
     await drive(path);
-    await drive(path);
+    expect(await whyForeign(`sqlite:${path}`)).toBeUndefined();
   });
 
   test("is created once if several commands start at the same time", async () => {
@@ -134,7 +134,7 @@ describe("a store of the command line", () => {
     mkdirSync(dirname(path), { recursive: true });
     writeFileSync(path, "");
     await drive(path);
-    await drive(path);
+    expect(await whyForeign(`sqlite:${path}`)).toBeUndefined();
   });
 
   test.for(["-wal", "-journal"])("is not created beside a file %s of another store", async (ending) => {
