@@ -17,6 +17,7 @@ import {
 } from "../../../src/surfaces/cli/run/run-agent.ts";
 import { toMetadata } from "../../../src/surfaces/cli/run/run-settings.ts";
 import { env, setUp, type Script } from "./model-server.ts";
+import { acceptStore } from "../../../src/surfaces/cli/own-store.ts";
 import { main, reeve } from "./reeve-process.ts";
 
 const looksThenAnswers: Script = (request) =>
@@ -319,11 +320,13 @@ describe("reeve run", () => {
   ])("reeve run --resume exits with 2 if its run has $what", async ({ name, model, says }) => {
     const { folder, run } = await setUp(() => undefined);
     await mkdir(join(folder, ".reeve"), { recursive: true });
-    const runtime = await openRuntime({ store: `sqlite:${join(folder, ".reeve/reeve.db")}` });
+    const store = `sqlite:${join(folder, ".reeve/reeve.db")}` as const;
+    const runtime = await openRuntime({ store });
     const agent: HostedAgent = { id: agentIdOf(name), run: async (ctx) => ctx.waitForSignal("go") };
     const metadata = toMetadata({ model, tools: "none", root: folder });
     const { runId } = await runtime.submit(agent, "x", { metadata });
     await runtime.close();
+    await acceptStore(store);
     const { code, talk } = await run("--resume", runId);
     expect(code).toBe(2);
     expect(talk).toContain(says);
@@ -370,6 +373,7 @@ async function leftAsking(folder: string, baseUrl: string): Promise<string> {
   const status = async (): Promise<unknown> => (await runtime.list({ sessionId })).runs[0]?.status;
   await expect.poll(status, { timeout: 30_000 }).toBe("waiting");
   await runtime.close();
+  await acceptStore(store);
   return run.runId;
 }
 

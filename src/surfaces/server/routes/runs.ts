@@ -92,7 +92,12 @@ const submission = object({
   agent: text({ minLength: 1, description: "Name of an agent of this server." }),
   input: anyJson({ description: "A text, or what the agent accepts." }),
   sessionId: optional(sessionId),
-  channel: optional(text({ maxLength: 1_024 })),
+  channel: optional(
+    text({
+      maxLength: 1_024,
+      description: "The channel of the input, such as `slack` or `telegram:4711`. Default: `web`.",
+    }),
+  ),
   metadata: optional(anyObject()),
   startAt: optional(time),
   budget: optional(budget),
@@ -139,6 +144,7 @@ const submitRun = route({
     const own = started.sessionId ?? options.sessionId;
     const run = await runtime.submit(started.agent, input, {
       streaming: true,
+      channel: "web",
       ...(options as SubmitOptions),
       metadata: { ...metadata, ...started.metadata },
       ...(own !== undefined && { sessionId: own }),
