@@ -28,5 +28,5 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
     checkpointer: here("../../src/runtime/stores/sqlite/db/checkpointer.ts"),
   });
   project.provide("crashWorkers", pathToFileURL(`${bundled.dir}/`).href);
-  return bundled.remove;
+  return () => bundled.remove();
 }
