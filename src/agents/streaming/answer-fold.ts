@@ -143,9 +143,7 @@ export class AnswerFold {
       case "tool_execution_end":
         return this.#endCall(event, isAnswer);
       case "user_message":
-        return isFromCaller(event)
-          ? [{ ...of, type: "user_message", message: event.data.message, seq }]
-          : [];
+        return isFromCaller(event) ? [{ ...of, type: "user_message", message: event.data.message, seq }] : [];
       default:
         return [];
     }
@@ -264,7 +262,18 @@ export class AnswerFold {
     const { output = null, failure = null, finishReason = null, interruption } = this.#rootEnd?.data ?? {};
     const reason = status === "completed" ? null : (interruption?.reason ?? failure?.message ?? null);
     const carriedOverTo = this.#carriedOverTo;
-    return { type: "end", status, usage, costUsd, turns, output, failure, finishReason, reason, carriedOverTo };
+    return {
+      type: "end",
+      status,
+      usage,
+      costUsd,
+      turns,
+      output,
+      failure,
+      finishReason,
+      reason,
+      carriedOverTo,
+    };
   }
 }
 
@@ -277,4 +286,3 @@ function reasoningOf({ content }: AssistantMessage): string {
   for (const part of content) if (part.type === "reasoning") text += part.text;
   return text;
 }
-

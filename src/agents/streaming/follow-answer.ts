@@ -1,4 +1,11 @@
-import type { ApprovalRequest, CancelSignal, Delta, Event, EventType, RunHandle } from "../../kernel/index.ts";
+import type {
+  ApprovalRequest,
+  CancelSignal,
+  Delta,
+  Event,
+  EventType,
+  RunHandle,
+} from "../../kernel/index.ts";
 import { AnswerFold } from "./answer-fold.ts";
 import type { AnswerPart } from "./answer-part.ts";
 

@@ -73,7 +73,12 @@ export class UiMessageEncoder {
         this.#calls.add(part.callId);
         return [
           ...this.#startStep(),
-          { type: "tool-input-available", toolCallId: part.callId, toolName: part.toolName, input: part.input },
+          {
+            type: "tool-input-available",
+            toolCallId: part.callId,
+            toolName: part.toolName,
+            input: part.input,
+          },
         ];
       case "tool_update":
         return this.#ifKnown(part.callId, {
@@ -164,7 +169,8 @@ export class UiMessageEncoder {
     const toolCallId = callId ?? approvalId;
     if (!this.#calls.has(toolCallId)) return [];
     const approved = decision.decision === "approved";
-    const reason = decision.decision === "denied" && decision.reason !== undefined ? { reason: decision.reason } : {};
+    const reason =
+      decision.decision === "denied" && decision.reason !== undefined ? { reason: decision.reason } : {};
     const chunks: UiMessageChunk[] =
       kind === "client_tool" ? [] : [{ type: "tool-approval-response", approvalId, approved, ...reason }];
     if (!this.#shownQuestions.has(approvalId)) return chunks;
@@ -172,7 +178,8 @@ export class UiMessageEncoder {
     const output = decision.decision === "approved" ? (decision.input ?? "approved") : null;
     if (approved) chunks.push({ type: "tool-output-available", toolCallId, output });
     else if (kind !== "client_tool") chunks.push({ type: "tool-output-denied", toolCallId });
-    else chunks.push({ type: "tool-output-error", toolCallId, errorText: reason.reason ?? decision.decision });
+    else
+      chunks.push({ type: "tool-output-error", toolCallId, errorText: reason.reason ?? decision.decision });
     return chunks;
   }
 }
@@ -227,7 +234,12 @@ function endChunks(end: AnswerEnd): readonly UiMessageChunk[] {
     ];
   const finish = { type: "finish", finishReason: uiFinishReason(end), messageMetadata };
   const errorText = endText(end);
-  return errorText === null ? [finish] : [{ type: "message-metadata", messageMetadata }, { type: "error", errorText }];
+  return errorText === null
+    ? [finish]
+    : [
+        { type: "message-metadata", messageMetadata },
+        { type: "error", errorText },
+      ];
 }
 
 /** What a client shows of a run that did not give its answer. `null` if there is an answer. */
@@ -250,7 +262,9 @@ export function endText({ status, failure, reason }: AnswerEnd): string | null {
 
 /** The text of a failure that a client may see. The texts of unexpected errors may contain anything. */
 export function failureText({ code, message }: Pick<Failure, "code" | "message">): string {
-  return code === "internal" ? "internal error; the log of the server has the details" : `${code}: ${message}`;
+  return code === "internal"
+    ? "internal error; the log of the server has the details"
+    : `${code}: ${message}`;
 }
 
 function uiFinishReason({ status, finishReason }: AnswerEnd): string {

@@ -73,7 +73,11 @@ export async function answerQuestions(
   return count;
 }
 
-async function sendAnswer(run: RunHandle, { approvalId }: AskedQuestion, answer: ClientAnswer): Promise<void> {
+async function sendAnswer(
+  run: RunHandle,
+  { approvalId }: AskedQuestion,
+  answer: ClientAnswer,
+): Promise<void> {
   try {
     if (answer.type === "decision") await run.approve(approvalId, answer.decision);
     else await run.toolResult(approvalId, answer.value, { isError: answer.isError });

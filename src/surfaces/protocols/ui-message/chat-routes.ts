@@ -1,4 +1,10 @@
-import { failureText, uiMessageDone, UiMessageEncoder, uiMessageFrames, uiMessageHeaders } from "../../../agents/index.ts";
+import {
+  failureText,
+  uiMessageDone,
+  UiMessageEncoder,
+  uiMessageFrames,
+  uiMessageHeaders,
+} from "../../../agents/index.ts";
 import { Fault, type JsonValue, type RunHandle } from "../../../kernel/index.ts";
 import { route, type Route, type RouteRequest } from "../../server/route.ts";
 import { sessionId } from "../../server/schema/run-schemas.ts";
@@ -57,7 +63,12 @@ async function send(request: ChatRequest): Promise<Response> {
     await answerQuestions(unfinished, await readQuestions(unfinished), (each) => answers.answerOf(each));
   }
   const chosen = await chooseAgent(request, agent, id);
-  const started = await sendMessage(request, { agent: chosen, sessionId: id, messageId: message.id, input: input as unknown as JsonValue });
+  const started = await sendMessage(request, {
+    agent: chosen,
+    sessionId: id,
+    messageId: message.id,
+    input: input as unknown as JsonValue,
+  });
   const { run, isSteered } = started;
   if (!isSteered) return respond(request, run, run.runId);
   const { next } = await readQuestions(run);
@@ -77,7 +88,8 @@ async function regenerate(request: ChatRequest): Promise<Response> {
 /** Delivers the answers of the client to the run that waits for them, and continues the client's message. */
 async function answer(request: ChatRequest): Promise<Response> {
   const { id, messages, messageId } = request.body;
-  const shown = messages.findLast((each) => each.role === "assistant" && each.id === messageId) ?? messages.at(-1);
+  const shown =
+    messages.findLast((each) => each.role === "assistant" && each.id === messageId) ?? messages.at(-1);
   const run = (await unfinishedRun(request, id)) ?? (await runOf(request, shown?.id ?? ""));
   if (run === undefined || shown === undefined)
     throw new Fault(
@@ -108,8 +120,7 @@ const resumeChat = route({
   id: "chat.resume",
   method: "GET",
   path: "/api/chat/{sessionId}/stream",
-  summary:
-    "Resume the answer that is in progress in a chat, from its beginning. 204 if there is none.",
+  summary: "Resume the answer that is in progress in a chat, from its beginning. 204 if there is none.",
   scope: "read",
   isStream: true,
   params: sessionParams,

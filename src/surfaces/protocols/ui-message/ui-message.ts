@@ -71,7 +71,10 @@ function textField(part: UiMessagePart, field: string): string {
 /** The answers in the tool parts of assistant messages. */
 export class UiAnswers {
   readonly #results = new Map<string, ClientAnswer>();
-  readonly #decisions = new Map<string, { readonly isApproved: boolean; readonly reason: string | undefined }>();
+  readonly #decisions = new Map<
+    string,
+    { readonly isApproved: boolean; readonly reason: string | undefined }
+  >();
   /** Ids of all tool calls and questions in the messages. */
   readonly #known = new Set<string>();
 

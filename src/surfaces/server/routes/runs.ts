@@ -88,7 +88,12 @@ const submission = object({
   agent: text({ minLength: 1, description: "Name of an agent of this server." }),
   input: anyJson({ description: "A text, or what the agent accepts." }),
   sessionId: optional(sessionId),
-  channel: optional(text({ maxLength: 1_024 })),
+  channel: optional(
+    text({
+      maxLength: 1_024,
+      description: "The channel of the input, such as `slack` or `telegram:4711`. Default: `web`.",
+    }),
+  ),
   metadata: optional(anyObject()),
   startAt: optional(time),
   budget: optional(budget),

@@ -44,6 +44,7 @@ export async function startRun(request: StartingRequest, options: NewRunOptions)
   const own = started.sessionId ?? sessionId;
   const run = await runtime.submit(started.agent, input, {
     streaming: true,
+    channel: "web",
     ...rest,
     metadata: { ...metadata, ...started.metadata },
     ...(own !== undefined && { sessionId: own }),

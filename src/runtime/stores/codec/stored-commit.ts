@@ -1,5 +1,5 @@
 import type { StoredBooking } from "./stored-booking.ts";
-import type { AgentId, Commit, EventType, Failure, SessionChange, TaskId } from "../../../../kernel/index.ts";
+import type { AgentId, Commit, EventType, Failure, SessionChange, TaskId } from "../../../kernel/index.ts";
 
 /**
  * Refers to content that a step of the same commit holds, or, for `run_start`, a task change: the index of the holder,

@@ -7,8 +7,8 @@ import {
   type StepAddress,
   type StepOpening,
   type StepRecord,
-} from "../../../../kernel/index.ts";
-import type { RunKey } from "../db/run-row.ts";
+} from "../../../kernel/index.ts";
+import type { RunKey } from "./stored-run.ts";
 import { batchChanges, type BatchedChange } from "./entry-batch.ts";
 import { decodeBooking, encodeBooking, type Bookkeeper } from "./stored-booking.ts";
 import { decodeChange, encodeChange, type FindEntries } from "./stored-change.ts";

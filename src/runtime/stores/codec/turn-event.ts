@@ -1,4 +1,4 @@
-import type { Event } from "../../../../kernel/index.ts";
+import type { Event } from "../../../kernel/index.ts";
 import { isWhole, memberCount } from "./member-count.ts";
 import type { BriefEvent, PlainEvent, Reference } from "./stored-commit.ts";
 

@@ -1,4 +1,4 @@
-import { batchEntry, batchSource, type SessionChange, type SessionEntry } from "../../../../kernel/index.ts";
+import { batchEntry, batchSource, type SessionChange, type SessionEntry } from "../../../kernel/index.ts";
 
 type Append = Extract<SessionChange, { readonly type: "append" }>;
 export type Say = Extract<SessionChange, { readonly type: "say" }>;

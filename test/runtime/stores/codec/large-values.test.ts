@@ -1,8 +1,8 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
-import { contentThreshold, type JsonValue } from "../../../../../src/kernel/index.ts";
-import { sha256 } from "../../../../../src/runtime/process/sha256.ts";
-import { commitText } from "../../../../../src/runtime/stores/sqlite/codec/commit-text.ts";
+import { contentThreshold, type JsonValue } from "../../../../src/kernel/index.ts";
+import { sha256 } from "../../../../src/runtime/process/sha256.ts";
+import { commitText } from "../../../../src/runtime/stores/codec/commit-text.ts";
 import {
   hashesIn,
   joinText,
@@ -10,7 +10,7 @@ import {
   LargeValues,
   type ContentRef,
   type SplitText,
-} from "../../../../../src/runtime/stores/sqlite/codec/large-values.ts";
+} from "../../../../src/runtime/stores/codec/large-values.ts";
 
 const large = new LargeValues(sha256);
 const long = "x".repeat(contentThreshold);

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { rootTaskId, stepAt, type StepRecord } from "../../../../../src/kernel/index.ts";
-import { CallPlaces } from "../../../../../src/runtime/stores/sqlite/codec/call-places.ts";
+import { rootTaskId, stepAt, type StepRecord } from "../../../../src/kernel/index.ts";
+import { CallPlaces } from "../../../../src/runtime/stores/codec/call-places.ts";
 
 /** A model call whose message asks for `count` tool calls. `reads` counts how often the id of a call is read. */
 function replyWith(count: number, idOf: (index: number) => string) {

@@ -1,4 +1,4 @@
-import { Fault, type Erasure } from "../../../../kernel/index.ts";
+import { Fault, type Erasure } from "../../../kernel/index.ts";
 
 const none: readonly Erasure[] = [];
 

@@ -1,4 +1,4 @@
-import { contentThreshold } from "../../../../kernel/index.ts";
+import { contentThreshold } from "../../../kernel/index.ts";
 
 /** Number of characters that stands for a number, a boolean or `null`. */
 const unitsOfScalar = 5;

@@ -11,9 +11,9 @@ import {
   type LlmReply,
   type StepRecord,
   type ToolResult,
-} from "../../../../../src/kernel/index.ts";
-import { decodeCommit, encodeCommit } from "../../../../../src/runtime/stores/sqlite/codec/commit-codec.ts";
-import type { StoredCommit } from "../../../../../src/runtime/stores/sqlite/codec/stored-commit.ts";
+} from "../../../../src/kernel/index.ts";
+import { decodeCommit, encodeCommit } from "../../../../src/runtime/stores/codec/commit-codec.ts";
+import type { StoredCommit } from "../../../../src/runtime/stores/codec/stored-commit.ts";
 
 const run = {
   runId: formatRunId("fork"),

@@ -1,4 +1,4 @@
-import type { AgentId, LedgerCommand, ReserveCommand, TaskId } from "../../../../kernel/index.ts";
+import type { AgentId, LedgerCommand, ReserveCommand, TaskId } from "../../../kernel/index.ts";
 
 /**
  * The reservation of a model call without member names. The task and the agent are absent for the root task with its

@@ -9,8 +9,8 @@ import {
   type Commit,
   type Event,
   type TaskRecord,
-} from "../../../../../src/kernel/index.ts";
-import { decodeCommit, encodeCommit } from "../../../../../src/runtime/stores/sqlite/codec/commit-codec.ts";
+} from "../../../../src/kernel/index.ts";
+import { decodeCommit, encodeCommit } from "../../../../src/runtime/stores/codec/commit-codec.ts";
 
 const run = {
   runId: formatRunId("1"),

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { chainHead, formatAgentId, formatTaskId } from "../../../../../src/kernel/index.ts";
-import { sha256 } from "../../../../../src/runtime/process/sha256.ts";
-import { Chain } from "../../../../../src/runtime/stores/sqlite/rows/chain.ts";
+import { chainHead, formatAgentId, formatTaskId } from "../../../../src/kernel/index.ts";
+import { sha256 } from "../../../../src/runtime/process/sha256.ts";
+import { Chain } from "../../../../src/runtime/stores/codec/chain.ts";
 
 const row = { id: 7, number: 1, at: 2, nextEvent: 3, link: "link", body: "body", refs: null, seal: null };
 

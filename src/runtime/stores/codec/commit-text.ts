@@ -1,4 +1,4 @@
-import { contentThreshold } from "../../../../kernel/index.ts";
+import { contentThreshold } from "../../../kernel/index.ts";
 import type { LargeValues, SplitText } from "./large-values.ts";
 import type { StoredCommit } from "./stored-commit.ts";
 import { isLarge } from "./text-units.ts";

@@ -1,4 +1,4 @@
-import type { JsonValue, LlmReply } from "../../../../kernel/index.ts";
+import type { JsonValue, LlmReply } from "../../../kernel/index.ts";
 import { isWhole, memberCount } from "./member-count.ts";
 
 /** The reply of a model call without member names. */

@@ -1,4 +1,4 @@
-import type { Event, LlmReply, StepRecord, TaskChange, TaskRecord } from "../../../../kernel/index.ts";
+import type { Event, LlmReply, StepRecord, TaskChange, TaskRecord } from "../../../kernel/index.ts";
 import { equalJson } from "./equal-json.ts";
 import { contentOf, memberOf, messageOf, valueOf } from "./held-content.ts";
 import { memberCount } from "./member-count.ts";

@@ -1,4 +1,4 @@
-import type { JsonValue, LlmReply, StepRecord } from "../../../../kernel/index.ts";
+import type { JsonValue, LlmReply, StepRecord } from "../../../kernel/index.ts";
 
 type Part = LlmReply["message"]["content"][number];
 type Call = Extract<Part, { readonly type: "tool_call" }>;

@@ -1,4 +1,4 @@
-import type { Event, StepRecord } from "../../../../kernel/index.ts";
+import type { Event, StepRecord } from "../../../kernel/index.ts";
 import { callsOf, messageOf, valueOf } from "./held-content.ts";
 
 /**

@@ -4,7 +4,7 @@ import {
   type Event,
   type RunId,
   type TaskId,
-} from "../../../../kernel/index.ts";
+} from "../../../kernel/index.ts";
 import { restOf, restoreData, SharedContent, type ContentHolders } from "./shared-content.ts";
 import type { BriefEvent, PlainEvent, Reference, StoredEvent, StoredHeading } from "./stored-commit.ts";
 import { decodeTurnEvent, encodeTurnEvent } from "./turn-event.ts";

@@ -1,4 +1,4 @@
-import type { StepRecord, ToolCall } from "../../../../kernel/index.ts";
+import type { StepRecord, ToolCall } from "../../../kernel/index.ts";
 import { equalJson } from "./equal-json.ts";
 import { contentOf } from "./held-content.ts";
 

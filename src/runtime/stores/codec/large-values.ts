@@ -1,4 +1,4 @@
-import { isLongText, longTextHash, type Hash } from "../../../../kernel/index.ts";
+import { isLongText, longTextHash, type Hash } from "../../../kernel/index.ts";
 import { isLarge } from "./text-units.ts";
 
 /** What a content holds: a text as it is, or JSON. */

@@ -18,15 +18,15 @@ import {
   type LlmReply,
   type SessionChange,
   type StepRecord,
-} from "../../../../../src/kernel/index.ts";
+} from "../../../../src/kernel/index.ts";
 import {
   decodeCommit,
   encodeCommit,
   type CommitFrame,
-} from "../../../../../src/runtime/stores/sqlite/codec/commit-codec.ts";
-import type { FindEntries } from "../../../../../src/runtime/stores/sqlite/codec/stored-change.ts";
-import type { StoredCommit } from "../../../../../src/runtime/stores/sqlite/codec/stored-commit.ts";
-import { idAfter } from "../../../../../src/runtime/stores/sqlite/codec/entry-batch.ts";
+} from "../../../../src/runtime/stores/codec/commit-codec.ts";
+import type { FindEntries } from "../../../../src/runtime/stores/codec/stored-change.ts";
+import type { StoredCommit } from "../../../../src/runtime/stores/codec/stored-commit.ts";
+import { idAfter } from "../../../../src/runtime/stores/codec/entry-batch.ts";
 
 const run = {
   runId: formatRunId("8c6f1f0e-7a53-4f6b-9a2e-000000000001"),

@@ -1,11 +1,20 @@
 import { assertOutcome, Fault, type Commit, type Hash } from "../../../kernel/index.ts";
-import { encodeCommit } from "./codec/commit-codec.ts";
-import { commitText } from "./codec/commit-text.ts";
-import { contentText, type LargeValue, type LargeValues } from "./codec/large-values.ts";
-import { batchChanges, type BatchedChange } from "./codec/entry-batch.ts";
-import type { Chain } from "./rows/chain.ts";
-import type { RunKey } from "./db/run-row.ts";
-import type { Position } from "./db/tables.ts";
+import { encodeCommit } from "./commit-codec.ts";
+import { commitText } from "./commit-text.ts";
+import { contentText, type LargeValue, type LargeValues } from "./large-values.ts";
+import { batchChanges, type BatchedChange } from "./entry-batch.ts";
+import type { Chain } from "./chain.ts";
+import type { RunKey } from "./stored-run.ts";
+
+/** The end of a run's journal. */
+export interface Position {
+  /** Number of the next commit. */
+  number: number;
+  /** Seq of the next event. */
+  seq: number;
+  /** E1: link of the last commit in the chain. */
+  link: string;
+}
 
 /** A commit and everything about it that can be computed before its transaction begins. */
 export interface Draft {

@@ -1,6 +1,6 @@
-import type { SessionChange, SessionEntry, SessionId } from "../../../../kernel/index.ts";
+import type { SessionChange, SessionEntry, SessionId } from "../../../kernel/index.ts";
 import { isBatch, nameOf, type EntryName, type EntryBatch, type BatchedChange } from "./entry-batch.ts";
-import type { RunKey } from "../db/run-row.ts";
+import type { RunKey } from "./stored-run.ts";
 import type { StoredChange } from "./stored-commit.ts";
 
 type Run = Pick<RunKey, "runId" | "agentId" | "sessionId">;

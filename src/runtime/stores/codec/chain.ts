@@ -1,7 +1,7 @@
 import { createHmac } from "node:crypto";
-import { chainHead, type Erasure, type Hash } from "../../../../kernel/index.ts";
-import type { CommitRow } from "../db/commit-row.ts";
-import { hashesIn } from "../codec/large-values.ts";
+import { chainHead, type Erasure, type Hash } from "../../../kernel/index.ts";
+import type { CommitRow } from "./commit-row.ts";
+import { hashesIn } from "./large-values.ts";
 
 /** The columns of a commit that its link covers. */
 type LinkedText = Pick<CommitRow, "number" | "at" | "nextEvent" | "body" | "refs">;
