@@ -14,10 +14,7 @@ export type { InputMessage } from "./calling/input-messages.ts";
 export { AgentStream, type TextOptions } from "./streaming/agent-stream.ts";
 export type { AnswerEnd, AnswerPart } from "./streaming/answer-part.ts";
 export {
-  endText,
   failureText,
-  mediaUrl,
-  outputValue,
   uiMessageDone,
   UiMessageEncoder,
   uiMessageFrames,
