@@ -68,6 +68,12 @@ export interface SubmitOptions<Context = unknown> {
    */
   readonly settings?: CallSettings;
   /**
+   * Text that follows the agent's instructions in this run, such as the system messages of a client. It is stored with
+   * the run. Sub-agents do not see it. If the input becomes steering, that run does not see it either. If absent, the
+   * model sees only the agent's instructions.
+   */
+  readonly addedInstructions?: string;
+  /**
    * A live value for tools, instructions, hooks and guardrails of all agents of the run, such as a database connection.
    * It is not stored: a worker that resumes the run asks the factory of `register`, and without one the run fails with
    * `context_missing`. A repeated submission and steering do not change it. Default: the value of the factory, if there
@@ -111,6 +117,7 @@ export const submitOptionNames = optionNames<SubmitOptions>({
   timeoutWhileWaiting: true,
   spawnBudget: true,
   settings: true,
+  addedInstructions: true,
   context: true,
   priority: true,
   retention: true,
