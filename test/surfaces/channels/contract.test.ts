@@ -125,7 +125,7 @@ const worlds = {
 };
 
 for (const [name, open] of Object.entries(worlds)) {
-  describe(name, () => {
+  describe(`channel ${name}`, () => {
     channelContract({ test, expect, open });
   });
 }
