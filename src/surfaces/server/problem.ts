@@ -5,6 +5,7 @@ import { anyObject, integer, named, object, optional, text } from "./schema/sche
 const statuses: { readonly [Code in FaultCode]?: number } = {
   invalid_argument: 400,
   not_json: 400,
+  model_not_found: 400,
   unauthenticated: 401,
   permission_denied: 403,
   not_found: 404,
