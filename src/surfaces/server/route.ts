@@ -1,5 +1,6 @@
 import type { JsonValue, MaybePromise, Runtime } from "../../kernel/index.ts";
 import type { Access, Scope } from "./access/access.ts";
+import type { ErrorFormat } from "./problem.ts";
 import type { Schema, ValueOf } from "./schema/schema.ts";
 import type { ServerParts } from "./server-parts.ts";
 
@@ -54,6 +55,8 @@ export interface Route {
   readonly responses: readonly RouteResponse[];
   /** Whether the response is a stream. It counts against the limit of streams and has no end of its own. */
   readonly isStream?: boolean;
+  /** Format of all errors of the route. Default: problem+json. */
+  readonly errors?: ErrorFormat;
   handle(request: RouteRequest): MaybePromise<RouteResult>;
 }
 

@@ -114,6 +114,21 @@ describe("a server", () => {
     expect((await server.runtime.list()).runs).toHaveLength(2);
   });
 
+  it("records the channel of a run that POST /api/runs names, and web by default", async () => {
+    const server = await serve([new Agent({ name: "clerk", model: scriptedModel(["One.", "Two."]) })]);
+    const channelOf = async (body: object) => {
+      const { json } = await server.call("POST", "/api/runs", {
+        body: { agent: "clerk", input: "Hi", ...body },
+      });
+      const { runId } = json["run"] as { readonly runId: string };
+      await server.call("GET", `/api/runs/${runId}/result?waitMs=60000`);
+      const page = await server.call("GET", `/api/runs/${runId}/events?types=input`);
+      return (page.json["events"] as readonly { data: { channel?: string } }[])[0]?.data.channel;
+    };
+    expect(await channelOf({})).toBe("web");
+    expect(await channelOf({ channel: "slack:C1" })).toBe("slack:C1");
+  });
+
   it("refuses HEAD of a stream and other methods with 405, and names the allowed ones", async () => {
     const server = await serve([waiter]);
     const run = await server.runtime.submit(waiter, null);
