@@ -138,9 +138,12 @@ function storesMessage({ runId }: RunRecord, first: Commit | undefined): boolean
   return (first?.sessions ?? []).some((change) => change.type === "append" && change.entry.id === runId);
 }
 
+function isErased({ taskId, erased }: Event): boolean {
+  return taskId === rootTaskId && erased === true;
+}
+
 /** The root would continue from a history that retention has erased. */
 function refuseErasedRoot(commits: readonly Commit[], { runId }: RunRecord): void {
-  const isErased = (event: Event): boolean => event.taskId === rootTaskId && event.erased === true;
   if (!commits.some(({ events = [] }) => events.some(isErased))) return;
   throw new Fault(
     "invalid_argument",

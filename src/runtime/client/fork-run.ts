@@ -174,9 +174,12 @@ async function findFork(options: ForkOfRun, runId: RunId): Promise<RunRecord | u
   );
 }
 
+function textOf(value: unknown): string {
+  return canonicalJson(value ?? null);
+}
+
 /** Whether the fork was created with this input and model. An erased input is not compared. */
 function isSameChange({ input, model }: ForkOfRun, { data, erased }: Event<"run_fork">): boolean {
-  const textOf = (value: unknown): string => canonicalJson((value ?? null) as JsonValue);
   const isSameInput =
     erased === true
       ? (input === undefined) === (data.input === undefined)

@@ -122,18 +122,13 @@ export async function forkSession(cut: Cut): Promise<ForkedSession> {
   const turns = steps.flatMap((step) => turnOf(step) ?? []);
   const leafId = await leafAt(cut, stored, written);
   const path = entriesTo(visible, [leafId, ...leavesIn(turns, origin.sessionId)], origin.sessionId);
-  const { sessionId: forkSession, agentId: rootAgent, runId } = fork;
-  const sessions = copyEntries(path, renames, { sessionId: forkSession, agentId: rootAgent });
+  const sessions = copyEntries(path, renames, { sessionId: fork.sessionId, agentId: fork.agentId });
   if (cut.model !== undefined) sessions.push(modelChange(cut, cut.model, leafId && renames.id(leafId)));
   const opening = stored.find(({ entry }) => entry.id === origin.runId)?.entry;
   if (!restarts && opening !== undefined && !path.includes(opening))
     sessions.push(pendingOpening(opening, fork));
-  if (restarts && addition.isStored) {
-    const { message } = addition;
-    sessions.push(
-      userEntry({ sessionId: forkSession, agentId: rootAgent, runId, at: cut.at, message }, "pending"),
-    );
-  }
+  if (restarts && addition.isStored)
+    sessions.push(userEntry({ ...fork, at: cut.at, message: addition.message }, "pending"));
   const runs = new Set(path.flatMap(({ runId }) => runId ?? []));
   for (const { sessionId, agentId } of await workerSessions(store, origin.sessionId)) {
     const entries = visibleOf(await store.sessions.read(sessionId));

@@ -85,8 +85,8 @@ describe.each(twoStores)("%s: fork({ input })", (_name, prepare) => {
     const { store, model, send } = await setUp(await prepare(), ["one", "two", "three", "four"]);
     const origin = await send("first?");
     const turn = await seqOf(store, origin, "context");
-    const call = (await readAll(store, origin.runId)).find(({ type }) => type === "message_end");
-    const cuts = [0, turn, (call?.seq ?? 0) - 1];
+    const answered = (await readAll(store, origin.runId)).find(({ type }) => type === "message_end");
+    const cuts = [0, turn, (answered?.seq ?? 0) - 1];
     for (const [index, at] of cuts.entries()) {
       const fork = await origin.fork({ at, input: "and second?" });
       expect(await fork.result()).toMatchObject({ status: "completed", turns: 1 });
