@@ -197,6 +197,7 @@ export type { Resolution } from "./run/resolution.ts";
 export type { ContextFactory, RunFacts, RunFactsStorage } from "./run/run-facts.ts";
 export { type ChildMetaOptions, RunMeta, type StandaloneOptions } from "./run/run-meta.ts";
 export type { CompactionSkip } from "./run/compaction-skip.ts";
+export { platformOf, platforms, type Channel, type Platform } from "./run/channel.ts";
 export { nextRunId, type NextRun } from "./run/next-run.ts";
 export { runKinds, startsLater, turnKey, type RunKind, type RunRecord } from "./run/run-record.ts";
 export { longestTitle, runTitle } from "./run/run-title.ts";
@@ -366,7 +367,13 @@ export {
   spawnOptionNames,
 } from "./agent/spawn-check.ts";
 export { answerIfLive } from "./agent/answer-approval.ts";
-export type { EventOptions, RunHandle, ToolResultOptions, WaitingResult } from "./agent/run-handle.ts";
+export type {
+  EventOptions,
+  ForkOptions,
+  RunHandle,
+  ToolResultOptions,
+  WaitingResult,
+} from "./agent/run-handle.ts";
 export * from "./agent/runtime.ts";
 export { checkSkill, type Skill } from "./agent/skill.ts";
 export type { Attributes, Metric, Span, SpanOptions, Telemetry } from "./agent/telemetry.ts";

@@ -60,8 +60,8 @@ const folderArrows: readonly (readonly [layer: string, from: string, to: string]
   ["src/runtime/stores/sqlite", "tail", "retention"],
   ["src/runtime/stores/sqlite", "retention", "tail"],
   ["src/runtime/stores/sqlite", "rows", "tail"],
-  ["src/runtime/stores/sqlite", "codec", "rows"],
-  ["src/runtime/stores/sqlite", "db", "codec"],
+  ["src/runtime/stores/sqlite", "db", "rows"],
+  ["src/runtime/stores", "codec", "sqlite"],
 ];
 
 const plants: readonly Plant[] = [

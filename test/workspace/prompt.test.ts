@@ -1,6 +1,7 @@
 import { dirname, join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { Agent, openRuntime } from "../../src/index.ts";
+import { Agent, openRuntime, type Channel } from "../../src/index.ts";
+import { platforms } from "../../src/kernel/index.ts";
 import { scriptedModel } from "../../src/testing/index.ts";
 import { openWorkspace, type WorkspaceOptions } from "../../src/workspace.ts";
 import { platformHint } from "../../src/workspace/prompt/platform-hints.ts";
@@ -206,13 +207,48 @@ describe("the system prompt", () => {
 });
 
 describe("platform hints", () => {
-  test.for(["terminal", "web", "telegram", "discord", "slack", "email"])(
-    "%s has rules for answers",
-    (platform) => {
-      expect(platformHint(platform)).toMatch(/^You answer /u);
-      expect(platformHint(`${platform}:4711`)).toBe(platformHint(platform));
+  test.for(platforms)("%s has rules for answers", (platform) => {
+    expect(platformHint(platform)).toMatch(/^You answer /u);
+    expect(platformHint(`${platform}:4711`)).toBe(platformHint(platform));
+  });
+
+  test.for(platforms)(
+    "a run with the channel %s has the rules of that platform in its prompt",
+    async (platform) => {
+      const folders = await testFolders();
+      const { text } = await promptRun(folders, {}, undefined, { channel: `${platform}:4711` });
+      for (const each of platforms) expect(text.includes(platformHint(each))).toBe(each === platform);
+      expect(platformHint(platform)).toMatchSnapshot();
     },
   );
+
+  test("a sub-agent has the rules of the platform of its run", async () => {
+    const folders = await testFolders();
+    await folders.write({
+      ".reeve/agents/lead.md": "---\ntools: none\nsubAgents: [scout]\n---\nYou lead.",
+      ".reeve/agents/scout.md": "---\ntools: none\n---\nYou look around.",
+    });
+    const model = scriptedModel([
+      { toolCalls: [{ name: "handoff_scout", input: { task: "Look." } }] },
+      "Seen.",
+      "Done.",
+    ]);
+    const settings = { model: "scripted/one" };
+    const workspace = await opened(folders, { settings, resolveModel: () => model });
+    await using runtime = await openRuntime();
+    const agent = (await workspace.agent("lead")) as Agent;
+    await agent.invoke("Hello", { runtime, channel: "slack" });
+    const prompts = model.calls.map(({ messages }) => JSON.stringify(messages));
+    expect(prompts.map((text) => text.includes("You look around."))).toEqual([false, true, false]);
+    expect(prompts.every((text) => text.includes("You answer in Slack"))).toBe(true);
+  });
+
+  test("channels of one platform share the cached prompt", async () => {
+    const { prompts } = await opened(await testFolders());
+    await prompts.build({ ...query, channel: "telegram:1" });
+    expect((await prompts.build({ ...query, channel: "telegram:2" })).fromCache).toBe(true);
+    expect((await prompts.build({ ...query, channel: "discord:2" })).fromCache).toBe(false);
+  });
 
   test("null is the terminal, and an unknown channel has no rules", () => {
     expect(platformHint(null)).toBe(platformHint("terminal"));
@@ -221,7 +257,12 @@ describe("platform hints", () => {
   });
 });
 
-async function promptRun(folders: TestFolders, options: WorkspaceOptions, name?: string) {
+async function promptRun(
+  folders: TestFolders,
+  options: WorkspaceOptions,
+  name?: string,
+  call: { readonly channel?: Channel } = {},
+) {
   const model = scriptedModel(["Done."]);
   const workspace = await opened(folders, {
     settings: { model: "scripted/one" },
@@ -231,7 +272,7 @@ async function promptRun(folders: TestFolders, options: WorkspaceOptions, name?:
   });
   const agent = (await workspace.agent(name)) as Agent;
   await using runtime = await openRuntime();
-  await agent.invoke("Hello", { runtime });
+  await agent.invoke("Hello", { ...call, runtime });
   const [request] = model.calls;
   return { text: JSON.stringify(request?.messages).replaceAll(String.raw`\n`, "\n"), agent };
 }

@@ -34,9 +34,9 @@ export function planTurn(
   added = "",
 ): TurnPlan | Promise<TurnPlan> {
   const tools = toolSpecs.of(agent.tools ?? none);
-  // Instructions in the input are accepted from a parent task, not from a user.
+  // Instructions in the input are accepted from a parent task, not from a user. A root has those of its submission.
   const brief = ctx.taskId === root ? undefined : given;
-  const orders = brief?.instructions ?? "";
+  const orders = brief === undefined ? ctx.addedInstructions : (brief.instructions ?? "");
   const { earlier: messages } = given;
   const passed = brief?.history ?? (messages !== undefined && !isInSession(ctx) ? messages : undefined);
   const planned = (

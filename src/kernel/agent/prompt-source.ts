@@ -1,9 +1,10 @@
+import type { Channel } from "../run/channel.ts";
 import type { SessionId } from "../base/identity.ts";
 
 /** What a system prompt is built for. */
 export interface PromptQuery {
-  /** Channel that the input came from. `null` means the terminal. Prompts are cached by channel. */
-  readonly channel: string | null;
+  /** Channel that the input came from. `null` means the terminal. Prompts are cached by its platform. */
+  readonly channel: Channel | null;
   /** Id of the session. `null` if the invocation has no session. */
   readonly sessionId: SessionId | null;
   /** Names of the tools that the agent has. */

@@ -157,6 +157,8 @@ export interface RunContext extends WaitContext {
    * parent's last request; any other child has none.
    */
   readonly settings: CallSettings | null;
+  /** Text of the submission that follows the agent's instructions. Empty if there is none, and for a child. */
+  readonly addedInstructions: string;
   /**
    * Whether this task shares the prompt of another task: `child` or `Agent.spawnChild` created it. Its turn is frozen
    * from the request of that task.

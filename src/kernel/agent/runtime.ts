@@ -2,6 +2,7 @@ import type { AgentResolver } from "./agent-resolver.ts";
 import type { HostedAgent } from "./hosted-agent.ts";
 import type { CallSettings } from "../messages/call-settings.ts";
 import type { ExtensionError, ExtensionPort } from "./extension-context.ts";
+import type { Channel } from "../run/channel.ts";
 import type { ContextFactory } from "../run/run-facts.ts";
 import type { Clock } from "../base/clock.ts";
 import type { ExecutionBudget } from "../limits/execution-budget.ts";
@@ -31,8 +32,12 @@ export interface SubmitOptions<Context = unknown> {
   readonly userId?: string;
   /** Id of the tenant. Default, if `userId` is absent as well: the tenant of the run whose code submits. */
   readonly tenantId?: string;
-  /** Name of the channel that the input came from. Selects the variant of the prompt. */
-  readonly channel?: string;
+  /**
+   * The channel that the input came from, such as `web`, `slack` or `telegram:4711`. Prompts of a workspace contain the
+   * rules of its platform. Tasks that the run spawns and runs that continue it have the same channel. If absent, the
+   * terminal.
+   */
+  readonly channel?: Channel;
   /**
    * Data of the caller. Available as `facts.metadata` inside the run, and as `metadata` in lists of runs. `list` can
    * select runs by its top-level strings.
@@ -62,6 +67,12 @@ export interface SubmitOptions<Context = unknown> {
    * summaries do not use them. If the input becomes steering, the settings of that run stay.
    */
   readonly settings?: CallSettings;
+  /**
+   * Text that follows the agent's instructions in this run, such as the system messages of a client. It is stored with
+   * the run. Sub-agents do not see it. If the input becomes steering, that run does not see it either. If absent, the
+   * model sees only the agent's instructions.
+   */
+  readonly addedInstructions?: string;
   /**
    * A live value for tools, instructions, hooks and guardrails of all agents of the run, such as a database connection.
    * It is not stored: a worker that resumes the run asks the factory of `register`, and without one the run fails with
@@ -106,6 +117,7 @@ export const submitOptionNames = optionNames<SubmitOptions>({
   timeoutWhileWaiting: true,
   spawnBudget: true,
   settings: true,
+  addedInstructions: true,
   context: true,
   priority: true,
   retention: true,

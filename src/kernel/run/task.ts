@@ -45,6 +45,8 @@ export interface TaskRecord {
   readonly heartbeat?: true;
   /** Settings for the model calls of the task. Absent if the submission named none, and for a child. */
   readonly settings?: CallSettings;
+  /** Text that follows the agent's instructions. Absent if the submission named none, and for a child. */
+  readonly addedInstructions?: string;
   /**
    * Present on a root that was submitted with a live context, which is not stored. A worker that resumes the run needs a
    * factory for it.

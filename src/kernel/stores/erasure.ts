@@ -86,7 +86,7 @@ function erasedChange(change: TaskChange, tasks: ReadonlySet<TaskId>): TaskChang
   if (change.type === "end" && change.next !== undefined && tasks.has(change.taskId))
     return { ...change, next: change.next.map((run) => ({ ...run, input: null, metadata: {} })) };
   if (change.type !== "create" || !tasks.has(change.task.taskId)) return change;
-  const { inherits, ...task } = change.task;
+  const { inherits, addedInstructions: _erased, ...task } = change.task;
   const messages = task.messages.map(withoutWords);
   const kept = inherits === undefined ? {} : { inherits: withoutContents(inherits) };
   return { ...change, task: { ...task, ...kept, input: null, metadata: {}, messages } };

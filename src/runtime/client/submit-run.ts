@@ -127,11 +127,16 @@ async function refuseOther(
   const isOtherAgent = agentId !== record.agentId;
   const root = isOtherAgent ? undefined : await readRootTask(store, runId);
   if (!isOtherAgent && (root === undefined || root.supervision.retention === HistoryRetention.NONE)) return;
-  if (root !== undefined && canonicalJson(root.input) === canonicalJson(createdTask(first)?.input)) return;
+  if (root !== undefined && canonicalJson(asked(root)) === canonicalJson(asked(createdTask(first)))) return;
   const difference = isOtherAgent ? `is a run of ${agentId}` : "was submitted with another input";
   throw new Fault("already_exists", `${runId} ${difference}: choose another runId, or omit it`, {
     details: { runId, agentId },
   });
+}
+
+/** What a submission asks of the agent. */
+function asked(root: TaskRecord | undefined): JsonValue {
+  return [root?.input ?? null, root?.addedInstructions ?? null];
 }
 
 /** The root task, which the first commit of a run creates. */

@@ -83,7 +83,7 @@ export async function resubmissionOf(
     );
   const { task, input } = await readFailedRun(store, runId);
   const { sessionId, userId, tenantId, priority, metadata } = run;
-  const { supervision, budget, channel, settings, streaming } = task;
+  const { supervision, budget, channel, settings, addedInstructions, streaming } = task;
   const isKept = supervision.retention === HistoryRetention.PERMANENT;
   if (isKept && (await store.sessions.find(sessionId, scope)) === undefined)
     throw new Fault(
@@ -106,6 +106,7 @@ export async function resubmissionOf(
       ...(tenantId !== null && { tenantId }),
       ...(channel !== undefined && { channel }),
       ...(settings !== undefined && { settings }),
+      ...(addedInstructions !== undefined && { addedInstructions }),
     },
   };
 }

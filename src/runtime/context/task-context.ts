@@ -162,6 +162,10 @@ export class TaskContext implements RunContext {
     return this.#runner.task.record.settings ?? null;
   }
 
+  get addedInstructions(): string {
+    return this.#runner.task.record.addedInstructions ?? "";
+  }
+
   get sharesPrompt(): boolean {
     return this.#runner.task.record.inherits !== undefined;
   }

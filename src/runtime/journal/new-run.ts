@@ -8,6 +8,7 @@ import {
   type ExecutionBudget,
   Fault,
   HistoryRetention,
+  isUnnamedSession,
   type JsonObject,
   type JsonValue,
   type LedgerCommand,
@@ -76,6 +77,7 @@ export function newRun(
     assertMetadata(metadata, agentId);
     worker.sizes?.assert(metadata, `the metadata of a run of ${agentId}`);
   }
+  if (options.addedInstructions !== undefined) assertAdded(options.addedInstructions, agentId, worker.sizes);
   const startAt = startTimeOf(options, agentId);
   const root = Supervision.root(agentId, {
     ids,
@@ -127,7 +129,8 @@ export function newRun(
   const content = kind === "invocation" ? agent.messageOf?.(input) : undefined;
   const message = root.retention === HistoryRetention.NONE ? undefined : content;
   const earlier = kind === "invocation" ? agent.historyOf?.(input) : undefined;
-  if (earlier !== undefined && options.sessionId !== undefined)
+  // A session that is named after the run did not exist before it.
+  if (earlier !== undefined && options.sessionId !== undefined && !isUnnamedSession(sessionId, runId))
     throw secondHistory(agentId, options.sessionId);
   const sessions = message && openingEntries({ sessionId, agentId, runId, at, message }, earlier);
   return {
@@ -171,14 +174,15 @@ function secondHistory(agentId: AgentId, sessionId: string): Fault {
 
 /** Adds the options to the record of a root task that most submissions do not set. */
 function withOptions(task: TaskRecord, options: NewRunOptions): TaskRecord {
-  const { channel, settings, context, child, heartbeat = false } = options;
+  const { channel, settings, addedInstructions, context, child, heartbeat = false } = options;
   const isPlain = channel === undefined && settings === undefined && context === undefined;
-  if (isPlain && child === undefined && !heartbeat) return task;
+  if (isPlain && addedInstructions === undefined && child === undefined && !heartbeat) return task;
   return {
     ...task,
     ...(child !== undefined && { inherits: child.inherits, tools: child.tools }),
     ...(channel !== undefined && { channel }),
     ...(settings !== undefined && { settings: callSettings(`a run of ${task.agentId}`, settings) }),
+    ...(addedInstructions !== undefined && { addedInstructions }),
     ...(context !== undefined && { hasContext: true }),
     ...(heartbeat && { heartbeat }),
   };
@@ -194,6 +198,17 @@ function titleOf(
     return runTitle(content.content.map((part) => (part.type === "text" ? part.text : "")).join(" "));
   const text = input ?? first?.body;
   return typeof text === "string" ? runTitle(text) : null;
+}
+
+function assertAdded(text: unknown, agentId: AgentId, sizes: WorkerContext["sizes"] | undefined): void {
+  const owner = `addedInstructions of a run of ${agentId}`;
+  if (typeof text !== "string" || text.trim() === "")
+    throw new Fault(
+      "invalid_argument",
+      `invalid ${owner}: expected a text that is not empty, not ${describeValue(text)}; omit the option`,
+    );
+  assertJson(text, owner);
+  sizes?.assert(text, owner);
 }
 
 function assertMetadata(metadata: JsonObject, agentId: AgentId): void {

@@ -1,5 +1,5 @@
 import type { JsonObject } from "../../kernel/index.ts";
-import { problemSchema } from "./problem.ts";
+import { problemFormat, type ErrorFormat } from "./problem.ts";
 import type { Route, RouteResponse } from "./route.ts";
 import { definitionsOf, type Schema } from "./schema/schema.ts";
 
@@ -7,8 +7,10 @@ import { definitionsOf, type Schema } from "./schema/schema.ts";
 export function openApi(routes: readonly Route[], version: string): JsonObject {
   const paths: Record<string, Record<string, JsonObject>> = {};
   for (const each of routes) (paths[each.path] ??= {})[each.method.toLowerCase()] = operation(each);
-  const schemas = routes.flatMap(({ params, query, body, responses }) =>
-    [params, query, body, ...responses.map(({ schema }) => schema)].filter((each) => each !== undefined),
+  const schemas = routes.flatMap(({ params, query, body, responses, errors }) =>
+    [params, query, body, errors?.schema, ...responses.map(({ schema }) => schema)].filter(
+      (each) => each !== undefined,
+    ),
   );
   return {
     openapi: "3.1.0",
@@ -22,12 +24,9 @@ export function openApi(routes: readonly Route[], version: string): JsonObject {
     security: [{ token: [] }, { page: [] }],
     paths,
     components: {
-      schemas: definitionsOf([...schemas, problemSchema]),
+      schemas: definitionsOf([...schemas, problemFormat.schema]),
       responses: {
-        Problem: {
-          description: "The request was refused or failed (RFC 9457).",
-          content: { "application/problem+json": { schema: problemSchema.json } },
-        },
+        Problem: errorOf("The request was refused or failed (RFC 9457).", problemFormat),
       },
       securitySchemes: {
         token: { type: "http", scheme: "bearer", description: "A token of `reeve token create`." },
@@ -46,6 +45,7 @@ function operation({
   body,
   isBodyOptional = false,
   responses,
+  errors,
 }: Route): JsonObject {
   const parameters = [...parametersOf(params, "path"), ...parametersOf(query, "query")];
   return {
@@ -59,7 +59,10 @@ function operation({
     }),
     responses: {
       ...Object.fromEntries(responses.map((each) => [String(each.status), responseOf(each)])),
-      default: { $ref: "#/components/responses/Problem" },
+      default:
+        errors === undefined
+          ? { $ref: "#/components/responses/Problem" }
+          : errorOf("The request was refused or failed.", errors),
     },
   };
 }
@@ -76,6 +79,10 @@ function parametersOf(schema: Schema | undefined, place: "path" | "query"): read
     ...(description !== undefined && { description }),
     schema: json,
   }));
+}
+
+function errorOf(description: string, { contentType, schema }: ErrorFormat): JsonObject {
+  return { description, content: { [contentType]: { schema: schema.json } } };
 }
 
 function responseOf({ description, schema, contentType = "application/json" }: RouteResponse): JsonObject {

@@ -1,10 +1,20 @@
-import { modelErrorKind, type Fault, type FaultCode, type JsonObject } from "../../kernel/index.ts";
-import { anyObject, integer, named, object, optional, text } from "./schema/schema.ts";
+import { modelErrorKind, type Fault, type FaultCode } from "../../kernel/index.ts";
+import {
+  anyObject,
+  integer,
+  named,
+  object,
+  optional,
+  text,
+  type Schema,
+  type ValueOf,
+} from "./schema/schema.ts";
 
 /** The HTTP status of each fault. A fault that is not listed is the server's: 500. */
 const statuses: { readonly [Code in FaultCode]?: number } = {
   invalid_argument: 400,
   not_json: 400,
+  model_not_found: 400,
   unauthenticated: 401,
   permission_denied: 403,
   not_found: 404,
@@ -31,7 +41,7 @@ function statusOf(code: FaultCode): number {
 }
 
 /** RFC 9457. The fault code is in `code`, and in `type` as a URN. */
-export const problemSchema = named(
+const problemSchema = named(
   "Problem",
   object({
     type: text({ description: "urn:reeve:fault: and the code." }),
@@ -43,33 +53,61 @@ export const problemSchema = named(
   }),
 );
 
-interface ProblemOptions {
+/** What a caller learns about an error. */
+export type Problem = ValueOf<typeof problemSchema>;
+
+/** How the routes of a protocol write errors. Every error of the route has this format, also a missing token. */
+export interface ErrorFormat {
+  readonly contentType: string;
+  readonly schema: Schema;
+  /** Returns the body of an error. */
+  body(problem: Problem): unknown;
+  /** Returns the status of an error. Default: the status of the problem. */
+  status?(problem: Problem): number;
+}
+
+/** The format of routes that name no other. */
+export const problemFormat: ErrorFormat = Object.freeze({
+  contentType: "application/problem+json",
+  schema: problemSchema,
+  body: (problem: Problem) => problem,
+});
+
+interface ErrorOptions {
   /** Default: the status of the fault's code. */
   readonly status?: number;
   readonly headers?: Readonly<Record<string, string>>;
 }
 
+/** The response for a fault. */
+export function errorResponse(
+  fault: Fault,
+  format: ErrorFormat = problemFormat,
+  { status: own, headers = {} }: ErrorOptions = {},
+): Response {
+  const problem = problemOf(fault, own);
+  const status = format.status?.(problem) ?? problem.status;
+  return new Response(JSON.stringify(format.body({ ...problem, status })), {
+    status,
+    headers: { ...extraHeaders(fault), ...headers, "content-type": format.contentType },
+  });
+}
+
 /**
- * The response for a fault. The texts of an unexpected error may contain anything, so a caller gets only the code of
- * those; the server reports them to `onError`.
+ * What a caller learns about a fault. The texts of an unexpected error may contain anything, so a caller gets only the
+ * code of those; the server reports them to `onError`.
  */
-export function problemResponse(fault: Fault, options: ProblemOptions = {}): Response {
-  const { status = statusOf(fault.code), headers = {} } = options;
-  const failure = fault.toJSON();
+function problemOf(fault: Fault, status: number = statusOf(fault.code)): Problem {
+  const { message, details } = fault.toJSON();
   const isOurs = fault.code !== "internal";
-  const details: JsonObject | undefined = isOurs ? failure.details : undefined;
-  const body = {
+  return {
     type: `urn:reeve:fault:${fault.code}`,
     title: fault.code.replaceAll("_", " "),
     status,
-    detail: isOurs ? failure.message : "an internal error; the log of the server has the details",
+    detail: isOurs ? message : "an internal error; the log of the server has the details",
     code: fault.code,
-    ...(details !== undefined && { details }),
+    ...(isOurs && details !== undefined && { details }),
   };
-  return new Response(JSON.stringify(body), {
-    status,
-    headers: { ...headers, ...extraHeaders(fault), "content-type": "application/problem+json" },
-  });
 }
 
 function extraHeaders({ code, details }: Fault): Record<string, string> {

@@ -1,5 +1,6 @@
 import type { JsonValue, MaybePromise, Runtime } from "../../kernel/index.ts";
 import type { Access, Scope } from "./access/access.ts";
+import type { ErrorFormat } from "./problem.ts";
 import type { Schema, ValueOf } from "./schema/schema.ts";
 import type { ServerParts } from "./server-parts.ts";
 
@@ -45,6 +46,8 @@ export interface Route {
   readonly summary: string;
   /** The scope that the token must have. `null`: the route needs no token. */
   readonly scope: Scope | null;
+  /** With `scope: null`: routes with the same name share one allowance of requests. Default: `public`. */
+  readonly rateKey?: string;
   readonly params?: Schema;
   readonly query?: Schema;
   /** The JSON body. If absent, the handler reads the body itself. */
@@ -54,6 +57,8 @@ export interface Route {
   readonly responses: readonly RouteResponse[];
   /** Whether the response is a stream. It counts against the limit of streams and has no end of its own. */
   readonly isStream?: boolean;
+  /** Format of all errors of the route. Default: problem+json. */
+  readonly errors?: ErrorFormat;
   handle(request: RouteRequest): MaybePromise<RouteResult>;
 }
 

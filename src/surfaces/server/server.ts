@@ -8,7 +8,7 @@ import { RequestRate } from "./access/request-rate.ts";
 import type { Tokens } from "./access/tokens.ts";
 import { openApi } from "./openapi.ts";
 import { PageFiles } from "./page-files.ts";
-import { problemResponse } from "./problem.ts";
+import { errorResponse, type ErrorFormat } from "./problem.ts";
 import { jsonBody, limitedRequest } from "./request-body.ts";
 import { pagePolicy, resultResponse, secured } from "./response.ts";
 import type { Route, RouteRequest } from "./route.ts";
@@ -196,10 +196,12 @@ class HonoServer implements Server {
   #mount(): void {
     for (const route of this.routes) {
       const path = route.path.replaceAll(/\{(\w+)\}/gu, ":$1");
-      this.#app.on(route.method, path, (context) => this.#answer(route, context));
+      this.#app.on(route.method, path, (context) =>
+        this.#answer(route, context).catch((error: unknown) => this.#refusal(error, route.errors)),
+      );
     }
     this.#app.notFound((context) => this.#answerOther(context));
-    this.#app.onError((error) => this.#problem(error));
+    this.#app.onError((error, { req }) => this.#refusal(error, this.#formatOf(new URL(req.url).pathname)));
   }
 
   async #answer(route: Route, { req, env }: Context<{ Bindings: Bindings }>): Promise<Response> {
@@ -228,9 +230,9 @@ class HonoServer implements Server {
   }
 
   /** Checks who sends the request, how often, and whether the caller may use the route. */
-  async #admit({ scope }: Route, request: Request): Promise<Access> {
+  async #admit({ scope, rateKey = "public" }: Route, request: Request): Promise<Access> {
     if (scope === null) {
-      this.#rate.count("public");
+      this.#rate.count(rateKey);
       return publicAccess;
     }
     const access = await this.#identified(request);
@@ -308,13 +310,20 @@ class HonoServer implements Server {
   #notAllowed(pathname: string, method: string): Response {
     const allow = this.#methodsOf(pathname).join(", ");
     const fault = new Fault("unsupported", `${pathname} does not accept ${method}; use ${allow}`);
-    return secured(problemResponse(fault, { status: 405, headers: { allow } }));
+    return secured(errorResponse(fault, this.#formatOf(pathname), { status: 405, headers: { allow } }));
   }
 
-  #problem(error: unknown): Response {
+  /** The format of errors of a path that is not in the table: that of the routes with the same first segment. */
+  #formatOf(pathname: string): ErrorFormat | undefined {
+    const first = firstSegment(pathname);
+    return this.routes.find(({ path, errors }) => errors !== undefined && firstSegment(path) === first)
+      ?.errors;
+  }
+
+  #refusal(error: unknown, format: ErrorFormat | undefined): Response {
     const fault = Fault.from(error);
     if (fault.code === "internal") this.#report(error);
-    return secured(problemResponse(fault));
+    return secured(errorResponse(fault, format));
   }
 
   #refuseIfDraining(): void {
@@ -327,6 +336,10 @@ class HonoServer implements Server {
 }
 
 const noQuery = object({});
+
+function firstSegment(path: string): string | undefined {
+  return path.split("/", 2)[1];
+}
 
 /** Whether a path of the table, with parameters in braces, matches a path. */
 function matches(path: string, pathname: string): boolean {

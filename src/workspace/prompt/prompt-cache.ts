@@ -1,4 +1,4 @@
-import type { PromptQuery, PromptSource } from "../../kernel/index.ts";
+import { platformOf, type PromptQuery, type PromptSource } from "../../kernel/index.ts";
 import type { Places } from "../places.ts";
 import { promptFooter, promptPrefix, type PromptAgent, type PromptMaterial } from "./system-prompt.ts";
 
@@ -14,7 +14,7 @@ export interface PromptCacheOptions {
 const maxPrompts = 100;
 
 /**
- * Builds the system prompts of a workspace and keeps their stable part by agent, channel and tool set. The profile is
+ * Builds the system prompts of a workspace and keeps their stable part by agent, platform and tool set. The profile is
  * fixed for a workspace. Invocations that build a prompt at the same time share the reading of the files.
  */
 export class PromptCache {
@@ -44,7 +44,9 @@ export class PromptCache {
   }
 
   async #build(agent: PromptAgent, query: PromptQuery): Promise<{ text: string; fromCache: boolean }> {
-    const key = JSON.stringify([agent.name, agent.instructions, query.channel, query.toolNames]);
+    // Channels of one platform share a prompt: a server with thousands of chats would otherwise drop all others.
+    const platform = platformOf(query.channel);
+    const key = JSON.stringify([agent.name, agent.instructions, platform, query.toolNames]);
     const known = this.#prefixes.get(key);
     const prefix = known ?? (await this.#prefix(agent, query, key));
     const { places, now } = this.#options;

@@ -5,10 +5,10 @@ import {
   type RunId,
   type SessionId,
 } from "../../../kernel/index.ts";
-import { OwnerKind } from "./db/owner-kind.ts";
+import { OwnerKind } from "../codec/owner-kind.ts";
 import type { Tables } from "./db/tables.ts";
 import type { Collector } from "./retention/collector.ts";
-import type { Chain } from "./rows/chain.ts";
+import type { Chain } from "../codec/chain.ts";
 import type { ContentRows, OwnerRow } from "./rows/content-rows.ts";
 
 export interface SqliteContentsOptions {

@@ -1,4 +1,4 @@
-import { RunState } from "./db/run-row.ts";
+import { RunState } from "../codec/stored-run.ts";
 import type { Tables } from "./db/tables.ts";
 import type { WorkerLocks } from "./db/worker-lock.ts";
 import { mostWoken } from "./ready-runs.ts";

@@ -5,7 +5,8 @@ import type { DeltaBoard } from "./tail/delta-board.ts";
 import { freeHeldRuns } from "./held-runs.ts";
 import type { SqliteInbox } from "./inbox.ts";
 import type { RunFeeds } from "./tail/run-feed.ts";
-import { isInScope, RunState, scopeValues } from "./db/run-row.ts";
+import { RunState } from "../codec/stored-run.ts";
+import { isInScope, scopeValues } from "./db/run-row.ts";
 import type { SqliteSessions } from "./sessions.ts";
 import type { Tables } from "./db/tables.ts";
 

@@ -12,13 +12,14 @@ import {
 } from "../../../kernel/index.ts";
 import { WakeFlag } from "../wake-flag.ts";
 import { TailFilter } from "../tail-filter.ts";
-import type { CommitRow } from "./db/commit-row.ts";
+import type { CommitRow } from "../codec/commit-row.ts";
 import type { ChangeWatch } from "./db/change-watch.ts";
 import type { CommitRows } from "./rows/commit-rows.ts";
 import type { DeltaBoard } from "./tail/delta-board.ts";
 import type { LogCheck } from "./rows/log-check.ts";
-import type { RunFeed, RunFeeds, Watcher } from "./tail/run-feed.ts";
-import type { RunKey } from "./db/run-row.ts";
+import type { RunFeed, Watcher } from "../run-feed.ts";
+import type { RunFeeds } from "./tail/run-feed.ts";
+import type { RunKey } from "../codec/stored-run.ts";
 import type { Tables } from "./db/tables.ts";
 
 export interface SqliteEventLogOptions {

@@ -1,5 +1,6 @@
 import type { RunId, SessionId } from "../../../kernel/index.ts";
-import { isExcluded, RunState } from "./db/run-row.ts";
+import { RunState } from "../codec/stored-run.ts";
+import { isExcluded } from "./db/run-row.ts";
 import type { Tables } from "./db/tables.ts";
 
 /** A run that has never started and has a start time is suspended until then. Every other held run has work. */

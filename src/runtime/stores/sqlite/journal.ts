@@ -20,9 +20,9 @@ import {
   type CollectOptions,
 } from "../../../kernel/index.ts";
 import { endIn, spendIn } from "../run-end.ts";
-import type { Chain } from "./rows/chain.ts";
+import type { Chain } from "../codec/chain.ts";
 import type { Collector } from "./retention/collector.ts";
-import { bytesOf, draftCommit, positionAfter, type Draft, type DraftTools } from "./commit-draft.ts";
+import { bytesOf, draftCommit, positionAfter, type Draft, type DraftTools } from "../codec/commit-draft.ts";
 import { CommitEffects, type SiblingTables } from "./commit-effects.ts";
 import { insertCommit, intoCommits } from "./db/commit-row.ts";
 import type { CommitRows } from "./rows/commit-rows.ts";
@@ -30,10 +30,12 @@ import { Deletion } from "./deletion.ts";
 import type { Eraser } from "./retention/eraser.ts";
 import type { ReleasedRun, SqliteLeases } from "./leases.ts";
 import type { RunList } from "./rows/run-list.ts";
-import { isInScope, recordOf, runColumns, scopeValues, type RunKey, type RunRow } from "./db/run-row.ts";
+import { recordOf, type RunKey, type RunRow } from "../codec/stored-run.ts";
+import { isInScope, runColumns, scopeValues } from "./db/run-row.ts";
 import { RunCreator, type CreatedRun } from "./run-creator.ts";
 import { RunReader } from "./run-reader.ts";
-import type { OwnedRun, Position, Tables } from "./db/tables.ts";
+import type { Position } from "../codec/commit-draft.ts";
+import type { OwnedRun, Tables } from "./db/tables.ts";
 import type { Statement } from "./db/statement.ts";
 
 export interface SqliteJournalOptions {

@@ -22,7 +22,8 @@ import { findReadyRuns, hasDueRun, wakeDueRuns, type ReadyRuns } from "./ready-r
 import { Turns } from "./ready-turns.ts";
 import type { DeltaBoard } from "./tail/delta-board.ts";
 import { freeHeldRuns } from "./held-runs.ts";
-import { isExcluded, runKeyColumns, RunState, spendText, type RunKey } from "./db/run-row.ts";
+import { RunState, spendText, type RunKey } from "../codec/stored-run.ts";
+import { isExcluded, runKeyColumns } from "./db/run-row.ts";
 import type { OwnedRun, Tables } from "./db/tables.ts";
 import type { WorkerLocks } from "./db/worker-lock.ts";
 

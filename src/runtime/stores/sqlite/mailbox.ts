@@ -1,5 +1,6 @@
 import type { Mail, Mailbox, MaybePromise, PlacedMail, RunId, TenantScope } from "../../../kernel/index.ts";
-import { isExcluded, RunState, type RunKey } from "./db/run-row.ts";
+import { RunState, type RunKey } from "../codec/stored-run.ts";
+import { isExcluded } from "./db/run-row.ts";
 import type { Tables } from "./db/tables.ts";
 
 type StoredMail = Omit<Mail, "runId">;

@@ -1,6 +1,6 @@
 import type { AgentsOfName, AgentVersion, ClaimOptions } from "../../../kernel/index.ts";
 import type { Database } from "./db/database.ts";
-import { RunState } from "./db/run-row.ts";
+import { RunState } from "../codec/stored-run.ts";
 import { ReadyAgent } from "./ready-turns.ts";
 
 /** Maximum number of runs of a dead worker, and of runs whose wake time has passed, that become ready in one claim. */

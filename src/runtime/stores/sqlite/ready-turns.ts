@@ -1,6 +1,7 @@
 import type { AgentId, AgentVersion } from "../../../kernel/index.ts";
 import type { Database } from "./db/database.ts";
-import { RunState, turnUser } from "./db/run-row.ts";
+import { RunState } from "../codec/stored-run.ts";
+import { turnUser } from "./db/run-row.ts";
 
 /** A run that may be claimed next. */
 interface ReadyRun {

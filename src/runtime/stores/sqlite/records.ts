@@ -22,7 +22,7 @@ import {
   recordTime,
   type RecordPlace,
 } from "../record-check.ts";
-import { tenantOf, tenantText } from "./db/run-row.ts";
+import { tenantOf, tenantText } from "../codec/stored-run.ts";
 import type { Tables } from "./db/tables.ts";
 
 interface RecordRow {

@@ -14,14 +14,15 @@ import {
   type Submission,
   type TenantScope,
 } from "../../../kernel/index.ts";
-import { memberCount } from "./codec/member-count.ts";
-import { contentsOf, positionAfter, type Draft } from "./commit-draft.ts";
+import { memberCount } from "../codec/member-count.ts";
+import { contentsOf, positionAfter, type Draft } from "../codec/commit-draft.ts";
 import type { CommitEffects, SiblingTables } from "./commit-effects.ts";
 import { insertCommit } from "./db/commit-row.ts";
-import { RunState, tenantText, type RunKey } from "./db/run-row.ts";
-import type { OwnedRun, Position, Tables } from "./db/tables.ts";
+import { RunState, tenantText, type RunKey } from "../codec/stored-run.ts";
+import type { Position } from "../codec/commit-draft.ts";
+import type { OwnedRun, Tables } from "./db/tables.ts";
 import type { SqliteLeases } from "./leases.ts";
-import type { Chain } from "./rows/chain.ts";
+import type { Chain } from "../codec/chain.ts";
 import type { CommitRows } from "./rows/commit-rows.ts";
 import type { RunList } from "./rows/run-list.ts";
 import { insertMetadata } from "./rows/run-metadata.ts";

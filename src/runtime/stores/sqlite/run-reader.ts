@@ -6,7 +6,8 @@ import {
   type RunId,
   type RunRecord,
 } from "../../../kernel/index.ts";
-import { recordOf, runColumns, runKeyColumns, type RunKey, type RunRow } from "./db/run-row.ts";
+import { recordOf, type RunKey, type RunRow } from "../codec/stored-run.ts";
+import { runColumns, runKeyColumns } from "./db/run-row.ts";
 import type { Tables } from "./db/tables.ts";
 import { missing, type CommitRows } from "./rows/commit-rows.ts";
 

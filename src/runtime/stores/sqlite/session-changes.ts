@@ -18,7 +18,7 @@ import {
   type BatchedChange,
   type EntryBatch,
   type Say,
-} from "./codec/entry-batch.ts";
+} from "../codec/entry-batch.ts";
 import type { Database } from "./db/database.ts";
 import { entriesOfSession, rowsPerSession } from "./db/migrations.ts";
 import type { EntryContents } from "./rows/entry-contents.ts";

@@ -19,7 +19,7 @@ import {
   type TenantScope,
 } from "../../../kernel/index.ts";
 import { sessionExists } from "../session-cursor.ts";
-import { batchChanges, type BatchedChange, type EntryName } from "./codec/entry-batch.ts";
+import { batchChanges, type BatchedChange, type EntryName } from "../codec/entry-batch.ts";
 import { isWithin } from "./db/migrations.ts";
 import type { Tables } from "./db/tables.ts";
 import type { Collector } from "./retention/collector.ts";

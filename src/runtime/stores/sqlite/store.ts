@@ -10,11 +10,11 @@ import {
   type Store,
 } from "../../../kernel/index.ts";
 import { systemClock } from "../../process/system-sources.ts";
-import { LargeValues } from "./codec/large-values.ts";
+import { LargeValues } from "../codec/large-values.ts";
 import { SqliteContents } from "./contents.ts";
 import { ContentRows } from "./rows/content-rows.ts";
 import { EntryContents } from "./rows/entry-contents.ts";
-import { Chain } from "./rows/chain.ts";
+import { Chain } from "../codec/chain.ts";
 import { ChangeWatch } from "./db/change-watch.ts";
 import { Checkpointer } from "./db/checkpointer.ts";
 import { Collector } from "./retention/collector.ts";

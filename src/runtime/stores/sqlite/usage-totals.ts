@@ -12,7 +12,7 @@ import {
   type UsageTotals,
 } from "../../../kernel/index.ts";
 import { capsInForce, oldestDay, usageRange, usageRow, type UsageAmounts } from "../usage-check.ts";
-import { tenantOf, tenantText, type RunKey } from "./db/run-row.ts";
+import { tenantOf, tenantText, type RunKey } from "../codec/stored-run.ts";
 import type { Tables } from "./db/tables.ts";
 
 /** Users and models are stored like tenants, because a column of a primary key must not be NULL. */

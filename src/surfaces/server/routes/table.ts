@@ -1,5 +1,6 @@
 import { Fault } from "../../../kernel/index.ts";
 import type { Route } from "../route.ts";
+import { chatRoutes } from "../../protocols/ui-message/chat-routes.ts";
 import { getFacts } from "./facts.ts";
 import { operationRoutes } from "./operations.ts";
 import { publicRoutes } from "./public.ts";
@@ -9,7 +10,7 @@ import { scheduleRoutes } from "./schedules.ts";
 import { sessionRoutes } from "./sessions.ts";
 import { streamRoutes } from "./streams.ts";
 
-const ownRoutes = [
+const typedRoutes = [
   ...runRoutes,
   ...runCommandRoutes,
   ...sessionRoutes,
@@ -20,12 +21,14 @@ const ownRoutes = [
   ...publicRoutes,
 ] as const;
 
-/** The routes of the server, with the types of their values. */
-export type ServerRoute = (typeof ownRoutes)[number];
+/** The routes that declare the types of their values. The page uses them. */
+export type ServerRoute = (typeof typedRoutes)[number];
+
+const protocolRoutes: readonly Route[] = chatRoutes;
 
 /** The table of all routes of a server. Throws `already_exists` if two have the same id, or the same method and path. */
 export function routeTable(others: readonly Route[]): readonly Route[] {
-  const table: readonly Route[] = [...ownRoutes, ...others];
+  const table: readonly Route[] = [...typedRoutes, ...protocolRoutes, ...others];
   const taken = new Set<string>();
   for (const { id, method, path } of table)
     for (const name of [id, `${method} ${path.replaceAll(/\{\w+\}/gu, "{}")}`]) {

@@ -1,14 +1,7 @@
 import type { FileSchema } from "./migrate.ts";
-import { OwnerKind } from "./owner-kind.ts";
-import {
-  isCompacting,
-  isScheduled,
-  isSuspended,
-  noTenant,
-  pausedText,
-  RunState,
-  turnUser,
-} from "./run-row.ts";
+import { OwnerKind } from "../../codec/owner-kind.ts";
+import { noTenant, pausedText, RunState } from "../../codec/stored-run.ts";
+import { isCompacting, isScheduled, isSuspended, turnUser } from "./run-row.ts";
 
 /** "Reev" in the header of the file. It distinguishes Reeve's files from other SQLite databases. */
 const applicationId = 0x52656576;

@@ -12,20 +12,12 @@ import {
   type StoreChange,
   type TenantScope,
 } from "../../../../kernel/index.ts";
-import type { CommitText } from "./commit-row.ts";
+import type { Position } from "../../codec/commit-draft.ts";
+import type { CommitText } from "../../codec/commit-row.ts";
 import type { Database } from "./database.ts";
 import type { GroupCommit, Write } from "./group-commit.ts";
-import { runKeyColumns, type RunKey } from "./run-row.ts";
-
-/** The end of a run's journal. */
-export interface Position {
-  /** Number of the next commit. */
-  number: number;
-  /** Seq of the next event. */
-  seq: number;
-  /** E1: link of the last commit in the chain. */
-  link: string;
-}
+import type { RunKey } from "../../codec/stored-run.ts";
+import { runKeyColumns } from "./run-row.ts";
 
 /**
  * The content of a run that was created and claimed in one transaction, for its owner to start with. It holds the

@@ -1,8 +1,8 @@
 import { setImmediate } from "node:timers/promises";
-import { Chore } from "./chore.ts";
+import { Chore } from "../../chore.ts";
 import type { CommitRows } from "../rows/commit-rows.ts";
 import { piecesPerContent } from "../db/migrations.ts";
-import { OwnerKind } from "../db/owner-kind.ts";
+import { OwnerKind } from "../../codec/owner-kind.ts";
 import type { Tables } from "../db/tables.ts";
 
 /** Target duration of a slice. The slice is halved if it takes longer, and doubled if it takes less than half. */

@@ -7,18 +7,19 @@ import {
   type Erasure,
   type Hash,
 } from "../../../../kernel/index.ts";
-import type { Chain } from "../rows/chain.ts";
-import { Chore } from "./chore.ts";
-import { encodeCommit } from "../codec/commit-codec.ts";
-import { commitText } from "../codec/commit-text.ts";
-import type { LargeValues } from "../codec/large-values.ts";
+import type { Chain } from "../../codec/chain.ts";
+import { Chore } from "../../chore.ts";
+import { encodeCommit } from "../../codec/commit-codec.ts";
+import { commitText } from "../../codec/commit-text.ts";
+import type { LargeValues } from "../../codec/large-values.ts";
 import type { Collector } from "./collector.ts";
 import type { CommitRows } from "../rows/commit-rows.ts";
-import type { CommitRow } from "../db/commit-row.ts";
+import type { CommitRow } from "../../codec/commit-row.ts";
 import { removeMetadata } from "../rows/run-metadata.ts";
-import { addErasures, erasuresOf } from "../rows/erasures.ts";
+import { addErasures, erasuresOf } from "../../codec/erasures.ts";
 import type { LogCheck } from "../rows/log-check.ts";
-import { runKeyColumns, type RunKey } from "../db/run-row.ts";
+import type { RunKey } from "../../codec/stored-run.ts";
+import { runKeyColumns } from "../db/run-row.ts";
 import type { Tables } from "../db/tables.ts";
 
 export interface EraserOptions {

@@ -1,9 +1,9 @@
-import type { CommitRow, CommitText, WithContents } from "../db/commit-row.ts";
+import type { CommitRow, CommitText, WithContents } from "../../codec/commit-row.ts";
 import { setImmediate } from "node:timers/promises";
 import { chainStart, eraseCommit, Fault, type Commit, type Event } from "../../../../kernel/index.ts";
-import { decodeCommit } from "../codec/commit-codec.ts";
-import { joinText, type LargeValue, type SplitText } from "../codec/large-values.ts";
-import type { StoredCommit } from "../codec/stored-commit.ts";
+import { decodeCommit } from "../../codec/commit-codec.ts";
+import { joinText, type LargeValue, type SplitText } from "../../codec/large-values.ts";
+import type { StoredCommit } from "../../codec/stored-commit.ts";
 import { CommitPlaces } from "./commit-places.ts";
 import type { ContentRows } from "./content-rows.ts";
 import type { Database } from "../db/database.ts";
@@ -23,11 +23,11 @@ import {
   type Mark,
   type LinkMark,
 } from "./commit-selects.ts";
-import { erasuresOf } from "./erasures.ts";
-import { OwnerKind } from "../db/owner-kind.ts";
-import { tenantText, type RunKey } from "../db/run-row.ts";
-import type { FindEntries } from "../codec/stored-change.ts";
-import type { Position } from "../db/tables.ts";
+import { erasuresOf } from "../../codec/erasures.ts";
+import { OwnerKind } from "../../codec/owner-kind.ts";
+import { tenantText, type RunKey } from "../../codec/stored-run.ts";
+import type { FindEntries } from "../../codec/stored-change.ts";
+import type { Position } from "../../codec/commit-draft.ts";
 
 const noEntries: FindEntries = () => [];
 

@@ -1,6 +1,6 @@
-import type { CommitRow, CommitText } from "../db/commit-row.ts";
+import type { CommitRow, CommitText } from "../../codec/commit-row.ts";
 import type { Database } from "../db/database.ts";
-import type { RunKey } from "../db/run-row.ts";
+import type { RunKey } from "../../codec/stored-run.ts";
 
 export type Mark = Pick<CommitRow, "number" | "nextEvent">;
 type PlacedMark = Mark & Pick<CommitRow, "id">;

@@ -1,8 +1,8 @@
 import { Fault } from "../../../../kernel/index.ts";
-import { contentText, hashesIn, type LargeValue } from "../codec/large-values.ts";
+import { contentText, hashesIn, type LargeValue } from "../../codec/large-values.ts";
 import { piecesPerContent } from "../db/migrations.ts";
 import type { Database } from "../db/database.ts";
-import type { OwnerKind } from "../db/owner-kind.ts";
+import type { OwnerKind } from "../../codec/owner-kind.ts";
 
 /** Size of the pieces of a content in bytes. A content is freed piece by piece. */
 const pieceBytes = 262_144;

@@ -1,9 +1,9 @@
 import { Fault } from "../../../../kernel/index.ts";
-import { joinText, type LargeValues, type SplitText } from "../codec/large-values.ts";
-import type { EntryRest } from "../codec/entry-batch.ts";
-import type { WithContents } from "../db/commit-row.ts";
-import { OwnerKind } from "../db/owner-kind.ts";
-import { tenantText } from "../db/run-row.ts";
+import { joinText, type LargeValues, type SplitText } from "../../codec/large-values.ts";
+import type { EntryRest } from "../../codec/entry-batch.ts";
+import type { WithContents } from "../../codec/commit-row.ts";
+import { OwnerKind } from "../../codec/owner-kind.ts";
+import { tenantText } from "../../codec/stored-run.ts";
 import type { ContentRows } from "./content-rows.ts";
 
 /** The columns of a row of `entries` that hold its content. */

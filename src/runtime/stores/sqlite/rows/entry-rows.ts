@@ -11,7 +11,7 @@ import {
   type TaskId,
 } from "../../../../kernel/index.ts";
 import { checkEntryLimit, missingAfter } from "../../session-cursor.ts";
-import { idAfter, nameOf, type EntryName } from "../codec/entry-batch.ts";
+import { idAfter, nameOf, type EntryName } from "../../codec/entry-batch.ts";
 import type { Database } from "../db/database.ts";
 import { entriesOfSession } from "../db/migrations.ts";
 import type { EntryContents, EntryText } from "./entry-contents.ts";

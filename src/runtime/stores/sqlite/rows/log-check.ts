@@ -8,11 +8,11 @@ import {
   type LogVerdict,
   type RunId,
 } from "../../../../kernel/index.ts";
-import type { Chain } from "./chain.ts";
+import type { Chain } from "../../codec/chain.ts";
 import type { CommitRows } from "./commit-rows.ts";
-import type { CommitRow } from "../db/commit-row.ts";
-import { addErasures, erasuresOf } from "./erasures.ts";
-import type { RunKey } from "../db/run-row.ts";
+import type { CommitRow } from "../../codec/commit-row.ts";
+import { addErasures, erasuresOf } from "../../codec/erasures.ts";
+import type { RunKey } from "../../codec/stored-run.ts";
 import type { Tables } from "../db/tables.ts";
 
 /** Maximum time in milliseconds before the check yields to the event loop. */

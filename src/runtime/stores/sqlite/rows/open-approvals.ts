@@ -6,7 +6,8 @@ import {
   type OpenApproval,
 } from "../../../../kernel/index.ts";
 import { approvalCursorOf, openApproval, type ApprovalChange } from "../../approval-changes.ts";
-import { noTenant, runKeyColumns, tenantText, type RunKey } from "../db/run-row.ts";
+import { noTenant, tenantText, type RunKey } from "../../codec/stored-run.ts";
+import { runKeyColumns } from "../db/run-row.ts";
 import type { Tables } from "../db/tables.ts";
 import type { CommitRows } from "./commit-rows.ts";
 

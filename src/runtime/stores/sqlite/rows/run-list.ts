@@ -10,16 +10,8 @@ import {
 import { cursorOf, newestFirst, pageOf, type RunCursor } from "../../run-cursor.ts";
 import { statusOf, type Holder } from "../../run-status.ts";
 import type { CommitRows } from "./commit-rows.ts";
-import {
-  isCompacting,
-  isScheduled,
-  recordOf,
-  runColumns,
-  RunState,
-  spendOf,
-  standingOf,
-  type RunRow,
-} from "../db/run-row.ts";
+import { recordOf, RunState, spendOf, standingOf, type RunRow } from "../../codec/stored-run.ts";
+import { isCompacting, isScheduled, runColumns } from "../db/run-row.ts";
 import type { Tables } from "../db/tables.ts";
 import { planOf, rowsOf, type StatusRows } from "./run-plan.ts";
 

@@ -6,15 +6,8 @@ import {
   type RunSummaryStatus,
 } from "../../../../kernel/index.ts";
 import type { RunCursor } from "../../run-cursor.ts";
-import {
-  isScheduled,
-  isSuspended,
-  noTenant,
-  pausedText,
-  RunState,
-  tenantText,
-  waitingText,
-} from "../db/run-row.ts";
+import { noTenant, pausedText, RunState, tenantText, waitingText } from "../../codec/stored-run.ts";
+import { isScheduled, isSuspended } from "../db/run-row.ts";
 
 /** A condition and its parameters. */
 type Term = readonly [sql: string, ...values: (string | number)[]];

@@ -10,7 +10,8 @@ import type {
 import { sessionCursorOf, sessionPageOf } from "../../session-cursor.ts";
 import type { Database } from "../db/database.ts";
 import { isWithin } from "../db/migrations.ts";
-import { isInScope, noTenant, scopeValues, tenantText } from "../db/run-row.ts";
+import { noTenant, tenantText } from "../../codec/stored-run.ts";
+import { isInScope, scopeValues } from "../db/run-row.ts";
 
 /** What a session's row says about its entries. */
 export interface SessionState {

@@ -1,7 +1,7 @@
 import type { Delta, Event, Lease, RunId } from "../../../../kernel/index.ts";
 import { keyOfDelta, keyOfEvent } from "../../delta-key.ts";
 import { JoinedDelta } from "../../joined-delta.ts";
-import type { RunKey } from "../db/run-row.ts";
+import type { RunKey } from "../../codec/stored-run.ts";
 import type { OwnedRun, Tables } from "../db/tables.ts";
 
 export interface ShownDelta {

@@ -1,80 +1,11 @@
-import type { Commit, Event, Fault, RunId } from "../../../../kernel/index.ts";
+import type { Commit, Event, RunId } from "../../../../kernel/index.ts";
 import { type CommitRows, missing } from "../rows/commit-rows.ts";
-import type { CommitRow } from "../db/commit-row.ts";
+import type { CommitRow } from "../../codec/commit-row.ts";
+import { RunFeed, type Watcher } from "../../run-feed.ts";
 import type { DeltaBoard } from "./delta-board.ts";
 import { isBusy, sqliteFault } from "../db/sqlite-fault.ts";
-import type { RunKey } from "../db/run-row.ts";
+import type { RunKey } from "../../codec/stored-run.ts";
 import type { Tables } from "../db/tables.ts";
-
-/** Number of recent events kept in memory for readers. A reader that is further behind reads the file. */
-const mostRecent = 1_024;
-
-/**
- * Callback of a reader. It gets the events of a commit, an empty array for a delta, and `undefined` for any other
- * change.
- */
-export type Watcher = (events?: readonly Event[]) => void;
-
-/** The recent events of one run, shared by all readers of this process. The file is read once for all of them. */
-export class RunFeed {
-  readonly run: RunKey;
-  /** Number of the next commit. */
-  number: number;
-  /** Whether the run was deleted. */
-  isGone = false;
-  /** The error that reading the file failed with. Readers throw it. */
-  fault: Fault | undefined;
-  readonly bells = new Set<Watcher>();
-  #recent: Event[];
-  #end: number;
-  #isOver: boolean;
-
-  /** `recent` holds the last events before `end`, at least one if there are any. */
-  constructor(run: RunKey, end: { readonly number: number; readonly seq: number }, recent: readonly Event[]) {
-    this.run = run;
-    this.number = end.number;
-    this.#end = end.seq;
-    this.#recent = [...recent];
-    this.#isOver = endsRun(recent);
-  }
-
-  /** Seq of the next event. */
-  get end(): number {
-    return this.#end;
-  }
-
-  /** Seq of the oldest event in memory. */
-  get oldest(): number {
-    return this.#end - this.#recent.length;
-  }
-
-  /** Whether the last event ends the run. */
-  get isOver(): boolean {
-    return this.#isOver;
-  }
-
-  from(seq: number): readonly Event[] {
-    return this.#recent.slice(seq - this.oldest);
-  }
-
-  /** Adds the events of the next commit. */
-  add(events: readonly Event[]): void {
-    this.number++;
-    if (events.length === 0) return;
-    this.#end += events.length;
-    this.#isOver = endsRun(events);
-    for (const event of events) this.#recent.push(event);
-    if (this.#recent.length > 2 * mostRecent) this.#recent = this.#recent.slice(-mostRecent);
-  }
-
-  ring(events?: readonly Event[]): void {
-    for (const tell of this.bells) tell(events);
-  }
-}
-
-function endsRun(events: readonly Event[]): boolean {
-  return events.at(-1)?.type === "run_end";
-}
 
 /** The feeds of all runs that have a reader in this process. */
 export class RunFeeds {

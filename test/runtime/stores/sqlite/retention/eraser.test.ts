@@ -18,10 +18,10 @@ import {
   stepRecord,
 } from "../../../../../src/testing/store-fixtures.ts";
 import { sha256 } from "../../../../../src/runtime/process/sha256.ts";
-import { Chain } from "../../../../../src/runtime/stores/sqlite/rows/chain.ts";
+import { Chain } from "../../../../../src/runtime/stores/codec/chain.ts";
 import { Eraser } from "../../../../../src/runtime/stores/sqlite/retention/eraser.ts";
 import { CommitRows } from "../../../../../src/runtime/stores/sqlite/rows/commit-rows.ts";
-import type { CommitRow } from "../../../../../src/runtime/stores/sqlite/db/commit-row.ts";
+import type { CommitRow } from "../../../../../src/runtime/stores/codec/commit-row.ts";
 import { connect, count, newPath, openStore, until } from "../store-files.ts";
 
 const secret = "this must stay a secret";

@@ -9,8 +9,8 @@ import {
   turnStart,
 } from "../../../../../src/testing/store-fixtures.ts";
 import { sha256 } from "../../../../../src/runtime/process/sha256.ts";
-import { Chain } from "../../../../../src/runtime/stores/sqlite/rows/chain.ts";
-import type { CommitRow } from "../../../../../src/runtime/stores/sqlite/db/commit-row.ts";
+import { Chain } from "../../../../../src/runtime/stores/codec/chain.ts";
+import type { CommitRow } from "../../../../../src/runtime/stores/codec/commit-row.ts";
 import { connect, newPath, openStore } from "../store-files.ts";
 
 interface Setup {

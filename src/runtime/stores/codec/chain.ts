@@ -1,0 +1,79 @@
+import { createHmac } from "node:crypto";
+import { chainHead, type Erasure, type Hash } from "../../../kernel/index.ts";
+import type { CommitRow } from "./commit-row.ts";
+import { hashesIn } from "./large-values.ts";
+
+/** The columns of a commit that its link covers. */
+type LinkedText = Pick<CommitRow, "number" | "at" | "nextEvent" | "body" | "refs">;
+
+/**
+ * E1: the hash chain of commits. With a key, only its owners can compute a valid chain; without a key, anyone can. Each
+ * hashed text begins with its purpose, so that a head can be used neither as a link nor as a seal.
+ */
+export class Chain {
+  readonly keyed: boolean;
+  /** V1: returns the name of a content. */
+  readonly contentHash: Hash;
+  readonly #hash: Hash;
+
+  constructor(hash: Hash, auditKey: string | undefined) {
+    this.keyed = auditKey !== undefined;
+    this.#hash = auditKey === undefined ? hash : keyedHash(auditKey);
+    // Contents have a key of their own: an application can choose their bytes, and must not obtain a link that way.
+    this.contentHash =
+      auditKey === undefined
+        ? hash
+        : keyedHash(createHmac("sha256", auditKey).update("reeve content").digest());
+  }
+
+  /** Whether the contents that a row refers to exist and are what was written. */
+  holdsContents({ refs, contents }: CommitRow): boolean {
+    if (refs === null) return true;
+    return hashesIn(refs).every((hash) => {
+      const content = contents?.get(hash);
+      return content !== undefined && this.contentHash(content) === hash;
+    });
+  }
+
+  /**
+   * Represents a commit and, through the link before it, all earlier commits. It is the only hash that a commit needs.
+   */
+  link(before: string, row: LinkedText): string {
+    const { number, at, nextEvent } = row;
+    return this.#hash(`link\n${before}\n${number} ${at} ${nextEvent}\n${coveredText(row)}`);
+  }
+
+  /**
+   * For a commit whose text was erased, so that its link can no longer be computed: covers the original link and the
+   * remaining text.
+   */
+  seal(before: string, row: LinkedText & Pick<CommitRow, "link">): string {
+    const { number, at, nextEvent, link } = row;
+    return this.#hash(`seal\n${before}\n${number} ${at} ${nextEvent} ${link}\n${coveredText(row)}`);
+  }
+
+  /** Whether the row is what was written after this link, or what an erasure left of it. */
+  holds(before: string, row: CommitRow): boolean {
+    return row.seal === null ? row.link === this.link(before, row) : row.seal === this.seal(before, row);
+  }
+
+  /**
+   * The head of a log, for storage elsewhere. It covers each link, because a link cannot be recomputed after an
+   * erasure, and the erasures that each commit orders: without a key nothing else would distinguish an erasure from an
+   * edit.
+   */
+  head(before: string, row: Omit<CommitRow, "body" | "seal">, erases: readonly Erasure[] = []): string {
+    const { number, at, nextEvent: nextSeq, link } = row;
+    const content = erases.length === 0 ? link : `${link} ${JSON.stringify(erases)}`;
+    return chainHead(`head\n${before}`, { number, at, nextSeq, content }, this.#hash);
+  }
+}
+
+/** The text of a commit, with the hashes of the contents that it refers to. JSON texts contain no line feed. */
+function coveredText({ body, refs }: LinkedText): string {
+  return refs === null ? body : `${body}\n${refs}`;
+}
+
+function keyedHash(key: string | Uint8Array): Hash {
+  return (content) => createHmac("sha256", key).update(content).digest("base64url");
+}

@@ -1,0 +1,184 @@
+import type { Event, LlmReply, StepRecord, TaskChange, TaskRecord } from "../../../kernel/index.ts";
+import { equalJson } from "./equal-json.ts";
+import { contentOf, memberOf, messageOf, valueOf } from "./held-content.ts";
+import { memberCount } from "./member-count.ts";
+import { CallPlaces } from "./call-places.ts";
+import { StepIndex } from "./step-index.ts";
+import type { Reference } from "./stored-commit.ts";
+
+/** The members of a model call's reply that a `message_end` event repeats. */
+const replyMembers = ["message", "stopReason", "usage", "model"] as const;
+
+/** The members of a new task that a `run_start` event repeats. */
+const taskMembers = ["agentId", "input", "supervision", "metadata"] as const;
+
+/** Maximum number of steps that are searched one by one. A commit with more steps gets an index. */
+const few = 16;
+
+/** The parts of a commit that hold content which its events repeat. */
+export interface ContentHolders {
+  readonly steps: readonly StepRecord[];
+  readonly tasks: readonly TaskChange[];
+}
+
+/** Finds the content that events of a commit share with its steps and new tasks, so that the content is stored once. */
+export class SharedContent {
+  readonly #steps: readonly StepRecord[];
+  readonly #tasks: readonly TaskChange[];
+  readonly #index: StepIndex | undefined;
+  readonly #places = new CallPlaces();
+
+  constructor({ steps, tasks }: ContentHolders) {
+    this.#steps = steps;
+    this.#tasks = tasks;
+    this.#index = steps.length > few ? new StepIndex(steps) : undefined;
+  }
+
+  /** Returns where the commit holds the event's content; `undefined` if it holds none of it elsewhere. */
+  referenceOf(event: Event): Reference | undefined {
+    switch (event.type) {
+      case "run_start":
+        return referTask(event, this.#tasks);
+      case "tool_execution_start":
+        return referCall(event, this.#steps, this.#index?.find(event), this.#places);
+      case "tool_execution_end":
+        return referResult(event, this.#steps, this.#index?.find(event));
+      case "message_end":
+        return referReply(event, this.#steps, this.#index?.find(event));
+      default:
+        return undefined;
+    }
+  }
+}
+
+/** Returns the data of the event without the members that the reference covers. */
+export function restOf({ type, data }: Event, [, ...members]: Reference): object | undefined {
+  if (type === "tool_execution_start") return undefined;
+  const held: readonly unknown[] = members.length === 0 ? repeatedBy(type) : members;
+  const rest: Record<string, unknown> = {};
+  for (const member in data) if (!held.includes(member)) rest[member] = data[member as keyof typeof data];
+  return rest;
+}
+
+/** Returns the complete data of a stored event. The order of its members may differ from the original. */
+export function restoreData(
+  { type, data, from }: { readonly type: Event["type"]; readonly data?: object; readonly from: Reference },
+  { steps, tasks }: ContentHolders,
+): object {
+  const [index, ...members] = from;
+  const repeated = members.length === 0 ? repeatedBy(type) : members;
+  if (type === "run_start") return Object.assign(pick(newTask(tasks, index), repeated), data);
+  const step = steps[index];
+  if (step === undefined)
+    throw new SyntaxError(`an event refers to step ${index}, which the commit does not hold`);
+  if (type === "tool_execution_start") return callAt(step, members[0]);
+  if (type === "tool_execution_end") return { ...data, result: valueOf(step) };
+  return Object.assign(pick(valueOf(step), repeated), data);
+}
+
+/** Returns the members that an event of this type repeats if its reference names none. */
+function repeatedBy(type: Event["type"]): readonly string[] {
+  if (type === "run_start") return taskMembers;
+  return type === "tool_execution_end" ? ["result"] : replyMembers;
+}
+
+/** Returns a copy of the named members of an object, without those that are absent. */
+function pick(source: unknown, members: readonly (string | number)[]): Record<string, unknown> {
+  const picked: Record<string, unknown> = {};
+  for (const member of members) {
+    const value = (source as Readonly<Record<string, unknown>>)[member];
+    if (value !== undefined) picked[member] = value;
+  }
+  return picked;
+}
+
+function newTask(tasks: readonly TaskChange[], index: number): TaskRecord {
+  const change = tasks[index];
+  if (change?.type !== "create")
+    throw new SyntaxError(`an event refers to task change ${index}, which does not create a task`);
+  return change.task;
+}
+
+/** Refers to the task that the run starts with. */
+function referTask(
+  { taskId, data }: Event<"run_start">,
+  tasks: readonly TaskChange[],
+): Reference | undefined {
+  const index = tasks.findIndex((change) => change.type === "create" && change.task.taskId === taskId);
+  if (index < 0) return undefined;
+  const task = newTask(tasks, index);
+  const members = taskMembers.filter((member) => equalJson(task[member], data[member]));
+  if (members.length === 0) return undefined;
+  return members.length === taskMembers.length ? [index] : [index, ...members];
+}
+
+/** Refers to the part of a model's message that asks for this tool call. */
+function referCall(
+  { taskId, data }: Event<"tool_execution_start">,
+  steps: readonly StepRecord[],
+  only: number | undefined,
+  places: CallPlaces,
+): Reference | undefined {
+  if (memberCount(data) !== 3) return undefined;
+  let place = -1;
+  const index = findStep(steps, only, (step) => {
+    if (step.kind !== "llm" || step.taskId !== taskId) return false;
+    place = places.find(step, data);
+    return place >= 0;
+  });
+  return index < 0 ? undefined : [index, place];
+}
+
+/** Returns the index of the matching step, or -1. If `only` is given, only the step at that index is checked. */
+function findStep(
+  steps: readonly StepRecord[],
+  only: number | undefined,
+  isMeant: (step: StepRecord) => boolean,
+): number {
+  if (only === undefined) return steps.findIndex(isMeant);
+  const step = steps[only];
+  return step !== undefined && isMeant(step) ? only : -1;
+}
+
+function referResult(
+  { taskId, data: { result } }: Event<"tool_execution_end">,
+  steps: readonly StepRecord[],
+  only: number | undefined,
+): Reference | undefined {
+  const index = findStep(
+    steps,
+    only,
+    (step) => step.kind === "tool" && step.taskId === taskId && equalJson(valueOf(step), result),
+  );
+  return index < 0 ? undefined : [index];
+}
+
+function referReply(
+  { taskId, data: whole }: Event<"message_end">,
+  steps: readonly StepRecord[],
+  only: number | undefined,
+): Reference | undefined {
+  const index = findStep(
+    steps,
+    only,
+    (step) => step.kind === "llm" && step.taskId === taskId && equalJson(messageOf(step), whole.message),
+  );
+  const step = steps[index];
+  if (step === undefined) return undefined;
+  const { stopReason, usage, model } = valueOf(step) as Partial<LlmReply>;
+  // The usual case: the event was built from the reply and shares all of its members.
+  if (usage === whole.usage && stopReason === whole.stopReason && equalJson(model, whole.model))
+    return [index];
+  const members = replyMembers.filter(
+    (member) => whole[member] !== undefined && equalJson(memberOf(step, member), whole[member]),
+  );
+  return [index, ...members];
+}
+
+function callAt(step: StepRecord, place: string | number | undefined): object {
+  const part = typeof place === "number" ? contentOf(step)[place] : undefined;
+  if (part?.type !== "tool_call")
+    throw new SyntaxError(`an event refers to part ${place} of a message, which is not a tool call`);
+  const { callId, toolName, input } = part;
+  return { callId, toolName, input };
+}

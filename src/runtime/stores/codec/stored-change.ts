@@ -1,0 +1,42 @@
+import type { SessionChange, SessionEntry, SessionId } from "../../../kernel/index.ts";
+import { isBatch, nameOf, type EntryName, type EntryBatch, type BatchedChange } from "./entry-batch.ts";
+import type { RunKey } from "./stored-run.ts";
+import type { StoredChange } from "./stored-commit.ts";
+
+type Run = Pick<RunKey, "runId" | "agentId" | "sessionId">;
+
+/**
+ * Reads up to `count` successive entries of a session, starting with `first`. Entries that were removed since are left
+ * out.
+ */
+export type FindEntries = (sessionId: SessionId, first: EntryName, count: number) => readonly SessionEntry[];
+
+export function encodeChange(change: BatchedChange, run: Run): StoredChange {
+  return isBatch(change) ? encodeBatch(change, run) : change;
+}
+
+export function decodeChange(change: StoredChange, run: Run, find: FindEntries): readonly SessionChange[] {
+  if (change.type !== undefined) return [change];
+  const { sessionId = run.sessionId, agentId = run.agentId, visibility = "pending", count = 1 } = change;
+  const first = nameOf("own" in change ? `${run.runId}/${change.own}` : change.entryId);
+  return find(sessionId, first, count).map((entry) => ({
+    type: "append",
+    sessionId,
+    agentId,
+    entry,
+    visibility,
+  }));
+}
+
+function encodeBatch({ first, rests }: EntryBatch, run: Run): StoredChange {
+  const { entry, sessionId, agentId, visibility } = first;
+  return {
+    ...(sessionId !== run.sessionId && { sessionId }),
+    ...(agentId !== run.agentId && { agentId }),
+    ...(visibility !== "pending" && { visibility }),
+    ...(rests.length > 1 && { count: rests.length }),
+    ...(entry.id.startsWith(`${run.runId}/`)
+      ? { own: entry.id.slice(run.runId.length + 1) }
+      : { entryId: entry.id }),
+  };
+}
