@@ -183,7 +183,7 @@ test("a run that stopped at its allowance says what happened, and a top-up conti
   const page = await open(`/runs/${runId}/conversation`);
   await page.getByRole("region", { name: "Stopped at its allowance" }).waitFor();
   await page.getByRole("button", { name: /Top up \$1\.00 and continue/u }).click();
-  await page.getByText("Updated.").waitFor();
+  await page.getByText("Updated.").last().waitFor();
   expect(await shown(page.getByText("Done", { exact: true }))).toBe(true);
 });
 
