@@ -117,8 +117,11 @@ function respond(
   return answerResponse(request, run, framesOf(encoder), { subAgents, ...options });
 }
 
+function frames(events: readonly AgUiEvent[]): string {
+  return events.map((event) => sseFrame(event)).join("");
+}
+
 function framesOf(encoder: AgUiEncoder): AnswerEncoder {
-  const frames = (events: readonly AgUiEvent[]): string => events.map((event) => sseFrame(event)).join("");
   return {
     opening: () => frames(encoder.opening()),
     encode: (part: AnswerPart) => frames(encoder.encode(part)),
