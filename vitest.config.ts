@@ -58,7 +58,11 @@ export default defineConfig({
           testTimeout: 60_000,
           ...(name === "crash" && { globalSetup: "test/crash/bundled-workers.ts" }),
           ...(name === "desktop" && { globalSetup: "test/desktop/programs.ts" }),
-          ...((name === "attacks" || name === "surfaces") && { globalSetup: "test/bubblewrap.ts" }),
+          // One process loads the sources once for all files. It takes 57 processor seconds instead of 69.
+          ...(name === "contract" && { pool: "forks" as const, isolate: false }),
+          ...(name === "attacks" && { globalSetup: "test/bubblewrap.ts" }),
+          ...(name === "package" && { globalSetup: "test/built-package.ts" }),
+          ...(name === "surfaces" && { globalSetup: ["test/bubblewrap.ts", "test/built-package.ts"] }),
         },
       })),
     ],

@@ -16,10 +16,9 @@ import {
   type RunResolverOptions,
 } from "../../../src/surfaces/cli/run/run-agent.ts";
 import { toMetadata } from "../../../src/surfaces/cli/run/run-settings.ts";
-import { repository } from "../../gates/run-node.ts";
 import { env, setUp, type Script } from "./model-server.ts";
 import { acceptStore } from "../../../src/surfaces/cli/own-store.ts";
-import { reeve } from "./reeve-process.ts";
+import { main, reeve } from "./reeve-process.ts";
 
 const looksThenAnswers: Script = (request) =>
   request === 1 ? { tool: "read", input: { path: "notes.txt" } } : { text: "It is green." };
@@ -60,14 +59,10 @@ describe("reeve run", () => {
 
   test("reeve run reads the rest of the prompt from stdin for the argument -", async () => {
     const { folder, url, requests } = await setUp(() => ({ text: "ok" }));
-    const child = spawn(
-      process.execPath,
-      [join(repository, "src/surfaces/cli/main.ts"), "run", "Review", "-"],
-      {
-        cwd: folder,
-        env: { ...process.env, ...env(url) },
-      },
-    );
+    const child = spawn(process.execPath, [main, "run", "Review", "-"], {
+      cwd: folder,
+      env: { ...process.env, ...env(url) },
+    });
     child.stdin.end("the diff\n");
     const [code] = (await once(child, "exit")) as [number];
     expect(code).toBe(0);
@@ -108,7 +103,6 @@ describe("reeve run", () => {
       if (request === 1) return { tool: "read", input: { path: "notes.txt" } };
       return isKilled ? { text: "It is green." } : undefined;
     });
-    const main = join(repository, "src/surfaces/cli/main.ts");
     // Two turns are enough: the request that was cut off is the second turn, and so is its repetition.
     const args = [main, "run", "Which colour?", "--mode", "json", "--max-turns", "2"];
     const child = spawn(process.execPath, args, { cwd: folder, env: { ...process.env, ...env(url) } });
@@ -134,7 +128,6 @@ describe("reeve run", () => {
     for (const [name, value] of Object.entries(env(url))) vi.stubEnv(name, value);
     onTestFinished(() => void vi.unstubAllEnvs());
     const args = ["run", "Which colour?", "--mode", "json", "--instructions", "Answer in English."];
-    const main = join(repository, "src/surfaces/cli/main.ts");
     const child = spawn(process.execPath, [main, ...args], {
       cwd: folder,
       env: { ...process.env, ...env(url) },
@@ -300,7 +293,7 @@ describe("reeve run", () => {
 
   test("reeve run --continue refuses a session whose run has not ended and names --resume", async () => {
     const { folder, url, run, requests, asked } = await setUp(() => undefined);
-    const args = [join(repository, "src/surfaces/cli/main.ts"), "run", "Which colour?"];
+    const args = [main, "run", "Which colour?"];
     const child = spawn(process.execPath, args, { cwd: folder, env: { ...process.env, ...env(url) } });
     await asked(1);
     child.kill("SIGKILL");
@@ -341,7 +334,7 @@ describe("reeve run", () => {
 
   test("reeve run completes when stderr is closed", async () => {
     const { folder, url, requests } = await setUp(looksThenAnswers);
-    const args = [join(repository, "src/surfaces/cli/main.ts"), "run", "Which colour?"];
+    const args = [main, "run", "Which colour?"];
     const child = spawn(process.execPath, args, { cwd: folder, env: { ...process.env, ...env(url) } });
     child.stderr.destroy();
     let said = "";

@@ -5,12 +5,9 @@ import { dirname, join } from "node:path";
 import { createInterface } from "node:readline";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { whyLeftAlone } from "../../../src/surfaces/cli/serve/serve-command.ts";
-import { repository } from "../../gates/run-node.ts";
 import { openSse } from "../server/sse-client.ts";
 import { env, setUp } from "./model-server.ts";
-import { reeve } from "./reeve-process.ts";
-
-const main = join(repository, "src/surfaces/cli/main.ts");
+import { main, reeve } from "./reeve-process.ts";
 
 interface Serving {
   /** The line on stdout: the address, with the page's link. */
