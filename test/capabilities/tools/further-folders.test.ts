@@ -23,7 +23,7 @@ async function place() {
     const tool = tools.find((each) => each.name === name);
     if (tool === undefined) throw new Error(`there is no tool ${name}`);
     const result = await callTool(tool, input);
-    return { text: textOf(result), isError: result.isError === true };
+    return { text: textOf(result), isError: result.isError };
   };
   return { root, scratch, outside, tools, call };
 }
