@@ -1,5 +1,6 @@
 import { Fault } from "../../../kernel/index.ts";
 import type { Route } from "../route.ts";
+import { agUiRoutes } from "../../protocols/ag-ui/ag-ui-routes.ts";
 import { chatRoutes } from "../../protocols/ui-message/chat-routes.ts";
 import { getFacts } from "./facts.ts";
 import { operationRoutes } from "./operations.ts";
@@ -24,7 +25,8 @@ const typedRoutes = [
 /** The routes that declare the types of their values. The page uses them. */
 export type ServerRoute = (typeof typedRoutes)[number];
 
-const protocolRoutes: readonly Route[] = chatRoutes;
+/** Routes of protocols, whose clients have types of their own. */
+const protocolRoutes: readonly Route[] = [...chatRoutes, ...agUiRoutes];
 
 /** The table of all routes of a server. Throws `already_exists` if two have the same id, or the same method and path. */
 export function routeTable(others: readonly Route[]): readonly Route[] {
