@@ -14,10 +14,7 @@ test("openRuntime() drives a run with a tool in a PostgreSQL store, and another 
       return a + b;
     },
   });
-  const model = scriptedModel([
-    { toolCalls: [{ name: "add", input: { a: 2, b: 3 } }] },
-    "The sum is 5.",
-  ]);
+  const model = scriptedModel([{ toolCalls: [{ name: "add", input: { a: 2, b: 3 } }] }, "The sum is 5."]);
   const clerk = new Agent({ name: "clerk", model, tools: [add] });
   await using first = await openRuntime({ store });
   const result = await clerk.invoke("What is 2 + 3?", { runtime: first });
