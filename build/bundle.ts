@@ -11,17 +11,30 @@ import { rolldown } from "rolldown";
  */
 const rooted = ["runtime/stores/sqlite/db/checkpointer", "surfaces/cli/demo/demo-command"];
 
+/** The modules that are bundled. */
+interface Modules {
+  readonly directory: string;
+  readonly extension: "js" | "ts";
+}
+
 /**
- * Replaces the compiled modules in `root/dist` by a bundle. The modules that package.json exports keep their paths.
+ * Replaces the modules in `root/dist` by a bundle of `modules`. The modules that package.json exports keep their paths.
  * Code that several of them share is in chunks, so that every class exists once. Declaration files stay unchanged.
+ *
+ * @param modules - Default: the compiled modules in `root/dist`.
  */
-export async function bundle(root: string): Promise<void> {
+export async function bundle(
+  root: string,
+  modules: Modules = { directory: join(root, "dist"), extension: "js" },
+): Promise<void> {
   const dist = join(root, "dist");
   const names = [...(await exported(root)), ...rooted];
   const made = await mkdtemp(join(tmpdir(), "reeve-bundle-"));
   try {
     const built = await rolldown({
-      input: Object.fromEntries(names.map((name) => [name, join(dist, `${name}.js`)])),
+      input: Object.fromEntries(
+        names.map((name) => [name, join(modules.directory, `${name}.${modules.extension}`)]),
+      ),
       external: /^[^./]/u,
       platform: "node",
     });

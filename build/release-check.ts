@@ -6,14 +6,8 @@ import { fileURLToPath } from "node:url";
 import { bundle } from "./bundle.ts";
 import { installTree, licenceList, limits, sbomOf, sizeOf, treeProblems } from "./installed-tree.ts";
 
-const repository = fileURLToPath(new URL("..", import.meta.url));
-const [output = join(repository, "release")] = process.argv.slice(2);
-const folder = await mkdtemp(join(tmpdir(), "reeve-release-"));
-// npm names the package of a tree after its folder.
-const tree = join(folder, "reeve");
-try {
-  await installTree(repository, tree);
-  await bundle(tree);
+/** Writes the SBOM and the licence list of an installed tree to a folder. Returns the limits that the tree exceeds. */
+export async function writeRelease(tree: string, output: string): Promise<readonly string[]> {
   const sbom = await sbomOf(tree);
   const bytes = await sizeOf(tree);
   const licences = licenceList(sbom);
@@ -24,9 +18,22 @@ try {
   process.stdout.write(
     `${sbom.components.length} of ${limits.packages} packages, ${bytes} of ${limits.bytes} bytes; see ${output}\n`,
   );
-  const problems = treeProblems(sbom, bytes);
-  for (const problem of problems) process.stderr.write(`${problem}\n`);
-  if (problems.length > 0) process.exitCode = 1;
-} finally {
-  await rm(folder, { recursive: true, force: true });
+  return treeProblems(sbom, bytes);
+}
+
+if (import.meta.main) {
+  const repository = fileURLToPath(new URL("..", import.meta.url));
+  const [output = join(repository, "release")] = process.argv.slice(2);
+  const folder = await mkdtemp(join(tmpdir(), "reeve-release-"));
+  // npm names the package of a tree after its folder.
+  const tree = join(folder, "reeve");
+  try {
+    await installTree(repository, tree);
+    await bundle(tree);
+    const problems = await writeRelease(tree, output);
+    for (const problem of problems) process.stderr.write(`${problem}\n`);
+    if (problems.length > 0) process.exitCode = 1;
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
 }

@@ -25,4 +25,5 @@ export { expandSlash } from "./skills/expand-slash.ts";
 export { type PromptTemplate } from "./skills/prompt-templates.ts";
 export { readSkillFile, readSkills, type FileSkill } from "./skills/read-skills.ts";
 export { projectHash } from "./trust/project-hash.ts";
+export { StoreList } from "./trust/store-list.ts";
 export { TrustStore } from "./trust/trust-store.ts";

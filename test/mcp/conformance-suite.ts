@@ -21,44 +21,44 @@ interface Check {
   readonly errorMessage?: string;
 }
 
-/** Returns the names of the suite's client scenarios. */
-export async function clientScenarios(): Promise<readonly string[]> {
-  const { stdout } = await runNode([cli, "list", "--client"], repository);
+/** Returns the names of the suite's scenarios. */
+export async function scenarios(side: "client" | "server"): Promise<readonly string[]> {
+  const { stdout } = await runNode([cli, "list", `--${side}`], repository);
   return [...stdout.matchAll(/^ {2}- (\S+)/gmu)].map(([, name = ""]) => name);
 }
 
-/** Runs one client scenario with the suite's command line. */
-export async function runClientScenario(scenario: string, program: string): Promise<Verdict> {
-  const args = ["client", "--command", program, "--scenario", scenario, "--timeout", "45000"];
-  const [verdict] = (await run(args)).values();
-  if (verdict === undefined) throw new Error(`the suite has no result of ${scenario}`);
-  return verdict;
-}
-
-/** Runs all server scenarios in one process of the suite. Returns the verdicts by scenario. */
-export function runServerScenarios(url: string): Promise<ReadonlyMap<string, Verdict>> {
-  return run(["server", "--url", url, "--suite", "all"]);
-}
-
-/** Runs the suite's command line and reads the results, by the names of their folders without side and time. */
-async function run(args: readonly string[]): Promise<ReadonlyMap<string, Verdict>> {
+/** Runs scenarios in one process of the suite. Returns the verdicts by the name of the scenario. */
+export async function runSuite(args: readonly string[]): Promise<ReadonlyMap<string, Verdict>> {
   const folder = await mkdtemp(join(tmpdir(), "reeve-conformance-"));
   try {
-    const { stdout, stderr } = await runNode([cli, ...args, "--output-dir", folder], repository);
-    const files = (await readdir(folder, { recursive: true })).filter((name) => name.endsWith("checks.json"));
-    if (files.length === 0) throw new Error(`the suite left no result: ${stdout}${stderr}`);
-    const verdicts = new Map<string, Verdict>();
-    for (const file of files) {
-      const scenario = dirname(file).replace(/^server-|-\d{4}-\d{2}-\d{2}T.*$/gu, "");
-      verdicts.set(scenario, verdictOf(JSON.parse(await readFile(join(folder, file), "utf8")) as Check[]));
-    }
-    return verdicts;
+    await runNode([cli, ...args, "--output-dir", folder], repository, suiteMs);
+    const files = await readdir(folder, { recursive: true });
+    const results = files.filter((name) => name.endsWith("checks.json"));
+    return new Map(
+      await Promise.all(
+        results.map(async (file) => [scenarioOf(file), await verdictIn(join(folder, file))] as const),
+      ),
+    );
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
 }
 
-function verdictOf(checks: readonly Check[]): Verdict {
+/** Runs all server scenarios in one process of the suite. Returns the verdicts by scenario. */
+export function runServerScenarios(url: string): Promise<ReadonlyMap<string, Verdict>> {
+  return runSuite(["server", "--url", url, "--suite", "all"]);
+}
+
+/** Limit for one process of the suite, which is shorter than the timeout of a test hook that runs it. */
+const suiteMs = 110_000;
+
+/** Returns the scenario that a result belongs to. Its folder is the scenario's name with the time of the start. */
+function scenarioOf(file: string): string {
+  return dirname(file).replace(/^server-|-\d{4}-\d\d-\d\dT[\d-]+Z$/gu, "");
+}
+
+async function verdictIn(file: string): Promise<Verdict> {
+  const checks = JSON.parse(await readFile(file, "utf8")) as readonly Check[];
   const of = (status: string): readonly string[] =>
     checks
       .filter((check) => check.status === status)

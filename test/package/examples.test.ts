@@ -1,10 +1,9 @@
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
-import { expect, test } from "vitest";
-import { repository } from "../gates/run-node.ts";
+import { expect, inject, test } from "vitest";
 import { runOffline } from "./run-offline.ts";
 
-const folder = join(repository, "examples");
+const folder = join(inject("builtPackage"), "examples");
 const examples = (await readdir(folder)).filter((file) => file.endsWith(".ts"));
 
 test("the repository has examples", () => {

@@ -13,6 +13,7 @@ import {
   treeProblems,
   type Sbom,
 } from "../../build/installed-tree.ts";
+import { writeRelease } from "../../build/release-check.ts";
 import { repository, runNode } from "../gates/run-node.ts";
 
 let [folder, tree] = ["", ""];
@@ -70,16 +71,11 @@ describe("the installed package", () => {
   });
 
   test("the release check writes the SBOM and the licence list", async () => {
-    const { code, stderr } = await runNode(
-      ["build/release-check.ts", join(tree, "release")],
-      repository,
-      180_000,
-    );
-    expect(code === 0 || stderr).toBe(true);
-    const written = JSON.parse(await readFile(join(tree, "release/sbom.cdx.json"), "utf8")) as Sbom;
+    expect(await writeRelease(tree, join(folder, "release"))).toEqual([]);
+    const written = JSON.parse(await readFile(join(folder, "release/sbom.cdx.json"), "utf8")) as Sbom;
     expect(written.components).toHaveLength(sbom.components.length);
-    expect(await readFile(join(tree, "release/licences.txt"), "utf8")).toContain("ajv ");
-  }, 200_000);
+    expect(await readFile(join(folder, "release/licences.txt"), "utf8")).toContain("ajv ");
+  });
 
   test("every export can be imported without an optional package", async () => {
     const code = `

@@ -1,12 +1,12 @@
 import { execFile } from "node:child_process";
-import { mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { expect, test } from "vitest";
-import { repository } from "../gates/run-node.ts";
+import { expect, inject, test } from "vitest";
 import { codeBlocks, fences } from "./code-blocks.ts";
 import { readDocuments } from "./documents.ts";
 import { withoutNetwork } from "./run-offline.ts";
+
+const published = inject("builtPackage");
 
 /** Documents whose blocks are files (`title="..."`) and whose shell blocks run these files in order. */
 const walkthroughs = Object.entries(await readDocuments()).flatMap(([document, markdown]) =>
@@ -28,10 +28,8 @@ test.for(walkthroughs)(
   "the commands of $document, run in order in one folder, print the output that follows each of them",
   { timeout: 240_000 },
   async ({ markdown }) => {
-    const folder = await mkdtemp(join(tmpdir(), "reeve-walkthrough-"));
+    const folder = await mkdtemp(join(published, "walkthrough-"));
     try {
-      await symlink(join(repository, "node_modules"), join(folder, "node_modules"));
-      await writeFile(join(folder, "package.json"), JSON.stringify({ type: "module" }));
       for (const { title, code } of codeBlocks(markdown))
         if (title !== undefined) await writeFile(join(folder, title), code);
       const printed: string[] = [];
@@ -67,7 +65,7 @@ function nodeArguments(command: string): readonly string[] | undefined {
   const [program, ...args] = command.trim().split(/\s+/u);
   if (program === "node") return args;
   if (program === "npx" && args[0] === "reeve")
-    return [join(repository, "dist/surfaces/cli/main.js"), ...args.slice(1)];
+    return [join(published, "dist/surfaces/cli/main.js"), ...args.slice(1)];
   return undefined;
 }
 

@@ -41,7 +41,7 @@ export async function allRuns({ journal }: Store): Promise<readonly RunId[]> {
 }
 
 /** Refuses a store that does not exist, because opening it would create the file. */
-function refuseAbsent(address: string): void {
+export function refuseAbsent(address: string): void {
   if (address === "memory:") {
     throw new Fault(
       "invalid_argument",

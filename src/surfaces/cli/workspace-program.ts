@@ -18,12 +18,16 @@ Files of a project that run code or widen what agents may do are not used until 
 agents in code, extensions, guardrails, MCP servers, SYSTEM.md and some settings. The decision covers these files as they
 are now, with what they import from the project. If one of them changes, you are asked again.
 
+reeve run and reeve serve drive only the runs of stores that your commands created. reeve trust also accepts the store
+.reeve/reeve.db of the folder if others created it, and --store accepts another one.
+
 ${exitCodeTable()}
 
 Examples:
   $ reeve trust
   $ reeve trust --yes ./shop
-  $ reeve trust --remove ./shop`;
+  $ reeve trust --remove ./shop
+  $ reeve trust --store sqlite:./shop.db`;
 
 /** Adds the commands of the workspace: init, agents and trust. */
 export function addWorkspaceCommands(
@@ -55,6 +59,7 @@ export function addWorkspaceCommands(
     .argument("[PATH]", "a folder of the project (default: the current one)")
     .option("-y, --yes", "trust without a question")
     .option("--remove", "do not trust the project any more")
+    .option("--store <address>", "accept only this store, as sqlite:PATH, instead of the project")
     .addHelpText("after", trustHelp)
     .action(async (path: string | undefined, options: TrustCommandOptions) => {
       const { trustCommand } = await import("./workspace/trust-command.ts");

@@ -27,7 +27,7 @@ const namingFiles = ["settings.json", "mcp.json", ".mcp.json"];
 const program = /\.(?:[cm]?[jt]sx?|sh|bash|zsh|py|rb|pl|php)$/u;
 
 /** Files of the store, which every run changes. They are data and are never loaded as code. */
-const storeFile = /^reeve\.db(?:-wal|-shm|-journal|-workers)?$/u;
+const storeFile = /^reeve\.db(?:-wal|-shm|-journal|-workers|-new-[\w-]+)?$/u;
 
 /**
  * Returns the hash of everything in a project that needs trust: the folder `.reeve`, `reeve.config.ts`, `.mcp.json`, the

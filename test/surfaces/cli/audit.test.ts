@@ -10,7 +10,7 @@ import { Agent, openRuntime, tool } from "../../../src/index.ts";
 import { formatAgentId, type HostedAgent, type RunId } from "../../../src/kernel/index.ts";
 import { scriptedModel } from "../../../src/testing/index.ts";
 import { repository } from "../../gates/run-node.ts";
-import { reeve } from "./reeve-process.ts";
+import { main, reeve } from "./reeve-process.ts";
 
 interface Setup {
   readonly folder: string;
@@ -226,7 +226,6 @@ describe("reeve audit verify", () => {
   test("reeve audit verify reports tampering by its exit code also if stdout is closed", async () => {
     const { store, path } = await setUp({ runs: 2 });
     tamper(path, `DELETE FROM commits WHERE ${first}`);
-    const main = join(repository, "src/surfaces/cli/main.ts");
     const child = spawn(process.execPath, [main, "audit", "verify", "--store", store], {
       stdio: ["ignore", "pipe", "ignore"],
     });

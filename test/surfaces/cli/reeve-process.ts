@@ -1,5 +1,6 @@
 import { execFile } from "node:child_process";
 import { join } from "node:path";
+import { inject } from "vitest";
 import { repository } from "../../gates/run-node.ts";
 
 export interface Said {
@@ -8,7 +9,8 @@ export interface Said {
   readonly talk: string;
 }
 
-const main = join(repository, "src/surfaces/cli/main.ts");
+/** The command line of the published package. */
+export const main = join(inject("builtPackage"), "dist/surfaces/cli/main.js");
 
 /** Runs the command line in a separate process, as a user does. */
 export function reeve(

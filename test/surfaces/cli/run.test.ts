@@ -16,9 +16,9 @@ import {
   type RunResolverOptions,
 } from "../../../src/surfaces/cli/run/run-agent.ts";
 import { toMetadata } from "../../../src/surfaces/cli/run/run-settings.ts";
-import { repository } from "../../gates/run-node.ts";
 import { env, setUp, type Script } from "./model-server.ts";
-import { reeve } from "./reeve-process.ts";
+import { acceptStore } from "../../../src/surfaces/cli/own-store.ts";
+import { main, reeve } from "./reeve-process.ts";
 
 const looksThenAnswers: Script = (request) =>
   request === 1 ? { tool: "read", input: { path: "notes.txt" } } : { text: "It is green." };
@@ -59,14 +59,10 @@ describe("reeve run", () => {
 
   test("reeve run reads the rest of the prompt from stdin for the argument -", async () => {
     const { folder, url, requests } = await setUp(() => ({ text: "ok" }));
-    const child = spawn(
-      process.execPath,
-      [join(repository, "src/surfaces/cli/main.ts"), "run", "Review", "-"],
-      {
-        cwd: folder,
-        env: { ...process.env, ...env(url) },
-      },
-    );
+    const child = spawn(process.execPath, [main, "run", "Review", "-"], {
+      cwd: folder,
+      env: { ...process.env, ...env(url) },
+    });
     child.stdin.end("the diff\n");
     const [code] = (await once(child, "exit")) as [number];
     expect(code).toBe(0);
@@ -107,7 +103,6 @@ describe("reeve run", () => {
       if (request === 1) return { tool: "read", input: { path: "notes.txt" } };
       return isKilled ? { text: "It is green." } : undefined;
     });
-    const main = join(repository, "src/surfaces/cli/main.ts");
     // Two turns are enough: the request that was cut off is the second turn, and so is its repetition.
     const args = [main, "run", "Which colour?", "--mode", "json", "--max-turns", "2"];
     const child = spawn(process.execPath, args, { cwd: folder, env: { ...process.env, ...env(url) } });
@@ -133,7 +128,6 @@ describe("reeve run", () => {
     for (const [name, value] of Object.entries(env(url))) vi.stubEnv(name, value);
     onTestFinished(() => void vi.unstubAllEnvs());
     const args = ["run", "Which colour?", "--mode", "json", "--instructions", "Answer in English."];
-    const main = join(repository, "src/surfaces/cli/main.ts");
     const child = spawn(process.execPath, [main, ...args], {
       cwd: folder,
       env: { ...process.env, ...env(url) },
@@ -299,7 +293,7 @@ describe("reeve run", () => {
 
   test("reeve run --continue refuses a session whose run has not ended and names --resume", async () => {
     const { folder, url, run, requests, asked } = await setUp(() => undefined);
-    const args = [join(repository, "src/surfaces/cli/main.ts"), "run", "Which colour?"];
+    const args = [main, "run", "Which colour?"];
     const child = spawn(process.execPath, args, { cwd: folder, env: { ...process.env, ...env(url) } });
     await asked(1);
     child.kill("SIGKILL");
@@ -326,11 +320,13 @@ describe("reeve run", () => {
   ])("reeve run --resume exits with 2 if its run has $what", async ({ name, model, says }) => {
     const { folder, run } = await setUp(() => undefined);
     await mkdir(join(folder, ".reeve"), { recursive: true });
-    const runtime = await openRuntime({ store: `sqlite:${join(folder, ".reeve/reeve.db")}` });
+    const store = `sqlite:${join(folder, ".reeve/reeve.db")}` as const;
+    const runtime = await openRuntime({ store });
     const agent: HostedAgent = { id: agentIdOf(name), run: async (ctx) => ctx.waitForSignal("go") };
     const metadata = toMetadata({ model, tools: "none", root: folder });
     const { runId } = await runtime.submit(agent, "x", { metadata });
     await runtime.close();
+    await acceptStore(store);
     const { code, talk } = await run("--resume", runId);
     expect(code).toBe(2);
     expect(talk).toContain(says);
@@ -338,7 +334,7 @@ describe("reeve run", () => {
 
   test("reeve run completes when stderr is closed", async () => {
     const { folder, url, requests } = await setUp(looksThenAnswers);
-    const args = [join(repository, "src/surfaces/cli/main.ts"), "run", "Which colour?"];
+    const args = [main, "run", "Which colour?"];
     const child = spawn(process.execPath, args, { cwd: folder, env: { ...process.env, ...env(url) } });
     child.stderr.destroy();
     let said = "";
@@ -377,6 +373,7 @@ async function leftAsking(folder: string, baseUrl: string): Promise<string> {
   const status = async (): Promise<unknown> => (await runtime.list({ sessionId })).runs[0]?.status;
   await expect.poll(status, { timeout: 30_000 }).toBe("waiting");
   await runtime.close();
+  await acceptStore(store);
   return run.runId;
 }
 

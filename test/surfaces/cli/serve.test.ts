@@ -4,18 +4,17 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { createInterface } from "node:readline";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { isHarmless } from "../../../src/surfaces/cli/serve/serve-command.ts";
-import { repository } from "../../gates/run-node.ts";
+import { whyLeftAlone } from "../../../src/surfaces/cli/serve/serve-command.ts";
 import { openSse } from "../server/sse-client.ts";
 import { env, setUp } from "./model-server.ts";
-import { reeve } from "./reeve-process.ts";
-
-const main = join(repository, "src/surfaces/cli/main.ts");
+import { main, reeve } from "./reeve-process.ts";
 
 interface Serving {
   /** The line on stdout: the address, with the page's link. */
   readonly link: URL;
   readonly said: () => string;
+  /** Resolves once the process has said a text. */
+  readonly saying: (text: string) => Promise<void>;
   readonly signal: (signal: NodeJS.Signals) => void;
   /** Sends a signal and resolves with the exit code. */
   readonly stop: (signal: NodeJS.Signals) => Promise<number | null>;
@@ -41,6 +40,9 @@ async function serve(cwd: string, models: string | undefined, ...args: string[])
   return {
     link: new URL(line),
     said: () => said,
+    saying: async (text) => {
+      while (!said.includes(text)) await once(child.stderr, "data");
+    },
     signal: (signal) => void child.kill(signal),
     stop: async (signal) => {
       ended.catch(() => undefined);
@@ -62,9 +64,26 @@ describe("reeve serve", () => {
     "a stored run with the settings %o in a project with trust %s is executed: %s",
     ([stored, isTrusted, isExecuted]) => {
       const settings = { baseUrl: "https://own.example" };
-      expect(isHarmless(stored, { isTrusted, settings })).toBe(isExecuted);
+      expect(whyLeftAlone(stored, { isTrusted, settings }) === undefined).toBe(isExecuted);
     },
   );
+
+  test("reeve serve prints the runs that it leaves alone, and why", async () => {
+    const { folder, url, run } = await setUp(() => ({ error: 400 }));
+    const { out } = await run("run", "Hi", "--sandbox", "off", "--mode", "json");
+    const { runId } = JSON.parse(out.at(-1) ?? "{}") as { runId: string };
+    const server = await serve(folder, url, "--no-token");
+    const resumed = await fetch(`${server.link.origin}/api/runs/${runId}/resume`, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: "{}",
+    });
+    expect(resumed.status).toBe(202);
+    await server.saying(`${runId} is left alone: its settings name the sandbox mode off`);
+    expect(server.said()).toContain(`reeve run --resume ${runId}`);
+    expect(await server.stop("SIGTERM")).toBe(0);
+    expect(server.said().split("is left alone")).toHaveLength(2);
+  });
 
   test("reeve serve prints a link that opens the page once, starts runs of the default agent, and ends on SIGTERM with code 0", async () => {
     const { folder, url, requests } = await setUp(() => ({ text: "It is green." }));

@@ -290,3 +290,62 @@ describe("a hostile repository", () => {
     expect(talk).toContain("2 turns");
   });
 });
+
+describe("a store that came with a repository", () => {
+  /** A project with a store that another person created. Its run sends the key to an address of that person. */
+  async function cloned() {
+    const parts = await place((number) => (number === 1 ? { error: 400 } : { text: "sent" }));
+    const { run, project, root } = parts;
+    const started = await run("run", "Hi", "--mode", "json");
+    const { runId } = JSON.parse(started.out.at(-1) ?? "{}") as { runId: string };
+    await rm(join(root, "home"), { recursive: true });
+    return { ...parts, runId, store: join(project, ".reeve/reeve.db") };
+  }
+
+  test("is read, but its runs are neither resumed nor continued nor served until reeve trust", async () => {
+    const { run, runId, requests } = await cloned();
+    for (const args of [
+      ["run", "--resume", runId],
+      ["run", "--continue", "Hi"],
+      ["run", "--session", "ops", "Hi"],
+      ["run", "Hi"],
+      ["serve", "--port", "0"],
+    ]) {
+      const { code, talk } = await run(...args);
+      expect([args, code]).toEqual([args, 8]);
+      expect(talk).toContain("accept the store with reeve trust");
+    }
+    expect(requests).toHaveLength(1);
+    for (const args of [["ps", "--all"], ["show", runId], ["cost"], ["logs", runId]])
+      expect([args, (await run(...args)).code]).toEqual([args, 0]);
+    const asked = await run("trust");
+    expect([asked.code, asked.out.join()]).toEqual([2, expect.stringContaining("a store needs trust")]);
+    expect((await run("run", "--resume", runId)).code).toBe(8);
+    expect((await run("trust", "--yes")).code).toBe(0);
+    expect(await run("run", "--resume", runId)).toMatchObject({ code: 0, out: ["sent"] });
+  });
+
+  test("is accepted by its address with reeve trust --store, and refused again after --remove", async () => {
+    const { run, runId } = await cloned();
+    const store = ["--store", "sqlite:.reeve/reeve.db"];
+    expect((await run("trust", ...store, "--yes")).talk).toContain("is accepted");
+    expect((await run("trust", ...store, "--yes")).talk).toContain("is yours already");
+    expect((await run("run", "--resume", runId)).code).toBe(0);
+    expect((await run("trust", ...store, "--remove")).code).toBe(0);
+    expect((await run("run", "--continue", "Hi")).code).toBe(8);
+    expect((await run("trust", "--store", "sqlite:absent.db", "--yes")).code).toBe(3);
+  });
+
+  test("is refused if it is a link to a store of another project of the user", async () => {
+    const { run, project, root, requests } = await place();
+    expect((await run("run", "Hi", "--store", `sqlite:${join(root, "other/reeve.db")}`)).code).toBe(0);
+    await mkdir(join(project, ".reeve"), { recursive: true });
+    await symlink(join(root, "other/reeve.db"), join(project, ".reeve/reeve.db"));
+    const { code, talk } = await run("run", "--continue", "Hi");
+    expect([code, talk]).toEqual([8, expect.stringContaining("is a link that leads out of the folder")]);
+    await rm(join(project, ".reeve"), { recursive: true });
+    await symlink(join(root, "other"), join(project, ".reeve"));
+    expect((await run("run", "--continue", "Hi")).code).toBe(8);
+    expect(requests).toHaveLength(1);
+  });
+});

@@ -60,7 +60,11 @@ export async function runCommand(
   try {
     const starting = resume === undefined ? await prepared(words, options, terminal, open) : undefined;
     const { yes = false, ephemeral = false } = options;
-    const store = open.add(await openOwnStore(ephemeral ? "memory:" : options.store));
+    const store = open.add(
+      await openOwnStore(ephemeral ? "memory:" : options.store, {
+        onWarning: (text) => terminal.say(`reeve: ${printable(text)}`),
+      }),
+    );
     const surface = starting === undefined ? {} : { reload: () => starting.workspace.reload() };
     const configured = starting?.workspace.config.runtime;
     const runtime = open.add(await openRuntime({ ...configured, store, surface }));

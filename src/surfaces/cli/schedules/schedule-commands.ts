@@ -1,10 +1,9 @@
-import { mkdirSync } from "node:fs";
-import { dirname, resolve } from "node:path";
 import { Fault, type Schedule, type ScheduleOptions, type Store } from "../../../kernel/index.ts";
-import { openStore, sha256, storedSchedules, systemClock } from "../../../runtime/index.ts";
+import { sha256, storedSchedules, systemClock } from "../../../runtime/index.ts";
 import { cronReader } from "../../../workspace/schedules/cron-reader.ts";
 import type { ExitKind } from "../exit-code.ts";
 import { columns, duration, shortText } from "../format.ts";
+import { openOwnStore } from "../own-store.ts";
 import { withStore, type StoreOptions } from "../stored-runs.ts";
 import { printable, type Terminal } from "../terminal.ts";
 
@@ -164,11 +163,9 @@ function schedulesOf(store: Store): ReturnType<typeof storedSchedules> {
 }
 
 async function createStore(address: string): Promise<Store> {
-  const path = address.startsWith("sqlite:") ? address.slice("sqlite:".length) : "";
-  if (path === "")
+  if (!/^sqlite:./u.test(address))
     throw new Fault("invalid_argument", `invalid --store ${printable(address)}: expected sqlite:PATH`);
-  mkdirSync(dirname(resolve(path)), { recursive: true });
-  return openStore(address);
+  return openOwnStore(address, { allowForeign: true });
 }
 
 const heading = ["SCHEDULE", "AGENT", "TIMES", "NEXT", "LAST RUN", "INPUT"];

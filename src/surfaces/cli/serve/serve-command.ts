@@ -15,7 +15,14 @@ import {
 import type { ExitKind } from "../exit-code.ts";
 import { OpenParts } from "../open-parts.ts";
 import { openOwnStore } from "../own-store.ts";
-import { defaultAgentName, inFolder, openRunWorkspace, runAgent, runResolver } from "../run/run-agent.ts";
+import {
+  defaultAgentName,
+  inFolder,
+  openRunWorkspace,
+  runAgent,
+  runResolver,
+  type RunResolverOptions,
+} from "../run/run-agent.ts";
 import { checkSandbox } from "../run/run-sandbox.ts";
 import { toMetadata, type RunSettings } from "../run/run-settings.ts";
 import { agentSettings, reportNotices } from "../run/run-workspace.ts";
@@ -43,12 +50,13 @@ export async function serveCommand(options: ServeOptions, terminal: Terminal): P
   if (!needsToken && !isLoopback(host)) throw openToAll(host);
   const flags = settingsOf(options);
   const open = new OpenParts();
+  const warn = (text: string): void => terminal.say(`reeve: ${printable(text)}`);
   try {
     const workspace = open.add(await openRunWorkspace(flags));
     await askTrust(workspace, terminal);
     const hosted = await hostedSettings(workspace, flags);
     if (isWorker) for (const settings of hosted) await checkSandbox(workspace, settings, terminal);
-    const store = open.add(await openOwnStore(options.store));
+    const store = open.add(await openOwnStore(options.store, { allowForeign: !isWorker, onWarning: warn }));
     const tokens = storedTokens(store.records);
     await requireTokens(tokens, host);
     const runtime = open.add(
@@ -60,9 +68,11 @@ export async function serveCommand(options: ServeOptions, terminal: Terminal): P
       }),
     );
     const onOpen = (opened: Workspace): void => reloadOnHangup(open.add(opened), open, terminal);
+    const onLeave = (runId: string, reason: string): void =>
+      warn(`${runId} is left alone: ${reason}; drive it with reeve run --resume ${runId}`);
     reloadOnHangup(workspace, open, terminal);
     if (isWorker)
-      for (const resolver of resolvers(workspace, { hosted, root: flags.root, onOpen }))
+      for (const resolver of resolvers(workspace, { hosted, root: flags.root, onOpen, onLeave }))
         runtime.register(resolver);
     const server = createServer(runtime, {
       agents: hosted.map((settings) => servedAgent(workspace, settings)),
@@ -103,6 +113,8 @@ interface ResolverOptions {
   readonly hosted: readonly RunSettings[];
   readonly root: string;
   readonly onOpen: (workspace: Workspace) => void;
+  /** Called once for each run that this process does not drive. */
+  readonly onLeave: (runId: string, reason: string) => void;
 }
 
 /** Reads the files of a workspace again when the process receives SIGHUP. A file with an error keeps the old state. */
@@ -119,15 +131,24 @@ function reloadOnHangup(workspace: Workspace, open: OpenParts, terminal: Termina
  */
 function resolvers(
   workspace: Workspace,
-  { hosted, root, onOpen }: ResolverOptions,
+  { hosted, root, onOpen, onLeave }: ResolverOptions,
 ): readonly AgentResolver[] {
   const names = new Set([defaultAgentName, ...workspace.agents().map(({ name }) => name)]);
   const isOfFolder = inFolder(root);
+  const told = new Set<string>();
+  const accepts: RunResolverOptions["accepts"] = (run, stored) => {
+    const reason = isOfFolder(run, stored)
+      ? whyLeftAlone(stored, workspace)
+      : `its folder ${stored.root} is not in ${root}`;
+    if (reason !== undefined && !told.has(run.runId)) onLeave(run.runId, reason);
+    told.add(run.runId);
+    return reason === undefined;
+  };
   return [...names].map((name) => {
     const settings = hosted.find(({ agent = defaultAgentName }) => agent === name);
     return runResolver({
       name,
-      accepts: (run, stored) => isOfFolder(run, stored) && isHarmless(stored, workspace),
+      accepts,
       onOpen,
       ...(settings !== undefined && { settings }),
     });
@@ -135,17 +156,19 @@ function resolvers(
 }
 
 /**
- * Whether the settings that are stored with a run name nothing that needs trust. A repository may contain a store, whose
- * runs would otherwise send the user's key to an address of its author. Other runs are left to `reeve run --resume`.
+ * Why a run is left alone whose stored settings need trust: they name an address that would receive the user's key, or a
+ * weaker sandbox. `undefined` if they name nothing of the kind. Such a run is left to `reeve run --resume`.
  */
-export function isHarmless(
+export function whyLeftAlone(
   { baseUrl, sandbox }: Pick<RunSettings, "baseUrl" | "sandbox">,
   { isTrusted, settings }: Pick<Workspace, "isTrusted" | "settings">,
-): boolean {
-  if (isTrusted) return true;
-  const isOwnAddress = baseUrl === undefined || baseUrl === settings.baseUrl;
-  const isOwnSandbox = sandbox === undefined || sandbox === "enforce" || sandbox === settings.sandbox;
-  return isOwnAddress && isOwnSandbox;
+): string | undefined {
+  if (isTrusted) return undefined;
+  if (baseUrl !== undefined && baseUrl !== settings.baseUrl)
+    return `its settings name the address ${baseUrl}, and the project is not trusted`;
+  if (sandbox !== undefined && sandbox !== "enforce" && sandbox !== settings.sandbox)
+    return `its settings name the sandbox mode ${sandbox}, and the project is not trusted`;
+  return undefined;
 }
 
 /** An agent of the workspace, for callers of the server. Each session has its own instance. */

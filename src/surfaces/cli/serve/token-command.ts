@@ -25,7 +25,7 @@ export async function createToken(options: CreateTokenOptions, terminal: Termina
   const { name, scope, tenant: tenantId, user: userId, days } = options;
   if (!scopes.includes(scope as Scope))
     throw new Fault("invalid_argument", `invalid --scope ${scope}: expected one of ${scopes.join(", ")}`);
-  const store = await openOwnStore(options.store);
+  const store = await openOwnStore(options.store, { allowForeign: true });
   try {
     const { token, info } = await storedTokens(store.records).create({
       name,

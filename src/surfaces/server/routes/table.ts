@@ -1,5 +1,6 @@
 import { Fault } from "../../../kernel/index.ts";
 import type { Route } from "../route.ts";
+import { chatRoutes } from "../../protocols/ui-message/chat-routes.ts";
 import { getFacts } from "./facts.ts";
 import { operationRoutes } from "./operations.ts";
 import { publicRoutes } from "./public.ts";
@@ -17,6 +18,7 @@ const ownRoutes: readonly Route[] = [
   ...scheduleRoutes,
   getFacts,
   ...streamRoutes,
+  ...chatRoutes,
   ...publicRoutes,
 ];
 

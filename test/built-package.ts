@@ -1,0 +1,26 @@
+import { cp, mkdtemp, rm, symlink } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { TestProject } from "vitest/node";
+import { bundle } from "../build/bundle.ts";
+import { repository } from "./gates/run-node.ts";
+
+declare module "vitest" {
+  interface ProvidedContext {
+    /** Folder with the package as it is published. A module in it imports the package as `reeve`. */
+    readonly builtPackage: string;
+  }
+}
+
+/** Bundles the package for suites that start it many times. It loads in half the time of the sources. */
+export async function setup(project: TestProject): Promise<() => Promise<void>> {
+  // Outside node_modules, where Node runs no TypeScript.
+  const root = await mkdtemp(join(tmpdir(), "reeve-package-"));
+  for (const part of ["package.json", "LICENSE", "docs", "examples"])
+    await cp(join(repository, part), join(root, part), { recursive: true });
+  await rm(join(root, "examples/package.json"));
+  await symlink(join(repository, "node_modules"), join(root, "node_modules"));
+  await bundle(root, { directory: join(repository, "src"), extension: "ts" });
+  project.provide("builtPackage", root);
+  return () => rm(root, { recursive: true, force: true });
+}

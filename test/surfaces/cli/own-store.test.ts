@@ -1,0 +1,147 @@
+import { cpSync, existsSync, mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtemp, realpath, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { afterEach, describe, expect, onTestFinished, test, vi } from "vitest";
+import { openStore } from "../../../src/runtime/index.ts";
+import { acceptStore, disownStore, openOwnStore, whyForeign } from "../../../src/surfaces/cli/own-store.ts";
+
+afterEach(() => void vi.unstubAllEnvs());
+
+/** A folder with a home of its own for the list of stores. */
+async function place() {
+  const root = await realpath(await mkdtemp(join(tmpdir(), "reeve-own-")));
+  onTestFinished(() => rm(root, { recursive: true, force: true }));
+  const home = join(root, "home");
+  vi.stubEnv("REEVE_HOME", home);
+  const path = join(root, "project/.reeve/reeve.db");
+  return { root, home, path, listed: () => (existsSync(home) ? readdirSync(join(home, "stores")) : []) };
+}
+
+/** Opens a store as a command that drives runs does. */
+async function drive(path: string, onWarning?: (text: string) => void): Promise<void> {
+  const store = await openOwnStore(`sqlite:${path}`, onWarning === undefined ? {} : { onWarning });
+  await store.close();
+}
+
+/** Creates a store as another program, or another person, does. */
+async function createElsewhere(path: string, id?: string): Promise<void> {
+  mkdirSync(dirname(path), { recursive: true });
+  const store = await openStore(`sqlite:${path}`);
+  if (id !== undefined)
+    await store.records.put({ namespace: "store-identity", key: "id", value: id }, "absent");
+  await store.close();
+}
+
+describe("a store of the command line", () => {
+  test("that a command created belongs to the user, also for later commands", async () => {
+    const { path, listed } = await place();
+    await drive(path);
+    await drive(path);
+    expect(listed()).toHaveLength(1);
+    expect(readdirSync(dirname(path))).toEqual(["reeve.db"]);
+  });
+
+  test("that others created is refused, says how to accept it, and stays readable", async () => {
+    const { path } = await place();
+    await createElsewhere(path);
+    await expect(drive(path)).rejects.toMatchObject({
+      code: "permission_denied",
+      message: expect.stringMatching(
+        /no command of yours created it.*reeve ps --all.*reeve trust --store sqlite:.*--store sqlite:PATH/u,
+      ) as string,
+    });
+    const readable = await openOwnStore(`sqlite:${path}`, { allowForeign: true });
+    await readable.close();
+    await acceptStore(`sqlite:${path}`);
+    await drive(path);
+    expect(await disownStore(`sqlite:${path}`)).toBe(true);
+    await expect(drive(path)).rejects.toMatchObject({ code: "permission_denied" });
+  });
+
+  test.for(["../../trust", "", "x".repeat(36), "0f0f0f0f-0000-4000-8000-000000000000"])(
+    "that others created with the id %j is refused",
+    async (id) => {
+      const { path, home } = await place();
+      mkdirSync(join(home, "stores"), { recursive: true });
+      writeFileSync(join(home, "trust.json"), JSON.stringify({ path }));
+      await createElsewhere(path, id);
+      await expect(drive(path)).rejects.toMatchObject({ code: "permission_denied" });
+    },
+  );
+
+  test("that was moved with its project belongs to the user at its new place", async () => {
+    const { path, root, listed } = await place();
+    await drive(path);
+    renameSync(join(root, "project"), join(root, "moved"));
+    const moved = join(root, "moved/.reeve/reeve.db");
+    await drive(moved);
+    await drive(moved);
+    expect(listed()).toHaveLength(1);
+  });
+
+  test("that is a copy is refused until it is accepted, and then both belong to the user", async () => {
+    const { path, root } = await place();
+    await drive(path);
+    const copy = join(root, "copy/.reeve/reeve.db");
+    cpSync(join(root, "project"), join(root, "copy"), { recursive: true });
+    await expect(drive(copy)).rejects.toThrow(`it is a copy of ${path}`);
+    await acceptStore(`sqlite:${copy}`);
+    await drive(copy);
+    await drive(path);
+  });
+
+  test("is refused after the home folder was deleted, until it is accepted", async () => {
+    const { path, home } = await place();
+    await drive(path);
+    rmSync(home, { recursive: true });
+    expect(await whyForeign(`sqlite:${path}`)).toContain("no command of yours created it");
+    await expect(drive(path)).rejects.toMatchObject({ code: "permission_denied" });
+    await acceptStore(`sqlite:${path}`);
+    await drive(path);
+  });
+
+  test("is created with a warning if the home folder cannot be written", async () => {
+    const { path, root } = await place();
+    writeFileSync(join(root, "file"), "");
+    vi.stubEnv("REEVE_HOME", join(root, "file/home"));
+    const warnings: string[] = [];
+    await drive(path, (text) => warnings.push(text)).catch(() => undefined);
+    expect(existsSync(path)).toBe(true);
+    expect(warnings).toEqual([expect.stringContaining("set REEVE_HOME to a folder that can be written")]);
+  });
+
+  test("belongs to the user if a command that created it was killed before", async () => {
+    const { path, home } = await place();
+    // The two traces of a killed command: an id without a store, and a store without its name.
+    mkdirSync(join(home, "stores"), { recursive: true });
+    writeFileSync(join(home, "stores/0f0f0f0f-0000-4000-8000-000000000000.json"), JSON.stringify({ path }));
+    await createElsewhere(`${path}-new-0f0f0f0f`, "0f0f0f0f-0000-4000-8000-000000000000");
+    await drive(path);
+    expect(await whyForeign(`sqlite:${path}`)).toBeUndefined();
+  });
+
+  test("is created once if several commands start at the same time", async () => {
+    const { path, listed } = await place();
+    await Promise.all([drive(path), drive(path), drive(path)]);
+    await drive(path);
+    expect(listed()).toHaveLength(1);
+    expect(readdirSync(dirname(path))).toEqual(["reeve.db"]);
+  });
+
+  test("is created in an empty file", async () => {
+    const { path } = await place();
+    mkdirSync(dirname(path), { recursive: true });
+    writeFileSync(path, "");
+    await drive(path);
+    expect(await whyForeign(`sqlite:${path}`)).toBeUndefined();
+  });
+
+  test.for(["-wal", "-journal"])("is not created beside a file %s of another store", async (ending) => {
+    const { path } = await place();
+    mkdirSync(dirname(path), { recursive: true });
+    writeFileSync(path + ending, "x");
+    await expect(drive(path)).rejects.toThrow(`${path}${ending} belongs to a store that does not exist`);
+    expect(existsSync(path)).toBe(false);
+  });
+});
