@@ -1,5 +1,6 @@
 import { Fault } from "../../../kernel/index.ts";
 import type { Route } from "../route.ts";
+import { openAiRoutes } from "../../protocols/openai/openai-routes.ts";
 import { chatRoutes } from "../../protocols/ui-message/chat-routes.ts";
 import { getFacts } from "./facts.ts";
 import { operationRoutes } from "./operations.ts";
@@ -19,6 +20,7 @@ const ownRoutes: readonly Route[] = [
   getFacts,
   ...streamRoutes,
   ...chatRoutes,
+  ...openAiRoutes,
   ...publicRoutes,
 ];
 
