@@ -177,7 +177,8 @@ describe("a program that misbehaves as a server is contained", () => {
     args: ["-e", code],
     startTimeoutMs: 3_000,
   });
-  test.for<[string, string]>([
+  // The tests wait for the start timeout, so they run at the same time.
+  test.concurrent.for<[string, string]>([
     ["it ends at once", "process.exit(0)"],
     ["it writes text that is not JSON", "setInterval(() => console.log('hello'), 5)"],
     [
@@ -188,7 +189,7 @@ describe("a program that misbehaves as a server is contained", () => {
     ["it reads nothing and says nothing", "setInterval(() => {}, 1000)"],
     ["it ignores the request to end", "process.on('SIGTERM', () => {}); setInterval(() => {}, 1000)"],
     ["it answers with another protocol", "process.stdin.on('data', () => console.log('HTTP/1.1 200 OK'))"],
-  ])("%s", async ([, code]) => {
+  ])("%s", async ([, code], { expect }) => {
     const servers = mcpServers({ evil: program(code) }, { backoff: { attempts: 1 } });
     await expect(servers.tools()).rejects.toThrow(/MCP server evil did not start/u);
     await servers.close();
