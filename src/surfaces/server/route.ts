@@ -46,6 +46,8 @@ export interface Route {
   readonly summary: string;
   /** The scope that the token must have. `null`: the route needs no token. */
   readonly scope: Scope | null;
+  /** With `scope: null`: routes with the same name share one allowance of requests. Default: `public`. */
+  readonly rateKey?: string;
   readonly params?: Schema;
   readonly query?: Schema;
   /** The JSON body. If absent, the handler reads the body itself. */

@@ -147,7 +147,7 @@ export function examples(world: ExampleWorld, owned = ""): Readonly<Record<strin
       status: 202,
     },
     "runs.signal": { params: { runId: calling.runId }, body: { name: "go", value: 1 }, status: 202 },
-    "runs.fork": { ...run, body: { at: 3 }, status: 201 },
+    "runs.fork": { ...run, body: { at: 3, input: "And then?" }, status: 201 },
     "runs.resend": { params: { runId }, status: 400 },
     "runs.cancel": { ...waits, body: { reason: "enough" }, status: 202 },
     "sessions.list": { query: "?limit=5&text=Hello", status: 200 },

@@ -89,15 +89,38 @@ const fork = route({
   id: "runs.fork",
   method: "POST",
   path: "/api/runs/{runId}/fork",
-  summary: "Start a run that shares the events up to and including `at` with this run.",
+  summary:
+    "Start a run that shares the events up to and including `at` with this run, with another message or model.",
   scope: "run",
   params: runParams,
-  body: object({ at: integer({ minimum: 0, description: "Seq of the last shared event." }) }),
+  body: object({
+    at: integer({ minimum: 0, description: "Seq of the last shared event." }),
+    input: optional(
+      anyJson({
+        description:
+          "A user message that follows the shared events: a text, or a list of text, image and file parts.",
+      }),
+    ),
+    model: optional(
+      text({
+        minLength: 3,
+        maxLength: 200,
+        description: "The main model of the agent from there on, as provider/id.",
+      }),
+    ),
+  }),
   responses: [forked],
   handle: async (request) => {
     request.server.refuseIfDraining();
     const run = await findRun(request);
-    const copy = await run.fork({ at: request.body.at, runId: formatRunId(crypto.randomUUID()) });
+    const { at, input: message, model } = request.body;
+    const copy = await run.fork({
+      at,
+      runId: formatRunId(crypto.randomUUID()),
+      // `fork` checks the message, because its form is that of a user's message.
+      ...(message !== undefined && { input: message as unknown as string }),
+      ...(model !== undefined && { model }),
+    });
     return reply(forked, { run: await copy.summary() });
   },
 });
