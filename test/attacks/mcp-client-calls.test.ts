@@ -189,7 +189,7 @@ describe("a program that misbehaves as a server is contained", () => {
     ["it reads nothing and says nothing", "setInterval(() => {}, 1000)"],
     ["it ignores the request to end", "process.on('SIGTERM', () => {}); setInterval(() => {}, 1000)"],
     ["it answers with another protocol", "process.stdin.on('data', () => console.log('HTTP/1.1 200 OK'))"],
-  ])("%s", async ([, code], { expect }) => {
+  ])("%s", async ([, code]) => {
     const servers = mcpServers({ evil: program(code) }, { backoff: { attempts: 1 } });
     await expect(servers.tools()).rejects.toThrow(/MCP server evil did not start/u);
     await servers.close();
