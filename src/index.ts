@@ -266,6 +266,7 @@ export {
   summaryOf,
   type ContextEntry,
   type CustomEntry,
+  type ForkOptions,
   type ForkSessionOptions,
   type MoveOptions,
   type MissedPolicy,
