@@ -68,11 +68,7 @@ export interface HostCaller {
  * Returns the agent that executes the calls of a server's tools, one call per run, so that calls pass the gate like tool
  * calls of any run.
  */
-export function toolAgent(
-  server: string,
-  tools: readonly Tool[],
-  callPath: CallPath | undefined,
-): HostedAgent {
+function toolAgent(server: string, tools: readonly Tool[], callPath: CallPath | undefined): HostedAgent {
   return {
     id: formatAgentId({ name: `mcp:${server}` }),
     tools,

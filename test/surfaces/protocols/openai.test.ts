@@ -164,7 +164,7 @@ describe("the openai package", () => {
     expect(without.chunks.every((chunk) => chunk.usage === undefined)).toBe(true);
   });
 
-  it("is told the agents if the model is unknown", async () => {
+  it("learns the names of the agents if the model is unknown", async () => {
     const error = await thrownBy(client.chat.completions.create({ model: "gpt-5", messages: [user("hi")] }));
     expect(error).toBeInstanceOf(NotFoundError);
     expect(error).toMatchObject({ param: "model", type: "invalid_request_error", code: "not_found" });
