@@ -11,7 +11,7 @@ const model = scriptedModel(["Take the train.", "The 9:40."]);
 const scout = new Agent({ name: "scout", model, instructions: "You plan trips." });
 const tokens = storedTokens(store.records);
 const server = createServer(runtime, { agents: [scout], tokens });
-const { url, close } = await listen(server, { port: 0 });
+const listening = await listen(server, { port: 0 });
 const { token } = await tokens.create({ name: "program", scope: "run", tenantId: "acme", userId: "ann" });
 
 interface Completion {
@@ -22,7 +22,7 @@ interface Completion {
 }
 
 async function complete(text: string): Promise<Completion> {
-  const response = await fetch(`${url}/v1/chat/completions`, {
+  const response = await fetch(`${listening.url}/v1/chat/completions`, {
     method: "POST",
     headers: {
       authorization: `Bearer ${token}`,
@@ -45,5 +45,5 @@ assert.equal(second.choices[0]?.finish_reason, "stop");
 assert.equal(model.calls[1]?.messages.length, 4); // instructions, question, answer, question
 assert.equal(model.calls[1]?.temperature, 0);
 
-await close();
+await listening.close();
 await runtime.close();

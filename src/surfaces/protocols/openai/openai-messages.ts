@@ -115,7 +115,7 @@ function partsOf(content: JsonValue | undefined, place: string): readonly JsonOb
 
 function userPart(part: JsonObject, place: string): UserPart {
   const { type } = part;
-  const value = part[String(type)];
+  const value = typeof type === "string" ? part[type] : undefined;
   if (type === "text" && typeof part["text"] === "string") return { type: "text", text: part["text"] };
   if (type === "image_url" && isObject(value)) return imagePart(value, place);
   if (type === "input_audio" && isObject(value)) return audioPart(value, place);

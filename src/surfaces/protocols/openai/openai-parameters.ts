@@ -128,8 +128,8 @@ function unknownParameter(name: string, known: readonly string[]): Fault {
   return invalidParameter(name, `unknown parameter ${JSON.stringify(name)}: ${advice}`);
 }
 
-export function invalidParameter(param: string, message_: string): Fault {
-  return new Fault("invalid_argument", message_, { details: { param } });
+export function invalidParameter(param: string, detail: string): Fault {
+  return new Fault("invalid_argument", detail, { details: { param } });
 }
 
 /** The settings of the model calls of the agent. */
@@ -144,7 +144,7 @@ export function settingsOf(body: CompletionBody): CallSettings | undefined {
       maxOutputTokens: body.max_completion_tokens ?? body.max_tokens,
     }).filter(([, value]) => value !== undefined && value !== null),
   );
-  return Object.keys(settings).length === 0 ? undefined : (settings as CallSettings);
+  return Object.keys(settings).length === 0 ? undefined : settings;
 }
 
 /** The JSON Schema that the answer must match. `undefined` if the answer is a text. */

@@ -91,8 +91,8 @@ function withOutput(input: JsonValue, output: JsonObject | undefined): JsonValue
 }
 
 function sessionOf({ headers }: Request): string | undefined {
-  const named_ = headers.get("x-reeve-session");
-  return named_ === null ? undefined : parseSessionId(named_);
+  const id = headers.get("x-reeve-session");
+  return id === null ? undefined : parseSessionId(id);
 }
 
 function agentOf(model: string, { agents }: CompletionRequest["server"]): string {
