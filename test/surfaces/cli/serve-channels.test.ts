@@ -86,7 +86,7 @@ test("reeve serve answers a Telegram sender after reeve pair approve, with the r
   expect(JSON.stringify(requests[0])).toContain("You answer in Telegram.");
   const runs = await reeve(["ps", "--all", "--json"], { cwd: folder, env: variables });
   expect(runs.out.map((line) => JSON.parse(line) as JsonObject)).toMatchObject([
-    { userId: "ann", channel: "telegram", status: "completed" },
+    { userId: "ann", metadata: { channel: "telegram" }, status: "completed" },
   ]);
   const listed = await reeve(["pair", "list", "--json"], { cwd: folder, env: variables });
   expect(listed.out.map((line) => JSON.parse(line) as JsonObject)).toMatchObject([
