@@ -4,11 +4,14 @@ import { formatSessionId, Fault, parseSessionId, type AgentResolver } from "../.
 import { openRuntime } from "../../../open-runtime.ts";
 import type { Workspace } from "../../../workspace.ts";
 import {
+  configuredChannels,
+  createChannels,
   createServer,
   hostsOf,
   isLoopback,
   listen,
   storedTokens,
+  type Channels,
   type Listening,
   type ServedAgent,
   type Server,
@@ -77,8 +80,18 @@ export async function serveCommand(options: ServeOptions, terminal: Terminal): P
     if (isWorker)
       for (const resolver of resolvers(workspace, { hosted, root: flags.root, onOpen, onLeave }))
         runtime.register(resolver);
+    const agents = hosted.map((settings) => servedAgent(workspace, settings));
+    const channels = open.add(
+      createChannels(runtime, {
+        store,
+        agents,
+        channels: configuredChannels(workspace, terminal.env),
+        log: (line) => terminal.say(`reeve: ${printable(line)}`),
+      }),
+    );
     const server = createServer(runtime, {
-      agents: hosted.map((settings) => servedAgent(workspace, settings)),
+      agents,
+      routes: channels.routes,
       tokens: needsToken ? tokens : null,
       hosts: [...hostsOf(host), ...(options.allowHost ?? [])],
       ...(hasPage() && { page: pageFolder }),
@@ -86,10 +99,12 @@ export async function serveCommand(options: ServeOptions, terminal: Terminal): P
       onError: (error) => terminal.say(`reeve: ${error.message}`),
     });
     const listening = await listen(server, { port, host });
+    channels.start();
     reportNotices(workspace, terminal);
-    await announce(terminal, { options, server, listening, hosted });
+    await announce(terminal, { options, server, listening, hosted, channels });
     await interrupted(terminal);
     terminal.say("reeve: finishing calls in flight; press Ctrl-C again to end this process at once");
+    await channels.close();
     await listening.close();
     return "ok";
   } finally {
@@ -200,6 +215,7 @@ function servedAgent(workspace: Workspace, settings: RunSettings): ServedAgent {
 }
 
 interface Started {
+  readonly channels: Channels;
   readonly options: ServeOptions;
   readonly server: Server;
   readonly listening: Listening;
@@ -207,7 +223,10 @@ interface Started {
 }
 
 /** Prints the address to stdout: the page's one-time link, if the person at this machine can use one. */
-async function announce(terminal: Terminal, { options, server, listening, hosted }: Started): Promise<void> {
+async function announce(
+  terminal: Terminal,
+  { options, server, listening, hosted, channels }: Started,
+): Promise<void> {
   const link = isLoopback(options.host) ? server.pageLink() : undefined;
   await terminal.out(`${listening.url}${link ?? "/"}`);
   if (link !== undefined)
@@ -217,6 +236,8 @@ async function announce(terminal: Terminal, { options, server, listening, hosted
     terminal.say(
       "No agent is hosted, because none has a model; use --model provider/id, or set REEVE_MODEL.",
     );
+  if (channels.names.length > 0)
+    terminal.say(`Channels: ${channels.names.join(", ")}. Admit senders with: reeve pair`);
   if (!options.token) terminal.say("Every program of this machine may use the server (--no-token).");
   if (!options.worker) terminal.say("Runs are not driven here (--no-worker); they wait for a worker.");
 }
