@@ -272,7 +272,7 @@ test("a chat streams the answer, keeps it in the session, continues it and stops
   await page.getByText("one test is flaky.").first().waitFor();
   await page.getByRole("button", { name: /^Stop/u }).waitFor({ state: "hidden" });
   await page
-    .getByLabel("Files")
+    .getByLabel("Files", { exact: true })
     .setInputFiles({ name: "notes.txt", mimeType: "text/plain", buffer: Buffer.from("two lines") });
   await page.getByRole("button", { name: "Remove notes.txt" }).waitFor();
   await page.getByLabel("Message").fill("Then fix it.");
