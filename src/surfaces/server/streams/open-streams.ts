@@ -60,7 +60,7 @@ export class OpenStreams {
     follow: Follow,
     { headers = {}, isCut = false }: OpenOptions = {},
   ): Response {
-    this.#refuseTooMany(access);
+    this.refuseTooMany(access);
     const stream = new SseStream({
       maxQueuedBytes: this.#limits.maxQueuedBytes,
       onEnd: () => this.#forget(entry),
@@ -109,7 +109,8 @@ export class OpenStreams {
     }
   }
 
-  #refuseTooMany({ tokenId, name }: Access): void {
+  /** Throws `rate_limited` if no further stream may be opened. A route that starts work before it streams asks first. */
+  refuseTooMany({ tokenId, name }: Access): void {
     const { maxStreams, maxStreamsPerToken } = this.#limits;
     let ofToken = 0;
     for (const { access } of this.#open) if (access.tokenId === tokenId) ofToken++;
