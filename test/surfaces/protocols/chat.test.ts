@@ -112,8 +112,14 @@ function part(chat: TestChat, type: string): Record<string, unknown> | undefined
   return chat.lastMessage?.parts.findLast((each) => each.type === type);
 }
 
+/** Id of the approval that a part of the last message asks for. */
+function approvalOf(chat: TestChat, type: string): string {
+  const { approval } = (part(chat, type) ?? {}) as { readonly approval?: { readonly id: string } };
+  return approval?.id ?? "";
+}
+
 async function approve(chat: TestChat, type: string, approved: boolean): Promise<void> {
-  const { id } = part(chat, type)?.["approval"] as { readonly id: string };
+  const id = approvalOf(chat, type);
   await chat.addToolApprovalResponse({ id, approved, ...(!approved && { reason: "not now" }) });
   await eventually(() => chat.status === "ready" && chat.lastMessage?.parts.at(-1)?.type === "text");
 }
@@ -304,8 +310,7 @@ describe("a chat of the AI SDK", () => {
     const chat = chatWith("worker");
     const sending = chat.sendMessage({ text: "dig" });
     await eventually(() => part(chat, "tool-dig") !== undefined);
-    const { runId } = chat.lastMessage?.metadata as { readonly runId: string };
-    await server.call("POST", `/api/runs/${runId}/cancel`, { token });
+    await server.call("POST", `/api/runs/${chat.lastMessage?.id}/cancel`, { token });
     dug.resolve("gold");
     await sending;
     expect(chat.lastMessage?.metadata).toMatchObject({ status: "cancelled" });
@@ -332,7 +337,7 @@ describe("a chat of the AI SDK", () => {
   it("answers an approval that is sent twice once, and both requests receive the result", async () => {
     const chat = chatWith("clerk");
     await chat.sendMessage({ text: "Write to bob" });
-    const { id } = part(chat, "tool-send")?.["approval"] as { readonly id: string };
+    const id = approvalOf(chat, "tool-send");
     await chat.addToolApprovalResponse({ id, approved: true });
     const body = { id: chat.id, agent: "clerk", trigger: "submit-message", messages: chat.messages };
     const post = (): ReturnType<TestServer["call"]> => server.call("POST", "/api/chat", { token, body });
