@@ -13,6 +13,8 @@ import {
   type Tokens,
 } from "../../server/index.ts";
 import type { ExitKind } from "../exit-code.ts";
+import { interrupted } from "../interrupted.ts";
+import { portOption } from "../number-option.ts";
 import { OpenParts } from "../open-parts.ts";
 import { openOwnStore } from "../own-store.ts";
 import {
@@ -46,7 +48,7 @@ export interface ServeOptions extends SettingsOptions {
 /** Serves the runs and sessions of a store until it is interrupted. */
 export async function serveCommand(options: ServeOptions, terminal: Terminal): Promise<ExitKind> {
   const { host, token: needsToken, worker: isWorker } = options;
-  const port = portOf(options.port);
+  const port = portOption(options.port);
   if (!needsToken && !isLoopback(host)) throw openToAll(host);
   const flags = settingsOf(options);
   const open = new OpenParts();
@@ -207,26 +209,6 @@ async function announce(terminal: Terminal, { options, server, listening, hosted
     );
   if (!options.token) terminal.say("Every program of this machine may use the server (--no-token).");
   if (!options.worker) terminal.say("Runs are not driven here (--no-worker); they wait for a worker.");
-}
-
-/** Resolves with the first interrupt or SIGTERM. The second one ends the process. */
-function interrupted(terminal: Terminal): Promise<void> {
-  return new Promise((stop) => {
-    let isStopping = false;
-    const onSignal = (): void => {
-      if (isStopping) process.kill(process.pid, "SIGKILL");
-      isStopping = true;
-      stop();
-    };
-    terminal.onInterrupt(onSignal);
-    process.on("SIGTERM", onSignal);
-  });
-}
-
-function portOf(text: string): number {
-  const port = /^\d{1,5}$/u.test(text) ? Number(text) : Number.NaN;
-  if (port <= 65_535) return port;
-  throw new Fault("invalid_argument", `invalid --port ${text}: expected an integer from 0 to 65535`);
 }
 
 /** An address that other machines reach must not serve callers without a token. */
