@@ -20,7 +20,7 @@ export interface CompanyOptions {
 export const companyTask = "Audit release 0.9 of tally, fix what blocks it, prepare it";
 
 /** What the lead may spend until a person adds more. It is enough for the audit, and not for the release. */
-const allowanceUsd = 0.17;
+const allowanceUsd = 0.2;
 
 /**
  * The agents of the demo's run: a lead with four reports, who have seven reports of their own, and nine seats. The agent
@@ -36,11 +36,13 @@ export function demoCompany(options: CompanyOptions): OrchestratorAgent {
   const packages = hire.lead("packages", "Examines dependencies.", ["read"], parts.packages, [
     { agent: licence, priority: Priority.HIGH, budget: usd(0.06) },
   ]);
-  const advisories = hire.agent("advisories", "Compares advisories.", ["read", "grep"], parts.advisories);
+  const advisories = new Agent(
+    hire.options("advisories", "Compares advisories.", ["read", "grep"], parts.advisories),
+  );
   const size = hire.agent("size", "Counts files and exports.", ["ls", "find", "grep"], parts.size);
   const research = hire.lead("research", "Finds out what a release stands on.", [], parts.research, [
     { agent: packages, budget: usd(0.15) },
-    { agent: advisories, budget: usd(0.12) },
+    { agent: advisories, budget: usd(0.15) },
     { agent: size, priority: Priority.LOW, budget: usd(0.1) },
   ]);
   const build = new Agent({

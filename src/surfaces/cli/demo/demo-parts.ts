@@ -58,6 +58,7 @@ export const advisories: Part = lines(
   () => ({ calls: [call("read", { path: "advisories.json" })] }),
   () => ({ calls: [call("grep", { pattern: "slimdate|kroner", path: "src" })] }),
   () => ({ calls: [call("grep", { pattern: "slimdate|kroner", path: "package.json" })] }),
+  () => ({ calls: [call("grep", { pattern: "advisor", path: "RELEASING.md" })] }),
   ([all = ""]) => ({ text: `${count(all, /ADV-/gu)} advisories, none in the range of our versions.` }),
 );
 
