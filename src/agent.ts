@@ -8,11 +8,11 @@ import {
   type ChildOfSession,
   type ContinueOptions as BareContinueOptions,
   type InvokeOptions as BareInvokeOptions,
-  type AgentStream,
   type JudgedLoopOptions as BareJudgedLoopOptions,
   type RunUntilOptions as BareRunUntilOptions,
   type StreamOptions as BareStreamOptions,
 } from "./agents/index.ts";
+import { AgentStream } from "./agent-stream.ts";
 import { JsonSchemaCheck, SchemaReader, toModel, type ModelLike } from "./capabilities/index.ts";
 import {
   changedResult,
@@ -237,7 +237,7 @@ export class Agent<Context = unknown> extends AgentCore implements HostedAgent<C
   ): AgentStream<RunResult | ValueResult<Infer<Source>>, Infer<Source>>;
   override stream(input: AgentInput, options: StreamOptions<Schema, Context> = {}): never {
     const { options: bare, shape } = shaped(options);
-    return this.streamAs(input, bare, shape) as never;
+    return new AgentStream(this.streamParts(input, bare, shape)) as never;
   }
 
   /** Invokes the agent repeatedly until `until` or the judge accepts the answer. The output of each iteration is a text. */

@@ -13,6 +13,7 @@ export {
   type SubmitRunOptions,
   type ValueResult,
 } from "./agent.ts";
+export { type AgentStream, type StreamResponseOptions } from "./agent-stream.ts";
 export {
   InformationAgent,
   OrchestratorAgent,
@@ -85,7 +86,6 @@ export {
   type InstructionsFunction,
   type AgentRequest,
   type ContinueRequest,
-  type AgentStream,
   type PartialValue,
   type TextOptions,
   hasToolCall,
@@ -266,6 +266,7 @@ export {
   summaryOf,
   type ContextEntry,
   type CustomEntry,
+  type ForkOptions,
   type ForkSessionOptions,
   type MoveOptions,
   type MissedPolicy,

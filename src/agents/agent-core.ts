@@ -62,7 +62,7 @@ import { invocationPlan, turnLimits, type PlanParts } from "./agent-plan.ts";
 import { checkRootInput, mailIn, readInput, requestOf, type AgentInput } from "./agent-input.ts";
 import { findRunOf } from "./calling/find-run.ts";
 import { checkInputKeys, refusedInput } from "./input-problem.ts";
-import { AgentStream, type StartedRun } from "./streaming/agent-stream.ts";
+import { AgentStream, type AgentStreamParts, type StartedRun } from "./streaming/agent-stream.ts";
 import { acceptForm, acceptSchema, type SchemaCheck } from "./answer-format.ts";
 import { runCompaction } from "./compaction/compaction-run.ts";
 import { summaryRole } from "./compaction/summary-role.ts";
@@ -317,7 +317,7 @@ export class AgentCore implements HostedAgent {
 
   /** Like `invoke`, but returns the events and text deltas while the run proceeds. */
   stream(input: AgentInput, options: StreamOptions = {}): AgentStream {
-    return this.streamAs(input, options, (result) => result);
+    return new AgentStream(this.streamParts(input, options, (result) => result));
   }
 
   /** Invokes the agent repeatedly in one session until the function `until` or the judge accepts the answer. */
@@ -335,11 +335,11 @@ export class AgentCore implements HostedAgent {
     return runUntil({ invoke, judge, clock, deadlineMs }, input, options);
   }
 
-  protected streamAs<Result>(
+  protected streamParts<Result>(
     input: AgentInput,
     { cancelOnBreak = false, ...options }: StreamOptions,
     shape: (result: RunResult<JsonValue>) => Result | Promise<Result>,
-  ): AgentStream<Result> {
+  ): AgentStreamParts<Result> {
     checkInvokeOptions(this.name, options);
     const { signal, onApproval = "wait", ...rest } = options;
     checkOnApproval("stream()", onApproval, ["wait", "a function"]);
@@ -347,7 +347,7 @@ export class AgentCore implements HostedAgent {
       const run = await this.startRun(input, { ...rest, streaming: true });
       return { run, result: onApproval === "wait" ? () => run.result() : answering(run, onApproval) };
     };
-    return new AgentStream({ start, shape, cancelOnBreak, output: options.output, signal });
+    return { start, shape, cancelOnBreak, output: options.output, signal };
   }
 
   /** Resumes a run that ended on a fault, was paused, or was left by a process that died. */

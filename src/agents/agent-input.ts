@@ -1,5 +1,6 @@
 import {
   Fault,
+  isUserPart,
   userMessage,
   type Architecture,
   type ChatMessage,
@@ -16,7 +17,6 @@ import {
 } from "../kernel/index.ts";
 import { beforeInterruption } from "./interrupted-end.ts";
 import { isConversation, readConversation, type InputMessage } from "./calling/input-messages.ts";
-import { isUserPart } from "./input-problem.ts";
 
 /**
  * The input of an agent: a text, a text with images and files, the messages of a conversation whose last one is the

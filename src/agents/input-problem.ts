@@ -1,4 +1,4 @@
-import { describeValue, Fault } from "../kernel/index.ts";
+import { describeValue, Fault, isUserPart } from "../kernel/index.ts";
 import { foreignParts, partForms } from "./calling/foreign-parts.ts";
 import { isConversation, readConversation } from "./calling/input-messages.ts";
 
@@ -51,20 +51,6 @@ export function checkInputKeys(name: string, input: unknown): void {
     "invalid_argument",
     `invalid input of agent ${name}: ${JSON.stringify(foreign)} is no part of an input; ${foreignKeys[foreign]}`,
   );
-}
-
-/** Whether a value is a text, image or file part. */
-export function isUserPart(part: unknown): boolean {
-  if (!isRecord(part)) return false;
-  const { type, text, mediaType, source } = part;
-  if (type === "text") return typeof text === "string";
-  return (type === "image" || type === "file") && typeof mediaType === "string" && isSource(source);
-}
-
-function isSource(source: unknown): boolean {
-  if (!isRecord(source)) return false;
-  const { kind, data, url } = source;
-  return (kind === "base64" && typeof data === "string") || (kind === "url" && typeof url === "string");
 }
 
 function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {

@@ -74,7 +74,7 @@ interface ResultWatcher {
 
 interface Scope extends Pick<
   Dependencies,
-  "steering" | "followUps" | "prepareStep" | "stopWhen" | "outputFormat"
+  "steering" | "isSteered" | "followUps" | "prepareStep" | "stopWhen" | "outputFormat"
 > {
   readonly ctx: RunContext;
   readonly history: AgentContext;
@@ -162,6 +162,10 @@ export class InvocationDependencies implements Dependencies {
     return this.#scope.steering;
   }
 
+  get isSteered(): boolean {
+    return this.#scope.isSteered;
+  }
+
   get followUps(): Dependencies["followUps"] {
     return this.#scope.followUps;
   }
@@ -213,6 +217,7 @@ export class InvocationDependencies implements Dependencies {
     const isElsewhere = ctx !== this.#scope.ctx;
     const unheard = {
       steering: null,
+      isSteered: false,
       followUps: null,
       prepareStep: null,
       stopWhen: null,

@@ -445,6 +445,7 @@ class Invocation {
       watchers: none,
       maxTurns,
       steering,
+      isSteered: this.#turn.isSteered,
       followUps,
       prepareStep,
       stopWhen,

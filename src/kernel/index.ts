@@ -367,7 +367,13 @@ export {
   spawnOptionNames,
 } from "./agent/spawn-check.ts";
 export { answerIfLive } from "./agent/answer-approval.ts";
-export type { EventOptions, RunHandle, ToolResultOptions, WaitingResult } from "./agent/run-handle.ts";
+export type {
+  EventOptions,
+  ForkOptions,
+  RunHandle,
+  ToolResultOptions,
+  WaitingResult,
+} from "./agent/run-handle.ts";
 export * from "./agent/runtime.ts";
 export { checkSkill, type Skill } from "./agent/skill.ts";
 export type { Attributes, Metric, Span, SpanOptions, Telemetry } from "./agent/telemetry.ts";

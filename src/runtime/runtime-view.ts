@@ -321,6 +321,7 @@ export class RuntimeView implements Runtime {
       awaited,
       unhosted,
       by,
+      models: context,
       ...(this.#scope !== undefined && { scope: this.#scope }),
     });
   }

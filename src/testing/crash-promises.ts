@@ -213,7 +213,9 @@ function checkEvents(
   const gap = findGap(events);
   if (gap !== undefined) found.push(broken("events", runId, gap));
   if (!chain.ok) found.push(broken("events", runId, `the chain breaks at ${chain.seq}: ${chain.problem}`));
-  const ends = events.filter(({ type }) => type === "run_end").length;
+  // The events before `run_fork` are copies of the origin's, which may have ended.
+  const own = events.slice(events.findLastIndex(({ type }) => type === "run_fork") + 1);
+  const ends = own.filter(({ type }) => type === "run_end").length;
   if (ends !== 1 || events.at(-1)?.type !== "run_end") {
     found.push(broken("events", runId, `has ${ends} run_end and ends with ${events.at(-1)?.type}`));
   }

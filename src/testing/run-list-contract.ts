@@ -147,6 +147,23 @@ export function runListContract({ test, expect, open }: ContractHarness): void {
     expect(await standing(store)).toBe("completed");
   });
 
+  test("K1: a run whose first commit reopens a copy of an ended run has not ended", async () => {
+    const store = await open();
+    const record = runRecord("copy");
+    const { runId } = record;
+    await store.journal.create(record, {
+      number: 0,
+      at: 10,
+      events: [runEnd(runId, 0), turnStart(runId, 1)],
+      tasks: [{ type: "reopen", taskId: rootTask }],
+    });
+    const summary = await store.journal.summary(runId);
+    expect([summary?.status, summary?.endedAt]).toEqual(["pending", null]);
+    expect(await names(store, { status: "completed" })).toEqual([]);
+    const [lease] = await store.leases.claim({ workerId: "w", limit: 1, now: 10 });
+    expect(lease?.runId).toBe(runId);
+  });
+
   test("K1: a run stands as its last commit with a standing says, in the same words in list() and summary()", async () => {
     const store = await open();
     const lease = await ownRun(store);

@@ -15,6 +15,7 @@ import {
   type JsonValue,
   type LlmReply,
   type LlmRequest,
+  type RunContext,
   type StopReason,
   type ToolCallPart,
   type ToolChoice,
@@ -87,6 +88,8 @@ export class ReAct implements Architecture {
       const prepared = prepareStep === null ? undefined : await prepareTurn(prepareStep, deps, session);
       const modelRole = prepared?.role === deps.role ? undefined : prepared?.role;
       ctx.emitEvent(eventDraft("turn_start", modelRole === undefined ? { turn } : { turn, modelRole }));
+      if (turn === 1 && deps.isSteered && steeringOptions !== null)
+        this.#addInputs(session, ctx, await ctx.steering(steeringOptions), "steering");
       if (prepared?.messages !== undefined) addUserMessages(session, ctx, prepared.messages, "prepare_step");
       const promptWindow = history.getPromptWindow(session.id);
       const transcript = promptWindow instanceof Promise ? await promptWindow : promptWindow;
@@ -147,12 +150,8 @@ export class ReAct implements Architecture {
       const isIdle = endsLoop && steering.length === 0;
       const inputs: readonly JsonValue[] =
         canContinue && isIdle && followUpOptions !== null ? await ctx.followUps(followUpOptions) : steering;
-      if (inputs.length > 0) {
-        const messages = inputs.flatMap((input) => readMessage(input).message ?? []);
-        addUserMessages(session, ctx, messages, isIdle ? "follow_up" : "steering");
-        const name = isIdle ? "react.follow_up_injected" : "react.steering_injected";
-        ctx.emitEvent(eventDraft("architecture_event", { architecture: this.name, name, data: { inputs } }));
-      } else if (endsLoop) {
+      if (inputs.length > 0) this.#addInputs(session, ctx, inputs, isIdle ? "follow_up" : "steering");
+      else if (endsLoop) {
         const answer = results.find(({ terminate }) => terminate === "answer");
         if (answer !== undefined) setAnswer(session, outputText(answer.output), stopReason);
         else if (!isStopped) session.output = text;
@@ -160,6 +159,20 @@ export class ReAct implements Architecture {
       }
     }
     interrupt(session, "max_turns_exceeded");
+  }
+
+  /** Adds input that the user sent during the run to the conversation. */
+  #addInputs(
+    session: AgentSession,
+    ctx: RunContext,
+    inputs: readonly JsonValue[],
+    source: "steering" | "follow_up",
+  ): void {
+    if (inputs.length === 0) return;
+    const messages = inputs.flatMap((input) => readMessage(input).message ?? []);
+    addUserMessages(session, ctx, messages, source);
+    const name = `react.${source}_injected`;
+    ctx.emitEvent(eventDraft("architecture_event", { architecture: this.name, name, data: { inputs } }));
   }
 
   declaredWorkers(): Readonly<Record<string, never>> {

@@ -12,7 +12,8 @@ import {
   type RunResult,
 } from "../../kernel/index.ts";
 import { AbortWatch } from "../calling/abort-watch.ts";
-import { AnswerReader, unsaid, type AnswerChange } from "./answer-reader.ts";
+import { AnswerReader, type AnswerChange } from "./answer-reader.ts";
+import { AnswerText } from "./answer-text.ts";
 import { cancelWithCaller } from "../cancel-with-caller.ts";
 import { PartialJson, type PartialValue } from "./partial-json.ts";
 
@@ -87,29 +88,10 @@ export class AgentStream<Result = RunResult<JsonValue>, Value = never> implement
    */
   async *text(options: TextOptions = {}): AsyncGenerator<string, void, undefined> {
     checkOptions("text()", options, textOptionNames);
-    const { onReset } = options;
-    // The text before the current message, and the text of the current message.
-    let before = "";
-    let current = "";
-    let needsBreak = false;
+    const answer = new AnswerText(options.onReset);
     for await (const change of this.#answer()) {
-      if (change.type === "reset") {
-        needsBreak = onReset === undefined || before !== "";
-        current = "";
-        onReset?.(before);
-        continue;
-      }
-      const text = change.type === "text" ? change.text : unsaid(change);
-      if (text === "") continue;
-      if (change.type === "output" || change.isFirst) {
-        before += current;
-        current = "";
-        needsBreak ||= before !== "";
-      }
-      const piece = needsBreak ? `\n\n${text}` : text;
-      needsBreak = false;
-      current += piece;
-      yield piece;
+      const piece = answer.add(change);
+      if (piece !== "") yield piece;
     }
   }
 

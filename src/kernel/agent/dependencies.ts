@@ -90,6 +90,8 @@ export interface Dependencies extends FastFlags {
    * main loop reads steering.
    */
   readonly steering: DrainMode | null;
+  /** Whether steering waited when the invocation began. The main loop then reads it before its first model call. */
+  readonly isSteered: boolean;
   /** How many waiting follow-ups one drain takes. `null` in the scope of a worker, as for `steering`. */
   readonly followUps: DrainMode | null;
   /** Called before each turn of the main loop. `null` if it is not configured, and in the scope of a worker. */

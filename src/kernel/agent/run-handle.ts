@@ -4,6 +4,7 @@ import type { Event } from "../events/event.ts";
 import type { TailOptions } from "../stores/event-log.ts";
 import type { AgentId, RunId, SessionId } from "../base/identity.ts";
 import type { JsonValue } from "../base/json-value.ts";
+import type { UserPart } from "../messages/content.ts";
 import type { TopUp } from "../limits/ledger.ts";
 import type { Priority } from "../limits/priority.ts";
 import type { RunResult } from "../run/run-result.ts";
@@ -23,6 +24,27 @@ export interface EventOptions extends TailOptions {
    * deltas, and ends. Default: `true`.
    */
   readonly follow?: boolean;
+}
+
+/** Options of `RunHandle.fork`. */
+export interface ForkOptions {
+  /** Seq of the last event that the fork shares with this run. */
+  readonly at: number;
+  /**
+   * A user message that follows the shared events: a text, or text, image and file parts. The agent reads it before its
+   * next model call, after the results of tool calls that are open at `at`. If the root task has ended there, it starts
+   * again with this message: after a failure as `resume` does, otherwise as the next message of the conversation. If
+   * absent, the fork continues as this run did, and a fork at the end of a run has ended.
+   */
+  readonly input?: string | readonly UserPart[];
+  /**
+   * Name of the model, `provider/id`, that replaces the main model of the root's agent in the calls after `at` and in
+   * later invocations of the fork's session. Calls of other roles and of children keep their models. If absent, the
+   * fork uses the models of this run.
+   */
+  readonly model?: string;
+  /** Id of the fork. Default: a new id. */
+  readonly runId?: string;
 }
 
 /**
@@ -127,10 +149,13 @@ export interface RunHandle<Result = RunResult<JsonValue>> {
   /**
    * Creates a run that shares all events up to and including `at` (an event's `seq`) with this run. The fork has a
    * separate session: a copy of this run's session at that event. Later messages of this run are not visible to the
-   * fork, and its messages are not visible here. Forking again at the same event with the same `runId` returns the same
-   * fork.
+   * fork, and its messages are not visible here. Forking again with the same options and `runId` returns the same fork.
+   *
+   * The fork has spent nothing, and the model calls that it shares are not made again. Rejects with `invalid_argument`
+   * for an invalid option, and with `model_not_found` for a model that this runtime does not know; nothing is stored
+   * then.
    */
-  fork(options: { readonly at: number; readonly runId?: string }): Promise<RunHandle<Result>>;
+  fork(options: ForkOptions): Promise<RunHandle<Result>>;
 }
 
 /** The result of `invoke` with `onApproval: "return"` for a run that cannot continue without a person. */

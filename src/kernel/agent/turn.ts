@@ -97,6 +97,8 @@ export interface Turn {
   readonly isTransformed: boolean;
   /** How an extension has handled the input. `null` if none has. */
   readonly handled: HandledInput | null;
+  /** Whether steering waited when the invocation began. The main loop then reads it before its first model call. */
+  readonly isSteered: boolean;
   /**
    * How often the task was resumed after a stop. Distinguishes the session entries that each end of the task writes.
    */

@@ -45,6 +45,10 @@ export interface RunEvents {
     /** Usage of the calls that the fork shares with the origin. The fork's own spend starts at 0. */
     readonly inherited: Usage;
     readonly by: string;
+    /** The user message that follows the shared events. Absent if the fork adds none. */
+    readonly input?: JsonValue;
+    /** The main model of the root from here on. Absent if the fork changes none. */
+    readonly model?: { readonly provider: string; readonly modelId: string };
   };
   /** The run ended. The last event, unless the run is resumed. */
   run_end: {

@@ -107,3 +107,21 @@ export function textOf(parts: readonly ContentPart[]): string {
   }
   return text;
 }
+
+/** Whether a value is a text, image or file part. */
+export function isUserPart(part: unknown): part is UserPart {
+  if (!isRecord(part)) return false;
+  const { type, text, mediaType, source } = part;
+  if (type === "text") return typeof text === "string";
+  return (type === "image" || type === "file") && typeof mediaType === "string" && isSource(source);
+}
+
+function isSource(source: unknown): boolean {
+  if (!isRecord(source)) return false;
+  const { kind, data, url } = source;
+  return (kind === "base64" && typeof data === "string") || (kind === "url" && typeof url === "string");
+}
+
+function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

@@ -11,6 +11,7 @@ const wordless = null;
 const erasers: { readonly [Type in EventType]: Eraser<Type> | typeof wordless } = {
   run_start: (data) => ({ ...data, input: null, metadata: {} }),
   input: (data) => ({ ...data, input: null }),
+  run_fork: ({ input, ...data }) => (input === undefined ? data : { ...data, input: null }),
   run_steer: (data) => ({ ...data, input: null }),
   agent_start: (data) => ({ ...data, input: null }),
   agent_end: (data) => ({ ...data, output: "", interruptionReason: null }),
@@ -51,7 +52,6 @@ const erasers: { readonly [Type in EventType]: Eraser<Type> | typeof wordless } 
     ...data,
     ...(failure !== undefined && { failure: erasedFailure(failure) }),
   }),
-  run_fork: wordless,
   task_start: wordless,
   task_signal: wordless,
   task_suspend: wordless,

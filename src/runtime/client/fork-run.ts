@@ -1,6 +1,7 @@
 import {
   missingRun,
   addUsage,
+  canonicalJson,
   describeValue,
   Fault,
   forkSessionId,
@@ -14,7 +15,9 @@ import {
   type Commit,
   type Event,
   type IdSource,
+  type JsonValue,
   type LlmReply,
+  type ModelReference,
   type RunId,
   type RunRecord,
   type SessionId,
@@ -25,10 +28,10 @@ import {
   type Usage,
 } from "../../kernel/index.ts";
 import type { RunStore } from "./run-store.ts";
-
+import { AddedInput, type ForkInput } from "./fork-input.ts";
 import { forkSession } from "./fork-session.ts";
 
-export interface ForkOptions {
+export interface ForkOfRun {
   readonly store: RunStore;
   readonly clock: Clock;
   readonly ids: IdSource;
@@ -42,6 +45,10 @@ export interface ForkOptions {
   readonly by: string;
   /** Id of the fork. Default: a new id. */
   readonly runId?: string;
+  /** A checked user message that follows the shared events. If absent, the fork adds none. */
+  readonly input?: ForkInput;
+  /** A known model that replaces the main model of the root. If absent, the fork changes none. */
+  readonly model?: ModelReference;
 }
 
 /**
@@ -50,8 +57,8 @@ export interface ForkOptions {
  * with new idempotency keys, because a key contains the run id. A repeated call with the same `runId` returns the
  * existing fork.
  */
-export async function forkRun(options: ForkOptions): Promise<RunRecord> {
-  const { store, clock, ids, origin, at, by } = options;
+export async function forkRun(options: ForkOfRun): Promise<RunRecord> {
+  const { store, clock, ids, origin, at } = options;
   if (!Number.isSafeInteger(at) || at < 0) {
     throw new Fault(
       "invalid_argument",
@@ -67,30 +74,9 @@ export async function forkRun(options: ForkOptions): Promise<RunRecord> {
   }
   const sessionId = newSession(options, runId);
   const record: RunRecord = { ...origin, runId, sessionId, createdAt: clock.now(), recoveries: 0 };
-  const { agentId } = record;
   const commits = await commitsUpTo(store, origin.runId, at);
-  const events = commits.flatMap((commit) => commit.events ?? []).map((event) => ({ ...event, runId }));
   refuseErased(commits, origin.runId, at);
-  const merged = mergeCommits(commits, record);
-  const session = await forkSession({ store, origin, fork: record, commits, steps: merged.steps });
-  const inherited = usageOf(commits.flatMap(({ steps }) => steps ?? []));
-  const fork: Event = {
-    seq: events.length,
-    runId,
-    taskId: rootTaskId,
-    agentId,
-    parentId: null,
-    at: clock.now(),
-    type: "run_fork",
-    data: { origin: origin.runId, at, sessionId, inherited, by },
-  };
-  const first: Commit = {
-    ...merged,
-    ...session,
-    number: 0,
-    at: clock.now(),
-    events: [...events, fork],
-  };
+  const first = await firstCommit(options, record, commits);
   const { kind } = await store.journal.create(record, first);
   if (kind === "created") return record;
   const other = await findFork(options, runId);
@@ -99,31 +85,106 @@ export async function forkRun(options: ForkOptions): Promise<RunRecord> {
   return other;
 }
 
+/** The first commit of the fork: the shared commits as one, and what the fork adds to them. */
+async function firstCommit(options: ForkOfRun, fork: RunRecord, commits: readonly Commit[]): Promise<Commit> {
+  const { store, clock, origin, at, by, input, model } = options;
+  const { runId, sessionId, agentId } = fork;
+  const events = commits.flatMap((commit) => commit.events ?? []).map((event) => ({ ...event, runId }));
+  const addition = input === undefined ? undefined : new AddedInput(origin, commits, input);
+  const merged = mergeCommits([...commits, ...(addition?.changes(clock.now()) ?? [])], fork);
+  const session = await forkSession({
+    store,
+    origin,
+    fork,
+    commits,
+    steps: merged.steps,
+    at: clock.now(),
+    ...(model !== undefined && { model: { ...model, entryId: `model_change_${runId}` } }),
+    ...(addition !== undefined && { addition }),
+  });
+  const data: Event<"run_fork">["data"] = {
+    origin: origin.runId,
+    at,
+    sessionId,
+    inherited: usageOf(commits.flatMap(({ steps }) => steps ?? [])),
+    by,
+    ...(input !== undefined && { input: input as unknown as JsonValue }),
+    ...(model !== undefined && { model }),
+  };
+  const seq = events.length;
+  const now = clock.now();
+  const event: Event = {
+    seq,
+    runId,
+    taskId: rootTaskId,
+    agentId,
+    parentId: null,
+    at: now,
+    type: "run_fork",
+    data,
+  };
+  return {
+    ...merged,
+    ...session,
+    ...(addition?.isSteering === true && {
+      opens: merged.opens.filter((opening) => !isOfRootCall(opening, events)),
+      resolves: [...merged.resolves, addition.resolution],
+    }),
+    number: 0,
+    at: now,
+    events: [...events, event],
+  };
+}
+
+/** Whether the opening is that of a model call of the root. */
+function isOfRootCall({ taskId, seq }: StepOpening, events: readonly Event[]): boolean {
+  return taskId === rootTaskId && events[seq]?.type === "message_start";
+}
+
 /**
  * Id of a new session for the fork. If the origin's session is unnamed, the fork's session is unnamed too, and
  * retention deletes it like other unnamed sessions. A named session may contain messages of other runs, so that the
  * fork's session is kept like a named one.
  */
-function newSession({ ids, origin, runId: wantedId }: ForkOptions, runId: RunId): SessionId {
+function newSession({ ids, origin, runId: wantedId }: ForkOfRun, runId: RunId): SessionId {
   const makeId = isUnnamedSession(origin.sessionId, origin.runId) ? unnamedSessionId : forkSessionId;
   return makeId(runId, wantedId === undefined ? undefined : ids.next());
 }
 
 /**
- * The existing fork with this id. Throws `already_exists` if the run with this id is not a fork of the origin at `at`.
+ * The existing fork with this id. Throws `already_exists` if the run with this id is not a fork of the origin at `at`,
+ * or has another input or model.
  */
-async function findFork({ store, origin, at }: ForkOptions, runId: RunId): Promise<RunRecord | undefined> {
+async function findFork(options: ForkOfRun, runId: RunId): Promise<RunRecord | undefined> {
+  const { store, origin, at } = options;
   const record = await store.journal.find(runId);
   if (record === undefined) return undefined;
   for await (const { events = [] } of store.journal.read(runId)) {
     const fork = events.findLast((event) => event.type === "run_fork");
-    if (fork?.data.origin === origin.runId && fork.data.at === at) return record;
-    break;
+    if (fork?.data.origin !== origin.runId || fork.data.at !== at) break;
+    if (isSameChange(options, fork)) return record;
+    throw new Fault(
+      "already_exists",
+      `${runId} already exists as a fork of ${origin.runId} at event ${at} with another input or model; choose another \`runId\``,
+    );
   }
   throw new Fault(
     "already_exists",
     `${runId} already exists and is not a fork of ${origin.runId} at event ${at}; choose another \`runId\``,
   );
+}
+
+function textOf(value: unknown): string {
+  return canonicalJson(value ?? null);
+}
+
+/** Whether the fork was created with this input and model. An erased input is not compared. */
+function isSameChange({ input, model }: ForkOfRun, { data, erased }: Event<"run_fork">): boolean {
+  const isSameInput =
+    erased === true
+      ? (input === undefined) === (data.input === undefined)
+      : textOf(input) === textOf(data.input);
+  return isSameInput && textOf(model) === textOf(data.model);
 }
 
 async function commitsUpTo(store: RunStore, runId: RunId, at: number): Promise<readonly Commit[]> {
@@ -165,7 +226,7 @@ function taskOf({ taskId }: Event): TaskId {
 function mergeCommits(
   commits: readonly Commit[],
   fork: RunRecord,
-): Omit<Commit, "number" | "at" | "events"> & { readonly steps: readonly StepRecord[] } {
+): Omit<Commit, "number" | "at" | "events"> & Required<Pick<Commit, "opens" | "steps" | "resolves">> {
   const ledger = commits
     .flatMap((commit) => commit.ledger ?? [])
     .filter(({ type }) => type === "open" || type === "close" || type === "reprioritize");

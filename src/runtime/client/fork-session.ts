@@ -5,9 +5,11 @@ import {
   pathTo,
   rootLeafOf,
   batchEntries,
+  userEntry,
   type AgentId,
   type Commit,
   type JsonValue,
+  type ModelReference,
   type StoredEntry,
   type RunRecord,
   type SessionChange,
@@ -17,6 +19,7 @@ import {
   type SessionSummary,
   type StepRecord,
 } from "../../kernel/index.ts";
+import type { AddedInput } from "./fork-input.ts";
 import type { RunStore } from "./run-store.ts";
 import type { TurnRecord } from "../journal/shared-contents.ts";
 
@@ -31,10 +34,16 @@ type RunIds = Pick<RunRecord, "runId" | "sessionId">;
 class ForkRenames {
   readonly #origin: RunIds;
   readonly #fork: RunIds;
+  readonly #keepsEntries: boolean;
 
-  constructor(origin: RunIds, fork: RunIds) {
+  /**
+   * With `keepsEntries`, the entries of the origin stay entries of that run: the fork writes its own under the ids that
+   * follow from its run id.
+   */
+  constructor(origin: RunIds, fork: RunIds, keepsEntries: boolean) {
     this.#origin = origin;
     this.#fork = fork;
+    this.#keepsEntries = keepsEntries;
   }
 
   session(sessionId: SessionId): SessionId {
@@ -48,11 +57,11 @@ class ForkRenames {
   id(entryId: string): string {
     const { runId } = this.#origin;
     const isOwn = entryId === runId || entryId.startsWith(`${runId}/`);
-    return isOwn ? `${this.#fork.runId}${entryId.slice(runId.length)}` : entryId;
+    return isOwn && !this.#keepsEntries ? `${this.#fork.runId}${entryId.slice(runId.length)}` : entryId;
   }
 
   entry(entry: SessionEntry): SessionEntry {
-    const isOwn = entry.runId === this.#origin.runId;
+    const isOwn = entry.runId === this.#origin.runId && !this.#keepsEntries;
     const parentId = entry.parentId === null ? null : this.id(entry.parentId);
     const renamed = { ...entry, id: this.id(entry.id), parentId, ...(isOwn && { runId: this.#fork.runId }) };
     if (renamed.type === "label") return { ...renamed, targetId: this.id(renamed.targetId) };
@@ -84,6 +93,12 @@ export interface Cut {
   readonly commits: readonly Commit[];
   /** The steps in those commits that are in force at the cut: not voided, and of the current journal of their task. */
   readonly steps: readonly StepRecord[];
+  /** Time of the fork. Epoch milliseconds. */
+  readonly at: number;
+  /** The model that the fork sets, and the id of the entry that sets it in its session. If absent, it sets none. */
+  readonly model?: ModelReference & { readonly entryId: string };
+  /** The user message that the fork adds. If absent, it adds none. */
+  readonly addition?: AddedInput;
 }
 
 /** What the first commit of the fork contains. */
@@ -98,8 +113,9 @@ export interface ForkedSession {
  * history are copied likewise.
  */
 export async function forkSession(cut: Cut): Promise<ForkedSession> {
-  const { store, origin, fork, steps } = cut;
-  const renames = new ForkRenames(origin, fork);
+  const { store, origin, fork, steps, addition } = cut;
+  const restarts = addition?.way === "restart";
+  const renames = new ForkRenames(origin, fork, restarts);
   const stored = await store.sessions.read(origin.sessionId, { includeHidden: true });
   const visible = visibleOf(stored);
   const written = writtenIn(cut.commits);
@@ -107,8 +123,12 @@ export async function forkSession(cut: Cut): Promise<ForkedSession> {
   const leafId = await leafAt(cut, stored, written);
   const path = entriesTo(visible, [leafId, ...leavesIn(turns, origin.sessionId)], origin.sessionId);
   const sessions = copyEntries(path, renames, { sessionId: fork.sessionId, agentId: fork.agentId });
+  if (cut.model !== undefined) sessions.push(modelChange(cut, cut.model, leafId && renames.id(leafId)));
   const opening = stored.find(({ entry }) => entry.id === origin.runId)?.entry;
-  if (opening !== undefined && !path.includes(opening)) sessions.push(pendingOpening(opening, fork));
+  if (!restarts && opening !== undefined && !path.includes(opening))
+    sessions.push(pendingOpening(opening, fork));
+  if (restarts && addition.isStored)
+    sessions.push(userEntry({ ...fork, at: cut.at, message: addition.message }, "pending"));
   const runs = new Set(path.flatMap(({ runId }) => runId ?? []));
   for (const { sessionId, agentId } of await workerSessions(store, origin.sessionId)) {
     const entries = visibleOf(await store.sessions.read(sessionId));
@@ -120,7 +140,45 @@ export async function forkSession(cut: Cut): Promise<ForkedSession> {
     const kept = entriesTo(entries, [last?.id ?? null, ...leavesIn(turns, sessionId)], sessionId);
     sessions.push(...copyEntries(kept, renames, { sessionId: renames.session(sessionId), agentId }));
   }
-  return { sessions, steps: steps.map((step) => renames.step(step)) };
+  return { sessions, steps: steps.map((step) => renames.step(changeTurn(cut, step, leafId))) };
+}
+
+/** The entry that sets the model in the fork's session, after the leaf of the cut. */
+function modelChange(
+  { fork: { sessionId, agentId }, at }: Cut,
+  { provider, modelId, entryId: id }: ModelReference & { readonly entryId: string },
+  parentId: string | null,
+): SessionChange {
+  const entry = {
+    type: "model_change",
+    id,
+    parentId,
+    at,
+    runId: null,
+    taskId: null,
+    provider,
+    modelId,
+  } as const;
+  return { type: "append", sessionId, agentId, entry, visibility: "visible" };
+}
+
+/**
+ * The current turn of the root with what the fork changes for the calls after it: the model, and whether input waits.
+ * J4: the digest of a turn covers its history only, which does not change.
+ */
+function changeTurn(cut: Cut, step: StepRecord, leafAtCut: string | null): StepRecord {
+  const { model, addition, steps, origin } = cut;
+  const turn = step.taskId === root ? turnOf(step) : undefined;
+  if (turn === undefined || step !== rootTurnSteps(steps).at(-1)) return step;
+  const { sessionId, leafId } = turn;
+  const isAtLeaf = sessionId === origin.sessionId && leafId === leafAtCut;
+  const changed: TurnRecord = Object.freeze({
+    ...turn,
+    ...(model !== undefined && { model: { provider: model.provider, modelId: model.modelId } }),
+    ...(model !== undefined && isAtLeaf && { leafId: model.entryId }),
+    ...(addition?.isAtTurn(step, steps) === true && { isSteered: true as const }),
+  });
+  return { ...step, outcome: { kind: "ok", value: changed as unknown as JsonValue } };
 }
 
 /** Returns the sessions of workers within a session. */
@@ -170,7 +228,11 @@ async function findRootTurn({ store, origin, commits, steps }: Cut): Promise<Tur
 }
 
 function rootTurns(steps: readonly StepRecord[]): readonly TurnRecord[] {
-  return steps.filter(({ taskId }) => taskId === root).flatMap((step) => turnOf(step) ?? []);
+  return rootTurnSteps(steps).flatMap((step) => turnOf(step) ?? []);
+}
+
+function rootTurnSteps(steps: readonly StepRecord[]): readonly StepRecord[] {
+  return steps.filter((step) => step.taskId === root && turnOf(step) !== undefined);
 }
 
 /** Ids of the entries that the commits made visible. */

@@ -15,12 +15,14 @@ import {
   type Delta,
   type Event,
   type EventOptions,
+  type ForkOptions,
   type Guest,
   type IdSource,
   type Hash,
   type JsonValue,
   type Mail,
   type MailBody,
+  type ModelReference,
   type PendingApproval,
   type Priority,
   type RunHandle,
@@ -39,6 +41,7 @@ import {
 import type { RunStore } from "./run-store.ts";
 import { findClientCall } from "./client-call.ts";
 import { answerId, checkDecision, commandNames, valueIn } from "./run-command.ts";
+import { checkForkInput } from "./fork-input.ts";
 import { forkRun } from "./fork-run.ts";
 import { readPendingApprovals, untilPersonIsNeeded } from "./person-wait.ts";
 import { endedResult, type EndEvents } from "./ended-result.ts";
@@ -46,8 +49,9 @@ import { storedEvents, watchedReader, yieldingSlot, type EventStream } from "./e
 import { mayResume, StoredRun } from "./stored-run.ts";
 import { refuseIfResent } from "./unsent-input.ts";
 import { currentTask } from "../process/async-context.ts";
+import { parseModelName, resolveModel } from "../process/session-model.ts";
 import { SizeLimit } from "../process/size-limit.ts";
-import { anonymousUser } from "../process/worker-context.ts";
+import { anonymousUser, type WorkerContext } from "../process/worker-context.ts";
 import type { RuntimeLifetime } from "../process/runtime-lifetime.ts";
 import type { AwaitedRuns } from "../process/awaited-runs.ts";
 import { signalWait } from "../journal/wait-names.ts";
@@ -75,6 +79,8 @@ export interface HandleOptions {
   readonly by?: string | undefined;
   /** S6: the scope of the view that made the handle. */
   readonly scope?: TenantScope;
+  /** The agents of the runtime and its models, to find the model of a fork. If absent, no model is known. */
+  readonly models?: Pick<WorkerContext, "agents" | "resolveModel">;
   /** Converts the result of the run. If absent, `result` returns it unchanged. */
   readonly convert?: Convert<unknown>;
 }
@@ -94,7 +100,7 @@ const eventOptionNames = optionNames<EventOptions>({
   life: true,
   follow: true,
 });
-const forkOptionNames = optionNames<Parameters<RunHandle["fork"]>[0]>({ at: true, runId: true });
+const forkOptionNames = optionNames<ForkOptions>({ at: true, input: true, model: true, runId: true });
 const toolResultNames = optionNames<ToolResultOptions>({ isError: true });
 const defaultSizes = new SizeLimit();
 const endTypes = ["task_end", "run_end"] as const;
@@ -326,14 +332,41 @@ export class StoredRunHandle<Result = RunResult<JsonValue>> implements RunHandle
     await this.#send({ type: "approval", approvalId, decision }, { id: answerId(approvalId, seq) });
   }
 
-  async fork(options: { readonly at: number; readonly runId?: string }): Promise<RunHandle<Result>> {
+  async fork(options: ForkOptions): Promise<RunHandle<Result>> {
     checkOptions("fork()", options, forkOptionNames);
-    const { at, runId } = options;
-    const { store, clock, ids, record, by = anonymousUser, life } = this.#options;
+    const { at, runId, input, model } = options;
+    const { store, clock, ids, record, by = anonymousUser, life, sizes = defaultSizes } = this.#options;
     life?.check();
-    const named = runId === undefined ? {} : { runId };
-    const fork = await forkRun({ store, clock, ids, origin: record, at, by, ...named });
+    if (input !== undefined) {
+      const message: unknown = checkForkInput(input);
+      assertJson(message, `the input of a fork of ${this.runId}`);
+      sizes.assert(message, `the input of a fork of ${this.runId}`);
+    }
+    const fork = await forkRun({
+      store,
+      clock,
+      ids,
+      origin: record,
+      at,
+      by,
+      ...(runId !== undefined && { runId }),
+      ...(input !== undefined && { input }),
+      ...(model !== undefined && { model: this.#knownModel(model) }),
+    });
     return new StoredRunHandle({ ...this.#options, record: fork });
+  }
+
+  /** Returns the model with this name. Throws `model_not_found` if the runtime does not know it. */
+  #knownModel(name: string): ModelReference {
+    const reference = parseModelName(name);
+    const { models } = this.#options;
+    const agent = models?.agents.get(this.agentId);
+    if (models !== undefined && resolveModel(models, agent, reference) !== undefined) return reference;
+    throw new Fault(
+      "model_not_found",
+      `unknown model ${describeValue(name)} of fork(): neither ${this.agentId} nor resolveModel of this runtime has it; use a model of the agent, or pass resolveModel to openRuntime()`,
+      { details: { model: name } },
+    );
   }
 
   /**

@@ -30,6 +30,7 @@ import {
   type TurnPlan,
 } from "../../kernel/index.ts";
 import { requestOfRun } from "./closed-request.ts";
+import { queueWait } from "../journal/wait-names.ts";
 import { resolveModel } from "../process/session-model.ts";
 import type { ActiveStep } from "../task/active-step.ts";
 import type { NestedContext } from "../task/nested-scope.ts";
@@ -242,11 +243,17 @@ function freeze(open: ActiveStep, planned: Planned): TurnRecord {
   }
   if (plan.maxToolCallsPerTurn !== undefined) record.maxToolCallsPerTurn = plan.maxToolCallsPerTurn;
   if (plan.isTransformed === true) record.isTransformed = true;
+  if (hasSteering(runner)) record.isSteered = true;
   if (plan.handled !== undefined) record.handled = plan.handled;
   if (settings.model !== null) record.model = settings.model;
   if (settings.thinkingLevel !== null) record.thinkingLevel = settings.thinkingLevel;
   if (contents !== undefined) record.contents = Object.freeze(contents);
   return Object.freeze(record);
+}
+
+/** Whether steering waits for the task. Only the root has such input. */
+function hasSteering({ task: { record }, taskId, state }: TaskRunner): boolean {
+  return record.parentId === null && state.resolutions.first(taskId, queueWait("steer")) !== undefined;
 }
 
 function inputEvent({ task: { input, record } }: TaskRunner): EventDraft<"input"> {
@@ -314,6 +321,7 @@ class TakenTurn implements Turn {
   readonly carried: JsonValue;
   readonly resumeCount: number;
   readonly isTransformed: boolean;
+  readonly isSteered: boolean;
   readonly handled: HandledInput | null;
   readonly role: string;
   readonly model: ModelReference | null;
@@ -339,6 +347,7 @@ class TakenTurn implements Turn {
     this.carried = record.carried ?? null;
     this.resumeCount = runner.task.resumed;
     this.isTransformed = record.isTransformed === true;
+    this.isSteered = record.isSteered === true;
     this.handled = record.handled ?? null;
     this.model = record.model ?? null;
     this.thinkingLevel = record.thinkingLevel ?? null;

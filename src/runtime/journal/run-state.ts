@@ -105,6 +105,8 @@ export class RunState {
   isHistoryCleared = false;
   /** The run shares its first commits with another run. */
   #isFork = false;
+  /** The run is a fork at the end of its origin, with an input. The owner resumes it before it drives it. */
+  resumesFork = false;
   /** A person paused the run: no step starts until the run is resumed. */
   paused = false;
   /** Usage of all recorded model calls. In a fork, of those after the fork. */
@@ -174,7 +176,7 @@ export class RunState {
       if (event.type === "task_suspend" && changesTasks) this.#noteSuspend(event);
       if (event.type === "run_recover") this.recoveries = event.data.recoveries ?? this.recoveries;
       if (event.type === "run_carry_over") this.carryOver(event.data.kind);
-      if (event.type === "run_fork") this.#startFork();
+      if (event.type === "run_fork") this.#startFork(event);
     }
   }
 
@@ -184,8 +186,9 @@ export class RunState {
   }
 
   /** The origin paid for the calls before the fork, and answers the messages that arrived before it. */
-  #startFork(): void {
+  #startFork({ data: { input } }: Event<"run_fork">): void {
     this.#isFork = true;
+    this.resumesFork = input !== undefined && this.task(root).outcome !== null;
     this.usage = noUsage;
     for (const task of this.tasks.values()) {
       task.usage = noUsage;
@@ -388,6 +391,7 @@ export class RunState {
         if (change.taskId === root) {
           this.next = empty;
           this.compactionRequest = null;
+          this.resumesFork = false;
         }
         task.resumed++;
         task.cancelled = null;

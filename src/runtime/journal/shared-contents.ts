@@ -32,6 +32,8 @@ export interface TurnRecord {
   readonly maxToolCallsPerTurn?: number;
   /** See `TurnPlan.isTransformed`. */
   readonly isTransformed?: true;
+  /** See `Turn.isSteered`. */
+  readonly isSteered?: true;
   /** See `TurnPlan.handled`. */
   readonly handled?: HandledInput;
   /** The model that the session path sets. Absent if it sets none. */

@@ -20,6 +20,7 @@ import type { WorkerContext } from "../process/worker-context.ts";
 import { MailboxReader, type MailboxOwner } from "./mailbox-reader.ts";
 import { RunObservers, type ObservedLog } from "./run-observers.ts";
 import { RunLog, type LogOwner } from "../journal/run-log.ts";
+import { planResume } from "../journal/resume-plan.ts";
 import { RunState } from "../journal/run-state.ts";
 import { TaskSupervisor, type SupervisorListener } from "./task-supervisor.ts";
 import { WaitRegistry } from "../task/wait-registry.ts";
@@ -167,6 +168,7 @@ export class RunOwner implements SupervisorListener, LogOwner, ObservedLog, Mail
       this.#supervisor.failAll(crashLoop(this.#record.runId, recoveries));
       return;
     }
+    if (this.#state.resumesFork) this.#supervisor.reopen(planResume(this.#state));
     const reading = this.#mailbox.read();
     if (reading !== undefined) await reading;
     if (this.#isClosed) return;

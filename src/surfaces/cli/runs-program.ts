@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import { exitCodeTable, type ExitKind } from "./exit-code.ts";
-import type { ApproveOptions, CancelOptions } from "./runs/answer-runs.ts";
+import type { ApproveOptions, CancelOptions, ForkRunOptions } from "./runs/answer-runs.ts";
 import type { ListRunsOptions } from "./runs/list-runs.ts";
 import type { LogOptions } from "./runs/print-log.ts";
 import type { ReportOptions } from "./runs/show-run.ts";
@@ -54,6 +54,17 @@ Examples:
   $ reeve approve
   $ reeve approve run_7f
   $ reeve approve run_7f --deny "not on a Friday"`;
+
+const forkHelp = `
+Prints the id of the new run. It shares the events of RUN up to and including --at; reeve logs --json RUN shows
+their numbers (seq). Model calls of that part are not paid again. The process that drives the runs of the store
+(reeve serve) starts the new run; without one, use reeve run --resume.
+
+${exitCodeTable()}
+
+Examples:
+  $ reeve fork run_7f --at 41
+  $ reeve fork run_7f --at 41 --input "Use the other archive." --model anthropic/claude-opus-5`;
 
 const cancelHelp = `
 Asks the process that drives the run to cancel it with all its tasks, and prints the id. If there is no such
@@ -118,6 +129,16 @@ export function addRunCommands(program: Command, terminal: Terminal, onEnd: (kin
     .action(async (runs: string[], options: CancelOptions) => {
       const { cancelRuns } = await import("./runs/answer-runs.ts");
       onEnd(await cancelRuns(runs, options, terminal));
+    });
+  stored(program, "fork", "start a run that shares the beginning of another one")
+    .argument("<RUN>", runArgument)
+    .requiredOption("--at <seq>", "the last shared event: its seq")
+    .option("--input <text>", "a user message that follows the shared events")
+    .option("--model <provider/id>", "the main model of the agent from there on")
+    .addHelpText("after", forkHelp)
+    .action(async (run: string, options: ForkRunOptions) => {
+      const { forkRun } = await import("./runs/answer-runs.ts");
+      onEnd(await forkRun(run, options, terminal));
     });
   stored(program, "approve", "list the requests that wait for a person, or answer those of a run")
     .argument("[RUN]", `${runArgument} (default: list the requests of all runs)`)

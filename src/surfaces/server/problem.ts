@@ -14,6 +14,7 @@ import {
 const statuses: { readonly [Code in FaultCode]?: number } = {
   invalid_argument: 400,
   not_json: 400,
+  model_not_found: 400,
   unauthenticated: 401,
   permission_denied: 403,
   not_found: 404,

@@ -78,6 +78,26 @@ export function engineContract({ test, expect, engine, prepare, open }: EngineHa
     await runtime.close();
   });
 
+  test("G2: a fork with an input at the end of its origin is driven to its end", async () => {
+    const store = await (await prepare())();
+    const runtime = await open(store, engine, "one");
+    const worker = agent("worker", async (ctx) => {
+      const [input = ctx.input] = await ctx.steering();
+      if (input === "fails") throw new Fault("invalid_argument", "no such work");
+      return input;
+    });
+    for (const [input, status] of [
+      ["works", "completed"],
+      ["fails", "failed"],
+    ] as const) {
+      const origin = await runtime.submit(worker, input);
+      expect((await origin.result()).status).toBe(status);
+      const fork = await origin.fork({ at: await store.events.lastSeq(origin.runId), input: "again" });
+      expect((await fork.result()).output).toBe("again");
+    }
+    await runtime.close();
+  });
+
   test("G2: a run whose agent is registered later is driven then", async () => {
     const opens = await prepare();
     const worker = agent("worker", async () => "done");

@@ -32,7 +32,7 @@ export const fork: Workload = {
 };
 
 /** Last seq of the commit that records the first tool, because a fork contains whole commits. */
-async function seqAfterTool(store: Store, origin: RunId): Promise<number> {
+export async function seqAfterTool(store: Store, origin: RunId): Promise<number> {
   for await (const { steps = [], events = [] } of store.journal.read(origin)) {
     const last = events.at(-1);
     if (last !== undefined && steps.some(({ kind }) => kind === "tool")) return last.seq;

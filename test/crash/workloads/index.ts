@@ -1,6 +1,7 @@
 import type { Workload } from "../workload.ts";
 import { approval } from "./approval.ts";
 import { askReply } from "./ask-reply.ts";
+import { changedForks } from "./changed-forks.ts";
 import { changingTool } from "./changing-tool.ts";
 import { countedReservation } from "./counted-reservation.ts";
 import { deadline } from "./deadline.ts";
@@ -27,6 +28,7 @@ export const workloads: Readonly<Record<string, Workload>> = {
   deadline,
   preemption,
   fork,
+  changedForks,
   tightBudget,
   countedReservation,
   largeValues,

@@ -229,3 +229,39 @@ async function approvalOf(run: RunHandle): Promise<string> {
   for await (const event of run.events()) if (event.type === "approval_request") return event.data.approvalId;
   throw new Error("the run asks nothing");
 }
+
+describe("reeve fork", () => {
+  test("starts a run with the message and the model, which a process of the store drives", async () => {
+    const { cli, runtime } = await desk();
+    const model = scriptedModel(["Yes.", "No.", "Maybe."]);
+    const agent = new Agent({ name: "quick", model });
+    const origin = await agent.submit("Really?", { runtime, runId: "run_origin" });
+    await origin.result();
+    const { code, out } = await cli("fork", "run_or", "--at", "0", "--input", "Be honest.");
+    expect(code).toBe(0);
+    const fork = await runtime.find(out[0] ?? "");
+    expect(await fork?.result()).toMatchObject({ status: "completed", output: "No.", turns: 1 });
+    expect(model.calls[1]?.messages).toHaveLength(2);
+  });
+
+  test("refuses an event that does not exist and an unknown model, and stores nothing", async () => {
+    const { cli, runtime } = await desk();
+    await new Agent({ name: "quick", model: scriptedModel(["Yes."]) }).invoke("?", {
+      runtime,
+      runId: "run_a",
+    });
+    const refusals = [
+      [["--at", "99"], "the last event of run_a so far is"],
+      [["--at", "x"], "invalid --at x: expected the seq of an event"],
+      [["--at", "0", "--model", "nowhere/x"], 'unknown model "nowhere/x"'],
+      [["--at", "0", "--input", " "], "invalid input"],
+      [["--input", "y"], "--at <seq>"],
+    ] as const;
+    for (const [options, message] of refusals) {
+      const { code, talk } = await cli("fork", "run_a", ...options);
+      expect(code).not.toBe(0);
+      expect(talk).toContain(message);
+    }
+    expect((await runtime.list()).runs).toHaveLength(1);
+  });
+});

@@ -1,5 +1,11 @@
 import { randomUUID } from "node:crypto";
-import { formatAgentId, type HostedAgent, type Message, type RunHandle } from "../../../src/kernel/index.ts";
+import {
+  formatAgentId,
+  type HostedAgent,
+  type JsonValue,
+  type Message,
+  type RunHandle,
+} from "../../../src/kernel/index.ts";
 import { Agent } from "../../../src/agent.ts";
 import { scriptedModel } from "../../../src/testing/index.ts";
 import { agent, until } from "../../runtime/runtime-setup.ts";
@@ -27,7 +33,7 @@ export interface ExampleWorld {
   readonly sessionId: string;
   readonly entryId: string;
   /** A run that waits for the person, and its question. */
-  readonly waiting: { readonly runId: string; readonly approvalId: string };
+  readonly waiting: { readonly runId: string; readonly sessionId: string; readonly approvalId: string };
   /** A run that waits for the result of a client-side tool. */
   readonly calling: { readonly runId: string };
   readonly deadLetter: Message;
@@ -58,7 +64,11 @@ export async function exampleWorld(server: TestServer, owner: Owner = {}): Promi
     runId: run.runId,
     sessionId: run.sessionId,
     entryId: entry?.id ?? "",
-    waiting: { runId: waiting.runId, approvalId: asked?.approvalId ?? "" },
+    waiting: {
+      runId: waiting.runId,
+      sessionId: waiting.sessionId,
+      approvalId: asked?.approvalId ?? "",
+    },
     calling: { runId: calling.runId },
     deadLetter: await deadLetter(server, owner),
     schedule: (
@@ -114,6 +124,16 @@ export function examples(world: ExampleWorld, owned = ""): Readonly<Record<strin
     "runs.tasks": { ...run, query: "?at=5", status: 200 },
     "runs.snapshot": { ...run, status: 200 },
     "runs.stream": { ...run, headers: { "last-event-id": "0" }, status: 200 },
+    "chat.send": {
+      body: { id: sessionId, agent: "clerk", messages: [userMessage("m1")], trigger: "submit-message" },
+      status: 200,
+    },
+    "ag-ui.run": {
+      params: { agent: "clerk" },
+      body: { threadId: sessionId, runId: "r1", messages: [{ id: "m2", role: "user", content: "Hello" }] },
+      status: 200,
+    },
+    "chat.resume": { params: { sessionId: waiting.sessionId }, status: 200 },
     "runs.approvals": { ...waits, status: 200 },
     "runs.pause": { ...waits, status: 202 },
     "runs.resume": { ...waits, body: {}, status: 202 },
@@ -132,7 +152,7 @@ export function examples(world: ExampleWorld, owned = ""): Readonly<Record<strin
       status: 202,
     },
     "runs.signal": { params: { runId: calling.runId }, body: { name: "go", value: 1 }, status: 202 },
-    "runs.fork": { ...run, body: { at: 3 }, status: 201 },
+    "runs.fork": { ...run, body: { at: 3, input: "And then?" }, status: 201 },
     "runs.resend": { params: { runId }, status: 400 },
     "runs.cancel": { ...waits, body: { reason: "enough" }, status: 202 },
     "sessions.list": { query: "?limit=5&text=Hello", status: 200 },
@@ -181,6 +201,11 @@ export function examples(world: ExampleWorld, owned = ""): Readonly<Record<strin
     "access.login": { query: "?code=wrong", status: 401 },
     "sessions.delete": { ...session, status: 204 },
   };
+}
+
+/** A message of a user, as the AI SDK's clients send it. */
+function userMessage(id: string): JsonValue {
+  return { id, role: "user", parts: [{ type: "text", text: "Hello again" }] };
 }
 
 /** The path of a route with its parameters filled in. */

@@ -88,6 +88,32 @@ describe("a server", () => {
     expect(steered.status).toBe(200);
   });
 
+  it("forks a run with another message and model, and refuses invalid ones before anything is stored", async () => {
+    const model = scriptedModel(["One.", "Two."]);
+    const clerk = new Agent({ name: "clerk", model });
+    const server = await serve([clerk]);
+    const run = await server.runtime.submit(clerk, "Hello");
+    await run.result();
+    const path = `/api/runs/${run.runId}/fork`;
+    const name = `${model.provider}/${model.modelId}`;
+    const forked = await server.call("POST", path, { body: { at: 0, input: "And you?", model: name } });
+    expect(forked.status).toBe(201);
+    const { runId } = forked.json["run"] as { readonly runId: string };
+    expect(await (await server.runtime.find(runId))?.result()).toMatchObject({ output: "Two." });
+    expect(model.calls[1]?.messages).toHaveLength(2);
+    const refusals = [
+      [{ at: 0, input: 3 }, "invalid_argument"],
+      [{ at: 0, input: [{ type: "tool_call" }] }, "invalid_argument"],
+      [{ at: 0, model: "nowhere/x" }, "model_not_found"],
+      [{ at: 0, model: "clerk" }, "invalid_argument"],
+      [{ at: 9_999, input: "x" }, "invalid_argument"],
+      [{ input: "x" }, "invalid_argument"],
+    ] as const;
+    for (const [body, code] of refusals)
+      expect((await server.call("POST", path, { body })).json).toMatchObject({ status: 400, code });
+    expect((await server.runtime.list()).runs).toHaveLength(2);
+  });
+
   it("records the channel of a run that POST /api/runs names, and web by default", async () => {
     const server = await serve([new Agent({ name: "clerk", model: scriptedModel(["One.", "Two."]) })]);
     const channelOf = async (body: object) => {

@@ -30,6 +30,34 @@ export interface CancelOptions extends StoreOptions {
   readonly reason: string;
 }
 
+export interface ForkRunOptions extends StoreOptions {
+  readonly at: string;
+  readonly input?: string;
+  readonly model?: string;
+}
+
+/** Forks a run and prints the id of the fork. The process that drives the runs of the store starts it. */
+export function forkRun(name: string, options: ForkRunOptions, terminal: Terminal): Promise<ExitKind> {
+  const { input, model } = options;
+  const at = seqOf(options.at);
+  return withRuns(options, terminal, async (store, runtime): Promise<ExitKind> => {
+    const run = (await handleOf(runtime, await findRunId(store, name, options.store))).as("person");
+    const change = { ...(input !== undefined && { input }), ...(model !== undefined && { model }) };
+    const { runId } = await run.fork({ at, ...change });
+    await terminal.out(runId);
+    return "ok";
+  });
+}
+
+function seqOf(text: string): number {
+  const value = text.trim() === "" ? Number.NaN : Number(text);
+  if (Number.isSafeInteger(value) && value >= 0) return value;
+  throw new Fault(
+    "invalid_argument",
+    `invalid --at ${printable(text)}: expected the seq of an event, an integer from 0`,
+  );
+}
+
 /** Cancels runs, whichever processes drive them. */
 export function cancelRuns(
   names: readonly string[],

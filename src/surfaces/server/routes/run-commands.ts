@@ -1,5 +1,5 @@
 import { formatRunId, type ApprovalDecision, type RunHandle, type TopUp } from "../../../kernel/index.ts";
-import { reply, route, type Route, type RouteRequest } from "../route.ts";
+import { reply, route, type RouteRequest, type TypedRoute } from "../route.ts";
 import { approval, priority, runParams, runSummary, taskId } from "../schema/run-schemas.ts";
 import {
   anyJson,
@@ -24,17 +24,24 @@ const accepted = {
 };
 
 /** A route that sends a command to a run. */
-function command<Body extends Schema>(
-  name: string,
+function command<const Name extends string, Body extends Schema>(
+  name: Name,
   summary: string,
   body: Body,
   send: (run: RunHandle, body: ValueOf<Body>) => Promise<void>,
   isBodyOptional = false,
-): Route {
+): TypedRoute<
+  "POST",
+  `/api/runs/{runId}/${Name}`,
+  ValueOf<typeof runParams>,
+  Readonly<Record<string, never>>,
+  ValueOf<Body>,
+  ValueOf<typeof runSummary>
+> {
   return route({
     id: `runs.${name}`,
     method: "POST",
-    path: `/api/runs/{runId}/${name}`,
+    path: `/api/runs/{runId}/${name}` as const,
     summary,
     scope: "run",
     params: runParams,
@@ -89,15 +96,38 @@ const fork = route({
   id: "runs.fork",
   method: "POST",
   path: "/api/runs/{runId}/fork",
-  summary: "Start a run that shares the events up to and including `at` with this run.",
+  summary:
+    "Start a run that shares the events up to and including `at` with this run, with another message or model.",
   scope: "run",
   params: runParams,
-  body: object({ at: integer({ minimum: 0, description: "Seq of the last shared event." }) }),
+  body: object({
+    at: integer({ minimum: 0, description: "Seq of the last shared event." }),
+    input: optional(
+      anyJson({
+        description:
+          "A user message that follows the shared events: a text, or a list of text, image and file parts.",
+      }),
+    ),
+    model: optional(
+      text({
+        minLength: 3,
+        maxLength: 200,
+        description: "The main model of the agent from there on, as provider/id.",
+      }),
+    ),
+  }),
   responses: [forked],
   handle: async (request) => {
     request.server.refuseIfDraining();
     const run = await findRun(request);
-    const copy = await run.fork({ at: request.body.at, runId: formatRunId(crypto.randomUUID()) });
+    const { at, input: message, model } = request.body;
+    const copy = await run.fork({
+      at,
+      runId: formatRunId(crypto.randomUUID()),
+      // `fork` checks the message, because its form is that of a user's message.
+      ...(message !== undefined && { input: message as unknown as string }),
+      ...(model !== undefined && { model }),
+    });
     return reply(forked, { run: await copy.summary() });
   },
 });
@@ -120,7 +150,7 @@ const resend = route({
   },
 });
 
-export const runCommandRoutes: readonly Route[] = [
+export const runCommandRoutes = [
   command(
     "cancel",
     "Cancel a run with all its tasks.",
@@ -195,4 +225,4 @@ export const runCommandRoutes: readonly Route[] = [
   ),
   fork,
   resend,
-];
+] as const;

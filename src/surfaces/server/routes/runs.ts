@@ -1,18 +1,13 @@
-import { createHash, randomUUID } from "node:crypto";
 import {
-  Fault,
   HistoryRetention,
   runKinds,
-  formatRunId,
   type CallSettings,
   type Event,
   type EventType,
   type RunHandle,
   type RunQuery,
-  type SubmitOptions,
 } from "../../../kernel/index.ts";
-import type { Access } from "../access/access.ts";
-import { reply, route, type Route, type RouteRequest } from "../route.ts";
+import { reply, route, type RouteRequest } from "../route.ts";
 import {
   after,
   agentId,
@@ -45,6 +40,7 @@ import {
 } from "../schema/schema.ts";
 import { RunFold } from "../../view/run-fold.ts";
 import { findRun } from "./find-run.ts";
+import { startRun } from "./start-run.ts";
 
 const listed = { status: 200, description: "One page of runs, newest first.", schema: runPage };
 const found = { status: 200, description: "The run.", schema: runSummary };
@@ -133,49 +129,10 @@ const submitRun = route({
   body: submission,
   responses: [created, repeated],
   handle: async (request) => {
-    const { runtime, access, body, server } = request;
-    server.refuseIfDraining();
-    const { agent: name, input, metadata = {}, ...options } = body;
-    const { tenantId, userId } = access;
-    const runId = runIdOf(request);
-    const { sessionId: named } = body;
-    const started = await server.agents.start(name, { runId, input, sessionId: named, tenantId, userId });
-    const isKnown = (await runtime.find(runId)) !== undefined;
-    const own = started.sessionId ?? options.sessionId;
-    const run = await runtime.submit(started.agent, input, {
-      streaming: true,
-      channel: "web",
-      ...(options as SubmitOptions),
-      metadata: { ...metadata, ...started.metadata },
-      ...(own !== undefined && { sessionId: own }),
-      runId,
-      ...callerOf(access),
-    });
-    const isSteered = run.runId !== runId;
-    return reply(isKnown || isSteered ? repeated : created, { run: await run.summary(), isSteered });
+    const { run, isSteered, isRepeated } = await startRun(request, request.body);
+    return reply(isRepeated || isSteered ? repeated : created, { run: await run.summary(), isSteered });
   },
 });
-
-/** The user of a run that a caller without a tenant starts. A view sets tenant and user itself. */
-function callerOf({ tenantId, userId }: Access): Pick<SubmitOptions, "userId"> {
-  return tenantId === null && userId !== null ? { userId } : {};
-}
-
-const longestKey = 255;
-
-/**
- * The id of the run of an idempotency key: the same for every repetition by the same caller. Without a key, a new id, so
- * that a steered run is recognised.
- */
-function runIdOf({ request, access }: Pick<RouteRequest, "request" | "access">): string {
-  const key = request.headers.get("idempotency-key");
-  if (key === null) return formatRunId(randomUUID());
-  if (key === "" || key.length > longestKey)
-    throw new Fault("invalid_argument", `invalid Idempotency-Key: expected 1 to ${longestKey} characters`);
-  const { tenantId, userId } = access;
-  const hash = createHash("sha256").update(JSON.stringify([tenantId, userId, key]));
-  return `run_${hash.digest("base64url")}`;
-}
 
 const getRun = route({
   id: "runs.get",
@@ -307,7 +264,7 @@ const getSnapshot = route({
   handle: async (request) => reply(seen, await (await findRun(request)).snapshot()),
 });
 
-export const runRoutes: readonly Route[] = [
+export const runRoutes = [
   listRuns,
   submitRun,
   getRun,
@@ -315,4 +272,4 @@ export const runRoutes: readonly Route[] = [
   listEvents,
   listTasks,
   getSnapshot,
-];
+] as const;

@@ -21,6 +21,17 @@ export interface StreamLimits {
 interface OpenStream {
   readonly stream: SseStream;
   readonly access: Access;
+  readonly isCut: boolean;
+}
+
+export interface OpenOptions {
+  /** Headers of the response, in addition to those of a stream. */
+  readonly headers?: Readonly<Record<string, string>>;
+  /**
+   * Whether the connection breaks when the server ends the stream before its work is done. For protocols whose clients take
+   * the end of a response for the end of the answer. Default: `false`.
+   */
+  readonly isCut?: boolean;
 }
 
 /** Starts the work of a stream. The stream ends when the promise settles. */
@@ -43,20 +54,25 @@ export class OpenStreams {
   }
 
   /** Opens a stream for a response. Throws `rate_limited` if there are too many. */
-  open(access: Access, disconnect: (() => void) | undefined, follow: Follow): Response {
+  open(
+    access: Access,
+    disconnect: (() => void) | undefined,
+    follow: Follow,
+    { headers = {}, isCut = false }: OpenOptions = {},
+  ): Response {
     this.#refuseTooMany(access);
     const stream = new SseStream({
       maxQueuedBytes: this.#limits.maxQueuedBytes,
       onEnd: () => this.#forget(entry),
       ...(disconnect !== undefined && { disconnect }),
     });
-    const entry: OpenStream = { stream, access };
+    const entry: OpenStream = { stream, access, isCut };
     this.#open.add(entry);
     this.#timer ??= setInterval(() => this.#tick(), this.#limits.heartbeatMs).unref();
     // The first bytes tell the client that the stream is open, and how soon to come back.
     stream.push(opening);
     void this.#follow(stream, follow);
-    return new Response(stream.body, { headers: streamHeaders });
+    return new Response(stream.body, { headers: { ...streamHeaders, ...headers } });
   }
 
   /** The changes of the runs that a caller may see. */
@@ -80,7 +96,7 @@ export class OpenStreams {
   close(): void {
     clearInterval(this.#timer);
     this.#timer = undefined;
-    for (const { stream } of this.#open) stream.end();
+    for (const entry of this.#open) endEarly(entry);
   }
 
   async #follow(stream: SseStream, follow: Follow): Promise<void> {
@@ -125,9 +141,14 @@ export class OpenStreams {
     for (const entries of byToken.values()) {
       const [first] = entries;
       if (first === undefined || (await this.#gate.isValid(first.access))) continue;
-      for (const { stream } of entries) stream.end();
+      for (const entry of entries) endEarly(entry);
     }
   }
+}
+
+function endEarly({ stream, isCut }: OpenStream): void {
+  if (isCut) stream.disconnect();
+  else stream.end();
 }
 
 const streamHeaders = {

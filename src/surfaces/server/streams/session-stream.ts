@@ -1,5 +1,6 @@
 import type { Delta, Event, RunHandle, RunId, Runtime } from "../../../kernel/index.ts";
 import { allRuns, type RunChanges } from "./run-changes.ts";
+import { BatchWriter } from "./batch-writer.ts";
 import { sseFrame, type SseStream } from "./sse-stream.ts";
 
 interface SessionPosition {
@@ -96,32 +97,5 @@ class DueRuns {
     if (first === undefined || signal.aborted) return undefined;
     this.#due.delete(first);
     return first;
-  }
-}
-
-const chunkChars = 65_536;
-
-/** Collects the frames of one turn of the event loop into one chunk. */
-class BatchWriter {
-  readonly #stream: SseStream;
-  #chunk = "";
-  #immediate: NodeJS.Immediate | undefined;
-
-  constructor(stream: SseStream) {
-    this.#stream = stream;
-  }
-
-  async add(frame: string): Promise<void> {
-    this.#chunk += frame;
-    if (this.#chunk.length >= chunkChars) await this.flush();
-    else this.#immediate ??= setImmediate(() => void this.flush());
-  }
-
-  async flush(): Promise<void> {
-    clearImmediate(this.#immediate);
-    this.#immediate = undefined;
-    const chunk = this.#chunk;
-    this.#chunk = "";
-    if (chunk !== "") await this.#stream.send(chunk);
   }
 }

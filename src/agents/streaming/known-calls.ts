@@ -1,0 +1,42 @@
+import type { TaskId } from "../../kernel/index.ts";
+
+/** A tool call of a run. */
+export interface KnownCall {
+  /** Unique in the run. */
+  readonly callId: string;
+  readonly toolName: string;
+  isEnded: boolean;
+  /** The open or last question about the call. */
+  approvalId?: string;
+  /** Whether a person denied or skipped the call. */
+  isRefused: boolean;
+}
+
+/** The tool calls of a run with unique ids. J2: providers repeat the ids of calls, so a repeated id gets a suffix. */
+export class KnownCalls {
+  readonly #ids = new Set<string>();
+  readonly #calls = new Map<string, KnownCall[]>();
+
+  add(taskId: TaskId, callId: string, toolName: string): KnownCall {
+    let unique = callId;
+    for (let count = 2; this.#ids.has(unique); count++) unique = `${callId}~${count}`;
+    this.#ids.add(unique);
+    const call: KnownCall = { callId: unique, toolName, isEnded: false, isRefused: false };
+    const key = `${taskId} ${callId}`;
+    const known = this.#calls.get(key);
+    if (known === undefined) this.#calls.set(key, [call]);
+    else known.push(call);
+    return call;
+  }
+
+  /** The first call of a task with a provider's id that has not ended. */
+  open(taskId: TaskId, callId: string): KnownCall | undefined {
+    return this.#calls.get(`${taskId} ${callId}`)?.find(({ isEnded }) => !isEnded);
+  }
+
+  /** The call of a task about which a question is asked: the first one without a question, or else the last one. */
+  asked(taskId: TaskId, callId: string): KnownCall | undefined {
+    const open = this.#calls.get(`${taskId} ${callId}`)?.filter(({ isEnded }) => !isEnded) ?? [];
+    return open.find(({ approvalId }) => approvalId === undefined) ?? open.at(-1);
+  }
+}

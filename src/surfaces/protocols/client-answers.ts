@@ -1,0 +1,103 @@
+import { AnswerFold, type AnswerFoldOptions } from "../../agents/index.ts";
+import {
+  Fault,
+  type ApprovalDecision,
+  type ApprovalKind,
+  type JsonValue,
+  type RunHandle,
+} from "../../kernel/index.ts";
+
+/** A question of a run, as clients see it. */
+export interface AskedQuestion {
+  readonly approvalId: string;
+  /** Id of the tool call that the client was shown: that of the call, or the `approvalId` for a call that it was not shown. */
+  readonly callId: string;
+  readonly kind: ApprovalKind;
+  /** Seq of the event that asked. */
+  readonly seq: number;
+}
+
+/** The questions of a run and their answers. */
+export interface AskedQuestions {
+  readonly all: readonly AskedQuestion[];
+  /** The questions without an answer. */
+  readonly open: readonly AskedQuestion[];
+  /** Seqs of the events with answers, in their order. */
+  readonly answeredAt: readonly number[];
+  /** Seq of the next event of the run. */
+  readonly next: number;
+}
+
+/** What a client sends as the answer to a question. */
+export type ClientAnswer =
+  | { readonly type: "decision"; readonly decision: ApprovalDecision }
+  | { readonly type: "result"; readonly value: JsonValue; readonly isError: boolean };
+
+/** Reads the questions of a run. `options` are those with which its answer is followed. Costs O(events of the run). */
+export async function readQuestions(
+  run: RunHandle,
+  options: AnswerFoldOptions = {},
+): Promise<AskedQuestions> {
+  const fold = new AnswerFold(options);
+  const all: AskedQuestion[] = [];
+  const answeredAt: number[] = [];
+  let next = 0;
+  for await (const event of run.events({ follow: false })) {
+    if (!("seq" in event)) continue;
+    next = event.seq + 1;
+    for (const part of fold.read(event)) {
+      if (part.type === "decision") answeredAt.push(event.seq);
+      if (part.type !== "question") continue;
+      const { approvalId, kind } = part.request;
+      all.push({ approvalId, callId: part.callId ?? approvalId, kind, seq: event.seq });
+    }
+  }
+  const openIds = new Set(fold.openQuestions.map(({ approvalId }) => approvalId));
+  return { all, open: all.filter(({ approvalId }) => openIds.has(approvalId)), answeredAt, next };
+}
+
+/**
+ * Sends the answers of a client to the open questions of a run. Everything else that the client says about calls and
+ * questions is ignored. The first answer counts: an answer that comes too late has no effect. Returns the number of
+ * questions that the client has answered.
+ */
+export async function answerQuestions(
+  run: RunHandle,
+  { open }: AskedQuestions,
+  answerOf: (question: AskedQuestion) => ClientAnswer | undefined,
+): Promise<number> {
+  let count = 0;
+  for (const question of open) {
+    const answer = answerOf(question);
+    if (answer === undefined) continue;
+    count++;
+    await sendAnswer(run, question, answer);
+  }
+  return count;
+}
+
+async function sendAnswer(
+  run: RunHandle,
+  { approvalId }: AskedQuestion,
+  answer: ClientAnswer,
+): Promise<void> {
+  try {
+    if (answer.type === "decision") await run.approve(approvalId, answer.decision);
+    else await run.toolResult(approvalId, answer.value, { isError: answer.isError });
+  } catch (error) {
+    if (!Fault.is(error) || (error.code !== "already_exists" && error.code !== "not_found")) throw error;
+  }
+}
+
+/**
+ * Seq of the first event that a client has not seen whose answer ended when the run waited for these questions: the first
+ * answer after they were asked.
+ */
+export function seenUntil(
+  { all, answeredAt, next }: AskedQuestions,
+  isSeen: (question: AskedQuestion) => boolean,
+): number {
+  const last = all.findLast(isSeen);
+  if (last === undefined) return 0;
+  return answeredAt.find((seq) => seq > last.seq) ?? next;
+}

@@ -1,0 +1,162 @@
+import {
+  failureText,
+  uiMessageDone,
+  UiMessageEncoder,
+  uiMessageFrames,
+  uiMessageHeaders,
+} from "../../../agents/index.ts";
+import { Fault, type JsonValue, type RunHandle } from "../../../kernel/index.ts";
+import { route, type Route, type RouteRequest } from "../../server/route.ts";
+import { sessionId } from "../../server/schema/run-schemas.ts";
+import { sessionParams } from "../../server/schema/session-schemas.ts";
+import { choice, list, object, optional, text, type ValueOf } from "../../server/schema/schema.ts";
+import { answerResponse, type AnswerEncoder, type AnswerResponseOptions } from "../answer-response.ts";
+import { chooseAgent } from "../choose-agent.ts";
+import { answerQuestions, readQuestions, seenUntil } from "../client-answers.ts";
+import { answerAgain, sendMessage, unfinishedRun } from "../session-turn.ts";
+import { contentOf, UiAnswers, uiMessage, type UiMessage } from "./ui-message.ts";
+
+const chatBody = object({
+  id: sessionId,
+  messages: list(uiMessage, { minItems: 1, maxItems: 10_000 }),
+  trigger: optional(choice(["submit-message", "regenerate-message"])),
+  messageId: optional(text({ maxLength: 200 })),
+  agent: optional(
+    text({ minLength: 1, description: "Name of an agent. Default: that of the session, or the only one." }),
+  ),
+});
+
+type ChatRequest = RouteRequest<unknown, unknown, ValueOf<typeof chatBody>>;
+
+const stream = {
+  status: 200,
+  description: "A UI message stream of the AI SDK, version 1.",
+  schema: text(),
+  contentType: "text/event-stream",
+};
+
+const sendChat = route({
+  id: "chat.send",
+  method: "POST",
+  path: "/api/chat",
+  summary:
+    "Send a message of the AI SDK's `useChat`, or the answers to its tool calls and approvals, and stream the answer. The id of the chat is the session; its history is that of the store.",
+  scope: "run",
+  isStream: true,
+  body: chatBody,
+  responses: [stream],
+  handle: async (request) => {
+    const { messages, trigger } = request.body;
+    if (trigger === "regenerate-message") return regenerate(request);
+    return messages.at(-1)?.role === "user" ? send(request) : answer(request);
+  },
+});
+
+/** Sends the new message of the user. Answers to open questions in earlier messages are delivered first. */
+async function send(request: ChatRequest): Promise<Response> {
+  const { id, messages, agent } = request.body;
+  const message = messages.at(-1) as UiMessage;
+  const input = contentOf(message);
+  const unfinished = await unfinishedRun(request, id);
+  if (unfinished !== undefined) {
+    const answers = new UiAnswers(messages);
+    await answerQuestions(unfinished, await readQuestions(unfinished), (each) => answers.answerOf(each));
+  }
+  const chosen = await chooseAgent(request, agent, id);
+  const started = await sendMessage(request, {
+    agent: chosen,
+    sessionId: id,
+    messageId: message.id,
+    input: input as unknown as JsonValue,
+  });
+  const { run, isSteered } = started;
+  if (!isSteered) return respond(request, run, run.runId);
+  const { next } = await readQuestions(run);
+  return respond(request, run, `${run.runId}:${next}`, { fromSeq: next, isSteered });
+}
+
+async function regenerate(request: ChatRequest): Promise<Response> {
+  const { id, messages, agent } = request.body;
+  const message = messages.findLast(({ role }) => role === "user");
+  if (message === undefined)
+    throw new Fault("invalid_argument", "the request has no message of the user to answer again");
+  const chosen = await chooseAgent(request, agent, id);
+  const { run } = await answerAgain(request, { agent: chosen, sessionId: id, messageId: message.id });
+  return respond(request, run, run.runId);
+}
+
+/** Delivers the answers of the client to the run that waits for them, and continues the client's message. */
+async function answer(request: ChatRequest): Promise<Response> {
+  const { id, messages, messageId } = request.body;
+  const shown =
+    messages.findLast((each) => each.role === "assistant" && each.id === messageId) ?? messages.at(-1);
+  const run = (await unfinishedRun(request, id)) ?? (await runOf(request, shown?.id ?? ""));
+  if (run === undefined || shown === undefined)
+    throw new Fault(
+      "invalid_argument",
+      `session ${id} waits for no answer; send a message with the role user`,
+      { details: { sessionId: id } },
+    );
+  const answers = new UiAnswers(messages);
+  const questions = await readQuestions(run);
+  const count = await answerQuestions(run, questions, (each) => answers.answerOf(each));
+  return respond(request, run, shown.id, {
+    fromSeq: seenUntil(questions, (each) => answers.knows(each)),
+    waitsFromSeq: count > 0 ? questions.next : 0,
+    knownCalls: answers.callIds,
+  });
+}
+
+/** The run whose answer is a message, in the session of the request. */
+async function runOf({ runtime, body }: ChatRequest, messageId: string): Promise<RunHandle | undefined> {
+  const [runId = ""] = messageId.split(":", 1);
+  const run = await runtime.find(runId);
+  return run?.sessionId === body.id ? run : undefined;
+}
+
+const nothing = { status: 204, description: "No answer is in progress." };
+
+const resumeChat = route({
+  id: "chat.resume",
+  method: "GET",
+  path: "/api/chat/{sessionId}/stream",
+  summary: "Resume the answer that is in progress in a chat, from its beginning. 204 if there is none.",
+  scope: "read",
+  isStream: true,
+  params: sessionParams,
+  responses: [stream, nothing],
+  handle: async (request) => {
+    const run = await unfinishedRun(request, request.params.sessionId);
+    return run === undefined ? { status: 204 } : respond(request, run, run.runId);
+  },
+});
+
+interface RespondOptions extends AnswerResponseOptions {
+  readonly knownCalls?: Iterable<string>;
+}
+
+function respond(
+  request: Pick<RouteRequest, "access" | "server" | "disconnect" | "runtime">,
+  run: RunHandle,
+  messageId: string,
+  { knownCalls = [], ...options }: RespondOptions = {},
+): Response {
+  const { runId, sessionId: of } = run;
+  const metadata = { runId, sessionId: of };
+  const encoder = framesOf(new UiMessageEncoder({ messageId, metadata, knownCalls }));
+  return answerResponse(request, run, encoder, { ...options, headers: uiMessageHeaders });
+}
+
+function framesOf(encoder: UiMessageEncoder): AnswerEncoder {
+  return {
+    opening: () => uiMessageFrames(encoder.opening()),
+    encode: (part) => {
+      const isLast = part.type === "end" || part.type === "waiting";
+      return uiMessageFrames(encoder.encode(part)) + (isLast ? uiMessageDone : "");
+    },
+    failure: (fault) => uiMessageFrames(encoder.failure(failureText(fault))) + uiMessageDone,
+  };
+}
+
+/** The routes of the AI SDK's UI message stream protocol. */
+export const chatRoutes: readonly Route[] = [sendChat, resumeChat];

@@ -1,0 +1,130 @@
+import { Fault, type JsonValue, type UserPart } from "../../../kernel/index.ts";
+import { schemaOf, type Schema } from "../../server/schema/schema.ts";
+import type { AskedQuestion, ClientAnswer } from "../client-answers.ts";
+
+/** A message as the AI SDK's clients send it. Only the fields that the server uses are named. */
+export interface UiMessage {
+  readonly id: string;
+  readonly role: "system" | "user" | "assistant";
+  readonly parts: readonly UiMessagePart[];
+}
+
+interface UiMessagePart {
+  readonly type: string;
+  readonly [field: string]: JsonValue;
+}
+
+const id = { type: "string", minLength: 1, maxLength: 200 };
+
+export const uiMessage: Schema<UiMessage> = schemaOf({
+  type: "object",
+  description: "A UIMessage of the AI SDK. Fields that are not named here are ignored.",
+  properties: {
+    id,
+    role: { type: "string", enum: ["system", "user", "assistant"] },
+    parts: {
+      type: "array",
+      maxItems: 10_000,
+      items: { type: "object", properties: { type: { type: "string", maxLength: 300 } }, required: ["type"] },
+    },
+  },
+  required: ["id", "role", "parts"],
+});
+
+/** The content of a user's message. Parts that are no text and no file are left out. */
+export function contentOf({ id: messageId, parts }: UiMessage): readonly UserPart[] {
+  const content = parts.flatMap((part): readonly UserPart[] => {
+    if (part.type === "text") return [{ type: "text", text: textField(part, "text") }];
+    return part.type === "file" ? [fileOf(part)] : [];
+  });
+  if (content.length > 0) return content;
+  throw new Fault(
+    "invalid_argument",
+    `invalid message ${JSON.stringify(messageId)}: it has no text and no file`,
+  );
+}
+
+function fileOf(part: UiMessagePart): UserPart {
+  const mediaType = textField(part, "mediaType");
+  const url = textField(part, "url");
+  const inline = /^data:[^,]*;base64,/u.exec(url);
+  if (inline === null && !/^(?:https?|data):/u.test(url))
+    throw new Fault(
+      "invalid_argument",
+      "invalid url of a file part: expected an http, https or data address",
+    );
+  const source =
+    inline === null
+      ? ({ kind: "url", url } as const)
+      : ({ kind: "base64", data: url.slice(inline[0].length) } as const);
+  if (mediaType.startsWith("image/")) return { type: "image", mediaType, source };
+  const { filename } = part;
+  return { type: "file", mediaType, source, ...(typeof filename === "string" && { filename }) };
+}
+
+function textField(part: UiMessagePart, field: string): string {
+  const value = part[field];
+  if (typeof value === "string") return value;
+  throw new Fault("invalid_argument", `invalid ${field} of a ${part.type} part: expected a text`);
+}
+
+/** The answers in the tool parts of assistant messages. */
+export class UiAnswers {
+  readonly #results = new Map<string, ClientAnswer>();
+  readonly #decisions = new Map<
+    string,
+    { readonly isApproved: boolean; readonly reason: string | undefined }
+  >();
+  /** Ids of all tool calls and questions in the messages. */
+  readonly #known = new Set<string>();
+
+  constructor(messages: readonly UiMessage[]) {
+    for (const { role, parts } of messages)
+      if (role === "assistant") for (const part of parts) this.#read(part);
+  }
+
+  /** Ids of all tool calls in the messages. */
+  get callIds(): Iterable<string> {
+    return this.#known;
+  }
+
+  knows({ approvalId, callId }: AskedQuestion): boolean {
+    return this.#known.has(callId) || this.#known.has(approvalId);
+  }
+
+  answerOf({ approvalId, callId, kind }: AskedQuestion): ClientAnswer | undefined {
+    if (kind === "client_tool") return this.#results.get(callId);
+    const decision = this.#decisions.get(approvalId);
+    if (decision === undefined) return undefined;
+    const { isApproved, reason } = decision;
+    const given = reason === undefined ? {} : { reason };
+    if (!isApproved) return { type: "decision", decision: { decision: "denied", ...given } };
+    // The person's text is the answer to a question that asks for one.
+    const isText = kind === "select" || kind === "input";
+    const input = isText && reason !== undefined ? { input: reason } : {};
+    return { type: "decision", decision: { decision: "approved", ...input } };
+  }
+
+  #read({ type, toolCallId, state, approval, output, errorText }: UiMessagePart): void {
+    if ((type !== "dynamic-tool" && !type.startsWith("tool-")) || typeof toolCallId !== "string") return;
+    this.#known.add(toolCallId);
+    if (state === "output-available") this.#addResult(toolCallId, output ?? null, false);
+    if (state === "output-error") this.#addResult(toolCallId, errorText ?? "error", true);
+    if (state !== "approval-responded" || !isObject(approval)) return;
+    const { id: approvalId, approved, reason } = approval;
+    if (typeof approvalId !== "string" || typeof approved !== "boolean") return;
+    this.#known.add(approvalId);
+    this.#decisions.set(approvalId, {
+      isApproved: approved,
+      reason: typeof reason === "string" && reason !== "" ? reason : undefined,
+    });
+  }
+
+  #addResult(callId: string, value: JsonValue, isError: boolean): void {
+    this.#results.set(callId, { type: "result", value, isError });
+  }
+}
+
+function isObject(value: JsonValue | undefined): value is { readonly [key: string]: JsonValue } {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,305 @@
+import { afterEach, describe, expect, it } from "vitest";
+import { AgentCore } from "../../../src/agents/index.ts";
+import { tool } from "../../../src/capabilities/index.ts";
+import {
+  formatRunId,
+  HistoryRetention,
+  messageText,
+  type Event,
+  type EventType,
+  type ForkOptions,
+  type Model,
+  type ModelRequest,
+  type RunHandle,
+  type Runtime,
+  type Store,
+} from "../../../src/kernel/index.ts";
+import { createRuntime } from "../../../src/runtime/local-runtime.ts";
+import { FakeClock, scriptedModel, type ScriptStep } from "../../../src/testing/index.ts";
+import { agent, readAll } from "../runtime-setup.ts";
+import { removeStoresAfterEach, twoStores } from "../two-stores.ts";
+
+removeStoresAfterEach();
+
+const opened: Runtime[] = [];
+afterEach(async () => {
+  for (const runtime of opened.splice(0)) await runtime.close();
+});
+
+function textsOf(request: ModelRequest | undefined): readonly string[] {
+  return (request?.messages ?? []).map(messageText);
+}
+
+const look = tool({
+  name: "look",
+  description: "Looks.",
+  inputSchema: { type: "object" },
+  execute: async () => "seen",
+});
+const call: ScriptStep = { toolCalls: [{ name: "look", input: {} }] };
+const other = "scripted/other";
+
+interface Setup {
+  readonly store: Store;
+  readonly runtime: Runtime;
+  readonly model: ReturnType<typeof scriptedModel>;
+  readonly second: ReturnType<typeof scriptedModel>;
+  readonly scout: AgentCore;
+  readonly send: (input: string, sessionId?: string) => Promise<RunHandle>;
+}
+
+async function setUp(
+  open: () => Promise<Store>,
+  script: readonly ScriptStep[],
+  otherScript: readonly ScriptStep[] = [],
+): Promise<Setup> {
+  const store = await open();
+  const second = scriptedModel(otherScript, { modelId: "other" });
+  const resolveModel = (name: string): Model | undefined => (name === other ? second : undefined);
+  const runtime = await createRuntime({ store, unknownPrice: "ignore", resolveModel });
+  opened.push(runtime);
+  const model = scriptedModel(script);
+  const scout = new AgentCore({ name: "scout", model, tools: [look] });
+  const send = async (input: string, sessionId?: string): Promise<RunHandle> => {
+    const run = await runtime.submit(scout, input, sessionId === undefined ? {} : { sessionId });
+    await run.result();
+    return run;
+  };
+  return { store, runtime, model, second, scout, send };
+}
+
+/** Seq of the last event of the commit that contains the first event of this type. */
+async function seqOf(store: Store, { runId }: RunHandle, type: EventType): Promise<number> {
+  for await (const { events = [] } of store.journal.read(runId))
+    if (events.some((event) => event.type === type)) return events.at(-1)?.seq ?? -1;
+  throw new Error(`${runId} has no ${type}`);
+}
+
+async function forkEvent(store: Store, { runId }: RunHandle): Promise<Event<"run_fork">> {
+  const event = (await readAll(store, runId)).find((each) => each.type === "run_fork");
+  return event as Event<"run_fork">;
+}
+
+describe.each(twoStores)("%s: fork({ input })", (_name, prepare) => {
+  it("adds the message before the first model call if the cut is before it", async () => {
+    const { store, model, send } = await setUp(await prepare(), ["one", "two", "three", "four"]);
+    const origin = await send("first?");
+    const turn = await seqOf(store, origin, "context");
+    const answered = (await readAll(store, origin.runId)).find(({ type }) => type === "message_end");
+    const cuts = [0, turn, (answered?.seq ?? 0) - 1];
+    for (const [index, at] of cuts.entries()) {
+      const fork = await origin.fork({ at, input: "and second?" });
+      expect(await fork.result()).toMatchObject({ status: "completed", turns: 1 });
+      expect(textsOf(model.calls[index + 1])).toEqual(["first?", "and second?"]);
+      expect((await forkEvent(store, fork)).data).toMatchObject({ at, input: "and second?" });
+    }
+  });
+
+  it("adds the message after the tool results of the cut, and pays no copied call", async () => {
+    const { store, model, send, runtime } = await setUp(await prepare(), [call, "one", "two", "three"]);
+    const origin = await send("look");
+    for (const [index, type] of (["message_end", "tool_execution_end"] as const).entries()) {
+      const fork = await origin.fork({ at: await seqOf(store, origin, type), input: "briefly" });
+      const { turns, usage } = await fork.result();
+      expect(turns).toBe(1);
+      expect(model.calls).toHaveLength(3 + index);
+      const request = model.calls[2 + index];
+      expect(request?.messages.map(({ role }) => role)).toEqual(["user", "assistant", "tool", "user"]);
+      expect(textsOf(request).at(-1)).toBe("briefly");
+      const { data } = await forkEvent(store, fork);
+      expect(data.inherited.outputTokens).toBeGreaterThan(0);
+      expect((await fork.summary()).usage).toEqual(usage);
+      const path = await runtime.sessions.path(fork.sessionId);
+      const said = path.map((entry) => (entry.type === "message" ? messageText(entry.message) : ""));
+      expect(said).toContain("briefly");
+    }
+  });
+
+  it("continues the conversation of a completed run as the same run", async () => {
+    const { store, model, send, scout, runtime } = await setUp(await prepare(), [
+      call,
+      "one",
+      "two",
+      "three",
+    ]);
+    const origin = await send("first?", "trip");
+    const at = await store.events.lastSeq(origin.runId);
+    const before = await store.sessions.read(origin.sessionId, { includeHidden: true });
+    const fork = await origin.fork({ at, input: "second?" });
+    expect(await fork.result()).toMatchObject({ status: "completed", output: "two", turns: 1 });
+    expect(textsOf(model.calls[2])).toEqual(["first?", "", "", "one", "second?"]);
+    expect(await store.sessions.read(origin.sessionId, { includeHidden: true })).toEqual(before);
+    const last = await runtime.submit(scout, "third?", { sessionId: fork.sessionId });
+    await last.result();
+    expect(textsOf(model.calls[3])).toEqual(["first?", "", "", "one", "second?", "two", "third?"]);
+    expect(await origin.result()).toMatchObject({ output: "one" });
+  });
+
+  it("resumes a run that failed, with the message before the call that failed", async () => {
+    const refused = { error: Object.assign(new Error("no"), { status: 400 }) };
+    const { store, model, send } = await setUp(await prepare(), [call, refused, "two"]);
+    const origin = await send("look");
+    expect((await origin.result()).status).toBe("failed");
+    const fork = await origin.fork({ at: await store.events.lastSeq(origin.runId), input: "again" });
+    expect(await fork.result()).toMatchObject({ status: "completed", output: "two", turns: 1 });
+    expect(model.calls).toHaveLength(3);
+    expect(textsOf(model.calls[2])).toEqual(["look", "", "", "again"]);
+    expect((await origin.result()).status).toBe("failed");
+  });
+
+  it("shows the marker of an interrupted run before the message", async () => {
+    const { store, runtime } = await setUp(await prepare(), []);
+    const model = scriptedModel([call, "two"]);
+    const hasty = new AgentCore({ name: "hasty", model, tools: [look], maxTurns: 1 });
+    const origin = await runtime.submit(hasty, "look", {});
+    expect((await origin.result()).status).toBe("max_turns");
+    const fork = await origin.fork({ at: await store.events.lastSeq(origin.runId), input: "go on" });
+    expect(await fork.result()).toMatchObject({ status: "completed", output: "two" });
+    expect(textsOf(model.calls[1]).slice(-2)).toEqual(["[interrupted: max_turns]", "go on"]);
+  });
+
+  it("takes content parts, and starts a custom agent again with the message", async () => {
+    const { store, runtime, model, send } = await setUp(await prepare(), ["one", "two"]);
+    const image = {
+      type: "image",
+      mediaType: "image/png",
+      source: { kind: "base64", data: "AAAA" },
+    } as const;
+    const origin = await send("first?");
+    const fork = await origin.fork({ at: 0, input: [{ type: "text", text: "see" }, image] });
+    await fork.result();
+    expect(model.calls[1]?.messages.at(-1)?.content).toEqual([{ type: "text", text: "see" }, image]);
+    const echo = agent("echo", async (ctx) => ctx.input);
+    const echoed = await runtime.submit(echo, "a");
+    await echoed.result();
+    const again = await echoed.fork({ at: await store.events.lastSeq(echoed.runId), input: "b" });
+    expect((await again.result()).output).toBe("b");
+  });
+});
+
+describe.each(twoStores)("%s: fork({ model })", (_name, prepare) => {
+  it("makes the calls after the cut and of later invocations with the model, and no other", async () => {
+    const { store, model, second, send, runtime, scout } = await setUp(
+      await prepare(),
+      [call, "one", "later"],
+      ["other one", "other two", "other three"],
+    );
+    const origin = await send("look", "trip");
+    const at = await seqOf(store, origin, "tool_execution_end");
+    const fork = await origin.fork({ at, model: other });
+    expect(await fork.result()).toMatchObject({ output: "other one", turns: 1 });
+    expect(textsOf(second.calls[0])).toEqual(["look", "", ""]);
+    expect((await forkEvent(store, fork)).data.model).toEqual({ provider: "scripted", modelId: "other" });
+    const next = await runtime.submit(scout, "and?", { sessionId: fork.sessionId });
+    expect((await next.result()).output).toBe("other two");
+    const start = await origin.fork({ at: 0, model: other, input: "now" });
+    expect((await start.result()).output).toBe("other three");
+    expect(textsOf(second.calls[2])).toEqual(["look", "now"]);
+    expect(model.calls).toHaveLength(2);
+    expect((await (await runtime.submit(scout, "?", { sessionId: "trip" })).result()).output).toBe("later");
+  });
+
+  it("applies to a failed run that is resumed, and to the next message of a completed run", async () => {
+    const refused = { error: Object.assign(new Error("no"), { status: 400 }) };
+    const { store, second, send } = await setUp(
+      await prepare(),
+      [call, refused, "done"],
+      ["other one", "other two"],
+    );
+    const failed = await send("look");
+    const fork = await failed.fork({ at: await store.events.lastSeq(failed.runId), model: other });
+    expect((await fork.result()).status).toBe("failed");
+    await fork.resume();
+    expect(await fork.result()).toMatchObject({ status: "completed", output: "other one" });
+    const completed = await send("more");
+    const at = await store.events.lastSeq(completed.runId);
+    const next = await completed.fork({ at, model: other, input: "and?" });
+    expect((await next.result()).output).toBe("other two");
+    expect(textsOf(second.calls[1])).toEqual(["more", "done", "and?"]);
+  });
+
+  it("leaves the models of children and of other roles as they are", async () => {
+    const { store, runtime, second } = await setUp(await prepare(), [], ["lead done"]);
+    const childModel = scriptedModel(["child one", "child two"]);
+    const child = new AgentCore({ name: "child", description: "Helps.", model: childModel });
+    const lead = scriptedModel([{ toolCalls: [{ name: "child", input: { task: "a" } }] }, "one"]);
+    const boss = new AgentCore({ name: "boss", model: lead, tools: [child.asTool()] });
+    const origin = await runtime.submit(boss, "go");
+    await origin.result();
+    const fork = await origin.fork({ at: await seqOf(store, origin, "message_end"), model: other });
+    expect((await fork.result()).output).toBe("lead done");
+    expect(childModel.calls).toHaveLength(2);
+    expect(second.calls).toHaveLength(1);
+  });
+});
+
+describe.each(twoStores)("%s: a fork with changes", (_name, prepare) => {
+  it("returns the same fork for the same options, and refuses others under its id", async () => {
+    const { store, send } = await setUp(await prepare(), ["one", "two"], ["other"]);
+    const origin = await send("first?");
+    const options: ForkOptions = { at: 0, input: "and", model: other, runId: formatRunId("copy") };
+    const fork = await origin.fork(options);
+    expect((await origin.fork(options)).sessionId).toBe(fork.sessionId);
+    const { model: _model, ...plain } = options;
+    for (const changed of [{ ...options, input: "or" }, plain, { at: 0, runId: options.runId ?? "" }])
+      await expect(origin.fork(changed)).rejects.toMatchObject({ code: "already_exists" });
+    await fork.result();
+    expect((await store.journal.list()).runs).toHaveLength(2);
+  });
+
+  it("is refused before anything is stored if an option is invalid", async () => {
+    const { store, send } = await setUp(await prepare(), ["one"]);
+    const origin = await send("first?");
+    const at = await store.events.lastSeq(origin.runId);
+    const inputs = [
+      "",
+      "  ",
+      [],
+      [{ type: "text", text: " " }],
+      [{ type: "tool_call" }],
+      3,
+      null,
+      { prompt: "x" },
+    ];
+    for (const input of inputs)
+      await expect(origin.fork({ at, input: input as string })).rejects.toMatchObject({
+        code: "invalid_argument",
+      });
+    for (const model of ["", "nothing", "/x", 3, null])
+      await expect(origin.fork({ at, model: model as string })).rejects.toMatchObject({
+        code: "invalid_argument",
+      });
+    await expect(origin.fork({ at, model: "scripted/unknown" })).rejects.toMatchObject({
+      code: "model_not_found",
+      message: expect.stringContaining('"scripted/unknown"'),
+    });
+    for (const wrong of [at + 1, -1, 1.5])
+      await expect(origin.fork({ at: wrong, input: "x" })).rejects.toMatchObject({
+        code: "invalid_argument",
+      });
+    await expect(origin.fork({ at, inputs: "x" } as unknown as ForkOptions)).rejects.toThrow("input");
+    expect((await store.journal.list()).runs).toHaveLength(1);
+  });
+
+  it("is refused with an input if the history of the run was erased", async () => {
+    const { store, runtime, scout } = await setUp(await prepare(), ["one"]);
+    const origin = await runtime.submit(scout, "secret", { retention: HistoryRetention.NONE });
+    await origin.result();
+    const at = await store.events.lastSeq(origin.runId);
+    await expect(origin.fork({ at, input: "x" })).rejects.toThrow("its history was erased");
+  });
+});
+
+it("the agent reads steering that arrives before its run starts before its first model call", async () => {
+  const clock = new FakeClock();
+  const runtime = await createRuntime({ store: "memory:", clock, unknownPrice: "ignore" });
+  opened.push(runtime);
+  const model = scriptedModel(["one"]);
+  const run = await runtime.submit(new AgentCore({ name: "scout", model }), "go", {
+    startAt: clock.now() + 1_000,
+  });
+  await run.steer("left");
+  await clock.advance(1_000);
+  expect((await run.result()).turns).toBe(1);
+  expect(textsOf(model.calls[0])).toEqual(["go", "left"]);
+});
