@@ -25,7 +25,7 @@ export function addDemoCommand(program: Command, terminal: Terminal, onEnd: (kin
     .description("show a company of agents, a kill -9 and the recovery after it, without an API key")
     .option("--stay", "serve the page after the story, until Ctrl-C")
     .option("--exit", "end after the story")
-    .option("--pace <ms>", "how long the scripted models take per answer", "800")
+    .option("--pace <ms>", "how long the scripted models take per answer", "600")
     .option("--port <n>", "the port of the server; 0 chooses a free one", "0")
     .option("--keep", "keep the store and the files of the demo")
     .addOption(new Option("--act <folder>").hideHelp())

@@ -20,7 +20,7 @@ export interface CompanyOptions {
 export const companyTask = "Audit release 0.9 of tally, fix what blocks it, prepare it";
 
 /** What the lead may spend until a person adds more. It is enough for the audit, and not for the release. */
-const allowanceUsd = 0.2;
+const allowanceUsd = 0.21;
 
 /**
  * The agents of the demo's run: a lead with four reports, who have seven reports of their own, and nine seats. The agent
@@ -127,6 +127,7 @@ class Hiring {
 
   #model(agent: string, size: "large" | "small", part: Part): DemoModel {
     const { book, worker, paceMs } = this.#options;
-    return new DemoModel({ agent, size, part, book, worker, paceMs });
+    const maxOutputTokens = agent === "lead" ? 300 : 160;
+    return new DemoModel({ agent, size, part, book, worker, paceMs, maxOutputTokens });
   }
 }

@@ -36,7 +36,7 @@ export function demoDesk({ book, root, worker, paceMs }: CompanyOptions): DemoDe
     upkeep: new Agent({
       ...options("upkeep", "Looks for places that use a dependency.", upkeepPart),
       tools,
-      budget: { maxCostUsd: 0.012 },
+      budget: { maxCostUsd: 0.006 },
     }),
   };
 }

@@ -97,7 +97,7 @@ function row(name: string, [calls = "", tokens = "", spent = "", cap = ""]: read
 export function compareBooks(
   billed: readonly Billed[],
   { answered, lost, total, chargedUsd }: Pick<DemoLedger, "answered" | "lost" | "total" | "chargedUsd">,
-): { readonly isRight: boolean; readonly words: string } {
+): { readonly isRight: boolean; readonly words: readonly string[] } {
   const questions = new Set(billed.map(({ agent, digest }) => `${agent} ${digest}`)).size;
   const again = billed.length - questions;
   const isRight =
@@ -106,7 +106,13 @@ export function compareBooks(
     chargedUsd !== null &&
     Math.abs(chargedUsd - total.usd) < 1e-9;
   const words = isRight
-    ? `The provider received ${billed.length} requests for ${questions} answers; ${again} ${again === 1 ? "was" : "were"} in flight at the kill. No answer was paid for twice.`
-    : `The books differ: the provider received ${billed.length} requests for ${questions} answers, and the log has ${answered.calls} answers, ${lost.calls} lost calls and $${total.usd.toFixed(6)} of $${chargedUsd?.toFixed(6) ?? "unknown"}.`;
+    ? [
+        `The provider received ${billed.length} requests for ${questions} answers; ${again} ${again === 1 ? "was" : "were"} in flight at the kill.`,
+        "No answer was paid for twice.",
+      ]
+    : [
+        `The books differ: the provider received ${billed.length} requests for ${questions} answers.`,
+        `The log has ${answered.calls} answers, ${lost.calls} lost calls and $${total.usd.toFixed(6)}; the run was charged $${chargedUsd?.toFixed(6) ?? "nothing"}.`,
+      ];
   return { isRight, words };
 }

@@ -74,6 +74,8 @@ export const demoPrices: PriceTable = {
 export interface DemoModelOptions {
   readonly agent: string;
   readonly size: ModelName;
+  /** Default: 160. */
+  readonly maxOutputTokens?: number;
   readonly part: Part;
   readonly book: ProviderBook;
   /** The worker whose process calls the model. */
@@ -87,12 +89,13 @@ export class DemoModel implements Model {
   readonly provider = "demo";
   readonly modelId: ModelName;
   readonly contextWindow = 200_000;
-  readonly maxOutputTokens = 300;
+  readonly maxOutputTokens: number;
   readonly #options: DemoModelOptions;
   readonly #durationMs: number;
 
   constructor(options: DemoModelOptions) {
     this.modelId = options.size;
+    this.maxOutputTokens = options.maxOutputTokens ?? 160;
     this.#options = options;
     this.#durationMs = options.paceMs * models[options.size].duration;
   }

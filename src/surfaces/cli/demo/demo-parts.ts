@@ -28,18 +28,20 @@ export const research: Part = lines(
       handOff("size", "How many source files and exported functions are there?"),
     ],
   }),
-  (results) => ({ text: results.join(" ") }),
+  ([packagesReport = "", advisoriesReport = "", sizeReport = ""]) => ({
+    text: `Fit to ship: ${number(packagesReport)} packages, ${number(advisoriesReport)} advisories, ${number(sizeReport)} files.`,
+  }),
 );
 
 export const packages: Part = lines(
-  () => ({ calls: [call("read", { path: "package.json" })] }),
-  ([manifest]) => ({
-    text: `${list(dependencies(manifest))}. Whether we may ship them is a question for licence.`,
-    calls: [handOff("licence", `Under which licences are ${list(dependencies(manifest))}?`)],
+  () => ({
+    text: "Whether we may ship them is a question for licence.",
+    calls: [
+      call("read", { path: "package.json" }),
+      handOff("licence", "Under which licences are the packages in vendor?"),
+    ],
   }),
-  ([manifest, licences]) => ({
-    text: `It stands on ${dependencies(manifest).length} packages: ${licences}`,
-  }),
+  ([manifest, licences]) => ({ text: `${dependencies(manifest).length} packages: ${licences}` }),
 );
 
 export const licence: Part = lines(
@@ -59,14 +61,15 @@ export const advisories: Part = lines(
   () => ({ calls: [call("grep", { pattern: "slimdate|kroner", path: "src" })] }),
   () => ({ calls: [call("grep", { pattern: "slimdate|kroner", path: "package.json" })] }),
   () => ({ calls: [call("grep", { pattern: "advisor", path: "RELEASING.md" })] }),
-  ([all = ""]) => ({ text: `${count(all, /ADV-/gu)} advisories, none in the range of our versions.` }),
+  ([all = ""]) => ({ text: `${count(all, /ADV-/gu)} advisories, none of which applies to our versions.` }),
 );
 
 export const size: Part = lines(
   () => ({ calls: [call("ls", {})] }),
   () => ({ calls: [call("find", { pattern: "src/**/*.js" })] }),
+  () => ({ calls: [call("ls", { path: "src" })] }),
   () => ({ calls: [call("grep", { pattern: "^export function", path: "src" })] }),
-  ([, files = "", functions = ""]) => ({
+  ([, files = "", , functions = ""]) => ({
     text: `${count(files, /\.js/gu)} source files, ${count(functions, /export function/gu)} functions.`,
   }),
 );
@@ -88,8 +91,8 @@ export const build: Part = lines(
   ([before = "", , , after = ""]) => ({
     text:
       failures(after) === 0
-        ? `${failures(before)} test failed because of a rounding error. It is repaired, and all tests pass.`
-        : `${failures(after)} test fails: the change of src/round.js was not approved.`,
+        ? `${failures(before)} rounding error repaired, all tests pass.`
+        : `${failures(after)} test fails, the change was not approved.`,
   }),
 );
 
@@ -101,13 +104,16 @@ export const review: Part = lines(
       handOff("reviewer_docs", "Which functions do the documents describe?"),
     ],
   }),
-  (results) => ({ text: results.join(" ") }),
+  ([api = "", docs = ""]) => ({
+    text: `${number(api)} exported functions, ${number(docs)} of them documented.`,
+  }),
 );
 
 export const reviewerApi: Part = lines(
   () => ({ calls: [call("read", { path: "src/index.js" })] }),
   () => ({ calls: [call("grep", { pattern: "^export function", path: "src" })] }),
   () => ({ calls: [call("read", { path: "src/invoice.js" })] }),
+  () => ({ calls: [call("read", { path: "src/due-date.js" })] }),
   ([, found = ""]) => ({ text: `${count(found, /export function/gu)} exported functions.` }),
 );
 
@@ -115,7 +121,8 @@ export const reviewerDocs: Part = lines(
   () => ({ calls: [call("read", { path: "docs/api.md" })] }),
   () => ({ calls: [call("grep", { pattern: "^## ", path: "docs/api.md" })] }),
   () => ({ calls: [call("read", { path: "README.md" })] }),
-  ([, found = ""]) => ({ text: `${count(found, /## /gu)} of them are documented; split() is not.` }),
+  () => ({ calls: [call("grep", { pattern: "docs/", path: "README.md" })] }),
+  ([, found = ""]) => ({ text: `${count(found, /## /gu)} documented functions.` }),
 );
 
 export const release: Part = lines(
@@ -127,7 +134,7 @@ export const release: Part = lines(
   }),
   () => ({ calls: [call("grep", { pattern: "0\\.9\\.0", glob: "*.{json,md}" })] }),
   ([, , found = ""]) => ({
-    text: `CHANGELOG.md has a section for 0.9.0${found.includes("package.json") ? ", and package.json has the version" : ""}.`,
+    text: `0.9.0 is in ${list(["CHANGELOG.md", "package.json"].filter((file) => found.includes(file)))}.`,
   }),
 );
 
@@ -176,6 +183,11 @@ function list(names: readonly string[]): string {
 function dependencies(manifest = ""): readonly string[] {
   const block = /"dependencies": \{([^}]*)\}/u.exec(manifest)?.[1] ?? "";
   return [...block.matchAll(/"([^"]+)":/gu)].map(([, name = ""]) => name);
+}
+
+/** The first number in a report. */
+function number(report: string): string {
+  return /\d+/u.exec(report)?.[0] ?? "no";
 }
 
 function failures(tests: string): number {

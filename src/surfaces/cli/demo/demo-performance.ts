@@ -71,7 +71,7 @@ export class Performance {
     await this.#out(this.#paint.bold("The ledger, from the event log"));
     for (const line of ledgerLines(ledger)) await this.#out(line);
     await this.#out("");
-    await this.#text(words, isRight ? this.#paint.green : this.#paint.red);
+    for (const line of words) await this.#text(line, isRight ? this.#paint.green : this.#paint.red);
     await this.#text(
       verdict.ok
         ? `The hash chain of the log verifies: ${verdict.events} events.`

@@ -9,7 +9,7 @@ export interface LineStyle {
   readonly width: number;
 }
 
-const nameWidth = 15;
+const nameWidth = 13;
 
 /** Formats a line of the story: the time, who, and what. */
 export function storyLine({ at, who, text, tone }: StoryLine, { paint, width }: LineStyle): string {

@@ -77,6 +77,10 @@ Rounds to cents, half away from zero. round(1.005) is 1.01.
 
 Adds up price times count. total([{ price: 2, count: 3 }]) is 6.
 
+## split(amount, parts)
+
+Divides an amount without losing a cent. split(1, 3) is [0.34, 0.33, 0.33].
+
 ## dueDate(date, days)
 
 Returns the day on which an invoice is due.

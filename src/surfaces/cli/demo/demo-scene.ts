@@ -30,5 +30,6 @@ async function converse(runtime: Runtime, support: DemoDesk["support"]): Promise
   await runtime.sessions.label(sessionId, answer.id, "one item arrived damaged");
   await (await ask("Which orders are on their way?")).result();
   await runtime.sessions.move(sessionId, answer.id);
+  await (await ask("Which items arrived damaged?")).result();
   await (await ask("Please refund order 8841.")).untilPersonIsNeeded();
 }

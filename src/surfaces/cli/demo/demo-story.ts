@@ -27,6 +27,7 @@ export class DemoStory {
   readonly #paths = new Map<string, string>();
   #startedAt: number | undefined;
   #survivor = "another worker";
+  #spawned: TaskId | undefined;
   #isStopped = false;
   /** Agents that a task has hired and that were not told yet. */
   #hired: { readonly who: string; readonly at: number; readonly names: string[] } | undefined;
@@ -41,6 +42,7 @@ export class DemoStory {
     if (event.seq <= this.#fold.seq) return [];
     this.#startedAt ??= event.at;
     this.#fold.add(event);
+    if (event.type === "spawn_start" || event.type === "spawn_wait") this.#spawned = event.data.childTaskId;
     if (event.type === "spawn_start") return this.#hire(event);
     if (event.type === "tool_execution_start") this.#paths.set(callKey(event), pathIn(event.data.input));
     const line = this.#line(event);
@@ -55,7 +57,7 @@ export class DemoStory {
       ({ openCalls, lastCall }) => openCalls > 0 && lastCall?.kind === "model",
     );
     const names = busy.map(({ agentId }) => agentId).join(", ");
-    const text = `${worker} is gone, in the middle of a model call${names === "" ? "" : ` of ${names}`}`;
+    const text = `${worker} is gone${names === "" ? "" : `, in the middle of a call of ${names}`}`;
     return [...this.#flush(), this.#at(at, `kill -9 ${pid}`, text, "lost")];
   }
 
@@ -87,8 +89,9 @@ export class DemoStory {
         return this.#at(at, who, `wants ${agentId}${rankOf(priority)}; ${rest}`, "yields");
       }
       case "seat_pause": {
-        const to = this.#fold.view().tasks.get(event.data.taskId)?.yieldsTo ?? null;
-        const taker = to === null ? "another agent" : this.#nameOf(to);
+        // A task that only waits gives its seat at once to the task that was spawned before this event.
+        const to = this.#fold.view().tasks.get(event.data.taskId)?.yieldsTo ?? this.#spawned;
+        const taker = to === undefined ? "another agent" : this.#nameOf(to);
         return this.#at(at, this.#nameOf(event.data.taskId), `gives its seat to ${taker}`, "yields");
       }
       case "seat_recall":
@@ -111,7 +114,7 @@ export class DemoStory {
         this.#isStopped = true;
         const { taskId, limit } = event.data;
         const spent = this.#fold.view().tasks.get(taskId)?.total.costUsd ?? 0;
-        const text = `stops at its allowance: $${spent.toFixed(3)} of $${limit.toFixed(2)}, and the next call needs more`;
+        const text = `stops at its allowance: $${spent.toFixed(3)} of $${limit.toFixed(2)} spent`;
         return this.#at(at, this.#nameOf(taskId), text, "waits");
       }
       case "budget_top_up": {
@@ -128,14 +131,14 @@ export class DemoStory {
         return this.#at(
           at,
           who,
-          `asks again; the lost call is charged at its bound, $${(event.data.costUsd ?? 0).toFixed(3)}`,
+          `asks again; the lost call costs its bound, $${(event.data.costUsd ?? 0).toFixed(3)}`,
           "lost",
         );
       case "run_recover": {
         const { recoveries } = this.#fold.view();
         const last = recoveries.at(-1);
         if (last?.isCrash !== true) return undefined;
-        const text = `takes over: ${last.replayed} steps replayed free, $${last.savedUsd.toFixed(3)} not paid again`;
+        const text = `resumes: ${last.replayed} steps replayed free, $${last.savedUsd.toFixed(3)} not paid again`;
         return this.#at(at, this.#survivor, text, "money");
       }
       default:

@@ -1,5 +1,3 @@
-import { existsSync } from "node:fs";
-import { join } from "node:path";
 import { formatSessionId, Fault, parseSessionId, type AgentResolver } from "../../../kernel/index.ts";
 import { openRuntime } from "../../../open-runtime.ts";
 import type { Workspace } from "../../../workspace.ts";
@@ -27,7 +25,7 @@ import {
   runResolver,
   type RunResolverOptions,
 } from "../run/run-agent.ts";
-import { packageRoot } from "../package-root.ts";
+import { builtPage } from "../page-folder.ts";
 import { checkSandbox } from "../run/run-sandbox.ts";
 import { toMetadata, type RunSettings } from "../run/run-settings.ts";
 import { agentSettings, reportNotices } from "../run/run-workspace.ts";
@@ -79,11 +77,12 @@ export async function serveCommand(options: ServeOptions, terminal: Terminal): P
     if (isWorker)
       for (const resolver of resolvers(workspace, { hosted, root: flags.root, onOpen, onLeave }))
         runtime.register(resolver);
+    const page = builtPage();
     const server = createServer(runtime, {
       agents: hosted.map((settings) => servedAgent(workspace, settings)),
       tokens: needsToken ? tokens : null,
       hosts: [...hostsOf(host), ...(options.allowHost ?? [])],
-      ...(hasPage() && { page: pageFolder }),
+      ...(page !== undefined && { page }),
       cookie: port === 0 ? "reeve" : `reeve-${port}`,
       onError: (error) => terminal.say(`reeve: ${error.message}`),
     });
@@ -97,13 +96,6 @@ export async function serveCommand(options: ServeOptions, terminal: Terminal): P
   } finally {
     await open.close();
   }
-}
-
-/** The built page. A checkout without `npm run build:page` has none. */
-const pageFolder = join(packageRoot, "dist/page");
-
-function hasPage(): boolean {
-  return existsSync(join(pageFolder, "index.html"));
 }
 
 /**
@@ -214,7 +206,8 @@ async function announce(terminal: Terminal, { options, server, listening, hosted
   await terminal.out(`${listening.url}${link ?? "/"}`);
   if (link !== undefined)
     terminal.say("The link works once and opens the page in this browser. Programs use: reeve token create");
-  if (!hasPage()) terminal.say("The page is not built; run npm run build:page in the checkout.");
+  if (builtPage() === undefined)
+    terminal.say("The page is not built; run npm run build:page in the checkout.");
   if (hosted.length === 0)
     terminal.say(
       "No agent is hosted, because none has a model; use --model provider/id, or set REEVE_MODEL.",
