@@ -1,7 +1,7 @@
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { existsSync } from "node:fs";
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
@@ -58,7 +58,9 @@ function workersIn(text: string): readonly number[] {
 async function eventsIn(path: string): Promise<readonly Event[]> {
   const store = await openStore(`sqlite:${path}`);
   try {
-    return await Array.fromAsync(store.events.read(parseRunId("run_release-0-9")));
+    const events: Event[] = [];
+    for await (const event of store.events.read(parseRunId("run_release-0-9"))) events.push(event);
+    return events;
   } finally {
     await store.close();
   }
@@ -123,6 +125,9 @@ describe("reeve demo", () => {
     expect(changelog.match(/## 0\.9\.0/gu)).toHaveLength(1);
     expect(await readFile(join(folder, "tally/package.json"), "utf8")).toContain('"version": "0.9.0"');
 
+    const source = await readdir(join(folder, "tally/src"));
+    expect(text).toContain(`reports: Fit to ship: 2 packages, 2 advisories, ${source.length} files.`);
+
     const workers = workersIn(text);
     const killed = Number(/kill -9 (\d+)/u.exec(text)?.[1]);
     expect(workers).toHaveLength(2);
@@ -133,8 +138,8 @@ describe("reeve demo", () => {
   test("reeve demo --stay serves finished runs, a question, a tree and a schedule until SIGINT, and leaves nothing behind", async () => {
     const { child, lines, line } = startDemo("--stay");
     const url = await line("http://");
-    const folder =
-      /the files in (.+)\/tally/u.exec((await Promise.all([line("Next")]), lines.join(" ")))?.[1] ?? "";
+    await line("Next");
+    const folder = /the files in (.+)\/tally/u.exec(lines.join(" "))?.[1] ?? "";
     const read = async (path: string): Promise<unknown> => (await fetch(`${url}api/${path}`)).json();
     const { runs } = (await read("runs")) as { runs: { status: string }[] };
     const statuses = runs.map(({ status }) => status);
@@ -156,7 +161,7 @@ describe("reeve demo", () => {
     expect(await closed).toEqual([0, null]);
     expect(workers.filter(isAlive)).toEqual([]);
     expect(existsSync(folder)).toBe(false);
-    await expect(fetch(url)).rejects.toThrow();
+    await expect(fetch(url)).rejects.toThrow("fetch failed");
   });
 
   test.for(["SIGTERM", "SIGKILL"] as const)(

@@ -51,8 +51,8 @@ export class ProviderBook {
   /** The requests of a run, in the order in which they arrived. */
   read(runId: string): readonly Billed[] {
     if (!existsSync(this.#path)) return [];
-    const lines = readFileSync(this.#path, "utf8").split("\n");
-    const billed = lines.filter((line) => line !== "").map((line) => JSON.parse(line) as Billed);
+    const text = readFileSync(this.#path, "utf8").trim();
+    const billed = text.split("\n").map((line) => JSON.parse(line) as Billed);
     return billed.filter((each) => each.runId === runId);
   }
 }
@@ -163,7 +163,7 @@ export function lines(...replies: readonly ((results: readonly string[]) => Repl
 }
 
 /** The tool results in a conversation, in order. */
-export function resultsIn({ messages }: Pick<ModelRequest, "messages">): readonly string[] {
+function resultsIn({ messages }: Pick<ModelRequest, "messages">): readonly string[] {
   return messages.flatMap((message) =>
     message.role === "tool"
       ? message.content.map(({ output }) => (output.type === "text" ? output.text : JSON.stringify(output)))

@@ -15,7 +15,7 @@ const nameWidth = 13;
 export function storyLine({ at, who, text, tone }: StoryLine, { paint, width }: LineStyle): string {
   const time = clock(at).padStart(6);
   const name = cut(printable(who), nameWidth).padEnd(nameWidth);
-  const shown = cut(printable(text), width - time.length - nameWidth - 5);
+  const shown = cut(printable(text), width - time.length - nameWidth - 4);
   const style = styleOf(tone, paint);
   const named = tone === "quiet" ? paint.dim(name) : paint.bold(name);
   return `${paint.dim(time)}  ${named}  ${style(shown)}`;

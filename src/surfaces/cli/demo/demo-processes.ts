@@ -5,7 +5,7 @@ import { Fault } from "../../../kernel/index.ts";
 import { packageRoot } from "../package-root.ts";
 import type { WorkerOptions } from "./demo-worker.ts";
 
-/** Time that a worker has to close its store after it was told to stop. */
+/** Time that a worker has to close its store after `close()`. */
 const graceMs = 3_000;
 
 /** A worker in a process of its own. */

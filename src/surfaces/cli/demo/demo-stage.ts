@@ -10,7 +10,7 @@ import { builtPage } from "../page-folder.ts";
 import { idleEngine } from "../serve/idle-engine.ts";
 import { WorkerProcess } from "./demo-processes.ts";
 import { writeProject } from "./demo-project.ts";
-import { demoAgents, demoFiles, type DemoFiles } from "./demo-worker.ts";
+import { demoAgents, demoFiles, type DemoAgents, type DemoFiles } from "./demo-worker.ts";
 
 export interface StageOptions {
   readonly port: number;
@@ -27,7 +27,7 @@ export interface Stage extends DemoFiles {
   readonly url: string;
   readonly runtime: Runtime;
   readonly records: Store;
-  readonly agents: ReturnType<typeof demoAgents>;
+  readonly agents: DemoAgents;
 }
 
 /** Makes a folder with the project and the store, and serves the store. Each part is added to `open`. */

@@ -1,4 +1,4 @@
-import { Priority, type Event, type JsonValue, type TaskId } from "../../../kernel/index.ts";
+import { jsonText, Priority, type Event, type JsonValue, type TaskId } from "../../../kernel/index.ts";
 import { RunFold } from "../../view/run-fold.ts";
 
 /** What a line is about. It decides about its colour. */
@@ -29,15 +29,15 @@ export class DemoStory {
   #survivor = "another worker";
   #spawned: TaskId | undefined;
   #isStopped = false;
-  /** Agents that a task has hired and that were not told yet. */
+  /** Agents that a task has hired and that no line names yet. */
   #hired: { readonly who: string; readonly at: number; readonly names: string[] } | undefined;
 
-  /** The number of the last event that was told, or -1. */
+  /** Number of the last event that was added, or -1. */
   get seq(): number {
     return this.#fold.seq;
   }
 
-  /** Returns the lines about an event. Events that were told before have none. */
+  /** Returns the lines about an event. An event that was added before has none. */
   add(event: Event): readonly StoryLine[] {
     if (event.seq <= this.#fold.seq) return [];
     this.#startedAt ??= event.at;
@@ -84,8 +84,9 @@ export class DemoStory {
     switch (event.type) {
       case "spawn_wait": {
         const { agentId, priority, victim } = event.data;
-        const seats = this.#fold.view().maxSeats ?? "all";
-        const rest = victim === null ? "it waits for a seat" : `all ${seats} seats are taken`;
+        const { maxSeats } = this.#fold.view();
+        const seats = maxSeats === null ? "seats" : `${maxSeats} seats`;
+        const rest = victim === null ? "it waits for a seat" : `all ${seats} are taken`;
         return this.#at(at, who, `wants ${agentId}${rankOf(priority)}; ${rest}`, "yields");
       }
       case "seat_pause": {
@@ -171,7 +172,7 @@ export class DemoStory {
         const { output, status } = event.data;
         const depth = this.#fold.view().tasks.get(event.taskId)?.depth ?? 0;
         if (depth !== 1 || status !== "completed") return undefined;
-        return this.#at(at, who, `reports: ${String(output)}`, "quiet");
+        return this.#at(at, who, `reports: ${jsonText(output ?? null)}`, "quiet");
       }
       case "run_end":
         return event.data.status === "completed" ? this.#at(at, who, "is done", "money") : undefined;
@@ -193,7 +194,7 @@ function callKey({ taskId, data }: Event<"tool_execution_start"> | Event<"tool_e
   return `${taskId} ${data.callId}`;
 }
 
-/** What a tool call did, if it is told. */
+/** What a tool call did. `undefined` if the story leaves the call out. */
 function workOf(
   { toolName, status = "ok", result }: Event<"tool_execution_end">["data"],
   path: string,

@@ -5,7 +5,7 @@ import type { WorkerProcess } from "./demo-processes.ts";
 import type { Stage } from "./demo-stage.ts";
 import { DemoStory, type StoryLine } from "./demo-story.ts";
 
-export const demoRun = formatRunId("release-0-9");
+const demoRun = formatRunId("release-0-9");
 
 /** What the person adds when the run has used up its allowance. */
 const topUpUsd = 0.3;
@@ -62,7 +62,7 @@ class Telling {
     return (await this.#run.summary()).status === "budget_exhausted";
   }
 
-  /** Resolves when the log has events that were not told. */
+  /** Resolves when the log has events that the story does not contain yet. */
   async #grown(): Promise<void> {
     const { records } = this.#options.stage;
     for (;;) {
@@ -95,7 +95,7 @@ class Telling {
     try {
       await this.#run.approve(approvalId, { decision: "approved", by: "ada" });
     } catch (error) {
-      // Somebody was faster on the page.
+      // another person was faster on the page.
       if (!(error instanceof Fault) || (error.code !== "already_exists" && error.code !== "not_found"))
         throw error;
     }

@@ -1,8 +1,9 @@
 import { join } from "node:path";
+import type { Agent } from "../../../agent.ts";
 import { Fault } from "../../../kernel/index.ts";
 import { openRuntime } from "../../../open-runtime.ts";
 import { demoCompany, type CompanyOptions } from "./demo-company.ts";
-import { demoDesk } from "./demo-desk.ts";
+import { demoDesk, type DemoDesk } from "./demo-desk.ts";
 import { demoPrices, ProviderBook } from "./demo-model.ts";
 
 /** The files of one demo. */
@@ -21,8 +22,13 @@ export function demoFiles(folder: string): DemoFiles {
   };
 }
 
+/** The agents of the demo that callers can start. */
+export interface DemoAgents extends DemoDesk {
+  readonly lead: Agent;
+}
+
 /** Returns all agents of the demo that callers can start. */
-export function demoAgents(options: CompanyOptions) {
+export function demoAgents(options: CompanyOptions): DemoAgents {
   return { lead: demoCompany(options), ...demoDesk(options) };
 }
 
