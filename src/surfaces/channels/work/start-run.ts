@@ -52,6 +52,8 @@ async function submit(parts: ChannelParts, { message, owner, runId, signal }: Ru
     runId,
     sessionId: own,
     channel: channel.platform,
+    // The page shows the answer while it is written.
+    streaming: true,
     metadata: { ...started.metadata, channel: channel.name },
     ...(tenantId === null && { userId }),
   };

@@ -6,7 +6,7 @@ import {
   type RunHandle,
   type TopUp,
 } from "../../../kernel/index.ts";
-import { reply, route, type Route, type RouteRequest } from "../route.ts";
+import { reply, route, type RouteRequest, type TypedRoute } from "../route.ts";
 import { approval, priority, runParams, runSummary, taskId } from "../schema/run-schemas.ts";
 import {
   anyJson,
@@ -34,17 +34,24 @@ const accepted = {
 type Expand = (input: JsonValue) => Promise<JsonValue>;
 
 /** A route that sends a command to a run. */
-function command<Body extends Schema>(
-  name: string,
+function command<const Name extends string, Body extends Schema>(
+  name: Name,
   summary: string,
   body: Body,
   send: (run: RunHandle, body: ValueOf<Body>, expand: Expand) => Promise<void>,
   isBodyOptional = false,
-): Route {
+): TypedRoute<
+  "POST",
+  `/api/runs/{runId}/${Name}`,
+  ValueOf<typeof runParams>,
+  Readonly<Record<string, never>>,
+  ValueOf<Body>,
+  ValueOf<typeof runSummary>
+> {
   return route({
     id: `runs.${name}`,
     method: "POST",
-    path: `/api/runs/{runId}/${name}`,
+    path: `/api/runs/{runId}/${name}` as const,
     summary,
     scope: "run",
     params: runParams,
@@ -155,7 +162,7 @@ const resend = route({
   },
 });
 
-export const runCommandRoutes: readonly Route[] = [
+export const runCommandRoutes = [
   command(
     "cancel",
     "Cancel a run with all its tasks.",
@@ -233,4 +240,4 @@ export const runCommandRoutes: readonly Route[] = [
   ),
   fork,
   resend,
-];
+] as const;
