@@ -40,8 +40,9 @@ import {
 } from "./workspace/index.ts";
 
 export { isAgent, type WorkspaceAgent } from "./workspace-agents.ts";
-export { defineConfig, type WorkspaceConfig } from "./workspace-config.ts";
+export { defineConfig, type CodedChannel, type WorkspaceConfig } from "./workspace-config.ts";
 export type {
+  ChannelSettings,
   FileSkill,
   Places,
   Profile,

@@ -42,6 +42,8 @@ export interface ChannelsOptions {
 export interface Channels {
   /** The routes of channels with a fetch handler, for `createServer(runtime, { routes })`. */
   readonly routes: readonly Route[];
+  /** The names of the channels. */
+  readonly names: readonly string[];
   /** Begins to poll, to work on stored messages and to send. */
   start(): void;
   /** Stops all channels and resolves when nothing is in progress. Close them before the runtime. */
@@ -103,6 +105,7 @@ export function createChannels(runtime: Runtime, options: ChannelsOptions): Chan
   }
   return {
     routes,
+    names: [...hosts.keys()],
     start: () => {
       for (const host of hosts.values()) host.start();
     },

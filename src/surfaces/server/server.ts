@@ -172,6 +172,7 @@ class HonoServer implements Server {
       document: () => openApi(this.routes, packageVersion()),
       draining: this.#draining.signal,
       refuseIfDraining: () => this.#refuseIfDraining(),
+      report: this.#report,
     };
     this.#mount();
   }

@@ -1,5 +1,5 @@
 import { describeValue, Fault, nearestName } from "../../kernel/index.ts";
-import { readTextFile, type ReadOptions } from "../files/bounded-file.ts";
+import { readNamedFile, type ReadOptions } from "../files/bounded-file.ts";
 import type { Notices } from "../notices.ts";
 import { settingsFields, type Field, type Fields, type Settings } from "./settings-fields.ts";
 
@@ -14,15 +14,8 @@ export async function readSettings(
   notices: Notices,
   options: Pick<ReadOptions, "within"> = {},
 ): Promise<Settings> {
-  let file;
-  try {
-    file = await readTextFile(path, { maxBytes: maxSettingsBytes, ...options });
-  } catch (error) {
-    // Settings may contain limits, so a file that cannot be read is not the same as an absent one.
-    throw new Fault("invalid_argument", `invalid settings ${path}: ${(error as Error).message}`, {
-      cause: error,
-    });
-  }
+  // Settings may contain limits, so a file that cannot be read is not the same as an absent one.
+  const file = await readNamedFile("settings", path, { maxBytes: maxSettingsBytes, ...options });
   if (file === undefined) return {};
   if (file.isCut)
     throw new Fault(
@@ -70,6 +63,16 @@ function checkGroup(value: unknown, fields: Fields, where: Where): object {
   return Object.fromEntries(checked);
 }
 
+function checkMap(value: unknown, fields: Fields, where: Where): object {
+  if (typeof value !== "object" || value === null || Array.isArray(value))
+    throw wrong(where, where.key.slice(0, -1), "an object", value);
+  const checked = Object.entries(value).map(([name, each]) => [
+    name,
+    checkGroup(each, fields, { ...where, key: `${where.key}${name}.` }),
+  ]);
+  return Object.fromEntries(checked) as object;
+}
+
 function checkField(value: unknown, field: Field, name: string, where: Where): unknown {
   const key = `${where.key}${name}`;
   switch (field.type) {
@@ -93,6 +96,8 @@ function checkField(value: unknown, field: Field, name: string, where: Where): u
       throw wrong(where, key, `one of ${field.choices.join(", ")}`, value);
     case "group":
       return checkGroup(value, field.fields, { ...where, key: `${key}.` });
+    case "map":
+      return checkMap(value, field.fields, { ...where, key: `${key}.` });
   }
 }
 

@@ -2,11 +2,14 @@ import { formatSessionId, Fault, parseSessionId, type AgentResolver } from "../.
 import { openRuntime } from "../../../open-runtime.ts";
 import type { Workspace } from "../../../workspace.ts";
 import {
+  configuredChannels,
+  createChannels,
   createServer,
   hostsOf,
   isLoopback,
   listen,
   storedTokens,
+  type Channels,
   type Listening,
   type ServedAgent,
   type Server,
@@ -67,6 +70,8 @@ export async function serveCommand(options: ServeOptions, terminal: Terminal): P
         ...workspace.config.runtime,
         store,
         keepAlive: true,
+        // Each run of a session makes the agent of the session again, with the files as they are then.
+        sameName: "replace",
         ...(!isWorker && { engine: idleEngine }),
       }),
     );
@@ -78,8 +83,18 @@ export async function serveCommand(options: ServeOptions, terminal: Terminal): P
       for (const resolver of resolvers(workspace, { hosted, root: flags.root, onOpen, onLeave }))
         runtime.register(resolver);
     const page = builtPage();
+    const agents = hosted.map((settings) => servedAgent(workspace, settings));
+    const channels = open.add(
+      createChannels(runtime, {
+        store,
+        agents,
+        channels: configuredChannels(workspace, terminal.env),
+        log: (line) => terminal.say(`reeve: ${printable(line)}`),
+      }),
+    );
     const server = createServer(runtime, {
-      agents: hosted.map((settings) => servedAgent(workspace, settings)),
+      agents,
+      routes: channels.routes,
       tokens: needsToken ? tokens : null,
       hosts: [...hostsOf(host), ...(options.allowHost ?? [])],
       ...(page !== undefined && { page }),
@@ -87,10 +102,12 @@ export async function serveCommand(options: ServeOptions, terminal: Terminal): P
       onError: (error) => terminal.say(`reeve: ${error.message}`),
     });
     const listening = await listen(server, { port, host });
+    channels.start();
     reportNotices(workspace, terminal);
-    await announce(terminal, { options, server, listening, hosted });
+    await announce(terminal, { options, server, listening, hosted, channels });
     await interrupted(terminal);
     terminal.say("reeve: finishing calls in flight; press Ctrl-C again to end this process at once");
+    await channels.close();
     await listening.close();
     return "ok";
   } finally {
@@ -185,6 +202,7 @@ function servedAgent(workspace: Workspace, settings: RunSettings): ServedAgent {
     ...(description !== undefined && { description }),
     ...(model !== undefined && { model }),
     ...(tools !== undefined && { tools }),
+    expand: (text, session) => workspace.expand(text, session),
     start: async ({ runId, sessionId }) => {
       const session = sessionId === undefined ? formatSessionId(runId) : parseSessionId(sessionId);
       const agent = await runAgent(workspace, settings, session);
@@ -194,6 +212,7 @@ function servedAgent(workspace: Workspace, settings: RunSettings): ServedAgent {
 }
 
 interface Started {
+  readonly channels: Channels;
   readonly options: ServeOptions;
   readonly server: Server;
   readonly listening: Listening;
@@ -201,7 +220,10 @@ interface Started {
 }
 
 /** Prints the address to stdout: the page's one-time link, if the person at this machine can use one. */
-async function announce(terminal: Terminal, { options, server, listening, hosted }: Started): Promise<void> {
+async function announce(
+  terminal: Terminal,
+  { options, server, listening, hosted, channels }: Started,
+): Promise<void> {
   const link = isLoopback(options.host) ? server.pageLink() : undefined;
   await terminal.out(`${listening.url}${link ?? "/"}`);
   if (link !== undefined)
@@ -212,6 +234,8 @@ async function announce(terminal: Terminal, { options, server, listening, hosted
     terminal.say(
       "No agent is hosted, because none has a model; use --model provider/id, or set REEVE_MODEL.",
     );
+  if (channels.names.length > 0)
+    terminal.say(`Channels: ${channels.names.join(", ")}. Admit senders with: reeve pair`);
   if (!options.token) terminal.say("Every program of this machine may use the server (--no-token).");
   if (!options.worker) terminal.say("Runs are not driven here (--no-worker); they wait for a worker.");
 }
