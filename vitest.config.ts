@@ -18,6 +18,7 @@ const apart = {
   gates: ["gates"],
   mcp: ["mcp"],
   package: ["package"],
+  page: ["page"],
   providers: ["providers"],
   surfaces: ["surfaces"],
 };

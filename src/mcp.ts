@@ -13,6 +13,7 @@ import { systemClock } from "./runtime/index.ts";
 export { McpServers } from "./capabilities/mcp/index.ts";
 export type {
   Backoff,
+  HostCaller,
   HttpAuth,
   HttpOptions,
   HttpServerConfig,

@@ -1,7 +1,7 @@
 import { loopDetection } from "./agents/guardrails/index.ts";
 import { checkOptions, Fault, optionNames, type Guardrail, type HostedAgent } from "./kernel/index.ts";
 import type { RuntimeOptions } from "./runtime/index.ts";
-import { loadModule, type SourceFile } from "./workspace/index.ts";
+import { loadModule, type ChannelSettings, type SourceFile } from "./workspace/index.ts";
 
 /** The content of `reeve.config.ts`. */
 export interface WorkspaceConfig {
@@ -13,7 +13,15 @@ export interface WorkspaceConfig {
   readonly server?: {
     /** Names of the agents that a server or worker hosts. Default: all agents of the workspace. */
     readonly agents?: readonly string[];
+    /** Channels by name, in addition to those of the setting `server.channels`: settings like there, or channels in code. */
+    readonly channels?: Readonly<Record<string, ChannelSettings | CodedChannel>>;
   };
+}
+
+/** A channel in code. */
+export interface CodedChannel extends Pick<ChannelSettings, "agent" | "allow" | "pairing"> {
+  /** A `ChannelAdapter` of `reeve/server`. Its name is the name of the channel. */
+  readonly adapter: object;
 }
 
 /**

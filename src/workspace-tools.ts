@@ -16,6 +16,8 @@ import {
 export interface ToolShelfOptions {
   /** Folder to which file tools and shell commands are confined. */
   readonly root: string;
+  /** Further folders that file tools and shell commands may use. */
+  readonly folders: readonly string[];
   readonly settings: Settings;
   readonly skills: readonly FileSkill[];
   readonly knowledge: readonly KnowledgeDocument[];
@@ -63,10 +65,10 @@ export class ToolShelf {
   }
 
   #create(): readonly Tool[] {
-    const { root, settings, own } = this.#options;
+    const { root, folders, settings, own } = this.#options;
     return [
-      ...fileTools({ root }),
-      bashTool({ root, sandbox: settings.sandbox ?? "enforce" }),
+      ...fileTools({ root, folders }),
+      bashTool({ root, folders, sandbox: settings.sandbox ?? "enforce" }),
       fetchTool(),
       todoTool(),
       askHumanTool(),

@@ -23,9 +23,12 @@ import {
   expandSlash,
   loadMaterial,
   loadWorkspace,
+  memoryFolder,
   Notices,
   projectHash,
   PromptCache,
+  promptCaches,
+  tempFolder,
   TrustStore,
   type LoadedWorkspace,
   type LoadWorkspaceOptions,
@@ -38,8 +41,9 @@ import {
 } from "./workspace/index.ts";
 
 export { isAgent, type WorkspaceAgent } from "./workspace-agents.ts";
-export { defineConfig, type WorkspaceConfig } from "./workspace-config.ts";
+export { defineConfig, type CodedChannel, type WorkspaceConfig } from "./workspace-config.ts";
 export type {
+  ChannelSettings,
   FileSkill,
   Places,
   Profile,
@@ -260,9 +264,12 @@ export class Workspace implements AsyncDisposable {
     return next;
   }
 
-  /** Forgets the cached prompts, so that the next invocation reads memory and instructions again. */
+  /**
+   * Forgets the cached prompts of this process that contain the same memory, so that the next invocation reads memory and
+   * instructions again: also those of agents that were made before a reload, and of other workspaces with this profile.
+   */
   clearPrompts(): void {
-    this.#reading.prompts.clear();
+    promptCaches.clear(memoryFolder(this.places));
   }
 
   /**
@@ -316,12 +323,14 @@ export class Workspace implements AsyncDisposable {
     const isChecked = trust === "stored" && this.#trustedHash === undefined;
     const extended = await loadExtensions(loaded, { env, importTimeoutMs, canInstall, isChecked }, notices);
     const skills = [...loaded.skills, ...extended.skills.filter(isNewIn(loaded.skills))];
-    const { prompts, material } = await this.#prompts({ ...loaded, skills }, notices);
+    const temp = await tempFolder(places, notices);
+    const { prompts, material } = await this.#prompts({ ...loaded, skills }, notices, temp);
     const root = resolve(this.#options.root ?? places.cwd);
     const config = await readConfig(loaded.config, importTimeoutMs);
     const docs = docsFolder();
     const shelf = new ToolShelf({
       root,
+      folders: temp === undefined ? [] : [temp],
       settings,
       skills,
       knowledge: material.knowledge,
@@ -396,23 +405,21 @@ export class Workspace implements AsyncDisposable {
     return { memoryReview: { tool, reviewer: memoryReviewer(every) } };
   }
 
-  #memoryPlace({ home, profile }: Places): { readonly folder: string; readonly onChange: () => void } {
-    return { folder: profile?.folder ?? home, onChange: () => this.clearPrompts() };
+  #memoryPlace(places: Places): { readonly folder: string; readonly onChange: () => void } {
+    const folder = memoryFolder(places);
+    return { folder, onChange: () => promptCaches.clear(folder) };
   }
 
   async #prompts(
     loaded: LoadedWorkspace,
     notices: Notices,
+    temp: string | undefined,
   ): Promise<{ readonly prompts: PromptCache; readonly material: PromptMaterial }> {
     const { material, notices: found } = await loadMaterial(loaded, docsFolder());
     for (const { kind, path, message } of found) notices.add(kind, path, message);
-    let first: PromptMaterial | undefined = material;
-    const load = async (): Promise<PromptMaterial> => {
-      const current = first ?? (await loadMaterial(loaded, docsFolder())).material;
-      first = undefined;
-      return current;
-    };
-    const prompts = new PromptCache({ load, places: loaded.places, now: () => this.#now() });
+    const load = async (): Promise<PromptMaterial> => (await loadMaterial(loaded, docsFolder())).material;
+    const { places } = loaded;
+    const prompts = new PromptCache({ initial: material, load, places, temp, now: () => this.#now() });
     return { prompts, material };
   }
 }

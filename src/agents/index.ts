@@ -14,13 +14,16 @@ export type { InputMessage } from "./calling/input-messages.ts";
 export { AgentStream, type TextOptions } from "./streaming/agent-stream.ts";
 export type { AnswerEnd, AnswerPart } from "./streaming/answer-part.ts";
 export {
+  endText,
   failureText,
+  mediaUrl,
+  outputValue,
   uiMessageDone,
   UiMessageEncoder,
   uiMessageFrames,
   uiMessageHeaders,
 } from "./streaming/ui-message-encoder.ts";
-export { AnswerFold } from "./streaming/answer-fold.ts";
+export { AnswerFold, type AnswerFoldOptions } from "./streaming/answer-fold.ts";
 export { answerParts, followAnswer, type FollowAnswerOptions } from "./streaming/follow-answer.ts";
 export type { PartialValue } from "./streaming/partial-json.ts";
 export type { AgentToolOptions } from "./handoffs/agent-tool.ts";

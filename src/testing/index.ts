@@ -1,3 +1,11 @@
+export {
+  channelAgent,
+  channelContract,
+  type ChannelHarness,
+  type ChannelWorld,
+  type HeardMessage,
+  type SaidMessage,
+} from "./contracts/channel-contract.ts";
 export { memoryContract, type MemoryHarness } from "./memory-contract.ts";
 export type { Assertion, ContractHarness } from "./contract-harness.ts";
 export {

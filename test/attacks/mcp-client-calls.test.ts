@@ -177,7 +177,8 @@ describe("a program that misbehaves as a server is contained", () => {
     args: ["-e", code],
     startTimeoutMs: 3_000,
   });
-  test.for<[string, string]>([
+  // The tests wait for the start timeout, so they run at the same time.
+  test.concurrent.for<[string, string]>([
     ["it ends at once", "process.exit(0)"],
     ["it writes text that is not JSON", "setInterval(() => console.log('hello'), 5)"],
     [

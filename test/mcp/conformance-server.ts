@@ -204,7 +204,11 @@ function extend(server: McpServer): void {
     { description: "Asks the model of the host", inputSchema: z.object({ prompt: z.string() }) },
     async ({ prompt }, { mcpReq }) => {
       const said = { role: "user", content: { type: "text", text: prompt } } as const;
-      const { content } = await mcpReq.requestSampling({ messages: [said], maxTokens: 100 });
+      // Without the id, the request is lost if the host has not opened its listening stream yet.
+      const { content } = await mcpReq.requestSampling(
+        { messages: [said], maxTokens: 100 },
+        { relatedRequestId: mcpReq.id },
+      );
       return { content: [{ type: "text", text: JSON.stringify(content) }] };
     },
   );

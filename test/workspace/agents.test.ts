@@ -1,3 +1,4 @@
+import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { openRuntime, type Agent } from "../../src/index.ts";
@@ -133,6 +134,43 @@ describe("agents from files", () => {
     const result = await ((await workspace.agent("lead")) as Agent).invoke("Go", { runtime });
     expect(result.output).toBe("Done.");
     expect(JSON.stringify(model.calls[1])).toContain("You help.");
+  });
+
+  test("an agent of a profile uses the temp folder that its prompt names with its file tools", async () => {
+    const folders = await testFolders();
+    await folders.write({ "~/.reeve/profiles/work/SOUL.md": "You are careful." });
+    const temp = join(folders.home, "profiles/work/temp");
+    const path = join(temp, "notes.txt");
+    const script = [
+      { toolCalls: [{ name: "write", input: { path, content: "scratch" } }] },
+      { toolCalls: [{ name: "read", input: { path } }] },
+      { toolCalls: [{ name: "read", input: { path: join(temp, "../SOUL.md") } }] },
+      "Done.",
+    ];
+    const permissions = { allow: ["write"] };
+    const { workspace, model } = await opened(folders, script, {
+      profile: "work",
+      settings: { model: "scripted/one", tools: "all", permissions },
+    });
+    await using runtime = await openRuntime();
+    await ((await workspace.agent()) as Agent).invoke("Go", { runtime });
+    expect(await readFile(path, "utf8")).toBe("scratch");
+    const [first, , third, last] = model.calls.map(({ messages }) => JSON.stringify(messages));
+    expect(first).toContain(`Profile temp directory: ${temp} (scratch files)`);
+    expect(third).toContain("scratch");
+    expect(last).toContain("is outside the workspace");
+  });
+
+  test("an ephemeral profile has no temp folder, and one that cannot be created is a warning", async () => {
+    const folders = await testFolders();
+    const { workspace } = await opened(folders, [], { profile: "guest", ephemeral: true });
+    const query = { channel: null, sessionId: null, toolNames: [] };
+    expect((await workspace.prompts.build(query)).text).not.toContain("temp directory");
+    await folders.write({ "~/.reeve/profiles/work/temp": "a file" });
+    const { workspace: blocked } = await opened(folders, [], { profile: "work" });
+    expect((await blocked.prompts.build(query)).text).not.toContain("temp directory");
+    const path = join(folders.home, "profiles/work/temp");
+    expect(blocked.notices).toContainEqual(expect.objectContaining({ kind: "warning", path }));
   });
 
   test("an agent with the tool browser gets the browser's tools with the flags of the settings, and starts no browser", async () => {

@@ -167,6 +167,24 @@ describe("the system prompt", () => {
     expect((await workspace.prompts.build(query)).text).toContain("new memory");
   });
 
+  test("clearPrompts() clears the prompts of agents from before a reload, and of other workspaces with the profile", async () => {
+    const folders = await testFolders();
+    await folders.write({ "~/.reeve/profiles/work/MEMORY.md": "old memory" });
+    const workspace = await opened(folders, { profile: "work" });
+    const before = workspace.prompts;
+    await before.build(query);
+    await workspace.reload();
+    const other = await opened(folders, { profile: "work" });
+    const { prompts: unrelated } = await opened(folders);
+    await unrelated.build(query);
+    await folders.write({ "~/.reeve/profiles/work/MEMORY.md": "new memory" });
+    workspace.clearPrompts();
+    // The other workspace has read the memory, but has built no prompt yet.
+    for (const prompts of [before, workspace.prompts, other.prompts])
+      expect((await prompts.build(query)).text).toContain("new memory");
+    expect((await unrelated.build(query)).fromCache).toBe(true);
+  });
+
   test("a 10 MB AGENTS.md is cut, and both the model and the notices say so", async () => {
     const folders = await testFolders();
     await folders.write({ "AGENTS.md": "Rule.\n".repeat(1_750_000) });

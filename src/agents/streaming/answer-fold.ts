@@ -10,7 +10,7 @@ import {
   type RunId,
   type TaskId,
 } from "../../kernel/index.ts";
-import type { AnswerEnd, AnswerPart } from "./answer-part.ts";
+import type { AnswerEnd, AnswerPart, WaitingQuestion } from "./answer-part.ts";
 import { AnswerReader, unsaid, type AnswerChange } from "./answer-reader.ts";
 import { AnswerText } from "./answer-text.ts";
 import { KnownCalls, type KnownCall } from "./known-calls.ts";
@@ -37,6 +37,8 @@ const nothing: SaidText = { text: "", piece: "" };
 interface OpenQuestion {
   readonly request: ApprovalRequest;
   readonly call: KnownCall | undefined;
+  readonly taskId: TaskId;
+  readonly isAnswer: boolean;
 }
 
 /** Options of `AnswerFold`. */
@@ -67,8 +69,17 @@ export class AnswerFold {
   }
 
   /** The questions without an answer, in the order in which they were asked. */
-  get openQuestions(): readonly ApprovalRequest[] {
-    return [...this.#questions.values()].map(({ request }) => request);
+  get openQuestions(): readonly WaitingQuestion[] {
+    return [...this.#questions.values()].map(({ request, call, taskId, isAnswer }) => ({
+      ...request,
+      taskId,
+      isAnswer,
+      shownCallId: call?.callId ?? null,
+    }));
+  }
+
+  get hasOpenQuestions(): boolean {
+    return this.#questions.size > 0;
   }
 
   read(part: Event | Delta): readonly AnswerPart[] {
@@ -217,7 +228,7 @@ export class AnswerFold {
     const isShown = isAboutCall && (isAnswer || this.#subAgents);
     const call = isShown ? this.#calls.asked(taskId, request.callId) : undefined;
     if (call !== undefined) call.approvalId = request.approvalId;
-    this.#questions.set(request.approvalId, { request, call });
+    this.#questions.set(request.approvalId, { request, call, taskId, isAnswer });
     return [{ type: "question", taskId, isAnswer, callId: call?.callId ?? null, request }];
   }
 

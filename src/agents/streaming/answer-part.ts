@@ -93,9 +93,15 @@ export type AnswerPart =
       readonly failure: Failure | null;
     }
   /** The run cannot continue without the answers to these questions. The last part of an answer that ends there. */
-  | { readonly type: "waiting"; readonly questions: readonly ApprovalRequest[] }
+  | { readonly type: "waiting"; readonly questions: readonly WaitingQuestion[] }
   /** The run has ended. The last part. */
   | AnswerEnd;
+
+/** A question without an answer. */
+export interface WaitingQuestion extends ApprovalRequest, PartOfTask {
+  /** The `callId` of the question's part. */
+  readonly shownCallId: string | null;
+}
 
 /** How a run has ended. `usage`, `costUsd` and `turns` are those of all its tasks. */
 export interface AnswerEnd extends Omit<EventData["run_end"], "lost"> {

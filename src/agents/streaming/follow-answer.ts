@@ -60,7 +60,7 @@ export async function* answerParts(
     end = item.type === "run_end" ? item : undefined;
     if (next > fromSeq || !("seq" in item)) yield* parts;
     const mayWait = onPerson === "end" && next > waitsFromSeq && isTurningPoint(item);
-    if (!mayWait || fold.openQuestions.length === 0) continue;
+    if (!mayWait || !fold.hasOpenQuestions) continue;
     if (!(await isWaiting(run, fold.openQuestions))) continue;
     yield { type: "waiting", questions: fold.openQuestions };
     return;

@@ -198,7 +198,7 @@ function resultChunk({
 }
 
 /** The output of a tool as a JSON value. */
-function outputValue(output: ToolOutput): JsonValue {
+export function outputValue(output: ToolOutput): JsonValue {
   if (output.type === "text") return output.text;
   return output.type === "json" ? output.value : (output.parts as unknown as JsonValue);
 }
@@ -208,7 +208,7 @@ function fileUrl({ source, mediaType }: FilePart): string {
 }
 
 /** The address of a medium. Data that is stored inline becomes a `data:` URL. */
-function mediaUrl(source: MediaSource, mediaType: string): string {
+export function mediaUrl(source: MediaSource, mediaType: string): string {
   return source.kind === "url" ? source.url : `data:${mediaType};base64,${source.data}`;
 }
 
@@ -243,7 +243,7 @@ function endChunks(end: AnswerEnd): readonly UiMessageChunk[] {
 }
 
 /** What a client shows of a run that did not give its answer. `null` if there is an answer. */
-function endText({ status, failure, reason }: AnswerEnd): string | null {
+export function endText({ status, failure, reason }: AnswerEnd): string | null {
   switch (status) {
     case "completed":
     case "max_output":

@@ -3,7 +3,7 @@ import { lstat, mkdir, open, readlink, realpath, type FileHandle } from "node:fs
 import { isAbsolute, join, relative, resolve, sep } from "node:path";
 import { Fault } from "../../kernel/index.ts";
 import { isControlEntry } from "./control-files.ts";
-import { isReferred } from "./control-references.ts";
+import { isInside, isReferred } from "./control-references.ts";
 import { codeOf } from "./error-code.ts";
 import { OpenFolder } from "./open-folder.ts";
 
@@ -11,6 +11,8 @@ import { OpenFolder } from "./open-folder.ts";
 export interface FileRootOptions {
   /** Whether folders are held by open descriptors. Default: `true` if the system has `/proc/self/fd`. */
   readonly isPinned?: boolean;
+  /** Further folders that paths may lead to. They are named by absolute paths. Default: none. */
+  readonly folders?: readonly string[];
 }
 
 /** A name in an open folder. Nothing has to exist under the name. */
@@ -18,7 +20,7 @@ export interface Place {
   readonly folder: OpenFolder;
   /** Name in the folder: one part of a path. */
   readonly name: string;
-  /** Path relative to the root, with `/` as separator, for messages. */
+  /** Path relative to the root, with `/` as separator, for messages. Absolute in a further folder. */
   readonly shown: string;
 }
 
@@ -26,9 +28,9 @@ export interface Place {
 const maxLinks = 40;
 
 /**
- * A folder to which the file tools are confined.
+ * A folder, with further folders, to which the file tools are confined.
  *
- * - R1: no path leads outside, whether by `..`, as an absolute path or through a link. Links to places inside are followed.
+ * - R1: no path leads outside the folders, whether by `..`, as an absolute path or through a link. Links to places inside are followed.
  * - R2: with pinned folders (Linux), R1 holds even while another process moves folders or replaces links: a path is walked part by part
  *   through open descriptors, and no part is looked up twice. On other systems the path is checked before and after its use, so a process
  *   that replaces a folder in between may succeed.
@@ -39,33 +41,25 @@ const maxLinks = 40;
  * expose for reading. Writing replaces a name and leaves the other names of a hard link unchanged.
  */
 export class FileRoot {
-  readonly #root: string;
+  readonly #root: ConfinedFolder;
+  readonly #folders: readonly ConfinedFolder[];
   readonly #isPinned: boolean;
-  #real: Promise<string> | undefined;
 
-  constructor(root: string, { isPinned = existsSync("/proc/self/fd") }: FileRootOptions = {}) {
-    if (typeof root !== "string" || root === "" || root.includes("\0"))
-      throw new Fault(
-        "invalid_argument",
-        `invalid root ${JSON.stringify(root)}: expected the path of a folder`,
-      );
-    this.#root = resolve(root);
+  constructor(root: string, options: FileRootOptions = {}) {
+    const { isPinned = existsSync("/proc/self/fd"), folders = [] } = options;
+    this.#root = new ConfinedFolder("root", root);
+    this.#folders = folders.map((folder) => new ConfinedFolder("folder", folder));
     this.#isPinned = isPinned;
   }
 
   /** Returns the real path of the root. Rejects with `not_found` if the folder does not exist. */
   path(): Promise<string> {
-    this.#real ??= realpath(this.#root).catch((cause: unknown) => {
-      this.#real = undefined;
-      throw new Fault(
-        "not_found",
-        `the root ${this.#root} does not exist: create it, or use another folder`,
-        {
-          cause,
-        },
-      );
-    });
-    return this.#real;
+    return this.#root.path();
+  }
+
+  /** Returns the real paths of the further folders. Rejects with `not_found` if one does not exist. */
+  furtherPaths(): Promise<readonly string[]> {
+    return Promise.all(this.#folders.map((folder) => folder.path()));
   }
 
   /** Opens a regular file for reading. The caller must close the file and the folder. */
@@ -100,19 +94,19 @@ export class FileRoot {
     return (await this.#walk(path, { last: "folder" })).folder;
   }
 
-  /** Returns a path relative to the root, with `/` as separator. The root itself is `.`. */
+  /**
+   * Returns a path relative to the root, with `/` as separator. The root itself is `.`. A path in a further folder is
+   * returned as it is.
+   */
   async shown(path: string): Promise<string> {
-    return (
-      relative(await this.path(), path)
-        .split(sep)
-        .join("/") || "."
-    );
+    const root = await this.path();
+    if (!isInside(path, root)) return path;
+    return relative(root, path).split(sep).join("/") || ".";
   }
 
   async #walk(path: string, options: WalkOptions): Promise<{ folder: OpenFolder; name?: string }> {
-    const root = await this.path();
-    const todo = await this.#parts(path);
-    const stack = [await OpenFolder.open(root, root, this.#isPinned)];
+    const { base, parts: todo } = await this.#parts(path);
+    const stack = [await OpenFolder.open(base, base, this.#isPinned)];
     const top = (): OpenFolder => stack.at(-1) as OpenFolder;
     let links = 0;
     const follow = async (name: string): Promise<boolean> => {
@@ -120,8 +114,10 @@ export class FileRoot {
       if (target === undefined) return false;
       if (++links > maxLinks) throw new Fault("invalid_argument", `${path} contains too many links`);
       if (isAbsolute(target)) {
-        todo.unshift(...(await this.#parts(target)));
-        while (stack.length > 1) await stack.pop()?.close();
+        const next = await this.#parts(target);
+        todo.unshift(...next.parts);
+        while (stack.length > 0) await stack.pop()?.close();
+        stack.push(await OpenFolder.open(next.base, next.base, this.#isPinned));
       } else todo.unshift(...split(target));
       return true;
     };
@@ -159,7 +155,7 @@ export class FileRoot {
     name: string,
     { isFile, path }: { readonly isFile: boolean; readonly path: string },
   ): Promise<void> {
-    const parents = split(relative(await this.path(), folder.path));
+    const parents = split(relative(await this.#baseOf(folder.path), folder.path));
     const has = (each: string): Promise<boolean> => exists(folder.at(each));
     if (await isControlEntry({ parents, name, isFile, has })) throw controlFile(path, [...parents, name]);
     if (isFile) await this.#refuseReferred(join(folder.path, name), path);
@@ -167,7 +163,8 @@ export class FileRoot {
 
   /** R4: throws `permission_denied` if a control file refers to the file. */
   async #refuseReferred(file: string, path: string): Promise<void> {
-    if (await isReferred(await this.path(), file)) throw controlFile(path, split(await this.shown(file)));
+    if (await isReferred(await this.#baseOf(file), file))
+      throw controlFile(path, split(await this.shown(file)));
   }
 
   /** R4: checks all parts below a folder that does not exist, before the first of them is created. */
@@ -176,7 +173,8 @@ export class FileRoot {
     [first = "", ...rest]: readonly string[],
     path: string,
   ): Promise<void> {
-    const parents = [...split(relative(await this.path(), folder.path)), first];
+    const base = await this.#baseOf(folder.path);
+    const parents = [...split(relative(base, folder.path)), first];
     for (const [index, name] of rest.entries()) {
       if (name === "..") throw new Fault("not_found", `${path} does not exist`, { details: { path } });
       const isFile = index === rest.length - 1;
@@ -184,7 +182,7 @@ export class FileRoot {
         throw controlFile(path, [...parents, name]);
       parents.push(name);
     }
-    await this.#refuseReferred(join(await this.path(), ...parents), path);
+    await this.#refuseReferred(join(base, ...parents), path);
   }
 
   /**
@@ -213,16 +211,63 @@ export class FileRoot {
     }
   }
 
-  /** Splits a path that is relative to the root, or absolute and inside the root, into its parts. */
-  async #parts(path: string): Promise<string[]> {
+  /**
+   * Splits a path that is relative to the root, or absolute and inside a folder, into its parts below that folder. The
+   * root comes first, so that a further folder inside the root is a part of it.
+   */
+  async #parts(path: string): Promise<{ readonly base: string; readonly parts: string[] }> {
     if (path.includes("\0")) throw new Fault("invalid_argument", "invalid path: it contains a zero byte");
-    if (!isAbsolute(path)) return split(path);
-    for (const root of [await this.path(), this.#root]) {
-      const inside = relative(root, path);
-      if (inside !== ".." && !inside.startsWith(`..${sep}`) && !isAbsolute(inside)) return split(inside);
+    if (!isAbsolute(path)) return { base: await this.path(), parts: split(path) };
+    for (const folder of [this.#root, ...this.#folders]) {
+      const base = await folder.path();
+      for (const spelling of [base, folder.written])
+        if (isInside(path, spelling)) return { base, parts: split(relative(spelling, path)) };
     }
     throw outside(path);
   }
+
+  /** Returns the real path of the folder that contains an opened path. */
+  async #baseOf(path: string): Promise<string> {
+    for (const folder of [this.#root, ...this.#folders])
+      if (isInside(path, await folder.path())) return folder.path();
+    throw outside(path);
+  }
+}
+
+/** A folder that paths do not leave. */
+class ConfinedFolder {
+  /** Absolute path, as the caller wrote it. */
+  readonly written: string;
+  readonly #what: "root" | "folder";
+  #real: Promise<string> | undefined;
+
+  constructor(what: "root" | "folder", path: string) {
+    if (typeof path !== "string" || path === "" || path.includes("\0"))
+      throw new Fault(
+        "invalid_argument",
+        `invalid ${what} ${JSON.stringify(path)}: expected the path of a folder`,
+      );
+    this.#what = what;
+    this.written = resolve(path);
+  }
+
+  /** Returns the real path. Rejects with `not_found` if the folder does not exist. */
+  path(): Promise<string> {
+    this.#real ??= realpath(this.written).catch((cause: unknown) => {
+      this.#real = undefined;
+      throw new Fault(
+        "not_found",
+        `the ${this.#what} ${this.written} does not exist: create it, or use another folder`,
+        { cause },
+      );
+    });
+    return this.#real;
+  }
+}
+
+/** Returns a sentence for the description of a tool: which further folders its paths may lead to. */
+export function furtherFolders(folders: readonly string[] = []): string {
+  return folders.length === 0 ? "" : ` Absolute paths in ${folders.join(", ")} are allowed, too.`;
 }
 
 /** How a file path is resolved part by part. */

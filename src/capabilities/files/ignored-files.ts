@@ -5,12 +5,15 @@ import { readBytes } from "./file-lines.ts";
 /** Maximum number of bytes of a `.gitignore` that are read. */
 const maxBytes = 65_536;
 
+/** Globs of files that searches leave out in every folder. */
+export const alwaysIgnored: readonly string[] = ["**/.git", "**/.git/**", "**/node_modules/**"];
+
 /**
  * Returns globs, relative to the root, of files that searches leave out: `.git`, `node_modules`, and the files that the
  * root's `.gitignore` excludes. Lines with `!` are ignored, so the files that they would include again stay out.
  */
 export async function ignoredFiles(root: FileRoot): Promise<readonly string[]> {
-  return ["**/.git", "**/.git/**", "**/node_modules/**", ...(await gitIgnored(root))];
+  return [...alwaysIgnored, ...(await gitIgnored(root))];
 }
 
 async function gitIgnored(root: FileRoot): Promise<readonly string[]> {

@@ -2,7 +2,7 @@ import { dirname, isAbsolute, join } from "node:path";
 import { Fault, type CancelSignal } from "../../kernel/index.ts";
 import type { FileRoot } from "./file-root.ts";
 import { globSearch } from "./glob-search.ts";
-import { ignoredFiles } from "./ignored-files.ts";
+import { alwaysIgnored, ignoredFiles } from "./ignored-files.ts";
 
 /** Query of `matchingFiles()`. */
 export interface FileQuery {
@@ -30,7 +30,8 @@ export async function matchingFiles(root: FileRoot, query: FileQuery): Promise<r
   const folder = await root.folder(path);
   try {
     const from = await root.shown(folder.path);
-    const left = ignored ? [] : await ignoredFiles(root);
+    // The `.gitignore` of the root does not apply to a further folder, whose path is absolute.
+    const left = ignored ? [] : isAbsolute(from) ? alwaysIgnored : await ignoredFiles(root);
     const ignore = left.flatMap((each) => below(from, each));
     const found = await globSearch({ pattern, cwd: folder.here, ignore }, signal);
     await folder.verify();

@@ -10,7 +10,9 @@ import { WorkspaceGuard } from "./workspace-guard.ts";
 export interface SandboxedCommand {
   /** Real path of the folder that the command may write. */
   readonly workspace: string;
-  /** Real path of the folder in which the command starts. It must be inside the workspace. */
+  /** Real paths of further folders that the command may write. Default: none. */
+  readonly folders?: readonly string[];
+  /** Real path of the folder in which the command starts. It must be inside the workspace or one of `folders`. */
   readonly cwd: string;
   /** Shell that runs the command. */
   readonly shell: string;
@@ -86,7 +88,7 @@ export class Sandbox {
   async launch(command: SandboxedCommand): Promise<Launch> {
     const { mode } = this.policy;
     if (mode === "off") return plain(command, { mode, applied: "none", network: true });
-    const found = await this.#find(command.workspace);
+    const found = await this.#find(command.workspace, command.folders);
     if ("program" in found) return this.#wrapped(found.program, command);
     if (mode === "warn")
       return plain(command, { mode, applied: "none", network: true, warning: found.problem });
@@ -96,9 +98,9 @@ export class Sandbox {
     );
   }
 
-  async #find(workspace: string): Promise<FoundBubble> {
+  async #find(workspace: string, folders: readonly string[] = []): Promise<FoundBubble> {
     const { program = "bwrap", writable = [] } = this.policy;
-    this.#found ??= findBubble(program, [workspace, ...writable]);
+    this.#found ??= findBubble(program, [workspace, ...folders, ...writable]);
     const found = await this.#found;
     // The program may be installed while this process runs.
     if ("problem" in found) this.#found = undefined;
@@ -107,14 +109,14 @@ export class Sandbox {
 
   async #wrapped(program: string, command: SandboxedCommand): Promise<Launch> {
     const { mode, network = false, readable = [], writable = [] } = this.policy;
-    const { workspace, cwd, shell, env, setEnv } = command;
-    if (workspace === "/")
+    const { workspace, folders = [], cwd, shell, env, setEnv } = command;
+    if ([workspace, ...folders].includes("/"))
       throw new Fault(
         "invalid_argument",
         "the workspace of a sandbox cannot be /: use a folder of the project",
       );
     const limited = limitedCommand(shell, [shell, "-c", command.command], this.#limits);
-    const guard = await WorkspaceGuard.open([workspace, ...writable]);
+    const guard = await WorkspaceGuard.open([workspace, ...folders, ...writable]);
     const processes = new SandboxProcesses();
     const { name, home } = sandboxUser;
     const own = { HOME: home, USER: name, LOGNAME: name, TMPDIR: "/tmp", SHELL: shell };

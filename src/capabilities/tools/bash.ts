@@ -11,6 +11,8 @@ import { tool } from "./tool.ts";
 export interface BashToolOptions {
   /** Folder in which commands start. Without a sandbox, commands can leave it. */
   readonly root: string;
+  /** Further folders that commands may write and start in, by their absolute paths. Default: none. */
+  readonly folders?: readonly string[];
   /** Sandbox of the commands. Default: `enforce`, so commands are refused where no sandbox is available. */
   readonly sandbox?: SandboxMode | SandboxPolicy;
   /** Maximum duration of a command, in milliseconds. A call may ask for less. Default: 120_000. */
@@ -52,6 +54,7 @@ const harmless = ["PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE"
 
 const knownOptions = optionNames<BashToolOptions>({
   root: true,
+  folders: true,
   sandbox: true,
   timeoutMs: true,
   maxOutputBytes: true,
@@ -79,15 +82,17 @@ export function bashTool(options: BashToolOptions): Tool {
   checkOptions("bashTool()", options, knownOptions);
   const { timeoutMs = 120_000, maxOutputBytes = 32_768, graceMs = 2_000 } = options;
   const { sandbox: wanted = "enforce", inheritEnv = [], env: extraEnv = {} } = options;
-  const root = new FileRoot(options.root);
+  const { folders = [] } = options;
+  const root = new FileRoot(options.root, { folders });
   const sandbox = new Sandbox(typeof wanted === "string" ? { mode: wanted } : wanted);
   const { mode, network = false } = sandbox.policy;
   const reach =
     mode === "off" ? "" : network ? " They can reach the network." : " They cannot reach the network.";
+  const also = folders.length === 0 ? "" : ` They can also write ${folders.join(", ")}.`;
 
   return tool({
     name: "bash",
-    description: `Run a shell command in the workspace, without standard input, for at most ${timeoutMs} ms. Background processes of the command end with it. Output over ${maxOutputBytes} bytes is cut in the middle. ${shownModes[mode]}${reach}`,
+    description: `Run a shell command in the workspace, without standard input, for at most ${timeoutMs} ms. Background processes of the command end with it. Output over ${maxOutputBytes} bytes is cut in the middle. ${shownModes[mode]}${also}${reach}`,
     inputSchema: input,
     risk: mode === "enforce" ? "high" : "critical",
     destructive: true,
@@ -104,6 +109,7 @@ export function bashTool(options: BashToolOptions): Tool {
       try {
         const launch = await sandbox.launch({
           workspace: await root.path(),
+          folders: await root.furtherPaths(),
           cwd: folder.path,
           shell: shell(),
           command,

@@ -1,6 +1,6 @@
 import { checkOptions, Fault, optionNames, type Tool } from "../../kernel/index.ts";
 import { codeOf } from "../files/error-code.ts";
-import { fileFault, FileRoot, openRegular, type Place } from "../files/file-root.ts";
+import { fileFault, FileRoot, furtherFolders, openRegular, type Place } from "../files/file-root.ts";
 import { readBytes } from "../files/file-lines.ts";
 import { replaceFile, type FileState } from "../files/replace-file.ts";
 import { errorResult, textResult } from "./tool-result.ts";
@@ -10,6 +10,8 @@ import { tool } from "./tool.ts";
 export interface EditToolOptions {
   /** Folder to which the tool is confined. */
   readonly root: string;
+  /** Further folders that the tool may use. Calls name them by absolute paths. Default: none. */
+  readonly folders?: readonly string[];
   /** Maximum size of the file in bytes, before and after the edit. Default: 4 MiB. */
   readonly maxBytes?: number;
 }
@@ -36,7 +38,7 @@ const input = {
 /** Maximum length of the diff that is stored with the call, in characters. */
 const maxDiff = 65_536;
 
-const knownOptions = optionNames<EditToolOptions>({ root: true, maxBytes: true });
+const knownOptions = optionNames<EditToolOptions>({ root: true, folders: true, maxBytes: true });
 
 /**
  * Creates the tool `edit`, which replaces an exact text in a file atomically and stores a unified diff in the metadata. J6: if the call is
@@ -51,12 +53,11 @@ const knownOptions = optionNames<EditToolOptions>({ root: true, maxBytes: true }
  */
 export function editTool(options: EditToolOptions): Tool {
   checkOptions("editTool()", options, knownOptions);
-  const { root: path, maxBytes = 4 * 1024 * 1024 } = options;
-  const root = new FileRoot(path);
+  const { root: path, folders = [], maxBytes = 4 * 1024 * 1024 } = options;
+  const root = new FileRoot(path, { folders });
   return tool({
     name: "edit",
-    description:
-      "Replace an exact text in a file of the workspace. The text must occur exactly once: include surrounding lines to make it unique, or set all.",
+    description: `Replace an exact text in a file of the workspace. The text must occur exactly once: include surrounding lines to make it unique, or set all.${furtherFolders(folders)}`,
     inputSchema: input,
     risk: "high",
     edits: true,

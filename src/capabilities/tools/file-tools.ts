@@ -10,11 +10,13 @@ import { writeTool } from "./write.ts";
 export interface FileToolsOptions {
   /** Folder to which the tools are confined. */
   readonly root: string;
+  /** Further folders that the tools may use. Calls name them by absolute paths. Default: none. */
+  readonly folders?: readonly string[];
   /** Whether to create only the tools that read: `read`, `ls`, `find` and `grep`. Default: `false`. */
   readonly readOnly?: boolean;
 }
 
-const knownOptions = optionNames<FileToolsOptions>({ root: true, readOnly: true });
+const knownOptions = optionNames<FileToolsOptions>({ root: true, folders: true, readOnly: true });
 
 /**
  * Creates the file tools in a fixed order: `read`, `ls`, `find`, `grep`, `write`, `edit`.
@@ -33,7 +35,8 @@ const knownOptions = optionNames<FileToolsOptions>({ root: true, readOnly: true 
  */
 export function fileTools(options: FileToolsOptions): readonly Tool[] {
   checkOptions("fileTools()", options, knownOptions);
-  const { root, readOnly = false } = options;
-  const readers = [readTool({ root }), lsTool({ root }), findTool({ root }), grepTool({ root })];
-  return readOnly ? readers : [...readers, writeTool({ root }), editTool({ root })];
+  const { root, folders = [], readOnly = false } = options;
+  const where = { root, folders };
+  const readers = [readTool(where), lsTool(where), findTool(where), grepTool(where)];
+  return readOnly ? readers : [...readers, writeTool(where), editTool(where)];
 }

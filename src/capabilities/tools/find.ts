@@ -1,5 +1,5 @@
 import { checkOptions, Fault, optionNames, type Tool } from "../../kernel/index.ts";
-import { FileRoot } from "../files/file-root.ts";
+import { FileRoot, furtherFolders } from "../files/file-root.ts";
 import { matchingFiles } from "../files/matching-files.ts";
 import { textResult } from "./tool-result.ts";
 import { tool } from "./tool.ts";
@@ -8,6 +8,8 @@ import { tool } from "./tool.ts";
 export interface FindToolOptions {
   /** Folder to which the tool is confined. */
   readonly root: string;
+  /** Further folders that the tool may use. Calls name them by absolute paths. Default: none. */
+  readonly folders?: readonly string[];
   /** Maximum number of files in a result. Default: 500. */
   readonly maxResults?: number;
   /** Maximum duration of a call, in milliseconds. Default: 20_000. */
@@ -31,7 +33,12 @@ const input = {
   additionalProperties: false,
 } as const;
 
-const knownOptions = optionNames<FindToolOptions>({ root: true, maxResults: true, timeoutMs: true });
+const knownOptions = optionNames<FindToolOptions>({
+  root: true,
+  folders: true,
+  maxResults: true,
+  timeoutMs: true,
+});
 
 /**
  * Creates the tool `find`, which finds files by a glob.
@@ -45,11 +52,11 @@ const knownOptions = optionNames<FindToolOptions>({ root: true, maxResults: true
  */
 export function findTool(options: FindToolOptions): Tool {
   checkOptions("findTool()", options, knownOptions);
-  const { root: path, maxResults = 500, timeoutMs = 20_000 } = options;
-  const root = new FileRoot(path);
+  const { root: path, folders = [], maxResults = 500, timeoutMs = 20_000 } = options;
+  const root = new FileRoot(path, { folders });
   return tool({
     name: "find",
-    description: `Find at most ${maxResults} files of the workspace by a glob. Files that .gitignore excludes are left out unless ignored is set.`,
+    description: `Find at most ${maxResults} files of the workspace by a glob. Files that .gitignore excludes are left out unless ignored is set.${furtherFolders(folders)}`,
     inputSchema: input,
     timeoutMs,
     execute: async ({ pattern, path: from = ".", ignored = false }, { signal }) => {

@@ -1,7 +1,7 @@
 import { checkOptions, Fault, optionNames, type CancelSignal, type Tool } from "../../kernel/index.ts";
 import { looksBinary } from "../files/file-kind.ts";
 import { readBytes } from "../files/file-lines.ts";
-import { FileRoot } from "../files/file-root.ts";
+import { FileRoot, furtherFolders } from "../files/file-root.ts";
 import { matchingFiles } from "../files/matching-files.ts";
 import { LineSearch } from "./line-search.ts";
 import { errorResult, textResult } from "./tool-result.ts";
@@ -11,6 +11,8 @@ import { tool } from "./tool.ts";
 export interface GrepToolOptions {
   /** Folder to which the tool is confined. */
   readonly root: string;
+  /** Further folders that the tool may use. Calls name them by absolute paths. Default: none. */
+  readonly folders?: readonly string[];
   /** Maximum number of matching lines in a result. Default: 200. */
   readonly maxMatches?: number;
   /**
@@ -51,6 +53,7 @@ const maxLine = 400;
 
 const knownOptions = optionNames<GrepToolOptions>({
   root: true,
+  folders: true,
   maxMatches: true,
   maxFileBytes: true,
   maxFiles: true,
@@ -71,7 +74,8 @@ const knownOptions = optionNames<GrepToolOptions>({
 export function grepTool(options: GrepToolOptions): Tool {
   checkOptions("grepTool()", options, knownOptions);
   const { maxMatches = 200, maxFileBytes = 4 * 1024 * 1024, maxFiles = 20_000, timeoutMs = 20_000 } = options;
-  const root = new FileRoot(options.root);
+  const { folders = [] } = options;
+  const root = new FileRoot(options.root, { folders });
 
   /**
    * Returns the text of a file, or `undefined` if the file is binary, too large, deleted or no longer inside the root.
@@ -106,7 +110,7 @@ export function grepTool(options: GrepToolOptions): Tool {
 
   return tool({
     name: "grep",
-    description: `Search files of the workspace for matching lines. Returns at most ${maxMatches} lines as path:line: text. Binary files and files that .gitignore excludes are left out.`,
+    description: `Search files of the workspace for matching lines. Returns at most ${maxMatches} lines as path:line: text. Binary files and files that .gitignore excludes are left out.${furtherFolders(folders)}`,
     inputSchema: input,
     // The search's own time limit comes first, because its result says what to change.
     timeoutMs: timeoutMs + 5_000,

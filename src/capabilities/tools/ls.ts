@@ -2,7 +2,7 @@ import type { Dirent } from "node:fs";
 import { lstat, readdir, readlink } from "node:fs/promises";
 import { checkOptions, optionNames, type Tool } from "../../kernel/index.ts";
 import { codeOf } from "../files/error-code.ts";
-import { fileFault, FileRoot } from "../files/file-root.ts";
+import { fileFault, FileRoot, furtherFolders } from "../files/file-root.ts";
 import type { OpenFolder } from "../files/open-folder.ts";
 import { textResult } from "./tool-result.ts";
 import { tool } from "./tool.ts";
@@ -11,6 +11,8 @@ import { tool } from "./tool.ts";
 export interface LsToolOptions {
   /** Folder to which the tool is confined. */
   readonly root: string;
+  /** Further folders that the tool may use. Calls name them by absolute paths. Default: none. */
+  readonly folders?: readonly string[];
   /** Maximum number of entries in a result. Default: 1_000. */
   readonly maxEntries?: number;
 }
@@ -23,7 +25,7 @@ const input = {
   additionalProperties: false,
 } as const;
 
-const knownOptions = optionNames<LsToolOptions>({ root: true, maxEntries: true });
+const knownOptions = optionNames<LsToolOptions>({ root: true, folders: true, maxEntries: true });
 
 /**
  * Creates the tool `ls`, which lists one folder. Links are shown and not followed.
@@ -37,11 +39,11 @@ const knownOptions = optionNames<LsToolOptions>({ root: true, maxEntries: true }
  */
 export function lsTool(options: LsToolOptions): Tool {
   checkOptions("lsTool()", options, knownOptions);
-  const { root: path, maxEntries = 1_000 } = options;
-  const root = new FileRoot(path);
+  const { root: path, folders = [], maxEntries = 1_000 } = options;
+  const root = new FileRoot(path, { folders });
   return tool({
     name: "ls",
-    description: `List a folder of the workspace. Folders end in /, links show their target, files their size in bytes. At most ${maxEntries} entries.`,
+    description: `List a folder of the workspace. Folders end in /, links show their target, files their size in bytes. At most ${maxEntries} entries.${furtherFolders(folders)}`,
     inputSchema: input,
     execute: async ({ path: requested = "." }) => {
       const folder = await root.folder(requested);

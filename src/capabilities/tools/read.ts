@@ -1,6 +1,6 @@
 import type { FileHandle } from "node:fs/promises";
 import { checkOptions, optionNames, type Tool, type ToolResult } from "../../kernel/index.ts";
-import { FileRoot } from "../files/file-root.ts";
+import { FileRoot, furtherFolders } from "../files/file-root.ts";
 import { imageType, looksBinary } from "../files/file-kind.ts";
 import { readBytes, readLines } from "../files/file-lines.ts";
 import { errorResult, imageResult, textResult } from "./tool-result.ts";
@@ -10,6 +10,8 @@ import { tool } from "./tool.ts";
 export interface ReadToolOptions {
   /** Folder to which the tool is confined. */
   readonly root: string;
+  /** Further folders that the tool may use. Calls name them by absolute paths. Default: none. */
+  readonly folders?: readonly string[];
   /** Maximum number of bytes of text in one result. Default: 256 KiB. */
   readonly maxBytes?: number;
   /** Maximum number of lines in one result. Default: 2_000. */
@@ -34,6 +36,7 @@ const sniffed = 8_192;
 
 const knownOptions = optionNames<ReadToolOptions>({
   root: true,
+  folders: true,
   maxBytes: true,
   maxLines: true,
   maxImageBytes: true,
@@ -52,7 +55,8 @@ const knownOptions = optionNames<ReadToolOptions>({
 export function readTool(options: ReadToolOptions): Tool {
   checkOptions("readTool()", options, knownOptions);
   const { maxBytes = 256 * 1024, maxLines = 2_000, maxImageBytes = 5 * 1024 * 1024 } = options;
-  const root = new FileRoot(options.root);
+  const { folders = [] } = options;
+  const root = new FileRoot(options.root, { folders });
 
   async function readImage(
     file: FileHandle,
@@ -71,7 +75,7 @@ export function readTool(options: ReadToolOptions): Tool {
 
   return tool({
     name: "read",
-    description: `Read a file of the workspace: text (at most ${maxLines} lines or ${maxBytes} bytes per call; continue with offset) or an image.`,
+    description: `Read a file of the workspace: text (at most ${maxLines} lines or ${maxBytes} bytes per call; continue with offset) or an image.${furtherFolders(folders)}`,
     inputSchema: input,
     execute: async ({ path, offset = 1, limit = maxLines }, { signal }) => {
       const { folder, file, shown } = await root.read(path);

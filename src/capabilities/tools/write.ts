@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { checkOptions, optionNames, type Tool } from "../../kernel/index.ts";
-import { fileFault, FileRoot } from "../files/file-root.ts";
+import { fileFault, FileRoot, furtherFolders } from "../files/file-root.ts";
 import { fileState, replaceFile } from "../files/replace-file.ts";
 import { errorResult, textResult } from "./tool-result.ts";
 import { tool } from "./tool.ts";
@@ -9,6 +9,8 @@ import { tool } from "./tool.ts";
 export interface WriteToolOptions {
   /** Folder to which the tool is confined. */
   readonly root: string;
+  /** Further folders that the tool may use. Calls name them by absolute paths. Default: none. */
+  readonly folders?: readonly string[];
   /** Maximum size of the content in bytes. Default: 1 MiB. */
   readonly maxBytes?: number;
 }
@@ -26,7 +28,7 @@ const input = {
   additionalProperties: false,
 } as const;
 
-const knownOptions = optionNames<WriteToolOptions>({ root: true, maxBytes: true });
+const knownOptions = optionNames<WriteToolOptions>({ root: true, folders: true, maxBytes: true });
 
 /**
  * Creates the tool `write`, which writes a whole file atomically.
@@ -40,11 +42,11 @@ const knownOptions = optionNames<WriteToolOptions>({ root: true, maxBytes: true 
  */
 export function writeTool(options: WriteToolOptions): Tool {
   checkOptions("writeTool()", options, knownOptions);
-  const { root: path, maxBytes = 1024 * 1024 } = options;
-  const root = new FileRoot(path);
+  const { root: path, folders = [], maxBytes = 1024 * 1024 } = options;
+  const root = new FileRoot(path, { folders });
   return tool({
     name: "write",
-    description: `Write a whole file of the workspace and replace its previous content. At most ${maxBytes} bytes. Use edit to change a part of a file.`,
+    description: `Write a whole file of the workspace and replace its previous content. At most ${maxBytes} bytes. Use edit to change a part of a file.${furtherFolders(folders)}`,
     inputSchema: input,
     risk: "high",
     edits: true,

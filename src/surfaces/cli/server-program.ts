@@ -2,6 +2,7 @@ import type { Command } from "commander";
 import { exitCodeTable, type ExitKind } from "./exit-code.ts";
 import type { AcpOptions } from "./acp/editor-folders.ts";
 import type { ServeOptions } from "./serve/serve-command.ts";
+import type { ApprovePairingOptions, ListPairingsOptions } from "./serve/pair-command.ts";
 import type { CreateTokenOptions, ListTokensOptions } from "./serve/token-command.ts";
 import { defaultStore, type StoreOptions } from "./stored-runs.ts";
 import type { Terminal } from "./terminal.ts";
@@ -37,6 +38,18 @@ ${exitCodeTable()}
 Examples:
   $ reeve token create --tenant acme --user ann
   $ reeve token create --scope admin --days 30`;
+
+const pairHelp = `
+An unknown sender of a channel receives a code. Approve it only if the sender told you the code in person or by
+another way: everyone who knows the name of a bot can write to it. Runs of the sender belong to the user and the
+tenant that you name here.
+
+${exitCodeTable()}
+
+Examples:
+  $ reeve pair approve K7QM-3XWA --user ann
+  $ reeve pair list
+  $ reeve pair revoke telegram:4711`;
 
 /** Adds the commands of the server. */
 export function addServerCommands(
@@ -123,6 +136,43 @@ export function addServerCommands(
     .action(async (tokenIds: string[], options: StoreOptions) => {
       const { revokeTokens } = await import("./serve/token-command.ts");
       onEnd(await revokeTokens(tokenIds, options, terminal));
+    });
+  addPairCommands(program, terminal, onEnd);
+}
+
+function addPairCommands(program: Command, terminal: Terminal, onEnd: (kind: ExitKind) => void): void {
+  const pair = program.command("pair").description("admit senders of channels, list and revoke them");
+  pair
+    .command("approve")
+    .description("admit the sender of a pairing code")
+    .argument("<CODE>", "the code that the sender received")
+    .option("--user <id>", "the user of the sender's runs (default: CHANNEL:SENDER)")
+    .option("--tenant <id>", "the tenant of the sender's runs (default: no tenant)")
+    .option("--store <address>", "the store, as sqlite:PATH", defaultStore)
+    .addHelpText("after", pairHelp)
+    .action(async (code: string, options: ApprovePairingOptions) => {
+      const { approvePairing } = await import("./serve/pair-command.ts");
+      onEnd(await approvePairing(code, options, terminal));
+    });
+  pair
+    .command("list")
+    .description("print the admitted senders, and those that wait with a code")
+    .option("--store <address>", "the store, as sqlite:PATH", defaultStore)
+    .option("--json", "print one JSON object per line")
+    .addHelpText("after", `\n${exitCodeTable()}`)
+    .action(async (options: ListPairingsOptions) => {
+      const { listPairings } = await import("./serve/pair-command.ts");
+      onEnd(await listPairings(options, terminal));
+    });
+  pair
+    .command("revoke")
+    .description("revoke the pairings of senders and print them")
+    .argument("<CHANNEL:SENDER...>", "the senders, as reeve pair list prints them")
+    .option("--store <address>", "the store, as sqlite:PATH", defaultStore)
+    .addHelpText("after", `\n${exitCodeTable()}`)
+    .action(async (senders: string[], options: StoreOptions) => {
+      const { revokePairings } = await import("./serve/pair-command.ts");
+      onEnd(await revokePairings(senders, options, terminal));
     });
 }
 

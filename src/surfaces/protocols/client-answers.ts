@@ -1,4 +1,4 @@
-import { AnswerFold } from "../../agents/index.ts";
+import { AnswerFold, type AnswerFoldOptions } from "../../agents/index.ts";
 import {
   Fault,
   type ApprovalDecision,
@@ -33,9 +33,12 @@ export type ClientAnswer =
   | { readonly type: "decision"; readonly decision: ApprovalDecision }
   | { readonly type: "result"; readonly value: JsonValue; readonly isError: boolean };
 
-/** Reads the questions of a run. Costs O(events of the run). */
-export async function readQuestions(run: RunHandle): Promise<AskedQuestions> {
-  const fold = new AnswerFold();
+/** Reads the questions of a run. `options` are those with which its answer is followed. Costs O(events of the run). */
+export async function readQuestions(
+  run: RunHandle,
+  options: AnswerFoldOptions = {},
+): Promise<AskedQuestions> {
+  const fold = new AnswerFold(options);
   const all: AskedQuestion[] = [];
   const answeredAt: number[] = [];
   let next = 0;

@@ -21,6 +21,8 @@ export interface SessionMessage {
   /** The id that the client gave the message. A message with a known id and the same input is not sent again. */
   readonly messageId: string;
   readonly input: JsonValue;
+  /** Whether only a message is accepted whose id is known. Default: `false`. */
+  readonly mustBeKnown?: boolean;
 }
 
 /**
@@ -32,7 +34,10 @@ export async function sendMessage(request: StartingRequest, message: SessionMess
   const runs = await runsOf(request.runtime, message);
   const [latest] = runs;
   const inputHash = hashOf(message.input);
-  if (latest === undefined) return submit(request, message, 0);
+  if (latest === undefined) {
+    if (message.mustBeKnown === true) throw unknownMessage(message);
+    return submit(request, message, 0);
+  }
   if (latest.metadata["clientInputHash"] === inputHash) return repeated(request, latest);
   await rewind(request.runtime, latest);
   return submit(request, message, runs.length);
@@ -49,12 +54,7 @@ export async function answerAgain(
   const { runtime } = request;
   const runs = await runsOf(runtime, message);
   const [latest] = runs;
-  if (latest === undefined)
-    throw new Fault(
-      "not_found",
-      `session ${message.sessionId} has no message ${JSON.stringify(message.messageId)}`,
-      { details: { sessionId: message.sessionId, messageId: message.messageId } },
-    );
+  if (latest === undefined) throw unknownMessage(message);
   if (unfinished.includes(latest.status)) return repeated(request, latest);
   const input = await inputOf(runtime, latest);
   await rewind(runtime, latest);
@@ -136,6 +136,12 @@ async function inputOf(runtime: Runtime, { runId }: RunSummary): Promise<JsonVal
     if (event.type === "run_start" && event.erased !== true) return event.data.input;
   throw new Fault("not_found", `the input of run ${runId} is no longer stored; send the message again`, {
     details: { runId },
+  });
+}
+
+function unknownMessage({ sessionId, messageId }: Pick<SessionMessage, "sessionId" | "messageId">): Fault {
+  return new Fault("not_found", `session ${sessionId} has no message ${JSON.stringify(messageId)}`, {
+    details: { sessionId, messageId },
   });
 }
 

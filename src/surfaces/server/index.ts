@@ -1,5 +1,6 @@
 export { scopes, type Access, type Scope } from "./access/access.ts";
 export { storedTokens, type TokenInfo, type TokenOptions, type Tokens } from "./access/tokens.ts";
+export * from "../channels/index.ts";
 export { hostsOf, isLoopback, listen, type Listening, type ListenOptions } from "./listen.ts";
 export type { ErrorFormat, Problem } from "./problem.ts";
 export {

@@ -46,6 +46,8 @@ export interface Route {
   readonly summary: string;
   /** The scope that the token must have. `null`: the route needs no token. */
   readonly scope: Scope | null;
+  /** With `scope: null`: routes with the same name share one allowance of requests. Default: `public`. */
+  readonly rateKey?: string;
   readonly params?: Schema;
   readonly query?: Schema;
   /** The JSON body. If absent, the handler reads the body itself. */
@@ -70,24 +72,56 @@ export interface Reply {
 /** What a handler returns: a reply, a whole response, or nothing for a response without a body. */
 export type RouteResult = Reply | Response | undefined;
 
-interface TypedRoute<P extends Schema, Q extends Schema, B extends Schema> extends Omit<
-  Route,
-  "params" | "query" | "body" | "handle"
-> {
+type NoValues = Readonly<Record<string, never>>;
+
+declare const values: unique symbol;
+
+/** A route with the types of its values, from which the page derives its requests. */
+export interface TypedRoute<Method, Path, Params, Query, Body, Result> extends Route {
+  readonly method: Method & Route["method"];
+  readonly path: Path & string;
+  /** Only the compiler uses this property; no route has it. */
+  readonly [values]?: {
+    readonly params: Params;
+    readonly query: Query;
+    readonly body: Body;
+    readonly result: Result;
+  };
+}
+
+/** The value of each response of a route. `undefined` for a response without a body. */
+type ResultOf<Response> = Response extends { readonly schema: Schema<infer Value> } ? Value : undefined;
+
+interface RouteOptions<
+  Method,
+  Path,
+  P extends Schema,
+  Q extends Schema,
+  B extends Schema,
+  R extends readonly RouteResponse[],
+> extends Omit<Route, "method" | "path" | "params" | "query" | "body" | "responses" | "handle"> {
+  readonly method: Method;
+  readonly path: Path;
   readonly params?: P;
   readonly query?: Q;
   readonly body?: B;
+  readonly responses: R;
   handle(request: RouteRequest<ValueOf<P>, ValueOf<Q>, ValueOf<B>>): MaybePromise<RouteResult>;
 }
 
 /** Declares a route. The handler receives values of the types that the schemas describe. */
 export function route<
-  P extends Schema = Schema<Readonly<Record<string, never>>>,
-  Q extends Schema = Schema<Readonly<Record<string, never>>>,
+  const Method extends Route["method"],
+  const Path extends string,
+  const R extends readonly RouteResponse[],
+  P extends Schema = Schema<NoValues>,
+  Q extends Schema = Schema<NoValues>,
   B extends Schema = Schema<JsonValue>,
->(typed: TypedRoute<P, Q, B>): Route {
+>(
+  options: RouteOptions<Method, Path, P, Q, B, R>,
+): TypedRoute<Method, Path, ValueOf<P>, ValueOf<Q>, ValueOf<B>, ResultOf<R[number]>> {
   // The server validates all values with the schemas before it calls the handler.
-  return typed;
+  return options;
 }
 
 /** A reply whose value must have the type of a schema. */

@@ -172,6 +172,7 @@ class HonoServer implements Server {
       document: () => openApi(this.routes, packageVersion()),
       draining: this.#draining.signal,
       refuseIfDraining: () => this.#refuseIfDraining(),
+      report: this.#report,
     };
     this.#mount();
   }
@@ -230,9 +231,9 @@ class HonoServer implements Server {
   }
 
   /** Checks who sends the request, how often, and whether the caller may use the route. */
-  async #admit({ scope }: Route, request: Request): Promise<Access> {
+  async #admit({ scope, rateKey = "public" }: Route, request: Request): Promise<Access> {
     if (scope === null) {
-      this.#rate.count("public");
+      this.#rate.count(rateKey);
       return publicAccess;
     }
     const access = await this.#identified(request);

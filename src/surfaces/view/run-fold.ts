@@ -8,6 +8,7 @@ import {
   toNanoUsd,
   totalTokens,
   type Event,
+  type EventType,
   type ExecutionBudget,
   type RunId,
   type SessionId,
@@ -307,13 +308,13 @@ export class RunFold {
     this.#set({ seats: this.#facts.seats + (hasSeat ? 1 : -1) });
   }
 
-  /** Adds the task of an event, if this is its first event. A task that was resumed after its end lives again. */
+  /** Adds the task of an event, if this is its first event. A task that works after its end was resumed or topped up. */
   #require({ taskId, agentId, parentId, at, type }: Event): void {
-    if (this.#add(taskId, agentId, parentId, at) || type !== "task_start") return;
+    if (this.#add(taskId, agentId, parentId, at) || !working.has(type)) return;
     const task = this.#tasks.get(taskId);
     if (task === undefined || task.endedAt === null) return;
-    this.#change(taskId, { endedAt: null });
-    this.#set({ live: this.#facts.live + 1 });
+    this.#change(taskId, { endedAt: null, status: "running" });
+    this.#set({ live: this.#facts.live + 1, endedAt: null, status: "running" });
     this.#setSeat(taskId, true);
   }
 
@@ -341,6 +342,14 @@ export class RunFold {
     this.#facts = { ...this.#facts, ...change };
   }
 }
+
+/** Events with which a task works. An ended task has none of them unless it continues. */
+const working: ReadonlySet<EventType> = new Set<EventType>([
+  "task_start",
+  "turn_start",
+  "message_start",
+  "tool_execution_start",
+]);
 
 const newTask = {
   children: 0,

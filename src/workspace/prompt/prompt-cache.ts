@@ -4,9 +4,13 @@ import { promptFooter, promptPrefix, type PromptAgent, type PromptMaterial } fro
 
 /** What prompts are built from, and where they are kept. */
 export interface PromptCacheOptions {
+  /** The material, as it was read before. It is used until the first `clear`. */
+  readonly initial: PromptMaterial;
   /** Reads the material. It is called once after each `clear`. */
   readonly load: () => Promise<PromptMaterial>;
   readonly places: Places;
+  /** Folder for scratch files of the profile. */
+  readonly temp?: string | undefined;
   readonly now: () => number;
 }
 
@@ -24,6 +28,8 @@ export class PromptCache {
 
   constructor(options: PromptCacheOptions) {
     this.#options = options;
+    this.#material = Promise.resolve(options.initial);
+    promptCaches.add(memoryFolder(options.places), this);
   }
 
   /** Returns the prompt source of one agent. */
@@ -49,8 +55,8 @@ export class PromptCache {
     const key = JSON.stringify([agent.name, agent.instructions, platform, query.toolNames]);
     const known = this.#prefixes.get(key);
     const prefix = known ?? (await this.#prefix(agent, query, key));
-    const { places, now } = this.#options;
-    const footer = promptFooter({ places, now: now(), sessionId: query.sessionId });
+    const { places, temp, now } = this.#options;
+    const footer = promptFooter({ places, temp, now: now(), sessionId: query.sessionId });
     return { text: `${prefix}\n\n${footer}`, fromCache: known !== undefined };
   }
 
@@ -75,3 +81,32 @@ export class PromptCache {
     this.#prefixes.set(key, prefix);
   }
 }
+
+/** Returns the folder with `MEMORY.md` and `USER.md`. */
+export function memoryFolder({ home, profile }: Places): string {
+  return profile?.folder ?? home;
+}
+
+/**
+ * The prompt caches of this process, by the folder whose memory their prompts contain. Agents that were made before a
+ * reload, and other workspaces with the same profile, have caches of their own. A cache without an agent is forgotten.
+ */
+class PromptCaches {
+  readonly #byFolder = new Map<string, readonly WeakRef<PromptCache>[]>();
+
+  add(folder: string, cache: PromptCache): void {
+    const live = this.#live(folder).map((each) => new WeakRef(each));
+    this.#byFolder.set(folder, [...live, new WeakRef(cache)]);
+  }
+
+  /** Clears all caches whose prompts contain the memory of a folder. */
+  clear(folder: string): void {
+    for (const cache of this.#live(folder)) cache.clear();
+  }
+
+  #live(folder: string): readonly PromptCache[] {
+    return (this.#byFolder.get(folder) ?? []).flatMap((each) => each.deref() ?? []);
+  }
+}
+
+export const promptCaches = new PromptCaches();

@@ -144,17 +144,21 @@ function sections(parts: readonly (string | undefined)[]): string {
 /** What the end of a prompt says about the session. */
 export interface FooterFacts {
   readonly places: Places;
+  /** Folder for scratch files of the profile. Absent if there is none. */
+  readonly temp?: string | undefined;
   readonly now: number;
   readonly sessionId: string | null;
 }
 
 /** Builds the end of a system prompt. It is the same within one session and day. */
-export function promptFooter({ places: { cwd, home, profile }, now, sessionId }: FooterFacts): string {
+export function promptFooter({ places, temp, now, sessionId }: FooterFacts): string {
+  const { cwd, home, profile } = places;
   const lines = [
     `Current date: ${isoDay(now)}`,
     `Current working directory: ${cwd}`,
     `Global directory: ${home}`,
     ...(profile === undefined ? [] : profileLines(profile)),
+    ...(temp === undefined ? [] : [`Profile temp directory: ${temp} (scratch files)`]),
     ...(profile === undefined || sessionId === null ? [] : [`Session ID: ${sessionId}`]),
   ];
   return lines.join("\n");
@@ -168,7 +172,6 @@ function profileLines({ folder }: Profile): readonly string[] {
     `Profile USER.md: ${folder}/USER.md (the user)`,
     `Profile skills directory: ${folder}/skills`,
     `Profile knowledge directory: ${folder}/knowledge`,
-    `Profile temp directory: ${folder}/temp (scratch files)`,
   ];
 }
 

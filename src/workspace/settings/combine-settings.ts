@@ -46,10 +46,20 @@ function combined(lower: Values, upper: Values, fields: Fields): Values {
     const field = fields[name];
     if (field?.type === "group" && before !== undefined)
       result[name] = combined(before as Values, value as Values, field.fields);
+    else if (field?.type === "map" && before !== undefined)
+      result[name] = combinedMap(before as Values, value as Values, field.fields);
     else if (field?.type === "texts" && before !== undefined)
       result[name] = [...new Set([...(before as readonly string[]), ...(value as readonly string[])])];
     else result[name] = value;
   }
+  return result;
+}
+
+/** Combines groups of the same name key by key. */
+function combinedMap(lower: Values, upper: Values, fields: Fields): Values {
+  const result: Record<string, unknown> = { ...lower };
+  for (const [name, value] of Object.entries(upper))
+    result[name] = combined((lower[name] ?? {}) as Values, value as Values, fields);
   return result;
 }
 

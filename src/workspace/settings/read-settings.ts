@@ -70,6 +70,16 @@ function checkGroup(value: unknown, fields: Fields, where: Where): object {
   return Object.fromEntries(checked);
 }
 
+function checkMap(value: unknown, fields: Fields, where: Where): object {
+  if (typeof value !== "object" || value === null || Array.isArray(value))
+    throw wrong(where, where.key.slice(0, -1), "an object", value);
+  const checked = Object.entries(value).map(([name, each]) => [
+    name,
+    checkGroup(each, fields, { ...where, key: `${where.key}${name}.` }),
+  ]);
+  return Object.fromEntries(checked) as object;
+}
+
 function checkField(value: unknown, field: Field, name: string, where: Where): unknown {
   const key = `${where.key}${name}`;
   switch (field.type) {
@@ -93,6 +103,8 @@ function checkField(value: unknown, field: Field, name: string, where: Where): u
       throw wrong(where, key, `one of ${field.choices.join(", ")}`, value);
     case "group":
       return checkGroup(value, field.fields, { ...where, key: `${key}.` });
+    case "map":
+      return checkMap(value, field.fields, { ...where, key: `${key}.` });
   }
 }
 

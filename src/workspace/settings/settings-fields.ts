@@ -3,7 +3,9 @@ export type Field =
   | (AnyField & { readonly type: "text" | "boolean" | "texts" })
   | (AnyField & { readonly type: "integer" | "number" })
   | (AnyField & { readonly type: "choice"; readonly choices: readonly string[] })
-  | (AnyField & { readonly type: "group"; readonly fields: Fields });
+  | (AnyField & { readonly type: "group"; readonly fields: Fields })
+  /** Groups with the same fields, each under a name that the user chooses. */
+  | (AnyField & { readonly type: "map"; readonly fields: Fields });
 
 interface AnyField {
   readonly description: string;
@@ -26,6 +28,51 @@ const flags = {
   useAccessibility: {
     type: "boolean",
     description: "Whether the model sees the accessibility tree before each of its turns. Default: false.",
+  },
+} as const satisfies Fields;
+
+/** Keys of a channel of `reeve serve`. Secrets are named by environment variables, so that no file contains them. */
+const channelFields = {
+  type: { type: "choice", choices: ["telegram", "webhook"], description: "Kind of channel." },
+  agent: { type: "text", description: "The agent that answers. Default: the default agent." },
+  allow: {
+    type: "map",
+    description: "Senders that may write without a pairing, by their exact id on the platform.",
+    fields: {
+      user: { type: "text", description: "User of the sender's runs. Default: CHANNEL:SENDER." },
+      tenant: { type: "text", description: "Tenant of the sender's runs. Default: no tenant." },
+    },
+  },
+  pairing: {
+    type: "boolean",
+    description: "Whether unknown senders receive a code for reeve pair approve. Default: true.",
+  },
+  tokenEnv: {
+    type: "text",
+    description: "Telegram: environment variable with the token of the bot. Default: TELEGRAM_BOT_TOKEN.",
+  },
+  secretEnv: {
+    type: "text",
+    description:
+      "Environment variable with the secret that signs requests; for a Telegram webhook, with its secret token.",
+  },
+  mode: {
+    type: "choice",
+    choices: ["poll", "webhook"],
+    description: "Telegram: how updates arrive. Default: poll.",
+  },
+  webhookUrl: {
+    type: "text",
+    description: "Telegram, webhook: public address of /channels/NAME, which is registered with Telegram.",
+  },
+  apiUrl: { type: "text", description: "Telegram: address of the Bot API, if it is a server of yours." },
+  callbackUrl: {
+    type: "text",
+    description: "Webhook: address for answers. Default: the response to a message contains its answer.",
+  },
+  allowPrivate: {
+    type: "texts",
+    description: "Webhook: private hosts that callbackUrl may lead to, as HOST or HOST:PORT.",
   },
 } as const satisfies Fields;
 
@@ -130,6 +177,18 @@ export const settingsFields = {
       },
     },
   },
+  server: {
+    type: "group",
+    description: "What reeve serve offers.",
+    fields: {
+      channels: {
+        type: "map",
+        description: "Channels by name, through which people and programs reach agents.",
+        fields: channelFields,
+        trust: "always",
+      },
+    },
+  },
   desktop: {
     type: "group",
     description: "The desktop of agents with the tools desktop_*.",
@@ -153,9 +212,14 @@ type ValueOf<Each extends Field> = Each extends { readonly type: "text" }
           ? Choice
           : Each extends { readonly type: "group"; readonly fields: infer Inner extends Fields }
             ? ValuesOf<Inner>
-            : never;
+            : Each extends { readonly type: "map"; readonly fields: infer Inner extends Fields }
+              ? Readonly<Record<string, ValuesOf<Inner>>>
+              : never;
 
 type ValuesOf<All extends Fields> = { readonly [Name in keyof All]?: ValueOf<All[Name]> };
+
+/** One channel of the setting `server.channels`. */
+export type ChannelSettings = ValuesOf<typeof channelFields>;
 
 /** The settings of a workspace, after all places have been combined. */
 export type Settings = ValuesOf<typeof settingsFields>;

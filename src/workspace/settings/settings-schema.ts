@@ -36,5 +36,7 @@ function fieldSchema(field: Field): JsonObject {
       return { enum: [...field.choices], description };
     case "group":
       return { ...objectSchema(field.fields), description };
+    case "map":
+      return { type: "object", additionalProperties: objectSchema(field.fields), description };
   }
 }

@@ -128,6 +128,24 @@ export function examples(world: ExampleWorld, owned = ""): Readonly<Record<strin
       body: { id: sessionId, agent: "clerk", messages: [userMessage("m1")], trigger: "submit-message" },
       status: 200,
     },
+    "openai.complete": {
+      body: {
+        model: "clerk",
+        messages: [
+          { role: "system", content: "Be brief." },
+          { role: "user", content: "Hello" },
+        ],
+        temperature: 0,
+      },
+      status: 200,
+    },
+    "openai.models": { status: 200 },
+    "openai.model": { params: { model: "clerk" }, status: 200 },
+    "ag-ui.run": {
+      params: { agent: "clerk" },
+      body: { threadId: sessionId, runId: "r1", messages: [{ id: "m2", role: "user", content: "Hello" }] },
+      status: 200,
+    },
     "chat.resume": { params: { sessionId: waiting.sessionId }, status: 200 },
     "runs.approvals": { ...waits, status: 200 },
     "runs.pause": { ...waits, status: 202 },

@@ -196,6 +196,24 @@ describe("a recovery", () => {
   });
 });
 
+describe("a run that continues after its end", () => {
+  test("a task that works after a top-up lives again, and so does its run", () => {
+    const ended = [
+      ...longRun(3),
+      at(3, "task_end", { status: "budget_exhausted" }),
+      at(4, "run_end", { status: "budget_exhausted" }),
+    ];
+    expect(folded(ended)).toMatchObject({ status: "budget_exhausted", live: 0, seats: 0 });
+    const continued = folded([
+      ...ended,
+      at(5, "budget_top_up", { taskId: rootTaskId, add: { maxCostUsd: 1 }, by: "ann" }),
+      at(6, "turn_start", { turn: 2 }),
+    ]);
+    expect(continued).toMatchObject({ status: "running", endedAt: null, live: 1, seats: 1 });
+    expect(continued.tasks.get(rootTaskId)).toMatchObject({ status: "running", endedAt: null });
+  });
+});
+
 const usage = {
   inputTokens: 10,
   outputTokens: 1,

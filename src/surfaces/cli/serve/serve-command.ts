@@ -1,12 +1,17 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
 import { formatSessionId, Fault, parseSessionId, type AgentResolver } from "../../../kernel/index.ts";
 import { openRuntime } from "../../../open-runtime.ts";
 import type { Workspace } from "../../../workspace.ts";
 import {
+  configuredChannels,
+  createChannels,
   createServer,
   hostsOf,
   isLoopback,
   listen,
   storedTokens,
+  type Channels,
   type Listening,
   type ServedAgent,
   type Server,
@@ -23,6 +28,7 @@ import {
   runResolver,
   type RunResolverOptions,
 } from "../run/run-agent.ts";
+import { packageRoot } from "../package-root.ts";
 import { checkSandbox } from "../run/run-sandbox.ts";
 import { toMetadata, type RunSettings } from "../run/run-settings.ts";
 import { agentSettings, reportNotices } from "../run/run-workspace.ts";
@@ -74,23 +80,43 @@ export async function serveCommand(options: ServeOptions, terminal: Terminal): P
     if (isWorker)
       for (const resolver of resolvers(workspace, { hosted, root: flags.root, onOpen, onLeave }))
         runtime.register(resolver);
+    const agents = hosted.map((settings) => servedAgent(workspace, settings));
+    const channels = open.add(
+      createChannels(runtime, {
+        store,
+        agents,
+        channels: configuredChannels(workspace, terminal.env),
+        log: (line) => terminal.say(`reeve: ${printable(line)}`),
+      }),
+    );
     const server = createServer(runtime, {
-      agents: hosted.map((settings) => servedAgent(workspace, settings)),
+      agents,
+      routes: channels.routes,
       tokens: needsToken ? tokens : null,
       hosts: [...hostsOf(host), ...(options.allowHost ?? [])],
+      ...(hasPage() && { page: pageFolder }),
       cookie: port === 0 ? "reeve" : `reeve-${port}`,
       onError: (error) => terminal.say(`reeve: ${error.message}`),
     });
     const listening = await listen(server, { port, host });
+    channels.start();
     reportNotices(workspace, terminal);
-    await announce(terminal, { options, server, listening, hosted });
+    await announce(terminal, { options, server, listening, hosted, channels });
     await interrupted(terminal);
     terminal.say("reeve: finishing calls in flight; press Ctrl-C again to end this process at once");
+    await channels.close();
     await listening.close();
     return "ok";
   } finally {
     await open.close();
   }
+}
+
+/** The built page. A checkout without `npm run build:page` has none. */
+const pageFolder = join(packageRoot, "dist/page");
+
+function hasPage(): boolean {
+  return existsSync(join(pageFolder, "index.html"));
 }
 
 /**
@@ -189,6 +215,7 @@ function servedAgent(workspace: Workspace, settings: RunSettings): ServedAgent {
 }
 
 interface Started {
+  readonly channels: Channels;
   readonly options: ServeOptions;
   readonly server: Server;
   readonly listening: Listening;
@@ -196,15 +223,21 @@ interface Started {
 }
 
 /** Prints the address to stdout: the page's one-time link, if the person at this machine can use one. */
-async function announce(terminal: Terminal, { options, server, listening, hosted }: Started): Promise<void> {
+async function announce(
+  terminal: Terminal,
+  { options, server, listening, hosted, channels }: Started,
+): Promise<void> {
   const link = isLoopback(options.host) ? server.pageLink() : undefined;
   await terminal.out(`${listening.url}${link ?? "/"}`);
   if (link !== undefined)
     terminal.say("The link works once and opens the page in this browser. Programs use: reeve token create");
+  if (!hasPage()) terminal.say("The page is not built; run npm run build:page in the checkout.");
   if (hosted.length === 0)
     terminal.say(
       "No agent is hosted, because none has a model; use --model provider/id, or set REEVE_MODEL.",
     );
+  if (channels.names.length > 0)
+    terminal.say(`Channels: ${channels.names.join(", ")}. Admit senders with: reeve pair`);
   if (!options.token) terminal.say("Every program of this machine may use the server (--no-token).");
   if (!options.worker) terminal.say("Runs are not driven here (--no-worker); they wait for a worker.");
 }

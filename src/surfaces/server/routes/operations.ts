@@ -1,5 +1,5 @@
 import { usageDimensions, type Message } from "../../../kernel/index.ts";
-import { reply, route, type Route } from "../route.ts";
+import { reply, route } from "../route.ts";
 import { after, agentId, approvalPage, limit, runId } from "../schema/run-schemas.ts";
 import {
   choice,
@@ -176,7 +176,7 @@ const getAccess = route({
   handle: ({ access: { name, scope, tenantId, userId } }) => reply(self, { name, scope, tenantId, userId }),
 });
 
-export const operationRoutes: readonly Route[] = [
+export const operationRoutes = [
   listApprovals,
   listAgents,
   getAgent,
@@ -184,4 +184,4 @@ export const operationRoutes: readonly Route[] = [
   listDeadLetters,
   redeliver,
   getAccess,
-];
+] as const;

@@ -1,5 +1,5 @@
 import { Fault } from "../../../kernel/index.ts";
-import { reply, route, type Route } from "../route.ts";
+import { reply, route } from "../route.ts";
 import { anyObject, object, text } from "../schema/schema.ts";
 
 const document = { status: 200, description: "This document.", schema: anyObject() };
@@ -30,4 +30,4 @@ const login = route({
   },
 });
 
-export const publicRoutes: readonly Route[] = [getDocument, login];
+export const publicRoutes = [getDocument, login] as const;

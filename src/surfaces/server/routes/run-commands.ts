@@ -1,5 +1,5 @@
 import { formatRunId, type ApprovalDecision, type RunHandle, type TopUp } from "../../../kernel/index.ts";
-import { reply, route, type Route, type RouteRequest } from "../route.ts";
+import { reply, route, type RouteRequest, type TypedRoute } from "../route.ts";
 import { approval, priority, runParams, runSummary, taskId } from "../schema/run-schemas.ts";
 import {
   anyJson,
@@ -24,17 +24,24 @@ const accepted = {
 };
 
 /** A route that sends a command to a run. */
-function command<Body extends Schema>(
-  name: string,
+function command<const Name extends string, Body extends Schema>(
+  name: Name,
   summary: string,
   body: Body,
   send: (run: RunHandle, body: ValueOf<Body>) => Promise<void>,
   isBodyOptional = false,
-): Route {
+): TypedRoute<
+  "POST",
+  `/api/runs/{runId}/${Name}`,
+  ValueOf<typeof runParams>,
+  Readonly<Record<string, never>>,
+  ValueOf<Body>,
+  ValueOf<typeof runSummary>
+> {
   return route({
     id: `runs.${name}`,
     method: "POST",
-    path: `/api/runs/{runId}/${name}`,
+    path: `/api/runs/{runId}/${name}` as const,
     summary,
     scope: "run",
     params: runParams,
@@ -143,7 +150,7 @@ const resend = route({
   },
 });
 
-export const runCommandRoutes: readonly Route[] = [
+export const runCommandRoutes = [
   command(
     "cancel",
     "Cancel a run with all its tasks.",
@@ -218,4 +225,4 @@ export const runCommandRoutes: readonly Route[] = [
   ),
   fork,
   resend,
-];
+] as const;

@@ -7,7 +7,7 @@ import {
   type RunHandle,
   type RunQuery,
 } from "../../../kernel/index.ts";
-import { reply, route, type Route, type RouteRequest } from "../route.ts";
+import { reply, route, type RouteRequest } from "../route.ts";
 import {
   after,
   agentId,
@@ -264,7 +264,7 @@ const getSnapshot = route({
   handle: async (request) => reply(seen, await (await findRun(request)).snapshot()),
 });
 
-export const runRoutes: readonly Route[] = [
+export const runRoutes = [
   listRuns,
   submitRun,
   getRun,
@@ -272,4 +272,4 @@ export const runRoutes: readonly Route[] = [
   listEvents,
   listTasks,
   getSnapshot,
-];
+] as const;

@@ -4,12 +4,13 @@ import {
   missedPolicies,
   overlapPolicies,
   type CallSettings,
+  type JsonValue,
   type Schedule,
   type ScheduleOptions,
   type ScheduleOwner,
 } from "../../../kernel/index.ts";
 import type { Access } from "../access/access.ts";
-import { reply, route, type Route, type RouteRequest } from "../route.ts";
+import { reply, route, type RouteRequest, type TypedRoute } from "../route.ts";
 import { agentId, budget, priority, sessionId, spawnBudget, time } from "../schema/run-schemas.ts";
 import {
   anyJson,
@@ -24,6 +25,7 @@ import {
   optional,
   schemaOf,
   text,
+  type ValueOf,
 } from "../schema/schema.ts";
 
 const name = text({ minLength: 1, maxLength: 128, description: "Name of the schedule." });
@@ -168,11 +170,21 @@ const getSchedule = route({
 });
 
 /** A route that pauses or resumes a schedule. */
-function switchRoute(action: "pause" | "resume", summary: string): Route {
+function switchRoute<const Action extends "pause" | "resume">(
+  action: Action,
+  summary: string,
+): TypedRoute<
+  "POST",
+  `/api/schedules/{name}/${Action}`,
+  ValueOf<typeof params>,
+  NamedRequest["query"],
+  JsonValue,
+  ValueOf<typeof schedule>
+> {
   return route({
     id: `schedules.${action}`,
     method: "POST",
-    path: `/api/schedules/{name}/${action}`,
+    path: `/api/schedules/{name}/${action}` as const,
     summary,
     scope: "run",
     params,
@@ -199,11 +211,11 @@ const removeSchedule = route({
   },
 });
 
-export const scheduleRoutes: readonly Route[] = [
+export const scheduleRoutes = [
   listSchedules,
   createSchedule,
   getSchedule,
   switchRoute("pause", "Stop a schedule until it is resumed."),
   switchRoute("resume", "Continue a paused schedule."),
   removeSchedule,
-];
+] as const;

@@ -1,5 +1,5 @@
 import { Fault, type ChatMessage, type CustomEntry } from "../../../kernel/index.ts";
-import { reply, route, type Route, type RouteRequest } from "../route.ts";
+import { reply, route, type RouteRequest } from "../route.ts";
 import { after, agentId, limit, sessionId } from "../schema/run-schemas.ts";
 import {
   contextUsage,
@@ -313,7 +313,7 @@ const remove = route({
   },
 });
 
-export const sessionRoutes: readonly Route[] = [
+export const sessionRoutes = [
   listSessions,
   search,
   getSession,
@@ -330,4 +330,4 @@ export const sessionRoutes: readonly Route[] = [
   append,
   compact,
   remove,
-];
+] as const;

@@ -1,5 +1,5 @@
 import { Fault } from "../../../kernel/index.ts";
-import { route, type Route } from "../route.ts";
+import { route } from "../route.ts";
 import { runParams } from "../schema/run-schemas.ts";
 import { sessionParams } from "../schema/session-schemas.ts";
 import { flag, integer, object, optional, text } from "../schema/schema.ts";
@@ -103,4 +103,4 @@ const streamRuns = route({
   },
 });
 
-export const streamRoutes: readonly Route[] = [streamRun, streamSession, streamRuns];
+export const streamRoutes = [streamRun, streamSession, streamRuns] as const;

@@ -1,5 +1,7 @@
 import { Fault } from "../../../kernel/index.ts";
 import type { Route } from "../route.ts";
+import { openAiRoutes } from "../../protocols/openai/openai-routes.ts";
+import { agUiRoutes } from "../../protocols/ag-ui/ag-ui-routes.ts";
 import { chatRoutes } from "../../protocols/ui-message/chat-routes.ts";
 import { getFacts } from "./facts.ts";
 import { operationRoutes } from "./operations.ts";
@@ -10,7 +12,7 @@ import { scheduleRoutes } from "./schedules.ts";
 import { sessionRoutes } from "./sessions.ts";
 import { streamRoutes } from "./streams.ts";
 
-const ownRoutes: readonly Route[] = [
+const typedRoutes = [
   ...runRoutes,
   ...runCommandRoutes,
   ...sessionRoutes,
@@ -18,13 +20,18 @@ const ownRoutes: readonly Route[] = [
   ...scheduleRoutes,
   getFacts,
   ...streamRoutes,
-  ...chatRoutes,
   ...publicRoutes,
-];
+] as const;
+
+/** The routes that declare the types of their values. The page uses them. */
+export type ServerRoute = (typeof typedRoutes)[number];
+
+/** Routes of protocols, whose clients have types of their own. */
+const protocolRoutes: readonly Route[] = [...chatRoutes, ...agUiRoutes, ...openAiRoutes];
 
 /** The table of all routes of a server. Throws `already_exists` if two have the same id, or the same method and path. */
 export function routeTable(others: readonly Route[]): readonly Route[] {
-  const table = [...ownRoutes, ...others];
+  const table: readonly Route[] = [...typedRoutes, ...protocolRoutes, ...others];
   const taken = new Set<string>();
   for (const { id, method, path } of table)
     for (const name of [id, `${method} ${path.replaceAll(/\{\w+\}/gu, "{}")}`]) {

@@ -1,0 +1,41 @@
+import { Fault } from "../../../kernel/index.ts";
+import { ownerOf, type Owner } from "./owner.ts";
+
+/** A sender that may write without a pairing: its id, or its id with the user and the tenant of its runs. */
+export type AllowedSender =
+  | string
+  | {
+      /** Id of the sender on the platform. Compared exactly. */
+      readonly sender: string;
+      /** Default: `CHANNEL:SENDER`. */
+      readonly user?: string;
+      /** If absent, the runs belong to no tenant. */
+      readonly tenant?: string;
+    };
+
+/** The senders of an allow list with their owners. Throws `invalid_argument` for a pattern or an invalid id. */
+export function allowList(
+  channel: string,
+  allow: readonly AllowedSender[],
+  problemOf: (senderId: string) => string | undefined = () => undefined,
+): ReadonlyMap<string, Owner> {
+  const owners = new Map<string, Owner>();
+  for (const each of allow) {
+    const { sender, user, tenant } =
+      typeof each === "string" ? { sender: each, user: undefined, tenant: undefined } : each;
+    const problem = sender === "" || /[*?]/u.test(sender) ? "expected an exact id" : problemOf(sender);
+    if (problem !== undefined)
+      throw new Fault(
+        "invalid_argument",
+        `invalid sender ${JSON.stringify(sender)} in the allow list of channel ${channel}: ${problem}`,
+      );
+    owners.set(
+      sender,
+      ownerOf(channel, sender, {
+        ...(user !== undefined && { userId: user }),
+        ...(tenant !== undefined && { tenantId: tenant }),
+      }),
+    );
+  }
+  return owners;
+}

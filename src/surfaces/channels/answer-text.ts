@@ -1,0 +1,111 @@
+import { readProperty, type PendingApproval, type RunResult, type JsonValue } from "../../kernel/index.ts";
+import type { Choice } from "./channel.ts";
+
+/** The text that a person receives for an ended run. Empty for a run that was stopped before it said anything. */
+export function answerText({ status, output, runId }: RunResult<JsonValue>): string {
+  const text = typeof output === "string" ? output : output === null ? "" : JSON.stringify(output, null, 2);
+  if (status === "completed") return text === "" ? "(no answer)" : text;
+  if (status === "cancelled") return text === "" ? "" : `${text}\n\n[stopped]`;
+  const notice = `[${endings[status] ?? "not completed"}: ${runId}]`;
+  return text === "" ? notice : `${text}\n\n${notice}`;
+}
+
+/** What a person reads about a run that did not complete. The reason may contain internal details and is left out. */
+const endings: Readonly<Record<string, string>> = {
+  max_turns: "stopped at the limit of turns",
+  max_output: "cut at the output limit of the model",
+  budget_exhausted: "stopped because the budget is used up",
+  deadline_exceeded: "stopped at the deadline",
+  guardrail_tripped: "stopped by a guardrail",
+  paused: "paused",
+  failed: "failed",
+};
+
+/** How a question can be answered in a channel. */
+export interface QuestionForm {
+  readonly text: string;
+  /** Labels of the choices with their codes, which `Questions` turns into `Choice.data`. */
+  readonly choices: readonly { readonly label: string; readonly code: string }[];
+  /** The answers of choices with a number as code. */
+  readonly answers: readonly string[];
+  /** Whether the next message of the person is the answer. */
+  readonly takesText: boolean;
+}
+
+const maxInput = 1_500;
+/** Longest call that is shown for approval, in characters. */
+const maxCall = 10_000;
+const maxOptions = 8;
+const deny = { label: "Deny", code: "d" } as const;
+const decline = { label: "Decline", code: "d" } as const;
+
+/** The form of a question. `undefined` if a program must answer it. */
+export function questionForm({
+  kind,
+  toolName,
+  input,
+  parsedInput,
+  reason,
+  agentId,
+}: PendingApproval): QuestionForm | undefined {
+  if (kind === "client_tool") return undefined;
+  if (kind === "tool_call") {
+    const call = visible(JSON.stringify(parsedInput ?? input, null, 2));
+    // A person must see the whole call to approve it.
+    const isShown = call.length <= maxCall;
+    return {
+      text: `${agentId} asks to use ${toolName}:\n${isShown ? call : `${call.slice(0, maxInput).toWellFormed()} [...]\n\nThe call is too long to be approved here. Use the page of the server, or reeve approve.`}\n\n${cut(reason)}`,
+      choices: isShown ? [{ label: "Approve", code: "a" }, deny] : [deny],
+      answers: [],
+      takesText: false,
+    };
+  }
+  const message = readProperty(input, "message") ?? readProperty(input, "question");
+  const text = cut(typeof message === "string" ? message : reason);
+  if (kind === "confirm")
+    return {
+      text,
+      choices: [
+        { label: "Yes", code: "a" },
+        { label: "No", code: "d" },
+      ],
+      answers: [],
+      takesText: false,
+    };
+  if (kind === "elicitation")
+    return {
+      text: `${text}\n\nAnswer it on the page of the server.`,
+      choices: [decline],
+      answers: [],
+      takesText: false,
+    };
+  const options = readProperty(input, kind === "select" ? "choices" : "options");
+  const answers = Array.isArray(options) ? options.map(String).slice(0, maxOptions) : [];
+  return {
+    text,
+    choices: [
+      ...answers.map((label, index) => ({ label: label.slice(0, 60), code: String(index) })),
+      decline,
+    ],
+    answers,
+    takesText: kind !== "select",
+  };
+}
+
+/** The choices of a question. Their data are the code of the choice and the token of the question. */
+export function choicesOf({ choices }: Pick<QuestionForm, "choices">, token: string): readonly Choice[] {
+  return choices.map(({ label, code }) => ({ label, data: `${code}:${token}` }));
+}
+
+/** Shows characters that could change how the text around them looks, such as those that reverse the direction. */
+function visible(text: string): string {
+  return text.replaceAll(
+    /[\u061C\u200B-\u200F\u2028-\u202E\u2060-\u206F\uFEFF]/gu,
+    (each) => `\\u${each.charCodeAt(0).toString(16).padStart(4, "0")}`,
+  );
+}
+
+function cut(source: string): string {
+  const text = visible(source);
+  return text.length <= maxInput ? text : `${text.slice(0, maxInput).toWellFormed()} [...]`;
+}

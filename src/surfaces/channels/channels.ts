@@ -1,0 +1,179 @@
+import {
+  checkOptions,
+  Fault,
+  optionNames,
+  type HostedAgent,
+  type Runtime,
+  type Store,
+} from "../../kernel/index.ts";
+import { limitedRequest } from "../server/request-body.ts";
+import { route, type Route } from "../server/route.ts";
+import { anyObject } from "../server/schema/schema.ts";
+import { ServedAgents, type ServedAgent } from "../server/served-agents.ts";
+import { allowList, type AllowedSender } from "./access/allow-list.ts";
+import { storedPairings } from "./access/pairings.ts";
+import { Senders } from "./access/senders.ts";
+import { ChannelHost } from "./channel-host.ts";
+import type { ChannelAdapter } from "./channel.ts";
+
+/** A channel, and who may use it to reach which agent. */
+export interface ChannelEntry {
+  readonly channel: ChannelAdapter;
+  /** Name of the agent that answers. Default: the first agent. */
+  readonly agent?: string;
+  /** Senders that may write without a pairing. Compared exactly. Default: none. */
+  readonly allow?: readonly AllowedSender[];
+  /** Whether unknown senders receive a code, with which the owner of the store can admit them. Default: `true`. */
+  readonly pairing?: boolean;
+}
+
+/** Options of `createChannels`. */
+export interface ChannelsOptions {
+  /** The store of the runtime. Messages, answers and pairings are kept in its records. */
+  readonly store: Pick<Store, "records" | "onChange">;
+  /** The agents that channels may name. An agent is registered with the runtime; a `ServedAgent` is not. */
+  readonly agents: readonly (HostedAgent | ServedAgent)[];
+  readonly channels: readonly ChannelEntry[];
+  /** Receives one line for each event that a person may have to know. Default: a process warning. */
+  readonly log?: (line: string) => void;
+}
+
+/** Channels that work until they are closed. */
+export interface Channels {
+  /** The routes of channels with a fetch handler, for `createServer(runtime, { routes })`. */
+  readonly routes: readonly Route[];
+  /** The names of the channels. */
+  readonly names: readonly string[];
+  /** Begins to poll, to work on stored messages and to send. */
+  start(): void;
+  /** Stops all channels and resolves when nothing is in progress. Close them before the runtime. */
+  close(): Promise<void>;
+}
+
+const knownOptions = optionNames<ChannelsOptions>({ store: true, agents: true, channels: true, log: true });
+
+/** Largest body of a request to a channel, in bytes. */
+const maxBodyBytes = 262_144;
+
+/**
+ * Lets people reach agents through channels, such as `telegramChannel()` and `webhookChannel()`.
+ *
+ * @example
+ * ```ts
+ * import { Agent, openRuntime, openStore } from "reeve";
+ * import { createChannels, createServer, webhookChannel } from "reeve/server";
+ * import { scriptedModel } from "reeve/testing";
+ *
+ * const store = await openStore("memory:");
+ * const runtime = await openRuntime({ store });
+ * const agents = [new Agent({ name: "clerk", model: scriptedModel(["Done."]) })];
+ * const channel = webhookChannel({ name: "shop", secret: "0123456789abcdef0123456789abcdef" });
+ * const channels = createChannels(runtime, { store, agents, channels: [{ channel, allow: ["till-1"] }] });
+ * const server = createServer(runtime, { agents, tokens: null, routes: channels.routes });
+ * channels.start();
+ *
+ * await channels.close();
+ * await server.drain();
+ * await runtime.close();
+ * ```
+ */
+export function createChannels(runtime: Runtime, options: ChannelsOptions): Channels {
+  checkOptions("createChannels()", options, knownOptions);
+  const { store, agents, channels, log = warn } = options;
+  const served = new ServedAgents(agents);
+  for (const agent of agents) if ("id" in agent) runtime.register(agent);
+  const hosts = new Map<string, ChannelHost>();
+  const routes: Route[] = [];
+  for (const entry of channels) {
+    const { channel } = entry;
+    checkName(channel.name);
+    if (hosts.has(channel.name))
+      throw new Fault("already_exists", `two channels have the name ${channel.name}; rename one of them`);
+    const host = new ChannelHost({
+      channel,
+      agent: agentOf(entry, served),
+      agents: served,
+      runtime,
+      store,
+      records: store.records,
+      senders: sendersOf(entry, { runtime, store, log }),
+      clock: runtime.clock,
+      log,
+    });
+    hosts.set(channel.name, host);
+    if (channel.fetch !== undefined) routes.push(routeOf(channel, host));
+  }
+  return {
+    routes,
+    names: [...hosts.keys()],
+    start: () => {
+      for (const host of hosts.values()) host.start();
+    },
+    close: async () => {
+      await Promise.all([...hosts.values()].map((host) => host.close()));
+    },
+  };
+}
+
+function sendersOf(
+  { channel, allow = [], pairing = true }: ChannelEntry,
+  {
+    runtime: { clock },
+    store,
+    log,
+  }: { readonly runtime: Runtime } & Pick<ChannelsOptions, "store"> & {
+      readonly log: (line: string) => void;
+    },
+): Senders {
+  const now = (): number => clock.now();
+  return new Senders({
+    channel: channel.name,
+    allowed: allowList(channel.name, allow, (senderId) => channel.senderProblem?.(senderId)),
+    canPair: pairing,
+    pairings: storedPairings(store.records, now),
+    log,
+    now,
+  });
+}
+
+function agentOf({ agent, channel }: ChannelEntry, agents: ServedAgents): string {
+  if (agent !== undefined) return agents.find(agent).name;
+  const [first] = agents.list;
+  if (first === undefined)
+    throw new Fault("invalid_argument", `channel ${channel.name} has no agent: host one, and name it`);
+  return first.name;
+}
+
+const answered = { status: 200, description: "What the channel answers.", schema: anyObject() };
+
+/** The route of a channel. The channel authenticates its requests itself, so the route needs no token. */
+function routeOf(channel: ChannelAdapter, host: ChannelHost): Route {
+  return route({
+    id: `channels.${channel.name}`,
+    method: "POST",
+    path: `/channels/${channel.name}`,
+    summary: `Receive messages of the channel ${channel.name}. The channel authenticates its requests itself.`,
+    scope: null,
+    rateKey: `channel ${channel.name}`,
+    responses: [answered],
+    handle: async ({ request, server }) => {
+      server.refuseIfDraining();
+      const limited = limitedRequest(request, maxBodyBytes);
+      if (channel.fetch === undefined)
+        throw new Fault("unsupported", `channel ${channel.name} receives no requests`);
+      return channel.fetch(limited, host);
+    },
+  });
+}
+
+function checkName(name: string): void {
+  if (!/^[a-z][a-z0-9-]{0,31}$/u.test(name))
+    throw new Fault(
+      "invalid_argument",
+      `invalid name ${JSON.stringify(name)} of a channel: expected 1 to 32 lower-case letters, digits and -, starting with a letter`,
+    );
+}
+
+function warn(line: string): void {
+  process.emitWarning(line, { type: "ReeveWarning" });
+}

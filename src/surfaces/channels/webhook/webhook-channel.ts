@@ -1,0 +1,197 @@
+import { checkOptions, Fault, optionNames, type JsonValue } from "../../../kernel/index.ts";
+import type { AddressCheckOptions } from "../../../capabilities/web/address-check.ts";
+import { jsonBody } from "../../server/request-body.ts";
+import {
+  choice,
+  integer,
+  object,
+  optional,
+  text as textSchema,
+  type ValueOf,
+} from "../../server/schema/schema.ts";
+import { Validator } from "../../server/schema/validator.ts";
+import type {
+  ChannelAdapter,
+  ChannelPort,
+  MessageOutcome,
+  OutgoingMessage,
+  SendOutcome,
+} from "../channel.ts";
+import { postCallback } from "./callback.ts";
+import { checkSecret, sign, signatureHeader, toleranceMs, verify } from "./signature.ts";
+
+/** Options of `webhookChannel`. */
+export interface WebhookOptions extends AddressCheckOptions {
+  readonly name: string;
+  /** Secret with which both sides sign, at least 32 characters. */
+  readonly secret: string;
+  /**
+   * Address to which answers and questions are sent, signed like the requests. If absent, the response to a message
+   * contains its answer.
+   */
+  readonly callbackUrl?: string;
+  /** How long a response waits for an answer, in milliseconds. Default: 25_000. */
+  readonly waitMs?: number;
+}
+
+const knownOptions = optionNames<WebhookOptions>({
+  name: true,
+  secret: true,
+  callbackUrl: true,
+  waitMs: true,
+  allowPrivate: true,
+  resolve: true,
+});
+
+const id = textSchema({ minLength: 1, maxLength: 255 });
+const body = object({
+  type: choice(["message", "decision"]),
+  senderId: id,
+  conversationId: optional(id),
+  messageId: optional(id),
+  senderName: optional(textSchema({ maxLength: 255 })),
+  text: optional(textSchema({})),
+  order: optional(integer({})),
+  data: optional(textSchema({ maxLength: 64 })),
+});
+type Body = ValueOf<typeof body>;
+
+/**
+ * A channel for programs: they send signed messages to `/channels/NAME`, and receive the answer in the response or at a
+ * callback address. `docs/channels.md` describes the bodies.
+ */
+export function webhookChannel(options: WebhookOptions): ChannelAdapter {
+  checkOptions("webhookChannel()", options, knownOptions);
+  const { name, secret, callbackUrl, waitMs = 25_000 } = options;
+  checkSecret(name, secret);
+  if (callbackUrl !== undefined && !URL.canParse(callbackUrl))
+    throw new Fault(
+      "invalid_argument",
+      `invalid callbackUrl ${callbackUrl} of channel ${name}: expected a URL`,
+    );
+  const validator = new Validator();
+  const send = sender(options);
+  return {
+    name,
+    platform: "webhook",
+    send,
+    fetch: async (request, port) => {
+      const source = await verified(request, port, secret);
+      validator.check(body, source, "body");
+      const message = source as Body;
+      const answer =
+        message.type === "decision"
+          ? await decide(message, port)
+          : await receive(message, port, callbackUrl === undefined ? waitMs : 0);
+      return Response.json(answer.value, { status: answer.status });
+    },
+  };
+}
+
+/** Reads a body after its signature was checked. A request that was received before is refused. */
+async function verified(request: Request, port: ChannelPort, secret: string): Promise<JsonValue> {
+  const header = request.headers.get(signatureHeader);
+  const source = await request.text();
+  const signature = verify(secret, header, source, port.clock.now());
+  if (!(await port.once(signature, 2 * toleranceMs)))
+    throw new Fault(
+      "already_exists",
+      "this request was received before; to repeat a message, sign it again with the current time",
+    );
+  const { url, headers } = request;
+  const value = await jsonBody(new Request(url, { method: "POST", headers, body: source }));
+  if (value === undefined) throw new Fault("invalid_argument", "the request has no body");
+  return value;
+}
+
+interface Answer {
+  readonly status: number;
+  readonly value: JsonValue;
+}
+
+async function receive(message: Body, port: ChannelPort, waitMs: number): Promise<Answer> {
+  const { senderId, conversationId = senderId, messageId, text, senderName, order } = message;
+  if (messageId === undefined || text === undefined)
+    throw new Fault("invalid_argument", "invalid body: a message needs messageId and text");
+  const receipt = await port.receive({
+    messageId,
+    conversationId,
+    senderId,
+    text,
+    ...(senderName !== undefined && { senderName }),
+    ...(order !== undefined && { order }),
+  });
+  if (receipt.kind === "refused")
+    throw new Fault("permission_denied", "the sender may not use this channel, or too many messages wait");
+  if (receipt.kind === "pairing") return { status: 403, value: { state: "pairing", text: receipt.text } };
+  const signal = AbortSignal.timeout(waitMs);
+  const outcome =
+    waitMs === 0 ? undefined : await port.outcome({ conversationId, messageId, senderId }, signal);
+  if (outcome === undefined) return { status: 202, value: { state: "queued" } };
+  return { status: outcome.state === "answered" ? 200 : 202, value: valueOf(outcome) };
+}
+
+function valueOf({ state, runId, status, texts, questions }: MessageOutcome): JsonValue {
+  return {
+    state,
+    ...(runId !== undefined && { runId }),
+    ...(status !== undefined && { status }),
+    ...(state === "answered" && { text: texts.join("\n") }),
+    ...(questions.length > 0 && { questions: questions as unknown as JsonValue }),
+  };
+}
+
+const decisionStatus = { accepted: 200, late: 409, refused: 403, unknown: 404 } as const;
+
+async function decide(message: Body, port: ChannelPort): Promise<Answer> {
+  const { senderId, conversationId = senderId, data } = message;
+  if (data === undefined)
+    throw new Fault("invalid_argument", "invalid body: a decision needs the data of a choice");
+  const { kind, text } = await port.decide({ senderId, conversationId, data });
+  return { status: decisionStatus[kind], value: { state: kind, text } };
+}
+
+/** Sends messages to the callback address. Without one, the responses contain them, and there is nothing to send. */
+function sender({
+  callbackUrl,
+  secret,
+  ...address
+}: WebhookOptions): (message: OutgoingMessage, signal: AbortSignal) => Promise<SendOutcome> {
+  if (callbackUrl === undefined) return async () => ({ kind: "sent" });
+  return (message, signal) => sendSigned({ ...address, url: callbackUrl, secret }, message, signal);
+}
+
+interface SignedAddress extends AddressCheckOptions {
+  readonly url: string;
+  readonly secret: string;
+}
+
+/** Posts a message, signed with the current time. `Idempotency-Key` is the same for every repetition. */
+async function sendSigned(
+  { url, secret, allowPrivate, resolve }: SignedAddress,
+  message: OutgoingMessage,
+  signal: AbortSignal,
+): Promise<SendOutcome> {
+  const source = JSON.stringify(message);
+  let answer;
+  try {
+    answer = await postCallback({
+      url,
+      body: source,
+      signal,
+      headers: { [signatureHeader]: sign(secret, source, Date.now()), "idempotency-key": message.deliveryId },
+      ...(allowPrivate !== undefined && { allowPrivate }),
+      ...(resolve !== undefined && { resolve }),
+    });
+  } catch (error) {
+    const fault = Fault.from(error);
+    if (fault.code === "permission_denied") return { kind: "failed", reason: fault.message };
+    return { kind: "retry", reason: fault.message };
+  }
+  const { status, retryAfterMs } = answer;
+  if (status >= 200 && status < 300) return { kind: "sent" };
+  const reason = `the callback address answered ${status}`;
+  if (status < 500 && status !== 408 && status !== 409 && status !== 425 && status !== 429)
+    return { kind: "failed", reason };
+  return { kind: "retry", reason, ...(retryAfterMs !== undefined && { afterMs: retryAfterMs }) };
+}

@@ -1,0 +1,337 @@
+import { Fault, type RunHandle, type Runtime } from "../../../kernel/index.ts";
+import type { Owner } from "../access/owner.ts";
+import { answerText } from "../answer-text.ts";
+import { allRecords, namespaces } from "../channel-records.ts";
+import { viewOf, type ChannelParts } from "./parts.ts";
+import type { AskedRun, Questions } from "./questions.ts";
+import type { SendQueue } from "./send-queue.ts";
+import {
+  compareEntries,
+  entryOf,
+  runIdOf,
+  valueOf,
+  type MessageEntry,
+  type StoredMessage,
+} from "./stored-message.ts";
+import { startRun } from "./start-run.ts";
+import { Typing } from "./typing.ts";
+import { backoffMs, wait } from "./wait.ts";
+
+/** How long the id of an answered message is kept. A message that arrives again later counts as a new one. */
+const seenMs = 7 * 86_400_000;
+const stopReason = "stopped in the channel";
+
+/**
+ * Works on the stored messages of a channel, while this process holds the channel's lease. Each message is one record
+ * whose state changes with one write, so that another process continues at every point: it submits the same run again,
+ * which has no effect, follows it, and delivers the pieces that are not marked as sent.
+ */
+export class MessageWork {
+  readonly #parts: ChannelParts;
+  readonly #questions: Questions;
+  readonly #queue: SendQueue;
+  readonly #signal: AbortSignal;
+  /** Keys of the messages that this process works on or has queued. */
+  readonly #known = new Set<string>();
+  /** The messages of each session that wait, in their order. */
+  readonly #waiting = new Map<string, MessageEntry[]>();
+  /** The message of each session whose run is in progress. */
+  readonly #active = new Map<string, MessageEntry>();
+  /** Keys of the messages that `/stop` has stopped. */
+  readonly #stopped = new Set<string>();
+  readonly #inProgress = new Set<Promise<void>>();
+
+  constructor(parts: ChannelParts, questions: Questions, queue: SendQueue, signal: AbortSignal) {
+    this.#parts = parts;
+    this.#questions = questions;
+    this.#queue = queue;
+    this.#signal = signal;
+  }
+
+  /** Takes up all stored messages that this process does not work on yet. */
+  async load(): Promise<void> {
+    const { records, channel } = this.#parts;
+    const found = await allRecords(records, namespaces.messages, `${channel.name}/`);
+    const entries = found.map(entryOf).filter(({ key }) => !this.#known.has(key));
+    for (const entry of entries.toSorted(compareEntries)) this.add(entry);
+  }
+
+  /** Takes up a message. */
+  add(entry: MessageEntry): void {
+    if (this.#known.has(entry.key) || this.#signal.aborted) return;
+    this.#known.add(entry.key);
+    const { state, command, answers, sessionId } = entry.message;
+    if (state === "answering") this.#deliver(entry);
+    else if (command !== null || answers !== null)
+      this.#spawn(() => this.#attempts(entry, () => this.#act(entry)));
+    else {
+      this.#insert(entry);
+      this.#startNext(sessionId);
+    }
+  }
+
+  /** Resolves when everything in progress has stopped. */
+  async settled(): Promise<void> {
+    while (this.#inProgress.size > 0) await Promise.allSettled(this.#inProgress);
+  }
+
+  #insert(entry: MessageEntry): void {
+    const { sessionId, state } = entry.message;
+    const queue = this.#waiting.get(sessionId) ?? [];
+    // A message whose run has started is ahead of all that wait.
+    if (state === "running") queue.unshift(entry);
+    else {
+      const at = queue.findIndex(
+        (each) => each.message.state === "queued" && compareEntries(entry, each) < 0,
+      );
+      queue.splice(at === -1 ? queue.length : at, 0, entry);
+    }
+    this.#waiting.set(sessionId, queue);
+  }
+
+  #startNext(sessionId: string): void {
+    if (this.#active.has(sessionId) || this.#signal.aborted) return;
+    const queue = this.#waiting.get(sessionId);
+    const entry = queue?.shift();
+    if (queue?.length === 0) this.#waiting.delete(sessionId);
+    if (entry === undefined) return;
+    this.#active.set(sessionId, entry);
+    this.#spawn(async () => {
+      await this.#attempts(entry, () => this.#work(entry));
+      this.#active.delete(sessionId);
+      this.#startNext(sessionId);
+    });
+  }
+
+  #spawn(task: () => Promise<void>): void {
+    const done = task().finally(() => this.#inProgress.delete(done));
+    this.#inProgress.add(done);
+  }
+
+  /**
+   * Repeats a task that fails, for example because the store is not available, until it succeeds or the host stops. Never
+   * rejects.
+   */
+  async #attempts(entry: MessageEntry, task: () => Promise<void>): Promise<void> {
+    const { clock, channel, log } = this.#parts;
+    for (let failures = 0; !this.#signal.aborted; failures++) {
+      try {
+        return await task();
+      } catch (error) {
+        const { code, message } = Fault.from(error);
+        if (this.#signal.aborted) return;
+        if (code === "lease_lost") {
+          // Another process works on the message.
+          this.#known.delete(entry.key);
+          return;
+        }
+        log(`channel ${channel.name}: a message is tried again later: ${message}`);
+      }
+      await wait(clock, backoffMs(failures), this.#signal);
+    }
+  }
+
+  /** Submits the run of a message, follows it to its end and queues the answer. */
+  async #work(entry: MessageEntry): Promise<void> {
+    const owner = await this.#parts.senders.ownerOf(entry.message.senderId);
+    if (owner === undefined) return this.#drop(entry);
+    if (entry.message.state === "queued") await this.#start(entry, owner);
+    if (entry.message.state === "running") await this.#follow(entry, owner);
+    this.#deliver(entry);
+  }
+
+  async #start(entry: MessageEntry, owner: Owner): Promise<void> {
+    const { conversationId, messageId } = entry.message;
+    const runId = runIdOf(this.#parts.channel.name, conversationId, messageId);
+    const started = await startRun(this.#parts, {
+      message: entry.message,
+      owner,
+      runId,
+      signal: this.#signal,
+    });
+    this.#signal.throwIfAborted();
+    if ("reply" in started) await this.#update(entry, { state: "answering", reply: started.reply });
+    else await this.#update(entry, { state: "running", runId: started.runId });
+  }
+
+  async #follow(entry: MessageEntry, owner: Owner): Promise<void> {
+    const { conversationId, sessionId, runId } = entry.message;
+    const run = await viewOf(this.#parts.runtime, owner).find(runId ?? "");
+    if (run === undefined)
+      return this.#update(entry, { state: "answering", reply: "The run of this message was deleted." });
+    const asked: AskedRun = { run, owner, conversationId, sessionId };
+    if (this.#stopped.delete(entry.key)) await run.as(owner.userId).cancel(stopReason);
+    const typing = new Typing(this.#parts, conversationId, this.#signal);
+    typing.start();
+    try {
+      await this.#untilEnded(asked, typing);
+    } finally {
+      typing.stop();
+    }
+    this.#signal.throwIfAborted();
+    await this.#questions.closeAll(asked);
+    await this.#update(entry, { state: "answering" });
+  }
+
+  async #untilEnded(asked: AskedRun, typing: Typing): Promise<void> {
+    const types = ["approval_request", "approval_decision", "run_end"] as const;
+    for await (const event of asked.run.events({ types, signal: this.#signal })) {
+      if (event.type === "approval_request") {
+        typing.stop();
+        await this.#questions.ask(asked, this.#queue);
+      }
+      if (event.type === "approval_decision") {
+        await this.#questions.closeDecided(asked, event.data.approvalId, event.data.decision);
+        typing.start();
+      }
+      if (event.type === "run_end") return;
+    }
+  }
+
+  /** Queues the answer of a message. The next message of the session does not wait for the delivery. */
+  #deliver(entry: MessageEntry): void {
+    this.#spawn(() =>
+      this.#queue.enqueue(entry.message.conversationId, () =>
+        this.#attempts(entry, () => this.#sendAnswer(entry)),
+      ),
+    );
+  }
+
+  async #sendAnswer(entry: MessageEntry): Promise<void> {
+    const { channel, senders, runtime } = this.#parts;
+    const { message } = entry;
+    const { conversationId, messageId, runId, senderId } = message;
+    const owner = await senders.ownerOf(senderId);
+    if (owner === undefined) return this.#drop(entry);
+    const { text, status } = await answerOf(viewOf(runtime, owner), message);
+    const texts = text === "" ? [] : (channel.pieces?.(text) ?? [text]);
+    for (const [index, each] of texts.entries()) {
+      if (index < message.sent) continue;
+      const outcome = await this.#queue.send(
+        {
+          deliveryId: `${runIdOf(channel.name, conversationId, messageId)}-${index + 1}`,
+          kind: message.reply === null ? "answer" : "notice",
+          conversationId,
+          text: each,
+          replyTo: messageId,
+          ...(runId !== null && { runId }),
+          ...(status !== undefined && { status }),
+          piece: index + 1,
+          pieces: texts.length,
+        },
+        message.receivedAt,
+      );
+      if (outcome === undefined) return;
+      if (outcome.kind === "failed") break;
+      if (index + 1 < texts.length) await this.#update(entry, { sent: index + 1 });
+    }
+    await this.#finish(entry, status);
+  }
+
+  /** Executes a command, or answers a question with a text. */
+  async #act(entry: MessageEntry): Promise<void> {
+    const { senders, agent } = this.#parts;
+    const { command, answers, conversationId, text, senderId } = entry.message;
+    if ((await senders.ownerOf(senderId)) === undefined) return this.#drop(entry);
+    if (answers !== null) {
+      if (await this.#questions.answerText(answers, conversationId, text)) return this.#finish(entry);
+      // The question was answered meanwhile: the text is a message like any other.
+      await this.#update(entry, { answers: null });
+      this.#insert(entry);
+      this.#startNext(entry.message.sessionId);
+      return;
+    }
+    const reply =
+      command === "stop"
+        ? await this.#stop(entry)
+        : command === "new"
+          ? "A new conversation begins."
+          : `You are connected to ${agent}. Write a message. /new starts a new conversation, /stop stops the answer in work.`;
+    await this.#update(entry, { state: "answering", reply });
+    this.#deliver(entry);
+  }
+
+  /** Cancels the run of the session and discards the messages that wait in it. */
+  async #stop(entry: MessageEntry): Promise<string> {
+    const { sessionId, senderId } = entry.message;
+    const active = this.#active.get(sessionId);
+    const discarded = (this.#waiting.get(sessionId) ?? []).filter((each) => compareEntries(each, entry) < 0);
+    for (const each of discarded) {
+      this.#waiting.set(
+        sessionId,
+        (this.#waiting.get(sessionId) ?? []).filter((other) => other !== each),
+      );
+      await this.#finish(each);
+    }
+    const owner = await this.#parts.senders.ownerOf(senderId);
+    if (owner === undefined || active === undefined)
+      return discarded.length === 0 ? "Nothing is in work." : `${waitingWord(discarded.length)} discarded.`;
+    const { conversationId, messageId, runId } = active.message;
+    // The run may not be submitted yet.
+    this.#stopped.add(active.key);
+    const id = runId ?? runIdOf(this.#parts.channel.name, conversationId, messageId);
+    const run = await viewOf(this.#parts.runtime, owner).find(id);
+    await run?.as(owner.userId).cancel(stopReason);
+    return discarded.length === 0 ? "Stopped." : `Stopped. ${waitingWord(discarded.length)} discarded.`;
+  }
+
+  /** Removes a message whose sender may not use the channel any more. */
+  async #drop(entry: MessageEntry): Promise<void> {
+    const { channel, log } = this.#parts;
+    const sender = JSON.stringify(entry.message.senderId);
+    log(`channel ${channel.name}: dropped a message of sender ${sender}, who is not admitted any more`);
+    await this.#finish(entry);
+  }
+
+  /** Remembers the id of the message, then removes the message. A crash in between repeats only this. */
+  async #finish(entry: MessageEntry, status?: string): Promise<void> {
+    const { records, clock } = this.#parts;
+    const { key, message } = entry;
+    const { runId, reply, senderId } = message;
+    await records.put(
+      {
+        namespace: namespaces.seen,
+        key,
+        value: { runId, reply, senderId, status: status ?? null },
+        dueAt: clock.now() + seenMs,
+      },
+      "absent",
+    );
+    const deleted = await records.delete({ namespace: namespaces.messages, key }, entry.version);
+    if (deleted.kind === "conflict" && deleted.current !== undefined) throw lost();
+    this.#known.delete(key);
+    this.#stopped.delete(key);
+  }
+
+  async #update(entry: MessageEntry, changes: Partial<StoredMessage>): Promise<void> {
+    const { key, version } = entry;
+    const message = { ...entry.message, ...changes };
+    const written = await this.#parts.records.put(
+      { namespace: namespaces.messages, key, value: valueOf(message) },
+      version,
+    );
+    if (written.kind === "conflict") throw lost();
+    entry.version = written.version;
+    entry.message = message;
+  }
+}
+
+/** The text that answers a message, and how its run ended. */
+export async function answerOf(
+  runtime: Runtime,
+  { reply, runId }: Pick<StoredMessage, "reply" | "runId">,
+): Promise<{ readonly text: string; readonly status?: string }> {
+  if (reply !== null) return { text: reply };
+  const run: RunHandle | undefined = runId === null ? undefined : await runtime.find(runId);
+  if (run === undefined) return { text: "The run of this message was deleted." };
+  const result = await run.result();
+  return { text: answerText(result), status: result.status };
+}
+
+function lost(): Fault {
+  return new Fault("lease_lost", "another process works on the message");
+}
+
+function waitingWord(count: number): string {
+  return count === 1 ? "1 waiting message was" : `${count} waiting messages were`;
+}

@@ -1,0 +1,24 @@
+import type { Clock, Records, Runtime, Store } from "../../../kernel/index.ts";
+import type { ServedAgents } from "../../server/served-agents.ts";
+import type { Owner } from "../access/owner.ts";
+import type { Senders } from "../access/senders.ts";
+import type { ChannelAdapter } from "../channel.ts";
+
+/** What the parts of a channel's host share. */
+export interface ChannelParts {
+  readonly channel: ChannelAdapter;
+  /** Name of the agent that answers. */
+  readonly agent: string;
+  readonly agents: ServedAgents;
+  readonly runtime: Runtime;
+  readonly store: Pick<Store, "records" | "onChange">;
+  readonly records: Records;
+  readonly senders: Senders;
+  readonly clock: Clock;
+  readonly log: (line: string) => void;
+}
+
+/** S6: the runtime as the owner of a message may see it. */
+export function viewOf(runtime: Runtime, { tenantId, userId }: Owner): Runtime {
+  return tenantId === null ? runtime : runtime.forTenant({ tenantId, userId });
+}

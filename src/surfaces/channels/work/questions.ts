@@ -1,0 +1,285 @@
+import {
+  Fault,
+  type ApprovalDecision,
+  type JsonObject,
+  type RunHandle,
+  type StoredRecord,
+} from "../../../kernel/index.ts";
+import { isSameOwner, type Owner } from "../access/owner.ts";
+import { choicesOf, questionForm, type QuestionForm } from "../answer-text.ts";
+import type { DecisionReceipt, IncomingDecision, OpenQuestion } from "../channel.ts";
+import { allRecords, digest, namespaces } from "../channel-records.ts";
+import { viewOf, type ChannelParts } from "./parts.ts";
+import type { SendQueue } from "./send-queue.ts";
+
+/** A question as it is stored. */
+interface StoredQuestion extends QuestionForm, Owner {
+  readonly runId: string;
+  readonly approvalId: string;
+  readonly conversationId: string;
+  readonly sessionId: string;
+  readonly askedAt: number;
+  /** `ref` of the sent message. `null` until it is sent. */
+  readonly ref: string | null;
+  readonly isSent: boolean;
+  /** How the question ended. `null` while it is open. A decided question is kept for a day, for late answers. */
+  readonly decided: string | null;
+}
+
+const dayMs = 86_400_000;
+
+/** A run whose questions are asked, and where. */
+export interface AskedRun {
+  readonly run: RunHandle;
+  readonly owner: Owner;
+  readonly conversationId: string;
+  readonly sessionId: string;
+}
+
+/** The questions that runs ask in the conversations of a channel. All processes on the store share them. */
+export class Questions {
+  readonly #parts: ChannelParts;
+  /** Keys of the questions that this process is sending. */
+  readonly #sending = new Set<string>();
+
+  constructor(parts: ChannelParts) {
+    this.#parts = parts;
+  }
+
+  /**
+   * Sends the open questions of a run that were not sent yet. The key follows from run and question, so that a question
+   * is sent again only if the process died while it was sent.
+   */
+  async ask(asked: AskedRun, queue: SendQueue): Promise<void> {
+    const { clock, records } = this.#parts;
+    const { run, owner, conversationId, sessionId } = asked;
+    for (const approval of await run.pendingApprovals()) {
+      const form = questionForm(approval);
+      if (form === undefined) continue;
+      const { approvalId } = approval;
+      const key = this.#keyOf(conversationId, digest(run.runId, approvalId));
+      const value: StoredQuestion = {
+        ...form,
+        ...owner,
+        runId: run.runId,
+        approvalId,
+        conversationId,
+        sessionId,
+        askedAt: clock.now(),
+        ref: null,
+        isSent: false,
+        decided: null,
+      };
+      await records.put(
+        { namespace: namespaces.questions, key, value: value as unknown as JsonObject },
+        "absent",
+      );
+      this.#send(key, conversationId, queue);
+    }
+  }
+
+  #send(key: string, conversationId: string, queue: SendQueue): void {
+    if (this.#sending.has(key)) return;
+    this.#sending.add(key);
+    void queue
+      .enqueue(conversationId, () => this.#deliver(key, queue))
+      .finally(() => this.#sending.delete(key));
+  }
+
+  async #deliver(key: string, queue: SendQueue): Promise<void> {
+    const { records, channel } = this.#parts;
+    const found = await this.#get(key);
+    if (found === undefined || found.question.isSent || found.question.decided !== null) return;
+    const { question } = found;
+    const { text, conversationId, runId, askedAt } = question;
+    const texts = channel.pieces?.(text) ?? [text];
+    let ref: string | undefined;
+    for (const [index, each] of texts.entries()) {
+      const isLast = index === texts.length - 1;
+      const outcome = await queue.send(
+        {
+          deliveryId: `${tokenOf(key)}-${index + 1}`,
+          kind: "question",
+          conversationId,
+          text: each,
+          runId,
+          piece: index + 1,
+          pieces: texts.length,
+          ...(isLast && { choices: choicesOf(question, tokenOf(key)) }),
+        },
+        askedAt,
+      );
+      if (outcome === undefined || outcome.kind === "failed") return;
+      if (isLast) ({ ref } = outcome);
+    }
+    const value = { ...question, isSent: true, ref: ref ?? null } as unknown as JsonObject;
+    const written = await records.put({ namespace: namespaces.questions, key, value }, found.record.version);
+    // The question was decided while it was sent.
+    if (written.kind === "conflict" && ref !== undefined)
+      await this.#show(question, ref, "answered elsewhere");
+  }
+
+  /** N4: answers a question in the name of a sender. */
+  async decide({ conversationId, senderId, data }: IncomingDecision): Promise<DecisionReceipt> {
+    const [, code = "", token = ""] = /^([ad]|\d):([\w-]{22})$/u.exec(data) ?? [];
+    const key = this.#keyOf(conversationId, token);
+    const [found, sender] = await Promise.all([
+      token === "" ? undefined : this.#get(key),
+      this.#parts.senders.ownerOf(senderId),
+    ]);
+    if (sender === undefined) return refused;
+    if (found === undefined) return unknown;
+    const { question } = found;
+    if (!isSameOwner(question, sender)) return refused;
+    if (question.decided !== null) return late(question.decided);
+    const decision = decisionOf(question, code, sender.userId);
+    if (decision === undefined) return unknown;
+    return this.#answer(key, question, decision);
+  }
+
+  /** Answers the oldest question of a session that takes a text. Returns whether there was one. */
+  async answerText(token: string, conversationId: string, text: string): Promise<boolean> {
+    const key = this.#keyOf(conversationId, token);
+    const found = await this.#get(key);
+    if (found === undefined || found.question.decided !== null) return false;
+    const decision = { decision: "approved", input: text, by: found.question.userId } as const;
+    const { kind } = await this.#answer(key, found.question, decision);
+    return kind === "accepted";
+  }
+
+  async #answer(key: string, question: StoredQuestion, decision: ApprovalDecision): Promise<DecisionReceipt> {
+    const { runId, approvalId, userId } = question;
+    const run = await viewOf(this.#parts.runtime, question).find(runId);
+    if (run === undefined) return unknown;
+    try {
+      await run.as(userId).approve(approvalId, decision);
+    } catch (error) {
+      if (!Fault.is(error)) throw error;
+      if (error.code === "not_found") {
+        await this.#close(key, "the run has ended");
+        return unknown;
+      }
+      if (error.code !== "already_exists") throw error;
+      const first = `${wordOf(error.details?.["decision"])} by ${nameOf(error.details?.["by"])}`;
+      await this.#close(key, first);
+      return late(first);
+    }
+    const word = wordOf(decision.decision);
+    await this.#close(key, `${word} by ${userId}`);
+    return { kind: "accepted", text: `${word.charAt(0).toUpperCase()}${word.slice(1)}.` };
+  }
+
+  /** Closes a question that was decided, wherever that happened. */
+  async closeDecided(
+    { run, conversationId }: AskedRun,
+    approvalId: string,
+    decision: ApprovalDecision,
+  ): Promise<void> {
+    const key = this.#keyOf(conversationId, digest(run.runId, approvalId));
+    await this.#close(key, `${wordOf(decision.decision)} by ${nameOf(decision.by)}`);
+  }
+
+  /** Closes all questions of a run that has ended. */
+  async closeAll({ run, conversationId }: AskedRun): Promise<void> {
+    for (const { key, question } of await this.#open(conversationId))
+      if (question.runId === run.runId) await this.#close(key, "the run has ended");
+  }
+
+  /** The open questions of a run. */
+  async of(conversationId: string, runId: string): Promise<readonly OpenQuestion[]> {
+    const open = await this.#open(conversationId);
+    return open
+      .filter(({ question }) => question.runId === runId)
+      .map(({ key, question }) => ({ text: question.text, choices: choicesOf(question, tokenOf(key)) }));
+  }
+
+  /** The token of the oldest question of a session that takes a text. */
+  async textQuestion(conversationId: string, sessionId: string): Promise<string | undefined> {
+    const open = await this.#open(conversationId);
+    const [oldest] = open
+      .filter(({ question }) => question.sessionId === sessionId && question.takesText)
+      .toSorted((one, other) => one.question.askedAt - other.question.askedAt);
+    return oldest && tokenOf(oldest.key);
+  }
+
+  async #open(
+    conversationId: string,
+  ): Promise<readonly { readonly key: string; readonly question: StoredQuestion }[]> {
+    const found = await allRecords(
+      this.#parts.records,
+      namespaces.questions,
+      this.#keyOf(conversationId, ""),
+    );
+    return found
+      .map(({ key, value }) => ({ key, question: value as unknown as StoredQuestion }))
+      .filter(({ question }) => question.decided === null);
+  }
+
+  async #close(key: string, decision: string): Promise<void> {
+    const { records, clock } = this.#parts;
+    for (;;) {
+      const found = await this.#get(key);
+      if (found === undefined || found.question.decided !== null) return;
+      const { question, record } = found;
+      const value = { ...question, decided: decision } as unknown as JsonObject;
+      const draft = { namespace: namespaces.questions, key, value, dueAt: clock.now() + dayMs };
+      const written = await records.put(draft, record.version);
+      if (written.kind === "conflict") continue;
+      if (question.ref !== null) await this.#show(question, question.ref, decision);
+      return;
+    }
+  }
+
+  /** Shows the decision in the conversation. The decision counts also if that fails. */
+  async #show({ conversationId, text }: StoredQuestion, ref: string, decision: string): Promise<void> {
+    const { channel, log } = this.#parts;
+    try {
+      await channel.closeQuestion?.({ conversationId, ref, text, decision }, AbortSignal.timeout(10_000));
+    } catch (error) {
+      log(`channel ${channel.name}: the buttons of a question stay: ${Fault.from(error).message}`);
+    }
+  }
+
+  async #get(
+    key: string,
+  ): Promise<{ readonly record: StoredRecord; readonly question: StoredQuestion } | undefined> {
+    const record = await this.#parts.records.get({ namespace: namespaces.questions, key });
+    return record && { record, question: record.value as unknown as StoredQuestion };
+  }
+
+  #keyOf(conversationId: string, token: string): string {
+    return `${this.#parts.channel.name}/${digest(conversationId)}/${token}`;
+  }
+}
+
+const refused: DecisionReceipt = { kind: "refused", text: "You may not answer this question." };
+const unknown: DecisionReceipt = { kind: "unknown", text: "This question is no longer open." };
+
+function late(first: string): DecisionReceipt {
+  return { kind: "late", text: `This was already answered: ${first}.` };
+}
+
+function tokenOf(key: string): string {
+  return key.slice(key.lastIndexOf("/") + 1);
+}
+
+/** The decision of a choice. `undefined` if the question does not offer the choice. */
+function decisionOf(
+  { choices, answers }: StoredQuestion,
+  code: string,
+  by: string,
+): ApprovalDecision | undefined {
+  if (!choices.some((each) => each.code === code)) return undefined;
+  if (code === "a") return { decision: "approved", by };
+  if (code === "d") return { decision: "denied", reason: "by the person", by };
+  const input = answers[Number(code)];
+  return input === undefined ? undefined : { decision: "approved", input, by };
+}
+
+function wordOf(decision: unknown): string {
+  return decision === "approved" ? "approved" : decision === "skipped" ? "skipped" : "denied";
+}
+
+function nameOf(by: unknown): string {
+  return typeof by === "string" ? by : "another person";
+}

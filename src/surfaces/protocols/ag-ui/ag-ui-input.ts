@@ -1,0 +1,171 @@
+import {
+  Fault,
+  type ApprovalDecision,
+  type JsonObject,
+  type JsonValue,
+  type MediaSource,
+  type UserPart,
+} from "../../../kernel/index.ts";
+import {
+  anyJson,
+  choice,
+  list,
+  object,
+  optional,
+  schemaOf,
+  text,
+  type Schema,
+  type ValueOf,
+} from "../../server/schema/schema.ts";
+import { sessionId } from "../../server/schema/run-schemas.ts";
+import type { AskedQuestion, ClientAnswer } from "../client-answers.ts";
+
+/** A message as AG-UI clients send it. Only the fields that the server uses are named. */
+export interface AgUiMessage extends JsonObject {
+  readonly id: string;
+  readonly role: string;
+}
+
+const roles = ["developer", "system", "assistant", "user", "tool", "activity", "reasoning"] as const;
+const id = { type: "string", minLength: 1, maxLength: 200 };
+
+const message: Schema<AgUiMessage> = schemaOf({
+  type: "object",
+  description: "A message of AG-UI. Fields that are not named here are ignored.",
+  properties: {
+    id,
+    role: { type: "string", enum: roles },
+    toolCallId: { type: "string", maxLength: 2_048 },
+    error: { type: "string" },
+  },
+  required: ["id", "role"],
+});
+
+const resumeEntry = object({
+  interruptId: text({ minLength: 1, maxLength: 2_048 }),
+  status: choice(["resolved", "cancelled"]),
+  payload: optional(anyJson({ description: "{ approved, reason, input }, or whether the person approves." })),
+  metadata: optional(anyJson()),
+});
+
+const tool = object({
+  name: text({ minLength: 1, maxLength: 256 }),
+  description: optional(text()),
+  parameters: optional(anyJson()),
+  metadata: optional(anyJson()),
+});
+
+/** The input of a run of AG-UI. */
+export const runInput = object({
+  threadId: sessionId,
+  runId: text({ minLength: 1, maxLength: 200 }),
+  messages: list(message, { maxItems: 10_000 }),
+  resume: optional(list(resumeEntry, { maxItems: 1_000 })),
+  tools: optional(list(tool, { maxItems: 1_000 })),
+  protocolVersion: optional(text({ maxLength: 20 })),
+  parentRunId: optional(text({ maxLength: 200 })),
+  state: optional(anyJson({ description: "Ignored." })),
+  context: optional(anyJson({ description: "Ignored." })),
+  forwardedProps: optional(anyJson({ description: "Ignored." })),
+});
+
+export type RunInput = ValueOf<typeof runInput>;
+
+/** The content of a user's message. */
+export function contentOf(from: AgUiMessage): readonly UserPart[] {
+  const { content } = from;
+  if (typeof content === "string" && content !== "") return [{ type: "text", text: content }];
+  const parts = Array.isArray(content) ? content.flatMap((part) => partOf(part)) : [];
+  if (parts.length > 0) return parts;
+  throw new Fault(
+    "invalid_argument",
+    `invalid content of message ${JSON.stringify(from.id)}: expected a text or a list of parts`,
+  );
+}
+
+function partOf(part: JsonValue): readonly UserPart[] {
+  if (!isObject(part)) return [];
+  const { type, text: said, source } = part;
+  if (type === "text" && typeof said === "string") return [{ type: "text", text: said }];
+  if (typeof type !== "string" || !isObject(source)) return [];
+  const { value, mimeType, type: kind } = source;
+  if (typeof value !== "string" || (kind !== "data" && kind !== "url"))
+    throw new Fault(
+      "invalid_argument",
+      `invalid source of a part of the type ${type}: expected { type: "data" } or { type: "url" }`,
+    );
+  if (kind === "url" && !/^(?:https?|data):/u.test(value))
+    throw new Fault("invalid_argument", "invalid source of a part: expected an http, https or data address");
+  const media: MediaSource = kind === "data" ? { kind: "base64", data: value } : { kind: "url", url: value };
+  const mediaType =
+    typeof mimeType === "string" ? mimeType : type === "image" ? "image/*" : "application/octet-stream";
+  return [
+    type === "image"
+      ? { type: "image", mediaType, source: media }
+      : { type: "file", mediaType, source: media },
+  ];
+}
+
+/** The answers of a client: results of its tools, and answers to interrupts. */
+export class AgUiAnswers {
+  readonly #results = new Map<string, ClientAnswer>();
+  readonly #decisions = new Map<string, NonNullable<RunInput["resume"]>[number]>();
+  readonly #known = new Set<string>();
+
+  constructor({ messages, resume = [] }: RunInput) {
+    for (const each of messages) this.#read(each);
+    for (const entry of resume) {
+      this.#known.add(entry.interruptId);
+      this.#decisions.set(entry.interruptId, entry);
+    }
+  }
+
+  /** Ids of the calls for which the client has a result. */
+  get answeredCalls(): ReadonlySet<string> {
+    return new Set(this.#results.keys());
+  }
+
+  knows({ approvalId, callId }: AskedQuestion): boolean {
+    return this.#known.has(callId) || this.#known.has(approvalId);
+  }
+
+  answerOf({ approvalId, callId, kind }: AskedQuestion): ClientAnswer | undefined {
+    if (kind === "client_tool") return this.#results.get(callId);
+    const entry = this.#decisions.get(approvalId);
+    return entry === undefined ? undefined : { type: "decision", decision: decisionOf(entry) };
+  }
+
+  #read({ role, toolCallId, toolCalls, content = null, error }: AgUiMessage): void {
+    if (role === "tool" && typeof toolCallId === "string") {
+      this.#known.add(toolCallId);
+      const isError = typeof error === "string";
+      this.#results.set(toolCallId, { type: "result", value: isError ? error : content, isError });
+    }
+    if (role !== "assistant" || !Array.isArray(toolCalls)) return;
+    for (const call of toolCalls)
+      if (isObject(call) && typeof call["id"] === "string") this.#known.add(call["id"]);
+  }
+}
+
+/** An answer that is not understood never approves anything. */
+function decisionOf({
+  interruptId,
+  status,
+  payload,
+}: NonNullable<RunInput["resume"]>[number]): ApprovalDecision {
+  if (status === "cancelled") return { decision: "skipped" };
+  const { approved, reason, input }: Partial<JsonObject> = isObject(payload)
+    ? payload
+    : { approved: payload ?? null };
+  if (typeof approved !== "boolean")
+    throw new Fault(
+      "invalid_argument",
+      `invalid payload of interrupt ${JSON.stringify(interruptId)}: expected { approved: true } or { approved: false }`,
+    );
+  if (approved) return { decision: "approved", ...(input !== undefined && { input }) };
+  return { decision: "denied", ...(typeof reason === "string" && { reason }) };
+}
+
+function isObject(value: JsonValue | undefined): value is JsonObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

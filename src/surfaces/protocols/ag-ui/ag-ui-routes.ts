@@ -1,0 +1,133 @@
+import { failureText, type AnswerPart } from "../../../agents/index.ts";
+import { Fault, type JsonValue, type RunHandle } from "../../../kernel/index.ts";
+import { route, type Route, type RouteRequest } from "../../server/route.ts";
+import { object, text } from "../../server/schema/schema.ts";
+import { sseFrame } from "../../server/streams/sse-stream.ts";
+import { answerResponse, type AnswerEncoder, type AnswerResponseOptions } from "../answer-response.ts";
+import { answerQuestions, readQuestions, seenUntil } from "../client-answers.ts";
+import { sendMessage, unfinishedRun } from "../session-turn.ts";
+import { AgUiEncoder, type AgUiEvent } from "./ag-ui-encoder.ts";
+import { AgUiAnswers, contentOf, runInput, type AgUiMessage, type RunInput } from "./ag-ui-input.ts";
+
+type AgUiRequest = RouteRequest<{ readonly agent: string }, unknown, RunInput>;
+
+const stream = {
+  status: 200,
+  description: "Events of AG-UI 1.0.",
+  schema: text(),
+  contentType: "text/event-stream",
+};
+
+const subAgents = true;
+
+const runAgent = route({
+  id: "ag-ui.run",
+  method: "POST",
+  path: "/api/ag-ui/{agent}",
+  summary:
+    "Run an agent for a client of AG-UI: send a message of the user, results of the client's tools or answers to interrupts, and stream the answer. The thread is the session; its history is that of the store.",
+  scope: "run",
+  isStream: true,
+  params: object({
+    agent: text({ minLength: 1, maxLength: 256, description: "Name of an agent of this server." }),
+  }),
+  body: runInput,
+  responses: [stream],
+  handle: async (request) => {
+    checkTools(request);
+    const answers = new AgUiAnswers(request.body);
+    const waiting = await unfinishedRun(request, request.body.threadId);
+    const { resume = [], messages } = request.body;
+    const last = messages.at(-1);
+    const isAnswer = resume.length > 0 || last?.role === "tool";
+    if (waiting !== undefined && (isAnswer || last?.role === "user")) {
+      const response = await answer(request, waiting, answers, isAnswer);
+      if (response !== undefined) return response;
+    }
+    return send(request, answers);
+  },
+});
+
+/** AG-UI tools are tools of the agent with `clientSide: true`: the server has to know them after a restart, too. */
+function checkTools({ body: { tools = [] }, params: { agent }, server }: AgUiRequest): void {
+  const known = new Set(server.agents.find(agent).tools);
+  const unknown = tools.find(({ name }) => !known.has(name));
+  if (unknown !== undefined)
+    throw new Fault(
+      "invalid_argument",
+      `agent ${agent} has no tool ${JSON.stringify(unknown.name)}; add tool({ name, clientSide: true }) to the agent, or leave the tool out of the request`,
+      { details: { agent, tool: unknown.name } },
+    );
+}
+
+/** Delivers the answers of the client. Continues the run if the request contains nothing else. */
+async function answer(
+  request: AgUiRequest,
+  run: RunHandle,
+  answers: AgUiAnswers,
+  isAnswer: boolean,
+): Promise<Response | undefined> {
+  const questions = await readQuestions(run, { subAgents });
+  const count = await answerQuestions(run, questions, (each) => answers.answerOf(each));
+  if (!isAnswer) return undefined;
+  return respond(request, run, answers, {
+    fromSeq: seenUntil(questions, (each) => answers.knows(each)),
+    waitsFromSeq: count > 0 ? questions.next : 0,
+  });
+}
+
+/** Sends the last message of the user. A message that is known is not sent again; its answer is. */
+async function send(request: AgUiRequest, answers: AgUiAnswers): Promise<Response> {
+  const { params, body } = request;
+  const { threadId, messages } = body;
+  const at = messages.findLastIndex(({ role }) => role === "user");
+  const message = messages[at];
+  if (message === undefined) throw new Fault("invalid_argument", "the request has no message of the user");
+  const input = contentOf(message) as unknown as JsonValue;
+  const isNewest = at === messages.length - 1;
+  const sent = {
+    agent: params.agent,
+    sessionId: threadId,
+    messageId: message.id,
+    input,
+    mustBeKnown: !isNewest,
+  };
+  const { run, isSteered, isRepeated } = await sendMessage(request, sent);
+  if (isRepeated) return respond(request, run, answers, { snapshot: messages.slice(0, at + 1) });
+  if (!isSteered) return respond(request, run, answers);
+  const { next } = await readQuestions(run, { subAgents });
+  return respond(request, run, answers, { fromSeq: next, isSteered });
+}
+
+interface RespondOptions extends AnswerResponseOptions {
+  readonly snapshot?: readonly AgUiMessage[];
+}
+
+function respond(
+  request: AgUiRequest,
+  run: RunHandle,
+  answers: AgUiAnswers,
+  { snapshot, ...options }: RespondOptions = {},
+): Response {
+  const { threadId, runId } = request.body;
+  // A snapshot removes the client's results, so that they are sent as well.
+  const answeredCalls = snapshot === undefined ? answers.answeredCalls : new Set<string>();
+  const metadata = { reeve: { runId: run.runId, sessionId: run.sessionId } };
+  const encoder = new AgUiEncoder({ threadId, runId, metadata, snapshot, answeredCalls });
+  return answerResponse(request, run, framesOf(encoder), { subAgents, ...options });
+}
+
+function frames(events: readonly AgUiEvent[]): string {
+  return events.map((event) => sseFrame(event)).join("");
+}
+
+function framesOf(encoder: AgUiEncoder): AnswerEncoder {
+  return {
+    opening: () => frames(encoder.opening()),
+    encode: (part: AnswerPart) => frames(encoder.encode(part)),
+    failure: (fault) => frames(encoder.failure(failureText(fault), fault.code)),
+  };
+}
+
+/** The routes of AG-UI. */
+export const agUiRoutes: readonly Route[] = [runAgent];

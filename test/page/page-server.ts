@@ -1,0 +1,99 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { chromium as playwright, type Browser, type BrowserContextOptions, type Page } from "playwright-core";
+import { openRuntime } from "../../src/open-runtime.ts";
+import { openStore } from "../../src/index.ts";
+import type { HostedAgent, Runtime, Store } from "../../src/kernel/index.ts";
+import { createServer, listen, type Listening } from "../../src/surfaces/server/index.ts";
+import { repository } from "../gates/run-node.ts";
+import { prices } from "./company.ts";
+
+const pageFolder = join(repository, "dist/page");
+
+/** A server with the page, on one SQLite file, which can be stopped and started again at the same port. */
+export class PageServer {
+  readonly folder = mkdtempSync(join(tmpdir(), "reeve-page-"));
+  readonly #agents: (folder: string) => readonly HostedAgent[];
+  #parts: { readonly store: Store; readonly runtime: Runtime; readonly listening: Listening } | undefined;
+  #port = 0;
+
+  constructor(agents: (folder: string) => readonly HostedAgent[]) {
+    this.#agents = agents;
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${this.#port}`;
+  }
+
+  get runtime(): Runtime {
+    if (this.#parts === undefined) throw new Error("the server is stopped");
+    return this.#parts.runtime;
+  }
+
+  async start(): Promise<void> {
+    const store = await openStore(`sqlite:${join(this.folder, "reeve.db")}`);
+    const runtime = await openRuntime({ store, prices, closeGraceMs: 0 });
+    const limits = { requestsPerSecond: 10_000, requestBurst: 10_000, changesMs: 20 };
+    const agents = this.#agents(this.folder);
+    const server = createServer(runtime, { agents, tokens: null, page: pageFolder, limits });
+    const listening = await listen(server, { port: this.#port });
+    this.#port = listening.port;
+    this.#parts = { store, runtime, listening };
+  }
+
+  async stop(): Promise<void> {
+    const parts = this.#parts;
+    this.#parts = undefined;
+    await parts?.listening.close();
+    await parts?.runtime.close();
+    await parts?.store.close();
+  }
+
+  async remove(): Promise<void> {
+    await this.stop();
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+}
+
+const unpacked = mkdtempSync(join(tmpdir(), "reeve-chromium-"));
+
+/** Starts Chromium, which unpacks itself into a folder of its own. */
+export async function startBrowser(): Promise<Browser> {
+  process.env["TMPDIR"] = unpacked;
+  const { default: chromium } = await import("@sparticuz/chromium");
+  const executablePath = await chromium.executablePath();
+  return playwright.launch({ executablePath, args: ["--headless=new", "--disable-gpu", "--no-sandbox"] });
+}
+
+export function removeBrowser(): void {
+  rmSync(unpacked, { recursive: true, force: true });
+}
+
+export interface OpenPage {
+  readonly page: Page;
+  /** Errors and warnings of the page so far. */
+  readonly problems: string[];
+}
+
+/** Opens a path of the page in a context of its own. */
+export async function openPage(
+  browser: Browser,
+  url: string,
+  options: BrowserContextOptions = {},
+): Promise<OpenPage> {
+  const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, ...options });
+  const page = await context.newPage();
+  page.setDefaultTimeout(10_000);
+  const problems: string[] = [];
+  page.on("console", (message) => {
+    if (message.type() === "error" || message.type() === "warning") problems.push(message.text());
+  });
+  page.on("pageerror", (error) => problems.push(error.message));
+  page.on("request", (request) => {
+    if (!request.url().startsWith(new URL(url).origin) && !request.url().startsWith("data:"))
+      problems.push(`external request ${request.url()}`);
+  });
+  await page.goto(url);
+  return { page, problems };
+}

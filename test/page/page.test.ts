@@ -1,0 +1,234 @@
+import axe from "axe-core";
+import type { Browser, Locator, Page } from "playwright-core";
+import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import { buildPage } from "../../build/page.ts";
+import { company, releaseTask, soloists } from "./company.ts";
+import { openPage, PageServer, removeBrowser, startBrowser } from "./page-server.ts";
+import { Stage } from "./stage.ts";
+
+const stage = new Stage();
+const server = new PageServer((folder) => [company(stage, folder), ...soloists(stage)]);
+let browser: Browser;
+const opened: { readonly page: Page; readonly problems: string[] }[] = [];
+
+beforeAll(async () => {
+  await buildPage();
+  await server.start();
+  browser = await startBrowser();
+  // Unpacking the browser takes seconds, and longer on a busy machine.
+}, 120_000);
+
+afterEach(async () => {
+  for (const { page, problems } of opened.splice(0)) {
+    await page.context().close();
+    // The browser itself reports refused connections while the server is stopped, and the answer to a lost race.
+    const others = problems.filter((problem) => !/ERR_|status of 40[49]/u.test(problem));
+    if (others.length > 0) throw new Error(`the page reported: ${others.join("; ")}`);
+  }
+});
+
+afterAll(async () => {
+  await browser.close();
+  removeBrowser();
+  await server.remove();
+});
+
+async function open(path: string): Promise<Page> {
+  const one = await openPage(browser, server.url + path);
+  opened.push(one);
+  return one.page;
+}
+
+/** Whether something becomes visible. Fails after the timeout of the page. */
+async function shown(what: Locator): Promise<boolean> {
+  await what.waitFor();
+  return true;
+}
+
+/** Starts a run as a program would. Returns its id. */
+async function submit(agent: string, input: string): Promise<string> {
+  const response = await fetch(`${server.url}/api/runs`, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ agent, input }),
+  });
+  const { run } = (await response.json()) as { readonly run: { readonly runId: string } };
+  return run.runId;
+}
+
+async function waitsForPerson(runId: string): Promise<void> {
+  const run = await server.runtime.find(runId);
+  for await (const event of run?.events() ?? []) if (event.type === "approval_request") return;
+}
+
+async function decisions(runId: string): Promise<readonly unknown[]> {
+  const run = await server.runtime.find(runId);
+  const found: unknown[] = [];
+  for await (const event of run?.events({ follow: false, types: ["approval_decision"] }) ?? [])
+    if (event.type === "approval_decision") found.push(event.data.decision);
+  return found;
+}
+
+test("the empty page says what a run is, and New run starts one and opens it", async () => {
+  const page = await open("/");
+  await page.getByRole("heading", { name: "No runs yet" }).waitFor();
+  await page.keyboard.press("n");
+  await page.getByLabel("Agent").selectOption("writer");
+  await page.getByLabel("Task").fill("Summarise the incident");
+  await page.getByRole("button", { name: "Start" }).click();
+  await page.getByRole("heading", { name: "Summarise the incident" }).waitFor();
+  await page.getByText("one missing index").waitFor();
+  expect(await shown(page.getByText("Done", { exact: true }))).toBe(true);
+});
+
+test("the list of runs follows changes, filters by text and shows a group", async () => {
+  const page = await open("/runs");
+  await page.getByRole("link", { name: "Summarise the incident" }).waitFor();
+  const runId = await submit("publisher", "Publish the patch");
+  await page.getByRole("link", { name: "Publish the patch" }).waitFor();
+  await page.getByText("Waits for you").last().waitFor();
+  await page.getByLabel("Filter runs").fill("cost>50");
+  await page.getByText("No run fits").waitFor();
+  await page.getByRole("button", { name: "Clear the filter" }).click();
+  await page.getByRole("button", { name: "Waits for you" }).click();
+  await page.getByRole("link", { name: "Publish the patch" }).waitFor();
+  expect(await page.getByRole("link", { name: "Summarise the incident" }).count()).toBe(0);
+  await (await server.runtime.find(runId))?.cancel();
+});
+
+test("an approval in the inbox runs the call, and a second tab says who was first", async () => {
+  const runId = await submit("publisher", "Publish once");
+  await waitsForPerson(runId);
+  const first = await open(`/inbox?run=${runId}`);
+  const second = await open(`/inbox?run=${runId}`);
+  await second.getByRole("button", { name: "Edit" }).click();
+  await first.getByRole("button", { name: "Approve" }).click();
+  await first.getByText("Approved by you").waitFor();
+  await second.getByRole("button", { name: "Approve the edited call" }).click();
+  await second.getByText(/approved this .* ago/u).waitFor();
+  await first.goto(`${server.url}/runs/${runId}/conversation`);
+  await first.getByText("Published.").waitFor();
+  expect(await decisions(runId)).toHaveLength(1);
+});
+
+test("an edited call runs with the person's arguments", async () => {
+  const runId = await submit("publisher", "Publish with care");
+  const page = await open(`/runs/${runId}/conversation`);
+  await page.getByRole("heading", { name: /wants to call publish/u }).waitFor();
+  await page.keyboard.press("e");
+  await page.getByLabel("Arguments of the call").fill('{ "command": "npm publish --dry-run" }');
+  await page.getByRole("button", { name: "Approve the edited call" }).click();
+  await page.getByText("Published.").waitFor();
+  expect(await decisions(runId)).toMatchObject([{ input: { command: "npm publish --dry-run" } }]);
+});
+
+test("a denied call does not run, and the agent reads the reason", async () => {
+  const runId = await submit("publisher", "Publish today");
+  const page = await open(`/runs/${runId}/conversation`);
+  await page.getByRole("button", { name: /^Deny/u }).click();
+  await page.getByLabel(/Reason/u).fill("Wait for the notes.");
+  await page.getByRole("button", { name: "Deny the call" }).click();
+  await page.getByText("Published.").waitFor();
+  expect(await decisions(runId)).toMatchObject([{ decision: "denied", reason: "Wait for the notes." }]);
+});
+
+test("a question offers its choices, and the choice is the answer", async () => {
+  const runId = await submit("triage", "Answer the mail");
+  const page = await open(`/runs/${runId}/conversation`);
+  await page.getByRole("button", { name: "Second item, $31.50" }).click();
+  await page.getByText("The refund is on its way.").waitFor();
+  expect(await decisions(runId)).toMatchObject([{ decision: "approved", input: "Second item, $31.50" }]);
+});
+
+test("text appears while the model writes it, survives a restart of the server, and steering arrives", async () => {
+  const runId = await submit("desk", "Is 0.9 ready to ship?");
+  const page = await open(`/runs/${runId}/conversation`);
+  await page.getByText("Not yet: two tests are").waitFor();
+  await page.getByText("writing", { exact: true }).waitFor();
+  await page.getByLabel("Steer desk").fill("Check the licence, too.");
+  await page.getByRole("button", { name: "Send" }).click();
+  await page.getByText(/sent: Check the licence, too/u).waitFor();
+  await server.stop();
+  await page.getByText(/The server stopped answering/u).waitFor();
+  // Nothing is blanked.
+  await page.getByText("Is 0.9 ready to ship?").first().waitFor();
+  await server.start();
+  await page
+    .getByRole("button", { name: "Try now" })
+    .click({ timeout: 2_000 })
+    .catch(() => undefined);
+  await page.getByText("Live", { exact: true }).waitFor();
+  stage.open("desk");
+  await page.getByText("one advisory is open.").waitFor();
+  await page.getByText("Steering", { exact: true }).waitFor();
+  expect(await shown(page.getByText("Done", { exact: true }))).toBe(true);
+});
+
+test("a run is paused, resumed and cancelled from its page", async () => {
+  const runId = await submit("publisher", "Publish later");
+  const page = await open(`/runs/${runId}/conversation`);
+  await page.getByRole("heading", { name: /wants to call publish/u }).waitFor();
+  await page.getByRole("button", { name: "Pause" }).click();
+  await page.getByText("Paused", { exact: true }).waitFor();
+  await page.getByRole("button", { name: "Resume" }).click();
+  await page.getByRole("button", { name: "Pause" }).waitFor();
+  await page.getByRole("button", { name: "Cancel run" }).click();
+  await page.getByText("1 agent stops.").waitFor();
+  await page.getByRole("dialog").getByRole("button", { name: "Cancel run" }).click();
+  expect(await shown(page.getByText("Cancelled", { exact: true }))).toBe(true);
+});
+
+test("a run that stopped at its allowance says what happened, and a top-up continues it", async () => {
+  const runId = await submit("nightly", "Nightly dependency updates");
+  const page = await open(`/runs/${runId}/conversation`);
+  await page.getByRole("region", { name: "Stopped at its allowance" }).waitFor();
+  await page.getByRole("button", { name: /Top up \$1\.00 and continue/u }).click();
+  await page.getByText("Updated.").last().waitFor();
+  expect(await shown(page.getByText("Done", { exact: true }))).toBe(true);
+});
+
+test("a company shows every agent with its edits and its approval card", async () => {
+  const runId = await submit("lead", releaseTask);
+  await waitsForPerson(runId);
+  const page = await open(`/runs/${runId}/conversation`);
+  const agents = page.getByRole("navigation", { name: "Agents of the run" });
+  await agents.getByRole("link", { name: "release" }).click();
+  await page.getByText('"version": "0.9.0",').waitFor();
+  await page.getByText("npm publish --tag latest --access public", { exact: true }).first().waitFor();
+  expect(await shown(page.getByText("1 question", { exact: true }))).toBe(true);
+});
+
+test("axe finds no serious issue in the views, in both themes and on a narrow screen", async () => {
+  const { runs } = await server.runtime.list({ agentId: "lead", limit: 1 });
+  const runId = runs[0]?.runId ?? "";
+  const found: string[] = [];
+  for (const options of [
+    { colorScheme: "light" },
+    { colorScheme: "dark", viewport: { width: 390, height: 844 } },
+  ] as const)
+    for (const path of ["/runs", "/inbox", `/runs/${runId}/conversation`]) {
+      const one = await openPage(browser, server.url + path, { ...options, reducedMotion: "reduce" });
+      opened.push(one);
+      await one.page.getByText("Live", { exact: true }).first().waitFor({ state: "attached" });
+      await one.page.locator("main h1").first().waitFor();
+      for (const issue of await axeIssues(one.page)) found.push(`${path} ${options.colorScheme}: ${issue}`);
+    }
+  expect(found).toEqual([]);
+});
+
+interface AxeResult {
+  readonly violations: readonly {
+    readonly id: string;
+    readonly impact: string;
+    readonly nodes: readonly { readonly html: string }[];
+  }[];
+}
+
+async function axeIssues(page: Page): Promise<readonly string[]> {
+  // Through the debugger, because the page's policy refuses scripts from elsewhere.
+  await page.evaluate(axe.source);
+  const { violations } = (await page.evaluate("axe.run()")) as AxeResult;
+  return violations
+    .filter(({ impact }) => impact === "serious" || impact === "critical")
+    .map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 160)).join(" | ")}`);
+}

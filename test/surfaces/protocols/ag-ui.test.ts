@@ -1,0 +1,152 @@
+import { HttpAgent, type Message, type RunAgentParameters } from "@ag-ui/client";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { Agent } from "../../../src/agent.ts";
+import { OrchestratorAgent } from "../../../src/agent-kinds.ts";
+import { tool } from "../../../src/capabilities/index.ts";
+import { messageText } from "../../../src/kernel/index.ts";
+import { startServer, type TestServer } from "../server/test-server.ts";
+import { endlessModel } from "./endless-model.ts";
+
+const send = tool({
+  name: "send",
+  description: "Sends a letter.",
+  inputSchema: { type: "object", properties: { to: { type: "string" } } },
+  needsApproval: true,
+  execute: ({ to }: { readonly to?: string }) => `sent to ${to}`,
+});
+const where = tool({
+  name: "where",
+  description: "Returns where the user is.",
+  inputSchema: { type: "object" },
+  clientSide: true,
+});
+
+const echo = new Agent({
+  name: "echo",
+  model: endlessModel(({ messages }) => {
+    const last = messages.at(-1);
+    const count = messages.filter(({ role }) => role === "user").length;
+    return { reasoning: "Hm.", deltas: [`${count}: `, last === undefined ? "" : messageText(last)] };
+  }),
+});
+const clerk = new Agent({
+  name: "clerk",
+  model: endlessModel(({ messages }) =>
+    messages.at(-1)?.role === "tool"
+      ? "Done."
+      : { text: "I ask first.", toolCalls: [{ name: "send", input: { to: "bob" }, callId: "call" }] },
+  ),
+  tools: [send],
+});
+const guide = new Agent({
+  name: "guide",
+  model: endlessModel(({ messages }) => {
+    const last = messages.at(-1);
+    return last?.role === "tool"
+      ? `You are in ${JSON.stringify(last.content[0]?.output)}`
+      : { toolCalls: [{ name: "where", input: {}, callId: "where-1" }] };
+  }),
+  tools: [where],
+});
+const lead = new OrchestratorAgent({
+  name: "lead",
+  model: endlessModel(({ messages }) =>
+    messages.at(-1)?.role === "tool"
+      ? "The clerk has done it."
+      : { toolCalls: [{ name: "handoff_clerk", input: { task: "Write to bob" } }] },
+  ),
+  subAgents: [clerk],
+});
+
+let server: TestServer;
+let token: string;
+
+beforeAll(async () => {
+  server = await startServer([echo, clerk, guide, lead]);
+  token = await server.tokenOf("acme", "run", "ann");
+});
+afterAll(() => server.close());
+
+/** A client of AG-UI with the types of the events that it has received. */
+function clientOf(agent: string, threadId: string): HttpAgent & { readonly seen: string[] } {
+  const client = new HttpAgent({
+    url: `${server.url}/api/ag-ui/${agent}`,
+    threadId,
+    headers: { authorization: `Bearer ${token}` },
+  });
+  const seen: string[] = [];
+  client.subscribe({ onEvent: ({ event }) => void seen.push(event.type) });
+  return Object.assign(client, { seen });
+}
+
+function say(
+  client: HttpAgent,
+  id: string,
+  content: string,
+  parameters: RunAgentParameters = {},
+): ReturnType<HttpAgent["runAgent"]> {
+  client.addMessage({ id, role: "user", content });
+  return client.runAgent(parameters);
+}
+
+function texts(messages: readonly Message[]): readonly string[] {
+  return messages.map(({ role, content }) => `${role}: ${typeof content === "string" ? content : ""}`);
+}
+
+describe("@ag-ui/client's HttpAgent", () => {
+  it("holds a conversation of several turns, whose history is that of the store", async () => {
+    const client = clientOf("echo", "turns");
+    const first = await say(client, "m1", "hi");
+    expect(texts(first.newMessages)).toEqual(["reasoning: Hm.", "assistant: 1: hi"]);
+    expect(first.result).toBe("1: hi");
+    client.setMessages([]);
+    const second = await say(client, "m2", "again");
+    expect(texts(second.newMessages).at(-1)).toBe("assistant: 2: again");
+    expect(client.seen.at(-1)).toBe("RUN_FINISHED");
+  });
+
+  it("executes a tool of the client, and sends its result in the next run", async () => {
+    const client = clientOf("guide", "client-tool");
+    const tools = [{ name: "where", description: "Returns where the user is." }];
+    await say(client, "m1", "Where am I?", { tools });
+    expect(client.messages.at(-1)).toMatchObject({
+      role: "assistant",
+      toolCalls: [{ id: "where-1", function: { name: "where" } }],
+    });
+    client.addMessage({ id: "r1", role: "tool", toolCallId: "where-1", content: "Blois" });
+    const { newMessages } = await client.runAgent({ tools });
+    expect(texts(newMessages)).toEqual(['assistant: You are in {"type":"text","text":"Blois"}']);
+    const refused = await server.call("POST", "/api/ag-ui/guide", {
+      token,
+      body: { threadId: "t", runId: "r", messages: [], tools: [{ name: "other" }] },
+    });
+    expect(refused.json).toMatchObject({ status: 400, detail: expect.stringContaining("clientSide: true") });
+  });
+
+  it("is interrupted for an approval, and resumes with the answer of the person", async () => {
+    const client = clientOf("clerk", "approval");
+    await say(client, "m1", "Write to bob");
+    const [interrupt] = client.pendingInterrupts;
+    expect(interrupt).toMatchObject({ reason: "tool_call", toolCallId: "call" });
+    const { newMessages } = await client.runAgent({
+      resume: [{ interruptId: interrupt?.id ?? "", status: "resolved", payload: { approved: true } }],
+    });
+    expect(texts(newMessages)).toEqual(["tool: sent to bob", "assistant: Done."]);
+    expect(client.pendingInterrupts).toEqual([]);
+  });
+
+  it("sees the sub-agents of a run, also across an interrupt of one of them", async () => {
+    const client = clientOf("lead", "team");
+    await say(client, "m1", "Let bob know");
+    expect(client.seen).toContain("SUBAGENT_STARTED");
+    expect(client.seen).toContain("SUBAGENT_FINISHED");
+    const [interrupt] = client.pendingInterrupts;
+    expect(interrupt?.subagentRunId).toMatch(/^t\d/u);
+    client.seen.length = 0;
+    await client.runAgent({
+      resume: [{ interruptId: interrupt?.id ?? "", status: "resolved", payload: { approved: true } }],
+    });
+    expect(client.seen).toContain("SUBAGENT_FINISHED");
+    expect(texts(client.messages).at(-1)).toBe("assistant: The clerk has done it.");
+  });
+});

@@ -1,0 +1,175 @@
+import { signal } from "@preact/signals";
+
+/** Whether the server answers. While it does not: since when, and when the page tries again (epoch milliseconds). */
+export type Connection =
+  | { readonly state: "connecting" }
+  | { readonly state: "live" }
+  | { readonly state: "offline"; readonly since: number; readonly nextTryAt: number }
+  | { readonly state: "locked" };
+
+export const connection = signal<Connection>({ state: "connecting" });
+
+const retries = new Set<() => void>();
+
+/** Ends the waits of all streams, so that they connect at once. */
+export function tryNow(): void {
+  for (const retry of retries) retry();
+}
+
+const firstDelayMs = 500;
+const longestDelayMs = 8_000;
+
+interface StreamMessage {
+  /** Name of the message. `message` unless the server sets another. */
+  readonly name: string;
+  readonly data: unknown;
+}
+
+export interface StreamOptions {
+  /** The address for a connection. It is asked again for each one, so that a reader resumes where it is. */
+  readonly address: () => string;
+  readonly onMessage: (message: StreamMessage) => void;
+  /** The server answers again. */
+  readonly onOpen?: () => void;
+  /** Whether the stream is complete, so that the page does not connect again. */
+  readonly isOver?: () => boolean;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Follows server-sent events until the signal aborts. After a lost connection it connects again with a growing delay.
+ * `Last-Event-ID` carries the last id, so that each event arrives once.
+ */
+export async function follow(options: StreamOptions): Promise<void> {
+  const { signal: stop, isOver } = options;
+  let lastId: string | null = null;
+  let delay = firstDelayMs;
+  while (!stop.aborted) {
+    try {
+      lastId = await readOnce(options, lastId, () => {
+        delay = firstDelayMs;
+      });
+      if (isOver?.() === true) return;
+    } catch (error) {
+      if (stop.aborted) return;
+      if (error instanceof Refused) return refused(error);
+      if (!(error instanceof Unanswered)) throw error;
+    }
+    if (stop.aborted) return;
+    markOffline(delay);
+    await pause(delay, stop);
+    delay = Math.min(longestDelayMs, delay * 2);
+  }
+}
+
+function refused({ status }: Refused): void {
+  if (status === 401) connection.value = { state: "locked" };
+}
+
+class Refused extends Error {
+  readonly status: number;
+
+  constructor(status: number) {
+    super(`the server refused the stream with status ${status}`);
+    this.status = status;
+  }
+}
+
+/** The server did not answer. */
+class Unanswered extends Error {}
+
+/** Reads one connection to its end. Returns the last id. */
+async function readOnce(
+  { address, onMessage, onOpen, signal: stop }: StreamOptions,
+  lastId: string | null,
+  onAnswer: () => void,
+): Promise<string | null> {
+  const headers = { accept: "text/event-stream", ...(lastId !== null && { "last-event-id": lastId }) };
+  const response = await answer(address(), { cache: "no-store", signal: stop, headers });
+  if (response.status >= 400 && response.status < 500 && response.status !== 429)
+    throw new Refused(response.status);
+  if (!response.ok) throw new Unanswered();
+  onAnswer();
+  if (connection.value.state !== "live") connection.value = { state: "live" };
+  onOpen?.();
+  const parser = new StreamParser(onMessage, lastId);
+  if (response.body !== null) for await (const piece of pieces(response.body)) parser.add(piece);
+  return parser.lastId;
+}
+
+async function answer(url: string, options: RequestInit): Promise<Response> {
+  try {
+    return await fetch(url, { ...options, credentials: "same-origin" });
+  } catch {
+    throw new Unanswered();
+  }
+}
+
+/** The texts of a body. A lost connection ends them; the caller resumes with the last id. */
+async function* pieces(body: ReadableStream<Uint8Array<ArrayBuffer>>): AsyncIterable<string> {
+  const reader = body.pipeThrough(new TextDecoderStream()).getReader();
+  for (;;) {
+    const { done, value = "" } = await reader.read().catch(() => ({ done: true, value: undefined }));
+    if (done) return;
+    yield value;
+  }
+}
+
+/** Splits the text of a stream into messages. A message may arrive in several pieces. */
+class StreamParser {
+  lastId: string | null;
+  readonly #onMessage: (message: StreamMessage) => void;
+  #rest = "";
+
+  constructor(onMessage: (message: StreamMessage) => void, lastId: string | null = null) {
+    this.#onMessage = onMessage;
+    this.lastId = lastId;
+  }
+
+  add(piece: string): void {
+    const text = this.#rest + piece;
+    let start = 0;
+    for (let end = text.indexOf("\n\n"); end >= 0; end = text.indexOf("\n\n", start)) {
+      this.#read(text.slice(start, end));
+      start = end + 2;
+    }
+    this.#rest = text.slice(start);
+  }
+
+  #read(block: string): void {
+    let [name, data, id] = ["message", "", null as string | null];
+    for (const line of block.split("\n")) {
+      const at = line.indexOf(":");
+      if (at <= 0) continue;
+      const value = line.slice(line[at + 1] === " " ? at + 2 : at + 1);
+      if (line.startsWith("data")) data += value;
+      else if (line.startsWith("event")) name = value;
+      else if (line.startsWith("id")) id = value;
+    }
+    if (data === "") return;
+    this.#onMessage({ name, data: JSON.parse(data) as unknown });
+    // After the message, so that a reader that failed gets it again.
+    if (id !== null) this.lastId = id;
+  }
+}
+
+function markOffline(delay: number): void {
+  const now = Date.now();
+  const { value } = connection;
+  const since = value.state === "offline" ? value.since : now;
+  connection.value = { state: "offline", since, nextTryAt: now + delay };
+}
+
+function pause(ms: number, stop: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const done = (): void => {
+      clearTimeout(timer);
+      retries.delete(done);
+      stop.removeEventListener("abort", done);
+      resolve();
+    };
+    const timer = setTimeout(done, ms);
+    retries.add(done);
+    stop.addEventListener("abort", done, { once: true });
+  });
+}

@@ -1,0 +1,63 @@
+import { batch, signal } from "@preact/signals";
+import { announce } from "../app/announce.ts";
+import { get } from "./client.ts";
+import { follow } from "./connection.ts";
+import type { Approval, Facts, Run } from "./types.ts";
+
+/** The figures of the runs page. `null` until they are read. */
+export const facts = signal<Facts | null>(null);
+/** Everything that waits for a person, the oldest first. `null` until it is read. */
+export const approvals = signal<readonly Approval[] | null>(null);
+/** The last change of a run, for views that show it. */
+export const changedRun = signal<Run | null>(null);
+/** Counts the times that the server answered again. Lists read themselves again after a change. */
+export const connected = signal(0);
+
+const settleMs = 400;
+let timer: ReturnType<typeof setTimeout> | undefined;
+
+/** Follows the changes of all runs for as long as the page is open. */
+export function followRuns(): void {
+  const stop = new AbortController();
+  void follow({
+    address: () => "/api/stream",
+    signal: stop.signal,
+    onMessage: ({ name, data }) => {
+      if (name === "ready") connected.value++;
+      else changedRun.value = data as Run;
+      refreshSoon();
+    },
+  });
+}
+
+/** Reads figures and questions again, at most a few times per second. */
+export function refreshSoon(): void {
+  timer ??= setTimeout(() => {
+    timer = undefined;
+    void refresh();
+  }, settleMs);
+}
+
+async function refresh(): Promise<void> {
+  try {
+    const [read, { approvals: open }] = await Promise.all([
+      get("/api/facts"),
+      get("/api/approvals", { query: { limit: 200 } }),
+    ]);
+    sayNew(open);
+    batch(() => {
+      facts.value = read;
+      approvals.value = open;
+    });
+  } catch {
+    // The stream reports that the server does not answer, and the next change reads again.
+    return;
+  }
+}
+
+function sayNew(open: readonly Approval[]): void {
+  if (approvals.value === null) return;
+  const known = new Set(approvals.value.map(({ runId, approvalId }) => `${runId} ${approvalId}`));
+  const fresh = open.find(({ runId, approvalId }) => !known.has(`${runId} ${approvalId}`));
+  if (fresh !== undefined) announce(`${fresh.agentId} waits for you: ${fresh.toolName}`);
+}

@@ -1,0 +1,52 @@
+import { signal } from "@preact/signals";
+
+/** Where the page is: the parts of the path, and the query. */
+export interface Place {
+  readonly parts: readonly string[];
+  readonly query: URLSearchParams;
+}
+
+export const place = signal<Place>(placeOf(location.href));
+
+function placeOf(href: string): Place {
+  const url = new URL(href, location.origin);
+  return { parts: url.pathname.split("/").filter((part) => part !== ""), query: url.searchParams };
+}
+
+/** Goes to a path of the page. `replace` leaves no entry in the history. */
+export function go(path: string, { replace = false }: { readonly replace?: boolean } = {}): void {
+  if (replace) history.replaceState(null, "", path);
+  else history.pushState(null, "", path);
+  place.value = placeOf(location.href);
+}
+
+/** Sets or removes a value of the query, and stays on the view. */
+export function setQuery(name: string, value: string | null): void {
+  const url = new URL(location.href);
+  if (value === null) url.searchParams.delete(name);
+  else url.searchParams.set(name, value);
+  go(url.pathname + url.search, { replace: true });
+}
+
+/** Lets links of the page change the view without loading the page again. */
+export function listenForLinks(): void {
+  addEventListener("popstate", () => {
+    place.value = placeOf(location.href);
+  });
+  document.addEventListener("click", (event) => {
+    if (event.defaultPrevented || event.button !== 0 || event.metaKey || event.ctrlKey || event.shiftKey)
+      return;
+    const link = event.target instanceof Element ? event.target.closest("a[href]") : null;
+    if (!(link instanceof HTMLAnchorElement) || link.origin !== location.origin || link.target !== "") return;
+    event.preventDefault();
+    go(link.pathname + link.search);
+  });
+}
+
+export const runTabs = ["chart", "timeline", "conversation", "money", "events", "messages"] as const;
+export type RunTab = (typeof runTabs)[number];
+
+/** The path of a run's view. `task` selects an agent in it. */
+export function runPath(runId: string, tab: RunTab = "conversation", task?: string): string {
+  return `/runs/${runId}/${tab}${task === undefined ? "" : `?task=${task}`}`;
+}

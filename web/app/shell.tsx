@@ -1,0 +1,148 @@
+import type { JSX } from "preact";
+import { connection, tryNow } from "../api/connection.ts";
+import { approvals } from "../api/runs-feed.ts";
+import { span } from "../parts/format.ts";
+import { Glyph } from "../parts/glyph.tsx";
+import { Icon, type IconName } from "../parts/icon.tsx";
+import { DialogHost } from "../parts/dialog.tsx";
+import { announcement } from "./announce.ts";
+import { openHelp } from "./help.tsx";
+import { useKeys } from "./keys.ts";
+import { now } from "./now.ts";
+import { go, place } from "./route.ts";
+import { openNewRun } from "../runs/new-run.tsx";
+import { switchTheme } from "./theme.ts";
+import { View } from "./view.tsx";
+import { sections } from "./sections.ts";
+
+/** The whole page: the bar on top, the view, and what lies above them. */
+export function Shell(): JSX.Element {
+  useKeys({
+    "g r": () => go("/runs"),
+    ...Object.fromEntries(
+      sections.flatMap(({ key, path }) => (key === undefined ? [] : [[`g ${key}`, () => go(path)]])),
+    ),
+    n: () => openNewRun(),
+    t: switchTheme,
+    "?": openHelp,
+    "/": () => document.querySelector<HTMLInputElement>("main input[type=search]")?.focus(),
+  });
+  return (
+    <>
+      <a class="skip" href="#main">
+        Skip to the view
+      </a>
+      <header class="top">
+        <a class="brand" href="/runs">
+          <Mark />
+          reeve
+        </a>
+        <nav aria-label="Sections">
+          {sections.map(({ path, name }) => (
+            <a key={path} href={path} aria-current={isAt(path) ? "page" : undefined}>
+              {name}
+              {path === "/inbox" && <Waiting />}
+            </a>
+          ))}
+        </nav>
+        <span class="grow" />
+        <Connected />
+        <button class="icon-button" aria-label="Switch between light and dark" onClick={switchTheme}>
+          <Icon name="theme" />
+        </button>
+        <button class="icon-button" aria-label="Keys and help" onClick={openHelp}>
+          <Icon name="help" />
+        </button>
+      </header>
+      <Offline />
+      <View />
+      <nav class="bottom-tabs" aria-label="Sections">
+        {sections
+          .filter(({ icon }) => icon !== undefined)
+          .map(({ path, name, icon }) => (
+            <a key={path} href={path} aria-current={isAt(path) ? "page" : undefined}>
+              <Icon name={icon as IconName} />
+              {name}
+              {path === "/inbox" && <Waiting />}
+            </a>
+          ))}
+      </nav>
+      <DialogHost />
+      <div class="unseen" role="status" aria-live="polite">
+        {announcement.value}
+      </div>
+    </>
+  );
+}
+
+function isAt(path: string): boolean {
+  const [first = "runs"] = place.value.parts;
+  return `/${first}` === path;
+}
+
+function Waiting(): JSX.Element | null {
+  const count = approvals.value?.length ?? 0;
+  return count === 0 ? null : (
+    <span class="badge">
+      {count}
+      <span class="unseen"> wait for you</span>
+    </span>
+  );
+}
+
+function Mark(): JSX.Element {
+  return (
+    <svg class="mark" viewBox="0 0 16 16" width="16" height="16" aria-hidden="true">
+      <path d="M2 1h11a1.750 1.750 0 0 0 0 3.500 1.750 1.750 0 0 0 0 3.500 1.750 1.750 0 0 0 0 3.500 1.750 1.750 0 0 0 0 3.500H2z" />
+    </svg>
+  );
+}
+
+function Connected(): JSX.Element {
+  const { state } = connection.value;
+  const isLive = state === "live";
+  const word = isLive
+    ? "Live"
+    : state === "connecting"
+      ? "Connecting"
+      : state === "locked"
+        ? "Locked"
+        : "Offline";
+  return (
+    <span class="connected">
+      <Glyph look={isLive ? "running" : state === "connecting" ? "pending" : "failed"} />
+      <span>{word}</span>
+    </span>
+  );
+}
+
+/** Says since when the server does not answer, and when the page tries again. Nothing that is shown is removed. */
+function Offline(): JSX.Element | null {
+  const { value } = connection;
+  if (value.state === "locked")
+    return (
+      <div class="banner" role="alert">
+        <Glyph look="failed" />
+        <b>This browser has no access.</b>
+        <span>
+          Open the link that <code>reeve serve</code> printed, or start the server again for a new one.
+        </span>
+      </div>
+    );
+  if (value.state !== "offline") return null;
+  const next = Math.max(0, Math.ceil((value.nextTryAt - now.value) / 1_000));
+  return (
+    <div class="banner" role="status">
+      <Glyph look="failed" />
+      <b>The server stopped answering {span(now.value - value.since)} ago.</b>
+      <span>
+        You see the last state that arrived. Runs continue without this page.{" "}
+        {next > 0 ? `Next try in ${next} s.` : "Trying now."}
+      </span>
+      <span class="grow" />
+      <button class="button small" onClick={tryNow}>
+        Try now
+      </button>
+    </div>
+  );
+}

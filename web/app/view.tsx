@@ -1,0 +1,39 @@
+import { useLayoutEffect } from "preact/hooks";
+import type { JSX } from "preact";
+import { InboxPage } from "../inbox/inbox-page.tsx";
+import { RunPage } from "../run/run-page.tsx";
+import { RunsPage } from "../runs/runs-page.tsx";
+import { go, place } from "./route.ts";
+
+/** The view of the current path. */
+export function View(): JSX.Element {
+  const [section, id] = place.value.parts;
+  if (section === "runs" && id !== undefined) return <RunPage key={id} runId={id} />;
+  switch (section) {
+    case undefined:
+      return <ToRuns />;
+    case "runs":
+      return <RunsPage />;
+    case "inbox":
+      return <InboxPage />;
+    default:
+      return (
+        <main class="empty" id="main">
+          <h1>Nothing is here</h1>
+          <p>
+            The page has no view <code>/{place.value.parts.join("/")}</code>.
+          </p>
+          <p>
+            <a class="button" href="/runs">
+              All runs
+            </a>
+          </p>
+        </main>
+      );
+  }
+}
+
+function ToRuns(): JSX.Element {
+  useLayoutEffect(() => go("/runs", { replace: true }), []);
+  return <main id="main" />;
+}

@@ -1,0 +1,13 @@
+import { render } from "preact";
+import { followRuns } from "./api/runs-feed.ts";
+import { listenForKeys } from "./app/keys.ts";
+import { listenForLinks } from "./app/route.ts";
+import { Shell } from "./app/shell.tsx";
+
+listenForLinks();
+listenForKeys();
+followRuns();
+
+const root = document.querySelector("#page");
+if (root === null) throw new Error("index.html has no element #page");
+render(<Shell />, root);

@@ -1,0 +1,27 @@
+import type { JSX } from "preact";
+import { useState } from "preact/hooks";
+import { Icon } from "./icon.tsx";
+
+/** Copies a text. The label says that it is done. */
+export function CopyButton({ text, label }: { readonly text: string; readonly label: string }): JSX.Element {
+  const [state, setState] = useState<"" | "Copied" | "The browser did not allow it">("");
+  const copy = async (): Promise<void> => {
+    try {
+      await navigator.clipboard.writeText(text);
+      setState("Copied");
+    } catch {
+      setState("The browser did not allow it");
+    }
+  };
+  return (
+    <button
+      class="icon-button small"
+      aria-label={state === "" ? label : state}
+      title={state}
+      onClick={() => void copy()}
+    >
+      <Icon name="copy" />
+      {state === "Copied" && <span class="label">Copied</span>}
+    </button>
+  );
+}

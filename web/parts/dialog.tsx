@@ -1,0 +1,98 @@
+import { signal } from "@preact/signals";
+import type { ComponentChildren, JSX } from "preact";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { errorText } from "../api/client.ts";
+
+/** The dialog that is open. One at a time. */
+export const dialog = signal<(() => JSX.Element) | null>(null);
+
+function closeDialog(): void {
+  dialog.value = null;
+}
+
+export function DialogHost(): JSX.Element | null {
+  const Open = dialog.value;
+  return Open === null ? null : <Open />;
+}
+
+interface DialogProps {
+  readonly title: string;
+  readonly children: ComponentChildren;
+  readonly wide?: boolean;
+}
+
+/** A modal dialog. Escape closes it, and focus returns to where it was. */
+export function Dialog({ title, children, wide = false }: DialogProps): JSX.Element {
+  const element = useRef<HTMLDialogElement>(null);
+  useEffect(() => {
+    const before = document.activeElement;
+    element.current?.showModal();
+    return () => {
+      if (before instanceof HTMLElement) before.focus();
+    };
+  }, []);
+  return (
+    <dialog ref={element} class={wide ? "wide" : ""} aria-label={title} onClose={closeDialog}>
+      <h2>{title}</h2>
+      {children}
+    </dialog>
+  );
+}
+
+interface FormProps {
+  readonly title: string;
+  readonly confirm: string;
+  readonly isDangerous?: boolean;
+  readonly wide?: boolean;
+  readonly children: ComponentChildren;
+  /** Does what the dialog is about. An error stays visible in the dialog. */
+  readonly onConfirm: () => Promise<void>;
+}
+
+/** A dialog with one action. */
+export function FormDialog({
+  title,
+  confirm,
+  isDangerous = false,
+  wide = false,
+  children,
+  onConfirm,
+}: FormProps): JSX.Element {
+  const [error, setError] = useState<string | null>(null);
+  const [isBusy, setBusy] = useState(false);
+  const send = async (): Promise<void> => {
+    setBusy(true);
+    try {
+      await onConfirm();
+      closeDialog();
+    } catch (failure) {
+      setError(errorText(failure));
+      setBusy(false);
+    }
+  };
+  return (
+    <Dialog title={title} wide={wide}>
+      <form
+        onSubmit={(event) => {
+          event.preventDefault();
+          void send();
+        }}
+      >
+        {children}
+        {error !== null && (
+          <p class="problem" role="alert">
+            {error}
+          </p>
+        )}
+        <div class="actions end">
+          <button type="button" class="button quiet" onClick={closeDialog}>
+            Close
+          </button>
+          <button type="submit" class={`button ${isDangerous ? "danger" : "primary"}`} disabled={isBusy}>
+            {confirm}
+          </button>
+        </div>
+      </form>
+    </Dialog>
+  );
+}

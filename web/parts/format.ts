@@ -1,0 +1,84 @@
+/** Money: three decimals for what is spent. Amounts below a tenth of a cent keep their first digits. */
+export function usd(amount: number | null): string {
+  if (amount === null) return "unpriced";
+  if (amount !== 0 && Math.abs(amount) < 0.0005) return `$${amount.toFixed(5)}`;
+  return `$${grouped(amount.toFixed(3))}`;
+}
+
+/** Money: two decimals for an allowance, more only for one below ten cents, none from 100 dollars. */
+export function capUsd(amount: number): string {
+  if (amount >= 100) return `$${grouped(amount.toFixed(0))}`;
+  return amount !== 0 && amount < 0.1 ? usd(amount) : `$${amount.toFixed(2)}`;
+}
+
+function grouped(number: number | string): string {
+  return String(number).replace(/\B(?=(?:\d{3})+(?:\.|$))/gu, (_empty, at: number, whole: string) =>
+    whole.lastIndexOf(".", at) >= 0 ? "" : ",",
+  );
+}
+
+const second = 1_000;
+const minute = 60 * second;
+const hour = 60 * minute;
+const day = 24 * hour;
+
+function pad(value: number): string {
+  return String(value).padStart(2, "0");
+}
+
+/** A duration as a clock shows it: 0:43, 12:37, 1:12:44. */
+export function clock(ms: number): string {
+  const total = Math.max(0, Math.floor(ms / second));
+  const [hours, minutes, seconds] = [Math.floor(total / 3600), Math.floor(total / 60) % 60, total % 60];
+  return hours > 0 ? `${hours}:${pad(minutes)}:${pad(seconds)}` : `${minutes}:${pad(seconds)}`;
+}
+
+/** A duration in words: 43 s, 12 min, 2 h, 3 d. */
+export function span(ms: number): string {
+  if (ms < minute) return `${Math.max(0, Math.floor(ms / second))} s`;
+  if (ms < hour) return `${Math.floor(ms / minute)} min`;
+  return ms < day ? `${Math.floor(ms / hour)} h` : `${Math.floor(ms / day)} d`;
+}
+
+/** How long a call took: 240 ms, 1.4 s, 18 s. */
+export function took(ms: number): string {
+  if (ms < second) return `${Math.round(ms)} ms`;
+  return ms < minute ? `${(ms / second).toFixed(ms < 10 * second ? 1 : 0)} s` : clock(ms);
+}
+
+/** How long ago a time was: now, 26 min, 2 h, Yesterday, 14 Mar. */
+export function ago(at: number, now: number): string {
+  const passed = now - at;
+  if (passed < minute) return "now";
+  const [then, today] = [new Date(at), new Date(now)];
+  if (passed < 12 * hour || then.toDateString() === today.toDateString()) return span(passed);
+  const yesterday = new Date(now - day);
+  if (then.toDateString() === yesterday.toDateString()) return "Yesterday";
+  return then.toLocaleDateString("en-GB", { day: "numeric", month: "short" });
+}
+
+/** A time of day: 14:05. */
+export function timeOfDay(at: number): string {
+  return new Date(at).toLocaleTimeString("en-GB", { hour: "2-digit", minute: "2-digit" });
+}
+
+/** A number with its noun: 1 step, 2 steps. */
+export function counted(count: number, one: string, many = `${one}s`): string {
+  return `${grouped(count)} ${count === 1 ? one : many}`;
+}
+
+/** The last part of a model's name: `anthropic/claude-sonnet-5` is `claude-sonnet-5`. */
+export function shortModel(name: string): string {
+  return name.slice(name.lastIndexOf("/") + 1);
+}
+
+/** A JSON value as text: a string as it is. */
+export function plain(value: unknown): string {
+  return typeof value === "string" ? value : (JSON.stringify(value, null, 2) ?? "");
+}
+
+/** A JSON value in one line. */
+export function oneLine(value: unknown): string {
+  const text = typeof value === "string" ? value : (JSON.stringify(value) ?? "");
+  return text.replaceAll(/\s+/gu, " ").trim();
+}

@@ -1,0 +1,52 @@
+import type { JSX } from "preact";
+import { capUsd, usd } from "./format.ts";
+
+/** What a purse holds, in dollars. `team` is what reports spent; `held` is reserved for calls in flight. */
+export interface PurseValues {
+  readonly own: number;
+  readonly team: number;
+  readonly lost: number;
+  readonly held: number;
+  /** `null`: no limit. */
+  readonly cap: number | null;
+}
+
+export type PurseTone = "live" | "done" | "hold";
+
+interface PurseProps {
+  readonly values: PurseValues;
+  readonly size?: "small" | "large";
+  readonly tone?: PurseTone;
+}
+
+/** One allowance as a bar: solid is spent, hatched is held, red is lost, empty is left, the right edge is the cap. */
+export function Purse({ values, size, tone = "live" }: PurseProps): JSX.Element {
+  const { own, team, lost, held, cap } = values;
+  const used = own + team + lost + held;
+  const whole = cap ?? (used === 0 ? 1 : used);
+  const share = (part: number): { readonly width: string } => ({
+    width: `${whole === 0 ? 0 : Math.min(100, (100 * part) / whole)}%`,
+  });
+  const state =
+    cap === null || cap === 0 ? "" : used >= cap * 0.9999 ? " full" : used >= cap * 0.9 ? " warn" : "";
+  return (
+    <span
+      class={`purse ${tone}${size === undefined ? "" : ` ${size}`}${state}`}
+      role="img"
+      aria-label={purseText(values)}
+    >
+      {own > 0 && <i class="own" style={share(own)} />}
+      {team > 0 && <i class="team" style={share(team)} />}
+      {lost > 0 && <i class="lost" style={share(lost)} />}
+      {held > 0 && <i class="held" style={share(held)} />}
+    </span>
+  );
+}
+
+/** The purse as a sentence, for people who do not see the bar. */
+function purseText({ own, team, lost, held, cap }: PurseValues): string {
+  const parts = [`${usd(own + team + lost)} spent`];
+  if (lost > 0) parts.push(`${usd(lost)} of it lost`);
+  if (held > 0) parts.push(`${usd(held)} held`);
+  return cap === null ? `${parts.join(", ")}, no limit` : `${parts.join(", ")} of ${capUsd(cap)}`;
+}

@@ -1,0 +1,58 @@
+import type { JsonValue } from "../../src/kernel/index.ts";
+import type { JSX } from "preact";
+import type { ToolItem } from "../run/thread.ts";
+import { Diff, diffCount } from "./diff.tsx";
+import { oneLine, plain, took } from "./format.ts";
+import { Icon, type IconName } from "./icon.tsx";
+
+/** One tool call: a line that opens. An edit is open and shows its diff. */
+export function ToolCall({
+  item,
+  progress,
+}: {
+  readonly item: ToolItem;
+  readonly progress?: unknown;
+}): JSX.Element {
+  const { name, input, status, output, diff, durationMs } = item;
+  const facts = [
+    diff === null ? null : diffCount(diff),
+    status === "denied" ? "denied" : status === "error" ? "failed" : null,
+    waiting[status] ?? (durationMs === null ? null : took(durationMs)),
+  ].filter((fact) => fact !== null);
+  return (
+    <details class={`tool ${status}`} open={diff !== null}>
+      <summary>
+        <Icon name={iconOf(name)} />
+        <b>{name}</b>
+        <code class="cut">{argumentOf(input)}</code>
+        <span class="label">{facts.join(" · ")}</span>
+      </summary>
+      {diff !== null && <Diff patch={diff} />}
+      {diff === null && input !== null && <pre tabIndex={0}>{plain(input)}</pre>}
+      {status === "open" && progress !== undefined && <pre tabIndex={0}>{plain(progress)}</pre>}
+      {output !== "" && <pre tabIndex={0}>{output}</pre>}
+    </details>
+  );
+}
+
+const waiting: Readonly<Partial<Record<ToolItem["status"], string>>> = {
+  open: "in flight",
+  asks: "waits for you",
+  cut: "stopped",
+};
+
+function iconOf(name: string): IconName {
+  if (name === "edit" || name === "write") return "edit";
+  return name === "bash" ? "terminal" : "tool";
+}
+
+/** The argument that says most about a call: the command, the path, the query, or all of them. */
+export function argumentOf(input: JsonValue): string {
+  if (typeof input !== "object" || input === null || Array.isArray(input)) return oneLine(input ?? "");
+  const fields = input as Readonly<Record<string, JsonValue>>;
+  for (const name of ["command", "path", "file", "url", "query", "pattern", "question", "task", "message"]) {
+    const value = fields[name];
+    if (typeof value === "string" && value !== "") return oneLine(value);
+  }
+  return Object.keys(fields).length === 0 ? "" : oneLine(input);
+}

@@ -1,0 +1,206 @@
+import { formatPriority, type Event, type TaskId } from "../../src/kernel/index.ts";
+import type { RunView, TaskView } from "../../src/surfaces/view/run-view.ts";
+import type { JSX } from "preact";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { errorText } from "../api/client.ts";
+import { useRead } from "../api/use-read.ts";
+import { place, runPath } from "../app/route.ts";
+import { capUsd, clock, counted, usd } from "../parts/format.ts";
+import { Glyph } from "../parts/glyph.tsx";
+import { Name } from "../parts/name.tsx";
+import { Purse } from "../parts/purse.tsx";
+import { lookOf } from "../parts/status.ts";
+import { conversationTypes } from "./event-log.ts";
+import { purseOf, rootId, spentOf, toneOf } from "./money.ts";
+import { openPriority, steer } from "./orders.tsx";
+import type { RunModel } from "./run-model.ts";
+import { doing, hasEndedTask, inTreeOrder } from "./task-words.ts";
+import { threadOf } from "./thread.ts";
+import { ThreadView } from "./thread-view.tsx";
+
+/** The agents as a tree, and what one of them wrote, called and asked. */
+export function Conversation({ model }: { readonly model: RunModel }): JSX.Element {
+  const view = model.view.value;
+  const wanted = place.value.query.get("task") as TaskId | null;
+  if (view === null) return <></>;
+  const taskId = wanted !== null && view.tasks.get(wanted) !== undefined ? wanted : rootId;
+  const task = view.tasks.get(taskId);
+  return (
+    <div class="conversation">
+      <Agents model={model} view={view} selected={taskId} />
+      {task !== undefined && <TaskThread key={taskId} model={model} view={view} task={task} />}
+    </div>
+  );
+}
+
+/** Number of agents that the list shows. The chart shows all. */
+const mostAgents = 300;
+
+function Agents({
+  model,
+  view,
+  selected,
+}: {
+  readonly model: RunModel;
+  readonly view: RunView;
+  readonly selected: TaskId;
+}): JSX.Element {
+  const tasks = inTreeOrder(view);
+  return (
+    <nav class="agents" aria-label="Agents of the run">
+      {tasks.slice(0, mostAgents).map((task) => (
+        <a
+          key={task.taskId}
+          href={runPath(model.runId, "conversation", task.taskId)}
+          aria-current={task.taskId === selected ? "page" : undefined}
+          style={{ paddingLeft: `${8 + Math.min(8, task.depth) * 14}px` }}
+        >
+          <Glyph look={lookOf(task.status, task.questions)} />
+          <Name text={task.agentId} />
+        </a>
+      ))}
+      {tasks.length > mostAgents && <p class="dim">and {counted(tasks.length - mostAgents, "more agent")}</p>}
+    </nav>
+  );
+}
+
+interface ThreadProps {
+  readonly model: RunModel;
+  readonly view: RunView;
+  readonly task: TaskView;
+}
+
+function TaskThread({ model, view, task }: ThreadProps): JSX.Element {
+  const { taskId } = task;
+  const older = useOlder(model, taskId);
+  const until = model.playhead.value ?? Infinity;
+  void model.version.value;
+  const items = threadOf([...older, ...model.log.ofTask(taskId)], until);
+  const live = model.playhead.value === null ? model.texts.of(taskId) : undefined;
+  const scroller = useRef<HTMLDivElement>(null);
+  useStickToEnd(scroller, items.length + (live?.text.length ?? 0));
+  return (
+    <>
+      <div
+        class="thread"
+        ref={scroller}
+        tabIndex={0}
+        role="log"
+        aria-live="off"
+        aria-label={`Conversation of ${task.agentId}`}
+      >
+        <ThreadView
+          items={items}
+          view={view}
+          agentId={task.agentId}
+          taskId={taskId}
+          model={model}
+          live={live}
+          time={(at) => clock(at - view.startedAt)}
+        />
+        {items.length === 0 && live === undefined && <p class="dim">{task.agentId} has not started yet.</p>}
+      </div>
+      <aside class="inspector">
+        <h3>{task.agentId}</h3>
+        <p class="mid">{doing(task, view)}</p>
+        <TaskPurse model={model} task={task} />
+        <dl class="pairs">
+          <dt>Task</dt>
+          <dd>
+            <code>{taskId}</code>
+          </dd>
+          <dt>Calls</dt>
+          <dd>{task.own.calls}</dd>
+          <dt>Tokens</dt>
+          <dd>{task.own.tokens.toLocaleString("en-US")}</dd>
+        </dl>
+        {!hasEndedTask(task) && model.playhead.value === null && (
+          <div class="actions orders-of-task">
+            <button class="button small" onClick={() => openPriority(model, taskId)}>
+              Priority: {formatPriority(task.priority)}
+            </button>
+          </div>
+        )}
+        {taskId === rootId && !hasEndedTask(task) && <Steer model={model} agentId={task.agentId} />}
+      </aside>
+    </>
+  );
+}
+
+function TaskPurse({ model, task }: { readonly model: RunModel; readonly task: TaskView }): JSX.Element {
+  const purse = purseOf(task, model.playhead.value === null ? model.snapshot.value : null);
+  return (
+    <div class="task-purse">
+      <p class="row between">
+        <b class="big">{usd(spentOf(purse))}</b>
+        {purse.cap !== null && <span class="dim">of {capUsd(purse.cap)}</span>}
+      </p>
+      {purse.cap !== null && <Purse values={purse} size="large" tone={toneOf(task)} />}
+    </div>
+  );
+}
+
+/** The events of a conversation that are no longer in memory. */
+function useOlder(model: RunModel, taskId: TaskId): readonly Event[] {
+  const { first } = model.log;
+  const { value } = useRead(
+    async () => (first === 0 ? [] : model.eventsBetween(0, first - 1)),
+    [model, first],
+  );
+  return (value ?? []).filter((event) => event.taskId === taskId && conversationTypes.has(event.type));
+}
+
+/** Opens at the newest entry and stays there, unless the person reads something above. */
+function useStickToEnd(scroller: { readonly current: HTMLElement | null }, size: number): void {
+  const isAtEnd = useRef(true);
+  useEffect(() => {
+    const element = scroller.current;
+    if (element === null) return;
+    const onScroll = (): void => {
+      isAtEnd.current = element.scrollHeight - element.scrollTop - element.clientHeight < 48;
+    };
+    element.addEventListener("scroll", onScroll, { passive: true });
+    return () => element.removeEventListener("scroll", onScroll);
+  }, [scroller]);
+  useLayoutEffect(() => {
+    const element = scroller.current;
+    if (element !== null && isAtEnd.current) element.scrollTop = element.scrollHeight;
+  }, [scroller, size]);
+}
+
+function Steer({ model, agentId }: { readonly model: RunModel; readonly agentId: string }): JSX.Element {
+  const [text, setText] = useState("");
+  const [state, setState] = useState<string | null>(null);
+  const send = async (): Promise<void> => {
+    try {
+      await steer(model, text);
+      setText("");
+      setState(`Sent. ${agentId} reads it before its next turn.`);
+    } catch (error) {
+      setState(errorText(error));
+    }
+  };
+  return (
+    <section>
+      <h3>Steer {agentId}</h3>
+      <div class="box">
+        <textarea
+          aria-label={`Steer ${agentId}`}
+          placeholder={`Tell ${agentId} something. It reads this before its next turn.`}
+          value={text}
+          onInput={(event) => setText(event.currentTarget.value)}
+        />
+        <div class="actions end">
+          <button class="button small" disabled={text.trim() === ""} onClick={() => void send()}>
+            Send
+          </button>
+        </div>
+      </div>
+      {state !== null && (
+        <p class="label" role="status">
+          {state}
+        </p>
+      )}
+    </section>
+  );
+}

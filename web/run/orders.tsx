@@ -1,0 +1,163 @@
+import { formatPriority, priorities, type Priority, type TaskId } from "../../src/kernel/index.ts";
+import type { JSX } from "preact";
+import { useState } from "preact/hooks";
+import { post } from "../api/client.ts";
+import { go, runPath } from "../app/route.ts";
+import { capUsd, counted, usd } from "../parts/format.ts";
+import { dialog, FormDialog } from "../parts/dialog.tsx";
+import { hasEnded } from "../parts/status.ts";
+import { purseOf, rootId, spentOf } from "./money.ts";
+import type { RunModel } from "./run-model.ts";
+
+/** Asks how much to add to the allowance of the run, or of one of its agents. */
+export function openTopUp(model: RunModel, taskId: TaskId = rootId): void {
+  dialog.value = () => <TopUp model={model} taskId={taskId} />;
+}
+
+function TopUp({ model, taskId }: { readonly model: RunModel; readonly taskId: TaskId }): JSX.Element {
+  const [amount, setAmount] = useState("1.00");
+  const task = model.live.value?.tasks.get(taskId);
+  const purse = task === undefined ? null : purseOf(task, model.snapshot.value);
+  const maxCostUsd = Number(amount);
+  const isStopped = model.live.value !== null && hasEnded(model.live.value.status);
+  return (
+    <FormDialog
+      title={`Top up ${task?.agentId ?? "the run"}`}
+      confirm={
+        isStopped ? `Top up ${capUsd(maxCostUsd || 0)} and continue` : `Top up ${capUsd(maxCostUsd || 0)}`
+      }
+      onConfirm={() => topUp(model, maxCostUsd, taskId)}
+    >
+      {purse !== null && (
+        <p>
+          {usd(spentOf(purse))} is spent
+          {purse.cap === null ? ", without a limit." : ` of ${capUsd(purse.cap)}.`}
+        </p>
+      )}
+      <label class="field">
+        Dollars to add
+        <input
+          inputMode="decimal"
+          autoFocus
+          value={amount}
+          onInput={(event) => setAmount(event.currentTarget.value)}
+        />
+      </label>
+    </FormDialog>
+  );
+}
+
+export async function topUp(model: RunModel, maxCostUsd: number, taskId: TaskId = rootId): Promise<void> {
+  if (!(maxCostUsd > 0)) throw new Error("Enter an amount above 0, such as 1.00.");
+  await post("/api/runs/{runId}/top-up", { params: { runId: model.runId }, body: { maxCostUsd, taskId } });
+}
+
+/** Confirms the end of a run by naming what stops. */
+export function openCancel(model: RunModel): void {
+  dialog.value = () => <Cancel model={model} />;
+}
+
+function Cancel({ model }: { readonly model: RunModel }): JSX.Element {
+  const [reason, setReason] = useState("");
+  const view = model.live.value;
+  const root = view?.tasks.get(rootId);
+  const held = root === undefined ? 0 : purseOf(root, model.snapshot.value).held;
+  return (
+    <FormDialog
+      title="Cancel this run"
+      confirm="Cancel run"
+      isDangerous
+      onConfirm={async () => {
+        await post("/api/runs/{runId}/cancel", {
+          params: { runId: model.runId },
+          body: reason === "" ? {} : { reason },
+        });
+      }}
+    >
+      <p>
+        {counted(view?.live ?? 0, "agent")} {view?.live === 1 ? "stops" : "stop"}.
+        {held > 0 && ` ${usd(held)} is held and settles.`} What is recorded stays.
+      </p>
+      <label class="field">
+        Reason, optional
+        <input value={reason} autoFocus onInput={(event) => setReason(event.currentTarget.value)} />
+      </label>
+    </FormDialog>
+  );
+}
+
+export async function pause({ runId }: RunModel): Promise<void> {
+  await post("/api/runs/{runId}/pause", { params: { runId } });
+}
+
+export async function resume({ runId }: RunModel): Promise<void> {
+  await post("/api/runs/{runId}/resume", { params: { runId } });
+}
+
+/** Sends words to the agent of a run. It reads them before its next turn. */
+export async function steer({ runId }: Pick<RunModel, "runId">, input: string): Promise<void> {
+  await post("/api/runs/{runId}/steer", { params: { runId }, body: { input } });
+}
+
+/** Asks for another priority of an agent. */
+export function openPriority(model: RunModel, taskId: TaskId): void {
+  dialog.value = () => <SetPriority model={model} taskId={taskId} />;
+}
+
+function SetPriority({ model, taskId }: { readonly model: RunModel; readonly taskId: TaskId }): JSX.Element {
+  const task = model.live.value?.tasks.get(taskId);
+  const [priority, setPriority] = useState<Priority>(task?.priority ?? 2);
+  return (
+    <FormDialog
+      title={`Priority of ${task?.agentId ?? taskId}`}
+      confirm={`Set ${formatPriority(priority)}`}
+      onConfirm={async () => {
+        await post("/api/runs/{runId}/priority", {
+          params: { runId: model.runId },
+          body: { taskId, priority },
+        });
+      }}
+    >
+      <fieldset class="choice-list">
+        <legend>Money and seats go to higher priorities first.</legend>
+        {priorities.map((each) => (
+          <label key={each}>
+            <input
+              type="radio"
+              name="priority"
+              checked={each === priority}
+              onChange={() => setPriority(each)}
+            />
+            {formatPriority(each)}
+          </label>
+        ))}
+      </fieldset>
+    </FormDialog>
+  );
+}
+
+/** Asks where a fork begins. `at` is the last event that the fork shares with this run. */
+export function openFork(model: RunModel, at: number): void {
+  dialog.value = () => <Fork model={model} at={at} />;
+}
+
+function Fork({ model, at }: { readonly model: RunModel; readonly at: number }): JSX.Element {
+  return (
+    <FormDialog
+      title={`Fork at event ${at}`}
+      confirm="Start the fork"
+      onConfirm={async () => {
+        const { run } = await post("/api/runs/{runId}/fork", {
+          params: { runId: model.runId },
+          body: { at },
+        });
+        go(runPath(run.runId));
+      }}
+    >
+      <p>
+        The fork shares all steps up to event {at} with this run and pays for none of them. Calls in flight at
+        that event are made again. This run is not changed.
+      </p>
+    </FormDialog>
+  );
+}

@@ -1,0 +1,215 @@
+import type { RunView } from "../../src/surfaces/view/run-view.ts";
+import type { ComponentChildren, JSX } from "preact";
+import { useState } from "preact/hooks";
+import { errorText } from "../api/client.ts";
+import { useKeys } from "../app/keys.ts";
+import { now } from "../app/now.ts";
+import { go, runPath, type RunTab } from "../app/route.ts";
+import { CopyButton } from "../parts/copy-button.tsx";
+import { clock, counted, oneLine, usd, capUsd } from "../parts/format.ts";
+import { Glyph } from "../parts/glyph.tsx";
+import { Icon } from "../parts/icon.tsx";
+import { Purse } from "../parts/purse.tsx";
+import { hasEnded, lookOf, runWord, statusWord } from "../parts/status.ts";
+import { StopCard } from "./stop-card.tsx";
+import { purseOf, rootId, spentOf } from "./money.ts";
+import { openCancel, openFork, openTopUp, pause, resume } from "./orders.tsx";
+import type { RunModel } from "./run-model.ts";
+import { inputText } from "./thread.ts";
+
+interface FrameProps {
+  readonly model: RunModel;
+  readonly tab: RunTab;
+  readonly tabs: readonly RunTab[];
+  readonly children: ComponentChildren;
+}
+
+/** What all views of a run share: title, orders, the line of facts, tabs. */
+export function RunFrame({ model, tab, tabs, children }: FrameProps): JSX.Element {
+  const view = model.view.value;
+  const [problem, setProblem] = useState<string | null>(null);
+  const order = (action: Promise<void>): void => {
+    setProblem(null);
+    action.catch((error: unknown) => setProblem(errorText(error)));
+  };
+  useKeys(
+    Object.fromEntries(tabs.map((each) => [String(tabKeys[each]), () => go(runPath(model.runId, each))])),
+  );
+  useKeys({ f: () => openFork(model, model.playhead.value ?? model.lastSeq) });
+  return (
+    <main class="run" id="main">
+      <header class="run-head">
+        <nav class="crumbs" aria-label="Path">
+          <a href="/runs">Runs</a>
+          <span aria-hidden="true">/</span>
+          <code>{model.runId}</code>
+          <CopyButton text={model.runId} label="Copy the id of the run" />
+        </nav>
+        <div class="run-title">
+          <h1 class="cut">{titleOf(model)}</h1>
+          <Orders model={model} onOrder={order} />
+        </div>
+        {view !== null && <FactLine model={model} view={view} />}
+        {problem !== null && (
+          <p class="problem" role="alert">
+            {problem}
+          </p>
+        )}
+        <nav class="tabs" aria-label="Views of the run">
+          {tabs.map((each) => (
+            <a key={each} href={runPath(model.runId, each)} aria-current={each === tab ? "page" : undefined}>
+              {tabNames[each]}
+              {view !== null && <TabCount tab={each} model={model} view={view} />}
+            </a>
+          ))}
+        </nav>
+      </header>
+      {view !== null && model.playhead.value === null && (
+        <StopCard model={model} view={view} onOrder={order} />
+      )}
+      {view === null ? <p class="loading">Reading the log of the run</p> : children}
+    </main>
+  );
+}
+
+const tabNames: Readonly<Record<RunTab, string>> = {
+  chart: "Org chart",
+  timeline: "Timeline",
+  conversation: "Conversation",
+  money: "Money",
+  events: "Events",
+  messages: "Messages",
+};
+const tabKeys: Readonly<Record<RunTab, number>> = {
+  chart: 1,
+  timeline: 2,
+  conversation: 3,
+  money: 4,
+  events: 5,
+  messages: 6,
+};
+
+function TabCount({
+  tab,
+  model,
+  view,
+}: {
+  readonly tab: RunTab;
+  readonly model: RunModel;
+  readonly view: RunView;
+}): JSX.Element | null {
+  const count = tab === "chart" ? view.tasks.size : tab === "events" ? view.seq + 1 : null;
+  return count === null || model.lastSeq < 0 ? null : (
+    <span class="count">{count.toLocaleString("en-US")}</span>
+  );
+}
+
+/** The task as it was given. */
+function titleOf(model: RunModel): string {
+  const { value: view } = model.live;
+  const text = view === null ? null : oneLine(inputText(view.input));
+  const fallback = model.summary.value?.title ?? model.summary.value?.agentId ?? model.runId;
+  return text === null || text === "" ? fallback : text;
+}
+
+function Orders({
+  model,
+  onOrder,
+}: {
+  readonly model: RunModel;
+  readonly onOrder: (action: Promise<void>) => void;
+}): JSX.Element | null {
+  const view = model.live.value;
+  if (view === null) return null;
+  const isReplay = model.playhead.value !== null;
+  const isOver = hasEnded(view.status);
+  const isPaused = view.status === "paused";
+  const mayTopUp = view.tasks.get(rootId)?.budget?.maxCostUsd !== null;
+  return (
+    <div class="orders">
+      {mayTopUp && (!isOver || view.status === "budget_exhausted") && (
+        <button class="button" disabled={isReplay} onClick={() => openTopUp(model)}>
+          Top up
+        </button>
+      )}
+      <button class="button" onClick={() => openFork(model, model.playhead.value ?? model.lastSeq)}>
+        <Icon name="fork" /> Fork
+      </button>
+      {!isOver && (
+        <button
+          class="button"
+          disabled={isReplay}
+          onClick={() => onOrder(isPaused ? resume(model) : pause(model))}
+        >
+          {isPaused ? "Resume" : "Pause"}
+        </button>
+      )}
+      {!isOver && (
+        <button class="button deny" disabled={isReplay} onClick={() => openCancel(model)}>
+          Cancel run
+        </button>
+      )}
+    </div>
+  );
+}
+
+function FactLine({ model, view }: { readonly model: RunModel; readonly view: RunView }): JSX.Element {
+  const root = view.tasks.get(rootId);
+  const isReplay = model.playhead.value !== null;
+  const summary = model.summary.value;
+  const purse = root === undefined ? null : purseOf(root, isReplay ? null : model.snapshot.value);
+  const until = view.endedAt ?? (isReplay ? view.at : Math.max(now.value, view.at));
+  const isAway = !isReplay && summary?.endedAt === null && summary.waitsFor.includes("worker");
+  return (
+    <div class="facts-line">
+      <span class={`status ${lookOf(view.status, view.questions)}`}>
+        <Glyph look={isAway ? "pending" : lookOf(view.status, view.questions)} />
+        <span>{isAway && summary !== null ? runWord(summary) : statusWord(view.status, view.questions)}</span>
+        {view.questions > 0 && <a href={`/inbox?run=${view.runId}`}>{counted(view.questions, "question")}</a>}
+      </span>
+      {isReplay && (
+        <span>
+          <span class="chip hold">Replay, as of {clock(view.at - view.startedAt)}</span>
+        </span>
+      )}
+      {purse !== null && (
+        <span>
+          <b>{root?.total.costUsd === null ? "unpriced" : usd(spentOf(purse))}</b>
+          {purse.cap !== null && (
+            <>
+              <Purse values={purse} />
+              <span class="dim">of {capUsd(purse.cap)}</span>
+            </>
+          )}
+        </span>
+      )}
+      <span>
+        <b>{view.seats}</b>
+        <span class="dim">{view.maxSeats === null ? "seats" : `of ${counted(view.maxSeats, "seat")}`}</span>
+      </span>
+      <span>{clock(until - view.startedAt)}</span>
+      <Crashes view={view} />
+      {view.forkedFrom !== null && (
+        <span class="wide-only">
+          <a href={runPath(view.forkedFrom.runId)}>Fork of {view.forkedFrom.runId}</a>
+          <span class="dim">at event {view.forkedFrom.at}</span>
+        </span>
+      )}
+    </div>
+  );
+}
+
+function Crashes({ view }: { readonly view: RunView }): JSX.Element | null {
+  const crashes = view.recoveries.filter(({ isCrash }) => isCrash);
+  if (crashes.length === 0) return null;
+  const replayed = crashes.reduce((sum, each) => sum + each.replayed, 0);
+  const saved = crashes.reduce((sum, each) => sum + each.savedUsd, 0);
+  return (
+    <span class="wide-only">
+      <span class="bad">{counted(crashes.length, "crash", "crashes")} survived</span>
+      <span class="dim">
+        {counted(replayed, "step")} replayed free, {usd(saved)} not paid again
+      </span>
+    </span>
+  );
+}

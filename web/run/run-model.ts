@@ -1,0 +1,207 @@
+import { batch, effect, signal } from "@preact/signals";
+import type { Delta, Event } from "../../src/kernel/index.ts";
+import { RunHistory } from "../../src/surfaces/view/run-history.ts";
+import type { RunView } from "../../src/surfaces/view/run-view.ts";
+import { StepLog } from "../../src/surfaces/view/step-log.ts";
+import { addressOf, get, RequestError } from "../api/client.ts";
+import { follow } from "../api/connection.ts";
+import { changedRun } from "../api/runs-feed.ts";
+import type { Run, Snapshot } from "../api/types.ts";
+import { announce } from "../app/announce.ts";
+import { EventLog } from "./event-log.ts";
+import { LiveText } from "./live-text.ts";
+
+/** Number of events per request when the page reads an earlier part of the log. */
+const pageSize = 1_000;
+const snapshotMs = 1_500;
+/** A run with more tasks is too large to read its ledger again and again. */
+const snapshotTasks = 1_000;
+
+/** One run as the page shows it: folded from its events, at the newest one or at the playhead. */
+export class RunModel {
+  readonly runId: string;
+  /** The run at the newest event. `null` until the first events arrive. */
+  readonly live = signal<RunView | null>(null);
+  /** The run at the playhead. */
+  readonly view = signal<RunView | null>(null);
+  /** Number of the event that is shown. `null`: the newest one. */
+  readonly playhead = signal<number | null>(null);
+  readonly summary = signal<Run | null>(null);
+  /** Seats and ledger of the live run, with what is held for calls in flight. */
+  readonly snapshot = signal<Snapshot | null>(null);
+  /** Why the run cannot be shown. */
+  readonly refusal = signal<RequestError | null>(null);
+  /** Changes whenever there is something new to draw. */
+  readonly version = signal(0);
+  readonly steps = new StepLog();
+  readonly log = new EventLog();
+  readonly texts = new LiveText();
+  readonly #history: RunHistory;
+  readonly #stop = new AbortController();
+  readonly #openedAt = Date.now();
+  #connection: AbortController | undefined;
+  #isDrawing = false;
+  #snapshotTimer: ReturnType<typeof setTimeout> | undefined;
+  #isEnded = false;
+
+  constructor(runId: string) {
+    this.runId = runId;
+    this.#history = new RunHistory((from, to) => this.#read(from, to));
+  }
+
+  /** Starts to follow the run. Returns a function that stops. */
+  open(): () => void {
+    void this.#readSummary();
+    this.#connect();
+    const unfollow = effect(() => this.#summaryChanged(changedRun.value));
+    return () => {
+      unfollow();
+      clearTimeout(this.#snapshotTimer);
+      this.#stop.abort();
+      this.#connection?.abort();
+    };
+  }
+
+  /** Number of the newest event. */
+  get lastSeq(): number {
+    return this.#history.seq;
+  }
+
+  /** Moves the playhead. `null`, or the newest event, follows the run again. */
+  async seek(seq: number | null): Promise<void> {
+    if (seq === null || seq >= this.lastSeq) {
+      batch(() => {
+        this.playhead.value = null;
+        this.view.value = this.live.value;
+      });
+      return;
+    }
+    const wanted = Math.max(0, seq);
+    this.playhead.value = wanted;
+    const view = await this.#history.at(wanted);
+    if (this.playhead.value === wanted) this.view.value = view;
+  }
+
+  /** The events of the log with `from <= seq <= to`, from memory or from the server. */
+  async *#read(from: number, to: number): AsyncIterable<Event> {
+    let next = from;
+    while (next <= to && next < this.log.first) {
+      const limit = Math.min(pageSize, this.log.first - next, to - next + 1);
+      const { events } = await get("/api/runs/{runId}/events", {
+        params: { runId: this.runId },
+        query: { from: next, limit },
+      });
+      if (events.length === 0) return;
+      yield* events;
+      next = (events.at(-1)?.seq ?? to) + 1;
+    }
+    yield* this.log.between(next, to);
+  }
+
+  /** Reads events that are no longer in memory. */
+  async eventsBetween(from: number, to: number): Promise<readonly Event[]> {
+    const events: Event[] = [];
+    for await (const event of this.#read(from, to)) events.push(event);
+    return events;
+  }
+
+  #connect(): void {
+    this.#connection?.abort();
+    const connection = new AbortController();
+    this.#connection = connection;
+    this.#isEnded = false;
+    void follow({
+      address: () => addressOf("/api/runs/{runId}/stream", { runId: this.runId }, { from: this.lastSeq + 1 }),
+      signal: connection.signal,
+      isOver: () => this.#isEnded,
+      onMessage: ({ name, data }) => {
+        if (name === "end") this.#end();
+        else this.#add(data as Event | Delta);
+      },
+    });
+  }
+
+  #end(): void {
+    this.#isEnded = true;
+    this.#draw();
+    void this.#readSummary();
+  }
+
+  #add(item: Event | Delta): void {
+    if ("seq" in item) this.#addEvent(item);
+    else this.texts.add(item);
+    this.#draw();
+  }
+
+  #addEvent(event: Event): void {
+    if (event.seq <= this.lastSeq) return;
+    this.#history.add(event);
+    this.steps.add(event);
+    this.log.add(event);
+    if (event.type === "message_end" || event.type === "task_end") this.texts.endMessage(event.taskId);
+    if (event.type === "tool_execution_end") this.texts.endCall(event.taskId, event.data.callId);
+    if (event.at > this.#openedAt) sayEvent(event);
+    this.#readSnapshotSoon();
+  }
+
+  /** Draws at most once per frame, however many events arrive. */
+  #draw(): void {
+    if (this.#isDrawing) return;
+    this.#isDrawing = true;
+    const draw = (): void => {
+      this.#isDrawing = false;
+      if (this.#stop.signal.aborted) return;
+      batch(() => {
+        if (this.lastSeq >= 0) this.live.value = this.#history.latest();
+        if (this.playhead.value === null) this.view.value = this.live.value;
+        this.version.value++;
+      });
+    };
+    if (document.hidden) setTimeout(draw, 250);
+    else requestAnimationFrame(draw);
+  }
+
+  async #readSummary(): Promise<void> {
+    const signalled = { params: { runId: this.runId }, signal: this.#stop.signal };
+    try {
+      this.summary.value = await get("/api/runs/{runId}", signalled);
+    } catch (error) {
+      if (error instanceof RequestError && error.code !== "offline") this.refusal.value = error;
+    }
+  }
+
+  /** A run that was resumed after its end is followed again, also if it has ended again meanwhile. */
+  #summaryChanged(run: Run | null): void {
+    if (run?.runId !== this.runId) return;
+    this.summary.value = run;
+    if (this.#isEnded && run.updatedAt > (this.live.peek()?.at ?? 0)) this.#connect();
+  }
+
+  #readSnapshotSoon(): void {
+    if (this.#snapshotTimer !== undefined || this.#isEnded) return;
+    this.#snapshotTimer = setTimeout(() => void this.#readSnapshot(), snapshotMs);
+  }
+
+  async #readSnapshot(): Promise<void> {
+    this.#snapshotTimer = undefined;
+    if (document.hidden || (this.live.value?.tasks.size ?? 0) > snapshotTasks) return;
+    try {
+      const { signal: stop } = this.#stop;
+      this.snapshot.value = await get("/api/runs/{runId}/snapshot", {
+        params: { runId: this.runId },
+        signal: stop,
+      });
+    } catch (error) {
+      if (!(error instanceof RequestError) && !this.#stop.signal.aborted) throw error;
+    }
+  }
+}
+
+/** Speaks what a person must know: crashes, failures and the end. Approvals are spoken by the inbox. */
+function sayEvent(event: Event): void {
+  if (event.type === "run_recover" && event.data.recoveries !== undefined)
+    announce("A worker died. Another one continues the run.");
+  else if (event.type === "run_end") announce(`The run ended: ${event.data.status.replaceAll("_", " ")}.`);
+  else if (event.type === "task_end" && event.data.failure !== undefined)
+    announce(`${event.agentId} failed.`);
+}

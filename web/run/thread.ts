@@ -1,0 +1,294 @@
+import {
+  messageText,
+  textOf,
+  totalTokens,
+  type AssistantMessage,
+  type Event,
+  type JsonValue,
+  type TaskId,
+  type ToolOutput,
+} from "../../src/kernel/index.ts";
+import { plain } from "../parts/format.ts";
+
+interface ItemBase {
+  readonly seq: number;
+  readonly at: number;
+}
+
+/** One tool call with its result, if it has one. */
+export interface ToolItem extends ItemBase {
+  readonly kind: "tool";
+  readonly callId: string;
+  readonly name: string;
+  readonly input: JsonValue;
+  /** `asks`: a person must decide first. `cut`: the task ended before the call did. */
+  readonly status: "open" | "asks" | "cut" | "ok" | "error" | "denied";
+  readonly output: string;
+  /** Unified diff of an edit. */
+  readonly diff: string | null;
+  readonly durationMs: number | null;
+}
+
+/** One entry of a conversation. */
+export type ThreadItem =
+  | (ItemBase & { readonly kind: "input"; readonly text: string; readonly from: string })
+  | (ItemBase & {
+      readonly kind: "message";
+      readonly text: string;
+      readonly reasoning: string;
+      readonly turn: number;
+      readonly tokens: number | null;
+      readonly costUsd: number | null;
+    })
+  | ToolItem
+  | (ItemBase & { readonly kind: "question"; readonly approvalId: string })
+  | (ItemBase & {
+      readonly kind: "hired";
+      readonly taskId: TaskId;
+      readonly agent: string;
+      readonly task: string;
+    })
+  | (ItemBase & { readonly kind: "crash"; readonly recoverySeq: number })
+  | (ItemBase & { readonly kind: "note"; readonly text: string; readonly tone: "plain" | "bad" | "hold" })
+  | (ItemBase & { readonly kind: "end"; readonly status: string; readonly failure: string | null });
+
+/** Builds the conversation of a task from its events up to `until`. */
+export function threadOf(events: Iterable<Event>, until: number): readonly ThreadItem[] {
+  const thread = new Thread();
+  for (const event of events) {
+    if (event.seq > until) break;
+    thread.add(event);
+  }
+  return thread.items;
+}
+
+class Thread {
+  readonly items: ThreadItem[] = [];
+  #turn = 0;
+
+  add(event: Event): void {
+    const { seq, at } = event;
+    switch (event.type) {
+      case "agent_start":
+        return this.#push({ kind: "input", seq, at, text: inputText(event.data.input), from: "Brief" });
+      case "user_message":
+        return this.#push({
+          kind: "input",
+          seq,
+          at,
+          text: messageText(event.data.message),
+          from: sources[event.data.source],
+        });
+      case "turn_start":
+        this.#turn = event.data.turn;
+        return;
+      case "message_end":
+        return this.#addMessage(event);
+      case "tool_execution_start":
+        return this.#startTool(event);
+      case "tool_execution_end":
+        return this.#endTool(event);
+      case "approval_request":
+        this.#mark(event.data.callId, "asks");
+        return this.#push({ kind: "question", seq, at, approvalId: event.data.approvalId });
+      case "approval_decision":
+        return this.#mark(null, "open");
+      case "handoff": {
+        const { childTaskId, target, task } = event.data;
+        return this.#push({ kind: "hired", seq, at, taskId: childTaskId, agent: target, task });
+      }
+      case "task_end": {
+        const { status, failure } = event.data;
+        this.#mark(null, "cut");
+        if (status === "completed") return;
+        return this.#push({ kind: "end", seq, at, status, failure: failure?.message ?? null });
+      }
+      default:
+        this.#addNote(event);
+    }
+  }
+
+  #addNote(event: Event): void {
+    const { seq, at } = event;
+    if (event.type === "run_recover") {
+      if (event.data.recoveries !== undefined) this.#push({ kind: "crash", seq, at, recoverySeq: seq });
+      return;
+    }
+    const note = noteOf(event);
+    if (note !== null) this.#push({ kind: "note", seq, at, ...note });
+  }
+
+  #addMessage({ seq, at, data }: Event<"message_end">): void {
+    if (data.message.role !== "assistant") return;
+    const text = textOf(data.message.content);
+    const reasoning = reasoningOf(data.message);
+    const { usage, modelRole } = data;
+    if (modelRole !== undefined && text === "") return;
+    this.#push({
+      kind: "message",
+      seq,
+      at,
+      text,
+      reasoning,
+      turn: this.#turn,
+      tokens: usage === undefined ? null : totalTokens(usage),
+      costUsd: usage === undefined ? null : usage.costUsd,
+    });
+  }
+
+  #startTool({ seq, at, data }: Event<"tool_execution_start">): void {
+    const { callId, toolName, input } = data;
+    // After a crash the call in flight is made again, with the same id. It stays one line.
+    const known = this.#openCall(callId);
+    if (known !== undefined) return;
+    this.#push({
+      kind: "tool",
+      seq,
+      at,
+      callId,
+      name: toolName,
+      input,
+      status: "open",
+      output: "",
+      diff: null,
+      durationMs: null,
+    });
+  }
+
+  #endTool({ seq, at, data }: Event<"tool_execution_end">): void {
+    const { callId, toolName, result, durationMs, status = result.isError ? "error" : "ok", metadata } = data;
+    const diff = (metadata ?? result.metadata)?.["diff"];
+    const ended = {
+      status,
+      output: outputText(result.output),
+      diff: typeof diff === "string" ? diff : null,
+      durationMs,
+    } as const;
+    const open = this.#openCall(callId);
+    if (open === undefined) {
+      this.#push({ kind: "tool", seq, at, callId, name: toolName, input: null, ...ended });
+      return;
+    }
+    this.items[this.items.indexOf(open)] = { ...open, ...ended };
+  }
+
+  #openCall(callId: string): ToolItem | undefined {
+    return this.items.findLast((item): item is ToolItem => isOpen(item) && item.callId === callId);
+  }
+
+  /** Changes the status of a call without a result, or of all of them. */
+  #mark(callId: string | null, status: "open" | "asks" | "cut"): void {
+    for (const [at, item] of this.items.entries())
+      if (isOpen(item) && (callId === null || item.callId === callId)) this.items[at] = { ...item, status };
+  }
+
+  #push(item: ThreadItem): void {
+    this.items.push(item);
+  }
+}
+
+function isOpen(item: ThreadItem): item is ToolItem {
+  return item.kind === "tool" && (item.status === "open" || item.status === "asks");
+}
+
+const sources = {
+  steering: "Steering",
+  follow_up: "Follow-up",
+  prepare_step: "Added before the turn",
+  stop_hook: "Asked to continue",
+  repair: "Asked to correct",
+} as const;
+
+interface Note {
+  readonly text: string;
+  readonly tone: "plain" | "bad" | "hold";
+}
+
+function noteOf(event: Event): Note | null {
+  switch (event.type) {
+    case "run_fork":
+      return {
+        text: `Forked from ${event.data.origin} at event ${event.data.at}. The steps above are free.`,
+        tone: "hold",
+      };
+    case "run_pause":
+      return { text: `${event.data.by} paused the run`, tone: "hold" };
+    case "run_resume":
+      return { text: `${event.data.by} resumed the run`, tone: "plain" };
+    case "run_cancel":
+      return { text: `${event.data.by} cancelled the run: ${event.data.reason}`, tone: "bad" };
+    case "run_steer":
+      return { text: `${event.data.by} sent: ${inputText(event.data.input)}`, tone: "hold" };
+    case "permission_deny":
+      return {
+        text: `${event.data.toolName} was denied by ${event.data.by}: ${event.data.reason}`,
+        tone: "bad",
+      };
+    case "guardrail_decision":
+      return { text: `Guardrail ${event.data.guardrail}: ${event.data.reason}`, tone: "bad" };
+    case "spawn_refuse":
+      return {
+        text: `${event.data.agentId} got no seat: ${event.data.reason.replaceAll("_", " ")}`,
+        tone: "hold",
+      };
+    case "retry_start":
+      return {
+        text: `The model failed (${event.data.message}). Attempt ${event.data.attempt + 1} follows.`,
+        tone: "bad",
+      };
+    case "model_fallback":
+      return {
+        text: `${event.data.from.modelId} failed. ${event.data.to.modelId} answers instead.`,
+        tone: "bad",
+      };
+    case "task_retry":
+      return {
+        text: `The agent's code failed (${event.data.failure.message}) and starts again.`,
+        tone: "bad",
+      };
+    case "budget_lost":
+      return { text: "A call was lost and is charged at its bound", tone: "bad" };
+    case "budget_top_up":
+      return { text: `${event.data.by} topped up the allowance`, tone: "plain" };
+    case "budget_exhausted":
+      return { text: "The allowance is used up", tone: "bad" };
+    case "budget_overrun":
+      return { text: "A provider billed more than the bound of the call. The run stops.", tone: "bad" };
+    default:
+      return null;
+  }
+}
+
+/** The text of an input: a text, messages or content parts. */
+export function inputText(input: JsonValue): string {
+  if (typeof input === "string") return input;
+  if (Array.isArray(input)) return input.map((each) => partText(each as JsonValue)).join("\n");
+  return partText(input);
+}
+
+function partText(part: JsonValue): string {
+  if (typeof part !== "object" || part === null || Array.isArray(part)) return plain(part);
+  const { text, content, type, filename, messages } = part as Readonly<Record<string, JsonValue | undefined>>;
+  if (typeof text === "string") return text;
+  if (messages !== undefined) return inputText(messages);
+  if (content !== undefined) return inputText(content);
+  if (type === "image" || type === "file") return `[${typeof filename === "string" ? filename : type}]`;
+  return plain(part);
+}
+
+function outputText(output: ToolOutput): string {
+  switch (output.type) {
+    case "text":
+      return output.text;
+    case "json":
+      return plain(output.value);
+    case "content":
+      return output.parts
+        .map((part) => (part.type === "text" ? part.text : `[${part.mediaType}]`))
+        .join("\n");
+  }
+}
+
+function reasoningOf({ content }: AssistantMessage): string {
+  return content.map((part) => (part.type === "reasoning" ? part.text : "")).join("");
+}

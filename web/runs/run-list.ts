@@ -1,0 +1,101 @@
+import { effect, signal } from "@preact/signals";
+import { errorText, get } from "../api/client.ts";
+import { changedRun, connected } from "../api/runs-feed.ts";
+import type { Run } from "../api/types.ts";
+import { statusesOf, type Group } from "./run-filter.ts";
+
+const pageSize = 50;
+
+/** The runs of one group, newest first, read page by page and kept up to date. */
+export class RunList {
+  readonly runs = signal<readonly Run[]>([]);
+  readonly state = signal<"loading" | "more" | "complete">("loading");
+  readonly problem = signal<string | null>(null);
+  /** New runs that are not shown yet, because the person reads the list. */
+  readonly fresh = signal<readonly Run[]>([]);
+  /** Whether new runs may appear at once. */
+  isFree: () => boolean = () => true;
+  readonly #group: Group;
+  readonly #stop = new AbortController();
+  #after: string | null = null;
+  #isReading = false;
+
+  constructor(group: Group) {
+    this.#group = group;
+  }
+
+  open(): () => void {
+    const unfollow = effect(() => {
+      void connected.value;
+      void this.#readFirst();
+    });
+    const unwatch = effect(() => this.#changed(changedRun.value));
+    return () => {
+      unfollow();
+      unwatch();
+      this.#stop.abort();
+    };
+  }
+
+  /** Reads the next page. */
+  async more(): Promise<void> {
+    if (this.#isReading || this.state.peek() !== "more") return;
+    await this.#read(this.#after);
+  }
+
+  showFresh(): void {
+    this.runs.value = [...this.fresh.value, ...this.runs.value];
+    this.fresh.value = [];
+  }
+
+  async #readFirst(): Promise<void> {
+    if (this.#isReading) return;
+    await this.#read(null);
+  }
+
+  async #read(after: string | null): Promise<void> {
+    this.#isReading = true;
+    const status = statusesOf(this.#group);
+    try {
+      const { runs, next } = await get("/api/runs", {
+        query: { limit: pageSize, ...(status !== null && { status }), ...(after !== null && { after }) },
+        signal: this.#stop.signal,
+      });
+      this.problem.value = null;
+      this.#merge(runs, after === null);
+      if (after !== null || this.#after === null) this.#after = next;
+      this.state.value = this.#after === null ? "complete" : "more";
+    } catch (error) {
+      if (!this.#stop.signal.aborted) this.problem.value = errorText(error);
+    } finally {
+      this.#isReading = false;
+    }
+  }
+
+  /** The first page replaces what changed and adds what is new; it drops nothing that is shown. */
+  #merge(read: readonly Run[], isFirst: boolean): void {
+    const byId = new Map(read.map((run) => [run.runId, run]));
+    const known = this.runs.peek().map((run) => byId.get(run.runId) ?? run);
+    const ids = new Set(known.map(({ runId }) => runId));
+    const added = read.filter(({ runId }) => !ids.has(runId));
+    this.runs.value = isFirst ? [...added, ...known] : [...known, ...added];
+  }
+
+  #changed(run: Run | null): void {
+    if (run === null || this.state.peek() === "loading") return;
+    const shown = this.runs.peek();
+    if (shown.some(({ runId }) => runId === run.runId)) {
+      this.runs.value = shown.map((each) => (each.runId === run.runId ? run : each));
+      return;
+    }
+    const waiting = this.fresh.peek();
+    if (waiting.some(({ runId }) => runId === run.runId)) {
+      this.fresh.value = waiting.map((each) => (each.runId === run.runId ? run : each));
+      return;
+    }
+    const newest = shown[0]?.createdAt ?? 0;
+    if (run.createdAt < newest) return;
+    if (this.isFree()) this.runs.value = [run, ...shown];
+    else this.fresh.value = [run, ...waiting];
+  }
+}

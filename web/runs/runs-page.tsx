@@ -1,0 +1,250 @@
+import type { JSX } from "preact";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { facts } from "../api/runs-feed.ts";
+import type { Facts, Run } from "../api/types.ts";
+import { useKeys } from "../app/keys.ts";
+import { now } from "../app/now.ts";
+import { go, place, runPath, setQuery } from "../app/route.ts";
+import { ago, clock, counted, usd } from "../parts/format.ts";
+import { Glyph } from "../parts/glyph.tsx";
+import { Icon } from "../parts/icon.tsx";
+import { hasEnded, lookOfRun, runWord } from "../parts/status.ts";
+import { EmptyRuns } from "./empty-runs.tsx";
+import { openNewRun } from "./new-run.tsx";
+import { groups, isIn, parseFilter, type Group } from "./run-filter.ts";
+import { RunList } from "./run-list.ts";
+
+const groupNames: Readonly<Record<Group, string>> = {
+  all: "All",
+  live: "Live",
+  waits: "Waits for you",
+  failed: "Failed",
+  done: "Done",
+};
+
+/** All runs, newest first. */
+export function RunsPage(): JSX.Element {
+  const { query } = place.value;
+  const group = groups.find((each) => each === query.get("show")) ?? "all";
+  const text = query.get("find") ?? "";
+  const list = useMemo(() => new RunList(group), [group]);
+  useEffect(() => list.open(), [list]);
+  const matches = parseFilter(text);
+  const all = list.runs.value;
+  const runs = all.filter((run) => isIn(group, run) && matches(run));
+  const state = list.state.value;
+  if (group === "all" && state === "complete" && all.length === 0) return <EmptyRuns />;
+  return (
+    <main class="page" id="main">
+      <div class="page-head">
+        <h1>Runs</h1>
+        <button class="button primary" onClick={openNewRun}>
+          New run <kbd>N</kbd>
+        </button>
+      </div>
+      <FactStrip read={facts.value} />
+      <div class="tools">
+        <div class="segments" role="group" aria-label="Show">
+          {groups.map((each) => (
+            <button
+              key={each}
+              aria-pressed={each === group}
+              onClick={() => setQuery("show", each === "all" ? null : each)}
+            >
+              {groupNames[each]}
+            </button>
+          ))}
+        </div>
+        <label class="find">
+          <Icon name="find" />
+          <input
+            type="search"
+            aria-label="Filter runs"
+            placeholder="Filter: agent, id, cost>1, turns>50"
+            value={text}
+            onInput={(event) => setQuery("find", event.currentTarget.value || null)}
+          />
+        </label>
+      </div>
+      {list.problem.value !== null && (
+        <p class="problem" role="alert">
+          {list.problem.value}
+        </p>
+      )}
+      <RunTable list={list} runs={runs} />
+      {runs.length === 0 && state !== "loading" && (
+        <p class="dim none">
+          {text === "" ? (
+            <>No run is here. {groupNames[group]} fills as runs change.</>
+          ) : (
+            <>
+              No run fits <code>{text}</code>.{" "}
+              <button class="link" onClick={() => setQuery("find", null)}>
+                Clear the filter
+              </button>
+            </>
+          )}
+        </p>
+      )}
+      <End list={list} shown={runs.length} />
+    </main>
+  );
+}
+
+function FactStrip({ read }: { readonly read: Facts | null }): JSX.Element {
+  const highest = Math.max(...(read?.spendByHour.map(({ costUsd }) => costUsd) ?? []), 0);
+  return (
+    <div class="facts">
+      <a href="/inbox">
+        <span class="label">Waiting for you</span>
+        <span class={`big ${read !== null && read.waiting > 0 ? "wait" : ""}`}>
+          {read?.waiting ?? "–"} <small>{read?.waiting === 1 ? "question" : "questions"}</small>
+        </span>
+      </a>
+      <div>
+        <span class="label">Live</span>
+        <span class="big">
+          {read?.live ?? "–"} <small>{read?.live === 1 ? "run" : "runs"}</small>
+        </span>
+      </div>
+      <div>
+        <span class="label">Spent today</span>
+        <span class="big">
+          {read === null ? "–" : usd(read.spentTodayUsd)} <small>since 0:00 UTC</small>
+        </span>
+      </div>
+      <div class="wide-only">
+        <span class="label">Spend by hour, last 24 h</span>
+        <svg
+          class="bars"
+          viewBox="0 0 240 32"
+          preserveAspectRatio="none"
+          role="img"
+          aria-label={`Spend by hour. The highest hour has ${usd(highest)}.`}
+        >
+          {read?.spendByHour.map(({ from, costUsd }, at) => {
+            const height = highest === 0 ? 1 : Math.max(1, (32 * costUsd) / highest);
+            return (
+              <rect
+                key={from}
+                x={at * 10}
+                y={32 - height}
+                width="8"
+                height={height}
+                class={at === 23 ? "last" : ""}
+              />
+            );
+          })}
+        </svg>
+      </div>
+    </div>
+  );
+}
+
+function RunTable({ list, runs }: { readonly list: RunList; readonly runs: readonly Run[] }): JSX.Element {
+  const [selected, setSelected] = useState<string | null>(null);
+  const table = useRef<HTMLTableElement>(null);
+  list.isFree = () => table.current?.matches(":hover, :focus-within") !== true;
+  const move = (by: number): void => {
+    const at = runs.findIndex(({ runId }) => runId === selected);
+    const next = runs[Math.max(0, Math.min(runs.length - 1, at + by))];
+    if (next === undefined) return;
+    setSelected(next.runId);
+    table.current?.querySelector<HTMLElement>(`a[href="${runPath(next.runId)}"]`)?.focus();
+  };
+  useKeys({
+    j: () => move(1),
+    k: () => move(-1),
+    Enter: () => (selected === null ? false : go(runPath(selected))),
+  });
+  const fresh = list.fresh.value.length;
+  return (
+    <>
+      {fresh > 0 && (
+        <button class="fresh" onClick={() => list.showFresh()}>
+          {counted(fresh, "new run")}
+        </button>
+      )}
+      <table class="table runs" ref={table}>
+        <thead>
+          <tr>
+            <th class="c-status">Status</th>
+            <th>Run</th>
+            <th class="c-number right">Turns</th>
+            <th class="c-money right">Spent</th>
+            <th class="c-number right">Took</th>
+            <th class="c-time right">Started</th>
+          </tr>
+        </thead>
+        <tbody>
+          {list.state.value === "loading" && runs.length === 0 && list.problem.value === null
+            ? Array.from({ length: 8 }, (_each, at) => <GreyRow key={at} />)
+            : runs.map((run) => <RunRow key={run.runId} run={run} isSelected={run.runId === selected} />)}
+        </tbody>
+      </table>
+    </>
+  );
+}
+
+function GreyRow(): JSX.Element {
+  return (
+    <tr class="grey" aria-hidden="true">
+      <td colSpan={6}>
+        <span />
+      </td>
+    </tr>
+  );
+}
+
+function RunRow({ run, isSelected }: { readonly run: Run; readonly isSelected: boolean }): JSX.Element {
+  const { runId, agentId, title, createdAt, endedAt, turns, costUsd, recoveries } = run;
+  const isOver = hasEnded(run.status);
+  const look = lookOfRun(run);
+  return (
+    <tr class={`${isOver && look !== "failed" ? "over" : ""} ${isSelected ? "selected" : ""}`}>
+      <td class="c-status">
+        <span class={`status ${look}`}>
+          <Glyph look={look} />
+          <span class="word">{runWord(run)}</span>
+        </span>
+      </td>
+      <td class="c-title">
+        <a class="title cut" href={runPath(runId)}>
+          {title ?? agentId}
+        </a>
+        <span class="sub">
+          <span class="cut">{agentId}</span>
+          <code class="cut">{runId}</code>
+          {recoveries > 0 && <span class="bad">{counted(recoveries, "crash", "crashes")} survived</span>}
+        </span>
+      </td>
+      <td class="c-number right">{turns}</td>
+      <td class="c-money right">{usd(costUsd)}</td>
+      <td class="c-number right">{clock((endedAt ?? Math.max(now.value, createdAt)) - createdAt)}</td>
+      <td class="c-time right dim">{ago(createdAt, now.value)}</td>
+    </tr>
+  );
+}
+
+/** Reads the next page when the end of the list comes into view. */
+function End({ list, shown }: { readonly list: RunList; readonly shown: number }): JSX.Element {
+  const element = useRef<HTMLParagraphElement>(null);
+  const state = list.state.value;
+  useEffect(() => {
+    if (element.current === null || state !== "more") return;
+    const observer = new IntersectionObserver((entries) => {
+      if (entries.some(({ isIntersecting }) => isIntersecting)) void list.more();
+    });
+    observer.observe(element.current);
+    return () => observer.disconnect();
+  }, [list, state, shown]);
+  return (
+    <p class="dim end" ref={element}>
+      {state === "more"
+        ? `${counted(shown, "run")}. Older runs load as you scroll.`
+        : shown > 0
+          ? counted(shown, "run")
+          : ""}
+    </p>
+  );
+}
