@@ -51,6 +51,8 @@ const peersLoaded = [
   "src/capabilities/mcp/transport.ts unlisted @modelcontextprotocol/client",
   "src/capabilities/telemetry/open-telemetry.ts unlisted @opentelemetry/api",
   "src/surfaces/cli/acp/acp-command.ts unlisted @agentclientprotocol/sdk",
+  "src/runtime/stores/postgres/db/database.ts unlisted pg",
+  "src/runtime/stores/postgres/db/store-watch.ts unlisted pg",
 ];
 
 test("the dead code check refuses development packages in source and finds only the planted ones", () => {

@@ -109,7 +109,7 @@ describe("the installed package", () => {
 
   test("reeve acp names the package @agentclientprotocol/sdk if it is not installed", async () => {
     const { code, stdout, stderr } = await runNode([join(tree, "dist/surfaces/cli/main.js"), "acp"], tree);
-    expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
+    expect({ code, stdout }).toEqual({ code: 7, stdout: "" });
     expect(stderr).toContain(
       "reeve acp needs the package @agentclientprotocol/sdk: npm install @agentclientprotocol/sdk",
     );
