@@ -44,6 +44,7 @@ export { defineConfig, type CodedChannel, type WorkspaceConfig } from "./workspa
 export type {
   ChannelSettings,
   FileSkill,
+  NotificationSettings,
   Places,
   Profile,
   PromptTemplate,
