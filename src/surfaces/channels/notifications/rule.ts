@@ -7,7 +7,7 @@ import {
 } from "../../../kernel/index.ts";
 
 /** What a rule notifies about: a run that asks a person, or a run that has ended. */
-export const notificationCauses = ["waiting", "ended"] as const;
+const notificationCauses = ["waiting", "ended"] as const;
 export type NotificationCause = (typeof notificationCauses)[number];
 
 /** Where notifications go: a conversation of a channel, or an address, to which they are sent signed like a webhook. */
