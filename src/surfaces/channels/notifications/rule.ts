@@ -36,7 +36,7 @@ export interface NotificationRule {
   readonly tenants?: readonly string[];
 }
 
-/** Whose run a notification is about. */
+/** The agent, user and tenant of a run. */
 type RunOwner = Pick<RunSummary, "agentId" | "userId" | "tenantId">;
 
 /** Whether a rule is about the runs of an owner. */
