@@ -71,7 +71,11 @@ export function addServerCommands(
     .option("--sandbox <enforce|warn|off>", "the sandbox of shell commands (default: enforce)")
     .option("--instructions <text>", "the system prompt")
     .option("--max-turns <n>", "maximum number of turns (default: 25)")
-    .option("--store <address>", "where runs are kept, as sqlite:PATH", defaultStore)
+    .option(
+      "--store <address>",
+      "where runs are kept, as sqlite:PATH or postgres://HOST/DATABASE",
+      defaultStore,
+    )
     .addHelpText("after", serveHelp)
     .action(async (options: ServeOptions) => {
       const { serveCommand } = await import("./serve/serve-command.ts");
@@ -86,7 +90,7 @@ export function addServerCommands(
     .option("--tenant <id>", "the tenant whose runs the token sees")
     .option("--user <id>", "the user of the tenant; others' runs are then not visible")
     .option("--days <n>", "how long the token is valid (default: until it is revoked)")
-    .option("--store <address>", "the store, as sqlite:PATH", defaultStore)
+    .option("--store <address>", "the store, as sqlite:PATH or postgres://HOST/DATABASE", defaultStore)
     .addHelpText("after", createHelp)
     .action(async (options: CreateTokenOptions) => {
       const { createToken } = await import("./serve/token-command.ts");
@@ -95,7 +99,7 @@ export function addServerCommands(
   token
     .command("list")
     .description("print the tokens, without their secrets")
-    .option("--store <address>", "the store, as sqlite:PATH", defaultStore)
+    .option("--store <address>", "the store, as sqlite:PATH or postgres://HOST/DATABASE", defaultStore)
     .option("--json", "print one JSON object per line")
     .addHelpText("after", `\n${exitCodeTable()}`)
     .action(async (options: ListTokensOptions) => {
@@ -106,7 +110,7 @@ export function addServerCommands(
     .command("revoke")
     .description("revoke tokens and print their ids")
     .argument("<ID...>", "the ids of the tokens")
-    .option("--store <address>", "the store, as sqlite:PATH", defaultStore)
+    .option("--store <address>", "the store, as sqlite:PATH or postgres://HOST/DATABASE", defaultStore)
     .addHelpText("after", `\n${exitCodeTable()}`)
     .action(async (tokenIds: string[], options: StoreOptions) => {
       const { revokeTokens } = await import("./serve/token-command.ts");

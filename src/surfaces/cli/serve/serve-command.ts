@@ -70,6 +70,8 @@ export async function serveCommand(options: ServeOptions, terminal: Terminal): P
         ...workspace.config.runtime,
         store,
         keepAlive: true,
+        // Each run of a session makes the agent of the session again, with the files as they are then.
+        sameName: "replace",
         ...(!isWorker && { engine: idleEngine }),
       }),
     );
@@ -206,6 +208,7 @@ function servedAgent(workspace: Workspace, settings: RunSettings): ServedAgent {
     ...(description !== undefined && { description }),
     ...(model !== undefined && { model }),
     ...(tools !== undefined && { tools }),
+    expand: (text, session) => workspace.expand(text, session),
     start: async ({ runId, sessionId }) => {
       const session = sessionId === undefined ? formatSessionId(runId) : parseSessionId(sessionId);
       const agent = await runAgent(workspace, settings, session);
