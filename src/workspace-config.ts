@@ -1,4 +1,3 @@
-import { loopDetection } from "./agents/guardrails/index.ts";
 import { checkOptions, Fault, optionNames, type Guardrail, type HostedAgent } from "./kernel/index.ts";
 import type { RuntimeOptions } from "./runtime/index.ts";
 import {
@@ -67,13 +66,12 @@ export async function readConfig(
   return defineConfig(config);
 }
 
-/** Loads the guardrails of files, after the built-in ones. Of guardrails with the same name the last one is used. */
+/** Loads the guardrails of files. Of guardrails with the same name the last one is used. */
 export async function readGuardrails(
   files: readonly SourceFile[],
   timeoutMs: number,
 ): Promise<readonly Guardrail[]> {
-  const builtIn = loopDetection();
-  const found = new Map<string, Guardrail>([[builtIn.name, builtIn]]);
+  const found = new Map<string, Guardrail>();
   for (const { path, root } of files) {
     const { default: exported } = await loadModule(path, { root, timeoutMs });
     for (const each of Array.isArray(exported) ? (exported as unknown[]) : [exported]) {

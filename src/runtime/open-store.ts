@@ -7,12 +7,16 @@ import {
   type InboxSettings,
   type Store,
 } from "../kernel/index.ts";
+import type { postgresStore as PostgresStore } from "./stores/postgres/store.ts";
 import { sha256 } from "./process/sha256.ts";
 import { memoryStore } from "./stores/memory/store.ts";
 import { systemClock } from "./process/system-sources.ts";
 
-/** Address of a store: `"memory:"`, or `"sqlite:PATH"` with the path of a database file. */
-export type StoreAddress = "memory:" | `sqlite:${string}`;
+/**
+ * Address of a store: `"memory:"`, `"sqlite:PATH"` with the path of a database file, or the URL of a PostgreSQL database,
+ * `"postgres://USER:PASSWORD@HOST:PORT/DATABASE?schema=NAME"`.
+ */
+export type StoreAddress = "memory:" | `sqlite:${string}` | `postgres://${string}` | `postgresql://${string}`;
 
 export interface OpenStoreOptions {
   /** Hash function for content and the event chain. Default: SHA-256. */
@@ -33,7 +37,7 @@ export interface OpenStoreOptions {
 
 const knownOptions = optionNames<OpenStoreOptions>({ hash: true, clock: true, auditKey: true, inbox: true });
 
-/** Opens the store with this address. The driver of SQLite is loaded on the first call, not with the package. */
+/** Opens the store with this address. A driver is loaded on the first call that needs it, not with the package. */
 export async function openStore(address: string, options: OpenStoreOptions = {}): Promise<Store> {
   checkOptions("openStore()", options, knownOptions);
   const { hash = sha256, clock = systemClock, auditKey, inbox = {} } = options;
@@ -54,10 +58,34 @@ export async function openStore(address: string, options: OpenStoreOptions = {})
     const { sqliteStore } = await import("./stores/sqlite/store.ts");
     return sqliteStore({ path, hash, clock, inbox, ...(auditKey === undefined ? {} : { auditKey }) });
   }
+  if (scheme === "postgres" || scheme === "postgresql") {
+    const { postgresStore } = await loadPostgres();
+    return postgresStore({
+      url: address,
+      hash,
+      clock,
+      inbox,
+      ...(auditKey === undefined ? {} : { auditKey }),
+    });
+  }
   throw new Fault(
     "invalid_argument",
-    `invalid store ${JSON.stringify(address)}: expected "memory:" or "sqlite:PATH"`,
+    `invalid store ${JSON.stringify(address)}: expected "memory:", "sqlite:PATH" or "postgres://HOST/DATABASE"`,
   );
+}
+
+/** Loads the PostgreSQL store. Its driver is an optional package. */
+async function loadPostgres(): Promise<{ readonly postgresStore: typeof PostgresStore }> {
+  try {
+    return await import("./stores/postgres/store.ts");
+  } catch (error) {
+    if (!(error instanceof Error) || !("code" in error) || error.code !== "ERR_MODULE_NOT_FOUND") throw error;
+    throw new Fault(
+      "dependency_missing",
+      "a PostgreSQL store needs the package pg, which is not installed: run npm install pg",
+      { cause: error },
+    );
+  }
 }
 
 /** The options of a runtime that choose its store. */

@@ -30,7 +30,8 @@ import type { VersionPolicy } from "./process/worker-context.ts";
 /** Options of `openRuntime`. Durations are milliseconds. */
 export interface RuntimeOptions {
   /**
-   * Where runs, events and sessions are stored: `"memory:"`, `"sqlite:PATH"`, or a store that the caller has opened.
+   * Where runs, events and sessions are stored: `"memory:"`, `"sqlite:PATH"`, `"postgres://HOST/DATABASE"`, or a store that
+   * the caller has opened.
    * Default: `"memory:"`. `close()` closes the store in each case.
    */
   readonly store?: StoreAddress | Store;

@@ -2,6 +2,7 @@ import { mkdtemp, mkdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { JsonValue } from "../../src/kernel/index.ts";
 import type { Route } from "../../src/surfaces/server/index.ts";
 import {
   agentsOfExamples,
@@ -49,6 +50,16 @@ const withoutError = new Set(["sessions.phase", "chat.resume"]);
 /** Whether a body names the session of the owner. */
 function namesSession(body: object | undefined): boolean {
   return Object.values(body ?? {}).includes(world.sessionId);
+}
+
+/** The fault code of an error, in problem+json or in the format of a protocol. */
+function codeOf(json: { readonly [key: string]: JsonValue }): unknown {
+  const { code, error } = json;
+  const { data, code: own } = (error ?? {}) as {
+    readonly code?: unknown;
+    readonly data?: { readonly code: string };
+  };
+  return code ?? data?.code ?? own;
 }
 
 /** Everything that the owner can see, to compare before and after an attack. */
@@ -114,7 +125,7 @@ describe("a caller without the right token", () => {
             token,
             ...(body !== undefined && { body }),
           });
-          expect([name, status, json["code"]]).toEqual([name, 401, "unauthenticated"]);
+          expect([name, status, codeOf(json)]).toEqual([name, 401, "unauthenticated"]);
           expect(headers.get("www-authenticate")).toMatch(/^Bearer/u);
         }
     });
@@ -131,7 +142,7 @@ describe("a caller without the right token", () => {
             token,
             ...(body !== undefined && { body }),
           });
-          expect([route.id, status, json["code"]]).toEqual([route.id, 403, "permission_denied"]);
+          expect([route.id, status, codeOf(json)]).toEqual([route.id, 403, "permission_denied"]);
         }
       }
     });
@@ -172,7 +183,7 @@ describe("a caller of another tenant or user", () => {
             !withoutError.has(route.id);
           const seen = ids.filter((id) => text.includes(id));
           const expected = isById ? [404, "not_found"] : [];
-          const found = isById ? [status, json["code"]] : seen;
+          const found = isById ? [status, codeOf(json)] : seen;
           expect([route.id, ...found]).toEqual([route.id, ...expected]);
         }
       });

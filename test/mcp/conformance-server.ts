@@ -204,7 +204,11 @@ function extend(server: McpServer): void {
     { description: "Asks the model of the host", inputSchema: z.object({ prompt: z.string() }) },
     async ({ prompt }, { mcpReq }) => {
       const said = { role: "user", content: { type: "text", text: prompt } } as const;
-      const { content } = await mcpReq.requestSampling({ messages: [said], maxTokens: 100 });
+      // Without the id, the request is lost if the host has not opened its listening stream yet.
+      const { content } = await mcpReq.requestSampling(
+        { messages: [said], maxTokens: 100 },
+        { relatedRequestId: mcpReq.id },
+      );
       return { content: [{ type: "text", text: JSON.stringify(content) }] };
     },
   );
@@ -255,14 +259,10 @@ function prompts(server: McpServer): void {
   }));
 }
 
+/** Options of a server with everything that the conformance suite calls by name. */
+export const conformanceOptions = { name: "conformance", tools, extend, http: { retryMs: 200 } };
+
 /** Creates a server with everything that the conformance suite calls by name. */
 export function conformanceServer(onWarning: (warning: Error) => void): Promise<McpExport> {
-  return mcpServer({
-    name: "conformance",
-    version: "1.0.0",
-    tools,
-    extend,
-    onWarning,
-    http: { retryMs: 200 },
-  });
+  return mcpServer({ ...conformanceOptions, version: "1.0.0", onWarning });
 }

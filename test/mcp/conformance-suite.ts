@@ -27,13 +27,6 @@ export async function scenarios(side: "client" | "server"): Promise<readonly str
   return [...stdout.matchAll(/^ {2}- (\S+)/gmu)].map(([, name = ""]) => name);
 }
 
-/** Runs one scenario with the suite's command line. */
-export async function runScenario(args: readonly string[]): Promise<Verdict> {
-  const [verdict] = [...(await runSuite(args)).values()];
-  if (verdict === undefined) throw new Error(`the suite left no result: ${args.join(" ")}`);
-  return verdict;
-}
-
 /** Runs scenarios in one process of the suite. Returns the verdicts by the name of the scenario. */
 export async function runSuite(args: readonly string[]): Promise<ReadonlyMap<string, Verdict>> {
   const folder = await mkdtemp(join(tmpdir(), "reeve-conformance-"));
@@ -51,12 +44,17 @@ export async function runSuite(args: readonly string[]): Promise<ReadonlyMap<str
   }
 }
 
+/** Runs all server scenarios in one process of the suite. Returns the verdicts by scenario. */
+export function runServerScenarios(url: string): Promise<ReadonlyMap<string, Verdict>> {
+  return runSuite(["server", "--url", url, "--suite", "all"]);
+}
+
 /** Limit for one process of the suite, which is shorter than the timeout of a test hook that runs it. */
 const suiteMs = 110_000;
 
 /** Returns the scenario that a result belongs to. Its folder is the scenario's name with the time of the start. */
 function scenarioOf(file: string): string {
-  return dirname(file).replace(/-\d{4}-\d\d-\d\dT[\d-]+Z$/u, "");
+  return dirname(file).replace(/^server-|-\d{4}-\d\d-\d\dT[\d-]+Z$/gu, "");
 }
 
 async function verdictIn(file: string): Promise<Verdict> {
@@ -66,4 +64,23 @@ async function verdictIn(file: string): Promise<Verdict> {
       .filter((check) => check.status === status)
       .map(({ id, errorMessage = "" }) => `${id}: ${errorMessage}`);
   return { passed: of("SUCCESS").length, failures: of("FAILURE"), warnings: of("WARNING") };
+}
+
+/**
+ * Warnings of server scenarios that are expected: the suite uses 2025-03-26 there, and the first event of a stream and its
+ * `retry` are sent only from 2025-11-25 on.
+ */
+const expectedWarnings: Readonly<Record<string, number>> = { "server-sse-polling": 2 };
+
+/** The number of the suite's server scenarios. */
+export const serverScenarioCount = 32;
+
+/** What is wrong with the verdicts of the server scenarios. Empty if all of them pass. */
+export function problemsOf(verdicts: ReadonlyMap<string, Verdict>): readonly string[] {
+  return [...verdicts].flatMap(([scenario, { passed, failures, warnings }]) => {
+    const isExpected = warnings.length === (expectedWarnings[scenario] ?? 0);
+    const isChecked = passed + warnings.length > 0;
+    if (failures.length === 0 && isExpected && isChecked) return [];
+    return [`${scenario}: ${[...failures, ...warnings].join("; ") || "it checked nothing"}`];
+  });
 }

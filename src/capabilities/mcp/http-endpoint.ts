@@ -75,6 +75,11 @@ interface EndpointOptions extends HttpOptions {
 export interface RequestSource {
   /** Remote address of the connection. */
   readonly remoteAddress?: string | undefined;
+  /**
+   * Identity of the caller, if the program that passes the request on has checked it, and host and origin as well. The
+   * endpoint then checks none of them.
+   */
+  readonly authInfo?: AuthInfo;
 }
 
 /** Methods that the protocol uses. */
@@ -113,6 +118,15 @@ export class HttpEndpoint {
   /** Answers one request. */
   async answer(request: Request, source?: RequestSource): Promise<Response> {
     if (!methods.includes(request.method)) return notAllowed();
+    const found = source?.authInfo ?? (await this.#identify(request));
+    if (found instanceof Response) return found;
+    if (!(await isLegacyRequest(request)))
+      return this.#exchanges.fetch(request, { ...(found && { authInfo: found }) });
+    return this.#inSession(request, found, this.#network(request, source));
+  }
+
+  /** Returns the identity of the caller, or the response that refuses the request. */
+  async #identify(request: Request): Promise<AuthInfo | Response | undefined> {
     if (!hostHeader.test(request.headers.get("host") ?? "localhost"))
       return problem(400, "Malformed Host header");
     const { allowedHosts = localhostAllowedHostnames(), allowedOrigins = localhostAllowedOrigins() } =
@@ -120,12 +134,7 @@ export class HttpEndpoint {
     const stranger =
       hostHeaderValidationResponse(request, [...allowedHosts]) ??
       originValidationResponse(request, [...allowedOrigins]);
-    if (stranger !== undefined) return stranger;
-    const found = await this.#options.authenticate?.(request);
-    if (found instanceof Response) return found;
-    if (!(await isLegacyRequest(request)))
-      return this.#exchanges.fetch(request, { ...(found && { authInfo: found }) });
-    return this.#inSession(request, found, this.#network(request, source));
+    return stranger ?? this.#options.authenticate?.(request);
   }
 
   #network(request: Request, source: RequestSource | undefined): string | undefined {

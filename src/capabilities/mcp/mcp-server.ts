@@ -16,6 +16,7 @@ import {
   optionNames,
   type CallPath,
   type Clock,
+  type HostedAgent,
   type JsonObject,
   type JsonSchema,
   type Runtime,
@@ -23,8 +24,15 @@ import {
 } from "../../kernel/index.ts";
 import { HttpEndpoint, httpOptionNames, type HttpOptions, type RequestSource } from "./http-endpoint.ts";
 import { answerNode } from "./node-http.ts";
-import { serveCall, type CallState, type ServingOptions } from "./served-call.ts";
-import { agentOffer, toolOffers, type HostUser, type Offer, type OfferedAgent } from "./served-offer.ts";
+import { callerKey, serveCall, type CallState, type ServingOptions } from "./served-call.ts";
+import {
+  agentOffer,
+  toolAgent,
+  toolOffers,
+  type HostCaller,
+  type Offer,
+  type OfferedAgent,
+} from "./served-offer.ts";
 import { trustingValidator } from "./trusting-validator.ts";
 
 /** Options of `McpExport`. */
@@ -37,6 +45,8 @@ export interface McpServerOptions {
   readonly instructions?: string;
   /** Tools that hosts can call. */
   readonly tools?: readonly Tool[];
+  /** The agent of `toolAgent` that executes the calls of `tools`, if the caller has registered it. Default: a new one. */
+  readonly toolAgent?: HostedAgent;
   /** Agents that hosts can call. */
   readonly agents?: readonly OfferedAgent[];
   /** Runtime that executes the calls. Each call is a run. */
@@ -58,6 +68,11 @@ export interface McpServerOptions {
   readonly withoutPerson?: "deny" | "wait";
   /** Returns the user id of a caller from the result of `http.authenticate`. Default: the client id of the token. */
   readonly userOf?: (authInfo: AuthInfo) => string;
+  /**
+   * Returns on whose behalf an authenticated caller calls, and the runtime as the caller may see it. Default: the user
+   * of `userOf`, without a tenant.
+   */
+  readonly callerOf?: (authInfo: AuthInfo) => HostCaller;
   /**
    * Key of at least 32 bytes that signs the state which hosts carry between the rounds of a call. Set it if several
    * processes serve one address. Default: a random key.
@@ -97,6 +112,7 @@ const knownOptions = optionNames<McpServerOptions>({
   version: true,
   instructions: true,
   tools: true,
+  toolAgent: true,
   agents: true,
   runtime: true,
   clock: true,
@@ -104,6 +120,7 @@ const knownOptions = optionNames<McpServerOptions>({
   withoutPerson: true,
   callTimeoutMs: true,
   userOf: true,
+  callerOf: true,
   stateKey: true,
   http: true,
   extend: true,
@@ -131,13 +148,15 @@ export class McpExport {
         `invalid callTimeoutMs ${callTimeoutMs} of MCP server ${name}: expected a number above 0, or null`,
       );
     this.#options = options;
-    this.#offers = [...toolOffers(name, tools, callPath), ...agents.map(agentOffer)];
-    for (const { agent } of this.#offers) runtime.register(agent);
+    const executor = options.toolAgent ?? toolAgent(name, tools, callPath);
+    this.#offers = [...toolOffers(tools, executor), ...agents.map(agentOffer)];
+    requireOneOfEachName(name, this.#offers);
+    for (const { agent } of this.#offers) if (typeof agent !== "string") runtime.register(agent);
     const key = options.stateKey ?? randomBytes(32).toString("hex");
     const codec = createRequestStateCodec<CallState>({
       key,
       ttlSeconds: patienceSeconds,
-      bind: (context) => `${context.mcpReq.method}\n${this.#userOf(context).userId ?? ""}`,
+      bind: (context) => JSON.stringify([context.mcpReq.method, callerKey(name, this.#callerOf(context))]),
     });
     const onWarning = (warning: Fault): void => options.onWarning?.(warning);
     this.#serving = { server: name, runtime, codec, callTimeoutMs, withoutPerson, onWarning };
@@ -218,7 +237,7 @@ export class McpExport {
             offer,
             given,
             context,
-            user: this.#userOf(context),
+            caller: this.#callerOf(context),
             canAsk: server.server.getClientCapabilities()?.elicitation !== undefined,
           }),
       );
@@ -229,10 +248,24 @@ export class McpExport {
 
   readonly #nameOf = (authInfo: AuthInfo): string => this.#options.userOf?.(authInfo) ?? authInfo.clientId;
 
-  #userOf({ http }: ServerContext): HostUser {
+  #callerOf({ http }: ServerContext): HostCaller {
     const authInfo = http?.authInfo;
-    return { authInfo, userId: authInfo === undefined ? null : this.#nameOf(authInfo) };
+    if (authInfo === undefined) return anonymous;
+    return this.#options.callerOf?.(authInfo) ?? { userId: this.#nameOf(authInfo) };
   }
+}
+
+const anonymous: HostCaller = Object.freeze({ userId: null });
+
+/** Names of tools have fewer characters than names of agents, so two agents may have the same one. */
+function requireOneOfEachName(server: string, offers: readonly Offer[]): void {
+  const names = offers.map(({ name }) => name);
+  const twice = names.find((name, index) => names.indexOf(name) !== index);
+  if (twice === undefined) return;
+  throw new Fault(
+    "already_exists",
+    `two tools or agents of MCP server ${server} have the name ${twice}; rename one of them`,
+  );
 }
 
 /** T1: accepts every input here, because the tool itself validates it and tells the model what is wrong. */

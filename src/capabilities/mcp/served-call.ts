@@ -17,14 +17,16 @@ import {
   type Delta,
   type Event,
   type JsonObject,
+  type JsonValue,
   type RunHandle,
   type RunId,
   type Runtime,
   type SessionId,
+  type SubmitOptions,
 } from "../../kernel/index.ts";
 import { HostProgress } from "./host-progress.ts";
 import { idempotencyMeta } from "./remote-tool.ts";
-import { refusal, type HostUser, type Offer } from "./served-offer.ts";
+import { refusal, type HostCaller, type Offer } from "./served-offer.ts";
 import { hostDecision, hostQuestion } from "./served-question.ts";
 
 /** State of a call that waits for an answer. The host carries it, signed, until it comes back with the answer. */
@@ -63,7 +65,7 @@ export interface HostCall {
   /** Arguments of the call. */
   readonly given: JsonObject;
   readonly context: ServerContext;
-  readonly user: HostUser;
+  readonly caller: HostCaller;
   /** Whether the host can ask a person. */
   readonly canAsk: boolean;
 }
@@ -96,25 +98,49 @@ interface Followed {
 
 async function start(
   { server, runtime, callTimeoutMs }: ServingOptions,
-  { offer, given, user: { userId }, context }: HostCall,
+  { offer, given, caller, context }: HostCall,
 ): Promise<Omit<Followed, "fromSeq">> {
+  const { userId, tenantId = null } = caller;
   const session = offer.session(given) ?? randomUUID();
   const { _meta: meta } = context.mcpReq;
   const key = meta?.[idempotencyMeta];
-  const run = await runtime.submit(offer.agent, offer.input(given), {
+  const who = callerKey(server, caller);
+  const options: SubmitOptions = {
     channel: "mcp",
     streaming: true,
     budget: { deadlineMs: callTimeoutMs },
-    sessionId: ownSession(server, userId, session),
-    ...(userId !== null && { userId }),
-    ...(typeof key === "string" && { runId: repeatedRun([server, userId, offer.name, key]) }),
-  });
+    sessionId: ownSession(who, session),
+    // The view of a tenant sets the user itself.
+    ...(userId !== null && tenantId === null && { userId }),
+    ...(typeof key === "string" && { runId: repeatedRun([...who, offer.name, key]) }),
+  };
+  const { agent } = offer;
+  const input = offer.input(given);
+  const run =
+    typeof agent === "string"
+      ? await submitNamed(caller, agent, input, options)
+      : await (caller.runtime ?? runtime).submit(agent, input, options);
   return { run, session };
 }
 
+function submitNamed(
+  { submit }: HostCaller,
+  agent: string,
+  input: JsonValue,
+  options: SubmitOptions,
+): Promise<RunHandle> {
+  if (submit !== undefined) return submit(agent, input, options);
+  throw new Fault("not_found", `agent ${agent} is offered by its name, but the caller cannot start it`);
+}
+
+/** Identifies the caller of a server. The conversations and idempotency keys of other callers are others. */
+export function callerKey(server: string, { userId, tenantId }: HostCaller): readonly (string | null)[] {
+  return tenantId === undefined ? [server, userId] : [server, tenantId, userId];
+}
+
 /** Returns the session id for a conversation that the host names. Hosts of other users cannot reach it. */
-function ownSession(server: string, userId: string | null, session: string): SessionId {
-  const wall = hash("sha256", JSON.stringify([server, userId]), "hex").slice(0, 16);
+function ownSession(who: readonly (string | null)[], session: string): SessionId {
+  const wall = hash("sha256", JSON.stringify(who), "hex").slice(0, 16);
   return parseSessionId(`mcp:${wall}/${session}`);
 }
 
@@ -125,13 +151,13 @@ function repeatedRun(call: readonly (string | null)[]): RunId {
 
 async function resume(
   { runtime, server }: ServingOptions,
-  { context: { mcpReq }, user }: HostCall,
+  { context: { mcpReq }, caller }: HostCall,
   { runId, session, approvalId, kind }: CallState,
 ): Promise<Omit<Followed, "fromSeq">> {
-  const run = await runtime.find(runId);
+  const run = await (caller.runtime ?? runtime).find(runId);
   if (run === undefined)
     throw new Fault("not_found", `the run ${runId} does not exist any more: call the tool again`);
-  const by = user.userId ?? `the MCP host of ${server}`;
+  const by = caller.userId ?? `the MCP host of ${server}`;
   const decision = hostDecision(mcpReq.inputResponses?.[questionKey], { kind, by });
   // A host may repeat its call. The run that the first one answered may have ended.
   await answerIfLive(run, approvalId, decision);

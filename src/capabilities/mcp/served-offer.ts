@@ -1,4 +1,4 @@
-import type { AuthInfo, CallToolResult, ToolAnnotations } from "@modelcontextprotocol/server";
+import type { CallToolResult, ToolAnnotations } from "@modelcontextprotocol/server";
 import {
   checkOptions,
   formatAgentId,
@@ -8,7 +8,10 @@ import {
   type JsonObject,
   type JsonSchema,
   type JsonValue,
+  type RunHandle,
   type RunResult,
+  type Runtime,
+  type SubmitOptions,
   type Tool,
   type ToolResult,
 } from "../../kernel/index.ts";
@@ -20,8 +23,8 @@ export interface Offer {
   readonly description: string;
   readonly inputSchema: JsonSchema;
   readonly annotations: ToolAnnotations;
-  /** Agent that executes the call. */
-  readonly agent: HostedAgent;
+  /** Agent that executes the call, or the name of one that `HostCaller.submit` starts. */
+  readonly agent: HostedAgent | string;
   /** Converts the arguments to the input of the run. */
   readonly input: (given: JsonObject) => JsonValue;
   /** Returns the conversation that the arguments name, if any. */
@@ -32,8 +35,8 @@ export interface Offer {
 
 /** An agent that other hosts can call. */
 export interface OfferedAgent {
-  /** The agent itself. */
-  readonly agent: HostedAgent;
+  /** The agent itself, or the name of an agent that `HostCaller.submit` starts. */
+  readonly agent: HostedAgent | string;
   /** Name of the tool that calls the agent. Default: the agent's name. */
   readonly name?: string;
   /** Text by which the host's model decides when to call the agent. */
@@ -49,24 +52,28 @@ const offeredNames = optionNames<OfferedAgent>({
   inputSchema: true,
 });
 
-/** The user on whose behalf a host calls. */
-export interface HostUser {
-  /** User id. `null` means that the caller was not authenticated. */
+/** On whose behalf a host calls, and what the caller may see. */
+export interface HostCaller {
+  /** Id of the user. `null`: no particular user. */
   readonly userId: string | null;
-  /** Identity of the caller, if `http.authenticate` returned one. */
-  readonly authInfo: AuthInfo | undefined;
+  /** Id of the tenant. If absent or `null`, the caller belongs to no tenant. */
+  readonly tenantId?: string | null;
+  /** The runtime as the caller may see it: the view of its tenant. Default: the runtime of the server. */
+  readonly runtime?: Runtime;
+  /** Starts a run of an agent that is offered by its name. */
+  readonly submit?: (agent: string, input: JsonValue, options: SubmitOptions) => Promise<RunHandle>;
 }
 
 /**
- * Returns the offers of a server's tools. One agent executes them all, one call per run, so that calls pass the gate
- * like tool calls of any run.
+ * Returns the agent that executes the calls of a server's tools, one call per run, so that calls pass the gate like tool
+ * calls of any run.
  */
-export function toolOffers(
+export function toolAgent(
   server: string,
   tools: readonly Tool[],
   callPath: CallPath | undefined,
-): readonly Offer[] {
-  const agent: HostedAgent = {
+): HostedAgent {
+  return {
     id: formatAgentId({ name: `mcp:${server}` }),
     tools,
     ...(callPath && { callPath }),
@@ -75,6 +82,10 @@ export function toolOffers(
       return (await ctx.tool({ callId: "mcp", toolName, input })) as unknown as JsonValue;
     },
   };
+}
+
+/** Returns the offers of a server's tools. `agent` executes the calls. */
+export function toolOffers(tools: readonly Tool[], agent: HostedAgent): readonly Offer[] {
   return tools.map(({ name, description, inputSchema, risk, destructive }) => ({
     name,
     description,
@@ -109,7 +120,7 @@ export function agentOffer(offered: OfferedAgent): Offer {
   checkOptions("an agent of mcpServer()", offered, offeredNames);
   const { agent, name, description, inputSchema } = offered;
   return {
-    name: name ?? agent.id.replaceAll(/[^A-Za-z0-9_-]/g, "_"),
+    name: name ?? (typeof agent === "string" ? agent : agent.id).replaceAll(/[^A-Za-z0-9_-]/g, "_"),
     description,
     inputSchema: inputSchema ?? textInput,
     annotations: { readOnlyHint: false, destructiveHint: true },

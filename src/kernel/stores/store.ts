@@ -10,7 +10,7 @@ import type { Sessions } from "../sessions/sessions.ts";
 import type { Topics } from "./topics.ts";
 import type { UsageTotals } from "./usage-totals.ts";
 
-/** Storage of runs and sessions: ten contracts over one set of data. Implementations: memory and one SQLite file. */
+/** Storage of runs and sessions: ten contracts over one set of data. Implementations: memory, one SQLite file, and PostgreSQL. */
 export interface Store {
   readonly journal: Journal;
   readonly events: EventLog;

@@ -1,9 +1,9 @@
-import { Command, CommanderError, Option } from "commander";
+import { Command, CommanderError } from "commander";
 import { Fault } from "../../kernel/index.ts";
 import { printAudit, type AuditLogOptions } from "./audit-log.ts";
 import { auditVerify, type AuditVerifyOptions } from "./audit-verify.ts";
 import { printDeadLetters, redeliverLetters, type DeadLettersOptions } from "./dead-letters.ts";
-import type { DemoOptions } from "./demo/demo-command.ts";
+import { addDemoCommand } from "./demo-program.ts";
 import type { RunCommandOptions } from "./run/run-command.ts";
 import { exitCodes, exitCodeTable, exitKindOf, type ExitKind } from "./exit-code.ts";
 import { commandInsteadOf, optionInsteadOf } from "./other-names.ts";
@@ -147,22 +147,17 @@ function commandLine(terminal: Terminal, onEnd: (kind: ExitKind) => void): Comma
     .option("-c, --continue", "continue the last session of this store")
     .option("--resume <RUN>", "resume a run that stopped")
     .option("-y, --yes", "allow every tool call without asking")
-    .option("--store <address>", "where runs are kept, as sqlite:PATH", defaultStore)
+    .option(
+      "--store <address>",
+      "where runs are kept, as sqlite:PATH or postgres://HOST/DATABASE",
+      defaultStore,
+    )
     .addHelpText("after", runHelp)
     .action(async (words: string[], options: RunCommandOptions) => {
       const { runCommand } = await import("./run/run-command.ts");
       onEnd(await runCommand(words, options, terminal));
     });
-  program
-    .command("demo")
-    .description("show preemption, a kill -9 and the recovery after it, without an API key")
-    .option("--pace <ms>", "how long the scripted models take per answer", "350")
-    .option("--keep", "keep the store of the demo")
-    .addOption(new Option("--act <folder>").hideHelp())
-    .action(async (options: DemoOptions) => {
-      const { demoCommand } = await import("./demo/demo-command.ts");
-      onEnd(await demoCommand(options, terminal));
-    });
+  addDemoCommand(program, terminal, onEnd);
   addWorkspaceCommands(program, terminal, onEnd);
   addRunCommands(program, terminal, onEnd);
   addScheduleCommands(program, terminal, onEnd);
@@ -172,7 +167,7 @@ function commandLine(terminal: Terminal, onEnd: (kind: ExitKind) => void): Comma
     .command("verify")
     .description("verify event logs against tampering")
     .argument("[RUN...]", "the runs to verify (default: all runs of the store)")
-    .option("--store <address>", "the store, as sqlite:PATH", defaultStore)
+    .option("--store <address>", "the store, as sqlite:PATH or postgres://HOST/DATABASE", defaultStore)
     .option("--head <RUN=HASH>", "a head that was kept elsewhere; may be repeated", collect)
     .option("--key-env <name>", "the environment variable that holds the store's audit key")
     .option("--json", "print one JSON object per line")
@@ -184,7 +179,7 @@ function commandLine(terminal: Terminal, onEnd: (kind: ExitKind) => void): Comma
     .command("log")
     .description("print the actions in a run, oldest first")
     .argument("<RUN>", "the run")
-    .option("--store <address>", "the store, as sqlite:PATH", defaultStore)
+    .option("--store <address>", "the store, as sqlite:PATH or postgres://HOST/DATABASE", defaultStore)
     .option("--outside", "print only actions from outside the run")
     .option("--full", "print prompts, messages, arguments and results in full")
     .option("--json", "print one JSON object per line")
@@ -194,7 +189,7 @@ function commandLine(terminal: Terminal, onEnd: (kind: ExitKind) => void): Comma
     .command("dead-letters")
     .description("print the messages whose delivery failed too often")
     .argument("[AGENT]", "the agent (default: all agents)")
-    .option("--store <address>", "the store, as sqlite:PATH", defaultStore)
+    .option("--store <address>", "the store, as sqlite:PATH or postgres://HOST/DATABASE", defaultStore)
     .option("--json", "print one JSON object per line")
     .addHelpText("after", deadLettersHelp)
     .action(async (agent: string | undefined, options: DeadLettersOptions) =>
@@ -205,7 +200,7 @@ function commandLine(terminal: Terminal, onEnd: (kind: ExitKind) => void): Comma
     .description("deliver the dead letters of an agent again and print their number")
     .argument("<AGENT>", "whose")
     .argument("[MESSAGE...]", "the ids of the messages (default: all)")
-    .option("--store <address>", "the store, as sqlite:PATH", defaultStore)
+    .option("--store <address>", "the store, as sqlite:PATH or postgres://HOST/DATABASE", defaultStore)
     .addHelpText("after", redeliverHelp)
     .action(async (agent: string, messageIds: string[], options: StoreOptions) =>
       onEnd(await redeliverLetters(agent, messageIds, options, terminal)),

@@ -163,5 +163,5 @@ function stored(program: Command, name: string, description: string): Command {
   return program
     .command(name)
     .description(description)
-    .option("--store <address>", "the store, as sqlite:PATH", defaultStore);
+    .option("--store <address>", "the store, as sqlite:PATH or postgres://HOST/DATABASE", defaultStore);
 }

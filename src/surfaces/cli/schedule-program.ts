@@ -92,5 +92,5 @@ function owned(program: Command, name: string, description: string): Command {
     .description(description)
     .option("--user <id>", "the user whose schedule it is")
     .option("--tenant <id>", "the tenant whose schedule it is")
-    .option("--store <address>", "the store, as sqlite:PATH", defaultStore);
+    .option("--store <address>", "the store, as sqlite:PATH or postgres://HOST/DATABASE", defaultStore);
 }

@@ -1,5 +1,6 @@
 import type { Command } from "commander";
 import { exitCodeTable, type ExitKind } from "./exit-code.ts";
+import type { AcpOptions } from "./acp/editor-folders.ts";
 import type { ServeOptions } from "./serve/serve-command.ts";
 import type { ApprovePairingOptions, ListPairingsOptions } from "./serve/pair-command.ts";
 import type { CreateTokenOptions, ListTokensOptions } from "./serve/token-command.ts";
@@ -20,6 +21,13 @@ Examples:
   $ reeve serve --model anthropic/claude-sonnet-5
   $ reeve serve --no-worker --port 8080
   $ reeve token create --scope admin && reeve serve --host 0.0.0.0`;
+
+const acpHelp = `
+For editors such as Zed, which start this command and show its sessions; docs/acp.md has their settings. Needs the
+packages @agentclientprotocol/sdk and zod. The editor's folder is that of the workspace and of the tools. Runs are
+stored: after a crash the editor loads the session, and /resume continues the run. stdout carries the protocol only.
+
+${exitCodeTable()}`;
 
 const createHelp = `
 read: reads. run: also starts and controls runs, and changes sessions. admin: also delivers dead letters again.
@@ -71,11 +79,32 @@ export function addServerCommands(
     .option("--sandbox <enforce|warn|off>", "the sandbox of shell commands (default: enforce)")
     .option("--instructions <text>", "the system prompt")
     .option("--max-turns <n>", "maximum number of turns (default: 25)")
-    .option("--store <address>", "where runs are kept, as sqlite:PATH", defaultStore)
+    .option(
+      "--store <address>",
+      "where runs are kept, as sqlite:PATH or postgres://HOST/DATABASE",
+      defaultStore,
+    )
     .addHelpText("after", serveHelp)
     .action(async (options: ServeOptions) => {
       const { serveCommand } = await import("./serve/serve-command.ts");
       onEnd(await serveCommand(options, terminal));
+    });
+  program
+    .command("acp")
+    .description("answer an editor with the Agent Client Protocol over stdin and stdout")
+    .option("--agent <name>", "the agent of the workspace (default: that of the session, or assistant)")
+    .option("--profile <name>", "the profile (default: $REEVE_PROFILE)")
+    .option("-m, --model <provider/id>", "the model (default: $REEVE_MODEL)")
+    .option("--base-url <url>", "the provider's address, if it is not the usual one")
+    .option("--tools <none|read|all>", "the tools of the agents (default: their own, or read)")
+    .option("--sandbox <enforce|warn|off>", "the sandbox of shell commands (default: enforce)")
+    .option("--instructions <text>", "the system prompt")
+    .option("--max-turns <n>", "maximum number of turns (default: 25)")
+    .option("--store <address>", "where runs are kept (default: .reeve/reeve.db in the folder of the editor)")
+    .addHelpText("after", acpHelp)
+    .action(async (options: AcpOptions) => {
+      const { acpCommand } = await import("./acp/acp-command.ts");
+      onEnd(await acpCommand(options, terminal));
     });
   const token = program.command("token").description("create, list and revoke tokens of the server");
   token
@@ -86,7 +115,7 @@ export function addServerCommands(
     .option("--tenant <id>", "the tenant whose runs the token sees")
     .option("--user <id>", "the user of the tenant; others' runs are then not visible")
     .option("--days <n>", "how long the token is valid (default: until it is revoked)")
-    .option("--store <address>", "the store, as sqlite:PATH", defaultStore)
+    .option("--store <address>", "the store, as sqlite:PATH or postgres://HOST/DATABASE", defaultStore)
     .addHelpText("after", createHelp)
     .action(async (options: CreateTokenOptions) => {
       const { createToken } = await import("./serve/token-command.ts");
@@ -95,7 +124,7 @@ export function addServerCommands(
   token
     .command("list")
     .description("print the tokens, without their secrets")
-    .option("--store <address>", "the store, as sqlite:PATH", defaultStore)
+    .option("--store <address>", "the store, as sqlite:PATH or postgres://HOST/DATABASE", defaultStore)
     .option("--json", "print one JSON object per line")
     .addHelpText("after", `\n${exitCodeTable()}`)
     .action(async (options: ListTokensOptions) => {
@@ -106,7 +135,7 @@ export function addServerCommands(
     .command("revoke")
     .description("revoke tokens and print their ids")
     .argument("<ID...>", "the ids of the tokens")
-    .option("--store <address>", "the store, as sqlite:PATH", defaultStore)
+    .option("--store <address>", "the store, as sqlite:PATH or postgres://HOST/DATABASE", defaultStore)
     .addHelpText("after", `\n${exitCodeTable()}`)
     .action(async (tokenIds: string[], options: StoreOptions) => {
       const { revokeTokens } = await import("./serve/token-command.ts");

@@ -6,13 +6,14 @@ import {
 } from "../../agents/index.ts";
 import { Fault, type RunHandle } from "../../kernel/index.ts";
 import type { RouteRequest } from "../server/route.ts";
+import type { StartedRun } from "../server/routes/start-run.ts";
 import { BatchWriter } from "../server/streams/batch-writer.ts";
 
 /** Converts an answer to the messages of a protocol. Each method returns text that is sent as it is, perhaps empty. */
 export interface AnswerEncoder {
   /** What is sent before the first part. */
   opening(): string;
-  encode(part: AnswerPart): string;
+  encode(part: AnswerPart): string | Promise<string>;
   /** What is sent if the answer cannot be read to its end. */
   failure(fault: Fault): string;
 }
@@ -46,9 +47,8 @@ export function answerResponse(
       const { signal } = stream;
       await writer.add(encoder.opening());
       try {
-        const parts = followAnswer(run, { ...options, signal });
-        for await (const part of isSteered ? withNextRun(runtime, parts, { ...options, signal }) : parts)
-          await writer.add(encoder.encode(part));
+        for await (const part of followStarted(runtime, { run, isSteered }, { ...options, signal }))
+          await writer.add(await encoder.encode(part));
       } catch (error) {
         await writer.add(encoder.failure(Fault.from(error)));
         throw error;
@@ -58,6 +58,16 @@ export function answerResponse(
     },
     { headers, isCut: true },
   );
+}
+
+/** Yields the answer to a message that started a run or became steering of one. */
+export function followStarted(
+  runtime: RouteRequest["runtime"],
+  { run, isSteered }: Pick<StartedRun, "run" | "isSteered">,
+  options: FollowAnswerOptions,
+): AsyncGenerator<AnswerPart, void, undefined> {
+  const parts = followAnswer(run, options);
+  return isSteered ? withNextRun(runtime, parts, options) : parts;
 }
 
 /** Continues an answer with that of the run which takes over the input that the first run has not read (S5). */

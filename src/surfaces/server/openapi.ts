@@ -58,7 +58,7 @@ function operation({
       requestBody: { required: !isBodyOptional, content: { "application/json": { schema: body.json } } },
     }),
     responses: {
-      ...Object.fromEntries(responses.map((each) => [String(each.status), responseOf(each)])),
+      ...responsesOf(responses),
       default:
         errors === undefined
           ? { $ref: "#/components/responses/Problem" }
@@ -85,9 +85,20 @@ function errorOf(description: string, { contentType, schema }: ErrorFormat): Jso
   return { description, content: { [contentType]: { schema: schema.json } } };
 }
 
-function responseOf({ description, schema, contentType = "application/json" }: RouteResponse): JsonObject {
+/** The responses by status. A status may have several types of content. */
+function responsesOf(responses: readonly RouteResponse[]): JsonObject {
+  const byStatus = Map.groupBy(responses, ({ status }) => String(status));
+  return Object.fromEntries([...byStatus].map(([status, all]) => [status, responseOf(all)]));
+}
+
+function responseOf(all: readonly RouteResponse[]): JsonObject {
+  const content = Object.fromEntries(
+    all.flatMap(({ schema, contentType = "application/json" }) =>
+      schema === undefined ? [] : [[contentType, { schema: schema.json }]],
+    ),
+  );
   return {
-    description,
-    ...(schema !== undefined && { content: { [contentType]: { schema: schema.json } } }),
+    description: all.map(({ description }) => description).join(" "),
+    ...(Object.keys(content).length > 0 && { content }),
   };
 }

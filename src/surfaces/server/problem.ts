@@ -97,7 +97,7 @@ export function errorResponse(
  * What a caller learns about a fault. The texts of an unexpected error may contain anything, so a caller gets only the
  * code of those; the server reports them to `onError`.
  */
-function problemOf(fault: Fault, status: number = statusOf(fault.code)): Problem {
+export function problemOf(fault: Fault, status: number = statusOf(fault.code)): Problem {
   const { message, details } = fault.toJSON();
   const isOurs = fault.code !== "internal";
   return {

@@ -15,4 +15,6 @@ export interface ServerParts {
   readonly draining: AbortSignal;
   /** Throws `closed` if the server is draining and starts no further work. */
   readonly refuseIfDraining: () => void;
+  /** Reports an error that callers see only as `internal`. */
+  readonly report: (error: unknown) => void;
 }

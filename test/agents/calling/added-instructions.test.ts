@@ -53,14 +53,14 @@ describe("addedInstructions", () => {
 
   test("are the whole system prompt of an agent without instructions, and never reach a sub-agent", async () => {
     const { agent: helper, model: helping } = payer(["Helped."], "Help.");
-    const model = scriptedModel([{ toolCalls: [{ name: "payer", input: { input: "Help" } }] }, "Done."]);
-    const boss = new Agent({ name: "boss", model, subAgents: [helper] });
+    const model = scriptedModel([{ toolCalls: [{ name: "payer", input: { task: "Help" } }] }, "Done."]);
+    const boss = new Agent({ name: "boss", model, tools: [helper.asTool()] });
     await boss.invoke("Go", { addedInstructions: "Be kind." });
     expect(model.calls.map(system)).toEqual([
       expect.stringMatching(/^Be kind\./u),
       expect.stringMatching(/^Be kind\./u),
     ]);
-    for (const call of helping.calls) expect(system(call)).not.toContain("Be kind.");
+    expect(helping.calls.map(system)).toEqual(["Help."]);
   });
 
   test("are part of what a repeated submission must agree with", async () => {

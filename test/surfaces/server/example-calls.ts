@@ -128,6 +128,36 @@ export function examples(world: ExampleWorld, owned = ""): Readonly<Record<strin
       body: { id: sessionId, agent: "clerk", messages: [userMessage("m1")], trigger: "submit-message" },
       status: 200,
     },
+    "openai.complete": {
+      body: {
+        model: "clerk",
+        messages: [
+          { role: "system", content: "Be brief." },
+          { role: "user", content: "Hello" },
+        ],
+        temperature: 0,
+      },
+      status: 200,
+    },
+    "mcp.send": {
+      body: {
+        jsonrpc: "2.0",
+        id: 1,
+        method: "initialize",
+        params: {
+          protocolVersion: "2025-11-25",
+          capabilities: {},
+          clientInfo: { name: "test", version: "1" },
+        },
+      },
+      headers: { accept: "application/json, text/event-stream" },
+      status: 200,
+    },
+    // Without a session there is nothing to listen to and nothing to close.
+    "mcp.listen": { headers: { accept: "text/event-stream" }, status: 400 },
+    "mcp.close": { status: 400 },
+    "openai.models": { status: 200 },
+    "openai.model": { params: { model: "clerk" }, status: 200 },
     "ag-ui.run": {
       params: { agent: "clerk" },
       body: { threadId: sessionId, runId: "r1", messages: [{ id: "m2", role: "user", content: "Hello" }] },

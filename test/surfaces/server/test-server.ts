@@ -22,6 +22,8 @@ export interface TestServer {
   /** A token with the scope `admin` and no tenant. */
   readonly admin: string;
   readonly errors: unknown[];
+  /** Method and path of each request that has reached the server. */
+  readonly requests: string[];
   /** Sends a request as a program with a token would. Default token: `admin`. */
   call(method: string, path: string, options?: CallOptions): Promise<Answer>;
   /** Creates a token of a tenant. */
@@ -65,7 +67,17 @@ export async function startServer(
     ...more,
     limits: { requestsPerSecond: 10_000, requestBurst: 10_000, changesMs: 10, ...more.limits },
   });
-  const listens: Listening = await listen(server, { port: 0, ...listening });
+  const requests: string[] = [];
+  const counting: Server = {
+    routes: server.routes,
+    pageLink: () => server.pageLink(),
+    drain: () => server.drain(),
+    fetch: (request, bindings) => {
+      requests.push(`${request.method} ${new URL(request.url).pathname}`);
+      return server.fetch(request, bindings);
+    },
+  };
+  const listens: Listening = await listen(counting, { port: 0, ...listening });
   const { url, port } = listens;
   const { token: admin } = await tokens.create({ name: "test", scope: "admin" });
   return {
@@ -77,6 +89,7 @@ export async function startServer(
     tokens,
     admin,
     errors,
+    requests,
     call: (method, path, { token = admin, ...rest } = {}) =>
       callServer(url, method, path, { token, ...rest }),
     tokenOf: async (tenantId, scope = "run", userId) =>

@@ -11,14 +11,32 @@ type Run = Pick<RunKey, "runId" | "agentId" | "sessionId">;
  */
 export type FindEntries = (sessionId: SessionId, first: EntryName, count: number) => readonly SessionEntry[];
 
+/** Names successive entries of a session. */
+export interface NamedEntries {
+  readonly sessionId: SessionId;
+  readonly first: EntryName;
+  readonly count: number;
+}
+
+/** Returns the entries that stored changes name, for a store that reads them before it decodes the changes. */
+export function entriesNamedIn(changes: readonly StoredChange[], run: Run): readonly NamedEntries[] {
+  return changes.flatMap((change) => (change.type === undefined ? [namedBy(change, run)] : []));
+}
+
+function namedBy(change: Extract<StoredChange, { readonly type?: undefined }>, run: Run): NamedEntries {
+  const { sessionId = run.sessionId, count = 1 } = change;
+  const first = nameOf("own" in change ? `${run.runId}/${change.own}` : change.entryId);
+  return { sessionId, first, count };
+}
+
 export function encodeChange(change: BatchedChange, run: Run): StoredChange {
   return isBatch(change) ? encodeBatch(change, run) : change;
 }
 
 export function decodeChange(change: StoredChange, run: Run, find: FindEntries): readonly SessionChange[] {
   if (change.type !== undefined) return [change];
-  const { sessionId = run.sessionId, agentId = run.agentId, visibility = "pending", count = 1 } = change;
-  const first = nameOf("own" in change ? `${run.runId}/${change.own}` : change.entryId);
+  const { agentId = run.agentId, visibility = "pending" } = change;
+  const { sessionId, first, count } = namedBy(change, run);
   return find(sessionId, first, count).map((entry) => ({
     type: "append",
     sessionId,

@@ -163,8 +163,11 @@ function schedulesOf(store: Store): ReturnType<typeof storedSchedules> {
 }
 
 async function createStore(address: string): Promise<Store> {
-  if (!/^sqlite:./u.test(address))
-    throw new Fault("invalid_argument", `invalid --store ${printable(address)}: expected sqlite:PATH`);
+  if (!/^(?:sqlite:|postgres(?:ql)?:\/\/)./u.test(address))
+    throw new Fault(
+      "invalid_argument",
+      `invalid --store ${printable(address)}: expected sqlite:PATH or postgres://HOST/DATABASE`,
+    );
   return openOwnStore(address, { allowForeign: true });
 }
 

@@ -1,5 +1,6 @@
 import { Fault } from "../../../kernel/index.ts";
 import type { Route } from "../route.ts";
+import { openAiRoutes } from "../../protocols/openai/openai-routes.ts";
 import { agUiRoutes } from "../../protocols/ag-ui/ag-ui-routes.ts";
 import { chatRoutes } from "../../protocols/ui-message/chat-routes.ts";
 import { getFacts } from "./facts.ts";
@@ -26,7 +27,7 @@ const typedRoutes = [
 export type ServerRoute = (typeof typedRoutes)[number];
 
 /** Routes of protocols, whose clients have types of their own. */
-const protocolRoutes: readonly Route[] = [...chatRoutes, ...agUiRoutes];
+const protocolRoutes: readonly Route[] = [...chatRoutes, ...agUiRoutes, ...openAiRoutes];
 
 /** The table of all routes of a server. Throws `already_exists` if two have the same id, or the same method and path. */
 export function routeTable(others: readonly Route[]): readonly Route[] {

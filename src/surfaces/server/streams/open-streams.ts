@@ -18,10 +18,21 @@ export interface StreamLimits {
   readonly changesMs: number;
 }
 
-interface OpenStream {
-  readonly stream: SseStream;
+/** A response that stays open: a stream, or a caller that waits for a result. */
+interface OpenResponse {
   readonly access: Access;
-  readonly isCut: boolean;
+  /** Called with each heartbeat. */
+  tick(): void;
+  /** Ends the response before its work is done. */
+  endEarly(): void;
+}
+
+/** A caller that waits for a result. */
+export interface HeldResponse {
+  /** Aborts if the caller may not wait any longer: the server drains, or the token was revoked. */
+  readonly signal: AbortSignal;
+  /** Ends the wait. */
+  release(): void;
 }
 
 export interface OpenOptions {
@@ -32,6 +43,8 @@ export interface OpenOptions {
    * the end of a response for the end of the answer. Default: `false`.
    */
   readonly isCut?: boolean;
+  /** What is sent first. Default: how soon a client that was disconnected should come back. */
+  readonly opening?: Uint8Array;
 }
 
 /** Starts the work of a stream. The stream ends when the promise settles. */
@@ -43,7 +56,7 @@ export class OpenStreams {
   readonly #limits: StreamLimits;
   readonly #gate: AccessGate;
   readonly #report: (error: unknown) => void;
-  readonly #open = new Set<OpenStream>();
+  readonly #open = new Set<OpenResponse>();
   readonly #changes = new Map<string, RunChanges>();
   #timer: NodeJS.Timeout | undefined;
 
@@ -58,21 +71,41 @@ export class OpenStreams {
     access: Access,
     disconnect: (() => void) | undefined,
     follow: Follow,
-    { headers = {}, isCut = false }: OpenOptions = {},
+    { headers = {}, isCut = false, opening = retryLater }: OpenOptions = {},
   ): Response {
-    this.#refuseTooMany(access);
+    this.requireRoom(access);
     const stream = new SseStream({
       maxQueuedBytes: this.#limits.maxQueuedBytes,
       onEnd: () => this.#forget(entry),
       ...(disconnect !== undefined && { disconnect }),
     });
-    const entry: OpenStream = { stream, access, isCut };
-    this.#open.add(entry);
-    this.#timer ??= setInterval(() => this.#tick(), this.#limits.heartbeatMs).unref();
-    // The first bytes tell the client that the stream is open, and how soon to come back.
-    stream.push(opening);
+    const entry: OpenResponse = {
+      access,
+      tick: () => stream.tick(),
+      endEarly: () => (isCut ? stream.disconnect() : stream.end()),
+    };
+    this.#add(entry);
+    // The first bytes tell the client that the stream is open.
+    if (opening.byteLength > 0) stream.push(opening);
     void this.#follow(stream, follow);
     return new Response(stream.body, { headers: { ...streamHeaders, ...headers } });
+  }
+
+  /**
+   * Lets a caller wait for a result without a stream. The wait counts like a stream. Throws `rate_limited` if there are
+   * too many.
+   */
+  hold(access: Access): HeldResponse {
+    this.requireRoom(access);
+    const ended = new AbortController();
+    const entry: OpenResponse = { access, tick: () => undefined, endEarly: () => ended.abort() };
+    this.#add(entry);
+    return { signal: ended.signal, release: () => this.#forget(entry) };
+  }
+
+  #add(entry: OpenResponse): void {
+    this.#open.add(entry);
+    this.#timer ??= setInterval(() => this.#tick(), this.#limits.heartbeatMs).unref();
   }
 
   /** The changes of the runs that a caller may see. */
@@ -96,7 +129,7 @@ export class OpenStreams {
   close(): void {
     clearInterval(this.#timer);
     this.#timer = undefined;
-    for (const entry of this.#open) endEarly(entry);
+    for (const entry of this.#open) entry.endEarly();
   }
 
   async #follow(stream: SseStream, follow: Follow): Promise<void> {
@@ -109,7 +142,8 @@ export class OpenStreams {
     }
   }
 
-  #refuseTooMany({ tokenId, name }: Access): void {
+  /** Throws `rate_limited` if there are too many streams, for a caller that would have an effect before it opens one. */
+  requireRoom({ tokenId, name }: Access): void {
     const { maxStreams, maxStreamsPerToken } = this.#limits;
     let ofToken = 0;
     for (const { access } of this.#open) if (access.tokenId === tokenId) ofToken++;
@@ -123,7 +157,7 @@ export class OpenStreams {
     });
   }
 
-  #forget(entry: OpenStream): void {
+  #forget(entry: OpenResponse): void {
     this.#open.delete(entry);
     if (this.#open.size > 0) return;
     clearInterval(this.#timer);
@@ -131,7 +165,7 @@ export class OpenStreams {
   }
 
   #tick(): void {
-    for (const { stream } of this.#open) stream.tick();
+    for (const entry of this.#open) entry.tick();
     this.#endRevoked().catch(this.#report);
   }
 
@@ -141,14 +175,9 @@ export class OpenStreams {
     for (const entries of byToken.values()) {
       const [first] = entries;
       if (first === undefined || (await this.#gate.isValid(first.access))) continue;
-      for (const entry of entries) endEarly(entry);
+      for (const entry of entries) entry.endEarly();
     }
   }
-}
-
-function endEarly({ stream, isCut }: OpenStream): void {
-  if (isCut) stream.disconnect();
-  else stream.end();
 }
 
 const streamHeaders = {
@@ -158,7 +187,7 @@ const streamHeaders = {
   "x-accel-buffering": "no",
 };
 
-const opening = new TextEncoder().encode("retry: 1000\n\n");
+const retryLater = new TextEncoder().encode("retry: 1000\n\n");
 
 /** Position in the log of a run after the event that a client has seen last. */
 export function nextSeq(lastEventId: string | null, from: number | undefined): number {

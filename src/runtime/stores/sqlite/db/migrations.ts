@@ -1,4 +1,5 @@
 import type { FileSchema } from "./migrate.ts";
+import { unreleasedFormats } from "../../codec/stored-format.ts";
 import { OwnerKind } from "../../codec/owner-kind.ts";
 import { noTenant, pausedText, RunState } from "../../codec/stored-run.ts";
 import { isCompacting, isScheduled, isSuspended, turnUser } from "./run-row.ts";
@@ -31,7 +32,7 @@ export const isUnnamed = "session_id >= 'ses_run_' AND session_id < 'ses_run`'";
 /**
  * Each migration takes the tables from one version to the next; the first creates them. A released migration never
  * changes; a later migration follows it. No version is released yet: until then, every change of the file's content
- * increments `unreleased`.
+ * increments `unreleasedFormats`.
  *
  * - Keys are integers. An index of one column lists rows with the same value in the order of their creation.
  * - `commits`: one row per commit, with its events inside. Rows are appended. `next_event` is the seq after the last
@@ -319,4 +320,4 @@ const migrations: readonly string[] = [
   `,
 ];
 
-export const storeSchema: FileSchema = { applicationId, migrations, unreleased: 11 };
+export const storeSchema: FileSchema = { applicationId, migrations, unreleased: unreleasedFormats };

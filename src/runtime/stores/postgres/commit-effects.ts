@@ -1,0 +1,169 @@
+import {
+  Fault,
+  runStatuses,
+  type Commit,
+  type RunSpend,
+  type SessionChange,
+  type SessionId,
+} from "../../../kernel/index.ts";
+import type { Draft, Position } from "../codec/commit-draft.ts";
+import { isBatch } from "../codec/entry-batch.ts";
+import { spendText, standingText, type RunKey } from "../codec/stored-run.ts";
+import { approvalChangesIn } from "../approval-changes.ts";
+import { endIn, spendIn, type RunEnd } from "../run-end.ts";
+import type { Tables } from "./db/tables.ts";
+import type { Transaction } from "./db/transaction.ts";
+import { freeHeldRuns } from "./held-runs.ts";
+import { agentsIn, inboxLock, type PostgresInbox } from "./inbox.ts";
+import type { PostgresMailbox } from "./mailbox.ts";
+import type { Collector } from "./retention/collector.ts";
+import type { Eraser } from "./retention/eraser.ts";
+import type { CommitRows } from "./rows/commit-rows.ts";
+import type { OpenApprovals } from "./rows/open-approvals.ts";
+import { sessionLock, type SessionChanges } from "./session-changes.ts";
+import type { DeltaBoard } from "./tail/delta-board.ts";
+import type { RunFeeds } from "./tail/run-feed.ts";
+import type { PostgresTopics } from "./topics.ts";
+import type { PostgresUsageTotals } from "./usage-totals.ts";
+
+/** The parts of the store that a commit changes besides its run. */
+export interface SiblingTables {
+  readonly sessions: SessionChanges;
+  readonly mailbox: PostgresMailbox;
+  readonly inbox: PostgresInbox;
+  readonly topics: PostgresTopics;
+  readonly deltas: DeltaBoard;
+  readonly feeds: RunFeeds;
+  readonly approvals: OpenApprovals;
+  readonly usage: PostgresUsageTotals;
+}
+
+const setStanding = "UPDATE {runs} SET standing = $2 WHERE id = $1";
+const setSpent = "UPDATE {runs} SET spent = $2 WHERE id = $1";
+const setEnd = "UPDATE {runs} SET ended = $2, ended_at = $3, spent = coalesce($4, spent) WHERE id = $1";
+/** In one order, so that two runs that send each other mail do not wait for each other. */
+const lockRuns = "SELECT 1 FROM {runs} WHERE run_id = ANY($1::text[]) ORDER BY id FOR NO KEY UPDATE";
+
+export interface CommitEffectsOptions {
+  readonly tables: Tables;
+  readonly rows: CommitRows;
+  readonly collector: Collector;
+  readonly eraser: Eraser;
+  readonly siblings: SiblingTables;
+}
+
+/** The changes that a commit makes besides its own row, in the same transaction. */
+export class CommitEffects {
+  readonly #tables: Tables;
+  readonly #rows: CommitRows;
+  readonly #collector: Collector;
+  readonly #eraser: Eraser;
+  readonly #siblings: SiblingTables;
+
+  constructor({ tables, rows, collector, eraser, siblings }: CommitEffectsOptions) {
+    this.#tables = tables;
+    this.#rows = rows;
+    this.#collector = collector;
+    this.#eraser = eraser;
+    this.#siblings = siblings;
+  }
+
+  /** Whether the commit changes more than its own row and the deltas of what it records. */
+  changesMore({ commit, values }: Draft): boolean {
+    const { sessions, mail, inbox, topics, mailThrough, erases, standing, spent, usage } = commit;
+    return (
+      values.length > 0 ||
+      (mailThrough ?? sessions ?? mail ?? inbox ?? topics ?? erases ?? standing ?? spent ?? usage) !==
+        undefined ||
+      endIn(commit) !== undefined ||
+      approvalChangesIn(commit) !== undefined
+    );
+  }
+
+  /** Returns the names of the locks that a commit needs, apart from those of the sessions of runs that get its mail. */
+  locksOf({ commit, sessions }: Draft, sessionId: SessionId): readonly string[] {
+    const { inbox = [] } = commit;
+    const ids = sessions.map((change) => (isBatch(change) ? change.first : change).sessionId);
+    if (endIn(commit) !== undefined) ids.push(sessionId);
+    return [...ids.map(sessionLock), ...agentsIn(inbox).map(inboxLock)];
+  }
+
+  /** Locks everything that the commit of a run changes, before any change, so that transactions wait only here. */
+  async lock(
+    transaction: Transaction,
+    run: RunKey,
+    { mail }: Commit,
+    names: readonly string[],
+  ): Promise<void> {
+    const others = mail === undefined ? [] : await this.#siblings.mailbox.sessionsOf(transaction, mail);
+    const all = [...names, ...others.map(sessionLock)];
+    if (all.length > 0) await transaction.lock(...all);
+    if (mail !== undefined) await transaction.all(lockRuns, [run.runId, ...mail.map(({ runId }) => runId)]);
+  }
+
+  /** Rejects with `invalid_argument` for a gap, and with `not_found` for an entry without its parent. */
+  async validate(transaction: Transaction, { commit, sessions }: Draft, position: Position): Promise<void> {
+    checkGaps(commit, position);
+    if (sessions.length > 0) await this.#siblings.sessions.refuseOrphans(transaction, sessions);
+  }
+
+  /** Applies the changes of a commit whose row was inserted with this id. `isLast`: the release stores how the run ended. */
+  async apply(
+    transaction: Transaction,
+    run: RunKey,
+    { commit, sessions, values }: Draft,
+    { id, isLast = false }: { readonly id: number; readonly isLast?: boolean },
+  ): Promise<void> {
+    const { number, at, mail, inbox, topics, mailThrough, usage, standing, spent, erases } = commit;
+    const siblings = this.#siblings;
+    if (values.length > 0) await this.#rows.keep(transaction, run, id, values);
+    if (sessions.length > 0) await siblings.sessions.apply(transaction, sessions, { at, owner: run });
+    if (mail !== undefined) for (const each of mail) await siblings.mailbox.putNow(transaction, each);
+    if (inbox !== undefined) await siblings.inbox.applyNow(transaction, inbox, { runId: run.runId, at });
+    if (topics !== undefined) await siblings.topics.applyNow(transaction, topics);
+    if (usage !== undefined) await siblings.usage.addNow(transaction, run, usage);
+    if (mailThrough !== undefined) await siblings.mailbox.consume(transaction, run, mailThrough);
+    const questions = approvalChangesIn(commit);
+    if (questions !== undefined)
+      await siblings.approvals.apply(transaction, { run: run.id, number }, questions);
+    const end = endIn(commit);
+    if (end !== undefined && !isLast) await this.#setEnd(transaction, run, end, spendIn(commit));
+    if (standing !== undefined) await transaction.run(setStanding, run.id, standingText(standing));
+    if (spent !== undefined) await transaction.run(setSpent, run.id, spendText(spent));
+    if (erases !== undefined) await this.#eraser.mark(transaction, run, erases);
+  }
+
+  async #setEnd(
+    transaction: Transaction,
+    { id, sessionId }: RunKey,
+    end: RunEnd | null,
+    spent: RunSpend | undefined,
+  ): Promise<void> {
+    const status = end === null ? null : runStatuses.indexOf(end.status);
+    await transaction.run(setEnd, id, status, end?.at ?? null, spendText(spent));
+    if (end !== null) await freeHeldRuns(this.#tables, transaction, sessionId);
+  }
+
+  /** Starts what follows a commit that is durable. */
+  committed({ erases, sessions }: Commit): void {
+    // If this fails or the process dies, the next erasure or the next process that opens the store completes it.
+    if (erases !== undefined) this.#eraser.erase().catch(() => undefined);
+    // Removed entries may have been the last owners of contents.
+    if (sessions?.some(removesEntries) === true) this.#collector.collect().catch(() => undefined);
+  }
+}
+
+/** Throws `invalid_argument` if the commit or one of its events does not follow the position. */
+export function checkGaps({ number, events }: Commit, position: Position): void {
+  if (number !== position.number)
+    throw new Fault("invalid_argument", `commit ${number} leaves a gap: expected ${position.number}`);
+  let next = position.seq;
+  for (const { seq } of events ?? []) {
+    if (seq !== next) throw new Fault("invalid_argument", `event ${seq} leaves a gap: expected ${next}`);
+    next++;
+  }
+}
+
+function removesEntries({ type }: SessionChange): boolean {
+  return type === "remove";
+}

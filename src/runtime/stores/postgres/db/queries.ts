@@ -1,0 +1,44 @@
+import type { QueryResult, QueryResultRow } from "pg";
+import { storedText } from "./stored-text.ts";
+
+/** A parameter of a statement. */
+export type Value = string | number | boolean | null | Uint8Array | readonly string[] | readonly number[];
+
+/** Sends one statement. */
+export type Send = (sql: string, values: readonly unknown[]) => Promise<QueryResult<QueryResultRow>>;
+
+/**
+ * Runs statements, on any connection or inside one transaction. In SQL, `{name}` stands for the table `name` in the schema of
+ * the store: a search path would be state of a connection, which a transaction pooler does not keep.
+ */
+export class Queries {
+  readonly #send: Send;
+
+  constructor(send: Send) {
+    this.#send = send;
+  }
+
+  /** Returns the first row. */
+  async get<Row extends object = object>(sql: string, ...values: readonly Value[]): Promise<Row | undefined> {
+    return (await this.all<Row>(sql, ...values))[0];
+  }
+
+  async all<Row extends object>(sql: string, ...values: readonly Value[]): Promise<Row[]> {
+    const { rows } = await this.#send(sql, values.map(parameterOf));
+    return rows as unknown as Row[];
+  }
+
+  /** Returns the number of rows that were written. */
+  async run(sql: string, ...values: readonly Value[]): Promise<number> {
+    const { rowCount } = await this.#send(sql, values.map(parameterOf));
+    return rowCount ?? 0;
+  }
+}
+
+function parameterOf(value: Value): unknown {
+  if (typeof value === "string") return storedText(value);
+  if (!Array.isArray(value)) return value;
+  return (value as readonly (string | number)[]).map((item) =>
+    typeof item === "string" ? storedText(item) : item,
+  );
+}

@@ -1,0 +1,124 @@
+import { Client } from "pg";
+import type { StoreChange } from "../../../../kernel/index.ts";
+import type { Database } from "./database.ts";
+
+export interface StoreWatchOptions {
+  readonly database: Database;
+  /** Interval at which `onWatch` is called, for readers of runs that other processes drive. */
+  readonly watchEveryMs: number;
+  readonly onWatch: () => Promise<void>;
+  /** Interval at which `onPoll` is called, for work of which no notification arrived. */
+  readonly pollMs: number;
+  readonly onPoll: () => Promise<void>;
+  /** Called with a change that another process has announced. */
+  readonly onNotice: (change: StoreChange) => void;
+}
+
+/** Delays between attempts to listen again, in milliseconds. */
+const firstDelayMs = 100;
+const longestDelayMs = 5_000;
+
+/**
+ * Notices what other processes wrote while at least one caller holds the watch. Notifications arrive on a connection of their own.
+ * They only make this faster: behind a transaction pooler none arrives, and while the connection is lost some are missed. Polling
+ * finds everything.
+ */
+export class StoreWatch {
+  readonly #options: StoreWatchOptions;
+  #holders = 0;
+  #timers: readonly NodeJS.Timeout[] = [];
+  #client: Client | undefined;
+  #listening: NodeJS.Timeout | undefined;
+  #delayMs = firstDelayMs;
+  #hasListened = false;
+
+  constructor(options: StoreWatchOptions) {
+    this.#options = options;
+  }
+
+  /** Starts watching. Returns a function that ends it. */
+  hold(): () => void {
+    if (this.#holders++ === 0) this.#start();
+    let isHeld = true;
+    return () => {
+      if (isHeld && --this.#holders === 0) this.close();
+      isHeld = false;
+    };
+  }
+
+  close(): void {
+    for (const timer of this.#timers) clearInterval(timer);
+    clearTimeout(this.#listening);
+    this.#timers = [];
+    this.#hangUp();
+  }
+
+  #start(): void {
+    const { database, watchEveryMs, onWatch, pollMs, onPoll } = this.#options;
+    if (database.isClosed) return;
+    this.#timers = [every(watchEveryMs, onWatch), every(pollMs, onPoll)];
+    this.#hasListened = false;
+    this.#listen();
+  }
+
+  readonly #listen = (): void => {
+    const { database } = this.#options;
+    const client = new Client({
+      connectionString: database.options.url,
+      keepAlive: true,
+      connectionTimeoutMillis: database.options.timeoutMs,
+      application_name: "reeve listener",
+    });
+    this.#client = client;
+    client.on("error", () => this.#listenLater(client));
+    client.on("end", () => this.#listenLater(client));
+    client.on("notification", ({ payload }) => this.#notice(payload));
+    this.#connect(client).catch(() => this.#listenLater(client));
+  };
+
+  async #connect(client: Client): Promise<void> {
+    await client.connect();
+    // A reader that only waits must not keep the process alive.
+    (client as Client & { readonly unref: () => void }).unref();
+    await client.query(`LISTEN ${client.escapeIdentifier(this.#options.database.channel)}`);
+    this.#delayMs = firstDelayMs;
+    // What was announced while no connection listened is not notified any more.
+    if (this.#hasListened) this.#options.onNotice({ kind: "other" });
+    this.#hasListened = true;
+  }
+
+  #listenLater(client: Client): void {
+    if (this.#client !== client) return;
+    this.#hangUp();
+    if (this.#timers.length === 0) return;
+    this.#listening = setTimeout(this.#listen, this.#delayMs).unref();
+    this.#delayMs = Math.min(longestDelayMs, this.#delayMs * 2);
+  }
+
+  #hangUp(): void {
+    const client = this.#client;
+    this.#client = undefined;
+    client?.end().catch(() => undefined);
+  }
+
+  #notice(payload: string | undefined): void {
+    const [holder, change] = JSON.parse(payload ?? "[]") as [number?, StoreChange?];
+    if (change !== undefined && holder !== this.#options.database.holder) this.#options.onNotice(change);
+  }
+}
+
+/** Calls the work at an interval, but not while an earlier call is under way. */
+function every(ms: number, work: () => Promise<void>): NodeJS.Timeout {
+  let isWorking = false;
+  const call = (): void => {
+    if (isWorking) return;
+    isWorking = true;
+    work()
+      // Readers and writers get the error themselves. The next call tries again.
+      .catch(() => undefined)
+      .finally(() => {
+        isWorking = false;
+      });
+  };
+  return setInterval(call, ms).unref();
+}

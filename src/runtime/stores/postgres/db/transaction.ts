@@ -1,0 +1,99 @@
+import type { PoolClient, QueryResult } from "pg";
+import { Fault, type StoreChange } from "../../../../kernel/index.ts";
+import { Queries } from "./queries.ts";
+
+/** The parts of a database that its transactions use. */
+interface Names {
+  readonly holder: number;
+  readonly channel: string;
+  named(sql: string): string;
+}
+
+/**
+ * The settings end a transaction whose process was stopped, so that its locks do not block other workers. `SET LOCAL` ends with
+ * the transaction. The id lets a process that lost its connection ask whether the transaction has committed.
+ */
+const beginWrite = `BEGIN; SET LOCAL lock_timeout = '5s'; SET LOCAL idle_in_transaction_session_timeout = '5s';
+  SELECT pg_current_xact_id()::text AS id`;
+const beginRead = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
+const notify = "SELECT pg_notify($1, payload) FROM unnest($2::text[]) AS payload";
+
+/** Maximum length of a notification. PostgreSQL refuses 8,000 bytes. */
+const mostPayload = 2_000;
+
+/** The work on one connection between BEGIN and COMMIT. */
+export class Transaction extends Queries {
+  readonly #client: PoolClient;
+  readonly #names: Names;
+  readonly #begun: Promise<QueryResult | readonly QueryResult[]>;
+  readonly #changes: StoreChange[] = [];
+  readonly #notified: string[] = [];
+  #id = "";
+
+  constructor(names: Names, client: PoolClient, kind: "READ ONLY" | "READ WRITE") {
+    super((sql, values) => client.query(names.named(sql), [...values]));
+    this.#client = client;
+    this.#names = names;
+    this.#begun = client.query(kind === "READ ONLY" ? beginRead : beginWrite);
+    // The next statement fails as well, and its error is thrown.
+    this.#begun.catch(() => undefined);
+  }
+
+  /** The server's id of the transaction. Known after `perform`. */
+  get id(): string {
+    return this.#id;
+  }
+
+  get changes(): readonly StoreChange[] {
+    return this.#changes;
+  }
+
+  /** Announces a change to the listeners of this process and, with `everywhere`, of all processes, after the commit. */
+  announce(change: StoreChange, { everywhere = true }: { readonly everywhere?: boolean } = {}): void {
+    this.#changes.push(change);
+    if (!everywhere) return;
+    const payload = JSON.stringify([this.#names.holder, change]);
+    this.#notified.push(
+      payload.length <= mostPayload ? payload : JSON.stringify([this.#names.holder, { kind: "other" }]),
+    );
+  }
+
+  /** Locks names until the end of the transaction, so that transactions that lock the same name run one after another. */
+  async lock(...names: readonly string[]): Promise<void> {
+    await this.all(
+      "SELECT pg_advisory_xact_lock(hashtextextended($1 || name, 0)) FROM (SELECT DISTINCT name FROM unnest($2::text[]) AS name ORDER BY name) AS names",
+      `${this.#names.channel} `,
+      names,
+    );
+  }
+
+  /** Runs several statements without parameters. */
+  async script(sql: string): Promise<void> {
+    await this.#client.query(this.#names.named(sql));
+  }
+
+  /** Runs the work, and rolls back if it fails. */
+  async perform<Result>(work: (transaction: this) => Promise<Result>): Promise<Result> {
+    try {
+      const result = await work(this);
+      const begun = await this.#begun;
+      const last = Array.isArray(begun) ? (begun as readonly QueryResult[]).at(-1) : undefined;
+      this.#id = (last?.rows[0] as { readonly id: string } | undefined)?.id ?? "";
+      return result;
+    } catch (error) {
+      // If the connection is lost, the server rolls back.
+      await this.#client.query("ROLLBACK").catch(() => undefined);
+      throw error;
+    }
+  }
+
+  async commit(): Promise<void> {
+    const told =
+      this.#notified.length === 0 ? undefined : this.run(notify, this.#names.channel, this.#notified);
+    told?.catch(() => undefined);
+    const done = await this.#client.query("COMMIT");
+    await told;
+    // COMMIT rolls back a transaction in which a statement failed.
+    if (done.command !== "COMMIT") throw new Fault("internal", "a transaction was rolled back by its commit");
+  }
+}

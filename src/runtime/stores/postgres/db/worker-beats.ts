@@ -1,0 +1,185 @@
+import { randomInt } from "node:crypto";
+import { setTimeout as pause } from "node:timers/promises";
+import { Fault } from "../../../../kernel/index.ts";
+import { systemClock } from "../../../process/system-sources.ts";
+import type { Database } from "./database.ts";
+
+/** Maximum difference between the clock of this machine and that of the database. */
+const mostSkewMs = 5_000;
+
+interface Registration {
+  /** Random number that distinguishes this registration from others of the same name. */
+  readonly incarnation: number;
+  /** When the last beat that the database confirmed was sent, by both clocks of the machine. */
+  confirmed: Moment;
+}
+
+interface Moment {
+  /** Epoch milliseconds. */
+  readonly wall: number;
+  /** Milliseconds of a clock that is never set. It stops while the machine sleeps. */
+  readonly monotonic: number;
+}
+
+const age = "clock_timestamp() - $3 * interval '1 millisecond'";
+const register = `INSERT INTO {workers} AS known (worker_id, incarnation, beat_at) VALUES ($1, $2, clock_timestamp())
+  ON CONFLICT (worker_id) DO UPDATE SET incarnation = excluded.incarnation, beat_at = excluded.beat_at
+  WHERE known.beat_at <= ${age} OR known.incarnation = excluded.incarnation RETURNING 1`;
+const beat = "UPDATE {workers} SET beat_at = clock_timestamp() WHERE worker_id = $1 AND incarnation = $2";
+const registerAgain = `INSERT INTO {workers} (worker_id, incarnation, beat_at) VALUES ($1, $2, clock_timestamp())
+  ON CONFLICT (worker_id) DO NOTHING`;
+const lastBeat = "SELECT incarnation, beat_at::text AS at FROM {workers} WHERE worker_id = $1";
+
+interface Beat {
+  readonly incarnation: number;
+  /** As text, because it is only compared with itself. */
+  readonly at: string;
+}
+
+export interface WorkerBeatsOptions {
+  readonly database: Database;
+  /** Time after its last beat at which a worker counts as dead, by the database's clock. */
+  readonly leaseMs: number;
+  /** Called with the name of a worker whose beat found that its registration is lost. */
+  readonly onLost: (workerId: string) => void;
+}
+
+/**
+ * Shows that the workers of this process are alive: each has a row with the time of its last beat, by the database's clock. The
+ * process sends three beats per lease.
+ */
+export class WorkerBeats {
+  readonly #options: WorkerBeatsOptions;
+  readonly #held = new Map<string, Registration>();
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(options: WorkerBeatsOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Registers a worker. Returns `false` if this process has registered it already. If a worker of this name may be alive, waits
+   * for its next beat, or until its lease has expired. Rejects with `already_exists` if it is alive.
+   */
+  async take(workerId: string): Promise<boolean> {
+    if (this.#held.has(workerId)) return false;
+    await this.#checkClock();
+    const { leaseMs, database } = this.#options;
+    const incarnation = randomInt(2 ** 47);
+    const first = await this.#lastBeat(workerId);
+    for (;;) {
+      const confirmed = now();
+      const count = await database.statements.run(register, workerId, incarnation, leaseMs);
+      if (this.#held.has(workerId)) return false;
+      if (count > 0) {
+        this.#held.set(workerId, { incarnation, confirmed });
+        this.#timer ??= setInterval(this.#beat, leaseMs / 3).unref();
+        return true;
+      }
+      const last = await this.#lastBeat(workerId);
+      if (last !== undefined && first !== undefined && last.at !== first.at) throw alreadyExists(workerId);
+      await pause(Math.min(250, leaseMs / 8));
+    }
+  }
+
+  /**
+   * Whether a lease of the worker is certainly valid without asking the database: its last confirmed beat is younger than two
+   * thirds of the lease by both clocks, so that no other worker can have taken over.
+   */
+  isFresh(workerId: string): boolean {
+    const held = this.#held.get(workerId);
+    if (held === undefined) return false;
+    const { wall, monotonic } = now();
+    const limit = (this.#options.leaseMs * 2) / 3;
+    const elapsed = wall - held.confirmed.wall;
+    return elapsed >= 0 && elapsed < limit && monotonic - held.confirmed.monotonic < limit;
+  }
+
+  /**
+   * L12: registers the worker again if its registration was lost, and then rejects with `store_unavailable`, because other workers
+   * may have taken over its runs. Rejects with `already_exists` if another worker has registered under its name.
+   */
+  async keep(workerId: string): Promise<void> {
+    const held = this.#held.get(workerId);
+    if (held === undefined) return;
+    const { statements } = this.#options.database;
+    const last = await this.#lastBeat(workerId);
+    if (last?.incarnation === held.incarnation || this.#held.get(workerId) !== held) return;
+    const confirmed = now();
+    const count = last === undefined ? await statements.run(registerAgain, workerId, held.incarnation) : 0;
+    if (count === 0 && (await this.#lastBeat(workerId))?.incarnation !== held.incarnation) {
+      this.#held.delete(workerId);
+      throw alreadyExists(workerId);
+    }
+    held.confirmed = confirmed;
+    throw new Fault(
+      "store_unavailable",
+      `worker ${workerId} was registered again: its registration had expired or was deleted, and other workers may have taken over its runs; a worker must reach the database at least every ${this.#options.leaseMs} ms`,
+      { details: { workerId } },
+    );
+  }
+
+  async drop(workerId: string): Promise<void> {
+    const held = this.#held.get(workerId);
+    if (held === undefined) return;
+    this.#held.delete(workerId);
+    await this.#options.database.statements.run(
+      "DELETE FROM {workers} WHERE worker_id = $1 AND incarnation = $2",
+      workerId,
+      held.incarnation,
+    );
+  }
+
+  /** Unregisters all workers of this process. */
+  async close(): Promise<void> {
+    clearInterval(this.#timer);
+    for (const workerId of this.#held.keys()) await this.drop(workerId);
+  }
+
+  readonly #beat = (): void => {
+    for (const [workerId, held] of this.#held)
+      // The next beat tries again. Until then the age of the last confirmed beat tells what is certain.
+      this.#beatOnce(workerId, held).catch(() => undefined);
+  };
+
+  async #beatOnce(workerId: string, held: Registration): Promise<void> {
+    const sent = now();
+    const { rowCount } = await this.#options.database.once(beat, workerId, held.incarnation);
+    if (this.#held.get(workerId) !== held) return;
+    if (rowCount === 1) held.confirmed = sent;
+    else this.#options.onLost(workerId);
+  }
+
+  #lastBeat(workerId: string): Promise<Beat | undefined> {
+    return this.#options.database.statements.get<Beat>(lastBeat, workerId);
+  }
+
+  /** Workers compare the times that others stored with their own clock, so clocks must not differ much. */
+  async #checkClock(): Promise<void> {
+    const { database } = this.#options;
+    const before = systemClock.now();
+    const row = await database.statements.get<{ readonly now: number }>(
+      "SELECT extract(epoch FROM clock_timestamp())::float8 * 1000 AS now",
+    );
+    const there = row?.now ?? before;
+    const skewMs = there < before ? there - before : Math.max(0, there - systemClock.now());
+    if (Math.abs(skewMs) <= mostSkewMs) return;
+    throw new Fault(
+      "invalid_argument",
+      `the clock of this machine differs by ${Math.round(Math.abs(skewMs) / 1_000)} s from that of the store at ${database.address}; synchronise both clocks, for example with NTP`,
+      { details: { skewMs } },
+    );
+  }
+}
+
+function now(): Moment {
+  return { wall: systemClock.now(), monotonic: performance.now() };
+}
+
+function alreadyExists(workerId: string): Fault {
+  return new Fault(
+    "already_exists",
+    `a worker named ${workerId} is already running; use a different worker id for each process`,
+    { details: { workerId } },
+  );
+}

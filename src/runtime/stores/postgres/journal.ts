@@ -1,0 +1,320 @@
+import type {
+  ApprovalPage,
+  ApprovalQuery,
+  ClaimOptions,
+  CollectOptions,
+  Commit,
+  Creation,
+  Journal,
+  Lease,
+  Rest,
+  RunId,
+  RunPage,
+  RunQuery,
+  RunRecord,
+  RunSummary,
+  SingleFlight,
+  Submission,
+  TenantScope,
+} from "../../../kernel/index.ts";
+import type { Chain } from "../codec/chain.ts";
+import {
+  draftCommit,
+  positionAfter,
+  type Draft,
+  type DraftTools,
+  type Position,
+} from "../codec/commit-draft.ts";
+import { recordOf, type RunKey, type RunRow } from "../codec/stored-run.ts";
+import { endIn, spendIn } from "../run-end.ts";
+import { checkGaps, CommitEffects, type SiblingTables } from "./commit-effects.ts";
+import { fencedInsert, fencedInsertAndClear } from "./db/commit-row.ts";
+import type { Queries } from "./db/queries.ts";
+import { isInScope, runColumns, scopeValues } from "./db/run-row.ts";
+import type { OwnedRun, Tables } from "./db/tables.ts";
+import type { Transaction } from "./db/transaction.ts";
+import { Deletion } from "./deletion.ts";
+import type { PostgresLeases } from "./leases.ts";
+import type { Collector } from "./retention/collector.ts";
+import type { Eraser } from "./retention/eraser.ts";
+import type { CommitRows } from "./rows/commit-rows.ts";
+import type { RunList } from "./rows/run-list.ts";
+import { RunCreator, type CreatedRun } from "./run-creator.ts";
+import { RunReader } from "./run-reader.ts";
+import { sessionLock } from "./session-changes.ts";
+
+export interface PostgresJournalOptions {
+  readonly tables: Tables;
+  readonly rows: CommitRows;
+  readonly chain: Chain;
+  readonly draftTools: DraftTools;
+  readonly collector: Collector;
+  readonly eraser: Eraser;
+  readonly leases: PostgresLeases;
+  readonly list: RunList;
+  readonly siblings: SiblingTables;
+}
+
+/** A commit that is to be appended, with what belongs to its transaction. */
+interface Append {
+  readonly lease: Lease;
+  readonly commit: Commit;
+  readonly submissions?: readonly Submission[] | undefined;
+  /** Releases the run in any case. */
+  readonly rest?: Rest | undefined;
+}
+
+/** What a transaction with a commit has done. */
+interface Appended {
+  /** The commit that is stored under the number. */
+  readonly standing: Commit;
+  /** The end of the journal, if the commit is new. */
+  readonly position?: Position | undefined;
+  readonly created?: readonly CreatedRun[] | undefined;
+}
+
+const findRun = `SELECT ${runColumns} FROM {runs} AS runs WHERE run_id = $1 AND ${isInScope(2)}`;
+
+export class PostgresJournal implements Journal {
+  readonly #tables: Tables;
+  readonly #rows: CommitRows;
+  readonly #chain: Chain;
+  readonly #draftTools: DraftTools;
+  readonly #deletion: Deletion;
+  readonly #effects: CommitEffects;
+  readonly #leases: PostgresLeases;
+  readonly #siblings: SiblingTables;
+  readonly #list: RunList;
+  readonly #creator: RunCreator;
+  readonly #reader: RunReader;
+
+  constructor(options: PostgresJournalOptions) {
+    const { tables, rows, chain, draftTools, collector, eraser, leases, list, siblings } = options;
+    this.#tables = tables;
+    this.#rows = rows;
+    this.#chain = chain;
+    this.#draftTools = draftTools;
+    this.#deletion = new Deletion({ tables, collector, ...siblings });
+    this.#effects = new CommitEffects({ tables, rows, collector, eraser, siblings });
+    this.#leases = leases;
+    this.#siblings = siblings;
+    this.#list = list;
+    this.#creator = new RunCreator({ tables, chain, leases, effects: this.#effects, siblings });
+    this.#reader = new RunReader(tables, rows);
+  }
+
+  create(record: RunRecord, first: Commit, flight?: SingleFlight): Promise<Creation> {
+    return this.createAndClaim(record, first, flight);
+  }
+
+  async createAndClaim(
+    record: RunRecord,
+    first: Commit,
+    flight?: SingleFlight,
+    claim?: ClaimOptions,
+  ): Promise<Creation> {
+    const draft = this.#draft(first, record);
+    const kept = { ...record, metadata: structuredClone(record.metadata) };
+    try {
+      const created = await this.#tables.database.write(async (transaction) => {
+        await transaction.lock(...this.#creator.locksOf(kept, draft));
+        return this.#creator.create(transaction, kept, draft, { flight, claim });
+      });
+      this.#creator.committed(created, first);
+      return created.creation;
+    } catch (error) {
+      if (claim !== undefined) this.#leases.doubt(claim.workerId, error);
+      throw error;
+    }
+  }
+
+  async find(runId: RunId, scope?: TenantScope): Promise<RunRecord | undefined> {
+    const row = await this.#tables.database.statements.get<RunRow>(findRun, runId, ...scopeValues(scope));
+    return row === undefined ? undefined : recordOf(row);
+  }
+
+  summary(runId: RunId): Promise<RunSummary | undefined> {
+    return this.#list.find(runId);
+  }
+
+  list(query?: RunQuery): Promise<RunPage> {
+    return this.#list.read(query);
+  }
+
+  approvals(query?: ApprovalQuery): Promise<ApprovalPage> {
+    return this.#siblings.approvals.read(query);
+  }
+
+  async append(lease: Lease, commit: Commit, submissions?: readonly Submission[]): Promise<Commit> {
+    const run = this.#tables.known(lease);
+    if (run !== undefined && submissions === undefined) {
+      const draft = this.#draft(commit, run);
+      if (!this.#effects.changesMore(draft) && (await this.#appendAlone(run, draft))) return commit;
+    }
+    return this.#appendWith({ lease, commit, submissions });
+  }
+
+  appendAndRelease(
+    lease: Lease,
+    commit: Commit,
+    submissions: readonly Submission[] | undefined,
+    rest: Rest,
+  ): Promise<Commit> {
+    return this.#appendWith({ lease, commit, submissions, rest });
+  }
+
+  async *read(runId: RunId, from = 0): AsyncIterable<Commit> {
+    for await (const page of this.#reader.pages(runId, from)) yield* page;
+  }
+
+  replay(runId: RunId, visit: (commit: Commit) => void): Promise<RunRecord> {
+    return this.#reader.replay(runId, visit);
+  }
+
+  delete(runId: RunId): Promise<void> {
+    return this.#deletion.delete(runId);
+  }
+
+  collect(options: CollectOptions): Promise<number> {
+    return this.#deletion.collect(options);
+  }
+
+  #draft(commit: Commit, run: Omit<RunKey, "id">): Draft {
+    return draftCommit(commit, run, this.#draftTools);
+  }
+
+  /**
+   * J1, J3: fence and commit in one statement. Returns `false` if nothing was written, because the lease is lost or the number is
+   * taken; also if the statement was repeated after a lost connection and had succeeded before.
+   */
+  async #appendAlone(run: OwnedRun, draft: Draft): Promise<boolean> {
+    const { statements } = this.#tables.database;
+    run.position ??= await this.#rows.position(statements, run);
+    const before = run.position;
+    if (draft.commit.number !== before.number) return false;
+    checkGaps(draft.commit, before);
+    await this.#clearDeltas(run, draft.commit);
+    const next = positionAfter(this.#chain, before, draft);
+    if ((await this.#insert(statements, run, draft, next)) === undefined) return false;
+    run.position = next;
+    this.#committed(run, draft.commit);
+    return true;
+  }
+
+  /** Writes the commit in a transaction, with the submissions if the commit is new, and with the release in any case. */
+  async #appendWith(append: Append): Promise<Commit> {
+    const { lease, commit, submissions, rest } = append;
+    const runs = submissions?.map((each) => ({ ...each, draft: this.#draft(each.first, each.run) })) ?? [];
+    const known = this.#tables.known(lease);
+    const early = known && this.#draft(commit, known);
+    if (known !== undefined) await this.#clearDeltas(known, commit);
+    const { standing, position, created } = await this.#tables.database.write(
+      async (transaction): Promise<Appended> => {
+        const run = await this.#tables.owner(transaction, lease);
+        const draft = early ?? this.#draft(commit, run);
+        const names = [
+          ...this.#effects.locksOf(draft, run.sessionId),
+          ...(rest === undefined ? [] : [sessionLock(run.sessionId)]),
+          ...runs.flatMap((each) => this.#creator.locksOf(each.run, each.draft)),
+        ];
+        await this.#effects.lock(transaction, run, commit, names);
+        // Submitted runs must see that this run has ended, so in that case the end is stored before the release.
+        const isLast = rest !== undefined && runs.length === 0;
+        const appended = await this.#append(transaction, lease, draft, isLast);
+        const made: CreatedRun[] = [];
+        if (appended.standing === commit)
+          for (const each of runs)
+            made.push(await this.#creator.createSubmitted(transaction, each, each.draft));
+        if (rest !== undefined) await this.#release(transaction, lease, rest, appended.standing);
+        return { ...appended, created: made };
+      },
+    );
+    const run = this.#tables.known(lease);
+    if (run !== undefined && position !== undefined) run.position = position;
+    if (standing === commit) this.#committed(lease, commit);
+    if (rest !== undefined) this.#leases.released(lease);
+    created?.forEach((each, index) => {
+      const first = submissions?.[index]?.first;
+      if (first !== undefined) this.#creator.committed(each, first);
+    });
+    return standing;
+  }
+
+  /** Releases the run. How it ended is stored with the release. */
+  async #release(transaction: Transaction, lease: Lease, rest: Rest, standing: Commit): Promise<void> {
+    const run = await this.#tables.owner(transaction, lease);
+    const end = endIn(standing) ?? undefined;
+    const isLeft = await this.#leases.leave(transaction, run, rest, { end, spent: spendIn(standing) });
+    // Rejects with `lease_lost`.
+    if (!isLeft) await this.#tables.ownerNow(transaction, lease);
+  }
+
+  /** J1, J3: appends the commit, or returns the commit that is already stored under its number. */
+  async #append(transaction: Transaction, lease: Lease, draft: Draft, isLast: boolean): Promise<Appended> {
+    const { commit } = draft;
+    const known = this.#tables.known(lease);
+    if (known?.position?.number === commit.number) {
+      const position = await this.#tryAppend(transaction, known, draft, { before: known.position, isLast });
+      if (position !== undefined) return { standing: commit, position };
+    }
+    // The lease is lost, the number is taken or leaves a gap, or another store has written: only the database can tell.
+    const run = await this.#tables.ownerNow(transaction, lease);
+    const stored = await this.#rows.row(transaction, run, commit.number);
+    const before = await this.#rows.position(transaction, run);
+    if (stored !== undefined) {
+      const [standing = commit] = await this.#rows.decode(transaction, run, [stored]);
+      // An earlier attempt of this call stored the commit, and its answer was lost.
+      const isOwn = known?.position !== undefined && stored.link === this.#linkOf(known.position, draft);
+      return { standing: isOwn ? commit : standing, position: before };
+    }
+    const position = await this.#tryAppend(transaction, run, draft, { before, isLast });
+    if (position !== undefined) return { standing: commit, position };
+    await this.#tables.ownerNow(transaction, lease);
+    return this.#append(transaction, lease, draft, isLast);
+  }
+
+  #linkOf(before: Position, draft: Draft): string | undefined {
+    return before.number === draft.commit.number ? positionAfter(this.#chain, before, draft).link : undefined;
+  }
+
+  /** Returns the end of the journal after the commit, or `undefined` if nothing was written. */
+  async #tryAppend(
+    transaction: Transaction,
+    run: OwnedRun,
+    draft: Draft,
+    { before, isLast }: { readonly before: Position; readonly isLast: boolean },
+  ): Promise<Position | undefined> {
+    await this.#effects.validate(transaction, draft, before);
+    const next = positionAfter(this.#chain, before, draft);
+    const row = await this.#insert(transaction, run, draft, next);
+    if (row === undefined) return undefined;
+    await this.#effects.apply(transaction, run, draft, { id: row.id, isLast });
+    return next;
+  }
+
+  #insert(
+    queries: Queries,
+    { id, runId, epoch, workerId }: OwnedRun,
+    { commit, body, refs }: Draft,
+    { seq, link }: Position,
+  ): Promise<{ readonly id: number } | undefined> {
+    const { number, at, events } = commit;
+    const values = [id, number, at, seq, link, body, refs, epoch, workerId] as const;
+    const cleared = this.#siblings.deltas.storedKeys(runId, events);
+    return cleared.length === 0
+      ? queries.get(fencedInsert, ...values)
+      : queries.get(fencedInsertAndClear, ...values, cleared);
+  }
+
+  /** E2: forgets the deltas of what the commit records, and waits for a batch of deltas that is being written. */
+  async #clearDeltas({ runId }: RunKey, { events }: Commit): Promise<void> {
+    const { deltas } = this.#siblings;
+    deltas.recorded(runId, events);
+    if (deltas.storedKeys(runId, events).length > 0) await deltas.settled();
+  }
+
+  #committed({ runId }: Pick<Lease, "runId">, commit: Commit): void {
+    this.#siblings.feeds.add(runId, commit);
+    this.#effects.committed(commit);
+  }
+}

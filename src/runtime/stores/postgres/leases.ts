@@ -1,0 +1,373 @@
+import {
+  Fault,
+  runStatuses,
+  startsLater,
+  takesRun,
+  type AgentId,
+  type ClaimOptions,
+  type EnlistOptions,
+  type Lease,
+  type Leases,
+  type Rest,
+  type RunId,
+  type RunRecord,
+  type RunSpend,
+} from "../../../kernel/index.ts";
+import { RunState, spendText, type RunKey } from "../codec/stored-run.ts";
+import type { RunEnd } from "../run-end.ts";
+import type { Queries } from "./db/queries.ts";
+import { isExcluded, runKeyColumns } from "./db/run-row.ts";
+import type { OwnedRun, Tables } from "./db/tables.ts";
+import type { Transaction } from "./db/transaction.ts";
+import { WorkerBeats } from "./db/worker-beats.ts";
+import { deadOwners, recoverDead, recoverRunsOf, recoveriesNow } from "./dead-workers.ts";
+import { freeHeldRuns } from "./held-runs.ts";
+import { hasDueRun, readyAgents, wakeDueRuns, wantedAgents } from "./ready-runs.ts";
+import { Turns } from "./ready-turns.ts";
+import { sessionLock } from "./session-changes.ts";
+import type { DeltaBoard } from "./tail/delta-board.ts";
+
+interface Taken extends RunKey {
+  readonly epoch: number;
+  /** L7: 0 after a new commit. */
+  readonly recoveries: number;
+}
+
+/** What a claim may find, as read before its transaction. */
+interface Outlook {
+  /** Dead workers that still own runs. */
+  readonly gone: readonly string[];
+  readonly isAnyoneDue: boolean;
+  /** Agents that have ready runs. */
+  readonly ready: readonly AgentId[];
+}
+
+/** A run that an engine asks for by its id. */
+interface OneRun {
+  readonly id: number;
+  readonly agentId: AgentId;
+  readonly agentVersion: string | null;
+  readonly owner: string | null;
+}
+
+const none: readonly Lease[] = [];
+
+const look = `SELECT ARRAY(${deadOwners}) AS gone, ${hasDueRun} AS "isAnyoneDue", ARRAY(${readyAgents}) AS ready`;
+const findOnly = `SELECT runs.id, agent_id AS "agentId", agent_version AS "agentVersion", owner
+  FROM unnest($1::text[]) WITH ORDINALITY AS wanted (name, index) JOIN {runs} AS runs ON run_id = wanted.name
+  WHERE state = ${RunState.READY} OR wake_at <= $2
+    OR (owner IS NOT NULL AND NOT EXISTS (SELECT 1 FROM {workers}
+      WHERE worker_id = owner AND beat_at > clock_timestamp() - $3 * interval '1 millisecond'))
+  ORDER BY wanted.index`;
+
+/** L1: a row that another worker is about to take is skipped. */
+const takeRun = (which: string): string =>
+  `UPDATE {runs} AS runs SET epoch = epoch + 1, owner = $1, state = ${RunState.OWNED}, wake_at = NULL
+   WHERE id = (SELECT id FROM {runs} WHERE ${which})
+   RETURNING ${runKeyColumns}, epoch, ${recoveriesNow} AS recoveries`;
+const takeReady = takeRun(`id = $2 AND state = ${RunState.READY} FOR UPDATE SKIP LOCKED`);
+const takeDue = takeRun(`id = $2 AND owner IS NULL AND state <> ${RunState.ENDED} FOR UPDATE SKIP LOCKED`);
+const seizeAny = takeRun(`run_id = $2 AND state <> ${RunState.ENDED} FOR UPDATE`);
+
+const isAnyoneWaiting = `SELECT 1 WHERE EXISTS (SELECT 1 FROM {runs} WHERE state = ${RunState.READY})
+  OR EXISTS (SELECT 1 FROM {runs} WHERE wake_at <= $1)`;
+const nextWake = "SELECT wake_at AS at FROM {runs} WHERE wake_at > $1 ORDER BY wake_at LIMIT 1";
+const isOwner = "SELECT 1 FROM {runs} WHERE run_id = $1 AND epoch = $2 AND owner = $3";
+
+const lockOwned = `SELECT 1 FROM {runs} WHERE id = $1 AND epoch = $2 AND owner = $3 FOR NO KEY UPDATE`;
+const mailOfRun = `SELECT EXISTS (SELECT 1 FROM {mail} WHERE run = $1) AS waits,
+  EXISTS (SELECT 1 FROM {mail_ids} WHERE run = $1) AS had, ${isExcluded} AS "isHeld" FROM {runs} AS runs WHERE id = $1`;
+const releaseRun = (more: string): string =>
+  `UPDATE {runs} SET owner = NULL, state = $2, wake_at = $3, ready_at = $4 ${more} WHERE id = $1`;
+const releaseAsItIs = releaseRun("");
+const releaseEnded = releaseRun(", ended = $5, ended_at = $6, spent = coalesce($7, spent)");
+/** For a run that its owner released as ended although no commit holds `run_end`. */
+const endUntold = "UPDATE {runs} SET ended = 0, ended_at = $2 WHERE id = $1 AND ended IS NULL";
+/** Runs that a claim took without this process learning of it. */
+const returnStrays = `UPDATE {runs} SET owner = NULL, state = ${RunState.READY}, ready_at = $2
+  WHERE owner = $1 AND run_id <> ALL($3::text[])`;
+
+export interface PostgresLeasesOptions {
+  readonly tables: Tables;
+  readonly deltas: DeltaBoard;
+  /** Time after its last beat at which a worker counts as dead. */
+  readonly leaseMs: number;
+}
+
+export class PostgresLeases implements Leases {
+  readonly #tables: Tables;
+  readonly #deltas: DeltaBoard;
+  readonly #leaseMs: number;
+  readonly #beats: WorkerBeats;
+  readonly #turns = new Turns();
+  readonly #onLost = new Map<string, NonNullable<EnlistOptions["onLost"]>>();
+  /** Workers of which a claim failed and may have taken runs. */
+  readonly #unsure = new Set<string>();
+
+  constructor({ tables, deltas, leaseMs }: PostgresLeasesOptions) {
+    this.#tables = tables;
+    this.#deltas = deltas;
+    this.#leaseMs = leaseMs;
+    const onLost = (workerId: string): void => {
+      // `onLost` of the worker got the fault, or the next claim rejects with it.
+      this.#keep(workerId).catch(() => undefined);
+    };
+    this.#beats = new WorkerBeats({ database: tables.database, leaseMs, onLost });
+  }
+
+  /** L6: the runs of a former worker of this name become ready. */
+  async enlist(workerId: string, { onLost }: EnlistOptions = {}): Promise<void> {
+    if (onLost !== undefined) this.#onLost.set(workerId, onLost);
+    if (!(await this.#beats.take(workerId))) return;
+    const recover = (): Promise<number> =>
+      this.#tables.database.write((transaction) => recoverRunsOf(this.#tables, transaction, workerId));
+    while ((await recover()) > 0);
+  }
+
+  async dismiss(workerId: string): Promise<void> {
+    this.#onLost.delete(workerId);
+    await this.#beats.drop(workerId);
+    await this.#tables.database.write(async (transaction) => transaction.announce({ kind: "worker" }));
+  }
+
+  async claim(options: ClaimOptions): Promise<readonly Lease[]> {
+    const { workerId, now, only } = options;
+    await this.#keep(workerId);
+    if (this.#unsure.has(workerId)) await this.#returnStrays(workerId);
+    if (only !== undefined) return this.#claimOnly(options, only);
+    const { statements } = this.#tables.database;
+    const seen = await statements.get<Outlook>(look, this.#leaseMs, now);
+    // Most claims find nothing and need no transaction.
+    if (seen === undefined || !(seen.isAnyoneDue || seen.gone.length > 0 || seen.ready.length > 0))
+      return none;
+    return this.#take(workerId, async (transaction) => {
+      for (const owner of seen.gone)
+        await recoverDead(this.#tables, transaction, { workerId: owner, leaseMs: this.#leaseMs });
+      if (seen.isAnyoneDue) await wakeDueRuns(transaction, now);
+      const woke = seen.isAnyoneDue || seen.gone.length > 0;
+      const ready = woke ? (await transaction.get<Outlook>(look, this.#leaseMs, now))?.ready : seen.ready;
+      return this.#serve(transaction, options, ready ?? []);
+    });
+  }
+
+  async nextWakeAt(now: number): Promise<number | null> {
+    return (await this.#tables.database.statements.get<{ readonly at: number }>(nextWake, now))?.at ?? null;
+  }
+
+  /** L10: takes those of the given runs that are ready, in the given order. */
+  async #claimOnly(options: ClaimOptions, only: readonly RunId[]): Promise<readonly Lease[]> {
+    const { workerId, limit, now, agents, except } = options;
+    const wanted = [...new Set(only)].filter((runId) => except?.includes(runId) !== true);
+    const find = async (queries: Queries): Promise<readonly OneRun[]> => {
+      const found = await queries.all<OneRun>(findOnly, wanted, now, this.#leaseMs);
+      return found.filter((run) => agents === undefined || takesRun(agents, run));
+    };
+    if ((await find(this.#tables.database.statements)).length === 0) return none;
+    return this.#take(workerId, async (transaction) => {
+      const taken: Taken[] = [];
+      for (const { id, owner } of await find(transaction)) {
+        if (taken.length >= limit) break;
+        if (owner !== null)
+          await recoverDead(this.#tables, transaction, { workerId: owner, leaseMs: this.#leaseMs, id });
+        const run = await this.#takeOne(transaction, takeDue, workerId, id);
+        if (run !== undefined) taken.push(run);
+      }
+      return taken;
+    });
+  }
+
+  async #take(
+    workerId: string,
+    work: (transaction: Transaction) => Promise<readonly Taken[]>,
+  ): Promise<readonly Lease[]> {
+    try {
+      const runs = await this.#tables.database.write(work);
+      for (const run of runs) this.note(run, workerId);
+      return runs.map((run) => leaseOf(run, workerId));
+    } catch (error) {
+      this.doubt(workerId, error);
+      throw error;
+    }
+  }
+
+  /** Notes that a transaction of this worker failed and may have taken a run nevertheless. */
+  doubt(workerId: string, error: unknown): void {
+    if (Fault.is(error) && error.code === "store_unavailable") this.#unsure.add(workerId);
+  }
+
+  async #returnStrays(workerId: string): Promise<void> {
+    await this.#tables.database.write((transaction) =>
+      transaction.run(returnStrays, workerId, this.#tables.tick(), [...this.#tables.owned.keys()]),
+    );
+    this.#unsure.delete(workerId);
+  }
+
+  /** L12: notices that the registration of a worker was lost. */
+  async #keep(workerId: string): Promise<void> {
+    try {
+      await this.#beats.keep(workerId);
+    } catch (error) {
+      const onLost = this.#onLost.get(workerId);
+      const fault = Fault.from(error);
+      const isFinal = fault.code !== "store_unavailable";
+      if (isFinal) this.#onLost.delete(workerId);
+      onLost?.(fault);
+      if (isFinal || onLost === undefined) throw fault;
+    }
+  }
+
+  async seize(runId: RunId, workerId: string): Promise<Lease | undefined> {
+    const run = await this.#tables.database.write(async (transaction) => {
+      const taken = await this.#takeOne(transaction, seizeAny, workerId, runId);
+      if (taken !== undefined) transaction.announce({ kind: "seized", runId });
+      return taken;
+    });
+    if (run === undefined) return undefined;
+    this.note(run, workerId);
+    return leaseOf(run, workerId);
+  }
+
+  /**
+   * J3: answers from memory while the last confirmed beat of the worker is so young that no other worker can have taken over the
+   * run. `seize`, which does not wait for that, tells the process of the owner.
+   */
+  async check(lease: Lease): Promise<void> {
+    const { runId, epoch, workerId } = lease;
+    if (this.#tables.known(lease) !== undefined && this.#beats.isFresh(workerId)) return;
+    const { statements } = this.#tables.database;
+    const row = await statements.get(isOwner, runId, epoch, workerId);
+    if (row === undefined) await this.#tables.ownerNow(statements, lease);
+  }
+
+  async release(lease: Lease, rest: Rest): Promise<void> {
+    await this.#tables.database.write(async (transaction) => {
+      const run = await this.#tables.owner(transaction, lease);
+      await transaction.lock(sessionLock(run.sessionId));
+      // Rejects with `lease_lost`.
+      if (!(await this.leave(transaction, run, rest))) await this.#tables.ownerNow(transaction, lease);
+    });
+    this.released(lease);
+  }
+
+  /**
+   * Releases the run, inside the journal's transaction, which holds the lock of its session. `end` is how the run ended, and `spent`
+   * what it used, if that is not stored yet. Returns `false` if the lease is lost.
+   */
+  async leave(
+    transaction: Transaction,
+    run: OwnedRun,
+    rest: Rest,
+    { end, spent }: { readonly end?: RunEnd | undefined; readonly spent?: RunSpend | undefined } = {},
+  ): Promise<boolean> {
+    const { id, runId, epoch, workerId } = run;
+    // Mail that arrives later waits for the lock and finds the run released.
+    if ((await transaction.get(lockOwned, id, epoch, workerId)) === undefined) return false;
+    const now = this.#tables.tick();
+    const mail = await transaction.get<{
+      readonly waits: boolean;
+      readonly had: boolean;
+      readonly isHeld: boolean;
+    }>(mailOfRun, id);
+    // L3: unread mail makes the run ready. S5: unless a compaction of its session has to end first.
+    const woken = mail?.isHeld === true ? RunState.HELD : RunState.READY;
+    const state = mail?.waits === true ? woken : stateOf(rest);
+    const wakeAt = state === RunState.SUSPENDED && rest.kind === "suspended" ? rest.wakeAt : null;
+    if (end === undefined) await transaction.run(releaseAsItIs, id, state, wakeAt, now);
+    else {
+      const status = runStatuses.indexOf(end.status);
+      await transaction.run(releaseEnded, id, state, wakeAt, now, status, end.at, spendText(spent));
+    }
+    if (rest.kind === "ended") await this.#deltas.clear(transaction, run);
+    if (rest.kind === "ended" && end === undefined)
+      await transaction.run(endUntold, id, Math.floor(now / 1_000));
+    if (rest.kind === "ended" || end !== undefined)
+      await freeHeldRuns(this.#tables, transaction, run.sessionId);
+    if (state !== RunState.ENDED || mail?.had === true) {
+      const isReady = state === RunState.READY;
+      transaction.announce({ kind: "released", runId, isReady }, { everywhere: isReady });
+    }
+    return true;
+  }
+
+  /** Called after the release is durable. */
+  released(lease: Lease): void {
+    if (this.#tables.known(lease) !== undefined) this.#tables.owned.delete(lease.runId);
+    this.#deltas.forget(lease.runId);
+  }
+
+  /** L5: whether a claim would select this new run. Call inside the transaction that creates it. */
+  async wouldClaim(
+    queries: Queries,
+    record: RunRecord,
+    { agents, except, now }: ClaimOptions,
+  ): Promise<boolean> {
+    if (startsLater(record)) return false;
+    const isWanted = agents === undefined || takesRun(agents, record);
+    if (!isWanted || except?.includes(record.runId) === true) return false;
+    return (await queries.get(isAnyoneWaiting, now)) === undefined;
+  }
+
+  /** Whether a dead worker still owns runs. */
+  async hasLeftBehind(): Promise<boolean> {
+    return (await this.#tables.database.statements.get(`${deadOwners} LIMIT 1`, this.#leaseMs)) !== undefined;
+  }
+
+  /** L5: takes runs in turn, starting after those that were served last. */
+  async #serve(
+    transaction: Transaction,
+    { workerId, limit, agents, except = [] }: ClaimOptions,
+    ready: readonly AgentId[],
+  ): Promise<readonly Taken[]> {
+    const wanted = wantedAgents(ready, agents);
+    const served: Taken[] = [];
+    const skipped = [...except];
+    while (served.length < limit && wanted.length > 0) {
+      const next = await this.#turns.next(transaction, wanted, skipped);
+      if (next === undefined) break;
+      const run = await this.#takeOne(transaction, takeReady, workerId, next.id);
+      skipped.push(next.runId);
+      if (run === undefined) continue;
+      this.#turns.note(next);
+      served.push(run);
+    }
+    return served;
+  }
+
+  /** L1: takes the run. Deltas of the former owner are deleted. */
+  async #takeOne(
+    queries: Queries,
+    sql: string,
+    workerId: string,
+    which: string | number,
+  ): Promise<Taken | undefined> {
+    const run = await queries.get<Taken>(sql, workerId, which);
+    if (run === undefined) return undefined;
+    if (run.epoch > 1) await queries.run("DELETE FROM {deltas} WHERE run = $1", run.id);
+    return run;
+  }
+
+  /** Called after it is durable that this worker owns the run. */
+  note({ id, runId, agentId, sessionId, tenantId, userId, epoch }: Taken, workerId: string): void {
+    this.#tables.owned.set(runId, { id, runId, agentId, sessionId, tenantId, userId, epoch, workerId });
+    this.#deltas.forget(runId);
+  }
+
+  /** Called when another process has seized the run. */
+  forget(runId: RunId): void {
+    this.#tables.owned.delete(runId);
+  }
+
+  /** Unregisters the workers of this store. */
+  close(): Promise<void> {
+    return this.#beats.close();
+  }
+}
+
+function leaseOf({ runId, epoch, recoveries }: Taken, workerId: string): Lease {
+  return recoveries === 0 ? { runId, epoch, workerId } : { runId, epoch, workerId, recoveries };
+}
+
+function stateOf({ kind }: Rest): number {
+  if (kind === "ready") return RunState.READY;
+  return kind === "ended" ? RunState.ENDED : RunState.SUSPENDED;
+}

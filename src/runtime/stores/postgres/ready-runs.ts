@@ -1,0 +1,44 @@
+import { agentNameOf, type AgentId, type AgentsOfName, type AgentVersion } from "../../../kernel/index.ts";
+import { RunState } from "../codec/stored-run.ts";
+import type { Queries } from "./db/queries.ts";
+
+/** Maximum number of runs of a dead worker, and of runs whose wake time has passed, that become ready in one claim. */
+export const mostWoken = 256;
+
+/** SQL of the agents that have ready runs: a list that costs one look into an index per agent. */
+export const readyAgents = `WITH RECURSIVE agents AS (
+    (SELECT agent_id FROM {runs} WHERE state = ${RunState.READY} ORDER BY agent_id LIMIT 1)
+    UNION ALL
+    SELECT (SELECT runs.agent_id FROM {runs} AS runs WHERE runs.state = ${RunState.READY} AND runs.agent_id > agents.agent_id
+      ORDER BY runs.agent_id LIMIT 1)
+    FROM agents WHERE agents.agent_id IS NOT NULL
+  ) SELECT agent_id FROM agents WHERE agent_id IS NOT NULL`;
+
+/** Whether the wake time of a run has passed. $2 is the current time. */
+export const hasDueRun = "EXISTS (SELECT 1 FROM {runs} WHERE wake_at <= $2)";
+
+/** Returns those of the agents with ready runs that a worker takes, with the version that it takes. */
+export function wantedAgents(
+  ready: readonly AgentId[],
+  agents: readonly (AgentVersion | AgentsOfName)[] | undefined,
+): readonly AgentVersion[] {
+  return ready.flatMap((agentId): readonly AgentVersion[] => {
+    if (agents === undefined) return [{ agentId }];
+    const isNamed = agents.some(
+      (hosted) => "agentName" in hosted && hosted.agentName === agentNameOf(agentId),
+    );
+    if (isNamed) return [{ agentId }];
+    return agents.filter(
+      (hosted): hosted is AgentVersion => "agentId" in hosted && hosted.agentId === agentId,
+    );
+  });
+}
+
+/** Makes some of the runs whose wake time has passed ready, the earliest first. */
+export async function wakeDueRuns(queries: Queries, now: number): Promise<void> {
+  await queries.run(
+    `UPDATE {runs} SET state = ${RunState.READY}, ready_at = wake_at * 1000, wake_at = NULL
+     WHERE id IN (SELECT id FROM {runs} WHERE wake_at <= $1 ORDER BY wake_at LIMIT ${mostWoken} FOR UPDATE SKIP LOCKED)`,
+    now,
+  );
+}

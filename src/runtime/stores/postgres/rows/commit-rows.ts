@@ -1,0 +1,205 @@
+import { chainStart, eraseCommit, Fault, type Commit, type Event } from "../../../../kernel/index.ts";
+import { decodeCommit } from "../../codec/commit-codec.ts";
+import type { Position } from "../../codec/commit-draft.ts";
+import type { CommitRow } from "../../codec/commit-row.ts";
+import { erasuresOf } from "../../codec/erasures.ts";
+import { joinText, type LargeValue, type SplitText } from "../../codec/large-values.ts";
+import { OwnerKind } from "../../codec/owner-kind.ts";
+import { entriesNamedIn, type FindEntries, type NamedEntries } from "../../codec/stored-change.ts";
+import type { StoredCommit } from "../../codec/stored-commit.ts";
+import { tenantText, type RunKey } from "../../codec/stored-run.ts";
+import type { Database } from "../db/database.ts";
+import type { Queries } from "../db/queries.ts";
+import { keepOnly, keepValues, loadContents } from "./content-rows.ts";
+import type { EntryRows } from "./entry-rows.ts";
+
+const columns = `id, number, at, next_event AS "nextEvent", link, body, refs, seal`;
+const lastRow = `SELECT ${columns} FROM {commits} WHERE run = $1 ORDER BY number DESC LIMIT 1`;
+const lastMark = `SELECT number, next_event AS "nextEvent", link FROM {commits} WHERE run = $1 ORDER BY number DESC LIMIT 1`;
+const between = `SELECT ${columns} FROM {commits} WHERE run = $1 AND number >= $2 AND number < $3 ORDER BY number LIMIT $4`;
+const nextEventOf = `SELECT next_event AS "nextEvent" FROM {commits} WHERE run = $1 AND number = $2`;
+
+/** Maximum number of rows per read. */
+const pageRows = 256;
+
+const noEntries: FindEntries = () => [];
+
+/** Reads and writes the commits of runs. */
+export class CommitRows {
+  readonly #database: Database;
+  readonly #entries: EntryRows;
+
+  constructor(database: Database, entries: EntryRows) {
+    this.#database = database;
+    this.#entries = entries;
+  }
+
+  async position(queries: Queries, run: RunKey): Promise<Position> {
+    const last = await queries.get<CommitRow>(lastMark, run.id);
+    if (last === undefined) return { number: 0, seq: 0, link: chainStart(run) };
+    return { number: last.number + 1, seq: last.nextEvent, link: last.link };
+  }
+
+  async last(queries: Queries, run: RunKey): Promise<CommitRow | undefined> {
+    const row = await queries.get<CommitRow>(lastRow, run.id);
+    return row === undefined ? undefined : (await withContents(queries, [row]))[0];
+  }
+
+  async row(queries: Queries, run: RunKey, number: number): Promise<CommitRow | undefined> {
+    return (await this.page(queries, run, number, number + 1))[0];
+  }
+
+  /** Returns commits in order, at most one page, with the contents that they refer to. */
+  async page(queries: Queries, run: RunKey, from: number, end: number): Promise<readonly CommitRow[]> {
+    const rows = await queries.all<CommitRow>(
+      between,
+      run.id,
+      from,
+      Math.min(end, from + pageRows),
+      pageRows,
+    );
+    return withContents(queries, rows);
+  }
+
+  /** Returns the number of the commit that holds the event with this seq, by binary search among the commits before `end`. */
+  async numberOf(queries: Queries, run: RunKey, seq: number, end: number): Promise<number> {
+    let [low, high] = [0, end];
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      const mark = await queries.get<Pick<CommitRow, "nextEvent">>(nextEventOf, run.id, middle);
+      if (mark !== undefined && mark.nextEvent <= seq) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+
+  /** Yields the commits from `from` up to, but not including, `end`, one page at a time. Each page is one state of the database. */
+  async *pages(run: RunKey, from: number, end: number): AsyncIterable<readonly CommitRow[]> {
+    for (let next = from; next < end;) {
+      const start = next;
+      const rows = await this.#database.read((queries) => this.page(queries, run, start, end));
+      const last = rows.at(-1);
+      if (last === undefined) return;
+      yield rows;
+      next = last.number + 1;
+    }
+  }
+
+  /** Like `pages`, but decodes the commits without the text that retention erased. */
+  async *decodedPages(run: RunKey, from: number, end: number): AsyncIterable<readonly Commit[]> {
+    for (let next = from; next < end;) {
+      const start = next;
+      const commits = await this.#database.read(async (queries) =>
+        this.decode(queries, run, await this.page(queries, run, start, end)),
+      );
+      const last = commits.at(-1);
+      if (last === undefined) return;
+      yield commits;
+      next = last.number + 1;
+    }
+  }
+
+  /** Stores the large values of a new commit. Call inside its transaction. */
+  async keep(
+    queries: Queries,
+    { tenantId }: RunKey,
+    id: number,
+    values: readonly LargeValue[],
+  ): Promise<void> {
+    await keepValues(queries, tenantText(tenantId), { kind: OwnerKind.COMMIT, id }, values);
+  }
+
+  /** Replaces a commit by the part that retention keeps, and sets its seal. Call inside a transaction. */
+  async overwrite(
+    queries: Queries,
+    run: RunKey,
+    { id, number }: CommitRow,
+    { text, refs, values, seal }: SplitText & { readonly seal: string },
+  ): Promise<void> {
+    await queries.run(
+      "UPDATE {commits} SET body = $3, refs = $4, seal = $5 WHERE run = $1 AND number = $2",
+      run.id,
+      number,
+      text,
+      refs,
+      seal,
+    );
+    await this.keep(queries, run, id, values);
+    await keepOnly(queries, { kind: OwnerKind.COMMIT, id }, refs);
+  }
+
+  /** Decodes commits without the text that retention erased, even if that text is still in the table. */
+  async decode(queries: Queries, run: RunKey, rows: readonly CommitRow[]): Promise<readonly Commit[]> {
+    const commits = await this.decodeWhole(queries, run, rows);
+    const erasures = erasuresOf(run);
+    return erasures.length === 0 ? commits : commits.map((commit) => eraseCommit(commit, erasures));
+  }
+
+  /** Returns the events of the commit that `decode` returns. */
+  events(run: RunKey, row: CommitRow): readonly Event[] {
+    const commit = this.decodeAlone(run, row);
+    const erasures = erasuresOf(run);
+    return (erasures.length === 0 ? commit : eraseCommit(commit, erasures)).events ?? [];
+  }
+
+  /** Decodes a commit as stored, without the session entries that it refers to. This reads no sessions. */
+  decodeAlone(run: RunKey, row: CommitRow): Commit {
+    return readable(run, row, () => decoded(run, row, storedOf(row), noEntries));
+  }
+
+  /** Decodes commits as stored. The session entries that they refer to are read with one query. */
+  async decodeWhole(queries: Queries, run: RunKey, rows: readonly CommitRow[]): Promise<readonly Commit[]> {
+    const stored = rows.map((row) => readable(run, row, () => storedOf(row)));
+    const named = stored.flatMap(({ sessions }) =>
+      sessions === undefined ? [] : entriesNamedIn(sessions, run),
+    );
+    const found = named.length === 0 ? [] : await this.#entries.findAll(queries, named);
+    const byName = new Map(named.map((each, index) => [textOfName(each), found[index] ?? []]));
+    const find: FindEntries = (sessionId, first, count) =>
+      byName.get(textOfName({ sessionId, first, count })) ?? [];
+    return rows.map((row, index) =>
+      readable(run, row, () => decoded(run, row, stored[index] as StoredCommit, find)),
+    );
+  }
+}
+
+function textOfName({ sessionId, first, count }: NamedEntries): string {
+  return `${first.number} ${count} ${JSON.stringify([sessionId, first.stem])}`;
+}
+
+async function withContents(queries: Queries, rows: readonly CommitRow[]): Promise<readonly CommitRow[]> {
+  if (rows.every(({ refs }) => refs === null)) return rows;
+  const contents = await loadContents(
+    queries,
+    rows.map(({ refs }) => refs),
+  );
+  return rows.map((row) => (row.refs === null ? row : { ...row, contents }));
+}
+
+function storedOf({ body, refs, contents }: CommitRow): StoredCommit {
+  return joinText(body, refs, contents) as StoredCommit;
+}
+
+function decoded(run: RunKey, row: CommitRow, stored: StoredCommit, find: FindEntries): Commit {
+  const { runId, agentId, sessionId } = run;
+  const { number, at, nextEvent } = row;
+  return decodeCommit(stored, { runId, agentId, sessionId, number, at, nextEvent }, find);
+}
+
+function readable<Value>({ runId }: RunKey, { number }: CommitRow, read: () => Value): Value {
+  try {
+    return read();
+  } catch (error) {
+    throw new Fault("store_corrupt", `commit ${number} of ${runId} cannot be read back`, {
+      cause: error,
+      details: { runId, number },
+    });
+  }
+}
+
+/** Fault for a commit whose row was removed from the table. */
+export function missing({ runId }: RunKey, number: number): Fault {
+  return new Fault("store_corrupt", `commit ${number} of ${runId} is missing`, {
+    details: { runId, number },
+  });
+}

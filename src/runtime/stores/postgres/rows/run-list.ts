@@ -1,0 +1,136 @@
+import {
+  runStatuses,
+  type RunId,
+  type RunPage,
+  type RunQuery,
+  type RunRecord,
+  type RunSummary,
+  type SessionId,
+} from "../../../../kernel/index.ts";
+import { recordOf, RunState, spendOf, standingOf, type RunRow } from "../../codec/stored-run.ts";
+import { cursorOf, newestFirst, pageOf, type RunCursor } from "../../run-cursor.ts";
+import { statusOf, type Holder } from "../../run-status.ts";
+import type { Database } from "../db/database.ts";
+import type { Queries } from "../db/queries.ts";
+import { isCompacting, isScheduled, runColumns } from "../db/run-row.ts";
+import { conditionsOf, rowsOf } from "./run-plan.ts";
+
+interface ListedRow extends RunRow {
+  readonly place: number;
+  readonly createdAt: number;
+  readonly state: number;
+  readonly standing: string | null;
+  readonly ended: number | null;
+  readonly endedAt: number | null;
+  readonly isScheduled: boolean;
+  readonly spent: string | null;
+  /** Time of the last commit. */
+  readonly updatedAt: number | null;
+}
+
+const listedColumns = `id AS place, created_at AS "createdAt", ${runColumns}, state, standing, ended, ended_at AS "endedAt", spent,
+  ${isScheduled} AS "isScheduled", (SELECT at FROM {commits} WHERE run = runs.id ORDER BY number DESC LIMIT 1) AS "updatedAt"`;
+
+const summaryOfRun = `SELECT ${listedColumns} FROM {runs} AS runs WHERE run_id = $1`;
+const unfinishedIn = `SELECT ${listedColumns} FROM {runs} AS runs
+  WHERE session_id = $1 AND ended IS NULL AND agent_id = $2 AND kind <> 1 AND run_id IS NOT NULL
+  ORDER BY id DESC LIMIT 1`;
+const underWayIn = `SELECT ${listedColumns} FROM {runs} AS runs WHERE session_id = $1 AND run_id IS NOT NULL
+    AND (ended IS NULL OR EXISTS (SELECT 1 FROM {mail} WHERE run = runs.id)) ORDER BY ended NULLS FIRST, id LIMIT 1`;
+const compactionIn = `SELECT 1 FROM {runs} WHERE session_id = $1 AND ${isCompacting} LIMIT 1`;
+
+/** Lists runs, newest first. */
+export class RunList {
+  readonly #database: Database;
+
+  constructor(database: Database) {
+    this.#database = database;
+  }
+
+  async read(query: RunQuery = {}): Promise<RunPage> {
+    const cursor = cursorOf(query);
+    const parts = cursor.statuses?.flatMap(rowsOf) ?? [undefined];
+    const [only] = parts;
+    const found =
+      parts.length === 1
+        ? await find(this.#database.statements, query, only, cursor)
+        : await this.#database.read((queries) => findInParts(queries, query, parts, cursor));
+    const { shown, next } = pageOf(found, cursor);
+    return { runs: shown.map(summaryOf), next };
+  }
+
+  async find(runId: RunId): Promise<RunSummary | undefined> {
+    const row = await this.#database.statements.get<ListedRow>(summaryOfRun, runId);
+    return row === undefined ? undefined : summaryOf(row);
+  }
+}
+
+async function findInParts(
+  queries: Queries,
+  query: RunQuery,
+  parts: readonly (string | undefined)[],
+  cursor: RunCursor,
+): Promise<readonly ListedRow[]> {
+  const found: ListedRow[] = [];
+  for (const rows of parts) found.push(...(await find(queries, query, rows, cursor)));
+  return found.toSorted(newestFirst(cursor));
+}
+
+function find(
+  queries: Queries,
+  query: RunQuery,
+  rows: string | undefined,
+  cursor: RunCursor,
+): Promise<ListedRow[]> {
+  const where = conditionsOf(query, rows, cursor);
+  const order = cursor.isByTime ? "created_at DESC, id DESC" : "id DESC";
+  return queries.all<ListedRow>(
+    `SELECT ${listedColumns} FROM {runs} AS runs WHERE ${where.sql} ORDER BY ${order} LIMIT ${where.value(cursor.limit + 1)}`,
+    ...where.values,
+  );
+}
+
+/** S5: returns the newest unfinished run of an agent in a session that is no compaction. */
+export async function findUnfinished(
+  queries: Queries,
+  { agentId, sessionId }: Pick<RunRecord, "agentId" | "sessionId">,
+): Promise<RunSummary | undefined> {
+  const row = await queries.get<ListedRow>(unfinishedIn, sessionId, agentId);
+  return row === undefined ? undefined : summaryOf(row);
+}
+
+/** Returns a run in this session that has not ended, or has unread mail that may resume it. */
+export async function findUnderWay(queries: Queries, sessionId: SessionId): Promise<RunSummary | undefined> {
+  const row = await queries.get<ListedRow>(underWayIn, sessionId);
+  return row === undefined ? undefined : summaryOf(row);
+}
+
+/** S5: whether a run compacts the session. */
+export async function isBeingCompacted(queries: Queries, sessionId: SessionId): Promise<boolean> {
+  return (await queries.get(compactionIn, sessionId)) !== undefined;
+}
+
+function summaryOf(row: ListedRow): RunSummary {
+  return {
+    ...recordOf(row),
+    ...presentStatus(row),
+    ...spendOf(row.spent),
+    updatedAt: row.updatedAt ?? row.createdAt,
+    endedAt: row.endedAt,
+  };
+}
+
+type StatusRow = Pick<ListedRow, "state" | "standing" | "ended" | "isScheduled">;
+
+function presentStatus(row: StatusRow): Pick<RunSummary, "status" | "waitsFor"> {
+  const { standing, ended } = row;
+  const end = ended === null ? null : { status: runStatuses[ended] ?? "completed" };
+  return statusOf(end, standingOf(standing), holderOf(row));
+}
+
+function holderOf({ state, isScheduled: isLater }: StatusRow): Holder {
+  if (state === RunState.READY) return "ready";
+  if (state === RunState.OWNED) return "owned";
+  if (state === RunState.HELD) return "held";
+  return isLater ? "scheduled" : "suspended";
+}

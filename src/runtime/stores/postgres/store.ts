@@ -1,0 +1,223 @@
+import {
+  checkOptions,
+  describeValue,
+  Fault,
+  inboxSettings,
+  optionNames,
+  type Clock,
+  type Hash,
+  type InboxSettings,
+  type Store,
+} from "../../../kernel/index.ts";
+import { systemClock } from "../../process/system-sources.ts";
+import { Chain } from "../codec/chain.ts";
+import { LargeValues } from "../codec/large-values.ts";
+import { PostgresContents } from "./contents.ts";
+import { Database, type DatabaseOptions } from "./db/database.ts";
+import { migrate } from "./db/migrate.ts";
+import { StoreWatch } from "./db/store-watch.ts";
+import { Tables } from "./db/tables.ts";
+import { PostgresEventLog } from "./event-log.ts";
+import { PostgresInbox } from "./inbox.ts";
+import { PostgresJournal } from "./journal.ts";
+import { PostgresLeases } from "./leases.ts";
+import { PostgresMailbox } from "./mailbox.ts";
+import { PostgresRecords } from "./records.ts";
+import { Collector } from "./retention/collector.ts";
+import { Eraser } from "./retention/eraser.ts";
+import { CommitRows } from "./rows/commit-rows.ts";
+import { EntryRows } from "./rows/entry-rows.ts";
+import { LogCheck } from "./rows/log-check.ts";
+import { OpenApprovals } from "./rows/open-approvals.ts";
+import { RunList } from "./rows/run-list.ts";
+import { SessionChanges } from "./session-changes.ts";
+import { PostgresSessions } from "./sessions.ts";
+import { DeltaBoard } from "./tail/delta-board.ts";
+import { RunFeeds } from "./tail/run-feed.ts";
+import { PostgresTopics } from "./topics.ts";
+import { PostgresUsageTotals } from "./usage-totals.ts";
+
+export interface PostgresStoreOptions {
+  /** `postgres://USER:PASSWORD@HOST:PORT/DATABASE`. The parameter `schema` is an alternative to the option of this name. */
+  readonly url: string;
+  readonly hash: Hash;
+  /** Schema of the tables. It is created if it does not exist. Default: `reeve`. */
+  readonly schema?: string;
+  /** Maximum number of connections of this store, without the one that listens for notifications. Default: 10. */
+  readonly connections?: number;
+  /** Maximum time that a call waits for a free connection, and for the answer to one statement. Default: 10_000. */
+  readonly timeoutMs?: number;
+  /** Maximum time for which a call is tried again while the server cannot be reached. Default: 10_000. */
+  readonly retryForMs?: number;
+  /** Time after its last sign of life at which a worker counts as dead. A worker sends three signs in this time. Default: 15_000. */
+  readonly leaseMs?: number;
+  /** Interval at which readers look for events of runs that other processes drive. Default: 50. */
+  readonly watchEveryMs?: number;
+  /** Interval at which a worker looks for work of which no notification arrived. Default: 1_000. */
+  readonly pollMs?: number;
+  /** How often, and after which delay, messages that are handed back through this store are delivered again. */
+  readonly inbox?: Partial<InboxSettings>;
+  /** Source of the time at which a run became ready. */
+  readonly clock?: Clock;
+  /** E1: makes the events' hash chain an HMAC with this key. The same key is needed to verify the chain. */
+  readonly auditKey?: string;
+}
+
+const knownOptions = optionNames<PostgresStoreOptions>({
+  url: true,
+  hash: true,
+  schema: true,
+  connections: true,
+  timeoutMs: true,
+  retryForMs: true,
+  leaseMs: true,
+  watchEveryMs: true,
+  pollMs: true,
+  inbox: true,
+  clock: true,
+  auditKey: true,
+});
+
+/**
+ * A store in one schema of a PostgreSQL database, which processes on several machines share. The package `pg` must be installed.
+ */
+export async function postgresStore(options: PostgresStoreOptions): Promise<Store> {
+  checkOptions("postgresStore()", options, knownOptions);
+  const { connections = 10, timeoutMs = 10_000, retryForMs = 10_000 } = options;
+  const { leaseMs = 1, watchEveryMs = 1, pollMs = 1 } = options;
+  for (const [name, value] of Object.entries({ connections, timeoutMs, leaseMs, watchEveryMs, pollMs }))
+    checkNumber(name, value, 1);
+  checkNumber("retryForMs", retryForMs, 0);
+  if (options.auditKey === "")
+    throw new Fault(
+      "invalid_argument",
+      "invalid auditKey: it is empty; set a secret, or omit the option for a hash chain without a key",
+    );
+  const { url, schema } = schemaOf(options);
+  return storeAt({ url, schema, connections, timeoutMs, retryForMs }, options);
+}
+
+/** Opens the store at a database. */
+export async function storeAt(
+  at: Omit<DatabaseOptions, "onChange">,
+  options: Omit<PostgresStoreOptions, "url" | "schema" | "connections" | "timeoutMs" | "retryForMs">,
+): Promise<Store> {
+  const { clock = systemClock } = options;
+  const database = new Database({ ...at, onChange: (change) => tables.announce(change) });
+  const tables = new Tables({ database, clock });
+  try {
+    await migrate(database);
+    return storeOn(tables, options);
+  } catch (error) {
+    await database.close();
+    throw error;
+  }
+}
+
+function storeOn(
+  tables: Tables,
+  options: Omit<PostgresStoreOptions, "url" | "schema" | "connections" | "timeoutMs" | "retryForMs">,
+): Store {
+  const { database } = tables;
+  const { hash, auditKey, leaseMs = 15_000, watchEveryMs = 50, pollMs = 1_000 } = options;
+  const chain = new Chain(hash, auditKey);
+  const large = new LargeValues(chain.contentHash);
+  const entries = new EntryRows();
+  const rows = new CommitRows(database, entries);
+  const check = new LogCheck(tables, rows, chain);
+  const collector = new Collector(tables);
+  const eraser = new Eraser({ tables, rows, chain, check, collector, hash, large });
+  const deltas = new DeltaBoard(tables);
+  const feeds = new RunFeeds(tables, rows, deltas);
+  const list = new RunList(database);
+  const changes = new SessionChanges(entries, large);
+  const mailbox = new PostgresMailbox(tables);
+  const inbox = new PostgresInbox(tables, inboxSettings(options.inbox));
+  const topics = new PostgresTopics(tables);
+  const usage = new PostgresUsageTotals(tables);
+  const approvals = new OpenApprovals(database, rows);
+  const leases = new PostgresLeases({ tables, deltas, leaseMs });
+  const watch = new StoreWatch({
+    database,
+    watchEveryMs,
+    onWatch: () => feeds.catchUp(),
+    pollMs,
+    onPoll: async () => {
+      if (tables.listeners.size === 0) return;
+      tables.announce({ kind: (await leases.hasLeftBehind()) ? "worker" : "other" });
+    },
+    onNotice: (change) => {
+      if (change.kind === "seized") leases.forget(change.runId);
+      tables.announce(change);
+    },
+  });
+  // Completes what a dead process left partly collected or erased. If this fails, the next deletion reports the error.
+  collector.collect().catch(() => undefined);
+  eraser.erase().catch(() => undefined);
+  const siblings = { sessions: changes, mailbox, inbox, topics, deltas, feeds, usage, approvals };
+  const draftTools = { hash, large };
+  let closing: Promise<void> | undefined;
+  const close = async (): Promise<void> => {
+    watch.close();
+    collector.stop();
+    eraser.stop();
+    feeds.close();
+    await deltas.close();
+    // If the server cannot be reached, the leases of the workers expire.
+    await leases.close().catch(() => undefined);
+    await database.close();
+  };
+  return {
+    journal: new PostgresJournal({
+      tables,
+      rows,
+      chain,
+      draftTools,
+      collector,
+      eraser,
+      leases,
+      list,
+      siblings,
+    }),
+    events: new PostgresEventLog({ tables, rows, check, feeds, deltas, watch }),
+    mailbox,
+    inbox,
+    sessions: new PostgresSessions({ tables, collector, entries, changes }),
+    contents: new PostgresContents({ tables, collector, chain }),
+    leases,
+    topics,
+    records: new PostgresRecords(tables),
+    usage,
+    onChange(listener) {
+      const unwatch = watch.hold();
+      tables.listeners.add(listener);
+      return () => {
+        tables.listeners.delete(listener);
+        unwatch();
+      };
+    },
+    close: () => (closing ??= close()),
+  };
+}
+
+/** Takes the parameter `schema` out of the URL, because the server would refuse it. */
+function schemaOf({ url, schema }: PostgresStoreOptions): { readonly url: string; readonly schema: string } {
+  const [, before = url, query = ""] = /^([^?]*)\?(.*)$/su.exec(url) ?? [];
+  const parameters = new URLSearchParams(query);
+  const name = schema ?? parameters.get("schema") ?? "reeve";
+  parameters.delete("schema");
+  if (!/^[a-z_][a-z0-9_]{0,62}$/u.test(name))
+    throw new Fault(
+      "invalid_argument",
+      `invalid schema ${describeValue(name)} of postgresStore(): expected 1 to 63 lower-case letters, digits and "_", not starting with a digit`,
+    );
+  return { url: parameters.size === 0 ? before : `${before}?${parameters.toString()}`, schema: name };
+}
+
+function checkNumber(name: string, value: number, least: number): void {
+  if (Number.isSafeInteger(value) && value >= least) return;
+  throw new Fault(
+    "invalid_argument",
+    `invalid ${name} ${describeValue(value)} of postgresStore(): expected an integer from ${least}`,
+  );
+}

@@ -1,0 +1,198 @@
+import type { Commit, Event, RunId } from "../../../../kernel/index.ts";
+import type { CommitRow } from "../../codec/commit-row.ts";
+import { RunFeed, type Watcher } from "../../run-feed.ts";
+import { postgresFault } from "../db/postgres-fault.ts";
+import type { Queries } from "../db/queries.ts";
+import type { Tables } from "../db/tables.ts";
+import { missing, type CommitRows } from "../rows/commit-rows.ts";
+import type { DeltaBoard, DeltaRow } from "./delta-board.ts";
+
+/** What is new about a run since its feed was last read. */
+interface News {
+  readonly isGone: boolean;
+  readonly rows: readonly CommitRow[];
+  readonly deltas: readonly DeltaRow[];
+}
+
+const findNews = `SELECT runs.id, EXISTS (SELECT 1 FROM {commits} WHERE run = runs.id AND number >= wanted.next) OR
+    EXISTS (SELECT 1 FROM {deltas} AS deltas WHERE deltas.run = runs.id AND deltas.id > wanted.delta) AS "isNew"
+  FROM unnest($1::bigint[], $2::bigint[], $3::bigint[]) AS wanted (id, next, delta) JOIN {runs} AS runs ON runs.id = wanted.id
+  WHERE runs.run_id IS NOT NULL`;
+
+/** The feeds of all runs that have a reader in this process. */
+export class RunFeeds {
+  readonly #tables: Tables;
+  readonly #rows: CommitRows;
+  readonly #deltas: DeltaBoard;
+  readonly #feeds = new Map<RunId, RunFeed>();
+  readonly #opening = new Map<RunId, Promise<RunFeed>>();
+  /** Feeds that were started by `begin` and have no reader yet. */
+  #begun: RunFeed[] = [];
+
+  constructor(tables: Tables, rows: CommitRows, deltas: DeltaBoard) {
+    this.#tables = tables;
+    this.#rows = rows;
+    this.#deltas = deltas;
+  }
+
+  /**
+   * Starts the feed of a run that this process has just created and owns. It is kept for one turn of the event loop,
+   * because the creator usually reads the events next.
+   */
+  begin(run: RunFeed["run"], { events = [] }: Commit): void {
+    const feed = new RunFeed(run, { number: 1, seq: events.length }, events);
+    this.#feeds.set(run.runId, feed);
+    if (this.#begun.push(feed) === 1) setImmediate(this.#endBeginnings);
+  }
+
+  readonly #endBeginnings = (): void => {
+    const begun = this.#begun;
+    this.#begun = [];
+    for (const feed of begun) this.#dropUnwatched(feed);
+  };
+
+  /** Joins the feed, and reads the tables if this is its first reader. */
+  async join(runId: RunId, bell: Watcher): Promise<RunFeed> {
+    for (;;) {
+      const feed = this.#feeds.get(runId);
+      if (feed !== undefined) {
+        feed.bells.add(bell);
+        return feed;
+      }
+      await this.#open(runId);
+    }
+  }
+
+  leave(feed: RunFeed, bell: Watcher): void {
+    feed.bells.delete(bell);
+    this.#dropUnwatched(feed);
+  }
+
+  #dropUnwatched(feed: RunFeed): void {
+    const { runId } = feed.run;
+    if (feed.bells.size > 0 || this.#feeds.get(runId) !== feed) return;
+    this.#feeds.delete(runId);
+    if (!this.#tables.owned.has(runId)) this.#deltas.forget(runId);
+  }
+
+  /** Adds a commit that this process wrote. */
+  add(runId: RunId, { number, events = [] }: Commit): void {
+    const feed = this.#feeds.get(runId);
+    if (feed === undefined || number < feed.number) return;
+    if (number > feed.number) {
+      void this.#catchUp(feed);
+      return;
+    }
+    feed.add(events);
+    if (events.length > 0) feed.ring(events);
+  }
+
+  /** Wakes the readers for a delta of this process. */
+  ring(runId: RunId): void {
+    this.#feeds.get(runId)?.ring([]);
+  }
+
+  /** Ends the feed of a deleted run. */
+  drop(runId: RunId): void {
+    const feed = this.#feeds.get(runId);
+    if (feed === undefined) return;
+    this.#feeds.delete(runId);
+    feed.isGone = true;
+    feed.ring();
+  }
+
+  /** Reads what other processes wrote. One query finds the runs that have news. */
+  async catchUp(): Promise<void> {
+    const feeds = [...this.#feeds.values()].filter(({ run }) => !this.#tables.owned.has(run.runId));
+    if (feeds.length === 0) return;
+    const found = await this.#tables.database.statements.all<{
+      readonly id: number;
+      readonly isNew: boolean;
+    }>(
+      findNews,
+      feeds.map(({ run }) => run.id),
+      feeds.map(({ number }) => number),
+      feeds.map(({ run }) => this.#deltas.lastRowOf(run.runId)),
+    );
+    const isNew = new Map(found.map((row) => [row.id, row.isNew]));
+    for (const feed of feeds) if (isNew.get(feed.run.id) !== false) await this.#catchUp(feed);
+  }
+
+  close(): void {
+    for (const feed of this.#feeds.values()) {
+      feed.fault ??= this.#tables.database.closed();
+      feed.ring();
+    }
+    this.#feeds.clear();
+  }
+
+  /** Several readers that come at once share one read. */
+  async #open(runId: RunId): Promise<void> {
+    const opening =
+      this.#opening.get(runId) ??
+      this.#tables.database
+        .read((queries) => this.#read(queries, runId))
+        .finally(() => {
+          this.#opening.delete(runId);
+        });
+    this.#opening.set(runId, opening);
+    const feed = await opening;
+    if (!this.#feeds.has(runId)) this.#feeds.set(runId, feed);
+  }
+
+  async #read(queries: Queries, runId: RunId): Promise<RunFeed> {
+    const run = await this.#tables.run(queries, runId);
+    const last = await this.#rows.last(queries, run);
+    this.#deltas.add(run, await this.#deltas.rowsOf(queries, run));
+    if (last === undefined) return new RunFeed(run, { number: 0, seq: 0 }, []);
+    const end = { number: last.number + 1, seq: last.nextEvent };
+    return new RunFeed(run, end, await this.#lastEvents(queries, run, last));
+  }
+
+  /** Returns the events of the last commit that has events. */
+  async #lastEvents(queries: Queries, run: RunFeed["run"], last: CommitRow): Promise<readonly Event[]> {
+    const events = this.#rows.events(run, last);
+    if (events.length > 0 || last.nextEvent === 0) return events;
+    const number = await this.#rows.numberOf(queries, run, last.nextEvent - 1, last.number);
+    const teller = await this.#rows.row(queries, run, number);
+    return teller === undefined ? [] : this.#rows.events(run, teller);
+  }
+
+  async #catchUp(feed: RunFeed): Promise<void> {
+    const { run } = feed;
+    try {
+      let news: News;
+      do {
+        const from = feed.number;
+        news = await this.#tables.database.read((queries) => this.#news(queries, feed, from));
+        if (this.#feeds.get(run.runId) !== feed) return;
+        if (news.isGone) this.drop(run.runId);
+        else if (this.#show(feed, news)) feed.ring();
+      } while (news.rows.length > 0);
+    } catch (error) {
+      feed.fault = postgresFault(error, this.#tables.database.address);
+      feed.ring();
+    }
+  }
+
+  /** Reads events and deltas in one transaction, so that no delta comes before the start of its message. */
+  async #news(queries: Queries, { run }: RunFeed, from: number): Promise<News> {
+    const now = await this.#tables.find(queries, run.runId);
+    if (now?.id !== run.id) return { isGone: true, rows: [], deltas: [] };
+    const rows = await this.#rows.page(queries, run, from, Number.MAX_SAFE_INTEGER);
+    return { isGone: false, rows, deltas: await this.#deltas.rowsOf(queries, run) };
+  }
+
+  /** Returns whether anything was new. A commit that this process has added meanwhile is not added again. */
+  #show(feed: RunFeed, { rows, deltas }: News): boolean {
+    const { run, number: before } = feed;
+    for (const row of rows) {
+      if (row.number < feed.number) continue;
+      if (row.number > feed.number) throw missing(run, feed.number);
+      const events = this.#rows.events(run, row);
+      this.#deltas.recorded(run.runId, events);
+      feed.add(events);
+    }
+    return this.#deltas.add(run, deltas) || feed.number > before;
+  }
+}

@@ -1,0 +1,19 @@
+import { describe, expect, test } from "vitest";
+import { storeContracts } from "../../src/testing/index.ts";
+import { emptySchema, newSchema, openSchema, query } from "./schemas.ts";
+
+const schema = newSchema();
+
+for (const [name, contract] of Object.entries(storeContracts)) {
+  describe(`PostgreSQL store, ${name}`, () => {
+    const open = async () => {
+      await emptySchema(schema);
+      // Polling announces changes that the suites do not expect.
+      return openSchema(schema, { pollMs: 600_000 });
+    };
+    const loseWorker = async (workerId: string): Promise<void> => {
+      await query(`DELETE FROM ${schema}.workers WHERE worker_id = '${workerId}'`);
+    };
+    contract({ test, expect, open, reopen: () => openSchema(schema), loseWorker });
+  });
+}

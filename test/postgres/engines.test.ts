@@ -1,0 +1,31 @@
+import { describe, expect, inject, test } from "vitest";
+import { sha256 } from "../../src/runtime/process/sha256.ts";
+import { createRuntime } from "../../src/runtime/local-runtime.ts";
+import { postgresStore } from "../../src/runtime/stores/postgres/store.ts";
+import { LocalEngine } from "../../src/runtime/worker/local-engine.ts";
+import { engineContract } from "../../src/testing/index.ts";
+import { emptySchema, newSchema } from "./schemas.ts";
+
+const schema = newSchema();
+
+describe("local engine, PostgreSQL store", () => {
+  engineContract({
+    test,
+    expect,
+    engine: (port) => new LocalEngine(port),
+    prepare: async () => {
+      await emptySchema(schema);
+      const url = inject("postgresUrl");
+      return () => postgresStore({ url, schema, hash: sha256, connections: 4, watchEveryMs: 10 });
+    },
+    open: (opened, factory, workerId) =>
+      createRuntime({
+        store: opened,
+        engine: factory,
+        workerId,
+        pollMs: 10,
+        suspendAfterMs: 0,
+        onError: () => undefined,
+      }),
+  });
+});
