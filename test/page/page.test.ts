@@ -157,7 +157,7 @@ test("text appears while the model writes it, survives a restart of the server, 
     .getByRole("button", { name: "Try now" })
     .click({ timeout: 2_000 })
     .catch(() => undefined);
-  await page.getByText("Live", { exact: true }).waitFor();
+  await page.getByText("Live", { exact: true }).first().waitFor();
   stage.open("desk");
   await page.getByText("one advisory is open.").waitFor();
   await page.getByText("Steering", { exact: true }).waitFor();
@@ -188,8 +188,7 @@ test("a run that stopped at its allowance says what happened, and a top-up conti
 });
 
 test("a company shows every agent with its edits and its approval card", async () => {
-  const runId = await submit("lead", releaseTask);
-  await waitsForPerson(runId);
+  const runId = await releaseRun();
   const page = await open(`/runs/${runId}/conversation`);
   const agents = page.getByRole("navigation", { name: "Agents of the run" });
   await agents.getByRole("link", { name: "release" }).click();
@@ -198,15 +197,94 @@ test("a company shows every agent with its edits and its approval card", async (
   expect(await shown(page.getByText("1 question", { exact: true }))).toBe(true);
 });
 
+test("the chart shows cards with purses, arrows move between agents, and zoom changes the level", async () => {
+  const runId = await releaseRun();
+  const page = await open(`/runs/${runId}/chart`);
+  const tree = page.getByRole("tree", { name: "Org chart" });
+  await tree.getByRole("treeitem", { name: /^release.*waits for you: publish.*of \$0\.40/u }).waitFor();
+  await tree.getByRole("treeitem", { name: /^lead/u }).focus();
+  await page.keyboard.press("ArrowDown");
+  await page.keyboard.press("ArrowRight");
+  expect(await page.locator("[role=treeitem]:focus").textContent()).toMatch(/^build/u);
+  await page.getByRole("complementary", { name: "About build" }).waitFor();
+  await page.keyboard.press("z");
+  await page.getByRole("columnheader", { name: "Allowance" }).waitFor();
+  await page.keyboard.press("z");
+  expect(await shown(page.getByRole("link", { name: /^research, 4 agents/u }))).toBe(true);
+});
+
+test("the playhead redraws every view, disables orders, and L returns to live", async () => {
+  const runId = await releaseRun();
+  const page = await open(`/runs/${runId}/chart`);
+  await page.getByRole("treeitem", { name: /^release/u }).waitFor();
+  await page.getByRole("slider", { name: "Playhead" }).focus();
+  await page.keyboard.press("Home");
+  await page.getByText(/^Replay, as of/u).waitFor();
+  expect(await page.getByRole("treeitem").count()).toBe(1);
+  expect(await page.getByRole("button", { name: "Cancel run" }).isDisabled()).toBe(true);
+  await page.keyboard.press("5");
+  await page.getByText("1 event", { exact: true }).waitFor();
+  await page.keyboard.press("4");
+  expect(await page.getByRole("row").filter({ hasText: "lead" }).count()).toBe(1);
+  await page.keyboard.press("l");
+  expect(await shown(page.getByRole("row").filter({ hasText: "fix-flaky-tests" }))).toBe(true);
+});
+
+test("the timeline opens a lane into its steps, and a step offers a fork", async () => {
+  const runId = await releaseRun();
+  const page = await open(`/runs/${runId}/timeline`);
+  await page.getByRole("button", { name: /^release/u }).click();
+  await page.getByRole("button", { name: /^edit/u }).click();
+  await page.getByText("replaced 1 occurrence").waitFor();
+  await page.getByRole("button", { name: "Fork from here" }).click();
+  await page.getByRole("button", { name: "Start the fork" }).click();
+  await page.getByRole("link", { name: `Fork of ${runId}` }).waitFor();
+  expect(page.url()).not.toContain(runId);
+  await page.getByRole("button", { name: "Cancel run" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Cancel run" }).click();
+  await page.getByText("Cancelled", { exact: true }).waitFor();
+});
+
+test("money adds up to the run, and messages show who gave whom a task", async () => {
+  const runId = await releaseRun();
+  const page = await open(`/runs/${runId}/money`);
+  await page.getByRole("row").filter({ hasText: "Total" }).waitFor();
+  const own = await page
+    .locator(".money .table")
+    .first()
+    .locator("tbody tr:not(.total) td:nth-child(4)")
+    .allTextContents();
+  const sum = own.reduce((total, text) => total + Number(text.replace("$", "")), 0);
+  const total = Number((await page.locator("tr.total td:nth-child(4)").textContent())?.replace("$", ""));
+  expect(Math.abs(sum - total)).toBeLessThan(0.01);
+  await page.keyboard.press("6");
+  expect(await shown(page.getByText("Publish if it is clean."))).toBe(true);
+});
+
+/** The company's run, which waits for a person. */
+async function releaseRun(): Promise<string> {
+  const { runs } = await server.runtime.list({ agentId: "lead", limit: 500, status: ["running", "waiting"] });
+  const known = runs.at(-1)?.runId;
+  if (known !== undefined) return known;
+  const runId = await submit("lead", releaseTask);
+  await waitsForPerson(runId);
+  return runId;
+}
+
 test("axe finds no serious issue in the views, in both themes and on a narrow screen", async () => {
-  const { runs } = await server.runtime.list({ agentId: "lead", limit: 1 });
-  const runId = runs[0]?.runId ?? "";
+  const runId = await releaseRun();
   const found: string[] = [];
   for (const options of [
     { colorScheme: "light" },
     { colorScheme: "dark", viewport: { width: 390, height: 844 } },
   ] as const)
-    for (const path of ["/runs", "/inbox", `/runs/${runId}/conversation`]) {
+    for (const path of [
+      "/runs",
+      "/inbox",
+      ...["chart", "timeline", "conversation", "money", "events", "messages"].map(
+        (tab) => `/runs/${runId}/${tab}`,
+      ),
+    ]) {
       const one = await openPage(browser, server.url + path, { ...options, reducedMotion: "reduce" });
       opened.push(one);
       await one.page.getByText("Live", { exact: true }).first().waitFor({ state: "attached" });

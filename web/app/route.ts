@@ -46,7 +46,8 @@ export function listenForLinks(): void {
 export const runTabs = ["chart", "timeline", "conversation", "money", "events", "messages"] as const;
 export type RunTab = (typeof runTabs)[number];
 
-/** The path of a run's view. `task` selects an agent in it. */
-export function runPath(runId: string, tab: RunTab = "conversation", task?: string): string {
-  return `/runs/${runId}/${tab}${task === undefined ? "" : `?task=${task}`}`;
+/** The path of a run's view. `task` selects an agent in it. If `tab` is absent, the run decides. */
+export function runPath(runId: string, tab?: RunTab, task?: string): string {
+  const path = tab === undefined ? `/runs/${runId}` : `/runs/${runId}/${tab}`;
+  return `${path}${task === undefined ? "" : `?task=${task}`}`;
 }

@@ -11,7 +11,7 @@ export function capUsd(amount: number): string {
   return amount !== 0 && amount < 0.1 ? usd(amount) : `$${amount.toFixed(2)}`;
 }
 
-function grouped(number: number | string): string {
+export function grouped(number: number | string): string {
   return String(number).replace(/\B(?=(?:\d{3})+(?:\.|$))/gu, (_empty, at: number, whole: string) =>
     whole.lastIndexOf(".", at) >= 0 ? "" : ",",
   );

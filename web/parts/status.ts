@@ -36,6 +36,12 @@ export function lookOf(status: TaskStatus | RunStatus, questions = 0): Look {
   }
 }
 
+/** The look of a task. An agent that waits for its reports is alive. */
+export function lookOfTask({ status, questions, waitsFor }: TaskView): Look {
+  const isForReports = status === "waiting" && waitsFor.some((name) => name.startsWith("join "));
+  return isForReports && questions === 0 ? "running" : lookOf(status, questions);
+}
+
 /** The look of a run in a list. */
 export function lookOfRun({ status, waitsFor }: Pick<Run, "status" | "waitsFor">): Look {
   if (status === "waiting") return waitsFor.includes("person") ? "waits" : "suspended";

@@ -9,7 +9,7 @@ import { capUsd, clock, counted, usd } from "../parts/format.ts";
 import { Glyph } from "../parts/glyph.tsx";
 import { Name } from "../parts/name.tsx";
 import { Purse } from "../parts/purse.tsx";
-import { lookOf } from "../parts/status.ts";
+import { lookOfTask } from "../parts/status.ts";
 import { conversationTypes } from "./event-log.ts";
 import { purseOf, rootId, spentOf, toneOf } from "./money.ts";
 import { openPriority, steer } from "./orders.tsx";
@@ -55,7 +55,7 @@ function Agents({
           aria-current={task.taskId === selected ? "page" : undefined}
           style={{ paddingLeft: `${8 + Math.min(8, task.depth) * 14}px` }}
         >
-          <Glyph look={lookOf(task.status, task.questions)} />
+          <Glyph look={lookOfTask(task)} />
           <Name text={task.agentId} />
         </a>
       ))}

@@ -4,13 +4,14 @@ import { useState } from "preact/hooks";
 import { errorText } from "../api/client.ts";
 import { useKeys } from "../app/keys.ts";
 import { now } from "../app/now.ts";
-import { go, runPath, type RunTab } from "../app/route.ts";
+import { go, runPath, runTabs, type RunTab } from "../app/route.ts";
 import { CopyButton } from "../parts/copy-button.tsx";
 import { clock, counted, oneLine, usd, capUsd } from "../parts/format.ts";
 import { Glyph } from "../parts/glyph.tsx";
 import { Icon } from "../parts/icon.tsx";
 import { Purse } from "../parts/purse.tsx";
 import { hasEnded, lookOf, runWord, statusWord } from "../parts/status.ts";
+import { Dock } from "./dock.tsx";
 import { StopCard } from "./stop-card.tsx";
 import { purseOf, rootId, spentOf } from "./money.ts";
 import { openCancel, openFork, openTopUp, pause, resume } from "./orders.tsx";
@@ -20,12 +21,11 @@ import { inputText } from "./thread.ts";
 interface FrameProps {
   readonly model: RunModel;
   readonly tab: RunTab;
-  readonly tabs: readonly RunTab[];
   readonly children: ComponentChildren;
 }
 
 /** What all views of a run share: title, orders, the line of facts, tabs. */
-export function RunFrame({ model, tab, tabs, children }: FrameProps): JSX.Element {
+export function RunFrame({ model, tab, children }: FrameProps): JSX.Element {
   const view = model.view.value;
   const [problem, setProblem] = useState<string | null>(null);
   const order = (action: Promise<void>): void => {
@@ -33,7 +33,7 @@ export function RunFrame({ model, tab, tabs, children }: FrameProps): JSX.Elemen
     action.catch((error: unknown) => setProblem(errorText(error)));
   };
   useKeys(
-    Object.fromEntries(tabs.map((each) => [String(tabKeys[each]), () => go(runPath(model.runId, each))])),
+    Object.fromEntries(runTabs.map((each) => [String(tabKeys[each]), () => go(runPath(model.runId, each))])),
   );
   useKeys({ f: () => openFork(model, model.playhead.value ?? model.lastSeq) });
   return (
@@ -56,7 +56,7 @@ export function RunFrame({ model, tab, tabs, children }: FrameProps): JSX.Elemen
           </p>
         )}
         <nav class="tabs" aria-label="Views of the run">
-          {tabs.map((each) => (
+          {runTabs.map((each) => (
             <a key={each} href={runPath(model.runId, each)} aria-current={each === tab ? "page" : undefined}>
               {tabNames[each]}
               {view !== null && <TabCount tab={each} model={model} view={view} />}
@@ -68,6 +68,7 @@ export function RunFrame({ model, tab, tabs, children }: FrameProps): JSX.Elemen
         <StopCard model={model} view={view} onOrder={order} />
       )}
       {view === null ? <p class="loading">Reading the log of the run</p> : children}
+      {model.live.value !== null && <Dock model={model} live={model.live.value} />}
     </main>
   );
 }

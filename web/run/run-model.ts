@@ -10,9 +10,11 @@ import type { Run, Snapshot } from "../api/types.ts";
 import { announce } from "../app/announce.ts";
 import { EventLog } from "./event-log.ts";
 import { LiveText } from "./live-text.ts";
+import { RunTrace } from "./run-trace.ts";
 
 /** Number of events per request when the page reads an earlier part of the log. */
 const pageSize = 1_000;
+const firstSnapshotMs = 200;
 const snapshotMs = 1_500;
 /** A run with more tasks is too large to read its ledger again and again. */
 const snapshotTasks = 1_000;
@@ -36,6 +38,7 @@ export class RunModel {
   readonly steps = new StepLog();
   readonly log = new EventLog();
   readonly texts = new LiveText();
+  readonly trace = new RunTrace();
   readonly #history: RunHistory;
   readonly #stop = new AbortController();
   readonly #openedAt = Date.now();
@@ -60,6 +63,11 @@ export class RunModel {
       this.#stop.abort();
       this.#connection?.abort();
     };
+  }
+
+  /** Number of the event that is shown. */
+  get shownSeq(): number {
+    return this.playhead.value ?? this.lastSeq;
   }
 
   /** Number of the newest event. */
@@ -138,6 +146,7 @@ export class RunModel {
     this.#history.add(event);
     this.steps.add(event);
     this.log.add(event);
+    this.trace.add(event, this.#history.seats);
     if (event.type === "message_end" || event.type === "task_end") this.texts.endMessage(event.taskId);
     if (event.type === "tool_execution_end") this.texts.endCall(event.taskId, event.data.callId);
     if (event.at > this.#openedAt) sayEvent(event);
@@ -179,7 +188,8 @@ export class RunModel {
 
   #readSnapshotSoon(): void {
     if (this.#snapshotTimer !== undefined || this.#isEnded) return;
-    this.#snapshotTimer = setTimeout(() => void this.#readSnapshot(), snapshotMs);
+    const delay = this.snapshot.peek() === null ? firstSnapshotMs : snapshotMs;
+    this.#snapshotTimer = setTimeout(() => void this.#readSnapshot(), delay);
   }
 
   async #readSnapshot(): Promise<void> {

@@ -1,7 +1,12 @@
 import type { JSX } from "preact";
-import { useEffect, useMemo } from "preact/hooks";
+import { useEffect, useMemo, useRef } from "preact/hooks";
 import { place, runTabs, type RunTab } from "../app/route.ts";
+import { Chart } from "../chart/chart.tsx";
+import { Timeline } from "../timeline/timeline.tsx";
 import { Conversation } from "./conversation.tsx";
+import { Events } from "./events.tsx";
+import { Messages } from "./messages.tsx";
+import { Money } from "./money-view.tsx";
 import { RunFrame } from "./run-frame.tsx";
 import { RunModel } from "./run-model.ts";
 
@@ -9,19 +14,22 @@ interface RunViewProps {
   readonly model: RunModel;
 }
 
-const views: Readonly<Partial<Record<RunTab, (props: RunViewProps) => JSX.Element>>> = {
+const views: Readonly<Record<RunTab, (props: RunViewProps) => JSX.Element>> = {
+  chart: Chart,
+  timeline: Timeline,
   conversation: Conversation,
+  money: Money,
+  events: Events,
+  messages: Messages,
 };
-
-/** The tabs of a run that the page has. */
-const shownTabs: readonly RunTab[] = runTabs.filter((tab) => views[tab] !== undefined);
 
 /** One run. It is followed for as long as one of its views is open. */
 export function RunPage({ runId }: { readonly runId: string }): JSX.Element {
   const model = useMemo(() => new RunModel(runId), [runId]);
   useEffect(() => model.open(), [model]);
-  const tab = place.value.parts[2] as RunTab | undefined;
-  const View = (tab === undefined ? undefined : views[tab]) ?? Conversation;
+  const first = useFirstTab(model);
+  const tab = runTabs.find((each) => each === place.value.parts[2]) ?? first;
+  const View = views[tab];
   const refusal = model.refusal.value;
   if (refusal !== null && model.live.value === null)
     return (
@@ -38,8 +46,16 @@ export function RunPage({ runId }: { readonly runId: string }): JSX.Element {
       </main>
     );
   return (
-    <RunFrame model={model} tabs={shownTabs} tab={tab ?? "conversation"}>
+    <RunFrame model={model} tab={tab}>
       <View model={model} />
     </RunFrame>
   );
+}
+
+/** A company opens as a chart, a single agent as its conversation. Decided once, so that nothing jumps. */
+function useFirstTab({ live }: RunModel): RunTab {
+  const decided = useRef<RunTab | null>(null);
+  const view = live.value;
+  if (view !== null) decided.current ??= view.tasks.size > 1 ? "chart" : "conversation";
+  return decided.current ?? "conversation";
 }

@@ -44,7 +44,7 @@ function questionOf(taskId: TaskId, view: RunView): string {
 }
 
 /** The name of a task's agent. */
-function agentOf(taskId: TaskId | null, view: RunView): string {
+export function agentOf(taskId: TaskId | null, view: RunView): string {
   return (taskId === null ? undefined : view.tasks.get(taskId)?.agentId) ?? "another agent";
 }
 
@@ -61,7 +61,7 @@ export function inTreeOrder(view: RunView): readonly TaskView[] {
 }
 
 /** The reports of each task, in the order of hiring. `null` has the root. */
-function childrenOf(view: RunView): ReadonlyMap<TaskId | null, readonly TaskView[]> {
+export function childrenOf(view: RunView): ReadonlyMap<TaskId | null, readonly TaskView[]> {
   const children = new Map<TaskId | null, TaskView[]>();
   for (const task of view.tasks) {
     const list = children.get(task.parentId);

@@ -276,7 +276,7 @@ function partText(part: JsonValue): string {
   return plain(part);
 }
 
-function outputText(output: ToolOutput): string {
+export function outputText(output: ToolOutput): string {
   switch (output.type) {
     case "text":
       return output.text;

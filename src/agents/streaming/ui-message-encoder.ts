@@ -40,6 +40,8 @@ export class UiMessageEncoder {
   readonly #shownQuestions = new Set<string>();
   #openPart: { readonly kind: "text" | "reasoning"; readonly id: string } | undefined;
   #isInStep = false;
+  /** Whether the current step contains only questions. */
+  #isQuestionStep = false;
   #count = 0;
 
   constructor(options: UiMessageOptions) {
@@ -118,10 +120,22 @@ export class UiMessageEncoder {
     return [{ type: "start-step" }];
   }
 
+  /**
+   * Questions have a step of their own: clients send answers by themselves only if all other calls of the last step have
+   * ended, and the call of a sub-agent that asks has not.
+   */
+  #startQuestionStep(): readonly UiMessageChunk[] {
+    if (this.#isQuestionStep) return [];
+    const chunks = [...this.#endStep(), ...this.#startStep()];
+    this.#isQuestionStep = true;
+    return chunks;
+  }
+
   #endStep(): readonly UiMessageChunk[] {
     const closed = this.#closePart();
     if (!this.#isInStep) return closed;
     this.#isInStep = false;
+    this.#isQuestionStep = false;
     return [...closed, { type: "finish-step" }];
   }
 
@@ -150,7 +164,7 @@ export class UiMessageEncoder {
     const toolCallId = callId ?? approvalId;
     const chunks: UiMessageChunk[] = [];
     if (callId === null) {
-      chunks.push(...this.#startStep());
+      chunks.push(...this.#startQuestionStep());
       chunks.push({ type: "tool-input-available", toolCallId, toolName, input, dynamic: true });
       this.#calls.add(toolCallId);
       this.#shownQuestions.add(approvalId);

@@ -42,6 +42,11 @@ export class RunFold {
     return this.#facts.seq;
   }
 
+  /** H1: number of seats that are taken. */
+  get seats(): number {
+    return this.#facts.seats;
+  }
+
   /** The run as the events so far describe it. Costs O(tasks / 64). */
   view(): RunView {
     const { status, live, active } = this.#facts;

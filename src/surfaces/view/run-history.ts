@@ -27,6 +27,11 @@ export class RunHistory {
     return this.#fold.seq;
   }
 
+  /** H1: number of seats that are taken at the newest event. */
+  get seats(): number {
+    return this.#fold.seats;
+  }
+
   /** Adds the next event of the log. Ignores an event that was added before; throws `invalid_argument` for a gap. */
   add(event: Event): void {
     if (event.seq <= this.seq) return;

@@ -34,6 +34,7 @@ const runAgent = route({
   body: runInput,
   responses: [stream],
   handle: async (request) => {
+    request.server.streams.requireRoom(request.access);
     checkTools(request);
     const answers = new AgUiAnswers(request.body);
     const waiting = await unfinishedRun(request, request.body.threadId);

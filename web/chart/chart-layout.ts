@@ -1,0 +1,229 @@
+import type { TaskId } from "../../src/kernel/index.ts";
+import type { TaskView } from "../../src/surfaces/view/run-view.ts";
+import type { OrgNode } from "./org-tree.ts";
+
+const cardHeight = 88;
+const rootHeight = 100;
+const rootWidth = 320;
+const gap = 16;
+const columnGap = 24;
+const indent = 32;
+const narrowest = 180;
+const widest = 236;
+const top = 8;
+const side = 24;
+const stringSpace = 78;
+const narrow = 760;
+
+/** Width of the string of the root's whole allowance. */
+const wholeString = 54;
+
+export interface Placed {
+  readonly node: OrgNode;
+  readonly x: number;
+  readonly y: number;
+  readonly width: number;
+  readonly height: number;
+}
+
+interface PurseString {
+  readonly task: TaskView;
+  readonly path: string;
+  readonly width: number;
+  /** Width of its core: what is spent of the allowance. */
+  readonly core: number;
+}
+
+/** The line "and 180 more" below the reports of a manager. */
+export interface RestLine {
+  readonly manager: TaskView;
+  readonly rest: readonly TaskView[];
+  readonly x: number;
+  readonly y: number;
+}
+
+export interface ChartLayout {
+  readonly cards: readonly Placed[];
+  readonly strings: readonly PurseString[];
+  readonly rests: readonly RestLine[];
+  readonly width: number;
+  readonly height: number;
+}
+
+/** Places the cards: the root on top, its reports in a row while columns fit, everyone else below their manager. */
+export function layoutOf(root: OrgNode, available: number): ChartLayout {
+  return new Layout(root, Math.max(280, available)).result();
+}
+
+class Layout {
+  readonly #cards: Placed[] = [];
+  readonly #strings: PurseString[] = [];
+  readonly #rests: RestLine[] = [];
+  readonly #root: OrgNode;
+  readonly #available: number;
+  readonly #rootCap: number;
+
+  constructor(root: OrgNode, available: number) {
+    this.#root = root;
+    this.#available = available;
+    this.#rootCap = root.task.budget?.maxCostUsd ?? 0;
+  }
+
+  result(): ChartLayout {
+    const { reports } = this.#root;
+    const inner = this.#available - 2 * side;
+    const columns = reports.length + (this.#root.rest.length > 0 ? 1 : 0);
+    const column = (inner - (columns - 1) * columnGap) / Math.max(1, columns);
+    const isRow = this.#available >= narrow && reports.length > 0 && column >= narrowest;
+    if (isRow) this.#placeRow(Math.min(widest + indent, column));
+    else this.#placeHanging();
+    const height = Math.max(
+      ...this.#cards.map((card) => card.y + card.height),
+      ...this.#rests.map(({ y }) => y + 24),
+    );
+    return {
+      cards: this.#cards,
+      strings: this.#strings,
+      rests: this.#rests,
+      width: this.#available,
+      height: height + gap,
+    };
+  }
+
+  #placeRow(column: number): void {
+    const { reports, rest, task } = this.#root;
+    const count = reports.length + (rest.length > 0 ? 1 : 0);
+    const width = count * column + (count - 1) * columnGap;
+    const left = (this.#available - width) / 2;
+    const root = this.#put(this.#root, (this.#available - rootWidth) / 2, top, rootWidth, rootHeight);
+    const row = top + rootHeight + stringSpace;
+    const heads = reports.map((report, at) => {
+      const x = left + at * (column + columnGap);
+      this.#hang(report, x, row, column);
+      return { report, center: x + column / 2 };
+    });
+    if (rest.length > 0)
+      this.#rests.push({ manager: task, rest, x: left + reports.length * (column + columnGap), y: row + 32 });
+    this.#drawRow(root, heads, row);
+  }
+
+  /** Strings leave the root side by side and never cross: outer ones turn first. */
+  #drawRow(
+    root: Placed,
+    heads: readonly { readonly report: OrgNode; readonly center: number }[],
+    row: number,
+  ): void {
+    const widths = this.#widths(
+      heads.map(({ report }) => report.task),
+      rootWidth - 120,
+      wholeString,
+    );
+    const space = 6;
+    const total = widths.reduce((sum, width) => sum + width + space, -space);
+    let x = root.x + root.width / 2 - total / 2;
+    const from = root.y + root.height;
+    const middle = root.x + root.width / 2;
+    const lefts = heads.filter(({ center }) => center < middle).length;
+    for (const [at, { report, center }] of heads.entries()) {
+      const width = widths[at] ?? 2;
+      const start = x + width / 2;
+      x += width + space;
+      const rank = center < middle ? at : heads.length - 1 - at;
+      const ranks = Math.max(1, Math.max(lefts, heads.length - lefts));
+      const turn = from + 14 + width / 2 + (rank * (row - from - 40)) / ranks;
+      this.#string(report.task, elbowDown(start, from, turn, center, row), width);
+    }
+  }
+
+  #placeHanging(): void {
+    this.#hang(this.#root, side, top, Math.min(this.#available - 2 * side, 560), true);
+  }
+
+  /** Places a card and everyone below it, indented. Returns the bottom. */
+  #hang(node: OrgNode, x: number, y: number, width: number, isRoot = false): number {
+    const own = isRoot ? rootHeight : cardHeight;
+    const card = this.#put(node, x, y, width, own);
+    let bottom = y + own;
+    const placed: Placed[] = [];
+    for (const report of node.reports) {
+      const at = bottom + gap;
+      bottom = this.#hang(report, x + indent, at, width - indent);
+      const found = this.#cards.find((each) => each.node === report);
+      if (found !== undefined) placed.push(found);
+    }
+    if (node.rest.length > 0) {
+      this.#rests.push({ manager: node.task, rest: node.rest, x: x + indent, y: bottom + gap });
+      bottom += gap + 24;
+    }
+    this.#drawHanging(card, placed);
+    return bottom;
+  }
+
+  /** The string of the first report is nearest to the cards, that of the last one is outermost. */
+  #drawHanging(parent: Placed, reports: readonly Placed[]): void {
+    const widths = this.#widths(
+      reports.map(({ node }) => node.task),
+      indent - 10,
+      10,
+    );
+    let x = parent.x + indent - 4;
+    for (const [at, report] of reports.entries()) {
+      const width = widths[at] ?? 2;
+      x -= width / 2;
+      const path = elbowRight(x, parent.y + parent.height, report.y + 20, report.x);
+      this.#string(report.node.task, path, width);
+      x -= width / 2 + 2;
+    }
+  }
+
+  /** Widths by allowance, at least 2 px, scaled down if together they need more than there is. */
+  #widths(tasks: readonly TaskView[], space: number, whole: number): readonly number[] {
+    const widths = tasks.map(({ budget }) => {
+      const cap = budget?.maxCostUsd ?? null;
+      return cap === null || this.#rootCap === 0
+        ? 3
+        : Math.max(2, Math.min(whole, (wholeString * cap) / this.#rootCap));
+    });
+    const total = widths.reduce((sum, width) => sum + width + 2, 0);
+    const scale = Math.min(1, space / Math.max(1, total));
+    return widths.map((width) => Math.max(1.5, width * scale));
+  }
+
+  #string(task: TaskView, path: string, width: number): void {
+    const cap = task.budget?.maxCostUsd ?? null;
+    const spent = task.total.costUsd ?? 0;
+    const share = cap === null || cap === 0 ? 0.5 : Math.min(1, spent / cap);
+    this.#strings.push({ task, path, width, core: spent === 0 ? 0 : Math.max(1.5, width * share) });
+  }
+
+  #put(node: OrgNode, x: number, y: number, width: number, height: number): Placed {
+    const placed = { node, x, y, width, height };
+    this.#cards.push(placed);
+    return placed;
+  }
+}
+
+const radius = 8;
+
+function elbowDown(x: number, y: number, turn: number, targetX: number, targetY: number): string {
+  const way = Math.sign(targetX - x);
+  const round = Math.min(radius, Math.abs(targetX - x) / 2);
+  if (round < 1) return `M${x} ${y}V${targetY}`;
+  return `M${x} ${y}V${turn - round}Q${x} ${turn} ${x + way * round} ${turn}H${targetX - way * round}Q${targetX} ${turn} ${targetX} ${turn + round}V${targetY}`;
+}
+
+function elbowRight(x: number, y: number, targetY: number, targetX: number): string {
+  const round = Math.min(radius, Math.max(1, targetX - x));
+  return `M${x} ${y}V${targetY - round}Q${x} ${targetY} ${x + round} ${targetY}H${targetX}`;
+}
+
+/** The arrow from the card that gave its seat to the card that took it. */
+export function handoverPath(from: Placed, to: Placed): string {
+  const x = Math.max(from.x + from.width, to.x + to.width) + 12;
+  const [start, end] = [from.y + from.height / 2, to.y + to.height / 2];
+  return `M${from.x + from.width} ${start}H${x}V${end}H${to.x + to.width + 3}`;
+}
+
+export function cardOf(layout: ChartLayout, taskId: TaskId | null): Placed | undefined {
+  return layout.cards.find(({ node }) => node.task.taskId === taskId);
+}

@@ -1,0 +1,167 @@
+import type { TaskId } from "../../src/kernel/index.ts";
+import type { RunView, TaskView } from "../../src/surfaces/view/run-view.ts";
+import type { JSX } from "preact";
+import { useEffect } from "preact/hooks";
+import { useKeys } from "../app/keys.ts";
+import { place, runPath, setQuery } from "../app/route.ts";
+import { clock, counted } from "../parts/format.ts";
+import { eventWords } from "../run/event-words.ts";
+import { rootId } from "../run/money.ts";
+import type { RunModel } from "../run/run-model.ts";
+import { Cards } from "./cards.tsx";
+import { Inspector } from "./inspector.tsx";
+import { Rows } from "./rows.tsx";
+import { Seats } from "./seats.tsx";
+
+const zooms = ["cards", "rows", "seats"] as const;
+type Zoom = (typeof zooms)[number];
+const zoomNames: Readonly<Record<Zoom, string>> = { cards: "Cards", rows: "Rows", seats: "Seats" };
+
+/** The company: who hired whom, who may spend what, who has a seat. */
+export function Chart({ model }: { readonly model: RunModel }): JSX.Element {
+  const view = model.view.value;
+  const { query } = place.value;
+  const zoom = zoomOf(view, query.get("zoom"));
+  const next = zooms[(zooms.indexOf(zoom) + 1) % zooms.length] ?? "cards";
+  useKeys({ z: () => setQuery("zoom", next) });
+  const wanted = query.get("task") as TaskId | null;
+  useEffect(() => {
+    if (wanted !== null)
+      document
+        .querySelector(`[data-task="${wanted}"]`)
+        ?.scrollIntoView({ block: "nearest", inline: "nearest" });
+  }, [wanted, zoom]);
+  const focus = (query.get("root") as TaskId | null) ?? rootId;
+  const root = view?.tasks.get(focus) ?? view?.tasks.get(rootId);
+  if (view === null || root === undefined) return <></>;
+  const selected = wanted !== null && view.tasks.get(wanted) !== undefined ? wanted : root.taskId;
+  const isDead = hasNoOwner(model, view);
+  const level = { model, view, root, selected, isDead, select: (taskId: TaskId) => setQuery("task", taskId) };
+  return (
+    <div class="with-inspector">
+      <div class="canvas chart">
+        <div class="chart-tools">
+          <div class="segments" role="group" aria-label="Zoom">
+            {zooms.map((each) => (
+              <button key={each} aria-pressed={each === zoom} onClick={() => setQuery("zoom", each)}>
+                {zoomNames[each]}
+              </button>
+            ))}
+          </div>
+          <SeatCount view={view} />
+          <Ticker model={model} view={view} isDead={isDead} />
+        </div>
+        {root.taskId !== rootId && <Crumbs model={model} view={view} root={root} />}
+        {zoom === "cards" ? (
+          <Cards {...level} />
+        ) : zoom === "rows" ? (
+          <Rows {...level} />
+        ) : (
+          <Seats {...level} />
+        )}
+      </div>
+      <Inspector model={model} view={view} taskId={wanted ?? selected} />
+    </div>
+  );
+}
+
+const mostCards = 60;
+const mostRows = 400;
+
+function zoomOf(view: RunView | null, chosen: string | null): Zoom {
+  const known = zooms.find((each) => each === chosen);
+  if (known !== undefined) return known;
+  const agents = view?.tasks.size ?? 0;
+  return agents <= mostCards ? "cards" : agents <= mostRows ? "rows" : "seats";
+}
+
+/** Whether the next event says that the owner had died. Live, the server says that the run waits for a worker. */
+function hasNoOwner(model: RunModel, view: RunView): boolean {
+  const crash = model.live.value?.recoveries.find(({ isCrash, seq }) => isCrash && seq === view.seq + 1);
+  if (model.playhead.value !== null) return crash !== undefined;
+  const summary = model.summary.value;
+  return summary !== null && summary.endedAt === null && view.seq > 0 && summary.waitsFor.includes("worker");
+}
+
+const mostSeats = 40;
+
+function SeatCount({ view }: { readonly view: RunView }): JSX.Element {
+  const { seats, maxSeats } = view;
+  const shown = Math.min(mostSeats, maxSeats ?? seats);
+  let [waits, paused, pending] = [0, 0, 0];
+  for (const task of view.tasks) {
+    if (task.hasSeat && task.questions > 0) waits++;
+    if (task.status === "paused" && task.endedAt === null) paused++;
+    if (task.status === "pending") pending++;
+  }
+  return (
+    <>
+      <span
+        class="seats"
+        role="img"
+        aria-label={`${seats} of ${maxSeats ?? "any number of"} seats are taken`}
+      >
+        {shown <= 24 &&
+          Array.from({ length: shown }, (_each, at) => (
+            <i key={at} class={at >= seats ? "vacant" : at < seats - waits ? "" : "waits"} />
+          ))}
+        <span>
+          {seats} {maxSeats === null ? "seats" : `of ${counted(maxSeats, "seat")}`}
+        </span>
+      </span>
+      <span class="dim wide-only">
+        {paused} paused, {pending} {pending === 1 ? "waits" : "wait"} for a seat
+      </span>
+    </>
+  );
+}
+
+/** The newest event in words. */
+function Ticker({
+  model,
+  view,
+  isDead,
+}: {
+  readonly model: RunModel;
+  readonly view: RunView;
+  readonly isDead: boolean;
+}): JSX.Element | null {
+  if (isDead)
+    return <p class="ticker bad">The worker died. No process owns the run, and nothing is spent.</p>;
+  const event = model.log.at(view.seq);
+  if (event === undefined) return null;
+  return (
+    <p class="ticker cut">
+      <span class="dim">{clock(event.at - view.startedAt)}</span> <b>{event.agentId}</b>{" "}
+      {eventWords(event, view)}
+    </p>
+  );
+}
+
+function Crumbs({
+  model,
+  view,
+  root,
+}: {
+  readonly model: RunModel;
+  readonly view: RunView;
+  readonly root: TaskView;
+}): JSX.Element {
+  const above: TaskView[] = [];
+  for (let task = parentOf(root, view); task !== undefined; task = parentOf(task, view)) above.unshift(task);
+  return (
+    <nav class="crumbs chart-crumbs" aria-label="Managers">
+      {above.map((task) => (
+        <>
+          <a href={`${runPath(model.runId, "chart")}?root=${task.taskId}`}>{task.agentId}</a>
+          <span aria-hidden="true">/</span>
+        </>
+      ))}
+      <span>{root.agentId}</span>
+    </nav>
+  );
+}
+
+function parentOf({ parentId }: TaskView, view: RunView): TaskView | undefined {
+  return parentId === null ? undefined : view.tasks.get(parentId);
+}

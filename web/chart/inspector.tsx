@@ -1,0 +1,265 @@
+import { formatPriority, type TaskId } from "../../src/kernel/index.ts";
+import type { RunView, TaskView } from "../../src/surfaces/view/run-view.ts";
+import type { JSX } from "preact";
+import { now } from "../app/now.ts";
+import { runPath, setQuery, place } from "../app/route.ts";
+import { capUsd, clock, shortModel, usd } from "../parts/format.ts";
+import { Glyph } from "../parts/glyph.tsx";
+import { Icon } from "../parts/icon.tsx";
+import { Name } from "../parts/name.tsx";
+import { Purse } from "../parts/purse.tsx";
+import { lookOfTask, statusWord } from "../parts/status.ts";
+import { purseOf, rootId, spentOf, toneOf } from "../run/money.ts";
+import { openPriority, openTopUp } from "../run/orders.tsx";
+import type { RunModel } from "../run/run-model.ts";
+import { agentOf, doing, hasEndedTask } from "../run/task-words.ts";
+
+const tones = {
+  running: "live",
+  waits: "wait",
+  suspended: "",
+  paused: "hold",
+  pending: "",
+  completed: "",
+  failed: "bad",
+  cancelled: "",
+} as const;
+
+/** One agent: its purse with its lines, orders, other caps, facts and last steps. */
+export function Inspector({
+  model,
+  view,
+  taskId,
+}: {
+  readonly model: RunModel;
+  readonly view: RunView;
+  readonly taskId: TaskId;
+}): JSX.Element {
+  const task = view.tasks.get(taskId);
+  const isOpen = place.value.query.get("task") !== null;
+  if (task === undefined) return <Absent model={model} taskId={taskId} />;
+  const look = lookOfTask(task);
+  const isReplay = model.playhead.value !== null;
+  return (
+    <aside class={`inspector ${isOpen ? "open" : ""}`} aria-label={`About ${task.agentId}`}>
+      <div class="row">
+        <Glyph look={look} />
+        <h2 class="grow">
+          <Name text={task.agentId} />
+        </h2>
+        <span class={`chip ${tones[look]}`}>
+          {look === "running" ? "Running" : statusWord(task.status, task.questions)}
+        </span>
+        <button
+          class="icon-button small sheet-close"
+          aria-label="Close"
+          onClick={() => setQuery("task", null)}
+        >
+          <Icon name="close" />
+        </button>
+      </div>
+      <p class="mid">{doing(task, view)}</p>
+      <PurseLines model={model} task={task} />
+      <div class="actions task-orders">
+        {!isReplay && !hasEndedTask(task) && task.budget?.maxCostUsd != null && (
+          <button class="button small" onClick={() => openTopUp(model, taskId)}>
+            Top up
+          </button>
+        )}
+        {!isReplay && !hasEndedTask(task) && (
+          <button class="button small" onClick={() => openPriority(model, taskId)}>
+            Priority: {formatPriority(task.priority)}
+          </button>
+        )}
+        <a class="button small" href={runPath(model.runId, "conversation", taskId)}>
+          Conversation
+        </a>
+      </div>
+      <Caps model={model} view={view} task={task} />
+      <section>
+        <h3>Facts</h3>
+        <dl class="pairs">
+          <dt>Task</dt>
+          <dd>
+            <code>{taskId}</code>
+          </dd>
+          {task.parentId !== null && (
+            <>
+              <dt>Hired by</dt>
+              <dd>
+                {agentOf(task.parentId, view)}, at {clock(task.createdAt - view.startedAt)}
+              </dd>
+            </>
+          )}
+          <dt>Seat</dt>
+          <dd>{task.hasSeat ? "holds one" : task.endedAt === null ? "has none" : "freed"}</dd>
+          <dt>Reports</dt>
+          <dd>{task.children}</dd>
+        </dl>
+      </section>
+      <Steps model={model} view={view} task={task} />
+    </aside>
+  );
+}
+
+function Absent({ model, taskId }: { readonly model: RunModel; readonly taskId: TaskId }): JSX.Element {
+  const live = model.live.value;
+  const task = live?.tasks.get(taskId);
+  return (
+    <aside class="inspector open">
+      <div class="row">
+        <Glyph look="pending" />
+        <h2>{task?.agentId ?? taskId}</h2>
+      </div>
+      {task !== undefined && live !== null && (
+        <p class="mid">
+          Not hired yet at this event. {agentOf(task.parentId, live)} hires it at{" "}
+          {clock(task.createdAt - live.startedAt)}.
+        </p>
+      )}
+      <div class="actions task-orders">
+        <button class="button small" onClick={() => void model.seek(null)}>
+          Back to live
+        </button>
+      </div>
+    </aside>
+  );
+}
+
+function PurseLines({ model, task }: { readonly model: RunModel; readonly task: TaskView }): JSX.Element {
+  const purse = purseOf(task, model.playhead.value === null ? model.snapshot.value : null);
+  const { own, team, lost, held, cap } = purse;
+  const left = cap === null ? null : Math.max(0, cap - own - team - lost - held);
+  return (
+    <div class="task-purse">
+      <p class="row between">
+        <b class="big">{task.total.costUsd === null ? "unpriced" : usd(spentOf(purse))}</b>
+        {cap !== null && cap > 0 && (
+          <span class="dim">
+            of {capUsd(cap)}, {Math.round((100 * (own + team + lost + held)) / cap)} % used or held
+          </span>
+        )}
+      </p>
+      {cap !== null && <Purse values={purse} size="large" tone={toneOf(task)} />}
+      <dl class="lines">
+        <Line kind="own" name="own calls" amount={own} />
+        {task.children > 0 && <Line kind="team" name="reports" amount={team} />}
+        {lost > 0 && <Line kind="lost" name="lost calls" amount={lost} />}
+        {held > 0 && <Line kind="hatched" name="held for calls in flight" amount={held} />}
+        {left !== null && <Line kind="left" name="left" amount={left} />}
+      </dl>
+    </div>
+  );
+}
+
+function Line({
+  kind,
+  name,
+  amount,
+}: {
+  readonly kind: string;
+  readonly name: string;
+  readonly amount: number;
+}): JSX.Element {
+  return (
+    <div>
+      <dt>
+        <i class={kind} />
+        {name}
+      </dt>
+      <dd>{usd(amount)}</dd>
+    </div>
+  );
+}
+
+/** The caps beside money. */
+function Caps({
+  model,
+  view,
+  task,
+}: {
+  readonly model: RunModel;
+  readonly view: RunView;
+  readonly task: TaskView;
+}): JSX.Element | null {
+  const { budget, total } = task;
+  const until = task.endedAt ?? (model.playhead.value === null ? Math.max(now.value, view.at) : view.at);
+  const caps = [
+    ["Tokens", total.tokens, budget?.maxTokens ?? null, total.tokens.toLocaleString("en-US")],
+    ["Turns", total.calls, budget?.maxTurns ?? null, String(total.calls)],
+    ["Deadline", until - task.createdAt, budget?.deadlineMs ?? null, clock(until - task.createdAt)],
+  ] as const;
+  const shown = caps.filter(([, , cap]) => cap !== null);
+  if (shown.length === 0) return null;
+  return (
+    <section>
+      <h3>Other caps</h3>
+      <div class="meters">
+        {shown.map(([name, used, cap, words]) => (
+          <>
+            <span class="dim">{name}</span>
+            <progress max={cap ?? 1} value={Math.min(used, cap ?? 1)} aria-label={name} />
+            <span>
+              {words} of {name === "Deadline" ? clock(cap ?? 0) : (cap ?? 0).toLocaleString("en-US")}
+            </span>
+          </>
+        ))}
+      </div>
+    </section>
+  );
+}
+
+const lastSteps = 8;
+
+function Steps({
+  model,
+  view,
+  task,
+}: {
+  readonly model: RunModel;
+  readonly view: RunView;
+  readonly task: TaskView;
+}): JSX.Element | null {
+  const steps = model.steps
+    .of(task.taskId)
+    .filter(
+      ({ startSeq, kind }) =>
+        startSeq <= view.seq && (kind === "model" || kind === "tool" || kind === "step"),
+    )
+    .slice(-lastSteps)
+    .toReversed();
+  if (steps.length === 0) return null;
+  return (
+    <section>
+      <h3 class="row between">
+        Steps
+        <a
+          class="link"
+          href={runPath(model.runId, "timeline", task.taskId === rootId ? undefined : task.taskId)}
+        >
+          Timeline
+        </a>
+      </h3>
+      <ol class="steps">
+        {steps.map(({ startSeq, startAt, kind, name, endSeq, outcome, costUsd }) => {
+          const isOpen = endSeq === null || endSeq > view.seq;
+          return (
+            <li key={startSeq}>
+              <span class="dim">{clock(startAt - view.startedAt)}</span>
+              <span class="cut">{kind === "model" ? shortModel(name) : name}</span>
+              <span class={outcome === "lost" || outcome === "error" ? "bad" : "dim"}>
+                {isOpen
+                  ? "in flight"
+                  : outcome === "lost"
+                    ? "lost"
+                    : kind === "model"
+                      ? usd(costUsd)
+                      : (outcome ?? "")}
+              </span>
+            </li>
+          );
+        })}
+      </ol>
+    </section>
+  );
+}

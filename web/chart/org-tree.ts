@@ -1,0 +1,94 @@
+import type { TaskId } from "../../src/kernel/index.ts";
+import type { RunView, TaskView } from "../../src/surfaces/view/run-view.ts";
+import { lookOfTask } from "../parts/status.ts";
+import { childrenOf } from "../run/task-words.ts";
+
+/** Number of reports of one manager that are shown before the rest is one line. */
+const mostReports = 24;
+
+/** One agent in the chart, with the reports that are shown. */
+export interface OrgNode {
+  readonly task: TaskView;
+  readonly reports: readonly OrgNode[];
+  /** Reports that are not shown. */
+  readonly rest: readonly TaskView[];
+}
+
+/** Builds the tree below a task. Reports are in the order of hiring, so that nothing jumps. */
+export function orgTree(view: RunView, rootTask: TaskView): OrgNode {
+  const children = childrenOf(view);
+  const build = (task: TaskView): OrgNode => {
+    const all = children.get(task.taskId) ?? [];
+    if (all.length <= mostReports) return { task, reports: all.map(build), rest: [] };
+    const chosen = new Set(byNeed(all).slice(0, mostReports));
+    return {
+      task,
+      reports: all.filter((each) => chosen.has(each)).map(build),
+      rest: all.filter((each) => !chosen.has(each)),
+    };
+  };
+  return build(rootTask);
+}
+
+/** All nodes, each before its reports. */
+export function nodesOf(node: OrgNode): readonly OrgNode[] {
+  return [node, ...node.reports.flatMap(nodesOf)];
+}
+
+const needs = [
+  "failed",
+  "waits",
+  "running",
+  "suspended",
+  "paused",
+  "pending",
+  "cancelled",
+  "completed",
+] as const;
+
+/** What needs a person first, then by spend. */
+export function byNeed(tasks: readonly TaskView[]): readonly TaskView[] {
+  return tasks.toSorted((one, other) => needOf(one) - needOf(other) || spend(other) - spend(one));
+}
+
+function needOf(task: TaskView): number {
+  return needs.indexOf(lookOfTask(task));
+}
+
+function spend({ total }: TaskView): number {
+  return total.costUsd ?? 0;
+}
+
+/** The tasks of each report of a task, with all below it. */
+export interface Team {
+  readonly head: TaskView;
+  readonly members: readonly TaskView[];
+  /** Whether the team is made of reports that have none of their own. */
+  readonly isRest: boolean;
+}
+
+/** The teams below a task, what needs a person first. Reports without a team of their own are one team. */
+export function teamsOf(view: RunView, rootTask: TaskView): readonly Team[] {
+  const children = childrenOf(view);
+  const below = (taskId: TaskId): TaskView[] =>
+    (children.get(taskId) ?? []).flatMap((task) => [task, ...below(task.taskId)]);
+  const reports = children.get(rootTask.taskId) ?? [];
+  const teams = reports
+    .filter(({ children: count }) => count > 0)
+    .map((head): Team => ({ head, members: [head, ...below(head.taskId)], isRest: false }));
+  const single = reports.filter(({ children: count }) => count === 0);
+  if (single.length > 0) teams.push({ head: rootTask, members: single, isRest: true });
+  const need = ({ members }: Team): number => Math.min(...members.map(needOf));
+  const urgent = (team: Team): number => (need(team) < 2 ? need(team) : 2);
+  return teams.toSorted((one, other) => urgent(one) - urgent(other) || spendOfTeam(other) - spendOfTeam(one));
+}
+
+export function spendOfTeam({ head, members, isRest }: Team): number {
+  return isRest ? members.reduce((sum, member) => sum + spend(member), 0) : spend(head);
+}
+
+export function capOfTeam({ head, members, isRest }: Team): number | null {
+  if (!isRest) return head.budget?.maxCostUsd ?? null;
+  const caps = members.map(({ budget }) => budget?.maxCostUsd ?? 0);
+  return caps.reduce((sum, cap) => sum + cap, 0) || null;
+}

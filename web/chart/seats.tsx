@@ -1,0 +1,165 @@
+import type { TaskView } from "../../src/surfaces/view/run-view.ts";
+import type { JSX } from "preact";
+import { useMemo } from "preact/hooks";
+import { runPath } from "../app/route.ts";
+import { capUsd, counted, grouped, usd } from "../parts/format.ts";
+import { Glyph } from "../parts/glyph.tsx";
+import { Name } from "../parts/name.tsx";
+import { Purse } from "../parts/purse.tsx";
+import { lookOfTask, type Look } from "../parts/status.ts";
+import type { LevelProps } from "./level-props.ts";
+import { byNeed, capOfTeam, spendOfTeam, teamsOf, type Team } from "./org-tree.ts";
+
+const perLine = 11;
+const size = 11;
+const step = 13;
+
+/** The chart for thousands of agents: a team is a box, an agent a square that is filled as far as its purse is used. */
+export function Seats({ model, view, root }: LevelProps): JSX.Element {
+  const teams = useMemo(() => teamsOf(view, root), [view, root]);
+  return (
+    <div class="teams-view">
+      <p class="row wrap">
+        <span class="mid wide-only">One square is one agent, filled as far as its purse is used.</span>
+        <span class="grow" />
+        <Counts tasks={teams.flatMap(({ members }) => members)} />
+      </p>
+      <Split teams={teams} />
+      <div class="teams">
+        {teams.map((team) => (
+          <TeamBox key={`${team.head.taskId} ${team.isRest}`} team={team} runId={model.runId} />
+        ))}
+      </div>
+      {teams.length === 0 && <p class="dim">{root.agentId} has hired no one yet.</p>}
+    </div>
+  );
+}
+
+const countNames: readonly (readonly [Look, string, string])[] = [
+  ["waits", "wait for you", "wait"],
+  ["failed", "failed", "bad"],
+  ["running", "running", "live"],
+  ["paused", "paused", "hold"],
+  ["completed", "done", "plain"],
+];
+
+function Counts({ tasks }: { readonly tasks: readonly TaskView[] }): JSX.Element {
+  const counts = new Map<Look, number>();
+  for (const task of tasks) {
+    const look = lookOfTask(task);
+    counts.set(look, (counts.get(look) ?? 0) + 1);
+  }
+  return (
+    <>
+      {countNames.map(([look, words, tone]) => {
+        const count = counts.get(look) ?? 0;
+        return count === 0 ? null : (
+          <span key={look} class={`chip ${tone}`}>
+            {(look === "waits" || look === "failed") && <Glyph look={look} />}
+            {grouped(count)} {words}
+          </span>
+        );
+      })}
+    </>
+  );
+}
+
+/** The allowance split by team: as wide as the team's share, filled as far as it is spent. */
+function Split({ teams }: { readonly teams: readonly Team[] }): JSX.Element | null {
+  const caps = teams.map((team) => capOfTeam(team) ?? spendOfTeam(team));
+  const total = caps.reduce((sum, cap) => sum + cap, 0);
+  if (total === 0) return null;
+  let x = 0;
+  return (
+    <svg
+      class="split"
+      viewBox="0 0 1000 40"
+      preserveAspectRatio="none"
+      role="img"
+      aria-label="The allowance, split by team"
+    >
+      {teams.map((team, at) => {
+        const cap = caps[at] ?? 0;
+        const width = (1_000 * cap) / total;
+        const left = x;
+        x += width;
+        const share = cap === 0 ? 0 : Math.min(1, spendOfTeam(team) / cap);
+        const need = needOfTeam(team);
+        return (
+          <g key={`${team.head.taskId} ${team.isRest}`}>
+            <rect class="allowance" x={left} y="6" width={Math.max(1, width - 2)} height="34" />
+            <rect
+              class="spent"
+              x={left}
+              y={40 - 34 * share}
+              width={Math.max(1, width - 2)}
+              height={34 * share}
+            />
+            {need !== "" && <rect class={need} x={left} y="0" width={Math.max(1, width - 2)} height="4" />}
+          </g>
+        );
+      })}
+    </svg>
+  );
+}
+
+function needOfTeam({ members }: Team): "" | "failed" | "waits" {
+  let need: "" | "waits" = "";
+  for (const member of members) {
+    const look = lookOfTask(member);
+    if (look === "failed") return "failed";
+    if (look === "waits") need = "waits";
+  }
+  return need;
+}
+
+function TeamBox({ team, runId }: { readonly team: Team; readonly runId: string }): JSX.Element {
+  const { head, members, isRest } = team;
+  const spent = spendOfTeam(team);
+  const cap = capOfTeam(team);
+  const lines = Math.ceil(members.length / perLine);
+  const name = isRest ? `reports of ${head.agentId}` : head.agentId;
+  const zoom = isRest && members.length > 24 ? "rows" : members.length > 60 ? "rows" : "cards";
+  return (
+    <a
+      class={`team-box ${needOfTeam(team)}`}
+      href={`${runPath(runId, "chart")}?root=${head.taskId}&zoom=${zoom}`}
+      aria-label={`${name}, ${counted(members.length, "agent")}, ${usd(spent)} spent`}
+    >
+      <span class="row">
+        <b class="grow">
+          <Name text={name} />
+        </b>
+        <span class="count">{grouped(members.length)}</span>
+      </span>
+      <Purse values={{ own: 0, team: spent, lost: 0, held: 0, cap }} size="small" />
+      <svg width={perLine * step} height={lines * step} aria-hidden="true">
+        {squares(byNeed(members)).map(([kind, path]) => (
+          <path key={kind} class={kind} d={path} />
+        ))}
+      </svg>
+      <span class="grow" />
+      <span class="row between label">
+        <span>{usd(spent)}</span>
+        {cap !== null && <span>of {capUsd(cap)}</span>}
+      </span>
+    </a>
+  );
+}
+
+/** One path per kind of square, so that a team of hundreds stays a handful of elements. */
+function squares(members: readonly TaskView[]): readonly (readonly [string, string])[] {
+  const paths = new Map<string, string>();
+  const add = (kind: string, path: string): void => void paths.set(kind, (paths.get(kind) ?? "") + path);
+  for (const [at, member] of members.entries()) {
+    const { total, budget } = member;
+    const [x, y] = [(at % perLine) * step, Math.floor(at / perLine) * step];
+    const look = lookOfTask(member);
+    const cap = budget?.maxCostUsd ?? null;
+    const share = cap === null || cap === 0 ? 0.5 : Math.min(1, (total.costUsd ?? 0) / cap);
+    const tall = Math.max(2, Math.round(size * share));
+    add(`${look} ground`, `M${x} ${y}h${size}v${size}h${-size}z`);
+    if (look !== "pending") add(`${look} used`, `M${x} ${y + size - tall}h${size}v${tall}h${-size}z`);
+  }
+  return [...paths];
+}

@@ -1,0 +1,165 @@
+import type { Event } from "../../src/kernel/index.ts";
+import type { RunView } from "../../src/surfaces/view/run-view.ts";
+import type { JSX } from "preact";
+import { useMemo, useRef, useState } from "preact/hooks";
+import { useRead } from "../api/use-read.ts";
+import { place, setQuery } from "../app/route.ts";
+import { clock, counted } from "../parts/format.ts";
+import { Icon } from "../parts/icon.tsx";
+import { Name } from "../parts/name.tsx";
+import { useSize } from "../parts/use-size.ts";
+import { eventTone, eventWords } from "./event-words.ts";
+import type { RunModel } from "./run-model.ts";
+
+const groups = ["all", "money", "seats", "people", "faults"] as const;
+type EventGroup = (typeof groups)[number];
+
+const groupNames: Readonly<Record<EventGroup, string>> = {
+  all: "All",
+  money: "Money",
+  seats: "Seats",
+  people: "People",
+  faults: "Faults",
+};
+
+const patterns: Readonly<Record<EventGroup, RegExp>> = {
+  all: /./u,
+  money: /^budget_|^message_end|^run_end/u,
+  seats: /^seat_|^spawn_|^handoff|reprioritize/u,
+  people: /^approval_|^run_(?:steer|pause|resume|cancel|start)|top_up|^task_signal|^user_message/u,
+  faults: /error|recover|lost|exhausted|overrun|deny|refuse|retry|dead_letter|warning|fallback|guardrail/u,
+};
+
+const rowHeight = 28;
+const extraRows = 10;
+
+/** The log of a run, newest first. Only the rows in view are drawn. */
+export function Events({ model }: { readonly model: RunModel }): JSX.Element {
+  void model.version.value;
+  const { query } = place.value;
+  const group = groups.find((each) => each === query.get("show")) ?? "all";
+  const text = query.get("find") ?? "";
+  const view = model.view.value;
+  const older = useOlder(model);
+  const { ref, height } = useSize<HTMLDivElement>();
+  const [top, setTop] = useState(0);
+  const until = model.shownSeq;
+  const filter = useMemo(() => matcher(group, text), [group, text]);
+  const events = useMemo(
+    () => [...older.events, ...model.log.between(model.log.first, until)].filter(filter).toReversed(),
+    [older.events, filter, until, model.lastSeq],
+  );
+  const scrolled = useRef(0);
+  if (view === null) return <></>;
+  const first = Math.max(0, Math.floor(top / rowHeight) - extraRows);
+  const shown = events.slice(first, first + Math.ceil(height / rowHeight) + 2 * extraRows);
+  return (
+    <div class="events">
+      <div class="tools">
+        <div class="segments" role="group" aria-label="Show">
+          {groups.map((each) => (
+            <button
+              key={each}
+              aria-pressed={each === group}
+              onClick={() => setQuery("show", each === "all" ? null : each)}
+            >
+              {groupNames[each]}
+            </button>
+          ))}
+        </div>
+        <label class="find">
+          <Icon name="find" />
+          <input
+            type="search"
+            aria-label="Filter events"
+            placeholder="agent:release kind:tool"
+            value={text}
+            onInput={(event) => setQuery("find", event.currentTarget.value || null)}
+          />
+        </label>
+        <span class="dim">{counted(events.length, "event")}</span>
+        {model.log.first > 0 && older.events.length === 0 && (
+          <button class="button small" onClick={older.load}>
+            Read the {counted(model.log.first, "older event")}
+          </button>
+        )}
+      </div>
+      <div
+        class="event-rows"
+        ref={ref}
+        tabIndex={0}
+        role="region"
+        aria-label="Events, newest first"
+        onScroll={(event) => {
+          scrolled.current = event.currentTarget.scrollTop;
+          setTop(scrolled.current);
+        }}
+      >
+        <ol style={{ height: `${events.length * rowHeight}px` }}>
+          {shown.map((event, at) => (
+            <EventRow
+              key={event.seq}
+              event={event}
+              view={view}
+              top={(first + at) * rowHeight}
+              model={model}
+            />
+          ))}
+        </ol>
+        {events.length === 0 && <p class="dim">No event fits the filter.</p>}
+      </div>
+    </div>
+  );
+}
+
+interface RowProps {
+  readonly event: Event;
+  readonly view: RunView;
+  readonly model: RunModel;
+  readonly top: number;
+}
+
+function EventRow({ event, view, model, top }: RowProps): JSX.Element {
+  const words = eventWords(event, view);
+  return (
+    <li class="event-row" style={{ top: `${top}px` }}>
+      <button
+        class="dim number"
+        title="Show the run at this event"
+        onClick={() => void model.seek(event.seq)}
+      >
+        {event.seq}
+      </button>
+      <span class="mid">{clock(event.at - view.startedAt)}</span>
+      <span>
+        <code class={`chip ${eventTone(event)}`}>{event.type}</code>
+      </span>
+      <Name text={event.agentId} />
+      <span class="cut mid" title={words}>
+        {words}
+      </span>
+    </li>
+  );
+}
+
+/** The events before those in memory, which a person asks for. */
+function useOlder(model: RunModel): { readonly events: readonly Event[]; readonly load: () => void } {
+  const [wanted, setWanted] = useState(-1);
+  const { value } = useRead(async () => (wanted < 0 ? [] : model.eventsBetween(0, wanted)), [model, wanted]);
+  return { events: value ?? [], load: () => setWanted(model.log.first - 1) };
+}
+
+/** Reads a filter: `agent:` and `kind:` with parts of a name, and words that type, agent or data contain. */
+function matcher(group: EventGroup, text: string): (event: Event) => boolean {
+  const words = text
+    .toLowerCase()
+    .split(/\s+/u)
+    .filter((word) => word !== "");
+  return (event) => patterns[group].test(event.type) && words.every((word) => fits(event, word));
+}
+
+function fits(event: Event, word: string): boolean {
+  if (word.startsWith("agent:")) return event.agentId.toLowerCase().includes(word.slice(6));
+  if (word.startsWith("kind:")) return event.type.includes(word.slice(5));
+  return `${event.type} ${event.agentId} ${JSON.stringify(event.data)}`.toLowerCase().includes(word);
+}

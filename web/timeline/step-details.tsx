@@ -1,0 +1,155 @@
+import { messageText, type Event } from "../../src/kernel/index.ts";
+import type { RunView } from "../../src/surfaces/view/run-view.ts";
+import type { StepView } from "../../src/surfaces/view/step-log.ts";
+import type { JSX } from "preact";
+import { useRead } from "../api/use-read.ts";
+import { clock, grouped, plain, took, usd } from "../parts/format.ts";
+import { Icon } from "../parts/icon.tsx";
+import { openFork } from "../run/orders.tsx";
+import type { RunModel } from "../run/run-model.ts";
+import { agentOf } from "../run/task-words.ts";
+import { outputText } from "../run/thread.ts";
+import { stepName } from "./lane-bars.ts";
+
+interface DetailProps {
+  readonly model: RunModel;
+  readonly view: RunView;
+  readonly step: StepView | null;
+  readonly onClose: () => void;
+}
+
+/** One step: when, what it cost, what was asked and answered, and a fork from it. */
+export function StepDetails({ model, view, step, onClose }: DetailProps): JSX.Element {
+  if (step === null)
+    return (
+      <aside class="inspector">
+        <p class="dim">Open a lane and choose a step to see what was asked and answered.</p>
+        <Legend />
+      </aside>
+    );
+  return (
+    <Details
+      key={`${step.taskId} ${step.startSeq}`}
+      model={model}
+      view={view}
+      step={step}
+      onClose={onClose}
+    />
+  );
+}
+
+function Details({
+  model,
+  view,
+  step,
+  onClose,
+}: Omit<DetailProps, "step"> & { readonly step: StepView }): JSX.Element {
+  const { startSeq, endSeq, startAt, endAt, taskId, kind, tokens, costUsd, outcome } = step;
+  const { value } = useRead(async () => {
+    const [start] = await model.eventsBetween(startSeq, startSeq);
+    const [end] = endSeq === null ? [] : await model.eventsBetween(endSeq, endSeq);
+    return { start, end };
+  }, [startSeq, endSeq]);
+  return (
+    <aside class="inspector open" aria-label="About the step">
+      <div class="row">
+        <h2 class="grow cut">{stepName(step)}</h2>
+        <button class="icon-button small" aria-label="Close" onClick={onClose}>
+          <Icon name="close" />
+        </button>
+      </div>
+      <p class="mid">{agentOf(taskId, view)}</p>
+      <dl class="pairs">
+        <dt>Started</dt>
+        <dd>
+          {clock(startAt - view.startedAt)}
+          {endAt !== null && `, took ${took(endAt - startAt)}`}
+        </dd>
+        {kind === "model" && (
+          <>
+            <dt>Cost</dt>
+            <dd>{endSeq === null ? "in flight" : usd(costUsd)}</dd>
+            <dt>Tokens</dt>
+            <dd>{grouped(tokens)}</dd>
+          </>
+        )}
+        {outcome !== null && (
+          <>
+            <dt>Outcome</dt>
+            <dd class={outcome === "ok" ? "" : "bad"}>
+              {outcome === "lost" ? "lost in the crash, charged at its bound" : outcome}
+            </dd>
+          </>
+        )}
+        <dt>Events</dt>
+        <dd>
+          {startSeq}
+          {endSeq === null ? "" : ` to ${endSeq}`}
+        </dd>
+      </dl>
+      <div class="actions task-orders">
+        <button class="button small" onClick={() => void model.seek(endSeq ?? startSeq)}>
+          Show the run then
+        </button>
+        <button class="button small" onClick={() => openFork(model, endSeq ?? startSeq)}>
+          <Icon name="fork" /> Fork from here
+        </button>
+      </div>
+      <Text title="Asked" text={askedText(value?.start)} />
+      <Text title="Answered" text={answeredText(value?.end)} />
+    </aside>
+  );
+}
+
+function Text({ title, text }: { readonly title: string; readonly text: string }): JSX.Element | null {
+  return text === "" ? null : (
+    <section>
+      <h3>{title}</h3>
+      <pre class="command" tabIndex={0}>
+        {text}
+      </pre>
+    </section>
+  );
+}
+
+function askedText(event: Event | undefined): string {
+  if (event?.type === "tool_execution_start" || event?.type === "approval_request")
+    return plain(event.data.input);
+  return "";
+}
+
+function answeredText(event: Event | undefined): string {
+  switch (event?.type) {
+    case "message_end":
+      return messageText(event.data.message) || plain(event.data.message.content);
+    case "tool_execution_end":
+      return outputText(event.data.result.output);
+    case "approval_decision":
+      return plain(event.data.decision);
+    default:
+      return "";
+  }
+}
+
+const kinds = [
+  ["model", "model call"],
+  ["tool", "tool call"],
+  ["open", "in flight"],
+  ["lost", "lost in a crash"],
+  ["person", "waits for you"],
+  ["paused", "paused"],
+  ["seat", "waits for a seat"],
+] as const;
+
+function Legend(): JSX.Element {
+  return (
+    <ul class="legend">
+      {kinds.map(([kind, words]) => (
+        <li key={kind}>
+          <i class={`bar ${kind}`} />
+          {words}
+        </li>
+      ))}
+    </ul>
+  );
+}
