@@ -54,11 +54,12 @@ describe("ctx.llm", () => {
       const model = scriptedModel(["Done."]);
       const caller = {
         ...agent("caller", async (ctx) => {
-          const refused = await ctx
-            .llm(request as unknown as LlmRequest)
-            .catch((error: Error) => error.message);
+          const refused = await ctx.llm(request as unknown as LlmRequest).then(
+            () => "accepted",
+            (error: Error) => error.message,
+          );
           const reply = await ctx.llm({ transcript: Transcript.of([userMessage("Hi")]) });
-          return [String(refused), reply.message.role];
+          return [refused, reply.message.role];
         }),
         models: { main: model },
       };
